@@ -1,1 +1,23 @@
+//! The gapscope trace: what every part of gapscope agrees on.
+//!
+//! A trace is a folder `NAME.gapscope/` with a manifest (`trace.json`), Parquet files, one a table, and the sources of
+//! kernels by hash. [`tables`] lists the tables and their columns, [`manifest`] what the manifest holds.
+//! `docs/trace-format.md` is the same for readers without this crate.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
+pub mod column;
+pub mod manifest;
+pub mod tables;
+
+pub use manifest::Manifest;
+pub use tables::Tables;
+
+/// A trace in memory.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Trace {
+    /// What is known of the recording as a whole.
+    pub manifest: Manifest,
+    /// The rows.
+    pub tables: Tables,
+}

@@ -1,1 +1,80 @@
+//! The crash-safe event log between a recorded program and the recording session.
+//!
+//! Each thread of the program appends records to a chunk file that it alone writes and that is mapped into memory:
+//! no lock, no system call and no allocation for an event. A record counts from the moment in which the chunk's
+//! committed length is stored (release), so whatever was written before a SIGKILL can be read afterwards.
+//!
+//! ```text
+//! SPOOL/p<pid>-<start ns>/control          one page: next sequence number, drops, the session's switches
+//! SPOOL/p<pid>-<start ns>/t<tid>-<n>.chunk  records of one thread, in order
+//! ```
+//!
+//! Every record has a sequence number from one counter of the process, taken before the record is written. The
+//! [`reader`] delivers records in that order, which respects "happened before" between threads. The counter lives in
+//! the control page, so after the program's death the reader knows exactly how many records were begun and never
+//! committed: they are a counted loss.
+#![warn(missing_docs)]
 
+mod chunk;
+mod control;
+pub mod event;
+pub mod reader;
+pub mod writer;
+
+pub use control::Control;
+pub use event::Event;
+pub use reader::{ProcessSpool, SpoolReader};
+pub use writer::Spool;
+
+/// The version of chunk and control files. The spool is transient: the session reads its own version only.
+pub const VERSION: u32 = 1;
+
+/// Environment variables by which the session configures the hooks in the recorded program.
+pub mod env {
+    /// The folder in which each process makes its own spool folder. Unset: nothing is recorded.
+    pub const SPOOL: &str = "GAPSCOPE_SPOOL";
+    /// `command-buffer`, `dispatch` or `dispatch-serialised`.
+    pub const MODE: &str = "GAPSCOPE_MODE";
+    /// The most bytes of spool that may wait to be drained in one process; past it records are dropped and counted.
+    pub const LIMIT: &str = "GAPSCOPE_SPOOL_LIMIT";
+    /// `0`: recording waits until the session, or a label, starts it.
+    pub const RECORDING: &str = "GAPSCOPE_RECORDING";
+    /// Recording starts when a debug label that contains this text begins.
+    pub const START_LABEL: &str = "GAPSCOPE_START_LABEL";
+}
+
+/// Nanoseconds of the host's monotonic clock, the time base of every trace.
+pub fn monotonic_ns() -> i64 {
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `t` is a valid timespec for the call to fill.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut t) };
+    t.tv_sec * 1_000_000_000 + t.tv_nsec
+}
+
+/// An error of the reader or of the writer's set-up.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file or folder of the spool could not be used.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file or folder.
+        path: std::path::PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A file is not what its name says.
+    #[error("{path} is no gapscope spool file of version {VERSION}: {reason}")]
+    Foreign {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl Error {
+    fn io(path: &std::path::Path, source: std::io::Error) -> Error {
+        Error::Io { path: path.to_owned(), source }
+    }
+}

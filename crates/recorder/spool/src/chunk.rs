@@ -1,0 +1,163 @@
+//! One chunk file: a header and the records of one thread.
+
+use crate::control::map_new_file;
+use crate::{Error, VERSION};
+use memmap2::{MmapOptions, MmapRaw};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+/// "GAPSPOOL"
+const MAGIC: u64 = u64::from_le_bytes(*b"GAPSPOOL");
+const HEADER_BYTES: usize = 64;
+/// Length of the payload (u32), reserved (u32), sequence number (u64).
+pub(crate) const RECORD_HEADER_BYTES: usize = 16;
+
+#[repr(C)]
+struct Header {
+    magic: AtomicU64,
+    version: AtomicU32,
+    thread: AtomicU32,
+    /// Bytes of whole records behind the header.
+    committed: AtomicU64,
+    /// 1 when the writer will append no more.
+    sealed: AtomicU32,
+}
+
+/// A record's place: its sequence number and its payload.
+pub(crate) struct Record<'a> {
+    pub sequence: u64,
+    pub payload: &'a [u8],
+    /// The offset of the record behind this one.
+    pub next: usize,
+}
+
+/// The writing end. One thread owns it.
+pub(crate) struct ChunkWriter {
+    map: MmapRaw,
+    used: usize,
+}
+
+impl ChunkWriter {
+    pub fn create(path: &Path, thread: u32, bytes: usize) -> Result<ChunkWriter, Error> {
+        let map = map_new_file(path, bytes.max(HEADER_BYTES + RECORD_HEADER_BYTES))?;
+        let chunk = ChunkWriter { map, used: 0 };
+        chunk.header().version.store(VERSION, Relaxed);
+        chunk.header().thread.store(thread, Relaxed);
+        chunk.header().magic.store(MAGIC, Release);
+        Ok(chunk)
+    }
+
+    /// The bytes that a chunk needs to hold one record of `payload` bytes.
+    pub fn bytes_for(payload: usize) -> usize {
+        HEADER_BYTES + RECORD_HEADER_BYTES + payload.next_multiple_of(8)
+    }
+
+    fn header(&self) -> &Header {
+        // SAFETY: the mapping is page-aligned and longer than the header, which consists of atomics.
+        unsafe { &*self.map.as_ptr().cast::<Header>() }
+    }
+
+    /// Lets `fill` write a payload into the free space and commits it. `None` when it did not fit.
+    pub fn append(&mut self, sequence: u64, fill: impl FnOnce(&mut [u8]) -> Option<usize>) -> Option<()> {
+        let at = HEADER_BYTES + self.used;
+        let free = self.map.len().checked_sub(at + RECORD_HEADER_BYTES)?;
+        // SAFETY: the range lies inside the mapping, and no other reference to it exists: readers touch only
+        // committed bytes, which end before `at`, and this thread alone writes.
+        let (head, body) = unsafe {
+            std::slice::from_raw_parts_mut(self.map.as_mut_ptr().add(at), RECORD_HEADER_BYTES + free)
+        }
+        .split_at_mut(RECORD_HEADER_BYTES);
+        let length = fill(body)?;
+        head[..4].copy_from_slice(&(length as u32).to_le_bytes());
+        head[4..8].fill(0);
+        head[8..].copy_from_slice(&sequence.to_le_bytes());
+        // The last record may end within the padding of a full chunk.
+        self.used = (self.used + RECORD_HEADER_BYTES + length.next_multiple_of(8)).min(self.map.len() - HEADER_BYTES);
+        self.header().committed.store(self.used as u64, Release);
+        Some(())
+    }
+
+    pub fn seal(&self) {
+        self.header().sealed.store(1, Release);
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.map.len()
+    }
+}
+
+/// The reading end.
+pub(crate) struct ChunkReader {
+    map: MmapRaw,
+    pub path: PathBuf,
+    pub thread: u32,
+}
+
+impl ChunkReader {
+    pub fn open(path: &Path) -> Result<ChunkReader, Error> {
+        let file = std::fs::File::open(path).map_err(|e| Error::io(path, e))?;
+        let foreign = |reason: String| Error::Foreign { path: path.to_owned(), reason };
+        let length = file.metadata().map_err(|e| Error::io(path, e))?.len();
+        if length < HEADER_BYTES as u64 {
+            return Err(foreign(format!("it has {length} bytes")));
+        }
+        let map = MmapOptions::new().map_raw_read_only(&file).map_err(|e| Error::io(path, e))?;
+        let mut chunk = ChunkReader { map, path: path.to_owned(), thread: 0 };
+        if chunk.header().magic.load(Acquire) != MAGIC {
+            return Err(foreign("its first bytes are others".to_owned()));
+        }
+        let version = chunk.header().version.load(Relaxed);
+        if version != VERSION {
+            return Err(foreign(format!("its version is {version}")));
+        }
+        chunk.thread = chunk.header().thread.load(Relaxed);
+        Ok(chunk)
+    }
+
+    fn header(&self) -> &Header {
+        // SAFETY: as in `ChunkWriter::header`; the length was checked when the file was opened.
+        unsafe { &*self.map.as_ptr().cast::<Header>() }
+    }
+
+    pub fn sealed(&self) -> bool {
+        self.header().sealed.load(Acquire) != 0
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.map.len() as u64
+    }
+
+    /// The committed bytes. Only what a damaged file says is cut to what the file has.
+    fn committed(&self) -> &[u8] {
+        let length = (self.header().committed.load(Acquire) as usize).min(self.map.len() - HEADER_BYTES);
+        // SAFETY: the range lies inside the mapping and the writer never touches committed bytes again.
+        unsafe { std::slice::from_raw_parts(self.map.as_ptr().add(HEADER_BYTES), length) }
+    }
+
+    /// The record at `offset`, or `None` when nothing more is committed.
+    ///
+    /// # Errors
+    /// A record that reaches past the committed bytes: the file is damaged from here on.
+    pub fn record(&self, offset: usize) -> Result<Option<Record<'_>>, Error> {
+        let committed = self.committed();
+        let Some(head) = committed.get(offset..offset + RECORD_HEADER_BYTES) else {
+            return Ok(None);
+        };
+        let length = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
+        let mut sequence = [0; 8];
+        sequence.copy_from_slice(&head[8..]);
+        let start = offset + RECORD_HEADER_BYTES;
+        match committed.get(start..start + length) {
+            Some(payload) => Ok(Some(Record {
+                sequence: u64::from_le_bytes(sequence),
+                payload,
+                next: start + length.next_multiple_of(8),
+            })),
+            None => Err(Error::Foreign {
+                path: self.path.clone(),
+                reason: format!("the record at byte {offset} says {length} bytes, more than are there"),
+            }),
+        }
+    }
+}

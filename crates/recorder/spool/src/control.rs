@@ -1,0 +1,106 @@
+//! The control page of a process: shared counters and switches.
+
+use crate::{Error, VERSION};
+use memmap2::{MmapOptions, MmapRaw};
+use std::fs::OpenOptions;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
+
+/// "GAPSCTL\0"
+const MAGIC: u64 = u64::from_le_bytes(*b"GAPSCTL\0");
+
+/// What a process and the session share, in one mapped page. All fields may change at any time on either side.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Page {
+    magic: AtomicU64,
+    version: AtomicU32,
+    /// The process.
+    pub pid: AtomicU32,
+    /// When the process began to record, on the host's monotonic clock.
+    pub start_ns: AtomicI64,
+    /// The sequence number of the next record to be begun.
+    pub next_sequence: AtomicU64,
+    /// Bytes of chunk files made by the process.
+    pub bytes_created: AtomicU64,
+    /// Bytes of chunk files that the session has read and deleted.
+    pub bytes_drained: AtomicU64,
+    /// Records dropped because the spool was at its limit or the disk was full. They have sequence numbers.
+    pub dropped: AtomicU64,
+    /// 1 while the hooks shall record.
+    pub recording: AtomicU32,
+    /// Incremented by the session at each drain, so that a process can see that nobody drains.
+    pub drains: AtomicU32,
+}
+
+/// The mapped control page of one process.
+#[derive(Debug)]
+pub struct Control {
+    map: MmapRaw,
+}
+
+impl Control {
+    const BYTES: usize = 4096;
+
+    /// Makes the page of this process in `folder`.
+    pub fn create(folder: &Path, start_ns: i64, recording: bool) -> Result<Control, Error> {
+        let path = folder.join("control");
+        let map = map_new_file(&path, Self::BYTES)?;
+        let control = Control { map };
+        let page = control.page();
+        use std::sync::atomic::Ordering::{Relaxed, Release};
+        page.version.store(VERSION, Relaxed);
+        page.pid.store(std::process::id(), Relaxed);
+        page.start_ns.store(start_ns, Relaxed);
+        page.recording.store(u32::from(recording), Relaxed);
+        page.magic.store(MAGIC, Release);
+        Ok(control)
+    }
+
+    /// Maps the page of another process.
+    pub fn open(folder: &Path) -> Result<Control, Error> {
+        let path = folder.join("control");
+        let file = OpenOptions::new().read(true).write(true).open(&path).map_err(|e| Error::io(&path, e))?;
+        let length = file.metadata().map_err(|e| Error::io(&path, e))?.len();
+        let foreign = |reason: String| Error::Foreign { path: path.clone(), reason };
+        if length < Self::BYTES as u64 {
+            return Err(foreign(format!("it has {length} bytes instead of {}", Self::BYTES)));
+        }
+        let map = MmapOptions::new().len(Self::BYTES).map_raw(&file).map_err(|e| Error::io(&path, e))?;
+        let control = Control { map };
+        use std::sync::atomic::Ordering::{Acquire, Relaxed};
+        if control.page().magic.load(Acquire) != MAGIC {
+            return Err(foreign("its first bytes are others".to_owned()));
+        }
+        match control.page().version.load(Relaxed) {
+            VERSION => Ok(control),
+            other => Err(foreign(format!("its version is {other}"))),
+        }
+    }
+
+    /// The shared counters.
+    pub fn page(&self) -> &Page {
+        // SAFETY: the mapping is page-aligned, at least `BYTES` long, lives as long as `self`, and `Page` consists of
+        // atomics, for which every bit pattern is valid and which may be shared with another process.
+        unsafe { &*self.map.as_ptr().cast::<Page>() }
+    }
+}
+
+/// Makes a file whose blocks are really allocated (a sparse one would raise SIGBUS in the program when the disk
+/// fills), and maps it.
+pub(crate) fn map_new_file(path: &Path, bytes: usize) -> Result<MmapRaw, Error> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(path)
+        .map_err(|e| Error::io(path, e))?;
+    // SAFETY: the descriptor is open for writing for the whole call.
+    let refused = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes as libc::off_t) };
+    if refused != 0 {
+        let _ = std::fs::remove_file(path);
+        return Err(Error::io(path, std::io::Error::from_raw_os_error(refused)));
+    }
+    MmapOptions::new().len(bytes).map_raw(&file).map_err(|e| Error::io(path, e))
+}

@@ -1,0 +1,565 @@
+//! What hooks tell the session.
+//!
+//! Ids are made by the hook, from one counter a kind, never reused within a process. Host times are nanoseconds of
+//! the monotonic clock; device times are raw ticks, which the session maps with [`Event::ClockSample`]s.
+//!
+//! A command buffer is *recorded* once and may run many times. So its commands are written once, as a recording, and
+//! each submitted instance refers to it; the session expands instances into dispatches.
+
+use bytemuck::{Pod, Zeroable};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// No query: the command is not timed.
+pub const NO_QUERY: u32 = u32::MAX;
+/// A tick that the device has not delivered.
+pub const NO_TICKS: u64 = u64::MAX;
+
+/// A record of the spool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Event<'a> {
+    /// The first record of a process.
+    Process {
+        /// The process.
+        pid: u32,
+        /// Its parent.
+        parent: u32,
+        /// The path of its executable.
+        executable: Cow<'a, str>,
+        /// Its arguments, the command included.
+        arguments: Vec<Cow<'a, str>>,
+        /// The hook that records it: `vulkan`, `cuda`.
+        hook: Cow<'a, str>,
+    },
+    /// The process ends in an orderly way; absent after SIGKILL or `_exit`.
+    ProcessEnd {
+        /// When.
+        at_ns: i64,
+    },
+    /// A thread begins to write; the first record of its log.
+    Thread {
+        /// The system's thread id.
+        thread: u32,
+        /// Its name when it first wrote.
+        name: &'a str,
+    },
+    /// A logical device was made.
+    Device {
+        /// Id of the device.
+        device: u32,
+        /// `vulkan`, `cuda`.
+        api: Cow<'a, str>,
+        /// As the driver names it.
+        name: Cow<'a, str>,
+        /// Driver name and version.
+        driver: Cow<'a, str>,
+        /// Distinguishes physical devices of one name.
+        uuid: [u8; 16],
+        /// Nanoseconds for each tick, as the driver says.
+        nanoseconds_per_tick: f64,
+        /// How clock samples come about.
+        clock: ClockSource,
+        /// Sizes of the memory heaps in bytes.
+        heaps: Vec<u64>,
+    },
+    /// The device is gone; `lost`: by an error and not by the program.
+    DeviceEnd {
+        /// Id of the device.
+        device: u32,
+        /// The driver answered that the device is lost.
+        lost: bool,
+        /// When.
+        at_ns: i64,
+    },
+    /// A queue that the program uses.
+    Queue {
+        /// Id of the queue.
+        queue: u32,
+        /// Its device.
+        device: u32,
+        /// Queue family.
+        family: u32,
+        /// Index in the family.
+        index: u32,
+        /// VkQueueFlags.
+        flags: u32,
+        /// Valid bits of a timestamp; 0: the queue has none.
+        timestamp_bits: u32,
+    },
+    /// Both clocks at one moment.
+    ClockSample {
+        /// The device.
+        device: u32,
+        /// Raw ticks of the device.
+        ticks: u64,
+        /// The host at the same moment.
+        host_ns: i64,
+        /// The two readings lie at most so far apart.
+        error_ns: u32,
+    },
+    /// The code of kernels.
+    Source {
+        /// First 16 bytes of the BLAKE3 hash of `bytes`.
+        hash: [u8; 16],
+        /// What `bytes` is.
+        format: SourceFormat,
+        /// The code.
+        bytes: &'a [u8],
+    },
+    /// A kernel: code with entry point and specialisation.
+    Kernel {
+        /// Id of the kernel.
+        kernel: u32,
+        /// Its device.
+        device: u32,
+        /// Its [`Event::Source`]. All zero: not known.
+        source: [u8; 16],
+        /// The entry point.
+        entry_point: Cow<'a, str>,
+        /// Specialisation: (constant id, value bytes) pairs as `id:hex` joined by `,`; empty when there is none.
+        specialisation: Cow<'a, str>,
+        /// Name in the source debug information, such as the file; empty when there is none.
+        source_name: Cow<'a, str>,
+        /// Threads in a workgroup; zeros: not known.
+        local_size: [u32; 3],
+        /// Access to each buffer binding, as the code declares it.
+        accesses: Vec<BindingAccess>,
+    },
+    /// The program named an object.
+    Name {
+        /// Its kind.
+        object: ObjectKind,
+        /// Its id.
+        id: u32,
+        /// The name.
+        name: &'a str,
+    },
+    /// A text that commands refer to by id.
+    Text {
+        /// Id of the text.
+        text: u32,
+        /// The text.
+        value: &'a str,
+    },
+    /// Device memory was allocated.
+    Allocate {
+        /// Id of the allocation.
+        memory: u32,
+        /// Its device.
+        device: u32,
+        /// Its heap.
+        heap: u32,
+        /// VkMemoryPropertyFlags of its type.
+        flags: u32,
+        /// Its size.
+        bytes: u64,
+        /// When.
+        at_ns: i64,
+    },
+    /// Device memory was freed.
+    Free {
+        /// Id of the allocation.
+        memory: u32,
+        /// When.
+        at_ns: i64,
+    },
+    /// A buffer was made.
+    Buffer {
+        /// Id of the buffer.
+        buffer: u32,
+        /// Its device.
+        device: u32,
+        /// Its size.
+        bytes: u64,
+        /// When.
+        at_ns: i64,
+    },
+    /// A buffer got its memory.
+    BufferMemory {
+        /// Id of the buffer.
+        buffer: u32,
+        /// The allocation.
+        memory: u32,
+        /// Where in it.
+        offset: u64,
+    },
+    /// A buffer is gone.
+    BufferEnd {
+        /// Id of the buffer.
+        buffer: u32,
+        /// When.
+        at_ns: i64,
+    },
+    /// The buffers that a descriptor set (or a push) holds at one moment. Immutable: a change makes a new content.
+    Bindings {
+        /// Id of the content.
+        content: u32,
+        /// One entry a buffer descriptor.
+        entries: Cow<'a, [Binding]>,
+    },
+    /// Commands, in order, appended to a recording.
+    Commands {
+        /// Id of the recording.
+        recording: u32,
+        /// Whole [`Command`]s as bytes.
+        commands: &'a [u8],
+    },
+    /// The recording cannot be submitted any more.
+    RecordingEnd {
+        /// Id of the recording.
+        recording: u32,
+    },
+    /// One submission call's batch reached a queue. Written after the call.
+    Submit {
+        /// Id of the submission: one batch (VkSubmitInfo) of a call.
+        submission: u32,
+        /// The queue.
+        queue: u32,
+        /// When the call began.
+        begin_ns: i64,
+        /// When it returned.
+        end_ns: i64,
+        /// The command buffers in order.
+        instances: Cow<'a, [Instance]>,
+        /// Semaphores that the batch waits for.
+        waits: Cow<'a, [SemaphoreValue]>,
+        /// Semaphores that the batch signals.
+        signals: Cow<'a, [SemaphoreValue]>,
+    },
+    /// Timestamps of an instance.
+    Timestamps {
+        /// The instance.
+        instance: u64,
+        /// The recording whose queries these are: the instance's own, or a secondary one that it executed.
+        recording: u32,
+        /// Index of the first query.
+        first_query: u32,
+        /// Raw ticks as little-endian u64, [`NO_TICKS`] where the device gave none.
+        ticks: &'a [u8],
+    },
+    /// The times of an instance that was bracketed by command buffers of ours, because it may run twice at once.
+    Bracket {
+        /// The instance.
+        instance: u64,
+        /// Raw ticks before it.
+        begin_ticks: u64,
+        /// Raw ticks after it.
+        end_ticks: u64,
+    },
+    /// No more timestamps come for this instance.
+    InstanceEnd {
+        /// The instance.
+        instance: u64,
+        /// Whether and why it has no times.
+        outcome: Outcome,
+        /// When the hook saw that it had finished (no earlier than it did); when it gave up otherwise.
+        seen_ns: i64,
+    },
+    /// A host call, or several of one kind folded into one.
+    HostCall {
+        /// Which call.
+        call: Call,
+        /// When the (first) call began.
+        begin_ns: i64,
+        /// When the (last) call returned.
+        end_ns: i64,
+        /// How many calls.
+        count: u32,
+        /// Time inside the calls.
+        busy_ns: i64,
+        /// The queue, where the call names one.
+        queue: Option<u32>,
+        /// Bytes allocated or mapped, where the call has a size.
+        bytes: Option<u64>,
+        /// The call's VkResult.
+        result: i32,
+    },
+    /// A label on a queue or on a thread.
+    Label {
+        /// Where it is.
+        scope: LabelScope,
+        /// Begin, end or instant.
+        edge: LabelEdge,
+        /// The text's id; 0 at the end.
+        text: u32,
+        /// When the program said so.
+        at_ns: i64,
+    },
+    /// The host set a timeline semaphore.
+    HostSignal {
+        /// Id of the semaphore and the value.
+        semaphore: SemaphoreValue,
+        /// When.
+        at_ns: i64,
+    },
+    /// Something was not recorded.
+    Loss {
+        /// What: a stable phrase, e.g. `dispatch times`.
+        what: Cow<'a, str>,
+        /// How many of it.
+        count: u64,
+        /// Why: a stable phrase.
+        reason: Cow<'a, str>,
+    },
+}
+
+impl Event<'_> {
+    /// Writes the event at the start of `space`; gives its length, or `None` when it does not fit.
+    pub fn encode(&self, space: &mut [u8]) -> Option<usize> {
+        postcard::to_slice(self, space).ok().map(|used| used.len())
+    }
+
+    /// The length that [`Self::encode`] needs.
+    pub fn encoded_bytes(&self) -> Option<usize> {
+        postcard::experimental::serialized_size(self).ok()
+    }
+
+    /// Reads an event that [`Self::encode`] wrote.
+    pub fn decode(bytes: &[u8]) -> Option<Event<'_>> {
+        postcard::from_bytes(bytes).ok()
+    }
+}
+
+/// Where clock samples come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ClockSource {
+    /// The driver reads both clocks at once.
+    Calibrated,
+    /// No samples: a command buffer runs after its submission began and before it was seen finished, and each such
+    /// bracket bounds the offset.
+    Brackets,
+}
+
+/// What the bytes of a source are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SourceFormat {
+    /// A SPIR-V module.
+    SpirV,
+}
+
+/// Kinds of objects that carry names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ObjectKind {
+    /// A kernel, by its pipeline.
+    Kernel,
+    /// The source of kernels, by its shader module: `id` is the kernel to which the module's name applies.
+    KernelSource,
+    /// A buffer.
+    Buffer,
+    /// A queue.
+    Queue,
+    /// A device.
+    Device,
+    /// A recording, by its command buffer.
+    Recording,
+}
+
+/// One buffer range that kernels may reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Binding {
+    /// Number of the binding in its set.
+    pub binding: u32,
+    /// Element of an array binding.
+    pub element: u32,
+    /// Id of the buffer.
+    pub buffer: u32,
+    /// First byte.
+    pub offset: u64,
+    /// Size; `u64::MAX`: to the end of the buffer.
+    pub bytes: u64,
+    /// VkDescriptorType.
+    pub kind: u32,
+}
+
+/// What a kernel's code may do with a buffer binding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BindingAccess {
+    /// Descriptor set.
+    pub set: u32,
+    /// Binding in the set.
+    pub binding: u32,
+    /// The code may read it.
+    pub reads: bool,
+    /// The code may write it.
+    pub writes: bool,
+}
+
+/// A command buffer in a submission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Instance {
+    /// Id of this execution.
+    pub instance: u64,
+    /// What it executes.
+    pub recording: u32,
+}
+
+/// A semaphore, with its value when it is a timeline semaphore (0 otherwise).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SemaphoreValue {
+    /// Id of the semaphore.
+    pub semaphore: u32,
+    /// The value waited for or signalled.
+    pub value: u64,
+}
+
+/// How an instance's timing ended. All but `Timed` mean unknown times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Outcome {
+    /// Its timestamps have been written.
+    Timed,
+    /// The queue's family has no timestamps.
+    NoTimestamps,
+    /// It ran (or may have run) but its timestamps never came: the program ended, reset or freed it first.
+    NotSeen,
+    /// The device was lost.
+    DeviceLost,
+    /// Recorded while recording was off, or the hook could not get queries.
+    NotInstrumented,
+}
+
+/// Host calls that explain gaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Call {
+    Submit,
+    BindSparse,
+    WaitFences,
+    WaitSemaphores,
+    WaitQueueIdle,
+    WaitDeviceIdle,
+    /// vkGetFenceStatus, folded.
+    PollFence,
+    /// vkGetSemaphoreCounterValue, folded.
+    PollSemaphore,
+    /// vkGetQueryPoolResults of the program's own queries.
+    GetQueryResults,
+    MapMemory,
+    AllocateMemory,
+    FreeMemory,
+    CreatePipelines,
+    CreateShaderModule,
+    Present,
+    AcquireImage,
+}
+
+/// Where a label is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LabelScope {
+    /// On a queue: it covers what is submitted to it until its end.
+    Queue(u32),
+    /// On the writing thread.
+    Thread,
+}
+
+/// Which end of a label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum LabelEdge {
+    Begin,
+    End,
+    Instant,
+}
+
+/// What a [`Command`] is. The meaning of `a`–`d` is given for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Op {
+    /// The command buffer begins; `query` is its timestamp.
+    Begin = 1,
+    /// The command buffer ends; `query` is its timestamp.
+    End,
+    /// a, b, c: workgroups; d: kernel (0: unknown). `query` and `query + 1` enclose it.
+    Dispatch,
+    /// As `Dispatch`, with a non-zero base.
+    DispatchBase,
+    /// Workgroups come from a buffer: a: the buffer's id; b, c: low and high word of the offset; d: kernel.
+    DispatchIndirect,
+    /// a: descriptor set index; b: content id ([`Event::Bindings`]).
+    BindSet,
+    /// a: descriptor set index; b: which dynamic offset of the set; c: the offset.
+    DynamicOffset,
+    /// a, b: low and high word of the bytes; c: source buffer; d: destination buffer (0: an image or unknown).
+    CopyBuffer,
+    /// As `CopyBuffer`, with c = 0.
+    FillBuffer,
+    /// As `CopyBuffer`, with c = 0: data from the command itself.
+    UpdateBuffer,
+    /// Buffer to image or back, image to image: bytes as `CopyBuffer`, both words `u32::MAX` when unknown.
+    CopyImage,
+    /// a, b: low and high word of the source stages; c, d: of the destination stages.
+    Barrier,
+    /// a: text id.
+    LabelBegin,
+    /// Ends the innermost label.
+    LabelEnd,
+    /// a: text id.
+    LabelInstant,
+    /// a: the secondary recording executed here. `query` and `query + 1` enclose it when it has no times of its own.
+    Execute,
+    /// Work that is not taken apart begins: a: [`OpaqueKind`]. `query` is its timestamp.
+    OpaqueBegin,
+    /// It ends; `query` is its timestamp.
+    OpaqueEnd,
+}
+
+/// Work that is timed as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+#[allow(missing_docs)]
+pub enum OpaqueKind {
+    RenderPass = 1,
+    RayTracing,
+    AccelerationStructure,
+    ClearImage,
+    Other,
+}
+
+/// One command of a recording: 24 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Command {
+    op: u32,
+    /// Index of its first timestamp among the recording's queries, or [`NO_QUERY`].
+    pub query: u32,
+    /// See [`Op`].
+    pub a: u32,
+    /// See [`Op`].
+    pub b: u32,
+    /// See [`Op`].
+    pub c: u32,
+    /// See [`Op`].
+    pub d: u32,
+}
+
+impl Command {
+    /// A command with its four operands.
+    #[inline]
+    pub fn new(op: Op, query: u32, [a, b, c, d]: [u32; 4]) -> Command {
+        Command { op: op as u32, query, a, b, c, d }
+    }
+
+    /// What it is; `None` for a value that this version does not know.
+    pub fn op(&self) -> Option<Op> {
+        use Op::*;
+        const ALL: [Op; 18] = [
+            Begin, End, Dispatch, DispatchBase, DispatchIndirect, BindSet, DynamicOffset, CopyBuffer, FillBuffer,
+            UpdateBuffer, CopyImage, Barrier, LabelBegin, LabelEnd, LabelInstant, Execute, OpaqueBegin, OpaqueEnd,
+        ];
+        ALL.into_iter().find(|op| *op as u32 == self.op)
+    }
+
+    /// `a` and `b` as one number.
+    pub fn ab(&self) -> u64 {
+        u64::from(self.a) | u64::from(self.b) << 32
+    }
+
+    /// `c` and `d` as one number.
+    pub fn cd(&self) -> u64 {
+        u64::from(self.c) | u64::from(self.d) << 32
+    }
+
+    /// The commands in the bytes of [`Event::Commands`]. A torn last one is left out.
+    pub fn all(bytes: &[u8]) -> impl Iterator<Item = Command> + '_ {
+        bytes.chunks_exact(size_of::<Command>()).map(bytemuck::pod_read_unaligned)
+    }
+}

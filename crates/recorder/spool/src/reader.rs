@@ -1,0 +1,263 @@
+//! The session's end of the spool.
+
+use crate::chunk::ChunkReader;
+use crate::{Control, Error, Event};
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+
+/// All processes under one spool folder.
+#[derive(Debug)]
+pub struct SpoolReader {
+    root: PathBuf,
+    known: HashSet<PathBuf>,
+}
+
+impl SpoolReader {
+    /// Reads the spool under `root`, which need not hold anything yet.
+    pub fn open(root: impl Into<PathBuf>) -> SpoolReader {
+        SpoolReader { root: root.into(), known: HashSet::new() }
+    }
+
+    /// The processes that have appeared since the last call, oldest first.
+    ///
+    /// # Errors
+    /// The spool folder, or a process's control page, cannot be read.
+    pub fn new_processes(&mut self) -> Result<Vec<ProcessSpool>, Error> {
+        let mut found = Vec::new();
+        for folder in sorted_entries(&self.root)? {
+            if folder.is_dir() && !self.known.contains(&folder) {
+                match ProcessSpool::open(&folder) {
+                    Ok(process) => found.push(process),
+                    // It is just being made; the next call sees it whole.
+                    Err(_) if is_young(&folder) => continue,
+                    Err(error) => return Err(error),
+                }
+                self.known.insert(folder);
+            }
+        }
+        found.sort_by_key(ProcessSpool::start_ns);
+        Ok(found)
+    }
+}
+
+/// Counts of what [`ProcessSpool::drain`] met besides events.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Damage {
+    /// Records begun but never committed, dropped, or cut off.
+    pub missing_records: u64,
+    /// Records that could not be decoded.
+    pub undecodable_records: u64,
+}
+
+/// The logs of one process.
+pub struct ProcessSpool {
+    folder: PathBuf,
+    control: Control,
+    logs: BTreeMap<u32, ThreadLog>,
+    seen_chunks: HashSet<PathBuf>,
+    expected: u64,
+    consumed: Vec<(PathBuf, u64)>,
+    damage: Damage,
+}
+
+impl std::fmt::Debug for ProcessSpool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ProcessSpool").field("folder", &self.folder).field("expected", &self.expected).finish()
+    }
+}
+
+#[derive(Default)]
+struct ThreadLog {
+    chunks: VecDeque<ChunkReader>,
+    offset: usize,
+}
+
+/// How far a drain may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// Up to the first sequence number that some thread has begun and not committed.
+    Committed,
+    /// To the end: the process is gone, so what is missing is lost.
+    End,
+}
+
+impl ProcessSpool {
+    fn open(folder: &Path) -> Result<ProcessSpool, Error> {
+        Ok(ProcessSpool {
+            folder: folder.to_owned(),
+            control: Control::open(folder)?,
+            logs: BTreeMap::new(),
+            seen_chunks: HashSet::new(),
+            expected: 0,
+            consumed: Vec::new(),
+            damage: Damage::default(),
+        })
+    }
+
+    /// The process.
+    pub fn pid(&self) -> u32 {
+        self.control.page().pid.load(Relaxed)
+    }
+
+    /// When it began to record, on the host's monotonic clock.
+    pub fn start_ns(&self) -> i64 {
+        self.control.page().start_ns.load(Relaxed)
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The shared counters and switches.
+    pub fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// The sequence number of the next record to be delivered: a checkpoint.
+    pub fn position(&self) -> u64 {
+        self.expected
+    }
+
+    /// Continues from a checkpoint: records below `position` are passed over.
+    pub fn resume_at(&mut self, position: u64) {
+        self.expected = position;
+    }
+
+    /// What was missing so far.
+    pub fn damage(&self) -> Damage {
+        self.damage
+    }
+
+    /// Delivers new records in sequence, each with its thread. Returns how many.
+    ///
+    /// # Errors
+    /// The folder cannot be read. A damaged chunk is no error: its rest is counted in [`Self::damage`].
+    pub fn drain(&mut self, until: Until, mut deliver: impl FnMut(u32, Event<'_>)) -> Result<u64, Error> {
+        self.control.page().drains.fetch_add(1, Relaxed);
+        // Read before the logs, so that everything below it has at least been begun.
+        let begun = self.control.page().next_sequence.load(Acquire);
+        self.find_chunks()?;
+        let mut delivered = 0;
+        loop {
+            let mut next: Option<(u64, u32)> = None;
+            for (thread, log) in &mut self.logs {
+                while let Some((sequence, _)) = log.peek(&mut self.damage, &mut self.consumed, until) {
+                    if sequence < self.expected {
+                        log.skip();
+                        continue;
+                    }
+                    if next.is_none_or(|(least, _)| sequence < least) {
+                        next = Some((sequence, *thread));
+                    }
+                    break;
+                }
+            }
+            let Some((sequence, thread)) = next else { break };
+            if sequence != self.expected && until == Until::Committed && !self.gap_is_final(sequence) {
+                break;
+            }
+            self.damage.missing_records += sequence - self.expected;
+            self.expected = sequence + 1;
+            let Some(log) = self.logs.get_mut(&thread) else { break };
+            if let Some(payload) = log.payload() {
+                match Event::decode(payload) {
+                    Some(event) => deliver(thread, event),
+                    None => self.damage.undecodable_records += 1,
+                }
+            }
+            log.skip();
+            delivered += 1;
+        }
+        if until == Until::End {
+            let lost = begun.saturating_sub(self.expected);
+            self.damage.missing_records += lost;
+            self.expected += lost;
+        }
+        Ok(delivered)
+    }
+
+    /// Deletes the chunk files that have been delivered whole. Call it once what came from them is durable.
+    pub fn delete_consumed(&mut self) {
+        for (path, bytes) in self.consumed.drain(..) {
+            if std::fs::remove_file(&path).is_ok() {
+                self.control.page().bytes_drained.fetch_add(bytes, Relaxed);
+            }
+            self.seen_chunks.remove(&path);
+        }
+    }
+
+    /// Dropped records have numbers but will never come: a gap is final when drops explain it.
+    fn gap_is_final(&self, sequence: u64) -> bool {
+        let dropped = self.control.page().dropped.load(Acquire);
+        sequence - self.expected <= dropped.saturating_sub(self.damage.missing_records)
+    }
+
+    fn find_chunks(&mut self) -> Result<(), Error> {
+        for path in sorted_entries(&self.folder)? {
+            if path.extension().is_none_or(|e| e != "chunk") || self.seen_chunks.contains(&path) {
+                continue;
+            }
+            match ChunkReader::open(&path) {
+                Ok(chunk) => {
+                    self.logs.entry(chunk.thread).or_default().chunks.push_back(chunk);
+                    self.seen_chunks.insert(path);
+                }
+                // Its thread is still writing the header; a foreign or torn file never becomes whole.
+                Err(_) => continue,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ThreadLog {
+    /// The sequence number of the next record. Moves on to the next chunk when one is finished.
+    fn peek(
+        &mut self,
+        damage: &mut Damage,
+        consumed: &mut Vec<(PathBuf, u64)>,
+        until: Until,
+    ) -> Option<(u64, usize)> {
+        loop {
+            let chunk = self.chunks.front()?;
+            // Before the records: once sealed, what is committed is all.
+            let finished = chunk.sealed() || self.chunks.len() > 1 || until == Until::End;
+            match chunk.record(self.offset) {
+                Ok(Some(record)) => return Some((record.sequence, record.next)),
+                Ok(None) if !finished => return None,
+                Ok(None) => {}
+                Err(_) => damage.undecodable_records += 1,
+            }
+            consumed.push((chunk.path.clone(), chunk.bytes()));
+            self.chunks.pop_front();
+            self.offset = 0;
+        }
+    }
+
+    fn payload(&self) -> Option<&[u8]> {
+        let record = self.chunks.front()?.record(self.offset).ok()??;
+        Some(record.payload)
+    }
+
+    fn skip(&mut self) {
+        if let Some(Ok(Some(record))) = self.chunks.front().map(|c| c.record(self.offset)) {
+            self.offset = record.next;
+        }
+    }
+}
+
+fn sorted_entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let mut paths = std::fs::read_dir(folder)
+        .and_then(|entries| entries.map(|e| e.map(|e| e.path())).collect::<Result<Vec<_>, _>>())
+        .map_err(|e| Error::io(folder, e))?;
+    paths.sort();
+    Ok(paths)
+}
+
+fn is_young(folder: &Path) -> bool {
+    std::fs::metadata(folder)
+        .and_then(|m| m.modified())
+        .is_ok_and(|made| made.elapsed().is_ok_and(|age| age.as_secs() < 2))
+}

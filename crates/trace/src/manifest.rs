@@ -1,0 +1,208 @@
+//! The manifest of a trace: `trace.json`.
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the trace format that this crate writes.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// What is known of a recording as a whole. Unknown fields of later minor additions are ignored.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Manifest {
+    /// Version of the format; a reader refuses a greater one.
+    pub format_version: u32,
+    /// Version of the gapscope that wrote it.
+    pub gapscope_version: String,
+    /// False while the recording runs, and after a session that was killed: `gapscope recover` completes it.
+    pub complete: bool,
+    /// The command that was recorded.
+    pub command: Vec<String>,
+    /// How the command ended; absent when it is not known.
+    pub exit: Option<Exit>,
+    /// How the GPU was sampled.
+    pub sampling_mode: SamplingMode,
+    /// Begin of the recording on the host's monotonic clock.
+    pub start_ns: i64,
+    /// Its end.
+    pub end_ns: i64,
+    /// `start_ns` on the wall clock, nanoseconds since 1970.
+    pub start_unix_ns: i64,
+    /// The machine.
+    pub host: Host,
+    /// Processes that were recorded.
+    pub processes: Vec<Process>,
+    /// Threads that made host calls.
+    pub threads: Vec<Thread>,
+    /// Devices that they used.
+    pub devices: Vec<Device>,
+    /// Queues that they used.
+    pub queues: Vec<Queue>,
+    /// What was not recorded.
+    pub losses: Vec<Loss>,
+    /// Sentences that every report prints.
+    pub notes: Vec<String>,
+}
+
+/// How the recorded command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Exit {
+    /// With this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// How the GPU was sampled.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SamplingMode {
+    /// Times of command buffers only.
+    CommandBuffer,
+    /// Times of each dispatch, overlap preserved.
+    #[default]
+    Dispatch,
+    /// Times of each dispatch with a barrier after it: exact for each kernel, an upper bound in sum.
+    DispatchSerialised,
+}
+
+impl SamplingMode {
+    /// Its text on the command line and in the trace.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            SamplingMode::CommandBuffer => "command-buffer",
+            SamplingMode::Dispatch => "dispatch",
+            SamplingMode::DispatchSerialised => "dispatch-serialised",
+        }
+    }
+}
+
+/// The recording machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Host {
+    /// Operating system and version.
+    pub system: String,
+    /// Processor.
+    pub processor: String,
+    /// Logical cores.
+    pub cores: u32,
+}
+
+/// A recorded process.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Process {
+    /// Id in the trace.
+    pub id: u32,
+    /// The system's id.
+    pub pid: u32,
+    /// The parent's.
+    pub parent_pid: u32,
+    /// Path of the executable.
+    pub executable: String,
+    /// Arguments.
+    pub arguments: Vec<String>,
+    /// Hook that recorded it.
+    pub hook: String,
+    /// When its recording began.
+    pub start_ns: i64,
+    /// When it ended in an orderly way; absent after SIGKILL or `_exit`.
+    pub end_ns: Option<i64>,
+}
+
+/// A thread of a recorded process.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Thread {
+    /// Id of the process.
+    pub process: u32,
+    /// The system's id.
+    pub thread: u32,
+    /// Its name.
+    pub name: String,
+}
+
+/// A device as one process used it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Device {
+    /// Id in the trace.
+    pub id: u32,
+    /// Id of the process.
+    pub process: u32,
+    /// `vulkan`, `cuda`, `metal`.
+    pub api: String,
+    /// Name.
+    pub name: String,
+    /// Driver and version.
+    pub driver: String,
+    /// Distinguishes physical devices, as hexadecimal.
+    pub uuid: String,
+    /// Sizes of the memory heaps in bytes.
+    pub heaps: Vec<u64>,
+    /// True when the driver said that the device was lost.
+    pub lost: bool,
+    /// How device times were mapped to host times.
+    pub clock: Clock,
+}
+
+/// The map from a device's clock to the host's.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Clock {
+    /// Where the samples come from.
+    pub method: ClockMethod,
+    /// The greatest error of a mapped time; absent when it is not known.
+    pub error_ns: Option<i64>,
+    /// Samples used.
+    pub samples: u32,
+    /// Rate of the device's clock against the host's, less one, in parts per million, from first to last sample.
+    pub drift_ppm: Option<f64>,
+    /// Nanoseconds for each tick, as the driver says.
+    pub nanoseconds_per_tick: f64,
+}
+
+/// Where clock samples come from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClockMethod {
+    /// The driver reads both clocks at once.
+    Calibrated,
+    /// Bounds from submissions: work runs after its submission and before it is seen finished.
+    Brackets,
+    /// None: device times could not be mapped and are unknown.
+    #[default]
+    None,
+}
+
+/// A queue.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Queue {
+    /// Id in the trace.
+    pub id: u32,
+    /// Id of the device.
+    pub device: u32,
+    /// Queue family.
+    pub family: u32,
+    /// Index in the family.
+    pub index: u32,
+    /// What it can do: `graphics`, `compute`, `transfer`.
+    pub capabilities: Vec<String>,
+    /// Valid bits of a timestamp; 0: none.
+    pub timestamp_bits: u32,
+    /// Name that the program gave it.
+    pub name: Option<String>,
+}
+
+/// Something that was not recorded.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loss {
+    /// What, in the plural: `dispatch times`, `records`.
+    pub what: String,
+    /// How many.
+    pub count: u64,
+    /// Why.
+    pub reason: String,
+}

@@ -1,0 +1,608 @@
+//! The tables of a trace. Times are nanoseconds of the host's monotonic clock; an absent time is unknown, and the
+//! manifest's losses say why.
+
+use crate::column::{Column, text_enum};
+use arrow_array::RecordBatch;
+use arrow_schema::{Field, Schema};
+use std::sync::Arc;
+
+/// A table: columns of equal length.
+pub trait Table: Default {
+    /// One row.
+    type Row: Default;
+    /// The name of the table and of its file without extension.
+    const NAME: &'static str;
+    /// Names of the columns in order.
+    const COLUMNS: &'static [&'static str];
+    /// The Arrow schema.
+    fn schema() -> Arc<Schema>;
+    /// Number of rows.
+    fn len(&self) -> usize;
+    /// True without rows.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Appends a row.
+    fn push(&mut self, row: Self::Row);
+    /// Row `index`.
+    ///
+    /// # Panics
+    /// `index` is not below [`Self::len`].
+    fn row(&self, index: usize) -> Self::Row;
+    /// All rows as one batch.
+    fn to_batch(&self) -> RecordBatch;
+    /// Appends a batch. A column that the batch lacks gets defaults if it may lack values; columns that this version
+    /// does not know are ignored.
+    ///
+    /// # Errors
+    /// The name of the column that is missing or has another type.
+    fn append_batch(&mut self, batch: &RecordBatch) -> Result<(), &'static str>;
+    /// A row's columns that have values, as texts.
+    fn row_to_text(row: &Self::Row) -> Vec<(&'static str, String)>;
+    /// Sets one column of a row from its text. False: no such column, or not its type.
+    fn set_from_text(row: &mut Self::Row, column: &str, text: &str) -> bool;
+}
+
+macro_rules! table {
+    (
+        $(#[$doc:meta])*
+        $table:ident of $row:ident in $name:literal {
+            $($(#[$column_doc:meta])* $column:ident: $type:ty,)+
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Default, PartialEq)]
+        pub struct $table {
+            $($(#[$column_doc])* pub $column: Vec<$type>,)+
+        }
+
+        #[doc = concat!("A row of [`", stringify!($table), "`].")]
+        #[derive(Debug, Clone, Default, PartialEq)]
+        pub struct $row {
+            $($(#[$column_doc])* pub $column: $type,)+
+        }
+
+        impl Table for $table {
+            type Row = $row;
+            const NAME: &'static str = $name;
+            const COLUMNS: &'static [&'static str] = &[$(stringify!($column)),+];
+
+            fn schema() -> Arc<Schema> {
+                Arc::new(Schema::new(vec![
+                    $(Field::new(stringify!($column), <$type>::data_type(), <$type>::NULLABLE)),+
+                ]))
+            }
+
+            fn len(&self) -> usize {
+                let lengths = [$(self.$column.len()),+];
+                lengths[0]
+            }
+
+            fn push(&mut self, row: $row) {
+                $(self.$column.push(row.$column);)+
+            }
+
+            fn row(&self, index: usize) -> $row {
+                $row { $($column: self.$column[index].clone()),+ }
+            }
+
+            fn to_batch(&self) -> RecordBatch {
+                RecordBatch::try_new(Self::schema(), vec![$(<$type>::to_array(&self.$column)),+])
+                    .expect("all columns have the length of the table")
+            }
+
+            fn append_batch(&mut self, batch: &RecordBatch) -> Result<(), &'static str> {
+                $(
+                    let $column = match batch.column_by_name(stringify!($column)) {
+                        Some(array) => <$type>::from_array(array.as_ref()),
+                        None if <$type>::NULLABLE => Some(vec![<$type>::default(); batch.num_rows()]),
+                        None => None,
+                    }
+                    .ok_or(stringify!($column))?;
+                )+
+                $(self.$column.extend($column);)+
+                Ok(())
+            }
+
+            fn row_to_text(row: &$row) -> Vec<(&'static str, String)> {
+                let columns = [$((stringify!($column), row.$column.to_text())),+];
+                columns.into_iter().filter_map(|(name, text)| text.map(|t| (name, t))).collect()
+            }
+
+            fn set_from_text(row: &mut $row, column: &str, text: &str) -> bool {
+                match column {
+                    $(stringify!($column) => match <$type>::from_text(text) {
+                        Some(value) => { row.$column = value; true }
+                        None => false,
+                    },)+
+                    _ => false,
+                }
+            }
+        }
+    };
+}
+
+text_enum! {
+    /// What a transfer does.
+    TransferKind {
+        /// Buffer to buffer.
+        Copy = "copy",
+        /// A buffer is filled with a value; CUDA's memset.
+        Fill = "fill",
+        /// Data from the command itself to a buffer.
+        Update = "update",
+        /// From or to an image.
+        CopyImage = "copy-image",
+        /// Host to device (CUDA).
+        HostToDevice = "host-to-device",
+        /// Device to host (CUDA).
+        DeviceToHost = "device-to-host",
+    }
+}
+
+text_enum! {
+    /// GPU work that is timed as a whole.
+    OpaqueWorkKind {
+        /// A render pass or dynamic rendering.
+        RenderPass = "render-pass",
+        /// A ray-tracing dispatch.
+        RayTracing = "ray-tracing",
+        /// A build or copy of acceleration structures.
+        AccelerationStructure = "acceleration-structure",
+        /// An image is cleared or resolved.
+        ClearImage = "clear-image",
+        /// Anything else.
+        Other = "other",
+    }
+}
+
+text_enum! {
+    /// Which host call.
+    HostCallKind {
+        /// A queue submission.
+        Submit = "submit",
+        /// Sparse binding.
+        BindSparse = "bind-sparse",
+        /// Wait for fences.
+        WaitFences = "wait-fences",
+        /// Wait for timeline semaphores.
+        WaitSemaphores = "wait-semaphores",
+        /// Wait for a queue (CUDA: for a stream).
+        WaitQueueIdle = "wait-queue-idle",
+        /// Wait for a device.
+        WaitDeviceIdle = "wait-device-idle",
+        /// Asks for a fence's state; folded.
+        PollFence = "poll-fence",
+        /// Asks for a semaphore's value; folded.
+        PollSemaphore = "poll-semaphore",
+        /// Reads the program's own queries.
+        GetQueryResults = "get-query-results",
+        /// Maps device memory.
+        MapMemory = "map-memory",
+        /// Allocates device memory.
+        AllocateMemory = "allocate-memory",
+        /// Frees device memory.
+        FreeMemory = "free-memory",
+        /// Compiles pipelines.
+        CreatePipelines = "create-pipelines",
+        /// Makes a shader module.
+        CreateShaderModule = "create-shader-module",
+        /// Presents an image.
+        Present = "present",
+        /// Acquires an image.
+        AcquireImage = "acquire-image",
+    }
+}
+
+impl HostCallKind {
+    /// True for calls that return when the GPU has got somewhere, or that ask whether it has.
+    pub fn is_wait(self) -> bool {
+        use HostCallKind::*;
+        matches!(
+            self,
+            WaitFences | WaitSemaphores | WaitQueueIdle | WaitDeviceIdle | PollFence | PollSemaphore | GetQueryResults
+        )
+    }
+}
+
+text_enum! {
+    /// What a kernel may do with a binding.
+    Access {
+        /// Reads only.
+        Read = "read",
+        /// Writes only.
+        Write = "write",
+        /// Both.
+        ReadWrite = "read-write",
+    }
+}
+
+text_enum! {
+    /// Where a kernel's name comes from.
+    NameSource {
+        /// The user's names file.
+        NamesFile = "names-file",
+        /// The program named the pipeline.
+        ObjectName = "object-name",
+        /// The entry point, when it says more than `main`.
+        EntryPoint = "entry-point",
+        /// The label around its dispatches, when it is always the same.
+        Label = "label",
+        /// The program named the shader module, or the source file is in the debug information.
+        SourceName = "source-name",
+        /// Nothing better than the hash.
+        Hash = "hash",
+    }
+}
+
+text_enum! {
+    /// Why a command buffer's times are unknown.
+    Timing {
+        /// They are known.
+        Measured = "measured",
+        /// Measured around the command buffer, because it may run twice at once: what is inside has no times.
+        Bracketed = "bracketed",
+        /// The queue's family has no timestamps.
+        NoTimestamps = "no-timestamps",
+        /// The program ended, reset or freed it before it was seen finished.
+        NotSeen = "not-seen",
+        /// The device was lost.
+        DeviceLost = "device-lost",
+        /// Recorded while recording was off, or queries could not be had.
+        NotInstrumented = "not-instrumented",
+    }
+}
+
+text_enum! {
+    /// Where a marker was set.
+    MarkerScope {
+        /// Inside a command buffer: it spans GPU work.
+        CommandBuffer = "command-buffer",
+        /// On a queue, by the host: it spans submissions.
+        Queue = "queue",
+        /// On a host thread.
+        Thread = "thread",
+    }
+}
+
+text_enum! {
+    /// What happened to an allocation.
+    MemoryEvent {
+        /// It was made.
+        Allocate = "allocate",
+        /// It was freed.
+        Free = "free",
+    }
+}
+
+table! {
+    /// Kernel executions, in the order in which their command buffers were seen finished.
+    Dispatches of Dispatch in "dispatches" {
+        /// Id of the command buffer.
+        command_buffer: u64,
+        /// Position among the commands of its command buffer (dispatches, transfers, barriers and opaque work).
+        position: u32,
+        /// Id of the queue.
+        queue: u32,
+        /// Id of the kernel.
+        kernel: u32,
+        /// When the device began it. In `command-buffer` mode unknown.
+        start_ns: Option<i64>,
+        /// How long it took.
+        duration_ns: Option<i64>,
+        /// Workgroups in x; unknown for an indirect dispatch.
+        groups_x: Option<u32>,
+        /// Workgroups in y.
+        groups_y: Option<u32>,
+        /// Workgroups in z.
+        groups_z: Option<u32>,
+        /// Id of the set of bindings (`bindings`); absent when the kernel has none or they are unknown.
+        bindings: Option<u32>,
+        /// Id of the innermost label.
+        label: Option<u32>,
+    }
+}
+
+table! {
+    /// Command buffers: one row for each submitted instance. CUDA: a graph launch.
+    CommandBuffers of CommandBuffer in "command_buffers" {
+        /// Id, unique in the trace.
+        id: u64,
+        /// Id of the process.
+        process: u32,
+        /// Id of the queue.
+        queue: u32,
+        /// Id of the submission (`submissions`).
+        submission: u64,
+        /// When the device began it.
+        start_ns: Option<i64>,
+        /// How long it took.
+        duration_ns: Option<i64>,
+        /// When the hook saw that it had finished.
+        seen_ns: Option<i64>,
+        /// Whether the times are known.
+        timing: Timing,
+        /// Dispatches in it.
+        dispatches: u32,
+        /// Transfers in it.
+        transfers: u32,
+        /// Id of the label around it on the queue, or of the only top-level label inside it.
+        label: Option<u32>,
+        /// Name that the program gave it.
+        name: Option<String>,
+    }
+}
+
+table! {
+    /// Submissions: batches handed to a queue by a host call.
+    Submissions of Submission in "submissions" {
+        /// Id, unique in the trace.
+        id: u64,
+        /// Id of the process.
+        process: u32,
+        /// Id of the queue.
+        queue: u32,
+        /// The system's id of the thread.
+        thread: u32,
+        /// When the host call began.
+        begin_ns: i64,
+        /// When it returned.
+        end_ns: i64,
+        /// Command buffers in it.
+        command_buffers: u32,
+    }
+}
+
+table! {
+    /// What a submission waits for on the device.
+    Dependencies of Dependency in "dependencies" {
+        /// Id of the submission that waits.
+        submission: u64,
+        /// Id of the submission that signals; absent when the host does, or when it is unknown.
+        waits_for: Option<u64>,
+        /// When the host signalled, where it does.
+        host_signal_ns: Option<i64>,
+    }
+}
+
+table! {
+    /// Copies, fills and the like.
+    Transfers of Transfer in "transfers" {
+        /// Id of the command buffer.
+        command_buffer: u64,
+        /// Position among the commands of its command buffer.
+        position: u32,
+        /// Id of the queue.
+        queue: u32,
+        /// What it does.
+        kind: TransferKind,
+        /// Bytes written.
+        bytes: Option<u64>,
+        /// When the device began it.
+        start_ns: Option<i64>,
+        /// How long it took.
+        duration_ns: Option<i64>,
+        /// Id of the buffer read.
+        source: Option<u32>,
+        /// Id of the buffer written.
+        destination: Option<u32>,
+        /// Id of the innermost label.
+        label: Option<u32>,
+    }
+}
+
+table! {
+    /// GPU work that is timed as a whole, such as render passes.
+    OpaqueWork of OpaqueWorkRow in "opaque_work" {
+        /// Id of the command buffer.
+        command_buffer: u64,
+        /// Position among the commands of its command buffer.
+        position: u32,
+        /// Id of the queue.
+        queue: u32,
+        /// What it is.
+        kind: OpaqueWorkKind,
+        /// When the device began it.
+        start_ns: Option<i64>,
+        /// How long it took.
+        duration_ns: Option<i64>,
+        /// Id of the innermost label.
+        label: Option<u32>,
+    }
+}
+
+table! {
+    /// Barriers in command buffers.
+    Barriers of Barrier in "barriers" {
+        /// Id of the command buffer.
+        command_buffer: u64,
+        /// Position among the commands of its command buffer.
+        position: u32,
+        /// Stages that must have finished (VkPipelineStageFlags2).
+        source_stages: u64,
+        /// Stages that wait.
+        destination_stages: u64,
+    }
+}
+
+table! {
+    /// Timed API calls on CPU threads; polling calls are folded.
+    HostCalls of HostCall in "host_calls" {
+        /// Id of the process.
+        process: u32,
+        /// The system's id of the thread.
+        thread: u32,
+        /// Which call.
+        call: HostCallKind,
+        /// When the (first) call began.
+        start_ns: i64,
+        /// From there until the (last) call returned.
+        duration_ns: i64,
+        /// Calls folded into this row; 1 for a single one.
+        count: u32,
+        /// Time inside the calls.
+        busy_ns: i64,
+        /// Id of the queue.
+        queue: Option<u32>,
+        /// Bytes, where the call has a size.
+        bytes: Option<u64>,
+        /// What it returned (VkResult, CUresult); 0 is success.
+        result: i32,
+    }
+}
+
+table! {
+    /// Labelled ranges and instants.
+    Markers of Marker in "markers" {
+        /// Id of the process.
+        process: u32,
+        /// Where it was set.
+        scope: MarkerScope,
+        /// Id of the label.
+        label: u32,
+        /// Id of the queue.
+        queue: Option<u32>,
+        /// The system's id of the thread.
+        thread: Option<u32>,
+        /// Id of the command buffer.
+        command_buffer: Option<u64>,
+        /// When it began: on the device for a command buffer's (its first timed command), on the host otherwise.
+        start_ns: Option<i64>,
+        /// How long it lasted; 0 for an instant.
+        duration_ns: Option<i64>,
+    }
+}
+
+table! {
+    /// Labels: texts in their nesting.
+    Labels of Label in "labels" {
+        /// Id.
+        id: u32,
+        /// The label's own text.
+        text: String,
+        /// Id of the label around it.
+        parent: Option<u32>,
+    }
+}
+
+table! {
+    /// Allocations and frees of device memory.
+    Memory of MemoryRow in "memory" {
+        /// Id of the process.
+        process: u32,
+        /// Id of the device.
+        device: u32,
+        /// When.
+        at_ns: i64,
+        /// What happened.
+        event: MemoryEvent,
+        /// Id of the allocation.
+        allocation: u32,
+        /// Its size.
+        bytes: u64,
+        /// Its heap.
+        heap: u32,
+    }
+}
+
+table! {
+    /// Buffers.
+    Buffers of Buffer in "buffers" {
+        /// Id.
+        id: u32,
+        /// Id of the process.
+        process: u32,
+        /// Id of the device.
+        device: u32,
+        /// Size.
+        bytes: u64,
+        /// Id of its allocation.
+        allocation: Option<u32>,
+        /// Where in the allocation.
+        offset_bytes: Option<u64>,
+        /// Name that the program gave it.
+        name: Option<String>,
+    }
+}
+
+table! {
+    /// Buffer ranges that dispatches may reach: several rows share one id, a row for each binding.
+    Bindings of Binding in "bindings" {
+        /// Id of the set of bindings.
+        id: u32,
+        /// Descriptor set.
+        set: u32,
+        /// Binding in the set.
+        binding: u32,
+        /// Element of an array binding.
+        element: u32,
+        /// Id of the buffer.
+        buffer: u32,
+        /// First byte in the buffer.
+        offset_bytes: u64,
+        /// Size of the range.
+        bytes: u64,
+        /// What the kernel's code may do with it.
+        access: Access,
+    }
+}
+
+table! {
+    /// Kernels: code with entry point and specialisation.
+    Kernels of Kernel in "kernels" {
+        /// Id.
+        id: u32,
+        /// Id of the process.
+        process: u32,
+        /// Its name: the best that is known.
+        name: String,
+        /// Where the name comes from.
+        name_source: NameSource,
+        /// Entry point.
+        entry_point: Option<String>,
+        /// Hash of the code; `sources/HASH.spv` holds it.
+        source: Option<String>,
+        /// Specialisation constants as `id:hex`, joined by commas.
+        specialisation: Option<String>,
+        /// Threads of a workgroup in x.
+        local_x: Option<u32>,
+        /// In y.
+        local_y: Option<u32>,
+        /// In z.
+        local_z: Option<u32>,
+    }
+}
+
+/// Calls a macro with every table: its field in [`Tables`] and its type.
+#[macro_export]
+macro_rules! for_each_table {
+    ($callback:ident) => {
+        $callback! {
+            dispatches: Dispatches,
+            command_buffers: CommandBuffers,
+            submissions: Submissions,
+            dependencies: Dependencies,
+            transfers: Transfers,
+            opaque_work: OpaqueWork,
+            barriers: Barriers,
+            host_calls: HostCalls,
+            markers: Markers,
+            labels: Labels,
+            memory: Memory,
+            buffers: Buffers,
+            bindings: Bindings,
+            kernels: Kernels,
+        }
+    };
+}
+
+macro_rules! define_tables {
+    ($($field:ident: $table:ident,)+) => {
+        /// All tables of a trace.
+        #[derive(Debug, Clone, Default, PartialEq)]
+        pub struct Tables {
+            $(#[doc = concat!("See [`", stringify!($table), "`].")] pub $field: $table,)+
+        }
+    };
+}
+for_each_table!(define_tables);
