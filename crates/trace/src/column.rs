@@ -2,7 +2,7 @@
 
 use arrow_array::builder::{PrimitiveBuilder, StringDictionaryBuilder};
 use arrow_array::cast::AsArray;
-use arrow_array::types::{ArrowPrimitiveType, Int32Type, Int64Type, UInt32Type, UInt64Type};
+use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use std::sync::Arc;
@@ -68,19 +68,21 @@ integer_column! {
     i32 => Int32Type, Int32;
 }
 
-const _: () = {
-    // The names used above stay in step with Arrow's.
-    let _ = <UInt32Type as ArrowPrimitiveType>::DATA_TYPE;
-};
-
 fn dictionary() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
 
 /// Texts of a column, with one `String` made for each distinct value's first row only where `read` makes none.
-fn read_texts<T: Clone>(array: &dyn Array, null: Option<T>, read: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
+fn read_texts<T: Clone>(
+    array: &dyn Array,
+    null: Option<T>,
+    read: impl Fn(&str) -> Option<T>,
+) -> Option<Vec<T>> {
     if let Some(plain) = array.as_string_opt::<i32>() {
-        return plain.iter().map(|v| v.map_or(null.clone(), &read)).collect();
+        return plain
+            .iter()
+            .map(|v| v.map_or(null.clone(), &read))
+            .collect();
     }
     let array = array.as_dictionary_opt::<Int32Type>()?;
     let values = array.values().as_string_opt::<i32>()?;
@@ -197,6 +199,9 @@ pub(crate) fn texts_to_array<'a>(texts: impl Iterator<Item = &'a str>) -> ArrayR
     write_texts(texts.map(Some))
 }
 
-pub(crate) fn texts_from_array<T: Clone>(array: &dyn Array, of: impl Fn(&str) -> T) -> Option<Vec<T>> {
+pub(crate) fn texts_from_array<T: Clone>(
+    array: &dyn Array,
+    of: impl Fn(&str) -> T,
+) -> Option<Vec<T>> {
     read_texts(array, None, |v| Some(of(v)))
 }

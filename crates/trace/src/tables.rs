@@ -200,7 +200,13 @@ impl HostCallKind {
         use HostCallKind::*;
         matches!(
             self,
-            WaitFences | WaitSemaphores | WaitQueueIdle | WaitDeviceIdle | PollFence | PollSemaphore | GetQueryResults
+            WaitFences
+                | WaitSemaphores
+                | WaitQueueIdle
+                | WaitDeviceIdle
+                | PollFence
+                | PollSemaphore
+                | GetQueryResults
         )
     }
 }

@@ -59,13 +59,20 @@ impl ChunkWriter {
     }
 
     /// Lets `fill` write a payload into the free space and commits it. `None` when it did not fit.
-    pub fn append(&mut self, sequence: u64, fill: impl FnOnce(&mut [u8]) -> Option<usize>) -> Option<()> {
+    pub fn append(
+        &mut self,
+        sequence: u64,
+        fill: impl FnOnce(&mut [u8]) -> Option<usize>,
+    ) -> Option<()> {
         let at = HEADER_BYTES + self.used;
         let free = self.map.len().checked_sub(at + RECORD_HEADER_BYTES)?;
         // SAFETY: the range lies inside the mapping, and no other reference to it exists: readers touch only
         // committed bytes, which end before `at`, and this thread alone writes.
         let (head, body) = unsafe {
-            std::slice::from_raw_parts_mut(self.map.as_mut_ptr().add(at), RECORD_HEADER_BYTES + free)
+            std::slice::from_raw_parts_mut(
+                self.map.as_mut_ptr().add(at),
+                RECORD_HEADER_BYTES + free,
+            )
         }
         .split_at_mut(RECORD_HEADER_BYTES);
         let length = fill(body)?;
@@ -73,7 +80,8 @@ impl ChunkWriter {
         head[4..8].fill(0);
         head[8..].copy_from_slice(&sequence.to_le_bytes());
         // The last record may end within the padding of a full chunk.
-        self.used = (self.used + RECORD_HEADER_BYTES + length.next_multiple_of(8)).min(self.map.len() - HEADER_BYTES);
+        self.used = (self.used + RECORD_HEADER_BYTES + length.next_multiple_of(8))
+            .min(self.map.len() - HEADER_BYTES);
         self.header().committed.store(self.used as u64, Release);
         Some(())
     }
@@ -97,13 +105,22 @@ pub(crate) struct ChunkReader {
 impl ChunkReader {
     pub fn open(path: &Path) -> Result<ChunkReader, Error> {
         let file = std::fs::File::open(path).map_err(|e| Error::io(path, e))?;
-        let foreign = |reason: String| Error::Foreign { path: path.to_owned(), reason };
+        let foreign = |reason: String| Error::Foreign {
+            path: path.to_owned(),
+            reason,
+        };
         let length = file.metadata().map_err(|e| Error::io(path, e))?.len();
         if length < HEADER_BYTES as u64 {
             return Err(foreign(format!("it has {length} bytes")));
         }
-        let map = MmapOptions::new().map_raw_read_only(&file).map_err(|e| Error::io(path, e))?;
-        let mut chunk = ChunkReader { map, path: path.to_owned(), thread: 0 };
+        let map = MmapOptions::new()
+            .map_raw_read_only(&file)
+            .map_err(|e| Error::io(path, e))?;
+        let mut chunk = ChunkReader {
+            map,
+            path: path.to_owned(),
+            thread: 0,
+        };
         if chunk.header().magic.load(Acquire) != MAGIC {
             return Err(foreign("its first bytes are others".to_owned()));
         }
@@ -130,7 +147,8 @@ impl ChunkReader {
 
     /// The committed bytes. Only what a damaged file says is cut to what the file has.
     fn committed(&self) -> &[u8] {
-        let length = (self.header().committed.load(Acquire) as usize).min(self.map.len() - HEADER_BYTES);
+        let length =
+            (self.header().committed.load(Acquire) as usize).min(self.map.len() - HEADER_BYTES);
         // SAFETY: the range lies inside the mapping and the writer never touches committed bytes again.
         unsafe { std::slice::from_raw_parts(self.map.as_ptr().add(HEADER_BYTES), length) }
     }
@@ -156,7 +174,9 @@ impl ChunkReader {
             })),
             None => Err(Error::Foreign {
                 path: self.path.clone(),
-                reason: format!("the record at byte {offset} says {length} bytes, more than are there"),
+                reason: format!(
+                    "the record at byte {offset} says {length} bytes, more than are there"
+                ),
             }),
         }
     }

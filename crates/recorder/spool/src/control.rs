@@ -61,13 +61,26 @@ impl Control {
     /// Maps the page of another process.
     pub fn open(folder: &Path) -> Result<Control, Error> {
         let path = folder.join("control");
-        let file = OpenOptions::new().read(true).write(true).open(&path).map_err(|e| Error::io(&path, e))?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(&path)
+            .map_err(|e| Error::io(&path, e))?;
         let length = file.metadata().map_err(|e| Error::io(&path, e))?.len();
-        let foreign = |reason: String| Error::Foreign { path: path.clone(), reason };
+        let foreign = |reason: String| Error::Foreign {
+            path: path.clone(),
+            reason,
+        };
         if length < Self::BYTES as u64 {
-            return Err(foreign(format!("it has {length} bytes instead of {}", Self::BYTES)));
+            return Err(foreign(format!(
+                "it has {length} bytes instead of {}",
+                Self::BYTES
+            )));
         }
-        let map = MmapOptions::new().len(Self::BYTES).map_raw(&file).map_err(|e| Error::io(&path, e))?;
+        let map = MmapOptions::new()
+            .len(Self::BYTES)
+            .map_raw(&file)
+            .map_err(|e| Error::io(&path, e))?;
         let control = Control { map };
         use std::sync::atomic::Ordering::{Acquire, Relaxed};
         if control.page().magic.load(Acquire) != MAGIC {
@@ -102,5 +115,8 @@ pub(crate) fn map_new_file(path: &Path, bytes: usize) -> Result<MmapRaw, Error> 
         let _ = std::fs::remove_file(path);
         return Err(Error::io(path, std::io::Error::from_raw_os_error(refused)));
     }
-    MmapOptions::new().len(bytes).map_raw(&file).map_err(|e| Error::io(path, e))
+    MmapOptions::new()
+        .len(bytes)
+        .map_raw(&file)
+        .map_err(|e| Error::io(path, e))
 }

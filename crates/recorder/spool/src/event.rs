@@ -535,15 +535,38 @@ impl Command {
     /// A command with its four operands.
     #[inline]
     pub fn new(op: Op, query: u32, [a, b, c, d]: [u32; 4]) -> Command {
-        Command { op: op as u32, query, a, b, c, d }
+        Command {
+            op: op as u32,
+            query,
+            a,
+            b,
+            c,
+            d,
+        }
     }
 
     /// What it is; `None` for a value that this version does not know.
     pub fn op(&self) -> Option<Op> {
         use Op::*;
         const ALL: [Op; 18] = [
-            Begin, End, Dispatch, DispatchBase, DispatchIndirect, BindSet, DynamicOffset, CopyBuffer, FillBuffer,
-            UpdateBuffer, CopyImage, Barrier, LabelBegin, LabelEnd, LabelInstant, Execute, OpaqueBegin, OpaqueEnd,
+            Begin,
+            End,
+            Dispatch,
+            DispatchBase,
+            DispatchIndirect,
+            BindSet,
+            DynamicOffset,
+            CopyBuffer,
+            FillBuffer,
+            UpdateBuffer,
+            CopyImage,
+            Barrier,
+            LabelBegin,
+            LabelEnd,
+            LabelInstant,
+            Execute,
+            OpaqueBegin,
+            OpaqueEnd,
         ];
         ALL.into_iter().find(|op| *op as u32 == self.op)
     }
@@ -560,6 +583,8 @@ impl Command {
 
     /// The commands in the bytes of [`Event::Commands`]. A torn last one is left out.
     pub fn all(bytes: &[u8]) -> impl Iterator<Item = Command> + '_ {
-        bytes.chunks_exact(size_of::<Command>()).map(bytemuck::pod_read_unaligned)
+        bytes
+            .chunks_exact(size_of::<Command>())
+            .map(bytemuck::pod_read_unaligned)
     }
 }

@@ -45,7 +45,10 @@ pub mod env {
 
 /// Nanoseconds of the host's monotonic clock, the time base of every trace.
 pub fn monotonic_ns() -> i64 {
-    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut t = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     // SAFETY: `t` is a valid timespec for the call to fill.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut t) };
     t.tv_sec * 1_000_000_000 + t.tv_nsec
@@ -75,6 +78,9 @@ pub enum Error {
 
 impl Error {
     fn io(path: &std::path::Path, source: std::io::Error) -> Error {
-        Error::Io { path: path.to_owned(), source }
+        Error::Io {
+            path: path.to_owned(),
+            source,
+        }
     }
 }

@@ -16,7 +16,10 @@ pub struct SpoolReader {
 impl SpoolReader {
     /// Reads the spool under `root`, which need not hold anything yet.
     pub fn open(root: impl Into<PathBuf>) -> SpoolReader {
-        SpoolReader { root: root.into(), known: HashSet::new() }
+        SpoolReader {
+            root: root.into(),
+            known: HashSet::new(),
+        }
     }
 
     /// The processes that have appeared since the last call, oldest first.
@@ -63,7 +66,10 @@ pub struct ProcessSpool {
 
 impl std::fmt::Debug for ProcessSpool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ProcessSpool").field("folder", &self.folder).field("expected", &self.expected).finish()
+        f.debug_struct("ProcessSpool")
+            .field("folder", &self.folder)
+            .field("expected", &self.expected)
+            .finish()
     }
 }
 
@@ -134,7 +140,11 @@ impl ProcessSpool {
     ///
     /// # Errors
     /// The folder cannot be read. A damaged chunk is no error: its rest is counted in [`Self::damage`].
-    pub fn drain(&mut self, until: Until, mut deliver: impl FnMut(u32, Event<'_>)) -> Result<u64, Error> {
+    pub fn drain(
+        &mut self,
+        until: Until,
+        mut deliver: impl FnMut(u32, Event<'_>),
+    ) -> Result<u64, Error> {
         self.control.page().drains.fetch_add(1, Relaxed);
         // Read before the logs, so that everything below it has at least been begun.
         let begun = self.control.page().next_sequence.load(Acquire);
@@ -143,7 +153,9 @@ impl ProcessSpool {
         loop {
             let mut next: Option<(u64, u32)> = None;
             for (thread, log) in &mut self.logs {
-                while let Some((sequence, _)) = log.peek(&mut self.damage, &mut self.consumed, until) {
+                while let Some((sequence, _)) =
+                    log.peek(&mut self.damage, &mut self.consumed, until)
+                {
                     if sequence < self.expected {
                         log.skip();
                         continue;
@@ -154,13 +166,20 @@ impl ProcessSpool {
                     break;
                 }
             }
-            let Some((sequence, thread)) = next else { break };
-            if sequence != self.expected && until == Until::Committed && !self.gap_is_final(sequence) {
+            let Some((sequence, thread)) = next else {
+                break;
+            };
+            if sequence != self.expected
+                && until == Until::Committed
+                && !self.gap_is_final(sequence)
+            {
                 break;
             }
             self.damage.missing_records += sequence - self.expected;
             self.expected = sequence + 1;
-            let Some(log) = self.logs.get_mut(&thread) else { break };
+            let Some(log) = self.logs.get_mut(&thread) else {
+                break;
+            };
             if let Some(payload) = log.payload() {
                 match Event::decode(payload) {
                     Some(event) => deliver(thread, event),
@@ -201,7 +220,11 @@ impl ProcessSpool {
             }
             match ChunkReader::open(&path) {
                 Ok(chunk) => {
-                    self.logs.entry(chunk.thread).or_default().chunks.push_back(chunk);
+                    self.logs
+                        .entry(chunk.thread)
+                        .or_default()
+                        .chunks
+                        .push_back(chunk);
                     self.seen_chunks.insert(path);
                 }
                 // Its thread is still writing the header; a foreign or torn file never becomes whole.
@@ -250,7 +273,11 @@ impl ThreadLog {
 
 fn sorted_entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut paths = std::fs::read_dir(folder)
-        .and_then(|entries| entries.map(|e| e.map(|e| e.path())).collect::<Result<Vec<_>, _>>())
+        .and_then(|entries| {
+            entries
+                .map(|e| e.map(|e| e.path()))
+                .collect::<Result<Vec<_>, _>>()
+        })
         .map_err(|e| Error::io(folder, e))?;
     paths.sort();
     Ok(paths)

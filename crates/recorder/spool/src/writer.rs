@@ -62,7 +62,10 @@ impl Spool {
         let Some(root) = std::env::var_os(crate::env::SPOOL).filter(|v| !v.is_empty()) else {
             return Ok(None);
         };
-        let limit = std::env::var(crate::env::LIMIT).ok().and_then(|v| v.parse().ok()).unwrap_or(DEFAULT_LIMIT);
+        let limit = std::env::var(crate::env::LIMIT)
+            .ok()
+            .and_then(|v| v.parse().ok())
+            .unwrap_or(DEFAULT_LIMIT);
         let record_at_once = std::env::var(crate::env::RECORDING).map_or(true, |v| v != "0");
         Spool::create(PathBuf::from(root), limit, record_at_once).map(Some)
     }
@@ -75,12 +78,18 @@ impl Spool {
         let process = Process::create(&root, record_at_once)?;
         // SAFETY: the handler only increments an atomic.
         unsafe { libc::pthread_atfork(None, None, Some(forked)) };
-        Ok(Spool { root, limit, record_at_once, process: RwLock::new(Some(process)) })
+        Ok(Spool {
+            root,
+            limit,
+            record_at_once,
+            process: RwLock::new(Some(process)),
+        })
     }
 
     /// True while hooks shall record work. Definitions (devices, kernels, names, buffers) are always written.
     pub fn recording(&self) -> bool {
-        self.current().is_some_and(|p| p.0.control.page().recording.load(Relaxed) != 0)
+        self.current()
+            .is_some_and(|p| p.0.control.page().recording.load(Relaxed) != 0)
     }
 
     /// Starts recording in this process, as a start label does.
@@ -111,13 +120,24 @@ impl Spool {
             if log.as_ref().is_none_or(|l| l.generation != generation) {
                 match self.process_of(generation) {
                     Some(process) => {
-                        *log = Some(ThreadLog { generation, thread: thread_id(), process, chunk: None });
+                        *log = Some(ThreadLog {
+                            generation,
+                            thread: thread_id(),
+                            process,
+                            chunk: None,
+                        });
                     }
                     None => return,
                 }
                 if let Some(log) = log.as_mut() {
                     let name = thread_name();
-                    log.write(self.limit, &Event::Thread { thread: log.thread, name: &name });
+                    log.write(
+                        self.limit,
+                        &Event::Thread {
+                            thread: log.thread,
+                            name: &name,
+                        },
+                    );
                 }
             }
             if let Some(log) = log.as_mut() {
@@ -155,7 +175,11 @@ impl Process {
         let folder = root.join(format!("p{}-{start_ns}", std::process::id()));
         std::fs::create_dir(&folder).map_err(|e| Error::io(&folder, e))?;
         let control = Control::create(&folder, start_ns, recording)?;
-        Ok(Process(Box::leak(Box::new(ProcessFolder { folder, control, chunks: AtomicU64::new(0) }))))
+        Ok(Process(Box::leak(Box::new(ProcessFolder {
+            folder,
+            control,
+            chunks: AtomicU64::new(0),
+        }))))
     }
 }
 
@@ -169,11 +193,20 @@ impl ThreadLog {
         if let Some(full) = self.chunk.take() {
             full.seal();
         }
-        let waiting = page.bytes_created.load(Relaxed).saturating_sub(page.bytes_drained.load(Relaxed));
-        let wanted = event.encoded_bytes().map_or(CHUNK_BYTES, |b| ChunkWriter::bytes_for(b).max(CHUNK_BYTES));
+        let waiting = page
+            .bytes_created
+            .load(Relaxed)
+            .saturating_sub(page.bytes_drained.load(Relaxed));
+        let wanted = event
+            .encoded_bytes()
+            .map_or(CHUNK_BYTES, |b| ChunkWriter::bytes_for(b).max(CHUNK_BYTES));
         if waiting + wanted as u64 <= limit {
             let number = self.process.0.chunks.fetch_add(1, Relaxed);
-            let path = self.process.0.folder.join(format!("t{}-{number:08}.chunk", self.thread));
+            let path = self
+                .process
+                .0
+                .folder
+                .join(format!("t{}-{number:08}.chunk", self.thread));
             self.chunk = ChunkWriter::create(&path, self.thread, wanted).ok();
             if let Some(chunk) = &self.chunk {
                 page.bytes_created.fetch_add(chunk.bytes() as u64, Relaxed);
@@ -185,7 +218,9 @@ impl ThreadLog {
     }
 
     fn append(&mut self, sequence: u64, event: &Event<'_>) -> Option<()> {
-        self.chunk.as_mut()?.append(sequence, |space| event.encode(space))
+        self.chunk
+            .as_mut()?
+            .append(sequence, |space| event.encode(space))
     }
 }
 
