@@ -1,0 +1,186 @@
+//! The elementwise operations: their names, their WGSL, their meaning in f64 and the error a GPU may make.
+
+use std::fmt;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unary {
+    Abs,
+    Ceil,
+    Cos,
+    Exp,
+    Floor,
+    Log,
+    Neg,
+    Reciprocal,
+    Sigmoid,
+    Sin,
+    Sqrt,
+    Square,
+    Tanh,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Binary {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Max,
+    Min,
+    Pow,
+}
+
+impl Unary {
+    pub const ALL: [Unary; 13] = [
+        Unary::Abs,
+        Unary::Ceil,
+        Unary::Cos,
+        Unary::Exp,
+        Unary::Floor,
+        Unary::Log,
+        Unary::Neg,
+        Unary::Reciprocal,
+        Unary::Sigmoid,
+        Unary::Sin,
+        Unary::Sqrt,
+        Unary::Square,
+        Unary::Tanh,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Unary::Abs => "abs",
+            Unary::Ceil => "ceil",
+            Unary::Cos => "cos",
+            Unary::Exp => "exp",
+            Unary::Floor => "floor",
+            Unary::Log => "log",
+            Unary::Neg => "neg",
+            Unary::Reciprocal => "reciprocal",
+            Unary::Sigmoid => "sigmoid",
+            Unary::Sin => "sin",
+            Unary::Sqrt => "sqrt",
+            Unary::Square => "square",
+            Unary::Tanh => "tanh",
+        }
+    }
+
+    pub fn wgsl(self, x: &str) -> String {
+        match self {
+            Unary::Neg => format!("-{x}"),
+            Unary::Reciprocal => format!("1.0 / {x}"),
+            Unary::Sigmoid => format!("1.0 / (1.0 + exp(-{x}))"),
+            Unary::Square => format!("{x} * {x}"),
+            _ => format!("{}({x})", self.name()),
+        }
+    }
+
+    pub fn apply(self, x: f64) -> f64 {
+        match self {
+            Unary::Abs => x.abs(),
+            Unary::Ceil => x.ceil(),
+            Unary::Cos => x.cos(),
+            Unary::Exp => x.exp(),
+            Unary::Floor => x.floor(),
+            Unary::Log => x.ln(),
+            Unary::Neg => -x,
+            Unary::Reciprocal => 1.0 / x,
+            Unary::Sigmoid => 1.0 / (1.0 + (-x).exp()),
+            Unary::Sin => x.sin(),
+            Unary::Sqrt => x.sqrt(),
+            Unary::Square => x * x,
+            Unary::Tanh => x.tanh(),
+        }
+    }
+
+    /// The absolute error that Vulkan's precision rules permit for `y = self(x)`.
+    pub fn permitted_error(self, x: f64, y: f64) -> f64 {
+        match self {
+            // Stated for [-π, π] only; a larger angle loses as many bits as its reduction needs.
+            Unary::Sin | Unary::Cos => 2f64.powi(-11) * (x.abs() / std::f64::consts::PI).max(1.0),
+            Unary::Exp => (3.0 + 2.0 * x.abs()) * ulp(y),
+            Unary::Log => (3.0 * ulp(y)).max(2f64.powi(-21)),
+            Unary::Sqrt => 4.0 * ulp(y),
+            Unary::Reciprocal => 2.5 * ulp(y),
+            Unary::Sigmoid => (8.0 + 2.0 * x.abs()) * ulp(y),
+            // Computed from exponentials that cancel near zero.
+            Unary::Tanh => 8.0 * ulp(1.0),
+            Unary::Abs | Unary::Ceil | Unary::Floor | Unary::Neg | Unary::Square => ulp(y),
+        }
+    }
+}
+
+impl Binary {
+    pub const ALL: [Binary; 7] = [
+        Binary::Add,
+        Binary::Sub,
+        Binary::Mul,
+        Binary::Div,
+        Binary::Max,
+        Binary::Min,
+        Binary::Pow,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Binary::Add => "add",
+            Binary::Sub => "sub",
+            Binary::Mul => "mul",
+            Binary::Div => "div",
+            Binary::Max => "max",
+            Binary::Min => "min",
+            Binary::Pow => "pow",
+        }
+    }
+
+    pub fn wgsl(self, a: &str, b: &str) -> String {
+        match self {
+            Binary::Add => format!("{a} + {b}"),
+            Binary::Sub => format!("{a} - {b}"),
+            Binary::Mul => format!("{a} * {b}"),
+            Binary::Div => format!("{a} / {b}"),
+            Binary::Max | Binary::Min | Binary::Pow => format!("{}({a}, {b})", self.name()),
+        }
+    }
+
+    pub fn apply(self, a: f64, b: f64) -> f64 {
+        match self {
+            Binary::Add => a + b,
+            Binary::Sub => a - b,
+            Binary::Mul => a * b,
+            Binary::Div => a / b,
+            Binary::Max => a.max(b),
+            Binary::Min => a.min(b),
+            // WGSL defines `pow` as exp2(b * log2(a)), which has no value for a negative base.
+            Binary::Pow if a < 0.0 => f64::NAN,
+            Binary::Pow => a.powf(b),
+        }
+    }
+
+    /// The absolute error that Vulkan's precision rules permit for `y = self(a, b)`.
+    pub fn permitted_error(self, a: f64, b: f64, y: f64) -> f64 {
+        match self {
+            Binary::Div => 2.5 * ulp(y),
+            // exp2's own error, and log2's multiplied by the exponent.
+            Binary::Pow => (3.0 + 8.0 * (b * a.ln()).abs() + 4.0 * b.abs()) * ulp(y),
+            _ => ulp(y),
+        }
+    }
+}
+
+impl fmt::Display for Unary {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for Binary {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// One unit in the last place of an f32 near `y`, or its smallest normal: a GPU may flush anything below that to zero.
+fn ulp(y: f64) -> f64 {
+    (y.abs() * 2f64.powi(-23)).max(f64::from(f32::MIN_POSITIVE))
+}
