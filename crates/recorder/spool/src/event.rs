@@ -104,6 +104,7 @@ pub enum Event<'a> {
         /// What `bytes` is.
         format: SourceFormat,
         /// The code.
+        #[serde(with = "serde_bytes")]
         bytes: &'a [u8],
     },
     /// A kernel: code with entry point and specialisation.
@@ -202,6 +203,7 @@ pub enum Event<'a> {
         /// Id of the recording.
         recording: u32,
         /// Whole [`Command`]s as bytes.
+        #[serde(with = "serde_bytes")]
         commands: &'a [u8],
     },
     /// The recording cannot be submitted any more.
@@ -235,6 +237,7 @@ pub enum Event<'a> {
         /// Index of the first query.
         first_query: u32,
         /// Raw ticks as little-endian u64, [`NO_TICKS`] where the device gave none.
+        #[serde(with = "serde_bytes")]
         ticks: &'a [u8],
     },
     /// The times of an instance that was bracketed by command buffers of ours, because it may run twice at once.

@@ -155,11 +155,10 @@ impl Spool {
 
     /// The process folder of a generation; made anew in a forked child.
     fn process_of(&self, generation: u32) -> Option<Process> {
-        if let Some(process) = self.current() {
-            if process.0.control.page().pid.load(Relaxed) == std::process::id() {
+        if let Some(process) = self.current()
+            && process.0.control.page().pid.load(Relaxed) == std::process::id() {
                 return Some(process);
             }
-        }
         let mut slot = self.process.try_write().ok()?;
         if generation != GENERATION.load(Acquire) {
             return None;
