@@ -1,0 +1,78 @@
+use clap::{Parser, ValueEnum};
+
+/// Runs Vulkan work with one planted cause of idle GPU time, or one use of the API, and prints what it did as JSON.
+///
+/// Exits with 3 when the device or driver lacks what the mode needs.
+#[derive(Clone, Debug, Parser)]
+#[command(
+    version,
+    after_help = "\
+Examples:
+  planted steady --n 50 --iterations 10
+  planted host-sleep --sleep-us 5000
+  planted bench --n 5000 --groups 1 --spin 0 --bind"
+)]
+pub struct Args {
+    #[arg(value_enum)]
+    pub mode: Mode,
+    /// Dispatches in a command buffer
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub n: u32,
+    /// How often the mode does its work; in bench, of how many runs the best is taken
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub iterations: u32,
+    /// Workgroups of 64 invocations in a dispatch
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=65535))]
+    pub groups: u32,
+    /// Loop count in the kernel: how long a dispatch takes
+    #[arg(long, default_value_t = 1000)]
+    pub spin: u32,
+    /// Sleep of the host, where the mode has one
+    #[arg(long, default_value_t = 2000)]
+    pub sleep_us: u64,
+    /// Bytes of a transfer, where the mode has them; a multiple of 4
+    #[arg(long, default_value_t = 1 << 20, value_parser = transfer_bytes)]
+    pub bytes: u64,
+    /// Threads, child processes or devices, where the mode has them
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub count: u32,
+    /// Position of the device among those of the driver
+    #[arg(long, default_value_t = 0)]
+    pub device_index: usize,
+    /// Queue family; by default the first that fits
+    #[arg(long)]
+    pub family: Option<u32>,
+    /// bench: bind the descriptor set again before each dispatch
+    #[arg(long)]
+    pub bind: bool,
+    /// abandon: leave by _exit, so that no destructor and no atexit handler runs
+    #[arg(long)]
+    pub hard_exit: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    /// One command buffer of n dispatches a submit, no planted idle time
+    Steady,
+    /// One dispatch, with the time from submit to fence as the host saw it
+    Spin,
+    /// The host sleeps between submits, after a blocking wait
+    HostSleep,
+    /// The host sleeps between submits and only looks at the fence, so that no call blocks
+    HostSleepAsync,
+    /// One dispatch a submit, each waited for
+    FenceEach,
+    /// Completion is awaited by asking vkGetFenceStatus again and again
+    Polling,
+    /// Time of recording, submitting and running n dispatches
+    Bench,
+    /// One command buffer submitted again and again, each time waited for
+    Resubmit,
+}
+
+fn transfer_bytes(text: &str) -> Result<u64, String> {
+    match text.parse::<u64>() {
+        Ok(bytes) if bytes > 0 && bytes % 4 == 0 && bytes <= 1 << 30 => Ok(bytes),
+        _ => Err("it must be a multiple of 4 between 4 and 1073741824".into()),
+    }
+}

@@ -1,0 +1,86 @@
+//! Host-visible buffers, mapped for their whole life.
+
+use anyhow::{Context, Result};
+use ash::vk;
+
+use crate::gpu::{Gpu, Object};
+
+pub struct Buffer {
+    pub handle: vk::Buffer,
+    pub bytes: u64,
+    memory: vk::DeviceMemory,
+    mapped: *mut u8,
+    coherent: bool,
+}
+
+// The mapping is plain memory; a mode that shares a buffer between threads reads it after they ended.
+unsafe impl Sync for Buffer {}
+unsafe impl Send for Buffer {}
+
+impl Buffer {
+    /// A zeroed buffer for every use that a mode makes of one.
+    pub fn new(gpu: &Gpu, bytes: u64) -> Result<Self> {
+        let usage = vk::BufferUsageFlags::STORAGE_BUFFER
+            | vk::BufferUsageFlags::INDIRECT_BUFFER
+            | vk::BufferUsageFlags::TRANSFER_SRC
+            | vk::BufferUsageFlags::TRANSFER_DST;
+        let info = vk::BufferCreateInfo::default().size(bytes).usage(usage);
+        let handle = unsafe { gpu.device.create_buffer(&info, None)? };
+        gpu.own(Object::Buffer(handle));
+        let needs = unsafe { gpu.device.get_buffer_memory_requirements(handle) };
+        let (memory_type, flags) = gpu
+            .host_visible_memory(needs.memory_type_bits)
+            .context("the device has no host-visible memory for buffers")?;
+        let info = vk::MemoryAllocateInfo::default()
+            .allocation_size(needs.size)
+            .memory_type_index(memory_type);
+        let memory = unsafe { gpu.device.allocate_memory(&info, None)? };
+        gpu.own(Object::Memory(memory));
+        let mapped = unsafe {
+            gpu.device.bind_buffer_memory(handle, memory, 0)?;
+            gpu.device
+                .map_memory(memory, 0, vk::WHOLE_SIZE, vk::MemoryMapFlags::empty())?
+                .cast()
+        };
+        let coherent = flags.contains(vk::MemoryPropertyFlags::HOST_COHERENT);
+        let buffer = Self {
+            handle,
+            bytes,
+            memory,
+            mapped,
+            coherent,
+        };
+        buffer.write(gpu, &vec![0; bytes as usize])?;
+        Ok(buffer)
+    }
+
+    pub fn write(&self, gpu: &Gpu, bytes: &[u8]) -> Result<()> {
+        assert!(bytes.len() as u64 <= self.bytes);
+        // SAFETY: the mapping covers the buffer, and no submitted work uses it while a mode writes.
+        unsafe {
+            self.mapped
+                .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len())
+        };
+        if !self.coherent {
+            unsafe { gpu.device.flush_mapped_memory_ranges(&[self.range()])? };
+        }
+        Ok(())
+    }
+
+    pub fn read(&self, gpu: &Gpu) -> Result<&[u8]> {
+        if !self.coherent {
+            unsafe {
+                gpu.device
+                    .invalidate_mapped_memory_ranges(&[self.range()])?
+            };
+        }
+        // SAFETY: as in `write`.
+        Ok(unsafe { std::slice::from_raw_parts(self.mapped, self.bytes as usize) })
+    }
+
+    fn range(&self) -> vk::MappedMemoryRange<'static> {
+        vk::MappedMemoryRange::default()
+            .memory(self.memory)
+            .size(vk::WHOLE_SIZE)
+    }
+}

@@ -1,0 +1,121 @@
+//! What the program really did, for tests to compare a trace with.
+
+use std::collections::BTreeMap;
+use std::ops::AddAssign;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// Work that ran on the GPU. A command buffer that is submitted twice counts twice, with all that is in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// Calls of vkQueueSubmit or vkQueueSubmit2.
+    pub submits: u64,
+    /// Primary command buffers.
+    pub command_buffers: u64,
+    pub dispatches: u64,
+    /// Copies, fills and updates.
+    pub transfers: u64,
+    pub transfer_bytes: u64,
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.submits += other.submits;
+        self.command_buffers += other.command_buffers;
+        self.dispatches += other.dispatches;
+        self.transfers += other.transfers;
+        self.transfer_bytes += other.transfer_bytes;
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub struct Truth {
+    mode: String,
+    pid: u32,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub device: String,
+    #[serde(flatten)]
+    pub tally: Tally,
+    /// Time in which the host kept the GPU without work on purpose.
+    pub host_idle_ns: u64,
+    /// Bounds of the run on CLOCK_MONOTONIC.
+    start_ns: u64,
+    end_ns: u64,
+    wall_ns: u64,
+    /// FNV-1a of the result buffers, in hexadecimal.
+    result_hash: String,
+    #[serde(flatten)]
+    pub more: BTreeMap<&'static str, Value>,
+    #[serde(skip)]
+    hash: Fnv,
+}
+
+impl Truth {
+    pub fn begin(mode: String) -> Self {
+        Self {
+            mode,
+            pid: std::process::id(),
+            device: String::new(),
+            tally: Tally::default(),
+            host_idle_ns: 0,
+            start_ns: monotonic_ns(),
+            end_ns: 0,
+            wall_ns: 0,
+            result_hash: String::new(),
+            more: BTreeMap::new(),
+            hash: Fnv::default(),
+        }
+    }
+
+    pub fn add_result(&mut self, bytes: &[u8]) {
+        self.hash.update(bytes);
+    }
+
+    /// Sleeps while the GPU has nothing to do.
+    pub fn sleep_idle(&mut self, us: u64) {
+        let start = monotonic_ns();
+        std::thread::sleep(Duration::from_micros(us));
+        self.host_idle_ns += monotonic_ns() - start;
+    }
+
+    pub fn note(&mut self, name: &'static str, value: impl Into<Value>) {
+        self.more.insert(name, value.into());
+    }
+
+    /// Ends the run and prints it as one line of JSON.
+    pub fn print(&mut self) {
+        self.end_ns = monotonic_ns();
+        self.wall_ns = self.end_ns - self.start_ns;
+        self.result_hash = format!("{:016x}", self.hash.0);
+        println!("{}", serde_json::json!(self));
+    }
+}
+
+pub fn monotonic_ns() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // It cannot fail: the clock exists everywhere that Vulkan does.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[derive(Debug)]
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    fn update(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    }
+}
