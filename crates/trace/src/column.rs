@@ -189,7 +189,9 @@ macro_rules! text_enum {
                 $crate::column::texts_from_array(array, Self::of)
             }
             fn to_text(&self) -> Option<String> { Some(self.as_str().to_owned()) }
-            fn from_text(text: &str) -> Option<Self> { Some(Self::of(text)) }
+            fn from_text(text: &str) -> Option<Self> {
+                Some(Self::of(text)).filter(|value| value.as_str() == text)
+            }
         }
     };
 }

@@ -9,9 +9,11 @@
 pub mod column;
 pub mod manifest;
 pub mod tables;
+pub mod text;
 
 pub use manifest::Manifest;
 pub use tables::Tables;
+pub use text::TextError;
 
 /// A trace in memory.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -12,6 +12,8 @@ pub trait Table: Default {
     type Row: Default;
     /// The name of the table and of its file without extension.
     const NAME: &'static str;
+    /// The word that begins a row in the text form.
+    const ROW: &'static str;
     /// Names of the columns in order.
     const COLUMNS: &'static [&'static str];
     /// The Arrow schema.
@@ -46,7 +48,7 @@ pub trait Table: Default {
 macro_rules! table {
     (
         $(#[$doc:meta])*
-        $table:ident of $row:ident in $name:literal {
+        $table:ident of $row:ident, $word:literal in $name:literal {
             $($(#[$column_doc:meta])* $column:ident: $type:ty,)+
         }
     ) => {
@@ -65,6 +67,7 @@ macro_rules! table {
         impl Table for $table {
             type Row = $row;
             const NAME: &'static str = $name;
+            const ROW: &'static str = $word;
             const COLUMNS: &'static [&'static str] = &[$(stringify!($column)),+];
 
             fn schema() -> Arc<Schema> {
@@ -283,7 +286,7 @@ text_enum! {
 
 table! {
     /// Kernel executions, in the order in which their command buffers were seen finished.
-    Dispatches of Dispatch in "dispatches" {
+    Dispatches of Dispatch, "dispatch" in "dispatches" {
         /// Id of the command buffer.
         command_buffer: u64,
         /// Position among the commands of its command buffer (dispatches, transfers, barriers and opaque work).
@@ -311,7 +314,7 @@ table! {
 
 table! {
     /// Command buffers: one row for each submitted instance. CUDA: a graph launch.
-    CommandBuffers of CommandBuffer in "command_buffers" {
+    CommandBuffers of CommandBuffer, "command_buffer" in "command_buffers" {
         /// Id, unique in the trace.
         id: u64,
         /// Id of the process.
@@ -341,7 +344,7 @@ table! {
 
 table! {
     /// Submissions: batches handed to a queue by a host call.
-    Submissions of Submission in "submissions" {
+    Submissions of Submission, "submission" in "submissions" {
         /// Id, unique in the trace.
         id: u64,
         /// Id of the process.
@@ -361,7 +364,7 @@ table! {
 
 table! {
     /// What a submission waits for on the device.
-    Dependencies of Dependency in "dependencies" {
+    Dependencies of Dependency, "dependency" in "dependencies" {
         /// Id of the submission that waits.
         submission: u64,
         /// Id of the submission that signals; absent when the host does, or when it is unknown.
@@ -373,7 +376,7 @@ table! {
 
 table! {
     /// Copies, fills and the like.
-    Transfers of Transfer in "transfers" {
+    Transfers of Transfer, "transfer" in "transfers" {
         /// Id of the command buffer.
         command_buffer: u64,
         /// Position among the commands of its command buffer.
@@ -399,7 +402,7 @@ table! {
 
 table! {
     /// GPU work that is timed as a whole, such as render passes.
-    OpaqueWork of OpaqueWorkRow in "opaque_work" {
+    OpaqueWork of OpaqueWorkRow, "opaque_work" in "opaque_work" {
         /// Id of the command buffer.
         command_buffer: u64,
         /// Position among the commands of its command buffer.
@@ -419,7 +422,7 @@ table! {
 
 table! {
     /// Barriers in command buffers.
-    Barriers of Barrier in "barriers" {
+    Barriers of Barrier, "barrier" in "barriers" {
         /// Id of the command buffer.
         command_buffer: u64,
         /// Position among the commands of its command buffer.
@@ -433,7 +436,7 @@ table! {
 
 table! {
     /// Timed API calls on CPU threads; polling calls are folded.
-    HostCalls of HostCall in "host_calls" {
+    HostCalls of HostCall, "host_call" in "host_calls" {
         /// Id of the process.
         process: u32,
         /// The system's id of the thread.
@@ -459,7 +462,7 @@ table! {
 
 table! {
     /// Labelled ranges and instants.
-    Markers of Marker in "markers" {
+    Markers of Marker, "marker" in "markers" {
         /// Id of the process.
         process: u32,
         /// Where it was set.
@@ -481,7 +484,7 @@ table! {
 
 table! {
     /// Labels: texts in their nesting.
-    Labels of Label in "labels" {
+    Labels of Label, "label" in "labels" {
         /// Id.
         id: u32,
         /// The label's own text.
@@ -493,7 +496,7 @@ table! {
 
 table! {
     /// Allocations and frees of device memory.
-    Memory of MemoryRow in "memory" {
+    Memory of MemoryRow, "memory" in "memory" {
         /// Id of the process.
         process: u32,
         /// Id of the device.
@@ -513,7 +516,7 @@ table! {
 
 table! {
     /// Buffers.
-    Buffers of Buffer in "buffers" {
+    Buffers of Buffer, "buffer" in "buffers" {
         /// Id.
         id: u32,
         /// Id of the process.
@@ -533,7 +536,7 @@ table! {
 
 table! {
     /// Buffer ranges that dispatches may reach: several rows share one id, a row for each binding.
-    Bindings of Binding in "bindings" {
+    Bindings of Binding, "binding" in "bindings" {
         /// Id of the set of bindings.
         id: u32,
         /// Descriptor set.
@@ -555,7 +558,7 @@ table! {
 
 table! {
     /// Kernels: code with entry point and specialisation.
-    Kernels of Kernel in "kernels" {
+    Kernels of Kernel, "kernel" in "kernels" {
         /// Id.
         id: u32,
         /// Id of the process.

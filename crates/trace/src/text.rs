@@ -1,0 +1,226 @@
+//! Traces as readable text, for tests and for looking at small traces.
+//!
+//! ```text
+//! # A comment.
+//! manifest sampling_mode=dispatch start_ns=0 end_ns=1ms exit.code=0 command=python command="my program.py"
+//! queue id=1 device=0 capabilities=compute capabilities=transfer
+//! kernel id=1 name="sin, f32" name_source=entry-point
+//! dispatch command_buffer=1 queue=1 kernel=1 start_ns=100us duration_ns=1.5us
+//! ```
+//!
+//! One line a row. Its first word is [`Table::ROW`], or `manifest`, `process`, `thread`, `device`, `queue` or `loss` for
+//! a part of the manifest; then come `column=value` pairs.
+//!
+//! - A value with spaces, quotes or `#` stands in double quotes, with `\"`, `\\`, `\n`, `\r`, `\t` and `\u{…}` inside.
+//! - Columns whose names end in `_ns` take a unit, `ns`, `us`, `ms` or `s`, also with a fraction (`1.5us`). Without a
+//!   unit they are nanoseconds.
+//! - In the manifest a dot reaches into a part (`clock.error_ns=100`), and a repeated name appends to a list.
+//! - A column that is left out has no value if it may lack one, else 0 or the empty text, but: `format_version` is this
+//!   version's and `complete` is true; a host call's `count` is 1 and its `busy_ns` is its `duration_ns`; the `timing`
+//!   of a command buffer with `start_ns` is `measured`.
+
+mod line;
+mod value;
+
+use crate::manifest::{FORMAT_VERSION, Manifest};
+use crate::tables::*;
+use crate::{Trace, for_each_table};
+use line::{Line, write_pair};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fmt::Write;
+
+/// Why a text is no trace.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {problem}")]
+pub struct TextError {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// A column that has a value although the line leaves it out.
+struct Omitted {
+    row: &'static str,
+    column: &'static str,
+    value: Omission,
+}
+
+enum Omission {
+    /// This value.
+    Is(&'static str),
+    /// The value of another column, if that is given.
+    SameAs(&'static str),
+    /// This value, if another column is given.
+    With(&'static str, &'static str),
+}
+
+const OMITTED: &[Omitted] = &[
+    Omitted {
+        row: HostCalls::ROW,
+        column: "count",
+        value: Omission::Is("1"),
+    },
+    Omitted {
+        row: HostCalls::ROW,
+        column: "busy_ns",
+        value: Omission::SameAs("duration_ns"),
+    },
+    Omitted {
+        row: CommandBuffers::ROW,
+        column: "timing",
+        value: Omission::With("start_ns", "measured"),
+    },
+];
+
+/// The manifest of a text that says nothing of it.
+fn base_manifest() -> Manifest {
+    Manifest {
+        format_version: FORMAT_VERSION,
+        complete: true,
+        ..Manifest::default()
+    }
+}
+
+impl Trace {
+    /// Reads the [text form](crate::text).
+    ///
+    /// # Errors
+    /// The first line that cannot be read, and why.
+    pub fn from_text(text: &str) -> Result<Trace, TextError> {
+        let mut trace = Trace {
+            manifest: base_manifest(),
+            tables: Tables::default(),
+        };
+        for (index, line) in text.lines().enumerate() {
+            trace.read_line(line).map_err(|problem| TextError {
+                line: index + 1,
+                problem,
+            })?;
+        }
+        Ok(trace)
+    }
+
+    fn read_line(&mut self, text: &str) -> Result<(), String> {
+        let Some(line) = Line::parse(text)? else {
+            return Ok(());
+        };
+        let manifest = &mut self.manifest;
+        macro_rules! read_row {
+            ($($field:ident: $table:ty,)+) => {
+                match line.word.as_str() {
+                    "manifest" => *manifest = read_part(manifest, &line)?,
+                    "process" => manifest.processes.push(read_part(&Default::default(), &line)?),
+                    "thread" => manifest.threads.push(read_part(&Default::default(), &line)?),
+                    "device" => manifest.devices.push(read_part(&Default::default(), &line)?),
+                    "queue" => manifest.queues.push(read_part(&Default::default(), &line)?),
+                    "loss" => manifest.losses.push(read_part(&Default::default(), &line)?),
+                    $(<$table>::ROW => self.tables.$field.push(read_row::<$table>(&line)?),)+
+                    other => {
+                        let tables = [$(<$table>::ROW),+].join(", ");
+                        return Err(format!(
+                            "`{other}` begins no row; rows begin with manifest, process, thread, device, queue, loss, {tables}"
+                        ));
+                    }
+                }
+            };
+        }
+        for_each_table!(read_row);
+        Ok(())
+    }
+
+    /// The [text form](crate::text) of this trace. [`Trace::from_text`] reads it back unchanged.
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        let m = &self.manifest;
+        let whole = Manifest {
+            processes: Vec::new(),
+            threads: Vec::new(),
+            devices: Vec::new(),
+            queues: Vec::new(),
+            losses: Vec::new(),
+            ..m.clone()
+        };
+        write_part(&mut text, "manifest", &base_manifest(), &whole);
+        write_parts(&mut text, "process", &m.processes);
+        write_parts(&mut text, "thread", &m.threads);
+        write_parts(&mut text, "device", &m.devices);
+        write_parts(&mut text, "queue", &m.queues);
+        write_parts(&mut text, "loss", &m.losses);
+        macro_rules! write_rows {
+            ($($field:ident: $table:ty,)+) => { $(write_rows::<$table>(&mut text, &self.tables.$field);)+ };
+        }
+        for_each_table!(write_rows);
+        text
+    }
+}
+
+fn read_row<T: Table>(line: &Line) -> Result<T::Row, String> {
+    let mut row = T::Row::default();
+    for (column, value) in &line.pairs {
+        let column = column.as_str();
+        if !T::COLUMNS.contains(&column) {
+            return Err(format!(
+                "a {} has no column `{column}`; it has {}",
+                T::ROW,
+                T::COLUMNS.join(", ")
+            ));
+        }
+        if line.pairs.iter().filter(|(c, _)| c == column).count() > 1 {
+            return Err(format!("`{column}` is given twice"));
+        }
+        set::<T>(&mut row, column, value)?;
+    }
+    for omitted in OMITTED.iter().filter(|o| o.row == T::ROW) {
+        if line.get(omitted.column).is_some() {
+            continue;
+        }
+        let value = match omitted.value {
+            Omission::Is(value) => Some(value),
+            Omission::SameAs(other) => line.get(other),
+            Omission::With(other, value) => line.get(other).map(|_| value),
+        };
+        if let Some(value) = value {
+            set::<T>(&mut row, omitted.column, value)?;
+        }
+    }
+    Ok(row)
+}
+
+fn set<T: Table>(row: &mut T::Row, column: &str, text: &str) -> Result<(), String> {
+    let plain = value::without_unit(column, text)?;
+    if T::set_from_text(row, column, &plain) {
+        Ok(())
+    } else {
+        Err(format!("`{text}` is no value of `{column}`"))
+    }
+}
+
+fn write_rows<T: Table>(text: &mut String, table: &T) {
+    for index in 0..table.len() {
+        text.push_str(T::ROW);
+        for (column, value) in T::row_to_text(&table.row(index)) {
+            write_pair(text, column, &value);
+        }
+        text.push('\n');
+    }
+}
+
+fn read_part<P: Serialize + DeserializeOwned>(base: &P, line: &Line) -> Result<P, String> {
+    value::read(base, &line.pairs, &line.word)
+}
+
+fn write_parts<P: Serialize + Default>(text: &mut String, word: &str, parts: &[P]) {
+    for part in parts {
+        write_part(text, word, &P::default(), part);
+    }
+}
+
+fn write_part<P: Serialize>(text: &mut String, word: &str, base: &P, part: &P) {
+    let _ = write!(text, "{word}");
+    for (name, value) in value::differences(base, part) {
+        write_pair(text, &name, &value);
+    }
+    text.push('\n');
+}

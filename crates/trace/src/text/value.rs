@@ -1,0 +1,159 @@
+//! Values of the text form: times with units, and the parts of the manifest, which are known by their JSON.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+
+/// A time as plain nanoseconds; any other column as it is.
+pub(super) fn without_unit<'a>(column: &str, text: &'a str) -> Result<Cow<'a, str>, String> {
+    if !column.ends_with("_ns") {
+        return Ok(Cow::Borrowed(text));
+    }
+    let end = text
+        .find(|c: char| c.is_ascii_alphabetic())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let digits = match unit {
+        "" if !number.contains('.') => return Ok(Cow::Borrowed(text)),
+        "" | "ns" => 0,
+        "us" => 3,
+        "ms" => 6,
+        "s" => 9,
+        _ => {
+            return Err(format!(
+                "`{column}={text}` has no known unit: ns, us, ms or s"
+            ));
+        }
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let is_number =
+        !(whole.is_empty() && fraction.is_empty()) && fraction.bytes().all(|b| b.is_ascii_digit());
+    if !is_number {
+        return Err(format!("`{column}={text}` is no time"));
+    }
+    let fraction = fraction.trim_end_matches('0');
+    if fraction.len() > digits {
+        return Err(format!(
+            "`{column}={text}` is no whole number of nanoseconds"
+        ));
+    }
+    Ok(Cow::Owned(format!("{whole}{fraction:0<digits$}")))
+}
+
+/// `base` with the fields set that `pairs` name; a dot reaches into a part, a repeated name appends to a list.
+pub(super) fn read<P: Serialize + DeserializeOwned>(
+    base: &P,
+    pairs: &[(String, String)],
+    kind: &str,
+) -> Result<P, String> {
+    let known = to_json(base);
+    let mut json = known.clone();
+    let mut given = Vec::new();
+    for (name, text) in pairs {
+        let field = find(&known, name).ok_or_else(|| {
+            let fields = flatten(&known).into_iter().map(|(name, _)| name);
+            format!(
+                "a {kind} has no `{name}`; it has {}",
+                fields.collect::<Vec<_>>().join(", ")
+            )
+        })?;
+        if !field.is_array() && given.contains(&name) {
+            return Err(format!("`{name}` is given twice"));
+        }
+        given.push(name);
+        let plain = without_unit(name, text)?;
+        json = candidates(&plain)
+            .into_iter()
+            .map(|value| with(json.clone(), name, value))
+            .find(|json| P::deserialize(json).is_ok())
+            .ok_or_else(|| format!("`{text}` is no value of `{name}`"))?;
+    }
+    serde_json::from_value(json).map_err(|e| e.to_string())
+}
+
+/// The fields of `part` that differ from `base`, as [`read`] takes them.
+pub(super) fn differences<P: Serialize>(base: &P, part: &P) -> Vec<(String, String)> {
+    let base = to_json(base);
+    let mut pairs = Vec::new();
+    for (name, value) in flatten(&to_json(part)) {
+        if find(&base, &name) == Some(&value) {
+            continue;
+        }
+        match value {
+            Value::Array(items) => {
+                pairs.extend(items.iter().map(|item| (name.clone(), leaf_text(item))));
+            }
+            value => pairs.push((name, leaf_text(&value))),
+        }
+    }
+    pairs
+}
+
+fn to_json<P: Serialize>(part: &P) -> Value {
+    serde_json::to_value(part).expect("parts of the manifest have texts as keys")
+}
+
+fn leaf_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// All that a text may mean; the type of the field decides.
+fn candidates(text: &str) -> Vec<Value> {
+    let number = text
+        .parse::<i64>()
+        .map(Value::from)
+        .or_else(|_| text.parse::<u64>().map(Value::from))
+        .or_else(|_| text.parse::<f64>().map(Value::from));
+    let truth = text.parse::<bool>().map(Value::from);
+    number
+        .into_iter()
+        .chain(truth)
+        .chain([Value::from(text)])
+        .filter(|value| !value.is_null())
+        .collect()
+}
+
+/// The field `name`. What is inside an absent field is not known, so any name is found there.
+fn find<'a>(json: &'a Value, name: &str) -> Option<&'a Value> {
+    name.split('.').try_fold(json, |json, part| match json {
+        Value::Null => Some(json),
+        json => json.get(part),
+    })
+}
+
+fn with(mut json: Value, name: &str, value: Value) -> Value {
+    let field = name.split('.').fold(&mut json, |json, part| {
+        if !json.is_object() {
+            *json = Value::Object(Map::new());
+        }
+        &mut json[part]
+    });
+    match field {
+        Value::Array(items) => items.push(value),
+        field => *field = value,
+    }
+    json
+}
+
+/// All leaves with their dotted names. Lists are leaves.
+fn flatten(json: &Value) -> Vec<(String, Value)> {
+    let Value::Object(fields) = json else {
+        return Vec::new();
+    };
+    let mut leaves = Vec::new();
+    for (name, value) in fields {
+        match value {
+            Value::Object(_) => {
+                for (inner, value) in flatten(value) {
+                    leaves.push((format!("{name}.{inner}"), value));
+                }
+            }
+            value => leaves.push((name.clone(), value.clone())),
+        }
+    }
+    leaves
+}
