@@ -1,1 +1,2 @@
-
+//! Nothing: the tests are in `tests/`.
+#![forbid(unsafe_code)]

@@ -1,1 +1,59 @@
-fn main() {}
+//! The tasks of this project. Each does its own set-up, so that a fresh machine needs cargo and nothing else.
+#![forbid(unsafe_code)]
+
+mod clients;
+mod command;
+mod demo;
+mod packages;
+mod test;
+mod tidy;
+mod vulkan;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(about = "The tasks of this project", disable_help_subcommand = true)]
+struct Args {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Records the built-in workload and prints its report, after installing what that needs
+    Demo,
+    /// Does all set-up for the tests and runs them
+    Test,
+    /// Checks the rules of the repository: who may depend on whom, sizes of files, leftovers
+    Tidy,
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    std::env::set_current_dir(repository()?).context("cannot enter the repository")?;
+    match Args::parse().task {
+        Task::Demo => demo::run(),
+        Task::Test => test::run(),
+        Task::Tidy => tidy::run(Path::new(".")),
+    }
+}
+
+/// The root of the repository, which holds this crate's folder.
+fn repository() -> Result<PathBuf> {
+    let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
+        .context("CARGO_MANIFEST_DIR is not set: run the tasks as `cargo xtask TASK`")?;
+    Ok(Path::new(&manifest).join(".."))
+}

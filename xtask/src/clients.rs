@@ -1,0 +1,122 @@
+//! Real programs that the end-to-end tests record, installed under `target/clients`.
+//!
+//! Each client is a folder of `tests/end-to-end/clients` with the versions that it needs: a `requirements.txt` of
+//! Python packages or a `package.json` of Node packages. What could not be had is left as `NAME.missing` with the
+//! reason, which the tests print.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::{command, packages};
+
+const SCRIPTS: &str = "tests/end-to-end/clients";
+const INSTALLED: &str = "target/clients";
+
+/// A client that could not be installed.
+pub struct Missing {
+    pub name: String,
+    pub reason: String,
+}
+
+/// Whether a client that cannot be had is a failure.
+pub fn required() -> bool {
+    std::env::var_os("GAPSCOPE_REQUIRE_CLIENTS").is_some_and(|value| value == "1")
+}
+
+/// Installs every client that is not there yet; gives those that could not be had.
+pub fn ensure_all() -> Result<Vec<Missing>> {
+    fs::create_dir_all(INSTALLED).with_context(|| format!("cannot make {INSTALLED}"))?;
+    let mut missing = Vec::new();
+    for folder in clients()? {
+        let name = folder
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        if let Err(error) = ensure(&name, &folder) {
+            let reason = format!("{error:#}");
+            fs::write(marker(&name, "missing"), &reason)?;
+            missing.push(Missing { name, reason });
+        }
+    }
+    Ok(missing)
+}
+
+fn clients() -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(SCRIPTS).with_context(|| format!("cannot list {SCRIPTS}"))?;
+    let mut folders: Vec<_> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir())
+        .collect();
+    folders.sort();
+    Ok(folders)
+}
+
+fn ensure(name: &str, folder: &Path) -> Result<()> {
+    let (wanted, install): (_, fn(&str, &Path) -> Result<()>) =
+        if folder.join("package.json").exists() {
+            (folder.join("package.json"), install_node)
+        } else {
+            (folder.join("requirements.txt"), install_python)
+        };
+    let versions =
+        fs::read_to_string(&wanted).with_context(|| format!("cannot read {}", wanted.display()))?;
+    let installed = marker(name, "installed");
+    if fs::read_to_string(&installed).is_ok_and(|there| there == versions) {
+        return Ok(());
+    }
+    install(name, folder)?;
+    let _ = fs::remove_file(marker(name, "missing"));
+    fs::write(&installed, versions).with_context(|| format!("cannot write {}", installed.display()))
+}
+
+fn install_python(name: &str, folder: &Path) -> Result<()> {
+    let venv = Path::new(INSTALLED).join("python");
+    let python = venv.join("bin/python");
+    if !python.exists() {
+        if !command::succeeds("python3", &["-c", "import ensurepip, venv"]) {
+            packages::install(&["python3-venv"], false)?;
+        }
+        command::run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+    }
+    eprintln!("installing the Python packages of {name}");
+    let mut pip = Command::new(&python);
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--only-binary=:all:",
+        "--requirement",
+    ]);
+    command::output(pip.arg(folder.join("requirements.txt"))).map(drop)
+}
+
+fn install_node(name: &str, folder: &Path) -> Result<()> {
+    if !command::succeeds("npm", &["--version"]) {
+        packages::install(&["nodejs", "npm"], false)?;
+    }
+    eprintln!("installing the Node packages of {name}");
+    let target = Path::new(INSTALLED).join(name);
+    fs::create_dir_all(&target).with_context(|| format!("cannot make {}", target.display()))?;
+    fs::copy(folder.join("package.json"), target.join("package.json"))
+        .context("cannot copy package.json")?;
+    let mut npm = Command::new("npm");
+    npm.args([
+        "install",
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+        "--no-package-lock",
+    ]);
+    command::output(npm.current_dir(&target)).map(drop)
+}
+
+fn marker(name: &str, kind: &str) -> PathBuf {
+    Path::new(INSTALLED).join(format!("{name}.{kind}"))
+}

@@ -1,0 +1,72 @@
+//! Commands that a task runs: each is shown before it runs, and must succeed.
+
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+
+/// Runs a command with the task's own output; an error when it fails.
+pub fn run(command: &mut Command) -> Result<()> {
+    let shown = shown(command);
+    eprintln!("+ {shown}");
+    let start = Instant::now();
+    let status = command
+        .status()
+        .with_context(|| format!("cannot start `{shown}`"))?;
+    if !status.success() {
+        bail!("`{shown}` failed: {status}");
+    }
+    let seconds = start.elapsed().as_secs();
+    if seconds >= 10 {
+        eprintln!("  took {seconds} s");
+    }
+    Ok(())
+}
+
+/// Runs a command and gives what it wrote to standard output; an error, with what it complained of, when it fails.
+pub fn output(command: &mut Command) -> Result<String> {
+    let shown = shown(command);
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot start `{shown}`"))?;
+    if !output.status.success() {
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        bail!("`{shown}` failed: {}: {}", output.status, complaint.trim());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Whether a command can be started and succeeds; it prints nothing.
+pub fn succeeds(program: &str, arguments: &[&str]) -> bool {
+    Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// The cargo that runs this task.
+pub fn cargo<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments);
+    command
+}
+
+fn shown(command: &Command) -> String {
+    let mut text = command.get_program().to_string_lossy().into_owned();
+    if let Some(name) = text
+        .strip_prefix('/')
+        .and_then(|path| path.rsplit('/').next())
+    {
+        text = name.to_owned();
+    }
+    for argument in command.get_args() {
+        let _ = write!(text, " {}", argument.to_string_lossy());
+    }
+    text
+}

@@ -1,0 +1,57 @@
+//! `cargo xtask demo`: from a bare machine to the report of a recorded program.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{command, vulkan};
+
+pub fn run() -> Result<()> {
+    if !cfg!(target_os = "linux") {
+        bail!(
+            "recording works on Linux; here the workload itself runs: `cargo run --release --package fusion`, and so does \
+             everything that reads a trace: `cargo run --release -- report TRACE`"
+        );
+    }
+    vulkan::ensure_any_driver()?;
+    command::run(&mut command::cargo([
+        "build",
+        "--release",
+        "--package=gapscope",
+        "--package=gapscope-vulkan",
+        "--package=fusion",
+    ]))?;
+    let programs = Path::new("target/release");
+    let trace = Path::new("target/demo/fusion.gapscope");
+    if trace.exists() {
+        std::fs::remove_dir_all(trace)
+            .with_context(|| format!("cannot remove {}", trace.display()))?;
+    }
+    std::fs::create_dir_all("target/demo").context("cannot make target/demo")?;
+
+    // A driver compiles kernels when it first runs them and keeps them: without this, the recording shows its compiler.
+    let fusion = programs.join("fusion");
+    command::run(
+        Command::new(&fusion)
+            .args(["--iterations", "1"])
+            .stdout(Stdio::null()),
+    )?;
+
+    let gapscope = programs.join("gapscope");
+    command::run(
+        Command::new(&gapscope)
+            .arg("record")
+            .arg("-o")
+            .arg(trace)
+            .arg("--")
+            .arg(&fusion),
+    )?;
+    command::run(Command::new(&gapscope).arg("report").arg(trace))?;
+    command::run(
+        Command::new(&gapscope)
+            .arg("report")
+            .args(["--compare-labels", "eager,compiled"])
+            .arg(trace),
+    )
+}

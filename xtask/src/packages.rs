@@ -1,0 +1,167 @@
+//! Packages of the system: installed when they are missing and this user may.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::command;
+
+/// How this user installs packages.
+enum Installer {
+    Root,
+    Sudo,
+}
+
+impl Installer {
+    fn command(&self, program: &str) -> Command {
+        let mut command = match self {
+            Installer::Root => Command::new(program),
+            Installer::Sudo => {
+                let mut command = Command::new("sudo");
+                command.args([
+                    "--non-interactive",
+                    "DEBIAN_FRONTEND=noninteractive",
+                    program,
+                ]);
+                command
+            }
+        };
+        command.env("DEBIAN_FRONTEND", "noninteractive");
+        command
+    }
+}
+
+/// Whether a Debian package is installed.
+pub fn is_installed(package: &str) -> bool {
+    version(package).is_some()
+}
+
+/// The version of an installed Debian package.
+pub fn version(package: &str) -> Option<String> {
+    let mut query = Command::new("dpkg-query");
+    query.args([
+        "--show",
+        "--showformat=${db:Status-Status} ${Version}",
+        package,
+    ]);
+    let shown = command::output(&mut query).ok()?;
+    shown.strip_prefix("installed ").map(str::to_owned)
+}
+
+/// Installs Debian packages, from the release's backports where they have them and `backports` says so.
+///
+/// Without apt, or without the right to use it, the error is a sentence that says what to install.
+pub fn install(packages: &[&str], backports: bool) -> Result<()> {
+    let list = packages.join(" ");
+    if !command::succeeds("apt-get", &["--version"]) {
+        bail!(
+            "this system has no apt: install what Debian calls {list} with its own package manager and run the task again"
+        );
+    }
+    let installer = if command::output(Command::new("id").arg("-u"))?.trim() == "0" {
+        Installer::Root
+    } else if command::succeeds("sudo", &["--non-interactive", "true"]) {
+        Installer::Sudo
+    } else {
+        bail!("installing needs root: run `sudo apt-get install {list}` and then the task again");
+    };
+    // An old list of packages names files that the archive no longer has.
+    command::run(installer.command("apt-get").args(["--quiet", "update"]))?;
+    let suite = if backports {
+        backports_suite(&installer)?
+    } else {
+        None
+    };
+    let mut install = installer.command("apt-get");
+    install.args(["--quiet", "--yes", "--no-install-recommends", "install"]);
+    if let Some(suite) = &suite {
+        install.arg(format!("--target-release={suite}"));
+    }
+    command::run(install.args(packages))
+}
+
+/// The release's backports suite, set up where it is not; `None` on systems that have none.
+fn backports_suite(installer: &Installer) -> Result<Option<String>> {
+    let release =
+        std::fs::read_to_string("/etc/os-release").context("cannot read /etc/os-release")?;
+    // Newer releases have a Mesa that is new enough of their own.
+    let (Some("debian"), Some("bookworm")) = (
+        os_release_field(&release, "ID"),
+        os_release_field(&release, "VERSION_CODENAME"),
+    ) else {
+        return Ok(None);
+    };
+    let suite = "bookworm-backports";
+    let archives = archives()?;
+    if archives.iter().any(|(_, codename)| codename == suite) {
+        return Ok(Some(suite.to_owned()));
+    }
+    let Some((uri, _)) = archives.iter().find(|(_, codename)| codename == "bookworm") else {
+        return Ok(None);
+    };
+    let file = std::env::temp_dir().join(format!("{suite}.{}.sources", std::process::id()));
+    std::fs::write(&file, sources_file(uri, suite))
+        .with_context(|| format!("cannot write {}", file.display()))?;
+    let target = format!("/etc/apt/sources.list.d/{suite}.sources");
+    let installed = command::run(
+        installer
+            .command("install")
+            .arg("--mode=644")
+            .arg(&file)
+            .arg(&target),
+    );
+    let _ = std::fs::remove_file(&file);
+    installed?;
+    if let Err(error) = command::run(installer.command("apt-get").args(["--quiet", "update"])) {
+        command::run(installer.command("rm").arg(&target))?;
+        eprintln!("the archive in use has no {suite} ({error:#}): going on without it");
+        return Ok(None);
+    }
+    Ok(Some(suite.to_owned()))
+}
+
+/// The package archives that apt uses, as (address, codename of the release).
+fn archives() -> Result<Vec<(String, String)>> {
+    let mut query = Command::new("apt-get");
+    query.args([
+        "indextargets",
+        "--format",
+        "$(REPO_URI) $(CODENAME)",
+        "Created-By: Packages",
+    ]);
+    Ok(command::output(&mut query)?
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .map(|(uri, codename)| (uri.to_owned(), codename.to_owned()))
+        .collect())
+}
+
+fn sources_file(uri: &str, suite: &str) -> String {
+    let mut text = format!("Types: deb\nURIs: {uri}\nSuites: {suite}\nComponents: main\n");
+    let keys = "/usr/share/keyrings/debian-archive-keyring.gpg";
+    if Path::new(keys).exists() {
+        text += &format!("Signed-By: {keys}\n");
+    }
+    text
+}
+
+fn os_release_field<'a>(text: &'a str, field: &str) -> Option<&'a str> {
+    text.lines()
+        .find_map(|line| line.strip_prefix(field)?.strip_prefix('='))
+        .map(|value| value.trim_matches('"'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::os_release_field;
+
+    #[test]
+    fn fields_of_os_release_are_found_by_their_whole_name() {
+        let text = "PRETTY_NAME=\"Debian GNU/Linux 12\"\nVERSION_ID=\"12\"\nID=debian\nVERSION_CODENAME=bookworm\n";
+        assert_eq!(os_release_field(text, "ID"), Some("debian"));
+        assert_eq!(os_release_field(text, "VERSION_ID"), Some("12"));
+        assert_eq!(os_release_field(text, "VERSION_CODENAME"), Some("bookworm"));
+        assert_eq!(os_release_field(text, "CODENAME"), None);
+    }
+}

@@ -1,0 +1,78 @@
+//! `cargo xtask test`: everything that must hold before a change lands.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::{clients, command, tidy, vulkan};
+
+pub fn run() -> Result<()> {
+    if !cfg!(target_os = "linux") {
+        bail!(
+            "the tests record through Vulkan on Linux; here run those of one crate: `cargo test --package CRATE`"
+        );
+    }
+    tidy::run(Path::new("."))?;
+    command::run(&mut command::cargo(["fmt", "--all", "--check"]))?;
+    vulkan::ensure_test_drivers()?;
+    let missing = clients::ensure_all()?;
+    command::run(&mut command::cargo([
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ]))?;
+    // The end-to-end tests start the programs and load the layer and the fake driver as files.
+    command::run(&mut command::cargo(["build", "--workspace"]))?;
+
+    for client in &missing {
+        eprintln!(
+            "skipped: the tests that record {}: {}",
+            client.name, client.reason
+        );
+    }
+    if !missing.is_empty() && clients::required() {
+        bail!(
+            "GAPSCOPE_REQUIRE_CLIENTS is set and not every program could be installed: see the lines above"
+        );
+    }
+    if command::succeeds("cargo", &["nextest", "--version"]) {
+        let nextest = |filter, jobs: &[&str]| {
+            tests(
+                command::cargo([
+                    "nextest",
+                    "run",
+                    "--workspace",
+                    "--no-fail-fast",
+                    "-E",
+                    filter,
+                ])
+                .args(jobs),
+            )
+        };
+        nextest("not package(end-to-end)", &[])?;
+        // One at a time: they measure shares of time.
+        nextest("package(end-to-end)", &["--test-threads=1"])
+    } else {
+        tests(&mut command::cargo([
+            "test",
+            "--workspace",
+            "--no-fail-fast",
+            "--exclude=end-to-end",
+        ]))?;
+        tests(&mut command::cargo([
+            "test",
+            "--workspace",
+            "--test=end-to-end",
+            "--",
+            "--test-threads=1",
+        ]))
+    }
+}
+
+fn tests(command: &mut Command) -> Result<()> {
+    command::run(command.env("GAPSCOPE_REQUIRE_GPU", "1"))
+}

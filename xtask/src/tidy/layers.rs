@@ -1,0 +1,86 @@
+//! Who may depend on whom: data flows one way, and hooks meet the analyses only through the trace.
+
+use super::workspace::Package;
+
+/// Each crate with the crates of ours that it may use outside its tests.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("gapscope-trace", &[]),
+    ("gapscope-spool", &[]),
+    ("gapscope-vulkan", &["gapscope-spool"]),
+    ("gapscope-recorder", &["gapscope-spool", "gapscope-trace"]),
+    ("gapscope-analysis", &["gapscope-trace"]),
+    ("gapscope-report", &["gapscope-trace", "gapscope-analysis"]),
+    (
+        "gapscope",
+        &[
+            "gapscope-trace",
+            "gapscope-analysis",
+            "gapscope-report",
+            "gapscope-recorder",
+        ],
+    ),
+    // Programs to record know nothing of the recorder.
+    ("fusion", &[]),
+    ("planted", &[]),
+    ("fake-vulkan-driver", &[]),
+    (
+        "end-to-end",
+        &["gapscope-trace", "gapscope-analysis", "gapscope-report"],
+    ),
+    ("xtask", &["gapscope-trace"]),
+];
+
+pub fn problems(package: &Package) -> Vec<String> {
+    let Some((_, allowed)) = ALLOWED.iter().find(|(name, _)| *name == package.name) else {
+        return vec![format!(
+            "{}: add it to the table of xtask/src/tidy/layers.rs and to ARCHITECTURE.md, with the crates it may use",
+            package.name
+        )];
+    };
+    let forbidden = package
+        .uses
+        .iter()
+        .filter(|used| !allowed.contains(&used.as_str()));
+    forbidden
+        .map(|used| format!("{} must not use {used}", package.name))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package(name: &str, uses: &[&str]) -> Package {
+        Package {
+            name: name.to_owned(),
+            description: None,
+            uses: uses.iter().map(|&used| used.to_owned()).collect(),
+            roots: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_hook_that_reads_traces_is_named() {
+        let found = problems(&package(
+            "gapscope-vulkan",
+            &["gapscope-spool", "gapscope-trace"],
+        ));
+        assert_eq!(found, ["gapscope-vulkan must not use gapscope-trace"]);
+    }
+
+    #[test]
+    fn a_crate_that_the_rules_do_not_know_is_named() {
+        assert!(problems(&package("gapscope-utils", &[]))[0].contains("gapscope-utils: add it"));
+    }
+
+    #[test]
+    fn the_command_may_use_what_it_glues() {
+        assert!(
+            problems(&package(
+                "gapscope",
+                &["gapscope-report", "gapscope-recorder"]
+            ))
+            .is_empty()
+        );
+    }
+}

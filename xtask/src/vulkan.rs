@@ -1,0 +1,104 @@
+//! The Vulkan loader and drivers of the machine.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use crate::packages;
+
+/// The software driver for a machine without a GPU, in Debian's package.
+const SOFTWARE_DRIVER: &str = "mesa-vulkan-drivers";
+/// Mesa before this fails with several real programs (Dawn, slangpy).
+const LEAST_MESA: u32 = 24;
+
+/// Installs the loader, and the software driver when the machine has no Vulkan driver.
+pub fn ensure_any_driver() -> Result<()> {
+    let mut missing = Vec::new();
+    if !has_loader() {
+        missing.push("libvulkan1");
+    }
+    if drivers().is_empty() {
+        missing.push(SOFTWARE_DRIVER);
+    }
+    install(&missing)
+}
+
+/// Installs the loader, a recent software driver, and the layers that the tests run beside ours.
+pub fn ensure_test_drivers() -> Result<()> {
+    let mut missing = Vec::new();
+    for package in ["libvulkan1", "vulkan-validationlayers", "gfxreconstruct"] {
+        if !packages::is_installed(package) {
+            missing.push(package);
+        }
+    }
+    let software = drivers().iter().any(|driver| is_lavapipe(driver));
+    let mesa = packages::version(SOFTWARE_DRIVER).and_then(|version| major(&version));
+    if !software || mesa.is_some_and(|major| major < LEAST_MESA) {
+        missing.push(SOFTWARE_DRIVER);
+    }
+    install(&missing)
+}
+
+fn install(missing: &[&str]) -> Result<()> {
+    if missing.is_empty() {
+        return Ok(());
+    }
+    packages::install(missing, missing.contains(&SOFTWARE_DRIVER))
+}
+
+fn has_loader() -> bool {
+    let folders = ["/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib"];
+    let architecture = format!("{}-linux-gnu", std::env::consts::ARCH);
+    folders.iter().any(|folder| {
+        let folder = Path::new(folder);
+        folder.join("libvulkan.so.1").exists()
+            || folder.join(&architecture).join("libvulkan.so.1").exists()
+    })
+}
+
+/// The manifests of the drivers that the loader finds.
+fn drivers() -> Vec<PathBuf> {
+    let mut drivers = Vec::new();
+    for variable in ["VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_ADD_DRIVER_FILES"] {
+        let Some(files) = std::env::var_os(variable) else {
+            continue;
+        };
+        drivers.extend(std::env::split_paths(&files).filter(|file| file.exists()));
+    }
+    for folder in ["/etc", "/usr/local/etc", "/usr/share", "/usr/local/share"] {
+        let Ok(entries) = Path::new(folder).join("vulkan/icd.d").read_dir() else {
+            continue;
+        };
+        drivers.extend(entries.flatten().map(|entry| entry.path()).filter(|file| {
+            file.extension()
+                .is_some_and(|extension| extension == "json")
+        }));
+    }
+    drivers
+}
+
+fn is_lavapipe(driver: &Path) -> bool {
+    driver
+        .file_name()
+        .is_some_and(|name| name.to_string_lossy().starts_with("lvp_icd"))
+}
+
+/// `25` of `25.0.7-2~bpo12+1`; an epoch before it is skipped.
+fn major(version: &str) -> Option<u32> {
+    let upstream = version
+        .split_once(':')
+        .map_or(version, |(_, upstream)| upstream);
+    upstream.split('.').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::major;
+
+    #[test]
+    fn the_major_version_is_read_from_a_debian_version() {
+        assert_eq!(major("22.3.6-1+deb12u1"), Some(22));
+        assert_eq!(major("1:25.0.7-2~bpo12+1"), Some(25));
+        assert_eq!(major("unknown"), None);
+    }
+}
