@@ -1,0 +1,360 @@
+//! Draws a document for a terminal.
+
+use crate::document::{Block, Document, Table, Text, Tone};
+use crate::fit;
+
+/// The terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terminal {
+    /// Its columns.
+    pub columns: usize,
+    /// Whether escape sequences for colours may be used.
+    pub colour: bool,
+}
+
+impl Default for Terminal {
+    /// 80 columns without colour: what a file or a pipe gets.
+    fn default() -> Terminal {
+        Terminal {
+            columns: 80,
+            colour: false,
+        }
+    }
+}
+
+/// Left margin of everything but headings.
+const MARGIN: usize = 2;
+/// Between columns of a table.
+const GUTTER: usize = 2;
+/// Clipped columns are not made narrower than this.
+const LEAST_NAME: usize = 20;
+
+impl Terminal {
+    /// Draws a document; the text ends with a line feed.
+    pub fn draw(&self, document: &Document) -> String {
+        let mut page = String::new();
+        let mut before: Option<&Block> = None;
+        for block in &document.blocks {
+            let joins = matches!(
+                (before, block),
+                (None, _)
+                    | (Some(Block::Heading(..)), _)
+                    | (Some(Block::Item(_)), Block::Item(_))
+                    | (
+                        Some(Block::Sentence(_)),
+                        Block::Item(_) | Block::Sentence(_)
+                    )
+            );
+            if !joins {
+                page.push('\n');
+            }
+            self.block(&mut page, block);
+            before = Some(block);
+        }
+        page
+    }
+
+    fn block(&self, page: &mut String, block: &Block) {
+        match block {
+            Block::Title(title, aside) => self.rule(page, title, aside, ' '),
+            Block::Heading(title, aside) => self.rule(page, title, aside, '─'),
+            Block::Sentence(text) => self.paragraph(page, text, "", 0),
+            Block::Item(text) => self.paragraph(page, text, "• ", 2),
+            Block::Table(table) => self.table(page, table),
+            Block::Picture(lines) => {
+                for line in lines {
+                    let line = Text::from(" ".repeat(MARGIN).as_str()).joined(line);
+                    self.line(page, &line);
+                }
+            }
+        }
+    }
+
+    fn rule(&self, page: &mut String, title: &str, aside: &str, fill: char) {
+        let title = fit::clip(
+            title,
+            self.columns.saturating_sub(fit::width(aside) + 4).max(20),
+        );
+        let used = fit::width(&title) + fit::width(aside) + 1 + usize::from(!aside.is_empty());
+        let fill = fill.to_string().repeat(self.columns.saturating_sub(used));
+        let mut text = Text::new().strong(title).faint(format!(" {fill}"));
+        if !aside.is_empty() {
+            text.push(Tone::Faint, format!(" {aside}"));
+        }
+        self.line(page, &text);
+    }
+
+    fn paragraph(&self, page: &mut String, text: &Text, bullet: &str, hanging: usize) {
+        let room = self.columns.saturating_sub(MARGIN + hanging).max(20);
+        for (i, line) in wrap(text, room).into_iter().enumerate() {
+            let lead = if i == 0 { bullet } else { &"  "[..hanging] };
+            let mut whole = Text::new().and(" ".repeat(MARGIN)).faint(lead);
+            for (tone, piece) in line.spans {
+                whole.push(tone, piece);
+            }
+            self.line(page, &whole);
+        }
+    }
+
+    fn table(&self, page: &mut String, table: &Table) {
+        let layout = Layout::of(table, self.columns.saturating_sub(MARGIN));
+        let titled = table.columns.iter().any(|c| !c.title.is_empty());
+        if titled {
+            let titles = table
+                .columns
+                .iter()
+                .map(|c| Text::new().faint(c.title.as_str()));
+            self.row(page, table, &layout, &titles.collect::<Vec<_>>());
+        }
+        for row in &table.rows {
+            self.row(page, table, &layout, &row.cells);
+            if let Some(note) = &row.note {
+                let indent = layout.note_indent;
+                let room = self.columns.saturating_sub(MARGIN + indent + 2).max(20);
+                for (i, line) in wrap(note, room).into_iter().enumerate() {
+                    let lead = if i == 0 { "→ " } else { "  " };
+                    let lead = format!("{}{lead}", " ".repeat(MARGIN + indent));
+                    self.line(page, &Text::new().faint(lead).joined(&line));
+                }
+            }
+        }
+        if !layout.left_out.is_empty() {
+            let names = layout.left_out.join(", ");
+            let text = format!("also {names}: in a wider terminal, --markdown or --json");
+            self.paragraph(page, &Text::new().faint(text), "", 0);
+        }
+    }
+
+    fn row(&self, page: &mut String, table: &Table, layout: &Layout, cells: &[Text]) {
+        let mut line = Text::new().and(" ".repeat(MARGIN));
+        let mut first = true;
+        for ((column, cell), width) in table.columns.iter().zip(cells).zip(&layout.widths) {
+            let Some(width) = *width else { continue };
+            if !first {
+                line.push(Tone::Plain, " ".repeat(GUTTER));
+            }
+            first = false;
+            let cell = clipped(cell, width);
+            let padding = " ".repeat(width - cell.width());
+            line = if column.right {
+                line.and(padding).joined(&cell)
+            } else {
+                line.joined(&cell).and(padding)
+            };
+        }
+        self.line(page, &line);
+    }
+
+    /// Writes a line, without blanks at its end.
+    fn line(&self, page: &mut String, text: &Text) {
+        let length = text.plain_text().trim_end().len();
+        let mut at = 0;
+        for (tone, piece) in &text.spans {
+            let piece = &piece[..piece.len().min(length.saturating_sub(at))];
+            at += piece.len();
+            match self.colour.then(|| escape(*tone)).flatten() {
+                Some(code) if !piece.is_empty() => {
+                    page.push_str(&format!("\x1b[{code}m{piece}\x1b[0m"));
+                }
+                _ => page.push_str(piece),
+            }
+        }
+        page.push('\n');
+    }
+}
+
+impl Text {
+    fn joined(mut self, other: &Text) -> Text {
+        for (tone, piece) in &other.spans {
+            self.push(*tone, piece.as_str());
+        }
+        self
+    }
+}
+
+/// The SGR code of a tone: the sixteen colours that every theme defines.
+fn escape(tone: Tone) -> Option<&'static str> {
+    match tone {
+        Tone::Plain => None,
+        Tone::Strong => Some("1"),
+        Tone::Faint => Some("2"),
+        Tone::Good => Some("32"),
+        Tone::Warning => Some("1;33"),
+        Tone::Cause(rank) => Some(["31", "35", "33", "36", "34", "90"][usize::from(rank.min(5))]),
+    }
+}
+
+/// Widths of a table's columns; `None` for one that is not drawn.
+struct Layout {
+    widths: Vec<Option<usize>>,
+    left_out: Vec<String>,
+    note_indent: usize,
+}
+
+impl Layout {
+    fn of(table: &Table, room: usize) -> Layout {
+        let mut widths: Vec<Option<usize>> = table
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(i, column)| {
+                let cells = table.rows.iter().map(|row| row.cells[i].width());
+                Some(cells.max().unwrap_or(0).max(fit::width(&column.title)))
+            })
+            .collect();
+        let needed = |widths: &[Option<usize>], least_names: bool| {
+            let shown = widths.iter().flatten().count();
+            let cells = widths.iter().zip(&table.columns).filter_map(|(w, c)| {
+                w.map(|w| {
+                    if c.clipped && least_names {
+                        w.min(LEAST_NAME)
+                    } else {
+                        w
+                    }
+                })
+            });
+            cells.sum::<usize>() + GUTTER * shown.saturating_sub(1)
+        };
+        let mut left_out = Vec::new();
+        // Names give way a little before a column is left out, but bars go before names suffer.
+        while needed(&widths, !drawn_bars(table, &widths)) > room {
+            let spare = (0..widths.len())
+                .filter(|i| widths[*i].is_some() && table.columns[*i].spare > 0)
+                .max_by_key(|i| table.columns[*i].spare);
+            let Some(spare) = spare else { break };
+            widths[spare] = None;
+            if !table.columns[spare].picture {
+                left_out.push(table.columns[spare].title.clone());
+            }
+        }
+        let excess = needed(&widths, false).saturating_sub(room);
+        if excess > 0
+            && let Some(name) = table.columns.iter().position(|c| c.clipped)
+            && let Some(width) = widths[name].as_mut()
+        {
+            *width = width.saturating_sub(excess).max(1);
+        }
+        left_out.reverse();
+        let name = table.columns.iter().position(|c| c.clipped).unwrap_or(0);
+        let note_indent = widths[..name].iter().flatten().map(|w| w + GUTTER).sum();
+        Layout {
+            widths,
+            left_out,
+            note_indent,
+        }
+    }
+}
+
+fn drawn_bars(table: &Table, widths: &[Option<usize>]) -> bool {
+    let mut columns = widths.iter().zip(&table.columns);
+    columns.any(|(w, c)| w.is_some() && c.picture)
+}
+
+fn clipped(cell: &Text, width: usize) -> Text {
+    if cell.width() <= width {
+        return cell.clone();
+    }
+    let tone = cell.spans.first().map_or(Tone::Plain, |(tone, _)| *tone);
+    Text::new().with(tone, fit::clip(&cell.plain_text(), width))
+}
+
+/// Lines of at most `columns`, broken at blanks; a single longer word is broken anywhere.
+fn wrap(text: &Text, columns: usize) -> Vec<Text> {
+    let mut lines = vec![Text::new()];
+    let mut used = 0;
+    for (tone, piece) in &text.spans {
+        for word in piece.split_inclusive(' ') {
+            let mut word = word.to_owned();
+            let mut wide = fit::width(word.trim_end());
+            if used > 0 && used + wide > columns {
+                lines.push(Text::new());
+                used = 0;
+            }
+            while wide > columns {
+                let head: String = word.chars().take(columns).collect();
+                word = word.chars().skip(columns).collect();
+                wide = fit::width(word.trim_end());
+                lines.last_mut().expect("never empty").push(*tone, head);
+                lines.push(Text::new());
+            }
+            used += fit::width(&word);
+            lines.last_mut().expect("never empty").push(*tone, word);
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::Column;
+
+    fn table() -> Document {
+        let mut table = Table::new([
+            Column::name("kernel"),
+            Column::number("count"),
+            Column::number("max").spare(1),
+        ]);
+        let name = "a_kernel_with_a_name_that_no_terminal_of_80_columns_holds_whole";
+        table
+            .row([name.into(), "1,000".into(), "12.3 µs".into()])
+            .note = Some("first remark".into());
+        table.row(["b".into(), "2".into(), "1.00 ms".into()]);
+        Document {
+            blocks: vec![Block::Table(table)],
+        }
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        for columns in [24, 40, 60, 80, 120] {
+            let page = Terminal {
+                columns,
+                colour: false,
+            }
+            .draw(&table());
+            for line in page.lines().filter(|l| !l.contains("also max")) {
+                assert!(fit::width(line) <= columns, "{columns}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_column_that_has_no_room_is_named() {
+        let terminal = |columns| {
+            Terminal {
+                columns,
+                colour: false,
+            }
+            .draw(&table())
+        };
+        assert!(terminal(32).contains("also max"), "{}", terminal(32));
+        assert!(!terminal(60).contains("also max"));
+    }
+
+    #[test]
+    fn colour_changes_no_text() {
+        let plain = Terminal::default().draw(&table());
+        let coloured = Terminal {
+            columns: 80,
+            colour: true,
+        }
+        .draw(&table());
+        assert_ne!(plain, coloured);
+        let mut bare = String::new();
+        for piece in coloured.split("\x1b[") {
+            let code = piece
+                .find('m')
+                .filter(|i| piece[..*i].bytes().all(|b| b.is_ascii_digit() || b == b';'));
+            bare.push_str(code.map_or(piece, |i| &piece[i + 1..]));
+        }
+        assert_eq!(bare, plain);
+    }
+
+    #[test]
+    fn words_wrap_and_a_long_one_is_broken() {
+        let lines = wrap(&Text::from("ab cd efghijkl"), 5);
+        let lines: Vec<String> = lines.iter().map(Text::plain_text).collect();
+        assert_eq!(lines, ["ab cd ", "efghi", "jkl"]);
+    }
+}
