@@ -1,1 +1,28 @@
+//! What a trace says about its GPU: pure functions over a [`gapscope_trace::Trace`], without IO and without printing.
+//!
+//! One analysis is one module; [`Findings::of`] runs them all. Times are nanoseconds of the host's monotonic clock,
+//! durations nanoseconds, sizes bytes, and every number has its unit in its name. What is not known is `None`, never 0.
+//! Busy times are lengths of unions of intervals: overlapping work counts once.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
+pub mod bound_bytes;
+pub mod busy;
+pub mod command_buffers;
+pub mod drift;
+pub mod durations;
+pub mod findings;
+pub mod gaps;
+pub mod intervals;
+pub mod kernels;
+pub mod labels;
+pub mod latency;
+pub mod memory_timeline;
+pub mod timeline;
+pub mod transfers;
+pub mod verdict;
+pub mod warm_up;
+pub mod work;
+
+pub use findings::{Findings, Options};
+pub use timeline::Timeline;

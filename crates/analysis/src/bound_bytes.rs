@@ -1,0 +1,1 @@
+//! Bytes bound: what dispatches may read and write through their bindings.
