@@ -1,0 +1,162 @@
+//! The environment variables, read once. The crate's page lists them.
+
+use std::str::FromStr;
+use std::sync::OnceLock;
+
+use ash::vk::QueueFlags;
+
+use crate::misuse;
+
+pub struct Config {
+    pub families: Vec<Family>,
+    pub dispatch_ns: u64,
+    pub group_ns: u64,
+    pub bytes_per_us: u64,
+    pub submit_ns: u64,
+    pub overlap: bool,
+    pub timestamp_period: f32,
+    pub timestamp_bits: u32,
+    pub clock_offset_ns: i64,
+    pub clock_drift_ppm: f64,
+    pub coherent: bool,
+    pub calibrated: Calibrated,
+    pub host_query_reset: bool,
+    pub lost_after: Option<u64>,
+    pub null: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Family {
+    pub flags: QueueFlags,
+    pub timestamp_bits: u32,
+    pub queues: u32,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub enum Calibrated {
+    No,
+    RawOnly,
+    Yes,
+}
+
+pub fn config() -> &'static Config {
+    static CONFIG: OnceLock<Config> = OnceLock::new();
+    CONFIG.get_or_init(Config::from_env)
+}
+
+impl Config {
+    fn from_env() -> Self {
+        let timestamp_bits = value("FAKE_VK_TIMESTAMP_BITS", 64);
+        let families = parsed("FAKE_VK_QUEUES", |text| families(text, timestamp_bits))
+            .or_else(|| families("GCT:2,CT:2,T:1,C0:1", timestamp_bits))
+            .unwrap_or_default();
+        Self {
+            families,
+            dispatch_ns: value("FAKE_VK_DISPATCH_NS", 10_000),
+            group_ns: value("FAKE_VK_GROUP_NS", 0),
+            bytes_per_us: value("FAKE_VK_BYTES_PER_US", 10_000).max(1),
+            submit_ns: value("FAKE_VK_SUBMIT_NS", 5_000),
+            overlap: switch("FAKE_VK_OVERLAP", false),
+            timestamp_period: value("FAKE_VK_TIMESTAMP_PERIOD", 1.0),
+            timestamp_bits,
+            clock_offset_ns: value("FAKE_VK_CLOCK_OFFSET_NS", 0),
+            clock_drift_ppm: value("FAKE_VK_CLOCK_DRIFT_PPM", 0.0),
+            coherent: switch("FAKE_VK_COHERENT", true),
+            calibrated: parsed("FAKE_VK_CALIBRATED", calibrated).unwrap_or(Calibrated::Yes),
+            host_query_reset: switch("FAKE_VK_HOST_QUERY_RESET", true),
+            lost_after: parsed("FAKE_VK_LOST_AFTER", |text| text.parse().ok()),
+            null: switch("FAKE_VK_NULL", false),
+        }
+    }
+}
+
+/// A value that does not parse fails the test that set it, through the misuse log.
+fn parsed<T>(name: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
+    let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
+    let value = parse(&text);
+    if value.is_none() {
+        misuse::report(name, format_args!("cannot read the value '{text}'"));
+    }
+    value
+}
+
+fn value<T: FromStr>(name: &str, default: T) -> T {
+    parsed(name, |text| text.parse().ok()).unwrap_or(default)
+}
+
+fn switch(name: &str, default: bool) -> bool {
+    let parse = |text: &str| match text {
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
+    };
+    parsed(name, parse).unwrap_or(default)
+}
+
+fn calibrated(text: &str) -> Option<Calibrated> {
+    match text {
+        "0" => Some(Calibrated::No),
+        "1" => Some(Calibrated::Yes),
+        "raw" => Some(Calibrated::RawOnly),
+        _ => None,
+    }
+}
+
+fn families(text: &str, default_bits: u32) -> Option<Vec<Family>> {
+    text.split(',')
+        .map(|family| self::family(family, default_bits))
+        .collect()
+}
+
+fn family(text: &str, default_bits: u32) -> Option<Family> {
+    let (kind, queues) = text.trim().split_once(':')?;
+    let letters = kind.trim_end_matches(|c: char| c.is_ascii_digit());
+    let mut flags = QueueFlags::empty();
+    for letter in letters.chars() {
+        flags |= match letter {
+            'G' => QueueFlags::GRAPHICS,
+            'C' => QueueFlags::COMPUTE,
+            'T' => QueueFlags::TRANSFER,
+            _ => return None,
+        };
+    }
+    let timestamp_bits = match &kind[letters.len()..] {
+        "" => default_bits,
+        bits => bits.parse().ok()?,
+    };
+    Some(Family {
+        flags,
+        timestamp_bits,
+        queues: queues.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn families_are_letters_then_bits_then_queues() {
+        let read = families("GCT:2,T36:1,C0:1", 64);
+        let expected = vec![
+            Family {
+                flags: QueueFlags::GRAPHICS | QueueFlags::COMPUTE | QueueFlags::TRANSFER,
+                timestamp_bits: 64,
+                queues: 2,
+            },
+            Family {
+                flags: QueueFlags::TRANSFER,
+                timestamp_bits: 36,
+                queues: 1,
+            },
+            Family {
+                flags: QueueFlags::COMPUTE,
+                timestamp_bits: 0,
+                queues: 1,
+            },
+        ];
+        assert_eq!(read, Some(expected));
+        assert_eq!(families("X:1", 64), None);
+        assert_eq!(families("GC", 64), None);
+    }
+}

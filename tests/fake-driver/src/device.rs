@@ -1,0 +1,263 @@
+//! Devices: creation with its queues, the objects that live on them, loss.
+
+use std::collections::BTreeMap;
+use std::ffi::{CStr, c_char};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
+use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use ash::vk::{self, Handle};
+
+use crate::config::config;
+use crate::entry_points::{self, Scope, Since};
+use crate::instance::API_VERSION;
+use crate::object::{self, Body, Object};
+use crate::queue::Queue;
+use crate::{chain, features, misuse, physical_device, queue, sync};
+
+pub struct Device {
+    api_version: u32,
+    instance_extensions: Vec<&'static CStr>,
+    extensions: Vec<&'static CStr>,
+    pub enabled: features::Enabled,
+    queues: Mutex<Vec<vk::Queue>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    /// The objects created and not destroyed, to tell the leaked ones.
+    live: Mutex<BTreeMap<u64, vk::ObjectType>>,
+    executed: AtomicU64,
+    lost: AtomicBool,
+    pub closing: AtomicBool,
+}
+
+impl Body for Device {
+    type Handle = vk::Device;
+}
+
+impl Device {
+    pub fn create<T: Body>(&self, body: T) -> T::Handle {
+        let handle = object::create(body);
+        if !config().null {
+            lock(&self.live).insert(handle.as_raw(), T::Handle::TYPE);
+        }
+        handle
+    }
+
+    pub fn destroy<T: Body>(&self, call: &str, handle: T::Handle) -> Option<&'static Object<T>> {
+        let raw = handle.as_raw();
+        let object = object::destroy::<T>(call, handle)?;
+        if !config().null && lock(&self.live).remove(&raw).is_none() {
+            misuse::report(
+                call,
+                format_args!("{:?} {raw:#x} belongs to another device", T::Handle::TYPE),
+            );
+        }
+        Some(object)
+    }
+
+    pub fn is_lost(&self) -> bool {
+        self.lost.load(Acquire)
+    }
+
+    /// Whether one more submission executes; past the configured number the device is lost instead.
+    pub fn execute_one(&self) -> bool {
+        let before = self.executed.fetch_add(1, AcqRel);
+        if config().lost_after.is_some_and(|limit| before >= limit) {
+            sync::update(|| self.lost.store(true, Release));
+        }
+        !self.is_lost()
+    }
+
+    pub fn requires(&self, call: &str, feature: &str, enabled: bool) {
+        if !enabled {
+            misuse::report(
+                call,
+                format_args!("the device was created without the feature {feature}"),
+            );
+        }
+    }
+
+    fn offers(&self, since: Since) -> bool {
+        match since {
+            Since::Core(version) => version <= self.api_version,
+            Since::DeviceExtension(name) => self.extensions.contains(&name),
+            Since::InstanceExtension(name) => self.instance_extensions.contains(&name),
+        }
+    }
+}
+
+pub fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub unsafe extern "system" fn create_device(
+    physical_device: vk::PhysicalDevice,
+    info: *const vk::DeviceCreateInfo<'_>,
+    _: *const vk::AllocationCallbacks<'_>,
+    out: *mut vk::Device,
+) -> vk::Result {
+    const CALL: &str = "vkCreateDevice";
+    let Some(physical_device) =
+        object::get::<physical_device::PhysicalDevice>(CALL, physical_device)
+    else {
+        return vk::Result::ERROR_UNKNOWN;
+    };
+    let info = &*info;
+    let known = physical_device::extensions();
+    let mut extensions = Vec::new();
+    for name in chain::names(
+        info.pp_enabled_extension_names,
+        info.enabled_extension_count,
+    ) {
+        match known.iter().find(|&&known| known == name) {
+            Some(&known) => extensions.push(known),
+            None => return vk::Result::ERROR_EXTENSION_NOT_PRESENT,
+        }
+    }
+    let enabled = features::Enabled::requested(info.p_next);
+    if !enabled.supported() {
+        return vk::Result::ERROR_FEATURE_NOT_PRESENT;
+    }
+    let handle = object::create(Device {
+        api_version: physical_device.api_version.min(API_VERSION),
+        instance_extensions: physical_device.instance_extensions.clone(),
+        extensions,
+        enabled,
+        queues: Mutex::default(),
+        threads: Mutex::default(),
+        live: Mutex::default(),
+        executed: AtomicU64::new(0),
+        lost: AtomicBool::new(false),
+        closing: AtomicBool::new(false),
+    });
+    let Some(device) = object::get::<Device>(CALL, handle) else {
+        return vk::Result::ERROR_UNKNOWN;
+    };
+    for request in chain::slice(info.p_queue_create_infos, info.queue_create_info_count) {
+        let Some(family) = config().families.get(request.queue_family_index as usize) else {
+            misuse::report(
+                CALL,
+                format_args!("there is no queue family {}", request.queue_family_index),
+            );
+            return vk::Result::ERROR_INITIALIZATION_FAILED;
+        };
+        if request.queue_count > family.queues {
+            misuse::report(
+                CALL,
+                format_args!("family {} has no more queues", request.queue_family_index),
+            );
+            return vk::Result::ERROR_INITIALIZATION_FAILED;
+        }
+        for index in 0..request.queue_count {
+            let queue = object::create(Queue::new(
+                device,
+                request.queue_family_index,
+                index,
+                family,
+            ));
+            lock(&device.queues).push(queue);
+            if let Some(queue) = object::get::<Queue>(CALL, queue) {
+                lock(&device.threads).push(std::thread::spawn(move || queue::run(queue)));
+            }
+        }
+    }
+    *out = handle;
+    vk::Result::SUCCESS
+}
+
+pub unsafe extern "system" fn destroy_device(
+    device: vk::Device,
+    _: *const vk::AllocationCallbacks<'_>,
+) {
+    const CALL: &str = "vkDestroyDevice";
+    let Some(device) = object::destroy::<Device>(CALL, device) else {
+        return;
+    };
+    for queue in queues(CALL, device) {
+        if queue.is_busy() && !device.is_lost() {
+            misuse::report(
+                CALL,
+                format_args!("queue {}.{} still works", queue.family, queue.index),
+            );
+        }
+    }
+    sync::update(|| device.closing.store(true, Release));
+    for queue in queues(CALL, device) {
+        queue.wake();
+    }
+    for thread in lock(&device.threads).drain(..) {
+        // A thread that panicked has nothing left to say.
+        let _ = thread.join();
+    }
+    for (raw, kind) in lock(&device.live).iter() {
+        misuse::report(CALL, format_args!("{kind:?} {raw:#x} is leaked"));
+    }
+    for queue in std::mem::take(&mut *lock(&device.queues)) {
+        object::destroy::<Queue>(CALL, queue);
+    }
+}
+
+fn queues(call: &str, device: &Device) -> Vec<&'static Object<Queue>> {
+    lock(&device.queues)
+        .iter()
+        .filter_map(|&queue| object::get::<Queue>(call, queue))
+        .collect()
+}
+
+pub unsafe extern "system" fn get_device_proc_addr(
+    device: vk::Device,
+    name: *const c_char,
+) -> vk::PFN_vkVoidFunction {
+    let device = object::get::<Device>("vkGetDeviceProcAddr", device)?;
+    let entry = entry_points::find(CStr::from_ptr(name))?;
+    (entry.scope == Scope::Device && device.offers(entry.since)).then_some(entry.function)
+}
+
+pub unsafe extern "system" fn get_device_queue(
+    device: vk::Device,
+    family: u32,
+    index: u32,
+    out: *mut vk::Queue,
+) {
+    const CALL: &str = "vkGetDeviceQueue";
+    *out = vk::Queue::null();
+    let Some(device) = object::get::<Device>(CALL, device) else {
+        return;
+    };
+    match queues(CALL, device)
+        .iter()
+        .find(|queue| (queue.family, queue.index) == (family, index))
+    {
+        Some(queue) => *out = vk::Queue::from_raw(std::ptr::from_ref(*queue) as u64),
+        None => misuse::report(
+            CALL,
+            format_args!("the device was created without queue {family}.{index}"),
+        ),
+    }
+}
+
+pub unsafe extern "system" fn get_device_queue2(
+    device: vk::Device,
+    info: *const vk::DeviceQueueInfo2<'_>,
+    out: *mut vk::Queue,
+) {
+    get_device_queue(device, (*info).queue_family_index, (*info).queue_index, out);
+}
+
+pub unsafe extern "system" fn device_wait_idle(device: vk::Device) -> vk::Result {
+    const CALL: &str = "vkDeviceWaitIdle";
+    let Some(device) = object::get::<Device>(CALL, device) else {
+        return vk::Result::ERROR_UNKNOWN;
+    };
+    let queues = queues(CALL, device);
+    sync::wait(device, None, || queues.iter().all(|queue| !queue.is_busy()))
+}
+
+pub unsafe extern "system" fn get_peer_memory_features(
+    _: vk::Device,
+    _: u32,
+    _: u32,
+    _: u32,
+    out: *mut vk::PeerMemoryFeatureFlags,
+) {
+    *out = vk::PeerMemoryFeatureFlags::empty();
+}

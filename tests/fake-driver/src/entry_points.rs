@@ -1,0 +1,324 @@
+//! Every function of the driver, by name, with what it takes to be offered.
+
+use std::ffi::CStr;
+
+use ash::vk::{self, *};
+
+use crate::{
+    buffer, calibration, command_buffer, debug_utils, descriptor, device, features, image,
+    instance, loader, memory, physical_device, pipeline, properties, query, queue, record,
+    record_graphics, submit, sync,
+};
+
+#[derive(Clone, Copy, PartialEq)]
+pub enum Scope {
+    Instance,
+    PhysicalDevice,
+    Device,
+}
+
+#[derive(Clone, Copy)]
+pub enum Since {
+    Core(u32),
+    DeviceExtension(&'static CStr),
+    InstanceExtension(&'static CStr),
+}
+
+pub struct EntryPoint {
+    name: &'static str,
+    pub scope: Scope,
+    pub since: Since,
+    pub function: unsafe extern "system" fn(),
+}
+
+pub fn find(name: &CStr) -> Option<&'static EntryPoint> {
+    let name = name.to_str().ok()?;
+    ENTRY_POINTS.iter().find(|entry| entry.name == name)
+}
+
+const V1_0: Since = Since::Core(vk::API_VERSION_1_0);
+const V1_1: Since = Since::Core(vk::API_VERSION_1_1);
+const V1_2: Since = Since::Core(vk::API_VERSION_1_2);
+const V1_3: Since = Since::Core(vk::API_VERSION_1_3);
+
+const fn extension(name: &'static CStr) -> Since {
+    Since::DeviceExtension(name)
+}
+
+/// Names with their types, so that the compiler checks each signature.
+macro_rules! entry_points {
+    ($($scope:ident, $since:expr => { $($name:literal: $type:ty = $function:path;)* })*) => {
+        static ENTRY_POINTS: &[EntryPoint] = &[$($(EntryPoint {
+            name: $name,
+            scope: Scope::$scope,
+            since: $since,
+            function: {
+                let function: $type = $function;
+                // SAFETY: callers cast it back to the type of its name.
+                unsafe { std::mem::transmute::<$type, unsafe extern "system" fn()>(function) }
+            },
+        },)*)*];
+    };
+}
+
+entry_points! {
+    Instance, V1_0 => {
+        "vkGetInstanceProcAddr": PFN_vkGetInstanceProcAddr = loader::get_instance_proc_addr;
+        "vkEnumerateInstanceVersion": PFN_vkEnumerateInstanceVersion = instance::enumerate_instance_version;
+        "vkEnumerateInstanceExtensionProperties": PFN_vkEnumerateInstanceExtensionProperties = instance::enumerate_instance_extension_properties;
+        "vkCreateInstance": PFN_vkCreateInstance = instance::create_instance;
+        "vkDestroyInstance": PFN_vkDestroyInstance = instance::destroy_instance;
+        "vkEnumeratePhysicalDevices": PFN_vkEnumeratePhysicalDevices = instance::enumerate_physical_devices;
+        "vkEnumeratePhysicalDeviceGroups": PFN_vkEnumeratePhysicalDeviceGroups = instance::enumerate_physical_device_groups;
+        "vkEnumeratePhysicalDeviceGroupsKHR": PFN_vkEnumeratePhysicalDeviceGroups = instance::enumerate_physical_device_groups;
+        "vkCreateDebugUtilsMessengerEXT": PFN_vkCreateDebugUtilsMessengerEXT = debug_utils::create_messenger;
+        "vkDestroyDebugUtilsMessengerEXT": PFN_vkDestroyDebugUtilsMessengerEXT = debug_utils::destroy_messenger;
+        "vkSubmitDebugUtilsMessageEXT": PFN_vkSubmitDebugUtilsMessageEXT = debug_utils::submit_message;
+    }
+    PhysicalDevice, V1_0 => {
+        "vkGetPhysicalDeviceProperties": PFN_vkGetPhysicalDeviceProperties = properties::get_properties;
+        "vkGetPhysicalDeviceProperties2": PFN_vkGetPhysicalDeviceProperties2 = properties::get_properties2;
+        "vkGetPhysicalDeviceProperties2KHR": PFN_vkGetPhysicalDeviceProperties2 = properties::get_properties2;
+        "vkGetPhysicalDeviceFeatures": PFN_vkGetPhysicalDeviceFeatures = features::get_features;
+        "vkGetPhysicalDeviceFeatures2": PFN_vkGetPhysicalDeviceFeatures2 = features::get_features2;
+        "vkGetPhysicalDeviceFeatures2KHR": PFN_vkGetPhysicalDeviceFeatures2 = features::get_features2;
+        "vkGetPhysicalDeviceQueueFamilyProperties": PFN_vkGetPhysicalDeviceQueueFamilyProperties = physical_device::get_queue_families;
+        "vkGetPhysicalDeviceQueueFamilyProperties2": PFN_vkGetPhysicalDeviceQueueFamilyProperties2 = physical_device::get_queue_families2;
+        "vkGetPhysicalDeviceQueueFamilyProperties2KHR": PFN_vkGetPhysicalDeviceQueueFamilyProperties2 = physical_device::get_queue_families2;
+        "vkGetPhysicalDeviceMemoryProperties": PFN_vkGetPhysicalDeviceMemoryProperties = physical_device::get_memory;
+        "vkGetPhysicalDeviceMemoryProperties2": PFN_vkGetPhysicalDeviceMemoryProperties2 = physical_device::get_memory2;
+        "vkGetPhysicalDeviceMemoryProperties2KHR": PFN_vkGetPhysicalDeviceMemoryProperties2 = physical_device::get_memory2;
+        "vkGetPhysicalDeviceFormatProperties": PFN_vkGetPhysicalDeviceFormatProperties = physical_device::get_format;
+        "vkGetPhysicalDeviceFormatProperties2": PFN_vkGetPhysicalDeviceFormatProperties2 = physical_device::get_format2;
+        "vkGetPhysicalDeviceFormatProperties2KHR": PFN_vkGetPhysicalDeviceFormatProperties2 = physical_device::get_format2;
+        "vkGetPhysicalDeviceImageFormatProperties": PFN_vkGetPhysicalDeviceImageFormatProperties = physical_device::get_image_format;
+        "vkGetPhysicalDeviceImageFormatProperties2": PFN_vkGetPhysicalDeviceImageFormatProperties2 = physical_device::get_image_format2;
+        "vkGetPhysicalDeviceImageFormatProperties2KHR": PFN_vkGetPhysicalDeviceImageFormatProperties2 = physical_device::get_image_format2;
+        "vkGetPhysicalDeviceSparseImageFormatProperties": PFN_vkGetPhysicalDeviceSparseImageFormatProperties = physical_device::get_sparse_image_format;
+        "vkGetPhysicalDeviceSparseImageFormatProperties2": PFN_vkGetPhysicalDeviceSparseImageFormatProperties2 = physical_device::get_sparse_image_format2;
+        "vkGetPhysicalDeviceSparseImageFormatProperties2KHR": PFN_vkGetPhysicalDeviceSparseImageFormatProperties2 = physical_device::get_sparse_image_format2;
+        "vkGetPhysicalDeviceExternalBufferProperties": PFN_vkGetPhysicalDeviceExternalBufferProperties = physical_device::get_external_buffer;
+        "vkGetPhysicalDeviceExternalBufferPropertiesKHR": PFN_vkGetPhysicalDeviceExternalBufferProperties = physical_device::get_external_buffer;
+        "vkGetPhysicalDeviceExternalFenceProperties": PFN_vkGetPhysicalDeviceExternalFenceProperties = physical_device::get_external_fence;
+        "vkGetPhysicalDeviceExternalFencePropertiesKHR": PFN_vkGetPhysicalDeviceExternalFenceProperties = physical_device::get_external_fence;
+        "vkGetPhysicalDeviceExternalSemaphoreProperties": PFN_vkGetPhysicalDeviceExternalSemaphoreProperties = physical_device::get_external_semaphore;
+        "vkGetPhysicalDeviceExternalSemaphorePropertiesKHR": PFN_vkGetPhysicalDeviceExternalSemaphoreProperties = physical_device::get_external_semaphore;
+        "vkGetPhysicalDeviceToolProperties": PFN_vkGetPhysicalDeviceToolProperties = physical_device::get_tools;
+        "vkGetPhysicalDeviceCalibrateableTimeDomainsEXT": PFN_vkGetPhysicalDeviceCalibrateableTimeDomainsKHR = calibration::get_domains;
+        "vkGetPhysicalDeviceCalibrateableTimeDomainsKHR": PFN_vkGetPhysicalDeviceCalibrateableTimeDomainsKHR = calibration::get_domains;
+        "vkEnumerateDeviceExtensionProperties": PFN_vkEnumerateDeviceExtensionProperties = physical_device::enumerate_device_extension_properties;
+        "vkEnumerateDeviceLayerProperties": PFN_vkEnumerateDeviceLayerProperties = physical_device::enumerate_device_layer_properties;
+        "vkCreateDevice": PFN_vkCreateDevice = device::create_device;
+    }
+    Device, V1_0 => {
+        "vkGetDeviceProcAddr": PFN_vkGetDeviceProcAddr = device::get_device_proc_addr;
+        "vkDestroyDevice": PFN_vkDestroyDevice = device::destroy_device;
+        "vkGetDeviceQueue": PFN_vkGetDeviceQueue = device::get_device_queue;
+        "vkDeviceWaitIdle": PFN_vkDeviceWaitIdle = device::device_wait_idle;
+        "vkQueueSubmit": PFN_vkQueueSubmit = submit::submit;
+        "vkQueueWaitIdle": PFN_vkQueueWaitIdle = queue::wait_idle;
+        "vkAllocateMemory": PFN_vkAllocateMemory = memory::allocate_memory;
+        "vkFreeMemory": PFN_vkFreeMemory = memory::free_memory;
+        "vkMapMemory": PFN_vkMapMemory = memory::map_memory;
+        "vkUnmapMemory": PFN_vkUnmapMemory = memory::unmap_memory;
+        "vkFlushMappedMemoryRanges": PFN_vkFlushMappedMemoryRanges = memory::flush_ranges;
+        "vkInvalidateMappedMemoryRanges": PFN_vkInvalidateMappedMemoryRanges = memory::invalidate_ranges;
+        "vkGetDeviceMemoryCommitment": PFN_vkGetDeviceMemoryCommitment = memory::get_commitment;
+        "vkCreateBuffer": PFN_vkCreateBuffer = buffer::create_buffer;
+        "vkDestroyBuffer": PFN_vkDestroyBuffer = buffer::destroy_buffer;
+        "vkGetBufferMemoryRequirements": PFN_vkGetBufferMemoryRequirements = buffer::get_requirements;
+        "vkBindBufferMemory": PFN_vkBindBufferMemory = buffer::bind_memory;
+        "vkCreateBufferView": PFN_vkCreateBufferView = buffer::create_buffer_view;
+        "vkDestroyBufferView": PFN_vkDestroyBufferView = buffer::destroy_buffer_view;
+        "vkCreateImage": PFN_vkCreateImage = image::create_image;
+        "vkDestroyImage": PFN_vkDestroyImage = image::destroy_image;
+        "vkGetImageMemoryRequirements": PFN_vkGetImageMemoryRequirements = image::get_requirements;
+        "vkGetImageSubresourceLayout": PFN_vkGetImageSubresourceLayout = image::get_subresource_layout;
+        "vkBindImageMemory": PFN_vkBindImageMemory = image::bind_memory;
+        "vkCreateImageView": PFN_vkCreateImageView = image::create_image_view;
+        "vkDestroyImageView": PFN_vkDestroyImageView = image::destroy_image_view;
+        "vkCreateSampler": PFN_vkCreateSampler = image::create_sampler;
+        "vkDestroySampler": PFN_vkDestroySampler = image::destroy_sampler;
+        "vkCreateShaderModule": PFN_vkCreateShaderModule = pipeline::create_shader_module;
+        "vkDestroyShaderModule": PFN_vkDestroyShaderModule = pipeline::destroy_shader_module;
+        "vkCreatePipelineCache": PFN_vkCreatePipelineCache = pipeline::create_cache;
+        "vkDestroyPipelineCache": PFN_vkDestroyPipelineCache = pipeline::destroy_cache;
+        "vkGetPipelineCacheData": PFN_vkGetPipelineCacheData = pipeline::get_cache_data;
+        "vkMergePipelineCaches": PFN_vkMergePipelineCaches = pipeline::merge_caches;
+        "vkCreatePipelineLayout": PFN_vkCreatePipelineLayout = pipeline::create_layout;
+        "vkDestroyPipelineLayout": PFN_vkDestroyPipelineLayout = pipeline::destroy_layout;
+        "vkCreateComputePipelines": PFN_vkCreateComputePipelines = pipeline::create_compute_pipelines;
+        "vkCreateGraphicsPipelines": PFN_vkCreateGraphicsPipelines = pipeline::create_graphics_pipelines;
+        "vkDestroyPipeline": PFN_vkDestroyPipeline = pipeline::destroy_pipeline;
+        "vkCreateRenderPass": PFN_vkCreateRenderPass = pipeline::create_render_pass;
+        "vkDestroyRenderPass": PFN_vkDestroyRenderPass = pipeline::destroy_render_pass;
+        "vkGetRenderAreaGranularity": PFN_vkGetRenderAreaGranularity = pipeline::get_render_area_granularity;
+        "vkCreateFramebuffer": PFN_vkCreateFramebuffer = pipeline::create_framebuffer;
+        "vkDestroyFramebuffer": PFN_vkDestroyFramebuffer = pipeline::destroy_framebuffer;
+        "vkCreateDescriptorSetLayout": PFN_vkCreateDescriptorSetLayout = descriptor::create_layout;
+        "vkDestroyDescriptorSetLayout": PFN_vkDestroyDescriptorSetLayout = descriptor::destroy_layout;
+        "vkCreateDescriptorPool": PFN_vkCreateDescriptorPool = descriptor::create_pool;
+        "vkDestroyDescriptorPool": PFN_vkDestroyDescriptorPool = descriptor::destroy_pool;
+        "vkResetDescriptorPool": PFN_vkResetDescriptorPool = descriptor::reset_pool;
+        "vkAllocateDescriptorSets": PFN_vkAllocateDescriptorSets = descriptor::allocate_sets;
+        "vkFreeDescriptorSets": PFN_vkFreeDescriptorSets = descriptor::free_sets;
+        "vkUpdateDescriptorSets": PFN_vkUpdateDescriptorSets = descriptor::update_sets;
+        "vkCreateFence": PFN_vkCreateFence = sync::create_fence;
+        "vkDestroyFence": PFN_vkDestroyFence = sync::destroy_fence;
+        "vkResetFences": PFN_vkResetFences = sync::reset_fences;
+        "vkGetFenceStatus": PFN_vkGetFenceStatus = sync::get_fence_status;
+        "vkWaitForFences": PFN_vkWaitForFences = sync::wait_for_fences;
+        "vkCreateSemaphore": PFN_vkCreateSemaphore = sync::create_semaphore;
+        "vkDestroySemaphore": PFN_vkDestroySemaphore = sync::destroy_semaphore;
+        "vkCreateQueryPool": PFN_vkCreateQueryPool = query::create_pool;
+        "vkDestroyQueryPool": PFN_vkDestroyQueryPool = query::destroy_pool;
+        "vkGetQueryPoolResults": PFN_vkGetQueryPoolResults = query::get_results;
+        "vkCreateCommandPool": PFN_vkCreateCommandPool = command_buffer::create_pool;
+        "vkDestroyCommandPool": PFN_vkDestroyCommandPool = command_buffer::destroy_pool;
+        "vkResetCommandPool": PFN_vkResetCommandPool = command_buffer::reset_pool;
+        "vkAllocateCommandBuffers": PFN_vkAllocateCommandBuffers = command_buffer::allocate;
+        "vkFreeCommandBuffers": PFN_vkFreeCommandBuffers = command_buffer::free_buffers;
+        "vkBeginCommandBuffer": PFN_vkBeginCommandBuffer = command_buffer::begin;
+        "vkEndCommandBuffer": PFN_vkEndCommandBuffer = command_buffer::end;
+        "vkResetCommandBuffer": PFN_vkResetCommandBuffer = command_buffer::reset;
+        "vkCmdDispatch": PFN_vkCmdDispatch = record::dispatch;
+        "vkCmdDispatchIndirect": PFN_vkCmdDispatchIndirect = record::dispatch_indirect;
+        "vkCmdBindPipeline": PFN_vkCmdBindPipeline = record::bind_pipeline;
+        "vkCmdBindDescriptorSets": PFN_vkCmdBindDescriptorSets = record::bind_descriptor_sets;
+        "vkCmdPushConstants": PFN_vkCmdPushConstants = record::push_constants;
+        "vkCmdCopyBuffer": PFN_vkCmdCopyBuffer = record::copy_buffer;
+        "vkCmdFillBuffer": PFN_vkCmdFillBuffer = record::fill_buffer;
+        "vkCmdUpdateBuffer": PFN_vkCmdUpdateBuffer = record::update_buffer;
+        "vkCmdResetQueryPool": PFN_vkCmdResetQueryPool = record::reset_query_pool;
+        "vkCmdWriteTimestamp": PFN_vkCmdWriteTimestamp = record::write_timestamp;
+        "vkCmdCopyQueryPoolResults": PFN_vkCmdCopyQueryPoolResults = record::copy_query_pool_results;
+        "vkCmdPipelineBarrier": PFN_vkCmdPipelineBarrier = record::pipeline_barrier;
+        "vkCmdExecuteCommands": PFN_vkCmdExecuteCommands = record::execute_commands;
+        "vkCmdBeginRenderPass": PFN_vkCmdBeginRenderPass = record_graphics::begin_render_pass;
+        "vkCmdNextSubpass": PFN_vkCmdNextSubpass = record_graphics::next_subpass;
+        "vkCmdEndRenderPass": PFN_vkCmdEndRenderPass = record_graphics::end_render_pass;
+        "vkCmdDraw": PFN_vkCmdDraw = record_graphics::draw;
+        "vkCmdDrawIndexed": PFN_vkCmdDrawIndexed = record_graphics::draw_indexed;
+        "vkCmdSetViewport": PFN_vkCmdSetViewport = record_graphics::set_viewport;
+        "vkCmdSetScissor": PFN_vkCmdSetScissor = record_graphics::set_scissor;
+        "vkCmdBindVertexBuffers": PFN_vkCmdBindVertexBuffers = record_graphics::bind_vertex_buffers;
+        "vkCmdBindIndexBuffer": PFN_vkCmdBindIndexBuffer = record_graphics::bind_index_buffer;
+        "vkCmdCopyBufferToImage": PFN_vkCmdCopyBufferToImage = record_graphics::copy_buffer_to_image;
+        "vkCmdCopyImageToBuffer": PFN_vkCmdCopyImageToBuffer = record_graphics::copy_image_to_buffer;
+        "vkCmdCopyImage": PFN_vkCmdCopyImage = record_graphics::copy_image;
+        "vkCmdClearColorImage": PFN_vkCmdClearColorImage = record_graphics::clear_color_image;
+    }
+    Device, V1_1 => {
+        "vkGetDeviceQueue2": PFN_vkGetDeviceQueue2 = device::get_device_queue2;
+        "vkGetDeviceGroupPeerMemoryFeatures": PFN_vkGetDeviceGroupPeerMemoryFeatures = device::get_peer_memory_features;
+        "vkGetBufferMemoryRequirements2": PFN_vkGetBufferMemoryRequirements2 = buffer::get_requirements2;
+        "vkBindBufferMemory2": PFN_vkBindBufferMemory2 = buffer::bind_memory2;
+        "vkGetImageMemoryRequirements2": PFN_vkGetImageMemoryRequirements2 = image::get_requirements2;
+        "vkBindImageMemory2": PFN_vkBindImageMemory2 = image::bind_memory2;
+        "vkTrimCommandPool": PFN_vkTrimCommandPool = command_buffer::trim_pool;
+        "vkGetDescriptorSetLayoutSupport": PFN_vkGetDescriptorSetLayoutSupport = descriptor::get_layout_support;
+        "vkCreateDescriptorUpdateTemplate": PFN_vkCreateDescriptorUpdateTemplate = descriptor::create_template;
+        "vkDestroyDescriptorUpdateTemplate": PFN_vkDestroyDescriptorUpdateTemplate = descriptor::destroy_template;
+        "vkUpdateDescriptorSetWithTemplate": PFN_vkUpdateDescriptorSetWithTemplate = descriptor::update_set_with_template;
+        "vkCmdDispatchBase": PFN_vkCmdDispatchBase = record::dispatch_base;
+        "vkCmdSetDeviceMask": PFN_vkCmdSetDeviceMask = record::set_device_mask;
+    }
+    Device, V1_2 => {
+        "vkResetQueryPool": PFN_vkResetQueryPool = query::reset_pool;
+        "vkGetSemaphoreCounterValue": PFN_vkGetSemaphoreCounterValue = sync::get_counter_value;
+        "vkSignalSemaphore": PFN_vkSignalSemaphore = sync::signal_semaphore;
+        "vkWaitSemaphores": PFN_vkWaitSemaphores = sync::wait_semaphores;
+        "vkGetBufferDeviceAddress": PFN_vkGetBufferDeviceAddress = buffer::get_device_address;
+        "vkGetBufferOpaqueCaptureAddress": PFN_vkGetBufferOpaqueCaptureAddress = buffer::get_opaque_capture_address;
+        "vkCreateRenderPass2": PFN_vkCreateRenderPass2 = pipeline::create_render_pass2;
+        "vkCmdBeginRenderPass2": PFN_vkCmdBeginRenderPass2 = record_graphics::begin_render_pass2;
+        "vkCmdEndRenderPass2": PFN_vkCmdEndRenderPass2 = record_graphics::end_render_pass2;
+    }
+    Device, V1_3 => {
+        "vkQueueSubmit2": PFN_vkQueueSubmit2 = submit::submit2;
+        "vkCmdPipelineBarrier2": PFN_vkCmdPipelineBarrier2 = record::pipeline_barrier2;
+        "vkCmdWriteTimestamp2": PFN_vkCmdWriteTimestamp2 = record::write_timestamp2;
+        "vkCmdCopyBuffer2": PFN_vkCmdCopyBuffer2 = record::copy_buffer2;
+        "vkCmdBeginRendering": PFN_vkCmdBeginRendering = record_graphics::begin_rendering;
+        "vkCmdEndRendering": PFN_vkCmdEndRendering = record_graphics::end_rendering;
+        "vkGetDeviceBufferMemoryRequirements": PFN_vkGetDeviceBufferMemoryRequirements = buffer::get_device_requirements;
+        "vkGetDeviceImageMemoryRequirements": PFN_vkGetDeviceImageMemoryRequirements = image::get_device_requirements;
+    }
+    Device, extension(ash::khr::push_descriptor::NAME) => {
+        "vkCmdPushDescriptorSetKHR": PFN_vkCmdPushDescriptorSetKHR = record::push_descriptor_set;
+        "vkCmdPushDescriptorSetWithTemplateKHR": PFN_vkCmdPushDescriptorSetWithTemplateKHR = record::push_descriptor_set_with_template;
+    }
+    Device, extension(ash::ext::calibrated_timestamps::NAME) => {
+        "vkGetCalibratedTimestampsEXT": PFN_vkGetCalibratedTimestampsKHR = calibration::get_timestamps;
+    }
+    Device, extension(ash::khr::calibrated_timestamps::NAME) => {
+        "vkGetCalibratedTimestampsKHR": PFN_vkGetCalibratedTimestampsKHR = calibration::get_timestamps;
+    }
+    Device, extension(ash::ext::host_query_reset::NAME) => {
+        "vkResetQueryPoolEXT": PFN_vkResetQueryPool = query::reset_pool;
+    }
+    Device, extension(ash::khr::timeline_semaphore::NAME) => {
+        "vkGetSemaphoreCounterValueKHR": PFN_vkGetSemaphoreCounterValue = sync::get_counter_value;
+        "vkSignalSemaphoreKHR": PFN_vkSignalSemaphore = sync::signal_semaphore;
+        "vkWaitSemaphoresKHR": PFN_vkWaitSemaphores = sync::wait_semaphores;
+    }
+    Device, extension(ash::khr::synchronization2::NAME) => {
+        "vkQueueSubmit2KHR": PFN_vkQueueSubmit2 = submit::submit2;
+        "vkCmdPipelineBarrier2KHR": PFN_vkCmdPipelineBarrier2 = record::pipeline_barrier2;
+        "vkCmdWriteTimestamp2KHR": PFN_vkCmdWriteTimestamp2 = record::write_timestamp2;
+    }
+    Device, extension(ash::khr::buffer_device_address::NAME) => {
+        "vkGetBufferDeviceAddressKHR": PFN_vkGetBufferDeviceAddress = buffer::get_device_address;
+        "vkGetBufferOpaqueCaptureAddressKHR": PFN_vkGetBufferOpaqueCaptureAddress = buffer::get_opaque_capture_address;
+    }
+    Device, extension(ash::khr::copy_commands2::NAME) => {
+        "vkCmdCopyBuffer2KHR": PFN_vkCmdCopyBuffer2 = record::copy_buffer2;
+    }
+    Device, extension(ash::khr::device_group::NAME) => {
+        "vkCmdDispatchBaseKHR": PFN_vkCmdDispatchBase = record::dispatch_base;
+        "vkCmdSetDeviceMaskKHR": PFN_vkCmdSetDeviceMask = record::set_device_mask;
+        "vkGetDeviceGroupPeerMemoryFeaturesKHR": PFN_vkGetDeviceGroupPeerMemoryFeatures = device::get_peer_memory_features;
+    }
+    Device, extension(ash::khr::dynamic_rendering::NAME) => {
+        "vkCmdBeginRenderingKHR": PFN_vkCmdBeginRendering = record_graphics::begin_rendering;
+        "vkCmdEndRenderingKHR": PFN_vkCmdEndRendering = record_graphics::end_rendering;
+    }
+    Device, extension(ash::khr::create_renderpass2::NAME) => {
+        "vkCreateRenderPass2KHR": PFN_vkCreateRenderPass2 = pipeline::create_render_pass2;
+        "vkCmdBeginRenderPass2KHR": PFN_vkCmdBeginRenderPass2 = record_graphics::begin_render_pass2;
+        "vkCmdEndRenderPass2KHR": PFN_vkCmdEndRenderPass2 = record_graphics::end_render_pass2;
+    }
+    Device, extension(ash::khr::descriptor_update_template::NAME) => {
+        "vkCreateDescriptorUpdateTemplateKHR": PFN_vkCreateDescriptorUpdateTemplate = descriptor::create_template;
+        "vkDestroyDescriptorUpdateTemplateKHR": PFN_vkDestroyDescriptorUpdateTemplate = descriptor::destroy_template;
+        "vkUpdateDescriptorSetWithTemplateKHR": PFN_vkUpdateDescriptorSetWithTemplate = descriptor::update_set_with_template;
+    }
+    Device, extension(ash::khr::get_memory_requirements2::NAME) => {
+        "vkGetBufferMemoryRequirements2KHR": PFN_vkGetBufferMemoryRequirements2 = buffer::get_requirements2;
+        "vkGetImageMemoryRequirements2KHR": PFN_vkGetImageMemoryRequirements2 = image::get_requirements2;
+    }
+    Device, extension(ash::khr::bind_memory2::NAME) => {
+        "vkBindBufferMemory2KHR": PFN_vkBindBufferMemory2 = buffer::bind_memory2;
+        "vkBindImageMemory2KHR": PFN_vkBindImageMemory2 = image::bind_memory2;
+    }
+    Device, extension(ash::khr::maintenance1::NAME) => {
+        "vkTrimCommandPoolKHR": PFN_vkTrimCommandPool = command_buffer::trim_pool;
+    }
+    Device, extension(ash::khr::maintenance3::NAME) => {
+        "vkGetDescriptorSetLayoutSupportKHR": PFN_vkGetDescriptorSetLayoutSupport = descriptor::get_layout_support;
+    }
+    Device, extension(ash::khr::maintenance4::NAME) => {
+        "vkGetDeviceBufferMemoryRequirementsKHR": PFN_vkGetDeviceBufferMemoryRequirements = buffer::get_device_requirements;
+        "vkGetDeviceImageMemoryRequirementsKHR": PFN_vkGetDeviceImageMemoryRequirements = image::get_device_requirements;
+    }
+    Device, Since::InstanceExtension(ash::ext::debug_utils::NAME) => {
+        "vkSetDebugUtilsObjectNameEXT": PFN_vkSetDebugUtilsObjectNameEXT = debug_utils::set_object_name;
+        "vkSetDebugUtilsObjectTagEXT": PFN_vkSetDebugUtilsObjectTagEXT = debug_utils::set_object_tag;
+        "vkQueueBeginDebugUtilsLabelEXT": PFN_vkQueueBeginDebugUtilsLabelEXT = debug_utils::queue_label;
+        "vkQueueEndDebugUtilsLabelEXT": PFN_vkQueueEndDebugUtilsLabelEXT = debug_utils::queue_end_label;
+        "vkQueueInsertDebugUtilsLabelEXT": PFN_vkQueueInsertDebugUtilsLabelEXT = debug_utils::queue_label;
+        "vkCmdBeginDebugUtilsLabelEXT": PFN_vkCmdBeginDebugUtilsLabelEXT = record::begin_label;
+        "vkCmdEndDebugUtilsLabelEXT": PFN_vkCmdEndDebugUtilsLabelEXT = record::end_label;
+        "vkCmdInsertDebugUtilsLabelEXT": PFN_vkCmdInsertDebugUtilsLabelEXT = record::insert_label;
+    }
+}

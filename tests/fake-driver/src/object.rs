@@ -1,0 +1,158 @@
+//! Vulkan objects behind handles. A handle is the address of its object. Objects are never given back to the allocator: a
+//! destroyed handle is recognised when it is used again, where a real driver would crash or, worse, not.
+
+use std::ops::Deref;
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering::*};
+
+use ash::vk::{self, Handle};
+
+use crate::misuse;
+
+/// The loader expects this word first in each dispatchable object, and overwrites it with its dispatch table.
+const LOADER_MAGIC: usize = 0x01CD_C0DE;
+const DESTROYED: i32 = -1;
+
+/// What an object of a type holds.
+pub trait Body: Send + Sync + 'static {
+    type Handle: Handle + Copy;
+}
+
+#[repr(C)]
+pub struct Object<T> {
+    pub header: Header,
+    body: T,
+}
+
+#[repr(C)]
+pub struct Header {
+    loader_data: AtomicUsize,
+    kind: AtomicI32,
+    /// How many submitted command buffers use it.
+    pending: AtomicU32,
+}
+
+impl<T> Deref for Object<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.body
+    }
+}
+
+impl Header {
+    pub fn is_destroyed(&self) -> bool {
+        self.kind.load(Acquire) == DESTROYED
+    }
+
+    pub fn has_loader_data(&self) -> bool {
+        self.loader_data.load(Relaxed) != LOADER_MAGIC
+    }
+
+    pub fn is_pending(&self) -> bool {
+        self.pending.load(Acquire) > 0
+    }
+
+    pub fn begin_use(&self) {
+        self.pending.fetch_add(1, AcqRel);
+    }
+
+    pub fn end_use(&self) {
+        self.pending.fetch_sub(1, AcqRel);
+    }
+}
+
+pub fn create<T: Body>(body: T) -> T::Handle {
+    let header = Header {
+        loader_data: AtomicUsize::new(LOADER_MAGIC),
+        kind: AtomicI32::new(T::Handle::TYPE.as_raw()),
+        pending: AtomicU32::new(0),
+    };
+    let object: &'static Object<T> = Box::leak(Box::new(Object { header, body }));
+    T::Handle::from_raw(std::ptr::from_ref(object) as u64)
+}
+
+/// The object of a handle. A null, destroyed or mistyped handle is a misuse, and the call cannot go on.
+#[inline]
+pub fn get<T: Body>(call: &str, handle: T::Handle) -> Option<&'static Object<T>> {
+    let raw = handle.as_raw();
+    if raw == 0 || raw % align_of::<Header>() as u64 != 0 {
+        misuse::report(
+            call,
+            format_args!("{:?} handle {raw:#x} was never created", T::Handle::TYPE),
+        );
+        return None;
+    }
+    // SAFETY: handles are addresses of leaked objects, each with a `Header` first.
+    let kind = unsafe { &*(raw as *const Header) }.kind.load(Acquire);
+    if kind == T::Handle::TYPE.as_raw() {
+        // SAFETY: the tag says that the leaked object is an `Object<T>`.
+        return Some(unsafe { &*(raw as *const Object<T>) });
+    }
+    let what = if kind == DESTROYED {
+        "is destroyed"
+    } else {
+        "is of another type"
+    };
+    misuse::report(
+        call,
+        format_args!("{:?} handle {raw:#x} {what}", T::Handle::TYPE),
+    );
+    None
+}
+
+/// Without any check, for the paths that a benchmark measures.
+#[inline(always)]
+pub unsafe fn get_unchecked<T: Body>(handle: T::Handle) -> &'static Object<T> {
+    &*(handle.as_raw() as *const Object<T>)
+}
+
+/// Marks the object destroyed and returns it. Destroying null is allowed and does nothing.
+pub fn destroy<T: Body>(call: &str, handle: T::Handle) -> Option<&'static Object<T>> {
+    if handle.as_raw() == 0 {
+        return None;
+    }
+    let object = get::<T>(call, handle)?;
+    if object.header.is_pending() {
+        let (kind, raw) = (T::Handle::TYPE, std::ptr::from_ref(object) as u64);
+        misuse::report(
+            call,
+            format_args!("{kind:?} {raw:#x} is used by a submitted command buffer"),
+        );
+    }
+    object.header.kind.store(DESTROYED, Release);
+    Some(object)
+}
+
+/// A type of which only the handle matters.
+macro_rules! plain_objects {
+    ($($name:ident, $create:ident($call_create:literal), $destroy:ident($call_destroy:literal), $info:ty;)*) => {$(
+        pub struct $name;
+
+        impl $crate::object::Body for $name {
+            type Handle = ash::vk::$name;
+        }
+
+        pub unsafe extern "system" fn $create(
+            device: ash::vk::Device,
+            _: *const $info,
+            _: *const ash::vk::AllocationCallbacks<'_>,
+            out: *mut ash::vk::$name,
+        ) -> ash::vk::Result {
+            let Some(device) = $crate::object::get::<$crate::device::Device>($call_create, device) else {
+                return ash::vk::Result::ERROR_UNKNOWN;
+            };
+            *out = device.create($name);
+            ash::vk::Result::SUCCESS
+        }
+
+        pub unsafe extern "system" fn $destroy(
+            device: ash::vk::Device,
+            handle: ash::vk::$name,
+            _: *const ash::vk::AllocationCallbacks<'_>,
+        ) {
+            if let Some(device) = $crate::object::get::<$crate::device::Device>($call_destroy, device) {
+                device.destroy::<$name>($call_destroy, handle);
+            }
+        }
+    )*};
+}
+pub(crate) use plain_objects;

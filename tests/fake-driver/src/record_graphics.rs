@@ -1,0 +1,188 @@
+//! `vkCmd*` of graphics, as far as a profiler of compute meets them: they take time and draw nothing.
+
+use ash::vk;
+
+use crate::command::Command;
+use crate::misuse;
+use crate::record::{BEGIN_RENDER_PASS, IN_RENDER_PASS, image_transfer, record};
+
+pub unsafe extern "system" fn begin_render_pass(
+    buffer: vk::CommandBuffer,
+    _: *const vk::RenderPassBeginInfo<'_>,
+    _: vk::SubpassContents,
+) {
+    begin("vkCmdBeginRenderPass", buffer);
+}
+
+pub unsafe extern "system" fn begin_render_pass2(
+    buffer: vk::CommandBuffer,
+    _: *const vk::RenderPassBeginInfo<'_>,
+    _: *const vk::SubpassBeginInfo<'_>,
+) {
+    begin("vkCmdBeginRenderPass2", buffer);
+}
+
+pub unsafe extern "system" fn begin_rendering(
+    buffer: vk::CommandBuffer,
+    _: *const vk::RenderingInfo<'_>,
+) {
+    const CALL: &str = "vkCmdBeginRendering";
+    record(CALL, buffer, BEGIN_RENDER_PASS, |buffer, recording| {
+        if !buffer.pool.enabled.dynamic_rendering {
+            misuse::report(
+                CALL,
+                "the device was created without the feature dynamicRendering",
+            );
+        }
+        recording.in_render_pass = true;
+        recording.program.commands.push(Command::RenderPass);
+    });
+}
+
+unsafe fn begin(call: &str, buffer: vk::CommandBuffer) {
+    record(call, buffer, BEGIN_RENDER_PASS, |_, recording| {
+        recording.in_render_pass = true;
+        recording.program.commands.push(Command::RenderPass);
+    });
+}
+
+pub unsafe extern "system" fn end_render_pass(buffer: vk::CommandBuffer) {
+    end("vkCmdEndRenderPass", buffer);
+}
+
+pub unsafe extern "system" fn end_render_pass2(
+    buffer: vk::CommandBuffer,
+    _: *const vk::SubpassEndInfo<'_>,
+) {
+    end("vkCmdEndRenderPass2", buffer);
+}
+
+pub unsafe extern "system" fn end_rendering(buffer: vk::CommandBuffer) {
+    end("vkCmdEndRendering", buffer);
+}
+
+unsafe fn end(call: &str, buffer: vk::CommandBuffer) {
+    record(call, buffer, IN_RENDER_PASS, |_, recording| {
+        if !std::mem::take(&mut recording.in_render_pass) {
+            misuse::report(call, "no render pass is open");
+        }
+    });
+}
+
+pub unsafe extern "system" fn draw(buffer: vk::CommandBuffer, _: u32, _: u32, _: u32, _: u32) {
+    push_draw("vkCmdDraw", buffer);
+}
+
+pub unsafe extern "system" fn draw_indexed(
+    buffer: vk::CommandBuffer,
+    _: u32,
+    _: u32,
+    _: u32,
+    _: i32,
+    _: u32,
+) {
+    push_draw("vkCmdDrawIndexed", buffer);
+}
+
+unsafe fn push_draw(call: &str, buffer: vk::CommandBuffer) {
+    record(call, buffer, IN_RENDER_PASS, |_, recording| {
+        if !recording.in_render_pass {
+            misuse::report(call, "no render pass is open");
+        }
+        let pipeline = recording.graphics_pipeline;
+        recording.program.commands.push(Command::Draw { pipeline });
+    });
+}
+
+pub unsafe extern "system" fn next_subpass(_: vk::CommandBuffer, _: vk::SubpassContents) {}
+
+pub unsafe extern "system" fn set_viewport(
+    _: vk::CommandBuffer,
+    _: u32,
+    _: u32,
+    _: *const vk::Viewport,
+) {
+}
+
+pub unsafe extern "system" fn set_scissor(
+    _: vk::CommandBuffer,
+    _: u32,
+    _: u32,
+    _: *const vk::Rect2D,
+) {
+}
+
+pub unsafe extern "system" fn bind_vertex_buffers(
+    _: vk::CommandBuffer,
+    _: u32,
+    _: u32,
+    _: *const vk::Buffer,
+    _: *const u64,
+) {
+}
+
+pub unsafe extern "system" fn bind_index_buffer(
+    _: vk::CommandBuffer,
+    _: vk::Buffer,
+    _: u64,
+    _: vk::IndexType,
+) {
+}
+
+/// Of the common formats; images hold nothing, so only the time depends on it.
+const TEXEL_BYTES: u64 = 4;
+
+fn bytes(extent: vk::Extent3D) -> u64 {
+    u64::from(extent.width) * u64::from(extent.height) * u64::from(extent.depth) * TEXEL_BYTES
+}
+
+pub unsafe extern "system" fn copy_buffer_to_image(
+    buffer: vk::CommandBuffer,
+    _: vk::Buffer,
+    _: vk::Image,
+    _: vk::ImageLayout,
+    count: u32,
+    regions: *const vk::BufferImageCopy,
+) {
+    for region in crate::chain::slice(regions, count) {
+        image_transfer("vkCmdCopyBufferToImage", buffer, bytes(region.image_extent));
+    }
+}
+
+pub unsafe extern "system" fn copy_image_to_buffer(
+    buffer: vk::CommandBuffer,
+    _: vk::Image,
+    _: vk::ImageLayout,
+    _: vk::Buffer,
+    count: u32,
+    regions: *const vk::BufferImageCopy,
+) {
+    for region in crate::chain::slice(regions, count) {
+        image_transfer("vkCmdCopyImageToBuffer", buffer, bytes(region.image_extent));
+    }
+}
+
+pub unsafe extern "system" fn copy_image(
+    buffer: vk::CommandBuffer,
+    _: vk::Image,
+    _: vk::ImageLayout,
+    _: vk::Image,
+    _: vk::ImageLayout,
+    count: u32,
+    regions: *const vk::ImageCopy,
+) {
+    for region in crate::chain::slice(regions, count) {
+        image_transfer("vkCmdCopyImage", buffer, bytes(region.extent));
+    }
+}
+
+pub unsafe extern "system" fn clear_color_image(
+    buffer: vk::CommandBuffer,
+    _: vk::Image,
+    _: vk::ImageLayout,
+    _: *const vk::ClearColorValue,
+    _: u32,
+    _: *const vk::ImageSubresourceRange,
+) {
+    image_transfer("vkCmdClearColorImage", buffer, 0);
+}
