@@ -64,10 +64,62 @@ pub enum Mode {
     FenceEach,
     /// Completion is awaited by asking vkGetFenceStatus again and again
     Polling,
-    /// Time of recording, submitting and running n dispatches
+    /// A new kernel is compiled before each submit
+    PipelinesInLoop,
+    /// Best times of recording, submitting and running n dispatches without barriers
     Bench,
     /// One command buffer submitted again and again, each time waited for
     Resubmit,
+    /// One command buffer submitted again while it may still run, also in one call and in one batch
+    Simultaneous,
+    /// Secondary command buffers, one of them executed twice
+    Secondary,
+    /// Command buffers and pools are reset, freed and destroyed, so that handles come again
+    HostPoolReset,
+    /// vkCmdDispatchIndirect
+    Indirect,
+    /// vkCmdDispatchBase
+    Base,
+    /// One SPIR-V module specialised into several kernels
+    Specialise,
+    /// VK_KHR_push_descriptor, by writes and by a template
+    PushDescriptors,
+    /// A descriptor set points elsewhere from one recording to the next
+    UpdatedSets,
+    /// One descriptor set with changing dynamic offsets
+    DynamicOffsets,
+    /// Two queues that wait for each other in turn
+    PingPong,
+    /// vkQueueSubmit2 with a timeline semaphore
+    Submit2,
+    /// Threads that record for themselves and share a queue
+    Threads,
+    /// Two devices on one instance and one on another, all at once
+    Devices,
+    /// Big copies and fills between dispatches
+    TransferStall,
+    /// Copies, fills and updates only; works on a queue that can do nothing else
+    Transfers,
+    /// A render pass between dispatches
+    RenderPass,
+    /// Labels in command buffers and on the queue, and names of objects
+    Labels,
+    /// Allocations and frees of known sizes
+    Memory,
+    /// Child processes that do `steady`, as this one does
+    Children,
+    /// A fork without exec that does `steady`, as this process does, and another that leaves at once
+    Fork,
+    /// Ends normally but destroys nothing
+    Abandon,
+    /// Ends by SIGKILL after its work
+    Killed,
+    /// Ends while work is pending
+    InFlight,
+    /// Makes and destroys two instances with devices, again and again
+    Churn,
+    /// Works until the driver loses the device, which only the fake driver does
+    DeviceLost,
 }
 
 fn transfer_bytes(text: &str) -> Result<u64, String> {

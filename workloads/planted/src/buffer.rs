@@ -1,6 +1,6 @@
 //! Host-visible buffers, mapped for their whole life.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use ash::vk;
 
 use crate::gpu::{Gpu, Object};
@@ -13,8 +13,7 @@ pub struct Buffer {
     coherent: bool,
 }
 
-// The mapping is plain memory; a mode that shares a buffer between threads reads it after they ended.
-unsafe impl Sync for Buffer {}
+// SAFETY: the mapping belongs to the buffer alone and to no thread.
 unsafe impl Send for Buffer {}
 
 impl Buffer {
@@ -28,13 +27,14 @@ impl Buffer {
         let handle = unsafe { gpu.device.create_buffer(&info, None)? };
         gpu.own(Object::Buffer(handle));
         let needs = unsafe { gpu.device.get_buffer_memory_requirements(handle) };
-        let (memory_type, flags) = gpu
-            .host_visible_memory(needs.memory_type_bits)
-            .context("the device has no host-visible memory for buffers")?;
-        let info = vk::MemoryAllocateInfo::default()
-            .allocation_size(needs.size)
-            .memory_type_index(memory_type);
-        let memory = unsafe { gpu.device.allocate_memory(&info, None)? };
+        use vk::MemoryPropertyFlags as Flags;
+        let visible = Flags::HOST_VISIBLE;
+        let wanted = [
+            visible | Flags::HOST_COHERENT | Flags::HOST_CACHED,
+            visible | Flags::HOST_COHERENT,
+            visible,
+        ];
+        let (memory, flags) = gpu.allocate(needs.size, needs.memory_type_bits, &wanted)?;
         gpu.own(Object::Memory(memory));
         let mapped = unsafe {
             gpu.device.bind_buffer_memory(handle, memory, 0)?;
@@ -42,7 +42,7 @@ impl Buffer {
                 .map_memory(memory, 0, vk::WHOLE_SIZE, vk::MemoryMapFlags::empty())?
                 .cast()
         };
-        let coherent = flags.contains(vk::MemoryPropertyFlags::HOST_COHERENT);
+        let coherent = flags.contains(Flags::HOST_COHERENT);
         let buffer = Self {
             handle,
             bytes,

@@ -1,26 +1,17 @@
-//! A device with its queues. What is made on it lives until it goes, unless a mode is about destroying things.
+//! A device with its queues. What is made on it lives until it goes.
 
-use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::ffi::CStr;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
-use ash::{ext, vk};
+use ash::{ext, khr, vk};
 
+use crate::Unsupported;
 use crate::args::Args;
+use crate::instance::{Instance, has};
+use crate::queue::{self, Queue};
 use crate::recording::Recorded;
-use crate::truth::{Tally, Truth};
-
-/// The device or driver lacks what the mode needs; the program exits with 3.
-#[derive(Debug)]
-pub struct Unsupported(pub String);
-
-impl fmt::Display for Unsupported {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Unsupported {}
+use crate::truth::Truth;
 
 pub enum Object {
     Buffer(vk::Buffer),
@@ -37,92 +28,48 @@ pub enum Object {
     UpdateTemplate(vk::DescriptorUpdateTemplate),
 }
 
-pub struct Queue {
-    pub handle: vk::Queue,
-    pub family: u32,
-    pub flags: vk::QueueFlags,
-    // Vulkan wants one thread at a time on a queue.
-    tally: Mutex<Tally>,
-}
-
-impl Queue {
-    pub fn lock(&self) -> MutexGuard<'_, Tally> {
-        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 pub struct Gpu {
     pub device: ash::Device,
     pub queues: Vec<Queue>,
-    pub name: String,
     pub debug_utils: Option<ext::debug_utils::Device>,
-    pub extensions: Vec<String>,
-    pub instance: ash::Instance,
-    pub physical: vk::PhysicalDevice,
-    memory: vk::PhysicalDeviceMemoryProperties,
+    pub push_descriptor: Option<khr::push_descriptor::Device>,
+    pub dynamic_rendering: bool,
+    pub timeline_submit2: bool,
+    pub memory_types: Vec<vk::MemoryType>,
+    memory: Mutex<MemoryUse>,
+    name: String,
     owned: Mutex<Vec<Object>>,
-    _entry: ash::Entry,
+    // After the device, for the order of destruction.
+    _instance: Arc<Instance>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct MemoryUse {
+    allocations: u64,
+    allocated: u64,
+    live: u64,
+    peak: u64,
 }
 
 impl Gpu {
     /// A device with one queue for dispatches.
     pub fn open(args: &Args) -> Result<Self> {
-        Self::open_with(args, 1, vk::QueueFlags::COMPUTE)
+        Self::with_queues(args, 1, vk::QueueFlags::COMPUTE)
     }
 
-    /// A device with `count` queues that can do `work`, of different families where there are any.
-    pub fn open_with(args: &Args, count: usize, work: vk::QueueFlags) -> Result<Self> {
-        let entry = unsafe { ash::Entry::load() }
-            .context("the Vulkan loader could not be loaded: install libvulkan1")?;
-        let debug_utils = unsafe { entry.enumerate_instance_extension_properties(None)? }
-            .iter()
-            .any(|extension| extension.extension_name_as_c_str() == Ok(ext::debug_utils::NAME));
-        let application = vk::ApplicationInfo::default()
-            .application_name(c"planted")
-            .api_version(vk::API_VERSION_1_3);
-        let names: Vec<_> = debug_utils
-            .then_some(ext::debug_utils::NAME.as_ptr())
-            .into_iter()
-            .collect();
-        let info = vk::InstanceCreateInfo::default()
-            .application_info(&application)
-            .enabled_extension_names(&names);
-        let instance = unsafe { entry.create_instance(&info, None) }
-            .context("no Vulkan driver could be used")?;
-        match Self::open_device(&instance, args, count, work) {
-            Ok((physical, device, queues)) => {
-                let properties = unsafe { instance.get_physical_device_properties(physical) };
-                Ok(Self {
-                    debug_utils: debug_utils
-                        .then(|| ext::debug_utils::Device::new(&instance, &device)),
-                    name: properties
-                        .device_name_as_c_str()?
-                        .to_string_lossy()
-                        .into_owned(),
-                    extensions: device_extensions(&instance, physical)?,
-                    memory: unsafe { instance.get_physical_device_memory_properties(physical) },
-                    owned: Mutex::default(),
-                    device,
-                    queues,
-                    physical,
-                    instance,
-                    _entry: entry,
-                })
-            }
-            Err(error) => {
-                unsafe { instance.destroy_instance(None) };
-                Err(error)
-            }
-        }
+    /// A device with `count` queues that can do `work`.
+    pub fn with_queues(args: &Args, count: usize, work: vk::QueueFlags) -> Result<Self> {
+        Self::on(Arc::new(Instance::new()?), args, count, work)
     }
 
-    fn open_device(
-        instance: &ash::Instance,
+    pub fn on(
+        instance: Arc<Instance>,
         args: &Args,
         count: usize,
         work: vk::QueueFlags,
-    ) -> Result<(vk::PhysicalDevice, ash::Device, Vec<Queue>)> {
-        let devices = unsafe { instance.enumerate_physical_devices()? };
+    ) -> Result<Self> {
+        let raw = &instance.raw;
+        let devices = unsafe { raw.enumerate_physical_devices()? };
         let Some(&physical) = devices.get(args.device_index) else {
             bail!(
                 "there is no device {}: the driver has {}",
@@ -130,57 +77,82 @@ impl Gpu {
                 devices.len()
             );
         };
-        let properties = unsafe { instance.get_physical_device_properties(physical) };
+        let properties = unsafe { raw.get_physical_device_properties(physical) };
         if properties.api_version < vk::API_VERSION_1_3 {
             bail!(Unsupported("the device has no Vulkan 1.3".into()));
         }
-        let families = unsafe { instance.get_physical_device_queue_family_properties(physical) };
-        let chosen = choose_queues(&families, args.family, count, work)?;
-
+        let families = unsafe { raw.get_physical_device_queue_family_properties(physical) };
+        let positions = queue::choose(&families, args.family, count, work)?;
         let priorities = [1.0; 2];
-        let mut infos: Vec<vk::DeviceQueueCreateInfo> = Vec::new();
-        for &(family, index) in chosen.iter().rev() {
-            // The highest index of a family comes first and says how many queues it needs.
-            if !infos.iter().any(|info| info.queue_family_index == family) {
-                let info = vk::DeviceQueueCreateInfo::default().queue_family_index(family);
-                infos.push(info.queue_priorities(&priorities[..=index as usize]));
+        let mut queue_infos: Vec<vk::DeviceQueueCreateInfo> = Vec::new();
+        // Second queues come last, and a family is created with as many queues as its last one needs.
+        for position in positions.iter().rev() {
+            if queue_infos
+                .iter()
+                .all(|info| info.queue_family_index != position.family)
+            {
+                queue_infos.push(
+                    vk::DeviceQueueCreateInfo::default()
+                        .queue_family_index(position.family)
+                        .queue_priorities(&priorities[..=position.index as usize]),
+                );
             }
         }
+
         let mut has12 = vk::PhysicalDeviceVulkan12Features::default();
         let mut has13 = vk::PhysicalDeviceVulkan13Features::default();
-        let mut has = vk::PhysicalDeviceFeatures2::default()
+        let mut features = vk::PhysicalDeviceFeatures2::default()
             .push_next(&mut has12)
             .push_next(&mut has13);
-        unsafe { instance.get_physical_device_features2(physical, &mut has) };
-        let mut wants12 = vk::PhysicalDeviceVulkan12Features::default()
-            .timeline_semaphore(has12.timeline_semaphore != 0);
-        let mut wants13 = vk::PhysicalDeviceVulkan13Features::default()
-            .synchronization2(has13.synchronization2 != 0)
-            .dynamic_rendering(has13.dynamic_rendering != 0);
-        let push = ash::khr::push_descriptor::NAME;
-        let names: Vec<_> = device_extensions(instance, physical)?
-            .iter()
-            .any(|name| push.to_str() == Ok(name.as_str()))
-            .then_some(push.as_ptr())
-            .into_iter()
-            .collect();
+        unsafe { raw.get_physical_device_features2(physical, &mut features) };
+        let timeline_submit2 = has12.timeline_semaphore != 0 && has13.synchronization2 != 0;
+        let dynamic_rendering = has13.dynamic_rendering != 0;
+        let mut use12 =
+            vk::PhysicalDeviceVulkan12Features::default().timeline_semaphore(timeline_submit2);
+        let mut use13 = vk::PhysicalDeviceVulkan13Features::default()
+            .synchronization2(timeline_submit2)
+            .dynamic_rendering(dynamic_rendering);
+        let extensions = unsafe { raw.enumerate_device_extension_properties(physical)? };
+        let has_push_descriptor = has(&extensions, khr::push_descriptor::NAME);
+        let names = [khr::push_descriptor::NAME.as_ptr()];
         let info = vk::DeviceCreateInfo::default()
-            .queue_create_infos(&infos)
-            .enabled_extension_names(&names)
-            .push_next(&mut wants12)
-            .push_next(&mut wants13);
-        let device = unsafe { instance.create_device(physical, &info, None) }
+            .queue_create_infos(&queue_infos)
+            .enabled_extension_names(if has_push_descriptor { &names } else { &[] })
+            .push_next(&mut use12)
+            .push_next(&mut use13);
+        let device = unsafe { raw.create_device(physical, &info, None) }
             .context("the device could not be created")?;
-        let queues = chosen
-            .into_iter()
-            .map(|(family, index)| Queue {
-                handle: unsafe { device.get_device_queue(family, index) },
-                family,
-                flags: families[family as usize].queue_flags,
-                tally: Mutex::default(),
-            })
-            .collect();
-        Ok((physical, device, queues))
+
+        Ok(Self {
+            queues: positions
+                .iter()
+                .map(|at| {
+                    Queue::new(
+                        unsafe { device.get_device_queue(at.family, at.index) },
+                        at.family,
+                    )
+                })
+                .collect(),
+            debug_utils: instance
+                .has_debug_utils
+                .then(|| ext::debug_utils::Device::new(raw, &device)),
+            push_descriptor: has_push_descriptor
+                .then(|| khr::push_descriptor::Device::new(raw, &device)),
+            dynamic_rendering,
+            timeline_submit2,
+            memory_types: unsafe { raw.get_physical_device_memory_properties(physical) }
+                .memory_types_as_slice()
+                .to_vec(),
+            memory: Mutex::default(),
+            name: properties
+                .device_name_as_c_str()
+                .unwrap_or(c"")
+                .to_string_lossy()
+                .into_owned(),
+            owned: Mutex::default(),
+            device,
+            _instance: instance,
+        })
     }
 
     pub fn own(&self, object: Object) {
@@ -190,35 +162,50 @@ impl Gpu {
             .push(object);
     }
 
-    pub fn has_extension(&self, name: &std::ffi::CStr) -> bool {
-        self.extensions
+    /// Allocates memory of the first type of `allowed` that has the first of `wanted` that any type has. The caller
+    /// owns or frees it.
+    pub fn allocate(
+        &self,
+        bytes: u64,
+        allowed: u32,
+        wanted: &[vk::MemoryPropertyFlags],
+    ) -> Result<(vk::DeviceMemory, vk::MemoryPropertyFlags)> {
+        let (index, flags) = wanted
             .iter()
-            .any(|extension| name.to_str() == Ok(extension.as_str()))
-    }
-
-    /// The best host-visible memory type among `allowed`, for reading back.
-    pub fn host_visible_memory(&self, allowed: u32) -> Option<(u32, vk::MemoryPropertyFlags)> {
-        use vk::MemoryPropertyFlags as Flags;
-        let types = self.memory.memory_types_as_slice();
-        [
-            Flags::HOST_COHERENT | Flags::HOST_CACHED,
-            Flags::HOST_COHERENT,
-            Flags::empty(),
-        ]
-        .into_iter()
-        .find_map(|wanted| {
-            (0..types.len() as u32).find_map(|index| {
-                let flags = types[index as usize].property_flags;
-                let fits =
-                    allowed & (1 << index) != 0 && flags.contains(wanted | Flags::HOST_VISIBLE);
-                fits.then_some((index, flags))
+            .find_map(|&wanted| {
+                (0..)
+                    .zip(&self.memory_types)
+                    .find_map(|(index, memory_type)| {
+                        let fits = allowed & (1 << index) != 0
+                            && memory_type.property_flags.contains(wanted);
+                        fits.then_some((index, memory_type.property_flags))
+                    })
             })
-        })
+            .context("the device has no memory of the kind that the mode needs")?;
+        let info = vk::MemoryAllocateInfo::default()
+            .allocation_size(bytes)
+            .memory_type_index(index);
+        let memory = unsafe { self.device.allocate_memory(&info, None)? };
+        let mut used = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        used.allocations += 1;
+        used.allocated += bytes;
+        used.live += bytes;
+        used.peak = used.peak.max(used.live);
+        Ok((memory, flags))
     }
 
-    pub fn command_pool(&self, queue: usize) -> Result<vk::CommandPool> {
+    /// Frees memory of `allocate`, of `bytes`.
+    pub fn free(&self, memory: vk::DeviceMemory, bytes: u64) {
+        unsafe { self.device.free_memory(memory, None) };
+        self.memory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .live -= bytes;
+    }
+
+    pub fn command_pool(&self, queue: &Queue) -> Result<vk::CommandPool> {
         let info = vk::CommandPoolCreateInfo::default()
-            .queue_family_index(self.queues[queue].family)
+            .queue_family_index(queue.family)
             .flags(vk::CommandPoolCreateFlags::RESET_COMMAND_BUFFER);
         let pool = unsafe { self.device.create_command_pool(&info, None)? };
         self.own(Object::CommandPool(pool));
@@ -238,10 +225,13 @@ impl Gpu {
         Ok(unsafe { self.device.allocate_command_buffers(&info)? })
     }
 
-    /// A primary command buffer of a pool of its own, for the first queue.
-    pub fn command_buffer(&self) -> Result<vk::CommandBuffer> {
-        let pool = self.command_pool(0)?;
-        Ok(self.command_buffers(pool, vk::CommandBufferLevel::PRIMARY, 1)?[0])
+    /// Primary command buffers of a new pool for `queue`.
+    pub fn primaries(&self, queue: &Queue, count: u32) -> Result<Vec<vk::CommandBuffer>> {
+        self.command_buffers(
+            self.command_pool(queue)?,
+            vk::CommandBufferLevel::PRIMARY,
+            count,
+        )
     }
 
     pub fn fence(&self) -> Result<vk::Fence> {
@@ -259,136 +249,73 @@ impl Gpu {
         Ok(())
     }
 
+    pub fn semaphore(&self, kind: vk::SemaphoreType) -> Result<vk::Semaphore> {
+        let mut kind = vk::SemaphoreTypeCreateInfo::default().semaphore_type(kind);
+        let info = vk::SemaphoreCreateInfo::default().push_next(&mut kind);
+        let semaphore = unsafe { self.device.create_semaphore(&info, None)? };
+        self.own(Object::Semaphore(semaphore));
+        Ok(semaphore)
+    }
+
     /// Submits to the first queue, as one batch.
     pub fn submit(&self, recorded: &[&Recorded], fence: vk::Fence) -> Result<()> {
         let buffers: Vec<_> = recorded.iter().map(|recorded| recorded.buffer).collect();
         let batch = [vk::SubmitInfo::default().command_buffers(&buffers)];
-        self.submit_batches(0, &batch, recorded, fence)
+        self.queues[0].submit(recorded, |queue| unsafe {
+            self.device.queue_submit(queue, &batch, fence)
+        })
     }
 
-    /// Submits `batches`, which hold the command buffers of `recorded`.
-    pub fn submit_batches(
-        &self,
-        queue: usize,
-        batches: &[vk::SubmitInfo],
-        recorded: &[&Recorded],
-        fence: vk::Fence,
-    ) -> Result<()> {
-        let queue = &self.queues[queue];
-        let mut tally = queue.lock();
-        unsafe { self.device.queue_submit(queue.handle, batches, fence)? };
-        add_submission(&mut tally, recorded);
+    /// Names an object, where the driver knows names.
+    pub fn name<T: vk::Handle>(&self, object: T, name: &CStr) -> Result<()> {
+        if let Some(debug_utils) = &self.debug_utils {
+            let info = vk::DebugUtilsObjectNameInfoEXT::default()
+                .object_handle(object)
+                .object_name(name);
+            unsafe { debug_utils.set_debug_utils_object_name(&info)? };
+        }
         Ok(())
     }
 
-    /// Adds what ran on this device to the truth.
+    /// Adds what happened on this device to the truth.
     pub fn report(&self, truth: &mut Truth) {
         truth.device.clone_from(&self.name);
         for queue in &self.queues {
             truth.tally += *queue.lock();
         }
+        let used = *self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        truth.memory_allocations += used.allocations;
+        truth.memory_allocated_bytes += used.allocated;
+        truth.memory_peak_bytes += used.peak;
     }
-}
-
-pub fn add_submission(tally: &mut Tally, recorded: &[&Recorded]) {
-    tally.submits += 1;
-    for recorded in recorded {
-        tally.command_buffers += 1;
-        *tally += recorded.tally;
-    }
-}
-
-fn device_extensions(
-    instance: &ash::Instance,
-    physical: vk::PhysicalDevice,
-) -> Result<Vec<String>> {
-    let extensions = unsafe { instance.enumerate_device_extension_properties(physical)? };
-    Ok(extensions
-        .iter()
-        .filter_map(|extension| {
-            extension
-                .extension_name_as_c_str()
-                .ok()?
-                .to_str()
-                .ok()
-                .map(str::to_owned)
-        })
-        .collect())
-}
-
-/// Queues as (family, index): of the wanted family first, then of other families, then a second of a family.
-fn choose_queues(
-    families: &[vk::QueueFamilyProperties],
-    wanted: Option<u32>,
-    count: usize,
-    work: vk::QueueFlags,
-) -> Result<Vec<(u32, u32)>> {
-    let able = |family: u32| {
-        let mut flags = families[family as usize].queue_flags;
-        // Every queue that can draw or compute can also transfer, and need not say so.
-        if flags.intersects(vk::QueueFlags::GRAPHICS | vk::QueueFlags::COMPUTE) {
-            flags |= vk::QueueFlags::TRANSFER;
-        }
-        flags.contains(work)
-    };
-    let mut order: Vec<u32> = (0..families.len() as u32)
-        .filter(|&family| able(family))
-        .collect();
-    if let Some(wanted) = wanted {
-        if !order.contains(&wanted) {
-            bail!(Unsupported(format!(
-                "queue family {wanted} does not exist or has no {work:?}"
-            )));
-        }
-        order.sort_by_key(|&family| family != wanted);
-    }
-    let firsts = order.iter().map(|&family| (family, 0));
-    let seconds = order
-        .iter()
-        .filter(|&&family| families[family as usize].queue_count > 1)
-        .map(|&family| (family, 1));
-    let chosen: Vec<_> = firsts.chain(seconds).take(count).collect();
-    if chosen.len() < count {
-        bail!(Unsupported(format!(
-            "the mode needs {count} queues with {work:?}, and the device has {}",
-            chosen.len()
-        )));
-    }
-    Ok(chosen)
 }
 
 impl Drop for Gpu {
     fn drop(&mut self) {
         let owned = std::mem::take(self.owned.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let device = &self.device;
         unsafe {
             // After a lost device this fails, and destroying is still allowed.
-            let _ = self.device.device_wait_idle();
+            let _ = device.device_wait_idle();
             for object in owned.into_iter().rev() {
                 match object {
-                    Object::Buffer(handle) => self.device.destroy_buffer(handle, None),
-                    Object::CommandPool(handle) => self.device.destroy_command_pool(handle, None),
-                    Object::DescriptorPool(handle) => {
-                        self.device.destroy_descriptor_pool(handle, None)
-                    }
-                    Object::Fence(handle) => self.device.destroy_fence(handle, None),
-                    Object::Image(handle) => self.device.destroy_image(handle, None),
-                    Object::ImageView(handle) => self.device.destroy_image_view(handle, None),
-                    Object::Memory(handle) => self.device.free_memory(handle, None),
-                    Object::Pipeline(handle) => self.device.destroy_pipeline(handle, None),
-                    Object::PipelineLayout(handle) => {
-                        self.device.destroy_pipeline_layout(handle, None)
-                    }
-                    Object::Semaphore(handle) => self.device.destroy_semaphore(handle, None),
-                    Object::SetLayout(handle) => {
-                        self.device.destroy_descriptor_set_layout(handle, None)
-                    }
+                    Object::Buffer(handle) => device.destroy_buffer(handle, None),
+                    Object::CommandPool(handle) => device.destroy_command_pool(handle, None),
+                    Object::DescriptorPool(handle) => device.destroy_descriptor_pool(handle, None),
+                    Object::Fence(handle) => device.destroy_fence(handle, None),
+                    Object::Image(handle) => device.destroy_image(handle, None),
+                    Object::ImageView(handle) => device.destroy_image_view(handle, None),
+                    Object::Memory(handle) => device.free_memory(handle, None),
+                    Object::Pipeline(handle) => device.destroy_pipeline(handle, None),
+                    Object::PipelineLayout(handle) => device.destroy_pipeline_layout(handle, None),
+                    Object::Semaphore(handle) => device.destroy_semaphore(handle, None),
+                    Object::SetLayout(handle) => device.destroy_descriptor_set_layout(handle, None),
                     Object::UpdateTemplate(handle) => {
-                        self.device.destroy_descriptor_update_template(handle, None)
+                        device.destroy_descriptor_update_template(handle, None)
                     }
                 }
             }
-            self.device.destroy_device(None);
-            self.instance.destroy_instance(None);
+            device.destroy_device(None);
         }
     }
 }

@@ -1,9 +1,7 @@
-//! Compute kernels: WGSL to SPIR-V at run time, and the pipelines made of it.
+//! Compute kernels: WGSL to SPIR-V at run time.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use ash::vk;
-
-use crate::gpu::{Gpu, Object};
 
 pub const WORKGROUP_SIZE: u32 = 64;
 
@@ -42,114 +40,61 @@ pub fn compile(wgsl: &str) -> Result<Vec<u32>> {
     let options = naga::back::spv::Options {
         lang_version: (1, 3),
         force_loop_bounding: false,
+        // The same SPIR-V from debug and release builds.
+        flags: naga::back::spv::WriterFlags::DEBUG,
         ..Default::default()
     };
     naga::back::spv::write_vec(&module, &info, &options, None)
         .context("the kernel has no SPIR-V form")
 }
 
-/// How a kernel's buffer reaches it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Binding {
-    Set,
-    DynamicOffset,
-    Push,
-}
+pub const SPEC_ID: u32 = 0;
 
-impl Binding {
-    pub fn descriptor_type(self) -> vk::DescriptorType {
-        match self {
-            Binding::DynamicOffset => vk::DescriptorType::STORAGE_BUFFER_DYNAMIC,
-            Binding::Set | Binding::Push => vk::DescriptorType::STORAGE_BUFFER,
+/// Makes the constant `value` of a kernel a specialisation constant, which WGSL as naga reads it cannot give.
+pub fn make_specialisable(spirv: &mut Vec<u32>, value: u32) -> Result<()> {
+    const HEADER_WORDS: usize = 5;
+    const OP_CONSTANT: u32 = 43;
+    const OP_SPEC_CONSTANT: u32 = 50;
+    const OP_DECORATE: u32 = 71;
+    const DECORATION_SPEC_ID: u32 = 1;
+    let mut decorations = None;
+    let mut constant = None;
+    let mut at = HEADER_WORDS;
+    while at < spirv.len() {
+        let (words, opcode) = (spirv[at] >> 16, spirv[at] & 0xffff);
+        if opcode == OP_DECORATE && decorations.is_none() {
+            decorations = Some(at);
         }
-    }
-}
-
-/// The layouts that all kernels here share: one storage buffer and one push constant.
-#[derive(Clone, Copy)]
-pub struct Layout {
-    pub set: vk::DescriptorSetLayout,
-    pub pipeline: vk::PipelineLayout,
-}
-
-impl Layout {
-    pub fn new(gpu: &Gpu, binding: Binding) -> Result<Self> {
-        let bindings = [vk::DescriptorSetLayoutBinding::default()
-            .descriptor_type(binding.descriptor_type())
-            .descriptor_count(1)
-            .stage_flags(vk::ShaderStageFlags::COMPUTE)];
-        let flags = match binding {
-            Binding::Push => vk::DescriptorSetLayoutCreateFlags::PUSH_DESCRIPTOR_KHR,
-            _ => vk::DescriptorSetLayoutCreateFlags::empty(),
-        };
-        let info = vk::DescriptorSetLayoutCreateInfo::default()
-            .bindings(&bindings)
-            .flags(flags);
-        let set = unsafe { gpu.device.create_descriptor_set_layout(&info, None)? };
-        gpu.own(Object::SetLayout(set));
-        let ranges = [vk::PushConstantRange::default()
-            .size(4)
-            .stage_flags(vk::ShaderStageFlags::COMPUTE)];
-        let sets = [set];
-        let info = vk::PipelineLayoutCreateInfo::default()
-            .set_layouts(&sets)
-            .push_constant_ranges(&ranges);
-        let pipeline = unsafe { gpu.device.create_pipeline_layout(&info, None)? };
-        gpu.own(Object::PipelineLayout(pipeline));
-        Ok(Self { set, pipeline })
-    }
-
-    /// A pipeline that the caller destroys. `constant` is the value of the specialisation constant 0, if any.
-    pub fn pipeline_unowned(
-        &self,
-        gpu: &Gpu,
-        spirv: &[u32],
-        entry_point: &str,
-        flags: vk::PipelineCreateFlags,
-        constant: Option<u32>,
-    ) -> Result<vk::Pipeline> {
-        let info = vk::ShaderModuleCreateInfo::default().code(spirv);
-        let module = unsafe { gpu.device.create_shader_module(&info, None)? };
-        let name = std::ffi::CString::new(entry_point)?;
-        let entries = [vk::SpecializationMapEntry::default().size(4)];
-        let value = constant.unwrap_or_default().to_le_bytes();
-        let specialisation = vk::SpecializationInfo::default()
-            .map_entries(&entries)
-            .data(&value);
-        let mut stage = vk::PipelineShaderStageCreateInfo::default()
-            .stage(vk::ShaderStageFlags::COMPUTE)
-            .module(module)
-            .name(&name);
-        if constant.is_some() {
-            stage = stage.specialization_info(&specialisation);
+        if opcode == OP_CONSTANT && words == 4 && spirv[at + 3] == value {
+            spirv[at] = words << 16 | OP_SPEC_CONSTANT;
+            constant = Some(spirv[at + 2]);
         }
-        let info = vk::ComputePipelineCreateInfo::default()
-            .flags(flags)
-            .stage(stage)
-            .layout(self.pipeline);
-        let created = unsafe {
-            gpu.device
-                .create_compute_pipelines(vk::PipelineCache::null(), &[info], None)
-        };
-        unsafe { gpu.device.destroy_shader_module(module, None) };
-        Ok(created.map_err(|(_, error)| error)?[0])
+        at += words as usize;
     }
+    let (Some(decorations), Some(constant)) = (decorations, constant) else {
+        bail!("the kernel has no constant {value}");
+    };
+    let decorate = [4 << 16 | OP_DECORATE, constant, DECORATION_SPEC_ID, SPEC_ID];
+    spirv.splice(decorations..decorations, decorate);
+    Ok(())
+}
 
-    pub fn pipeline(
-        &self,
-        gpu: &Gpu,
-        spirv: &[u32],
-        entry_point: &str,
-        constant: Option<u32>,
-    ) -> Result<vk::Pipeline> {
-        let pipeline = self.pipeline_unowned(
-            gpu,
+/// What a pipeline is made of.
+pub struct Shader<'a> {
+    pub spirv: &'a [u32],
+    pub entry_point: &'a str,
+    pub flags: vk::PipelineCreateFlags,
+    /// The value of the specialisation constant, where the kernel has one.
+    pub constant: Option<u32>,
+}
+
+impl<'a> Shader<'a> {
+    pub fn new(spirv: &'a [u32], entry_point: &'a str) -> Self {
+        Self {
             spirv,
             entry_point,
-            vk::PipelineCreateFlags::empty(),
-            constant,
-        )?;
-        gpu.own(Object::Pipeline(pipeline));
-        Ok(pipeline)
+            flags: vk::PipelineCreateFlags::empty(),
+            constant: None,
+        }
     }
 }

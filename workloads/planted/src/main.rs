@@ -1,18 +1,22 @@
 mod args;
 mod buffer;
 mod gpu;
+mod instance;
 mod kernel;
+mod layout;
 mod modes;
+mod queue;
 mod recording;
+mod setup;
 mod spin;
 mod truth;
 
+use std::fmt;
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
 
 use args::Args;
-use gpu::Unsupported;
 use truth::Truth;
 
 fn main() -> ExitCode {
@@ -33,3 +37,15 @@ fn main() -> ExitCode {
         }
     }
 }
+
+/// The device or driver lacks what the mode needs.
+#[derive(Debug)]
+struct Unsupported(String);
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unsupported {}

@@ -5,6 +5,7 @@ use ash::vk;
 
 use crate::buffer::Buffer;
 use crate::gpu::Gpu;
+use crate::layout::Layout;
 use crate::truth::Tally;
 
 /// A command buffer that is ready, with what one execution of it does.
@@ -39,6 +40,35 @@ impl<'gpu> Recording<'gpu> {
         })
     }
 
+    pub fn bind_pipeline(&self, layout: &Layout, pipeline: vk::Pipeline, rounds: u32) {
+        let device = &self.gpu.device;
+        let stage = vk::ShaderStageFlags::COMPUTE;
+        unsafe {
+            device.cmd_bind_pipeline(self.buffer, vk::PipelineBindPoint::COMPUTE, pipeline);
+            device.cmd_push_constants(
+                self.buffer,
+                layout.pipeline,
+                stage,
+                0,
+                &rounds.to_le_bytes(),
+            );
+        }
+    }
+
+    pub fn bind_set(&self, layout: &Layout, set: vk::DescriptorSet, offsets: &[u32]) {
+        let point = vk::PipelineBindPoint::COMPUTE;
+        unsafe {
+            self.gpu.device.cmd_bind_descriptor_sets(
+                self.buffer,
+                point,
+                layout.pipeline,
+                0,
+                &[set],
+                offsets,
+            )
+        };
+    }
+
     pub fn dispatch(&mut self, groups: u32) {
         unsafe { self.gpu.device.cmd_dispatch(self.buffer, groups, 1, 1) };
         self.tally.dispatches += 1;
@@ -62,14 +92,37 @@ impl<'gpu> Recording<'gpu> {
         }
     }
 
-    pub fn copy(&mut self, from: &Buffer, to: &Buffer, bytes: u64) {
-        let region = [vk::BufferCopy::default().size(bytes)];
+    /// Counts a dispatch that was recorded by another call than `dispatch`.
+    pub fn count_dispatch(&mut self) {
+        self.tally.dispatches += 1;
+    }
+
+    pub fn fill(&mut self, to: &Buffer, value: u32) {
+        unsafe {
+            self.gpu
+                .device
+                .cmd_fill_buffer(self.buffer, to.handle, 0, vk::WHOLE_SIZE, value)
+        };
+        self.count_transfer(to.bytes);
+    }
+
+    pub fn copy(&mut self, from: &Buffer, to: &Buffer) {
+        let region = [vk::BufferCopy::default().size(to.bytes)];
         unsafe {
             self.gpu
                 .device
                 .cmd_copy_buffer(self.buffer, from.handle, to.handle, &region)
         };
-        self.count_transfer(bytes);
+        self.count_transfer(to.bytes);
+    }
+
+    pub fn update(&mut self, to: &Buffer, bytes: &[u8]) {
+        unsafe {
+            self.gpu
+                .device
+                .cmd_update_buffer(self.buffer, to.handle, 0, bytes)
+        };
+        self.count_transfer(bytes.len() as u64);
     }
 
     pub fn count_transfer(&mut self, bytes: u64) {
@@ -77,8 +130,16 @@ impl<'gpu> Recording<'gpu> {
         self.tally.transfer_bytes += bytes;
     }
 
-    pub fn count_dispatch(&mut self) {
-        self.tally.dispatches += 1;
+    /// Executes secondary command buffers.
+    pub fn execute(&mut self, secondaries: &[&Recorded]) {
+        let buffers: Vec<_> = secondaries
+            .iter()
+            .map(|secondary| secondary.buffer)
+            .collect();
+        unsafe { self.gpu.device.cmd_execute_commands(self.buffer, &buffers) };
+        for secondary in secondaries {
+            self.tally += secondary.tally;
+        }
     }
 
     pub fn end(self) -> Result<Recorded> {

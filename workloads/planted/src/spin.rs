@@ -5,10 +5,10 @@ use ash::vk;
 
 use crate::args::Args;
 use crate::buffer::Buffer;
-use crate::gpu::{Gpu, Object};
-use crate::kernel::{Binding, Layout, SPIN_MULTIPLIER, WORKGROUP_SIZE, compile, spin_wgsl};
+use crate::gpu::Gpu;
+use crate::kernel::{SPIN_MULTIPLIER, Shader, WORKGROUP_SIZE, compile, spin_wgsl};
+use crate::layout::{Binding, Layout};
 use crate::recording::{Recorded, Recording};
-use crate::truth::Truth;
 
 pub struct Spin {
     pub layout: Layout,
@@ -24,10 +24,10 @@ impl Spin {
         let layout = Layout::new(gpu, Binding::Set)?;
         let spirv = compile(&spin_wgsl("spin", SPIN_MULTIPLIER))?;
         let data = Buffer::new(gpu, data_bytes(args))?;
-        let set = descriptor_sets(gpu, &layout, Binding::Set, 1)?[0];
-        point(gpu, set, &data, Binding::Set);
+        let set = layout.allocate_set(gpu)?;
+        layout.point(gpu, set, &data, vk::WHOLE_SIZE);
         Ok(Self {
-            pipeline: layout.pipeline(gpu, &spirv, "spin", None)?,
+            pipeline: layout.pipeline(gpu, &Shader::new(&spirv, "spin"))?,
             layout,
             set,
             data,
@@ -43,13 +43,11 @@ impl Spin {
     }
 
     pub fn bind_pipeline(&self, recording: &Recording, pipeline: vk::Pipeline) {
-        let (device, buffer) = (&recording.gpu.device, recording.buffer);
-        unsafe { device.cmd_bind_pipeline(buffer, vk::PipelineBindPoint::COMPUTE, pipeline) };
-        push_rounds(recording, &self.layout, self.rounds);
+        recording.bind_pipeline(&self.layout, pipeline, self.rounds);
     }
 
     pub fn bind_set(&self, recording: &Recording) {
-        bind_set(recording, &self.layout, self.set, &[]);
+        recording.bind_set(&self.layout, self.set, &[]);
     }
 
     /// Records `dispatches` that run one after the other.
@@ -83,83 +81,8 @@ impl Spin {
             dispatches,
         )
     }
-
-    /// Adds the results, and what ran on `gpu`, to the truth.
-    pub fn report(&self, gpu: &Gpu, truth: &mut Truth) -> Result<()> {
-        truth.add_result(self.data.read(gpu)?);
-        gpu.report(truth);
-        Ok(())
-    }
 }
 
 pub fn data_bytes(args: &Args) -> u64 {
     u64::from(args.groups) * u64::from(WORKGROUP_SIZE) * 4
-}
-
-pub fn push_rounds(recording: &Recording, layout: &Layout, rounds: u32) {
-    unsafe {
-        recording.gpu.device.cmd_push_constants(
-            recording.buffer,
-            layout.pipeline,
-            vk::ShaderStageFlags::COMPUTE,
-            0,
-            &rounds.to_le_bytes(),
-        );
-    }
-}
-
-pub fn bind_set(recording: &Recording, layout: &Layout, set: vk::DescriptorSet, offsets: &[u32]) {
-    unsafe {
-        recording.gpu.device.cmd_bind_descriptor_sets(
-            recording.buffer,
-            vk::PipelineBindPoint::COMPUTE,
-            layout.pipeline,
-            0,
-            &[set],
-            offsets,
-        );
-    }
-}
-
-pub fn descriptor_sets(
-    gpu: &Gpu,
-    layout: &Layout,
-    binding: Binding,
-    count: u32,
-) -> Result<Vec<vk::DescriptorSet>> {
-    let sizes = [vk::DescriptorPoolSize::default()
-        .ty(binding.descriptor_type())
-        .descriptor_count(count)];
-    let info = vk::DescriptorPoolCreateInfo::default()
-        .max_sets(count)
-        .pool_sizes(&sizes);
-    let pool = unsafe { gpu.device.create_descriptor_pool(&info, None)? };
-    gpu.own(Object::DescriptorPool(pool));
-    let layouts = vec![layout.set; count as usize];
-    let info = vk::DescriptorSetAllocateInfo::default()
-        .descriptor_pool(pool)
-        .set_layouts(&layouts);
-    Ok(unsafe { gpu.device.allocate_descriptor_sets(&info)? })
-}
-
-/// Points the descriptor of `set` at `buffer`.
-pub fn point(gpu: &Gpu, set: vk::DescriptorSet, buffer: &Buffer, binding: Binding) {
-    point_range(gpu, set, buffer, binding, vk::WHOLE_SIZE);
-}
-
-pub fn point_range(
-    gpu: &Gpu,
-    set: vk::DescriptorSet,
-    buffer: &Buffer,
-    binding: Binding,
-    range: u64,
-) {
-    let info = [vk::DescriptorBufferInfo::default()
-        .buffer(buffer.handle)
-        .range(range)];
-    let write = vk::WriteDescriptorSet::default()
-        .dst_set(set)
-        .descriptor_type(binding.descriptor_type())
-        .buffer_info(&info);
-    unsafe { gpu.device.update_descriptor_sets(&[write], &[]) };
 }

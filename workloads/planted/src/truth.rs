@@ -44,12 +44,17 @@ pub struct Truth {
     start_ns: u64,
     end_ns: u64,
     wall_ns: u64,
+    pub memory_allocations: u64,
+    pub memory_allocated_bytes: u64,
+    /// The most that was allocated at a time; summed over devices.
+    pub memory_peak_bytes: u64,
     /// FNV-1a of the result buffers, in hexadecimal.
-    result_hash: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result_hash: Option<String>,
     #[serde(flatten)]
     pub more: BTreeMap<&'static str, Value>,
     #[serde(skip)]
-    hash: Fnv,
+    hash: Option<Fnv>,
 }
 
 impl Truth {
@@ -63,14 +68,17 @@ impl Truth {
             start_ns: monotonic_ns(),
             end_ns: 0,
             wall_ns: 0,
-            result_hash: String::new(),
+            memory_allocations: 0,
+            memory_allocated_bytes: 0,
+            memory_peak_bytes: 0,
+            result_hash: None,
             more: BTreeMap::new(),
-            hash: Fnv::default(),
+            hash: None,
         }
     }
 
     pub fn add_result(&mut self, bytes: &[u8]) {
-        self.hash.update(bytes);
+        self.hash.get_or_insert_default().update(bytes);
     }
 
     /// Sleeps while the GPU has nothing to do.
@@ -88,7 +96,7 @@ impl Truth {
     pub fn print(&mut self) {
         self.end_ns = monotonic_ns();
         self.wall_ns = self.end_ns - self.start_ns;
-        self.result_hash = format!("{:016x}", self.hash.0);
+        self.result_hash = self.hash.as_ref().map(|hash| format!("{:016x}", hash.0));
         println!("{}", serde_json::json!(self));
     }
 }

@@ -4,18 +4,16 @@ use anyhow::Result;
 use ash::vk::CommandBufferUsageFlags as Usage;
 
 use crate::args::Args;
-use crate::gpu::Gpu;
 use crate::recording::Recording;
-use crate::spin::Spin;
+use crate::setup::Setup;
 use crate::truth::{Truth, monotonic_ns};
 
 pub fn bench(args: &Args, truth: &mut Truth) -> Result<()> {
-    let gpu = Gpu::open(args)?;
-    let spin = Spin::new(&gpu, args)?;
-    let (buffer, fence) = (gpu.command_buffer()?, gpu.fence()?);
+    let setup = Setup::open(args)?;
+    let (gpu, spin) = (&setup.gpu, &setup.spin);
     let mut best = [u64::MAX; 3];
     for _ in 0..args.iterations {
-        let mut recording = Recording::begin(&gpu, buffer, Usage::ONE_TIME_SUBMIT)?;
+        let mut recording = Recording::begin(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
         spin.bind(&recording);
         let start = monotonic_ns();
         for _ in 0..args.n {
@@ -27,9 +25,9 @@ pub fn bench(args: &Args, truth: &mut Truth) -> Result<()> {
         let record = monotonic_ns() - start;
         let recorded = recording.end()?;
         let start = monotonic_ns();
-        gpu.submit(&[&recorded], fence)?;
+        gpu.submit(&[&recorded], setup.fence)?;
         let submit = monotonic_ns() - start;
-        gpu.wait(fence)?;
+        setup.wait()?;
         let fence = monotonic_ns() - start;
         for (best, time) in best.iter_mut().zip([record, submit, fence]) {
             *best = time.min(*best);
@@ -39,7 +37,7 @@ pub fn bench(args: &Args, truth: &mut Truth) -> Result<()> {
     truth.note("record_ns_per_dispatch", record as f64 / f64::from(args.n));
     truth.note("submit_ns", submit);
     truth.note("submit_to_fence_ns", fence);
-    // The dispatches may overlap, so their result is not the same in every run.
+    // No result: the dispatches may overlap, and so differ from run to run.
     gpu.report(truth);
     Ok(())
 }

@@ -1,6 +1,15 @@
 mod bench;
+mod descriptors;
+mod ending;
 mod host;
+mod kernels;
+mod labels;
+mod memory;
+mod processes;
+mod queues;
+mod render_pass;
 mod reuse;
+mod transfers;
 
 use anyhow::Result;
 
@@ -16,8 +25,34 @@ pub fn run(args: &Args, truth: &mut Truth) -> Result<()> {
         Mode::HostSleepAsync => host::host_sleep_async,
         Mode::FenceEach => host::fence_each,
         Mode::Polling => host::polling,
+        Mode::PipelinesInLoop => kernels::pipelines_in_loop,
         Mode::Bench => bench::bench,
         Mode::Resubmit => reuse::resubmit,
+        Mode::Simultaneous => reuse::simultaneous,
+        Mode::Secondary => reuse::secondary,
+        Mode::HostPoolReset => reuse::host_pool_reset,
+        Mode::Indirect => kernels::indirect,
+        Mode::Base => kernels::base,
+        Mode::Specialise => kernels::specialise,
+        Mode::PushDescriptors => descriptors::push_descriptors,
+        Mode::UpdatedSets => descriptors::updated_sets,
+        Mode::DynamicOffsets => descriptors::dynamic_offsets,
+        Mode::PingPong => queues::ping_pong,
+        Mode::Submit2 => queues::submit2,
+        Mode::Threads => queues::threads,
+        Mode::Devices => queues::devices,
+        Mode::TransferStall => transfers::transfer_stall,
+        Mode::Transfers => transfers::transfers,
+        Mode::RenderPass => render_pass::render_pass,
+        Mode::Labels => labels::labels,
+        Mode::Memory => memory::memory,
+        Mode::Children => processes::children,
+        Mode::Fork => processes::fork,
+        Mode::Abandon => ending::abandon,
+        Mode::Killed => ending::killed,
+        Mode::InFlight => ending::in_flight,
+        Mode::Churn => ending::churn,
+        Mode::DeviceLost => ending::device_lost,
     };
     mode(args, truth)
 }

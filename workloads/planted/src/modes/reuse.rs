@@ -1,21 +1,106 @@
 //! Command buffers that are used more than once.
 
 use anyhow::Result;
-use ash::vk::CommandBufferUsageFlags as Usage;
+use ash::vk::{self, CommandBufferUsageFlags as Usage};
 
 use crate::args::Args;
-use crate::gpu::Gpu;
-use crate::spin::Spin;
+use crate::gpu::{Gpu, Object};
+use crate::recording::Recording;
+use crate::setup::Setup;
 use crate::truth::Truth;
 
 pub fn resubmit(args: &Args, truth: &mut Truth) -> Result<()> {
-    let gpu = Gpu::open(args)?;
-    let spin = Spin::new(&gpu, args)?;
-    let (buffer, fence) = (gpu.command_buffer()?, gpu.fence()?);
-    let recorded = spin.record(&gpu, buffer, Usage::empty(), args.n)?;
+    let setup = Setup::open(args)?;
+    let recorded = setup
+        .spin
+        .record(&setup.gpu, setup.buffer, Usage::empty(), args.n)?;
     for _ in 0..args.iterations {
-        gpu.submit(&[&recorded], fence)?;
-        gpu.wait(fence)?;
+        setup.gpu.submit(&[&recorded], setup.fence)?;
+        setup.wait()?;
     }
-    spin.report(&gpu, truth)
+    setup.report(truth)
+}
+
+pub fn simultaneous(args: &Args, truth: &mut Truth) -> Result<()> {
+    let setup = Setup::open(args)?;
+    let gpu = &setup.gpu;
+    let recorded = setup
+        .spin
+        .record(gpu, setup.buffer, Usage::SIMULTANEOUS_USE, args.n)?;
+    for _ in 0..args.iterations {
+        gpu.submit(&[&recorded], vk::Fence::null())?;
+    }
+    let buffers = [recorded.buffer];
+    let batches =
+        vec![vk::SubmitInfo::default().command_buffers(&buffers); args.iterations as usize];
+    gpu.queues[0].submit(&vec![&recorded; batches.len()], |queue| unsafe {
+        gpu.device.queue_submit(queue, &batches, vk::Fence::null())
+    })?;
+    gpu.submit(&[&recorded, &recorded], setup.fence)?;
+    setup.wait()?;
+    setup.report(truth)
+}
+
+pub fn secondary(args: &Args, truth: &mut Truth) -> Result<()> {
+    let setup = Setup::open(args)?;
+    let (gpu, spin) = (&setup.gpu, &setup.spin);
+    let pool = gpu.command_pool(&gpu.queues[0])?;
+    let secondaries = gpu.command_buffers(pool, vk::CommandBufferLevel::SECONDARY, 2)?;
+    let once = spin.record(gpu, secondaries[0], Usage::empty(), args.n)?;
+    let twice = spin.record(gpu, secondaries[1], Usage::SIMULTANEOUS_USE, args.n)?;
+    let mut primaries = Vec::new();
+    for (buffer, executed) in gpu
+        .primaries(&gpu.queues[0], 2)?
+        .into_iter()
+        .zip([&[&once][..], &[&twice, &twice]])
+    {
+        let mut recording = Recording::begin(gpu, buffer, Usage::empty())?;
+        recording.execute(executed);
+        primaries.push(recording.end()?);
+    }
+    for _ in 0..args.iterations {
+        gpu.submit(&[&primaries[0], &primaries[1]], setup.fence)?;
+        setup.wait()?;
+    }
+    truth.note("secondaries", args.iterations * 3);
+    setup.report(truth)
+}
+
+pub fn host_pool_reset(args: &Args, truth: &mut Truth) -> Result<()> {
+    let setup = Setup::open(args)?;
+    let (gpu, spin) = (&setup.gpu, &setup.spin);
+    let mut pool = unowned_pool(gpu)?;
+    let mut buffers = Vec::new();
+    for iteration in 0..args.iterations {
+        if buffers.is_empty() {
+            buffers = gpu.command_buffers(pool, vk::CommandBufferLevel::PRIMARY, 4)?;
+        }
+        for &buffer in &buffers {
+            let recorded = spin.record_once(gpu, buffer, args.n)?;
+            gpu.submit(&[&recorded], vk::Fence::null())?;
+        }
+        unsafe {
+            gpu.device.queue_wait_idle(gpu.queues[0].handle)?;
+            match iteration % 3 {
+                0 => gpu
+                    .device
+                    .reset_command_pool(pool, vk::CommandPoolResetFlags::empty())?,
+                1 => gpu
+                    .device
+                    .free_command_buffers(pool, &std::mem::take(&mut buffers)),
+                _ => {
+                    gpu.device.destroy_command_pool(pool, None);
+                    buffers.clear();
+                    pool = unowned_pool(gpu)?;
+                }
+            }
+        }
+    }
+    gpu.own(Object::CommandPool(pool));
+    setup.report(truth)
+}
+
+fn unowned_pool(gpu: &Gpu) -> Result<vk::CommandPool> {
+    let info = vk::CommandPoolCreateInfo::default().queue_family_index(gpu.queues[0].family);
+    Ok(unsafe { gpu.device.create_command_pool(&info, None)? })
 }

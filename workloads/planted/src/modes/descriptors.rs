@@ -1,0 +1,140 @@
+//! Ways for a buffer to reach a kernel.
+
+use anyhow::{Result, bail};
+use ash::vk::{self, CommandBufferUsageFlags as Usage};
+
+use crate::Unsupported;
+use crate::args::Args;
+use crate::buffer::Buffer;
+use crate::gpu::{Gpu, Object};
+use crate::kernel::{SPIN_MULTIPLIER, Shader, compile, spin_wgsl};
+use crate::layout::{Binding, Layout};
+use crate::recording::Recording;
+use crate::setup::Setup;
+use crate::spin::data_bytes;
+use crate::truth::Truth;
+
+pub fn push_descriptors(args: &Args, truth: &mut Truth) -> Result<()> {
+    let setup = Setup::open(args)?;
+    let gpu = &setup.gpu;
+    let Some(push) = &gpu.push_descriptor else {
+        bail!(Unsupported(
+            "the device has no VK_KHR_push_descriptor".into()
+        ));
+    };
+    let layout = Layout::new(gpu, Binding::Push)?;
+    let spirv = compile(&spin_wgsl("pushed_spin", SPIN_MULTIPLIER))?;
+    let pipeline = layout.pipeline(gpu, &Shader::new(&spirv, "pushed_spin"))?;
+    let template = push_template(gpu, &layout)?;
+    let buffers = [
+        Buffer::new(gpu, data_bytes(args))?,
+        Buffer::new(gpu, data_bytes(args))?,
+    ];
+    for _ in 0..args.iterations {
+        let mut recording = Recording::begin(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
+        recording.bind_pipeline(&layout, pipeline, args.spin);
+        for dispatch in 0..args.n {
+            let by_template = dispatch % 2 == 1;
+            let buffer = &buffers[usize::from(by_template)];
+            let info = [vk::DescriptorBufferInfo::default()
+                .buffer(buffer.handle)
+                .range(vk::WHOLE_SIZE)];
+            if by_template {
+                let data = info.as_ptr().cast();
+                unsafe {
+                    push.cmd_push_descriptor_set_with_template(
+                        recording.buffer,
+                        template,
+                        layout.pipeline,
+                        0,
+                        data,
+                    )
+                };
+            } else {
+                let write = vk::WriteDescriptorSet::default()
+                    .descriptor_type(vk::DescriptorType::STORAGE_BUFFER)
+                    .buffer_info(&info);
+                let point = vk::PipelineBindPoint::COMPUTE;
+                unsafe {
+                    push.cmd_push_descriptor_set(
+                        recording.buffer,
+                        point,
+                        layout.pipeline,
+                        0,
+                        &[write],
+                    )
+                };
+            }
+            recording.dispatch(args.groups);
+            recording.barrier();
+        }
+        gpu.submit(&[&recording.end()?], setup.fence)?;
+        setup.wait()?;
+    }
+    for buffer in &buffers {
+        truth.add_result(buffer.read(gpu)?);
+    }
+    gpu.report(truth);
+    Ok(())
+}
+
+fn push_template(gpu: &Gpu, layout: &Layout) -> Result<vk::DescriptorUpdateTemplate> {
+    let entries = [vk::DescriptorUpdateTemplateEntry::default()
+        .descriptor_count(1)
+        .descriptor_type(vk::DescriptorType::STORAGE_BUFFER)];
+    let info = vk::DescriptorUpdateTemplateCreateInfo::default()
+        .descriptor_update_entries(&entries)
+        .template_type(vk::DescriptorUpdateTemplateType::PUSH_DESCRIPTORS_KHR)
+        .descriptor_set_layout(layout.set)
+        .pipeline_bind_point(vk::PipelineBindPoint::COMPUTE)
+        .pipeline_layout(layout.pipeline);
+    let template = unsafe { gpu.device.create_descriptor_update_template(&info, None)? };
+    gpu.own(Object::UpdateTemplate(template));
+    Ok(template)
+}
+
+pub fn updated_sets(args: &Args, truth: &mut Truth) -> Result<()> {
+    let setup = Setup::open(args)?;
+    let (gpu, spin) = (&setup.gpu, &setup.spin);
+    let other = Buffer::new(gpu, data_bytes(args))?;
+    for iteration in 0..args.iterations {
+        let buffer = if iteration % 2 == 0 {
+            &spin.data
+        } else {
+            &other
+        };
+        spin.layout.point(gpu, spin.set, buffer, vk::WHOLE_SIZE);
+        setup.submit(args.n)?;
+        setup.wait()?;
+    }
+    truth.add_result(other.read(gpu)?);
+    setup.report(truth)
+}
+
+pub fn dynamic_offsets(args: &Args, truth: &mut Truth) -> Result<()> {
+    const PARTS: u32 = 4;
+    let setup = Setup::open(args)?;
+    let gpu = &setup.gpu;
+    let layout = Layout::new(gpu, Binding::DynamicOffset)?;
+    let spirv = compile(&spin_wgsl("spin_at_offset", SPIN_MULTIPLIER))?;
+    let pipeline = layout.pipeline(gpu, &Shader::new(&spirv, "spin_at_offset"))?;
+    // A multiple of 256, the coarsest alignment that Vulkan lets a device ask for.
+    let part = data_bytes(args);
+    let data = Buffer::new(gpu, part * u64::from(PARTS))?;
+    let set = layout.allocate_set(gpu)?;
+    layout.point(gpu, set, &data, part);
+    for _ in 0..args.iterations {
+        let mut recording = Recording::begin(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
+        recording.bind_pipeline(&layout, pipeline, args.spin);
+        for dispatch in 0..args.n {
+            recording.bind_set(&layout, set, &[dispatch % PARTS * part as u32]);
+            recording.dispatch(args.groups);
+            recording.barrier();
+        }
+        gpu.submit(&[&recording.end()?], setup.fence)?;
+        setup.wait()?;
+    }
+    truth.add_result(data.read(gpu)?);
+    gpu.report(truth);
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! Ways for a program or its device to end.
+
+use anyhow::{Result, bail};
+use ash::vk;
+
+use crate::Unsupported;
+use crate::args::Args;
+use crate::setup::Setup;
+use crate::truth::Truth;
+
+pub fn abandon(args: &Args, truth: &mut Truth) -> Result<()> {
+    let setup = Setup::open(args)?;
+    for _ in 0..args.iterations {
+        setup.submit(args.n)?;
+        setup.wait()?;
+    }
+    setup.report(truth)?;
+    std::mem::forget(setup);
+    if args.hard_exit {
+        truth.print();
+        // SAFETY: it ends the process.
+        unsafe { libc::_exit(0) };
+    }
+    Ok(())
+}
+
+pub fn killed(args: &Args, truth: &mut Truth) -> Result<()> {
+    let setup = Setup::open(args)?;
+    for _ in 0..args.iterations {
+        setup.submit(args.n)?;
+        setup.wait()?;
+    }
+    setup.report(truth)?;
+    truth.print();
+    // SAFETY: it ends the process.
+    unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+    bail!("SIGKILL did not end the process");
+}
+
+pub fn in_flight(args: &Args, truth: &mut Truth) -> Result<()> {
+    let setup = Setup::open(args)?;
+    let gpu = &setup.gpu;
+    for buffer in gpu.primaries(&gpu.queues[0], args.iterations)? {
+        let recorded = setup.spin.record_once(gpu, buffer, args.n)?;
+        gpu.submit(&[&recorded], vk::Fence::null())?;
+    }
+    // No result: nothing waited for it.
+    gpu.report(truth);
+    truth.print();
+    // SAFETY: it ends the process.
+    unsafe { libc::_exit(0) };
+}
+
+pub fn churn(args: &Args, truth: &mut Truth) -> Result<()> {
+    for iteration in 0..args.iterations {
+        let mut setups = [Setup::open(args)?, Setup::open(args)?];
+        for setup in &setups {
+            setup.submit(args.n)?;
+        }
+        for setup in &setups {
+            setup.wait()?;
+            setup.report(truth)?;
+        }
+        if iteration % 2 == 1 {
+            setups.reverse();
+        }
+    }
+    truth.note("instances", 2 * args.iterations);
+    Ok(())
+}
+
+pub fn device_lost(args: &Args, truth: &mut Truth) -> Result<()> {
+    let setup = Setup::open(args)?;
+    for _ in 0..args.iterations {
+        if let Err(error) = setup.submit(args.n).and_then(|()| setup.wait()) {
+            if error.downcast_ref() != Some(&vk::Result::ERROR_DEVICE_LOST) {
+                return Err(error);
+            }
+            truth.note("device_lost", true);
+            setup.gpu.report(truth);
+            return Ok(());
+        }
+    }
+    bail!(Unsupported("the driver did not lose the device".into()))
+}

@@ -1,0 +1,34 @@
+//! Allocations of known sizes.
+
+use anyhow::Result;
+use ash::vk;
+
+use crate::args::Args;
+use crate::setup::Setup;
+use crate::truth::Truth;
+
+/// Each iteration allocates `count` blocks of `bytes`, frees them, and then allocates and frees one of half as many
+/// bytes, with work between. The peak is that of the blocks and of the buffer that all modes have.
+pub fn memory(args: &Args, truth: &mut Truth) -> Result<()> {
+    let setup = Setup::open(args)?;
+    let gpu = &setup.gpu;
+    let wanted = [
+        vk::MemoryPropertyFlags::DEVICE_LOCAL,
+        vk::MemoryPropertyFlags::empty(),
+    ];
+    for _ in 0..args.iterations {
+        let blocks = (0..args.count)
+            .map(|_| Ok(gpu.allocate(args.bytes, u32::MAX, &wanted)?.0))
+            .collect::<Result<Vec<_>>>()?;
+        setup.submit(args.n)?;
+        setup.wait()?;
+        for block in blocks {
+            gpu.free(block, args.bytes);
+        }
+        let (block, _) = gpu.allocate(args.bytes / 2, u32::MAX, &wanted)?;
+        setup.submit(args.n)?;
+        setup.wait()?;
+        gpu.free(block, args.bytes / 2);
+    }
+    setup.report(truth)
+}

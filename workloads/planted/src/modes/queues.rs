@@ -1,0 +1,153 @@
+//! Several queues, threads and devices, and the other way to submit.
+
+use std::sync::Arc;
+
+use anyhow::{Result, anyhow, bail};
+use ash::vk;
+
+use crate::Unsupported;
+use crate::args::Args;
+use crate::gpu::Gpu;
+use crate::instance::Instance;
+use crate::setup::Setup;
+use crate::spin::Spin;
+use crate::truth::Truth;
+
+pub fn ping_pong(args: &Args, truth: &mut Truth) -> Result<()> {
+    let gpu = Gpu::with_queues(args, 2, vk::QueueFlags::COMPUTE)?;
+    let fence = gpu.fence()?;
+    let spins = [Spin::new(&gpu, args)?, Spin::new(&gpu, args)?];
+    let buffers = [
+        gpu.primaries(&gpu.queues[0], args.iterations)?,
+        gpu.primaries(&gpu.queues[1], args.iterations)?,
+    ];
+    let done = [
+        gpu.semaphore(vk::SemaphoreType::BINARY)?,
+        gpu.semaphore(vk::SemaphoreType::BINARY)?,
+    ];
+    for iteration in 0..args.iterations {
+        for side in [0, 1] {
+            let recorded =
+                spins[side].record_once(&gpu, buffers[side][iteration as usize], args.n)?;
+            let first = iteration == 0 && side == 0;
+            let last = iteration + 1 == args.iterations && side == 1;
+            let command_buffers = [recorded.buffer];
+            let waits = [done[1 - side]];
+            let stages = [vk::PipelineStageFlags::ALL_COMMANDS];
+            let signals = [done[side]];
+            let mut batch = vk::SubmitInfo::default().command_buffers(&command_buffers);
+            if !first {
+                batch = batch.wait_semaphores(&waits).wait_dst_stage_mask(&stages);
+            }
+            if !last {
+                batch = batch.signal_semaphores(&signals);
+            }
+            let fence = if last { fence } else { vk::Fence::null() };
+            gpu.queues[side].submit(&[&recorded], |queue| unsafe {
+                gpu.device.queue_submit(queue, &[batch], fence)
+            })?;
+        }
+    }
+    gpu.wait(fence)?;
+    truth.note(
+        "families",
+        gpu.queues
+            .iter()
+            .map(|queue| queue.family)
+            .collect::<Vec<_>>(),
+    );
+    for spin in &spins {
+        truth.add_result(spin.data.read(&gpu)?);
+    }
+    gpu.report(truth);
+    Ok(())
+}
+
+pub fn submit2(args: &Args, truth: &mut Truth) -> Result<()> {
+    let gpu = Gpu::open(args)?;
+    if !gpu.timeline_submit2 {
+        bail!(Unsupported(
+            "the device has no timeline semaphores or no vkQueueSubmit2".into()
+        ));
+    }
+    let spin = Spin::new(&gpu, args)?;
+    let timeline = gpu.semaphore(vk::SemaphoreType::TIMELINE)?;
+    let at = |value: u32| {
+        [vk::SemaphoreSubmitInfo::default()
+            .semaphore(timeline)
+            .value(value.into())
+            .stage_mask(vk::PipelineStageFlags2::ALL_COMMANDS)]
+    };
+    for (iteration, buffer) in (0..).zip(gpu.primaries(&gpu.queues[0], args.iterations)?) {
+        let recorded = spin.record_once(&gpu, buffer, args.n)?;
+        let buffers = [vk::CommandBufferSubmitInfo::default().command_buffer(recorded.buffer)];
+        let (waits, signals) = (at(iteration), at(iteration + 1));
+        let batch = vk::SubmitInfo2::default()
+            .wait_semaphore_infos(&waits)
+            .command_buffer_infos(&buffers)
+            .signal_semaphore_infos(&signals);
+        gpu.queues[0].submit(&[&recorded], |queue| unsafe {
+            gpu.device.queue_submit2(queue, &[batch], vk::Fence::null())
+        })?;
+    }
+    let (semaphores, values) = ([timeline], [args.iterations.into()]);
+    let wait = vk::SemaphoreWaitInfo::default()
+        .semaphores(&semaphores)
+        .values(&values);
+    unsafe { gpu.device.wait_semaphores(&wait, u64::MAX)? };
+    truth.add_result(spin.data.read(&gpu)?);
+    gpu.report(truth);
+    Ok(())
+}
+
+pub fn threads(args: &Args, truth: &mut Truth) -> Result<()> {
+    let gpu = Gpu::open(args)?;
+    let work = || -> Result<Spin> {
+        let spin = Spin::new(&gpu, args)?;
+        let fence = gpu.fence()?;
+        let buffer = gpu.primaries(&gpu.queues[0], 1)?[0];
+        for _ in 0..args.iterations {
+            let recorded = spin.record_once(&gpu, buffer, args.n)?;
+            gpu.submit(&[&recorded], fence)?;
+            gpu.wait(fence)?;
+        }
+        Ok(spin)
+    };
+    let spins = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..args.count).map(|_| scope.spawn(work)).collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().map_err(|_| anyhow!("a thread panicked"))?)
+            .collect::<Result<Vec<_>>>()
+    })?;
+    truth.note("threads", args.count);
+    for spin in &spins {
+        truth.add_result(spin.data.read(&gpu)?);
+    }
+    gpu.report(truth);
+    Ok(())
+}
+
+pub fn devices(args: &Args, truth: &mut Truth) -> Result<()> {
+    let first = Arc::new(Instance::new()?);
+    let second = Arc::new(Instance::new()?);
+    let mut setups = Vec::new();
+    for instance in [&first, &first, &second] {
+        let gpu = Gpu::on(Arc::clone(instance), args, 1, vk::QueueFlags::COMPUTE)?;
+        setups.push(Setup::on(gpu, args)?);
+    }
+    for _ in 0..args.iterations {
+        for setup in &setups {
+            setup.submit(args.n)?;
+        }
+        for setup in &setups {
+            setup.wait()?;
+        }
+    }
+    truth.note("instances", 2);
+    truth.note("devices", setups.len());
+    for setup in &setups {
+        setup.report(truth)?;
+    }
+    Ok(())
+}

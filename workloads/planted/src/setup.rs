@@ -1,0 +1,48 @@
+//! What a mode with one device, one queue and one command buffer at a time starts with.
+
+use anyhow::Result;
+use ash::vk;
+
+use crate::args::Args;
+use crate::gpu::Gpu;
+use crate::spin::Spin;
+use crate::truth::Truth;
+
+pub struct Setup {
+    // Before the device that its parts are of.
+    pub spin: Spin,
+    pub gpu: Gpu,
+    pub buffer: vk::CommandBuffer,
+    pub fence: vk::Fence,
+}
+
+impl Setup {
+    pub fn open(args: &Args) -> Result<Self> {
+        Self::on(Gpu::open(args)?, args)
+    }
+
+    pub fn on(gpu: Gpu, args: &Args) -> Result<Self> {
+        Ok(Self {
+            spin: Spin::new(&gpu, args)?,
+            buffer: gpu.primaries(&gpu.queues[0], 1)?[0],
+            fence: gpu.fence()?,
+            gpu,
+        })
+    }
+
+    /// Records `dispatches` and submits them.
+    pub fn submit(&self, dispatches: u32) -> Result<()> {
+        let recorded = self.spin.record_once(&self.gpu, self.buffer, dispatches)?;
+        self.gpu.submit(&[&recorded], self.fence)
+    }
+
+    pub fn wait(&self) -> Result<()> {
+        self.gpu.wait(self.fence)
+    }
+
+    pub fn report(&self, truth: &mut Truth) -> Result<()> {
+        truth.add_result(self.spin.data.read(&self.gpu)?);
+        self.gpu.report(truth);
+        Ok(())
+    }
+}
