@@ -4,10 +4,10 @@ use std::ffi::CStr;
 
 use ash::vk::{self, *};
 
+use crate::record::{self, barrier, dispatch, graphics, label, secondary, timestamp, transfer};
 use crate::{
     buffer, calibration, command_buffer, debug_utils, descriptor, device, features, image,
-    instance, loader, memory, physical_device, pipeline, properties, query, queue, record,
-    record_graphics, submit, sync,
+    instance, loader, memory, physical_device, pipeline, properties, query, queue, submit, sync,
 };
 
 #[derive(Clone, Copy, PartialEq)]
@@ -181,32 +181,32 @@ entry_points! {
         "vkBeginCommandBuffer": PFN_vkBeginCommandBuffer = command_buffer::begin;
         "vkEndCommandBuffer": PFN_vkEndCommandBuffer = command_buffer::end;
         "vkResetCommandBuffer": PFN_vkResetCommandBuffer = command_buffer::reset;
-        "vkCmdDispatch": PFN_vkCmdDispatch = record::dispatch;
-        "vkCmdDispatchIndirect": PFN_vkCmdDispatchIndirect = record::dispatch_indirect;
-        "vkCmdBindPipeline": PFN_vkCmdBindPipeline = record::bind_pipeline;
-        "vkCmdBindDescriptorSets": PFN_vkCmdBindDescriptorSets = record::bind_descriptor_sets;
-        "vkCmdPushConstants": PFN_vkCmdPushConstants = record::push_constants;
-        "vkCmdCopyBuffer": PFN_vkCmdCopyBuffer = record::copy_buffer;
-        "vkCmdFillBuffer": PFN_vkCmdFillBuffer = record::fill_buffer;
-        "vkCmdUpdateBuffer": PFN_vkCmdUpdateBuffer = record::update_buffer;
-        "vkCmdResetQueryPool": PFN_vkCmdResetQueryPool = record::reset_query_pool;
-        "vkCmdWriteTimestamp": PFN_vkCmdWriteTimestamp = record::write_timestamp;
-        "vkCmdCopyQueryPoolResults": PFN_vkCmdCopyQueryPoolResults = record::copy_query_pool_results;
-        "vkCmdPipelineBarrier": PFN_vkCmdPipelineBarrier = record::pipeline_barrier;
-        "vkCmdExecuteCommands": PFN_vkCmdExecuteCommands = record::execute_commands;
-        "vkCmdBeginRenderPass": PFN_vkCmdBeginRenderPass = record_graphics::begin_render_pass;
-        "vkCmdNextSubpass": PFN_vkCmdNextSubpass = record_graphics::next_subpass;
-        "vkCmdEndRenderPass": PFN_vkCmdEndRenderPass = record_graphics::end_render_pass;
-        "vkCmdDraw": PFN_vkCmdDraw = record_graphics::draw;
-        "vkCmdDrawIndexed": PFN_vkCmdDrawIndexed = record_graphics::draw_indexed;
-        "vkCmdSetViewport": PFN_vkCmdSetViewport = record_graphics::set_viewport;
-        "vkCmdSetScissor": PFN_vkCmdSetScissor = record_graphics::set_scissor;
-        "vkCmdBindVertexBuffers": PFN_vkCmdBindVertexBuffers = record_graphics::bind_vertex_buffers;
-        "vkCmdBindIndexBuffer": PFN_vkCmdBindIndexBuffer = record_graphics::bind_index_buffer;
-        "vkCmdCopyBufferToImage": PFN_vkCmdCopyBufferToImage = record_graphics::copy_buffer_to_image;
-        "vkCmdCopyImageToBuffer": PFN_vkCmdCopyImageToBuffer = record_graphics::copy_image_to_buffer;
-        "vkCmdCopyImage": PFN_vkCmdCopyImage = record_graphics::copy_image;
-        "vkCmdClearColorImage": PFN_vkCmdClearColorImage = record_graphics::clear_color_image;
+        "vkCmdDispatch": PFN_vkCmdDispatch = dispatch::dispatch;
+        "vkCmdDispatchIndirect": PFN_vkCmdDispatchIndirect = dispatch::dispatch_indirect;
+        "vkCmdBindPipeline": PFN_vkCmdBindPipeline = dispatch::bind_pipeline;
+        "vkCmdBindDescriptorSets": PFN_vkCmdBindDescriptorSets = dispatch::bind_descriptor_sets;
+        "vkCmdPushConstants": PFN_vkCmdPushConstants = dispatch::push_constants;
+        "vkCmdCopyBuffer": PFN_vkCmdCopyBuffer = transfer::copy_buffer;
+        "vkCmdFillBuffer": PFN_vkCmdFillBuffer = transfer::fill_buffer;
+        "vkCmdUpdateBuffer": PFN_vkCmdUpdateBuffer = transfer::update_buffer;
+        "vkCmdResetQueryPool": PFN_vkCmdResetQueryPool = timestamp::reset_query_pool;
+        "vkCmdWriteTimestamp": PFN_vkCmdWriteTimestamp = timestamp::write_timestamp;
+        "vkCmdCopyQueryPoolResults": PFN_vkCmdCopyQueryPoolResults = timestamp::copy_query_pool_results;
+        "vkCmdPipelineBarrier": PFN_vkCmdPipelineBarrier = barrier::pipeline_barrier;
+        "vkCmdExecuteCommands": PFN_vkCmdExecuteCommands = secondary::execute_commands;
+        "vkCmdBeginRenderPass": PFN_vkCmdBeginRenderPass = graphics::begin_render_pass;
+        "vkCmdNextSubpass": PFN_vkCmdNextSubpass = graphics::next_subpass;
+        "vkCmdEndRenderPass": PFN_vkCmdEndRenderPass = graphics::end_render_pass;
+        "vkCmdDraw": PFN_vkCmdDraw = graphics::draw;
+        "vkCmdDrawIndexed": PFN_vkCmdDrawIndexed = graphics::draw_indexed;
+        "vkCmdSetViewport": PFN_vkCmdSetViewport = graphics::set_viewport;
+        "vkCmdSetScissor": PFN_vkCmdSetScissor = graphics::set_scissor;
+        "vkCmdBindVertexBuffers": PFN_vkCmdBindVertexBuffers = graphics::bind_vertex_buffers;
+        "vkCmdBindIndexBuffer": PFN_vkCmdBindIndexBuffer = graphics::bind_index_buffer;
+        "vkCmdCopyBufferToImage": PFN_vkCmdCopyBufferToImage = graphics::copy_buffer_to_image;
+        "vkCmdCopyImageToBuffer": PFN_vkCmdCopyImageToBuffer = graphics::copy_image_to_buffer;
+        "vkCmdCopyImage": PFN_vkCmdCopyImage = graphics::copy_image;
+        "vkCmdClearColorImage": PFN_vkCmdClearColorImage = graphics::clear_color_image;
     }
     Device, V1_1 => {
         "vkGetDeviceQueue2": PFN_vkGetDeviceQueue2 = device::get_device_queue2;
@@ -220,7 +220,7 @@ entry_points! {
         "vkCreateDescriptorUpdateTemplate": PFN_vkCreateDescriptorUpdateTemplate = descriptor::create_template;
         "vkDestroyDescriptorUpdateTemplate": PFN_vkDestroyDescriptorUpdateTemplate = descriptor::destroy_template;
         "vkUpdateDescriptorSetWithTemplate": PFN_vkUpdateDescriptorSetWithTemplate = descriptor::update_set_with_template;
-        "vkCmdDispatchBase": PFN_vkCmdDispatchBase = record::dispatch_base;
+        "vkCmdDispatchBase": PFN_vkCmdDispatchBase = dispatch::dispatch_base;
         "vkCmdSetDeviceMask": PFN_vkCmdSetDeviceMask = record::set_device_mask;
     }
     Device, V1_2 => {
@@ -231,22 +231,22 @@ entry_points! {
         "vkGetBufferDeviceAddress": PFN_vkGetBufferDeviceAddress = buffer::get_device_address;
         "vkGetBufferOpaqueCaptureAddress": PFN_vkGetBufferOpaqueCaptureAddress = buffer::get_opaque_capture_address;
         "vkCreateRenderPass2": PFN_vkCreateRenderPass2 = pipeline::create_render_pass2;
-        "vkCmdBeginRenderPass2": PFN_vkCmdBeginRenderPass2 = record_graphics::begin_render_pass2;
-        "vkCmdEndRenderPass2": PFN_vkCmdEndRenderPass2 = record_graphics::end_render_pass2;
+        "vkCmdBeginRenderPass2": PFN_vkCmdBeginRenderPass2 = graphics::begin_render_pass2;
+        "vkCmdEndRenderPass2": PFN_vkCmdEndRenderPass2 = graphics::end_render_pass2;
     }
     Device, V1_3 => {
         "vkQueueSubmit2": PFN_vkQueueSubmit2 = submit::submit2;
-        "vkCmdPipelineBarrier2": PFN_vkCmdPipelineBarrier2 = record::pipeline_barrier2;
-        "vkCmdWriteTimestamp2": PFN_vkCmdWriteTimestamp2 = record::write_timestamp2;
-        "vkCmdCopyBuffer2": PFN_vkCmdCopyBuffer2 = record::copy_buffer2;
-        "vkCmdBeginRendering": PFN_vkCmdBeginRendering = record_graphics::begin_rendering;
-        "vkCmdEndRendering": PFN_vkCmdEndRendering = record_graphics::end_rendering;
+        "vkCmdPipelineBarrier2": PFN_vkCmdPipelineBarrier2 = barrier::pipeline_barrier2;
+        "vkCmdWriteTimestamp2": PFN_vkCmdWriteTimestamp2 = timestamp::write_timestamp2;
+        "vkCmdCopyBuffer2": PFN_vkCmdCopyBuffer2 = transfer::copy_buffer2;
+        "vkCmdBeginRendering": PFN_vkCmdBeginRendering = graphics::begin_rendering;
+        "vkCmdEndRendering": PFN_vkCmdEndRendering = graphics::end_rendering;
         "vkGetDeviceBufferMemoryRequirements": PFN_vkGetDeviceBufferMemoryRequirements = buffer::get_device_requirements;
         "vkGetDeviceImageMemoryRequirements": PFN_vkGetDeviceImageMemoryRequirements = image::get_device_requirements;
     }
     Device, extension(ash::khr::push_descriptor::NAME) => {
-        "vkCmdPushDescriptorSetKHR": PFN_vkCmdPushDescriptorSetKHR = record::push_descriptor_set;
-        "vkCmdPushDescriptorSetWithTemplateKHR": PFN_vkCmdPushDescriptorSetWithTemplateKHR = record::push_descriptor_set_with_template;
+        "vkCmdPushDescriptorSetKHR": PFN_vkCmdPushDescriptorSetKHR = dispatch::push_descriptor_set;
+        "vkCmdPushDescriptorSetWithTemplateKHR": PFN_vkCmdPushDescriptorSetWithTemplateKHR = dispatch::push_descriptor_set_with_template;
     }
     Device, extension(ash::ext::calibrated_timestamps::NAME) => {
         "vkGetCalibratedTimestampsEXT": PFN_vkGetCalibratedTimestampsKHR = calibration::get_timestamps;
@@ -264,29 +264,29 @@ entry_points! {
     }
     Device, extension(ash::khr::synchronization2::NAME) => {
         "vkQueueSubmit2KHR": PFN_vkQueueSubmit2 = submit::submit2;
-        "vkCmdPipelineBarrier2KHR": PFN_vkCmdPipelineBarrier2 = record::pipeline_barrier2;
-        "vkCmdWriteTimestamp2KHR": PFN_vkCmdWriteTimestamp2 = record::write_timestamp2;
+        "vkCmdPipelineBarrier2KHR": PFN_vkCmdPipelineBarrier2 = barrier::pipeline_barrier2;
+        "vkCmdWriteTimestamp2KHR": PFN_vkCmdWriteTimestamp2 = timestamp::write_timestamp2;
     }
     Device, extension(ash::khr::buffer_device_address::NAME) => {
         "vkGetBufferDeviceAddressKHR": PFN_vkGetBufferDeviceAddress = buffer::get_device_address;
         "vkGetBufferOpaqueCaptureAddressKHR": PFN_vkGetBufferOpaqueCaptureAddress = buffer::get_opaque_capture_address;
     }
     Device, extension(ash::khr::copy_commands2::NAME) => {
-        "vkCmdCopyBuffer2KHR": PFN_vkCmdCopyBuffer2 = record::copy_buffer2;
+        "vkCmdCopyBuffer2KHR": PFN_vkCmdCopyBuffer2 = transfer::copy_buffer2;
     }
     Device, extension(ash::khr::device_group::NAME) => {
-        "vkCmdDispatchBaseKHR": PFN_vkCmdDispatchBase = record::dispatch_base;
+        "vkCmdDispatchBaseKHR": PFN_vkCmdDispatchBase = dispatch::dispatch_base;
         "vkCmdSetDeviceMaskKHR": PFN_vkCmdSetDeviceMask = record::set_device_mask;
         "vkGetDeviceGroupPeerMemoryFeaturesKHR": PFN_vkGetDeviceGroupPeerMemoryFeatures = device::get_peer_memory_features;
     }
     Device, extension(ash::khr::dynamic_rendering::NAME) => {
-        "vkCmdBeginRenderingKHR": PFN_vkCmdBeginRendering = record_graphics::begin_rendering;
-        "vkCmdEndRenderingKHR": PFN_vkCmdEndRendering = record_graphics::end_rendering;
+        "vkCmdBeginRenderingKHR": PFN_vkCmdBeginRendering = graphics::begin_rendering;
+        "vkCmdEndRenderingKHR": PFN_vkCmdEndRendering = graphics::end_rendering;
     }
     Device, extension(ash::khr::create_renderpass2::NAME) => {
         "vkCreateRenderPass2KHR": PFN_vkCreateRenderPass2 = pipeline::create_render_pass2;
-        "vkCmdBeginRenderPass2KHR": PFN_vkCmdBeginRenderPass2 = record_graphics::begin_render_pass2;
-        "vkCmdEndRenderPass2KHR": PFN_vkCmdEndRenderPass2 = record_graphics::end_render_pass2;
+        "vkCmdBeginRenderPass2KHR": PFN_vkCmdBeginRenderPass2 = graphics::begin_render_pass2;
+        "vkCmdEndRenderPass2KHR": PFN_vkCmdEndRenderPass2 = graphics::end_render_pass2;
     }
     Device, extension(ash::khr::descriptor_update_template::NAME) => {
         "vkCreateDescriptorUpdateTemplateKHR": PFN_vkCreateDescriptorUpdateTemplate = descriptor::create_template;
@@ -317,8 +317,8 @@ entry_points! {
         "vkQueueBeginDebugUtilsLabelEXT": PFN_vkQueueBeginDebugUtilsLabelEXT = debug_utils::queue_label;
         "vkQueueEndDebugUtilsLabelEXT": PFN_vkQueueEndDebugUtilsLabelEXT = debug_utils::queue_end_label;
         "vkQueueInsertDebugUtilsLabelEXT": PFN_vkQueueInsertDebugUtilsLabelEXT = debug_utils::queue_label;
-        "vkCmdBeginDebugUtilsLabelEXT": PFN_vkCmdBeginDebugUtilsLabelEXT = record::begin_label;
-        "vkCmdEndDebugUtilsLabelEXT": PFN_vkCmdEndDebugUtilsLabelEXT = record::end_label;
-        "vkCmdInsertDebugUtilsLabelEXT": PFN_vkCmdInsertDebugUtilsLabelEXT = record::insert_label;
+        "vkCmdBeginDebugUtilsLabelEXT": PFN_vkCmdBeginDebugUtilsLabelEXT = label::begin_label;
+        "vkCmdEndDebugUtilsLabelEXT": PFN_vkCmdEndDebugUtilsLabelEXT = label::end_label;
+        "vkCmdInsertDebugUtilsLabelEXT": PFN_vkCmdInsertDebugUtilsLabelEXT = label::insert_label;
     }
 }

@@ -66,7 +66,6 @@ mod properties;
 mod query;
 mod queue;
 mod record;
-mod record_graphics;
 mod submit;
 mod sync;
 mod truth;

@@ -4,7 +4,7 @@
 use std::ops::Deref;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering::*};
 
-use ash::vk::{self, Handle};
+use ash::vk::Handle;
 
 use crate::misuse;
 

@@ -2,9 +2,10 @@
 
 use ash::vk;
 
+use super::transfer::image_transfer;
+use super::{BEGIN_RENDER_PASS, IN_RENDER_PASS, record};
 use crate::command::Command;
 use crate::misuse;
-use crate::record::{BEGIN_RENDER_PASS, IN_RENDER_PASS, image_transfer, record};
 
 pub unsafe extern "system" fn begin_render_pass(
     buffer: vk::CommandBuffer,
