@@ -45,8 +45,10 @@ impl Gpu {
     /// Fails when an array of `n` values is more than one binding of this GPU can hold.
     pub fn check_length(&self, n: u32) -> Result<()> {
         let bytes = u64::from(n) * size_of::<f32>() as u64;
-        let limit =
-            u64::from(self.limits.max_storage_buffer_binding_size).min(self.limits.max_buffer_size);
+        let limit = self
+            .limits
+            .max_storage_buffer_binding_size
+            .min(self.limits.max_buffer_size);
         if bytes > limit {
             bail!(
                 "{n} values are {bytes} bytes, but {} binds at most {limit} bytes",

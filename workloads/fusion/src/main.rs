@@ -9,15 +9,16 @@ mod reference;
 mod wgsl;
 
 use std::f64::consts::PI;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Parser, ValueEnum};
 
 use chain::Chain;
 use gpu::Gpu;
 use program::Program;
-use reference::{Comparison, compare};
+use reference::{Output, compare};
 
 #[derive(Parser)]
 #[command(
@@ -57,8 +58,17 @@ enum Mode {
     Both,
 }
 
-fn main() -> Result<()> {
-    let args = Args::parse();
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("Error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<()> {
     let gpu = Gpu::open(args.adapter.as_deref())?;
     gpu.check_length(args.n)?;
     println!(
@@ -106,7 +116,7 @@ fn main() -> Result<()> {
             );
         }
     }
-    check(&args, &input, eager.as_ref(), compiled.as_ref())
+    check(args, &input, eager.as_ref(), compiled.as_ref())
 }
 
 fn time(program: &Program, group: &str, iterations: u32) -> Result<Duration> {
@@ -123,24 +133,22 @@ fn check(
     eager: Option<&Program>,
     compiled: Option<&Program>,
 ) -> Result<()> {
-    let mut comparison = Comparison::default();
     let mut outputs = Vec::new();
-    for (name, program) in [("eager", eager), ("compiled", compiled)] {
-        let Some(program) = program else { continue };
-        let output = program.read()?;
-        let compared = compare(args.chain.expr(), input, &output)
-            .with_context(|| format!("the {name} result of {} is wrong", args.chain.text()))?;
-        comparison = comparison.max(compared);
-        outputs.push(output);
+    for (mode, program) in [("eager", eager), ("compiled", compiled)] {
+        if let Some(program) = program {
+            outputs.push(Output {
+                mode,
+                values: program.read()?,
+            });
+        }
     }
+    let comparison = compare(args.chain.expr(), input, &outputs)?;
     print!("Check: {comparison}");
-    if let [eager, compiled] = &outputs[..] {
-        let difference = eager
-            .iter()
-            .zip(compiled)
-            .map(|(a, b)| (a - b).abs())
-            .fold(0.0, f32::max);
-        print!("; eager and compiled differ by at most {difference:.3e}");
+    if outputs.len() == 2 {
+        print!(
+            "; eager and compiled differ by at most {:.3e}",
+            comparison.max_difference
+        );
     }
     println!();
     Ok(())

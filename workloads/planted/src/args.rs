@@ -45,7 +45,7 @@ pub struct Args {
     /// bench: bind the descriptor set again before each dispatch
     #[arg(long)]
     pub bind: bool,
-    /// abandon: leave by _exit, so that no destructor and no atexit handler runs
+    /// abandon, in-flight: leave by _exit, so that no destructor and no atexit handler runs
     #[arg(long)]
     pub hard_exit: bool,
 }

@@ -61,7 +61,7 @@ impl Truth {
     pub fn begin(mode: String) -> Self {
         Self {
             mode,
-            pid: std::process::id(),
+            pid: 0,
             device: String::new(),
             tally: Tally::default(),
             host_idle_ns: 0,
@@ -94,6 +94,8 @@ impl Truth {
 
     /// Ends the run and prints it as one line of JSON.
     pub fn print(&mut self) {
+        // Only now: the process may have forked since it began.
+        self.pid = std::process::id();
         self.end_ns = monotonic_ns();
         self.wall_ns = self.end_ns - self.start_ns;
         self.result_hash = self.hash.as_ref().map(|hash| format!("{:016x}", hash.0));

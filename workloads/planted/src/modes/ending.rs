@@ -15,13 +15,17 @@ pub fn abandon(args: &Args, truth: &mut Truth) -> Result<()> {
         setup.wait()?;
     }
     setup.report(truth)?;
-    std::mem::forget(setup);
+    leave(args, truth)
+}
+
+/// Ends the process here, without destructors.
+fn leave(args: &Args, truth: &mut Truth) -> ! {
+    truth.print();
     if args.hard_exit {
-        truth.print();
         // SAFETY: it ends the process.
         unsafe { libc::_exit(0) };
     }
-    Ok(())
+    std::process::exit(0);
 }
 
 pub fn killed(args: &Args, truth: &mut Truth) -> Result<()> {
@@ -46,9 +50,7 @@ pub fn in_flight(args: &Args, truth: &mut Truth) -> Result<()> {
     }
     // No result: nothing waited for it.
     gpu.report(truth);
-    truth.print();
-    // SAFETY: it ends the process.
-    unsafe { libc::_exit(0) };
+    leave(args, truth)
 }
 
 pub fn churn(args: &Args, truth: &mut Truth) -> Result<()> {
