@@ -85,6 +85,7 @@ pub enum Mode {
     /// VK_KHR_push_descriptor, by writes and by a template
     PushDescriptors,
     /// A descriptor set points elsewhere from one recording to the next
+    #[value(alias = "update-after-record")]
     UpdatedSets,
     /// One descriptor set with changing dynamic offsets
     DynamicOffsets,
@@ -117,6 +118,7 @@ pub enum Mode {
     /// Ends while work is pending
     InFlight,
     /// Makes and destroys two instances with devices, again and again
+    #[value(alias = "two-instances-churn")]
     Churn,
     /// Works until the driver loses the device, which only the fake driver does
     DeviceLost,

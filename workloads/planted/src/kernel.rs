@@ -98,3 +98,17 @@ impl<'a> Shader<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_multiplier_becomes_a_specialisation_constant() {
+        let mut spirv = compile(&spin_wgsl("spin", SPIN_MULTIPLIER)).unwrap();
+        let words = spirv.len();
+        make_specialisable(&mut spirv, SPIN_MULTIPLIER).unwrap();
+        assert_eq!(spirv.len(), words + 4);
+        assert!(make_specialisable(&mut spirv, SPIN_MULTIPLIER).is_err());
+    }
+}
