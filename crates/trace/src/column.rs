@@ -5,6 +5,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A type that can be a column.
@@ -15,12 +16,55 @@ pub trait Column: Sized + Clone + Default + PartialEq + std::fmt::Debug {
     const NULLABLE: bool;
     /// The column as an Arrow array.
     fn to_array(values: &[Self]) -> ArrayRef;
-    /// An Arrow array, of [`Self::data_type`], as a column. `None`: the array has another type, or lacks values.
-    fn from_array(array: &dyn Array) -> Option<Vec<Self>>;
+    /// Appends an Arrow array of [`Self::data_type`]. `None`: the array has another type, or lacks values; what was
+    /// appended until then stays.
+    fn append_array(array: &dyn Array, values: &mut Vec<Self>) -> Option<()>;
     /// The value in the text form; `None` where there is no value.
     fn to_text(&self) -> Option<String>;
     /// Reads [`Self::to_text`].
     fn from_text(text: &str) -> Option<Self>;
+}
+
+/// A column of any type.
+pub trait ColumnValues: Send {
+    /// True when rows may lack a value.
+    fn nullable(&self) -> bool;
+    /// Makes space for `rows` more. False when there is none.
+    fn reserve(&mut self, rows: usize) -> bool;
+    /// Appends an Arrow array. False: it has another type, or lacks values; what was appended until then stays.
+    fn append_array(&mut self, array: &dyn Array) -> bool;
+    /// Cuts the column, or fills it up with defaults, to `rows`.
+    fn resize(&mut self, rows: usize);
+    /// Cuts the column if it is longer.
+    fn truncate(&mut self, rows: usize);
+    /// Removes some rows.
+    fn remove(&mut self, rows: Range<usize>);
+    /// Number of rows.
+    fn rows(&self) -> usize;
+}
+
+impl<T: Column + Send> ColumnValues for Vec<T> {
+    fn nullable(&self) -> bool {
+        T::NULLABLE
+    }
+    fn reserve(&mut self, rows: usize) -> bool {
+        self.try_reserve_exact(rows).is_ok()
+    }
+    fn append_array(&mut self, array: &dyn Array) -> bool {
+        T::append_array(array, self).is_some()
+    }
+    fn resize(&mut self, rows: usize) {
+        Vec::resize(self, rows, T::default());
+    }
+    fn truncate(&mut self, rows: usize) {
+        Vec::truncate(self, rows);
+    }
+    fn remove(&mut self, rows: Range<usize>) {
+        self.drain(rows);
+    }
+    fn rows(&self) -> usize {
+        self.len()
+    }
 }
 
 macro_rules! integer_column {
@@ -31,9 +75,11 @@ macro_rules! integer_column {
             fn to_array(values: &[Self]) -> ArrayRef {
                 Arc::new(arrow_array::PrimitiveArray::<$arrow>::from_iter_values(values.iter().copied()))
             }
-            fn from_array(array: &dyn Array) -> Option<Vec<Self>> {
+            fn append_array(array: &dyn Array, values: &mut Vec<Self>) -> Option<()> {
                 let array = array.as_primitive_opt::<$arrow>()?;
-                (array.null_count() == 0).then(|| array.values().to_vec())
+                if array.null_count() != 0 { return None; }
+                values.extend_from_slice(array.values());
+                Some(())
             }
             fn to_text(&self) -> Option<String> { Some(self.to_string()) }
             fn from_text(text: &str) -> Option<Self> { text.parse().ok() }
@@ -47,13 +93,14 @@ macro_rules! integer_column {
                 for value in values { builder.append_option(*value); }
                 Arc::new(builder.finish())
             }
-            fn from_array(array: &dyn Array) -> Option<Vec<Self>> {
+            fn append_array(array: &dyn Array, values: &mut Vec<Self>) -> Option<()> {
                 let array = array.as_primitive_opt::<$arrow>()?;
-                Some(if array.null_count() == 0 {
-                    array.values().iter().map(|v| Some(*v)).collect()
+                if array.null_count() == 0 {
+                    values.extend(array.values().iter().map(|v| Some(*v)));
                 } else {
-                    array.iter().collect()
-                })
+                    values.extend(array.iter());
+                }
+                Some(())
             }
             fn to_text(&self) -> Option<String> { self.map(|v| v.to_string()) }
             fn from_text(text: &str) -> Option<Self> { text.parse().ok().map(Some) }
@@ -72,29 +119,30 @@ fn dictionary() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
 
-/// Texts of a column, with one `String` made for each distinct value's first row only where `read` makes none.
+/// Appends the texts of an array as `read` understands them, each distinct one read once.
 fn read_texts<T: Clone>(
     array: &dyn Array,
+    out: &mut Vec<T>,
     null: Option<T>,
-    read: impl Fn(&str) -> Option<T>,
-) -> Option<Vec<T>> {
+    read: impl Fn(&str) -> T,
+) -> Option<()> {
     if let Some(plain) = array.as_string_opt::<i32>() {
-        return plain
-            .iter()
-            .map(|v| v.map_or(null.clone(), &read))
-            .collect();
+        for text in plain {
+            out.push(text.map(&read).or_else(|| null.clone())?);
+        }
+        return Some(());
     }
     let array = array.as_dictionary_opt::<Int32Type>()?;
-    let values = array.values().as_string_opt::<i32>()?;
-    let values: Vec<Option<T>> = values.iter().map(|v| v.and_then(&read)).collect();
-    array
-        .keys()
-        .iter()
-        .map(|key| match key {
-            Some(key) => values.get(usize::try_from(key).ok()?)?.clone(),
-            None => null.clone(),
-        })
-        .collect()
+    let texts = array.values().as_string_opt::<i32>()?;
+    let texts: Vec<Option<T>> = texts.iter().map(|text| text.map(&read)).collect();
+    for key in array.keys() {
+        let text = match key {
+            Some(key) => texts.get(usize::try_from(key).ok()?)?.clone(),
+            None => None,
+        };
+        out.push(text.or_else(|| null.clone())?);
+    }
+    Some(())
 }
 
 fn write_texts<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
@@ -113,8 +161,8 @@ impl Column for String {
     fn to_array(values: &[Self]) -> ArrayRef {
         write_texts(values.iter().map(|v| Some(v.as_str())))
     }
-    fn from_array(array: &dyn Array) -> Option<Vec<Self>> {
-        read_texts(array, None, |v| Some(v.to_owned()))
+    fn append_array(array: &dyn Array, values: &mut Vec<Self>) -> Option<()> {
+        read_texts(array, values, None, str::to_owned)
     }
     fn to_text(&self) -> Option<String> {
         Some(self.clone())
@@ -132,8 +180,8 @@ impl Column for Option<String> {
     fn to_array(values: &[Self]) -> ArrayRef {
         write_texts(values.iter().map(|v| v.as_deref()))
     }
-    fn from_array(array: &dyn Array) -> Option<Vec<Self>> {
-        read_texts(array, Some(None), |v| Some(Some(v.to_owned())))
+    fn append_array(array: &dyn Array, values: &mut Vec<Self>) -> Option<()> {
+        read_texts(array, values, Some(None), |text| Some(text.to_owned()))
     }
     fn to_text(&self) -> Option<String> {
         self.clone()
@@ -185,8 +233,8 @@ macro_rules! text_enum {
             fn to_array(values: &[Self]) -> arrow_array::ArrayRef {
                 $crate::column::texts_to_array(values.iter().map(|v| v.as_str()))
             }
-            fn from_array(array: &dyn arrow_array::Array) -> Option<Vec<Self>> {
-                $crate::column::texts_from_array(array, Self::of)
+            fn append_array(array: &dyn arrow_array::Array, values: &mut Vec<Self>) -> Option<()> {
+                $crate::column::append_texts(array, values, Self::of)
             }
             fn to_text(&self) -> Option<String> { Some(self.as_str().to_owned()) }
             fn from_text(text: &str) -> Option<Self> {
@@ -201,9 +249,10 @@ pub(crate) fn texts_to_array<'a>(texts: impl Iterator<Item = &'a str>) -> ArrayR
     write_texts(texts.map(Some))
 }
 
-pub(crate) fn texts_from_array<T: Clone>(
+pub(crate) fn append_texts<T: Clone>(
     array: &dyn Array,
+    values: &mut Vec<T>,
     of: impl Fn(&str) -> T,
-) -> Option<Vec<T>> {
-    read_texts(array, None, |v| Some(of(v)))
+) -> Option<()> {
+    read_texts(array, values, None, of)
 }

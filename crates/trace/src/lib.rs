@@ -7,13 +7,28 @@
 #![warn(missing_docs)]
 
 pub mod column;
+mod diagnostic;
+mod encoding;
+mod error;
+mod files;
+mod kinds;
+pub mod lookup;
 pub mod manifest;
+mod merge;
+mod part;
+pub mod reader;
+mod table;
 pub mod tables;
 pub mod text;
+pub mod writer;
 
+pub use diagnostic::Diagnostic;
+pub use error::Error;
 pub use manifest::Manifest;
+pub use reader::{Selection, read, read_manifest};
 pub use tables::Tables;
 pub use text::TextError;
+pub use writer::{Parts, TraceWriter};
 
 /// A trace in memory.
 #[derive(Debug, Clone, Default, PartialEq)]

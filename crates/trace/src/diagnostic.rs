@@ -1,0 +1,72 @@
+//! What a trace that opens still lacks.
+
+use std::path::PathBuf;
+
+/// Something that reading a trace met and that a report on it should say. Each prints as one sentence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Diagnostic {
+    /// The recording runs, or its session was killed.
+    #[error(
+        "the recording was not completed: rows after its last checkpoint are missing (`gapscope recover` may have them)"
+    )]
+    Unfinished,
+    /// There are tables without a manifest.
+    #[error("{} is missing: what it says of the recording as a whole is unknown", path.display())]
+    NoManifest {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// A table has no file.
+    #[error("{} is missing: its rows are unknown", path.display())]
+    MissingFile {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// A file cannot be read, such as one that was cut off.
+    #[error("{} cannot be read ({reason}): its rows are missing", path.display())]
+    UnreadableFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// A file lacks a column, or holds it in another type or damaged, and rows mean nothing without it.
+    #[error("{}: column {column} cannot be read ({reason}): the file's {rows} rows are missing", path.display())]
+    UnreadableRows {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: &'static str,
+        /// Why.
+        reason: String,
+        /// Rows of the file.
+        rows: usize,
+    },
+    /// A file holds a column in another type or damaged, and rows may lack it.
+    #[error("{}: column {column} cannot be read ({reason}): it is unknown in {rows} rows", path.display())]
+    UnreadableColumn {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: &'static str,
+        /// Why.
+        reason: String,
+        /// Rows of the file.
+        rows: usize,
+    },
+    /// Rows refer to something that the trace does not have.
+    #[error(
+        "{rows} rows of {table} have a {column} that the trace does not know, such as {example}"
+    )]
+    UnknownId {
+        /// The table.
+        table: &'static str,
+        /// Its column.
+        column: &'static str,
+        /// How many rows.
+        rows: usize,
+        /// One of the ids.
+        example: u64,
+    },
+}

@@ -1,0 +1,45 @@
+//! How columns are encoded in Parquet.
+
+use arrow_schema::{DataType, Schema};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::ColumnPath;
+
+/// The most rows of a row group.
+pub(crate) const ROW_GROUP_ROWS: usize = 1 << 20;
+
+/// Rows of a page: larger ones compress no better, smaller ones worse.
+const PAGE_ROWS: usize = 1 << 17;
+
+/// The encoding of each column of a table.
+pub(crate) fn properties(schema: &Schema) -> WriterProperties {
+    let mut properties = WriterProperties::builder()
+        .set_created_by(concat!("gapscope ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+        .set_data_page_row_count_limit(PAGE_ROWS)
+        .set_write_batch_size(1 << 13)
+        // Minima and maxima of a row group let readers skip it; those of pages cost more than they save.
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_offset_index_disabled(true);
+    for field in schema.fields() {
+        let column = ColumnPath::from(field.name().as_str());
+        if is_delta(field.name(), field.data_type()) {
+            properties = properties
+                .set_column_dictionary_enabled(column.clone(), false)
+                .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+        }
+    }
+    properties.build()
+}
+
+/// Times, and numbers that count up from row to row. The values of all other columns repeat: they are dictionaries.
+fn is_delta(name: &str, data_type: &DataType) -> bool {
+    let is_integer = !matches!(data_type, DataType::Dictionary(..));
+    is_integer
+        && (name.ends_with("_ns")
+            || matches!(
+                name,
+                "id" | "command_buffer" | "position" | "submission" | "waits_for" | "allocation"
+            ))
+}

@@ -1,0 +1,133 @@
+//! Why a trace cannot be written or opened.
+
+use crate::manifest::FORMAT_VERSION;
+use parquet::errors::ParquetError;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a trace cannot be written or opened at all. Damage that leaves something to read is a
+/// [`Diagnostic`](crate::Diagnostic).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The output is there already.
+    #[error("{} exists already: choose another name or remove it", path.display())]
+    Exists {
+        /// The folder that was to be made.
+        path: PathBuf,
+    },
+    /// The output's parent folder is missing.
+    #[error("{} cannot be made: the folder {} does not exist", path.display(), parent.display())]
+    NoParent {
+        /// The folder that was to be made.
+        path: PathBuf,
+        /// Where it was to be made.
+        parent: PathBuf,
+    },
+    /// A file or folder cannot be written.
+    #[error("{} cannot be written: {source}", path.display())]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file or folder cannot be read.
+    #[error("{} cannot be read: {source}", path.display())]
+    Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A part of an unfinished trace is damaged, so the trace cannot be completed.
+    #[error("{} is damaged ({reason}): the trace stays unfinished", path.display())]
+    DamagedPart {
+        /// The part.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The trace is complete, so nothing can be added.
+    #[error("{} is complete already", path.display())]
+    Complete {
+        /// The trace.
+        path: PathBuf,
+    },
+    /// The name of a source is not a hash, or its extension not a word.
+    #[error("`{name}` is no name for a source: a hexadecimal hash, a dot and a word are expected")]
+    SourceName {
+        /// The name.
+        name: String,
+    },
+    /// What was given is something else than a trace.
+    #[error("{} is no gapscope trace: {found}", path.display())]
+    Foreign {
+        /// What was given.
+        path: PathBuf,
+        /// What it looks like.
+        found: String,
+    },
+    /// A later gapscope wrote the trace.
+    #[error(
+        "{} has trace format {version}, and this gapscope reads up to {FORMAT_VERSION}: open it with gapscope {gapscope_version} or newer",
+        path.display()
+    )]
+    Newer {
+        /// The trace.
+        path: PathBuf,
+        /// Its version.
+        version: u64,
+        /// The gapscope that wrote it.
+        gapscope_version: String,
+    },
+    /// The manifest cannot be understood.
+    #[error("{} is damaged: {reason}", path.display())]
+    DamagedManifest {
+        /// The manifest.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn write(path: &Path) -> impl FnOnce(io::Error) -> Error {
+        |source| Error::Write {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> Error {
+        |source| Error::Read {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    pub(crate) fn write_parquet(path: &Path) -> impl FnOnce(ParquetError) -> Error {
+        |error| Error::Write {
+            path: path.to_owned(),
+            source: into_io(error),
+        }
+    }
+
+    pub(crate) fn damaged_part(path: &Path) -> impl FnOnce(ParquetError) -> Error {
+        |error| Error::DamagedPart {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        }
+    }
+}
+
+/// The system's own error where there is one: it says "no space left" in fewer words.
+fn into_io(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(inner) => io::Error::other(inner),
+        },
+        error => io::Error::other(error),
+    }
+}

@@ -1,0 +1,39 @@
+//! Files that appear whole or not at all.
+
+use crate::Error;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Ends the name of a file that is being written and gets its own name when it is whole.
+pub(crate) const NEW: &str = "new";
+
+/// `path` with [`NEW`] appended.
+pub(crate) fn new_name(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(NEW);
+    PathBuf::from(name)
+}
+
+/// Replaces `path`, or makes it: whoever reads sees the old bytes or the new ones.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let new = new_name(path);
+    let written = File::create(&new).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_data()?;
+        fs::rename(&new, path)
+    });
+    if let Err(error) = written {
+        let _ = fs::remove_file(&new);
+        return Err(Error::write(path)(error));
+    }
+    path.parent().map_or(Ok(()), sync_folder)
+}
+
+/// Makes the names in a folder survive a crash of the machine.
+pub(crate) fn sync_folder(folder: &Path) -> Result<(), Error> {
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(Error::write(folder))
+}

@@ -1,0 +1,166 @@
+//! Merging the parts of a table into its file.
+
+use crate::Error;
+use crate::encoding::{ROW_GROUP_ROWS, properties};
+use crate::files::new_name;
+use crate::tables::Table;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
+use parquet::arrow::arrow_writer::{ArrowRowGroupWriterFactory, compute_leaves};
+use parquet::column::writer::ColumnCloseResult;
+use parquet::errors::ParquetError;
+use parquet::file::writer::SerializedFileWriter;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// Row groups from this size on are copied as they are: decoding them again would cost time and gain nothing.
+const LARGE_ROWS: i64 = 1 << 15;
+
+/// Makes the file of table `T` in `folder` of `parts`, which stay. An earlier file is replaced.
+pub(crate) fn merge<T: Table>(folder: &Path, parts: &[PathBuf]) -> Result<(), Error> {
+    let path = folder.join(format!("{}.parquet", T::NAME));
+    let new = new_name(&path);
+    let _ = fs::remove_file(&new);
+    let merged = match parts {
+        // A second name for the same bytes needs no time and no space. Some file systems have none.
+        [only] if fs::hard_link(only, &new).is_ok() => Ok(()),
+        parts => Merge::<T>::begin(&new).and_then(|merge| merge.run(parts)),
+    };
+    let renamed = merged.and_then(|()| fs::rename(&new, &path).map_err(Error::write(&path)));
+    if renamed.is_err() {
+        let _ = fs::remove_file(&new);
+    }
+    renamed
+}
+
+struct Merge<T> {
+    path: PathBuf,
+    writer: SerializedFileWriter<File>,
+    factory: ArrowRowGroupWriterFactory,
+    /// Rows of small row groups, to be encoded together.
+    pending: T,
+}
+
+impl<T: Table> Merge<T> {
+    fn begin(path: &Path) -> Result<Merge<T>, Error> {
+        let file = File::create(path).map_err(Error::write(path))?;
+        let schema = T::schema();
+        let properties = properties(&schema);
+        let (writer, factory) = ArrowWriter::try_new(file, schema, Some(properties))
+            .and_then(ArrowWriter::into_serialized_writer)
+            .map_err(Error::write_parquet(path))?;
+        Ok(Merge {
+            path: path.to_owned(),
+            writer,
+            factory,
+            pending: T::default(),
+        })
+    }
+
+    fn run(mut self, parts: &[PathBuf]) -> Result<(), Error> {
+        for part in parts {
+            self.add(part)?;
+        }
+        self.write_pending()?;
+        let path = self.path;
+        let file = self.writer.into_inner();
+        let file = file.map_err(Error::write_parquet(&path))?;
+        file.sync_data().map_err(Error::write(&path))
+    }
+
+    fn add(&mut self, part: &Path) -> Result<(), Error> {
+        let file = File::open(part).map_err(Error::read(part))?;
+        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())
+            .map_err(Error::damaged_part(part))?;
+        // An earlier gapscope, whose recording is recovered with this one, may have had other columns.
+        let same_columns =
+            metadata.parquet_schema().columns() == self.writer.schema_descr().columns();
+        let groups = metadata.metadata().row_groups();
+        for index in 0..groups.len() {
+            if same_columns && groups[index].num_rows() >= LARGE_ROWS {
+                self.write_pending()?;
+                self.copy(&file, &metadata, index)
+                    .map_err(Error::write_parquet(&self.path))?;
+            } else {
+                self.decode(part, &file, &metadata, index)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn copy(
+        &mut self,
+        file: &File,
+        metadata: &ArrowReaderMetadata,
+        index: usize,
+    ) -> Result<(), ParquetError> {
+        let group = metadata.metadata().row_group(index);
+        let mut out = self.writer.next_row_group()?;
+        for column in group.columns() {
+            let close = ColumnCloseResult {
+                bytes_written: column.compressed_size() as u64,
+                rows_written: group.num_rows() as u64,
+                metadata: column.clone(),
+                bloom_filter: None,
+                column_index: None,
+                offset_index: None,
+            };
+            out.append_column(file, close)?;
+        }
+        out.close()?;
+        Ok(())
+    }
+
+    fn decode(
+        &mut self,
+        part: &Path,
+        file: &File,
+        metadata: &ArrowReaderMetadata,
+        index: usize,
+    ) -> Result<(), Error> {
+        let file = file.try_clone().map_err(Error::read(part))?;
+        let batches = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone())
+            .with_row_groups(vec![index])
+            .with_batch_size(ROW_GROUP_ROWS)
+            .build()
+            .map_err(Error::damaged_part(part))?;
+        for batch in batches {
+            let batch = batch.map_err(|e| Error::damaged_part(part)(e.into()))?;
+            self.pending
+                .append_batch(&batch)
+                .map_err(|column| Error::DamagedPart {
+                    path: part.to_owned(),
+                    reason: format!("its column {column} is missing or of another type"),
+                })?;
+            if self.pending.len() >= ROW_GROUP_ROWS {
+                self.write_pending()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_pending(&mut self) -> Result<(), Error> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let rows = self.pending.to_batch();
+        self.pending.clear();
+        let mut write = || {
+            let group = self.writer.flushed_row_groups().len();
+            let columns = self.factory.create_column_writers(group)?;
+            let schema = T::schema();
+            let mut out = self.writer.next_row_group()?;
+            let fields = schema.fields().iter().zip(rows.columns());
+            for (mut column, (field, values)) in columns.into_iter().zip(fields) {
+                for leaf in compute_leaves(field, values)? {
+                    column.write(&leaf)?;
+                }
+                column.close()?.append_to_row_group(&mut out)?;
+            }
+            out.close().map(|_| ())
+        };
+        write().map_err(Error::write_parquet(&self.path))
+    }
+}

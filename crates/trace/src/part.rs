@@ -1,0 +1,149 @@
+//! The parts of a table while its trace is recorded: Parquet files that each hold some of its rows, in order.
+
+use crate::Error;
+use crate::encoding::properties;
+use crate::files::sync_folder;
+use arrow_array::RecordBatch;
+use arrow_schema::Schema;
+use parquet::arrow::ArrowWriter;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The folder of the parts in a trace.
+pub(crate) const FOLDER: &str = "parts";
+
+/// Ends the name of a part that is being written: it has no footer yet, so nobody can read it.
+pub(crate) const OPEN_SUFFIX: &str = ".open";
+
+/// Writes the parts of one table.
+pub(crate) struct PartWriter {
+    table: &'static str,
+    folder: PathBuf,
+    schema: Arc<Schema>,
+    closed: Vec<String>,
+    closed_bytes: u64,
+    next_number: u32,
+    open: Option<OpenPart>,
+}
+
+struct OpenPart {
+    path: PathBuf,
+    writer: ArrowWriter<File>,
+}
+
+impl PartWriter {
+    /// Continues after the parts `closed`, which are in `folder`.
+    pub fn new(
+        table: &'static str,
+        folder: &Path,
+        schema: Arc<Schema>,
+        closed: Vec<String>,
+    ) -> Result<PartWriter, Error> {
+        let mut part = PartWriter {
+            table,
+            folder: folder.to_owned(),
+            schema,
+            closed_bytes: 0,
+            next_number: 1,
+            closed: Vec::new(),
+            open: None,
+        };
+        for name in closed {
+            let path = folder.join(&name);
+            part.closed_bytes += fs::metadata(&path).map_err(Error::read(&path))?.len();
+            if let Some((_, number)) = part_name(&name) {
+                part.next_number = part.next_number.max(number.saturating_add(1));
+            }
+            part.closed.push(name);
+        }
+        Ok(part)
+    }
+
+    /// The name of the table.
+    pub fn table(&self) -> &'static str {
+        self.table
+    }
+
+    /// Names of the closed parts in order.
+    pub fn closed(&self) -> &[String] {
+        &self.closed
+    }
+
+    /// Paths of the closed parts in order.
+    pub fn closed_paths(&self) -> Vec<PathBuf> {
+        self.closed.iter().map(|n| self.folder.join(n)).collect()
+    }
+
+    /// Bytes on disk.
+    pub fn bytes(&self) -> u64 {
+        let open = self.open.as_ref().map_or(0, |o| o.writer.bytes_written());
+        self.closed_bytes + open as u64
+    }
+
+    /// Appends rows to the open part. When that fails, the open part is given up and its space is free again.
+    pub fn write(&mut self, rows: &RecordBatch) -> Result<(), Error> {
+        let mut part = match self.open.take() {
+            Some(part) => part,
+            None => self.begin()?,
+        };
+        match part.writer.write(rows) {
+            Ok(()) => {
+                self.open = Some(part);
+                Ok(())
+            }
+            Err(error) => {
+                let _ = fs::remove_file(&part.path);
+                Err(Error::write_parquet(&part.path)(error))
+            }
+        }
+    }
+
+    fn begin(&self) -> Result<OpenPart, Error> {
+        let path = self.folder.join(format!(
+            "{}-{:06}.parquet{OPEN_SUFFIX}",
+            self.table, self.next_number
+        ));
+        let file = File::create(&path).map_err(Error::write(&path))?;
+        let properties = properties(&self.schema);
+        let writer = ArrowWriter::try_new(file, self.schema.clone(), Some(properties))
+            .map_err(Error::write_parquet(&path))?;
+        Ok(OpenPart { path, writer })
+    }
+
+    /// Completes the open part, if there is one: afterwards it survives a crash of the machine.
+    pub fn close(&mut self) -> Result<(), Error> {
+        let Some(OpenPart { path, writer }) = self.open.take() else {
+            return Ok(());
+        };
+        let closed = path.with_extension("");
+        let done = writer
+            .into_inner()
+            .map_err(Error::write_parquet(&path))
+            .and_then(|file| {
+                file.sync_data().map_err(Error::write(&path))?;
+                fs::rename(&path, &closed).map_err(Error::write(&closed))?;
+                sync_folder(&self.folder)?;
+                file.metadata().map_err(Error::read(&closed))
+            });
+        match done {
+            Ok(metadata) => {
+                self.closed_bytes += metadata.len();
+                self.closed
+                    .push(format!("{}-{:06}.parquet", self.table, self.next_number));
+                self.next_number += 1;
+                Ok(())
+            }
+            Err(error) => {
+                let _ = fs::remove_file(&path);
+                Err(error)
+            }
+        }
+    }
+}
+
+/// The table and the number of a closed part's file name.
+pub(crate) fn part_name(name: &str) -> Option<(&str, u32)> {
+    let (table, number) = name.strip_suffix(".parquet")?.rsplit_once('-')?;
+    Some((table, number.parse().ok()?))
+}

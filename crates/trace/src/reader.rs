@@ -1,0 +1,216 @@
+//! Opening a trace.
+
+mod foreign;
+mod load;
+mod references;
+
+use crate::manifest::{FORMAT_VERSION, Manifest};
+use crate::tables::*;
+use crate::{Diagnostic, Error, Trace, for_each_table, part};
+use load::Source;
+use serde::Deserialize;
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// The file of the manifest.
+pub(crate) const MANIFEST: &str = "trace.json";
+
+/// What of a trace to read. A report that needs a few columns of ten million dispatches is several times faster
+/// without the others.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    tables: BTreeSet<&'static str>,
+    left_out: BTreeSet<(&'static str, &'static str)>,
+}
+
+impl Selection {
+    /// All tables with all columns.
+    pub fn all() -> Selection {
+        let mut tables = BTreeSet::new();
+        macro_rules! add {
+            ($($field:ident: $table:ty,)+) => { $(tables.insert(<$table>::NAME);)+ };
+        }
+        for_each_table!(add);
+        Selection {
+            tables,
+            left_out: BTreeSet::new(),
+        }
+    }
+
+    /// Only the manifest.
+    pub fn manifest() -> Selection {
+        Selection::default()
+    }
+
+    /// Also table `T`.
+    pub fn with<T: Table>(mut self) -> Selection {
+        self.tables.insert(T::NAME);
+        self
+    }
+
+    /// Not table `T`: it will be empty.
+    pub fn without<T: Table>(mut self) -> Selection {
+        self.tables.remove(T::NAME);
+        self
+    }
+
+    /// Not these columns of table `T`: they will be as long as the others and hold no value in any row. This leaves
+    /// out only columns that may lack values; the others are read even so, because no value of theirs says "not read".
+    ///
+    /// # Panics
+    /// `T` has no such column.
+    pub fn without_columns<T: Table>(mut self, columns: &[&'static str]) -> Selection {
+        for column in columns {
+            assert!(
+                T::COLUMNS.contains(column),
+                "{} has no column {column}",
+                T::NAME
+            );
+            self.left_out.insert((T::NAME, column));
+        }
+        self
+    }
+
+    fn has_table(&self, table: &str) -> bool {
+        self.tables.contains(table)
+    }
+
+    fn has_column(&self, table: &'static str, column: &'static str) -> bool {
+        !self.left_out.contains(&(table, column))
+    }
+}
+
+/// Reads the manifest of the trace `folder`.
+///
+/// # Errors
+/// `folder` is no trace, or a later gapscope's, or its manifest is damaged.
+pub fn read_manifest(folder: &Path) -> Result<Manifest, Error> {
+    match manifest_or_missing(folder)? {
+        Some(manifest) => Ok(manifest),
+        None => Err(foreign::error(folder)),
+    }
+}
+
+fn manifest_or_missing(folder: &Path) -> Result<Option<Manifest>, Error> {
+    let path = folder.join(MANIFEST);
+    let bytes = match fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(e) => return Err(Error::read(&path)(e)),
+    };
+    let damaged = |e: serde_json::Error| Error::DamagedManifest {
+        path: path.clone(),
+        reason: e.to_string(),
+    };
+    // First the version alone: a later one may have changed everything else.
+    let version: Version = serde_json::from_slice(&bytes).map_err(damaged)?;
+    match version.format_version {
+        None => Err(Error::Foreign {
+            path: folder.to_owned(),
+            found: format!("its {MANIFEST} has no format_version"),
+        }),
+        Some(found) if found > u64::from(FORMAT_VERSION) => Err(Error::Newer {
+            path: folder.to_owned(),
+            version: found,
+            gapscope_version: version.gapscope_version,
+        }),
+        Some(_) => serde_json::from_slice(&bytes).map(Some).map_err(damaged),
+    }
+}
+
+#[derive(Deserialize)]
+struct Version {
+    format_version: Option<u64>,
+    #[serde(default)]
+    gapscope_version: String,
+}
+
+/// Reads the trace `folder`, as far as it goes: what is damaged or missing is in the diagnostics.
+///
+/// # Errors
+/// `folder` is no trace, or a later gapscope's, or its manifest is damaged.
+pub fn read(folder: &Path, selection: &Selection) -> Result<(Trace, Vec<Diagnostic>), Error> {
+    let parts = find_parts(folder)?;
+    let mut diagnostics = Vec::new();
+    let manifest = match manifest_or_missing(folder)? {
+        Some(manifest) => manifest,
+        None if parts.values().all(Vec::is_empty) && !has_tables(folder) => {
+            return Err(foreign::error(folder));
+        }
+        None => {
+            diagnostics.push(Diagnostic::NoManifest {
+                path: folder.join(MANIFEST),
+            });
+            Manifest {
+                format_version: FORMAT_VERSION,
+                ..Manifest::default()
+            }
+        }
+    };
+    // Until the manifest says otherwise the parts are the trace, whatever tables were merged already.
+    let from_parts = !manifest.complete && folder.join(part::FOLDER).is_dir();
+    if !manifest.complete {
+        diagnostics.push(Diagnostic::Unfinished);
+    }
+    let mut tables = Tables::default();
+    let mut sources = Vec::new();
+    macro_rules! sources {
+        ($($field:ident: $table:ty,)+) => {$(
+            let name = <$table>::NAME;
+            if selection.has_table(name) {
+                let paths = if from_parts {
+                    parts.get(name).cloned().unwrap_or_default()
+                } else {
+                    vec![table_path(folder, name)]
+                };
+                let columns = <$table>::COLUMNS.iter().zip(tables.$field.columns_mut());
+                sources.push(Source::open(paths, columns, |c| selection.has_column(name, c), &mut diagnostics));
+            }
+        )+};
+    }
+    for_each_table!(sources);
+    load::load(sources, &mut diagnostics);
+    let trace = Trace { manifest, tables };
+    references::check(&trace, selection, &mut diagnostics);
+    Ok((trace, diagnostics))
+}
+
+fn table_path(folder: &Path, table: &str) -> PathBuf {
+    folder.join(format!("{table}.parquet"))
+}
+
+fn has_tables(folder: &Path) -> bool {
+    Selection::all()
+        .tables
+        .iter()
+        .any(|table| table_path(folder, table).exists())
+}
+
+/// The closed parts of each table, in order.
+fn find_parts(folder: &Path) -> Result<HashMap<String, Vec<PathBuf>>, Error> {
+    let folder = folder.join(part::FOLDER);
+    let mut numbered = Vec::new();
+    match fs::read_dir(&folder) {
+        Ok(entries) => {
+            for entry in entries {
+                let entry = entry.map_err(Error::read(&folder))?;
+                if let Some((table, number)) = entry.file_name().to_str().and_then(part::part_name)
+                {
+                    numbered.push((table.to_owned(), number, entry.path()));
+                }
+            }
+        }
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
+        Err(e) => return Err(Error::read(&folder)(e)),
+    }
+    numbered.sort();
+    let mut parts: HashMap<String, Vec<PathBuf>> = HashMap::new();
+    for (table, _, path) in numbered {
+        parts.entry(table).or_default().push(path);
+    }
+    Ok(parts)
+}

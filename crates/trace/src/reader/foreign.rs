@@ -1,0 +1,65 @@
+//! What something that is no trace looks like.
+
+use crate::Error;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// Says that `path` is no trace, and what it is instead where that can be seen.
+pub(super) fn error(path: &Path) -> Error {
+    if let Err(e) = path.metadata() {
+        return Error::read(path)(e);
+    }
+    let found = if path.is_dir() {
+        folder(path)
+    } else {
+        match first_bytes(path) {
+            Ok(bytes) => file(&bytes),
+            Err(e) => return Error::read(path)(e),
+        }
+    };
+    Error::Foreign {
+        path: path.to_owned(),
+        found: found.to_owned(),
+    }
+}
+
+fn folder(path: &Path) -> &'static str {
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
+    match extension {
+        "trace" => "it looks like an Instruments (xctrace) recording",
+        "gputrace" => "it looks like a Metal GPU capture",
+        "gapscope" => "it has no trace.json, which a recording writes first",
+        _ => "it is a folder without a trace.json",
+    }
+}
+
+fn first_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(1 << 16).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn file(bytes: &[u8]) -> &'static str {
+    let has = |text: &[u8]| bytes.windows(text.len()).any(|window| window == text);
+    let begins = |text: &[u8]| bytes.starts_with(text);
+    if bytes.is_empty() {
+        "it is an empty file"
+    } else if begins(b"PAR1") {
+        "it is a Parquet file; give the whole folder of a trace"
+    } else if begins(b"SQLite format 3\0") {
+        "it looks like an SQLite database, such as an Nsight Systems export"
+    } else if begins(&[0x1f, 0x8b]) {
+        "it is a file compressed by gzip, such as a Chrome or Kineto trace"
+    } else if begins(b"\x7fELF") {
+        "it is a program; record it with `gapscope record -- PROGRAM`"
+    } else if has(b"\"traceEvents\"") {
+        "it looks like a Chrome or Kineto trace in JSON"
+    } else if has(b"\"format_version\"") && has(b"\"sampling_mode\"") {
+        "it looks like the manifest of one; give its folder"
+    } else if has(b"<trace-query-result") || has(b"<trace-toc") {
+        "it looks like an export of Instruments (xctrace)"
+    } else {
+        "a trace is a folder with a trace.json, and this is a file"
+    }
+}

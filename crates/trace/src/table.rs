@@ -1,0 +1,148 @@
+//! What a table is, and the macro that makes one of a list of columns.
+
+use crate::column::ColumnValues;
+use arrow_array::RecordBatch;
+use arrow_schema::Schema;
+use std::sync::Arc;
+
+/// A table: columns of equal length.
+pub trait Table: Default {
+    /// One row.
+    type Row: Default;
+    /// The name of the table and of its file without extension.
+    const NAME: &'static str;
+    /// The word that begins a row in the text form.
+    const ROW: &'static str;
+    /// Names of the columns in order.
+    const COLUMNS: &'static [&'static str];
+    /// The Arrow schema.
+    fn schema() -> Arc<Schema>;
+    /// Number of rows.
+    fn len(&self) -> usize;
+    /// True without rows.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Appends a row.
+    fn push(&mut self, row: Self::Row);
+    /// Row `index`.
+    ///
+    /// # Panics
+    /// `index` is not below [`Self::len`].
+    fn row(&self, index: usize) -> Self::Row;
+    /// Removes all rows; the space stays.
+    fn clear(&mut self);
+    /// The columns in the order of [`Self::COLUMNS`]. Whoever changes their lengths must leave them equal.
+    fn columns_mut(&mut self) -> Vec<&mut dyn ColumnValues>;
+    /// All rows as one batch.
+    fn to_batch(&self) -> RecordBatch;
+    /// Appends a batch. A column that the batch lacks gets defaults if it may lack values; columns that this version
+    /// does not know are ignored.
+    ///
+    /// # Errors
+    /// The name of the column that is missing or has another type. The table is then as before.
+    fn append_batch(&mut self, batch: &RecordBatch) -> Result<(), &'static str> {
+        let before = self.len();
+        let after = before + batch.num_rows();
+        let mut failed = None;
+        for (name, values) in Self::COLUMNS.iter().zip(self.columns_mut()) {
+            let fits = match batch.column_by_name(name) {
+                Some(array) => values.append_array(array.as_ref()),
+                None if values.nullable() => {
+                    values.resize(after);
+                    true
+                }
+                None => false,
+            };
+            if !fits {
+                failed = Some(*name);
+                break;
+            }
+        }
+        let Some(name) = failed else { return Ok(()) };
+        for values in self.columns_mut() {
+            values.truncate(before);
+        }
+        Err(name)
+    }
+    /// A row's columns that have values, as texts.
+    fn row_to_text(row: &Self::Row) -> Vec<(&'static str, String)>;
+    /// Sets one column of a row from its text. False: no such column, or not its type.
+    fn set_from_text(row: &mut Self::Row, column: &str, text: &str) -> bool;
+}
+
+macro_rules! table {
+    (
+        $(#[$doc:meta])*
+        $table:ident of $row:ident, $word:literal in $name:literal {
+            $($(#[$column_doc:meta])* $column:ident: $type:ty,)+
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Default, PartialEq)]
+        pub struct $table {
+            $($(#[$column_doc])* pub $column: Vec<$type>,)+
+        }
+
+        #[doc = concat!("A row of [`", stringify!($table), "`].")]
+        #[derive(Debug, Clone, Default, PartialEq)]
+        pub struct $row {
+            $($(#[$column_doc])* pub $column: $type,)+
+        }
+
+        impl $crate::table::Table for $table {
+            type Row = $row;
+            const NAME: &'static str = $name;
+            const ROW: &'static str = $word;
+            const COLUMNS: &'static [&'static str] = &[$(stringify!($column)),+];
+
+            fn schema() -> std::sync::Arc<arrow_schema::Schema> {
+                std::sync::Arc::new(arrow_schema::Schema::new(vec![
+                    $(arrow_schema::Field::new(stringify!($column), <$type as $crate::column::Column>::data_type(), <$type as $crate::column::Column>::NULLABLE)),+
+                ]))
+            }
+
+            fn len(&self) -> usize {
+                let lengths = [$(self.$column.len()),+];
+                lengths[0]
+            }
+
+            fn push(&mut self, row: $row) {
+                $(self.$column.push(row.$column);)+
+            }
+
+            fn row(&self, index: usize) -> $row {
+                $row { $($column: self.$column[index].clone()),+ }
+            }
+
+            fn clear(&mut self) {
+                $(self.$column.clear();)+
+            }
+
+            fn columns_mut(&mut self) -> Vec<&mut dyn $crate::column::ColumnValues> {
+                vec![$(&mut self.$column as &mut dyn $crate::column::ColumnValues),+]
+            }
+
+            fn to_batch(&self) -> arrow_array::RecordBatch {
+                arrow_array::RecordBatch::try_new(Self::schema(), vec![$(<$type as $crate::column::Column>::to_array(&self.$column)),+])
+                    .expect("all columns have the length of the table")
+            }
+
+            fn row_to_text(row: &$row) -> Vec<(&'static str, String)> {
+                let columns = [$((stringify!($column), $crate::column::Column::to_text(&row.$column))),+];
+                columns.into_iter().filter_map(|(name, text)| text.map(|t| (name, t))).collect()
+            }
+
+            fn set_from_text(row: &mut $row, column: &str, text: &str) -> bool {
+                match column {
+                    $(stringify!($column) => match <$type as $crate::column::Column>::from_text(text) {
+                        Some(value) => { row.$column = value; true }
+                        None => false,
+                    },)+
+                    _ => false,
+                }
+            }
+        }
+    };
+}
+pub(crate) use table;

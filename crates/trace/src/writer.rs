@@ -1,0 +1,261 @@
+//! Writing a trace while it is recorded.
+//!
+//! Rows go to Parquet parts, `parts/TABLE-NNNNNN.parquet`, which [`TraceWriter::checkpoint`] closes and
+//! [`TraceWriter::finish`] merges into `TABLE.parquet`. A trace whose writer was killed opens as far as its closed
+//! parts go, and [`TraceWriter::resume`] continues it.
+
+use crate::manifest::Manifest;
+use crate::merge::merge;
+use crate::part::{self, PartWriter};
+use crate::tables::*;
+use crate::{Error, Tables, files, for_each_table, reader};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// Rows of a table that are encoded at once: enough that a batch costs little beside its rows, few enough that a
+/// recording's memory stays small.
+const BATCH_ROWS: usize = 1 << 15;
+
+/// The closed parts of an unfinished trace: file names in `parts/` by table, in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Parts {
+    /// File names by table.
+    pub tables: BTreeMap<String, Vec<String>>,
+}
+
+/// Writes one trace.
+pub struct TraceWriter {
+    folder: PathBuf,
+    tables: Tables,
+    /// In the order of [`for_each_table`].
+    parts: Vec<PartWriter>,
+    sources: HashSet<String>,
+    source_bytes: u64,
+}
+
+impl std::fmt::Debug for TraceWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TraceWriter")
+            .field("folder", &self.folder)
+            .finish_non_exhaustive()
+    }
+}
+
+impl TraceWriter {
+    /// Makes the trace `folder`. Its parent must exist.
+    ///
+    /// # Errors
+    /// `folder` exists, its parent does not, or the system refuses.
+    pub fn create(folder: &Path) -> Result<TraceWriter, Error> {
+        fs::create_dir(folder).map_err(|source| match (source.kind(), folder.parent()) {
+            (ErrorKind::AlreadyExists, _) => Error::Exists {
+                path: folder.to_owned(),
+            },
+            (ErrorKind::NotFound, Some(parent)) => Error::NoParent {
+                path: folder.to_owned(),
+                parent: parent.to_owned(),
+            },
+            _ => Error::write(folder)(source),
+        })?;
+        make_folder(&folder.join(part::FOLDER))?;
+        make_folder(&folder.join(SOURCES))?;
+        TraceWriter::open(folder, &Parts::default())
+    }
+
+    /// Continues the unfinished trace `folder` with the parts of its last durable checkpoint. What was written later
+    /// is deleted.
+    ///
+    /// # Errors
+    /// The trace is complete, a part is missing, or the system refuses.
+    pub fn resume(folder: &Path, parts: &Parts) -> Result<TraceWriter, Error> {
+        if reader::read_manifest(folder).is_ok_and(|manifest| manifest.complete) {
+            return Err(Error::Complete {
+                path: folder.to_owned(),
+            });
+        }
+        let part_folder = folder.join(part::FOLDER);
+        let listed: HashSet<&str> = parts
+            .tables
+            .values()
+            .flatten()
+            .map(String::as_str)
+            .collect();
+        for name in listed.iter() {
+            let path = part_folder.join(name);
+            fs::metadata(&path).map_err(Error::read(&path))?;
+        }
+        for entry in fs::read_dir(&part_folder).map_err(Error::read(&part_folder))? {
+            let entry = entry.map_err(Error::read(&part_folder))?;
+            let name = entry.file_name();
+            let is_part = name.to_str().is_some_and(|name| {
+                let name = name.strip_suffix(part::OPEN_SUFFIX).unwrap_or(name);
+                part::part_name(name).is_some()
+            });
+            if is_part && name.to_str().is_none_or(|name| !listed.contains(name)) {
+                let path = entry.path();
+                fs::remove_file(&path).map_err(Error::write(&path))?;
+            }
+        }
+        TraceWriter::open(folder, parts)
+    }
+
+    fn open(folder: &Path, parts: &Parts) -> Result<TraceWriter, Error> {
+        let part_folder = folder.join(part::FOLDER);
+        let mut writers = Vec::new();
+        macro_rules! open_parts {
+            ($($field:ident: $table:ty,)+) => {$(
+                let name = <$table>::NAME;
+                let closed = parts.tables.get(name).cloned().unwrap_or_default();
+                writers.push(PartWriter::new(name, &part_folder, <$table>::schema(), closed)?);
+            )+};
+        }
+        for_each_table!(open_parts);
+        Ok(TraceWriter {
+            folder: folder.to_owned(),
+            tables: Tables::default(),
+            parts: writers,
+            sources: HashSet::new(),
+            source_bytes: 0,
+        })
+    }
+
+    /// The folder of the trace.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Rows that are not encoded yet. Push new ones here, and call [`Self::flush_full`] often.
+    pub fn tables_mut(&mut self) -> &mut Tables {
+        &mut self.tables
+    }
+
+    /// Bytes on disk so far: parts and sources.
+    pub fn bytes_written(&self) -> u64 {
+        self.source_bytes + self.parts.iter().map(PartWriter::bytes).sum::<u64>()
+    }
+
+    /// Encodes the tables that have many rows waiting. Costs nothing when none has.
+    ///
+    /// # Errors
+    /// The system refuses: the disk may be full. The rows since the last checkpoint of the table that could not be
+    /// written are lost; everything else stays.
+    pub fn flush_full(&mut self) -> Result<(), Error> {
+        self.flush(BATCH_ROWS)
+    }
+
+    fn flush(&mut self, least_rows: usize) -> Result<(), Error> {
+        let mut parts = self.parts.iter_mut();
+        macro_rules! flush {
+            ($($field:ident: $table:ty,)+) => {$(
+                let table = &mut self.tables.$field;
+                let part = parts.next().expect("every table has its parts");
+                if table.len() >= least_rows {
+                    let rows = table.to_batch();
+                    table.clear();
+                    part.write(&rows)?;
+                }
+            )+};
+        }
+        for_each_table!(flush);
+        Ok(())
+    }
+
+    /// Writes all rows, and closes the open parts: they are whole, and survive a crash of the machine.
+    ///
+    /// # Errors
+    /// As [`Self::flush_full`].
+    pub fn checkpoint(&mut self) -> Result<Parts, Error> {
+        self.flush(1)?;
+        let mut listed = Parts::default();
+        for part in &mut self.parts {
+            part.close()?;
+            if !part.closed().is_empty() {
+                let name = part.table().to_owned();
+                listed.tables.insert(name, part.closed().to_vec());
+            }
+        }
+        Ok(listed)
+    }
+
+    /// Writes `sources/HASH.EXTENSION` unless it is there. It survives the death of this process, not a crash of the
+    /// machine.
+    ///
+    /// # Errors
+    /// The hash is not hexadecimal, the extension is no word, or the system refuses.
+    pub fn add_source(&mut self, hash: &str, extension: &str, bytes: &[u8]) -> Result<(), Error> {
+        let name = format!("{hash}.{extension}");
+        let is_word = |text: &str, fits: fn(&u8) -> bool| {
+            !text.is_empty() && text.len() <= 128 && text.bytes().all(|b| fits(&b))
+        };
+        if !is_word(hash, u8::is_ascii_hexdigit) || !is_word(extension, u8::is_ascii_alphanumeric) {
+            return Err(Error::SourceName { name });
+        }
+        if self.sources.contains(&name) {
+            return Ok(());
+        }
+        let path = self.folder.join(SOURCES).join(&name);
+        if !path.exists() {
+            let new = files::new_name(&path);
+            fs::write(&new, bytes)
+                .and_then(|()| fs::rename(&new, &path))
+                .map_err(|source| {
+                    let _ = fs::remove_file(&new);
+                    Error::write(&path)(source)
+                })?;
+            self.source_bytes += bytes.len() as u64;
+        }
+        self.sources.insert(name);
+        Ok(())
+    }
+
+    /// Writes `trace.json`, as an unfinished trace's whatever [`Manifest::complete`] says: a trace opens as soon as
+    /// it has a manifest.
+    ///
+    /// # Errors
+    /// The system refuses. An earlier manifest stays.
+    pub fn write_manifest(&self, manifest: &Manifest) -> Result<(), Error> {
+        self.replace_manifest(manifest, false)
+    }
+
+    fn replace_manifest(&self, manifest: &Manifest, complete: bool) -> Result<(), Error> {
+        let manifest = Manifest {
+            format_version: crate::manifest::FORMAT_VERSION,
+            complete,
+            ..manifest.clone()
+        };
+        let json = serde_json::to_vec_pretty(&manifest).expect("a manifest's keys are texts");
+        files::replace(&self.folder.join(reader::MANIFEST), &json)
+    }
+
+    /// Completes the trace: all rows, one file a table, the manifest.
+    ///
+    /// # Errors
+    /// The system refuses: the disk may be full. The trace is then unfinished, and opens as such with all rows up to
+    /// the last checkpoint.
+    pub fn finish(mut self, manifest: &Manifest) -> Result<(), Error> {
+        self.checkpoint()?;
+        let mut parts = self.parts.iter();
+        macro_rules! merge {
+            ($($field:ident: $table:ty,)+) => {$(
+                let part = parts.next().expect("every table has its parts");
+                merge::<$table>(&self.folder, &part.closed_paths())?;
+            )+};
+        }
+        for_each_table!(merge);
+        self.replace_manifest(manifest, true)?;
+        // Only now, so that there is no moment in which neither the parts nor the tables count. A complete trace's
+        // parts are not read, so one that cannot be deleted does no harm.
+        let _ = fs::remove_dir_all(self.folder.join(part::FOLDER));
+        Ok(())
+    }
+}
+
+const SOURCES: &str = "sources";
+
+fn make_folder(path: &Path) -> Result<(), Error> {
+    fs::create_dir(path).map_err(Error::write(path))
+}

@@ -1,0 +1,299 @@
+//! Writing and opening traces.
+
+use gapscope_trace::manifest::Manifest;
+use gapscope_trace::tables::*;
+use gapscope_trace::{Diagnostic, Error, Selection, Trace, TraceWriter, read};
+use std::fs;
+use std::path::Path;
+
+fn trace() -> Trace {
+    Trace::from_text(
+        "process id=1 pid=77
+         device id=1 process=1 api=vulkan
+         queue id=1 device=1 capabilities=compute
+         label id=1 text=step
+         kernel id=1 process=1 name=sin name_source=entry-point
+         submission id=1 process=1 queue=1 thread=77 begin_ns=5 end_ns=9 command_buffers=1
+         command_buffer id=1 process=1 queue=1 submission=1 start_ns=10 duration_ns=1us dispatches=2 label=1
+         dispatch command_buffer=1 position=0 queue=1 kernel=1 start_ns=10 duration_ns=400 groups_x=4
+         dispatch command_buffer=1 position=1 queue=1 kernel=1
+         host_call process=1 thread=77 call=submit start_ns=5 duration_ns=4",
+    )
+    .expect("the text is a trace")
+}
+
+/// Pushes all rows of `trace` again.
+fn push(writer: &mut TraceWriter, trace: &Trace) {
+    let rows = trace.tables.clone();
+    macro_rules! push {
+        ($($field:ident: $table:ty,)+) => {$(
+            for row in 0..rows.$field.len() {
+                writer.tables_mut().$field.push(rows.$field.row(row));
+            }
+        )+};
+    }
+    gapscope_trace::for_each_table!(push);
+}
+
+fn write(folder: &Path, trace: &Trace) {
+    let mut writer = TraceWriter::create(folder).expect("create");
+    push(&mut writer, trace);
+    writer.finish(&trace.manifest).expect("finish");
+}
+
+fn open(folder: &Path) -> (Trace, Vec<Diagnostic>) {
+    read(folder, &Selection::all()).expect("it opens")
+}
+
+#[test]
+fn a_finished_trace_reads_as_it_was_written() {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path().join("a.gapscope");
+    let trace = trace();
+    write(&folder, &trace);
+    assert_eq!(open(&folder), (trace, vec![]));
+    let mut names: Vec<String> = fs::read_dir(&folder)
+        .expect("readable")
+        .map(|e| {
+            e.expect("readable")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
+    names.sort();
+    assert_eq!(
+        names.len(),
+        14 + 2,
+        "a file a table, manifest and sources: {names:?}"
+    );
+    assert!(!names.contains(&"parts".to_owned()));
+}
+
+#[test]
+fn an_empty_trace_has_all_its_tables() {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path().join("a.gapscope");
+    let empty = Trace::from_text("").expect("the text is a trace");
+    write(&folder, &empty);
+    assert_eq!(open(&folder), (empty, vec![]));
+}
+
+#[test]
+fn an_existing_output_is_refused_and_left_alone() {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let error = TraceWriter::create(temporary.path()).expect_err("it exists");
+    assert!(matches!(error, Error::Exists { .. }), "{error}");
+    let error =
+        TraceWriter::create(&temporary.path().join("no/a.gapscope")).expect_err("no parent");
+    assert!(matches!(error, Error::NoParent { .. }), "{error}");
+    let file = temporary.path().join("file");
+    fs::write(&file, "x").expect("written");
+    let error = TraceWriter::create(&file.join("a.gapscope")).expect_err("a file as parent");
+    assert!(matches!(error, Error::Write { .. }), "{error}");
+}
+
+#[test]
+fn a_killed_recording_opens_up_to_its_last_checkpoint() {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path().join("a.gapscope");
+    let trace = trace();
+    let mut writer = TraceWriter::create(&folder).expect("create");
+    writer.write_manifest(&trace.manifest).expect("manifest");
+    push(&mut writer, &trace);
+    writer.checkpoint().expect("checkpoint");
+    writer.tables_mut().dispatches.push(Dispatch::default());
+    drop(writer);
+    let (found, diagnostics) = open(&folder);
+    assert_eq!(diagnostics, [Diagnostic::Unfinished]);
+    assert!(!found.manifest.complete);
+    assert_eq!(found.tables, trace.tables);
+}
+
+#[test]
+fn a_resumed_recording_has_what_was_listed_and_nothing_else() {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path().join("a.gapscope");
+    let trace = trace();
+    let mut writer = TraceWriter::create(&folder).expect("create");
+    writer.write_manifest(&trace.manifest).expect("manifest");
+    push(&mut writer, &trace);
+    let listed = writer.checkpoint().expect("checkpoint");
+    push(&mut writer, &trace);
+    writer
+        .checkpoint()
+        .expect("a checkpoint that nobody heard of");
+    drop(writer);
+    let listed =
+        serde_json::from_str(&serde_json::to_string(&listed).expect("JSON")).expect("JSON");
+    let mut writer = TraceWriter::resume(&folder, &listed).expect("resume");
+    writer
+        .tables_mut()
+        .dispatches
+        .push(trace.tables.dispatches.row(1));
+    writer.finish(&trace.manifest).expect("finish");
+    let (found, diagnostics) = open(&folder);
+    assert_eq!(diagnostics, []);
+    assert_eq!(found.tables.dispatches.kernel, [1, 1, 1]);
+    assert_eq!(found.tables.command_buffers, trace.tables.command_buffers);
+    let error = TraceWriter::resume(&folder, &listed).expect_err("it is complete");
+    assert!(matches!(error, Error::Complete { .. }), "{error}");
+}
+
+#[test]
+fn large_and_small_parts_keep_their_order() {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path().join("a.gapscope");
+    let mut writer = TraceWriter::create(&folder).expect("create");
+    let mut position = 0;
+    for rows in [10, 5, 40_000, 7, 70_000, 1, 2] {
+        for _ in 0..rows {
+            let row = Dispatch {
+                position,
+                start_ns: (position % 3 != 0).then_some(i64::from(position) * 7),
+                ..Dispatch::default()
+            };
+            writer.tables_mut().dispatches.push(row);
+            writer.flush_full().expect("flush");
+            position += 1;
+        }
+        writer.checkpoint().expect("checkpoint");
+    }
+    assert!(writer.bytes_written() > 0);
+    writer.finish(&Manifest::default()).expect("finish");
+    let (found, _) = open(&folder);
+    let d = found.tables.dispatches;
+    assert_eq!(d.position, (0..position).collect::<Vec<_>>());
+    assert!(
+        d.start_ns
+            .iter()
+            .zip(&d.position)
+            .all(|(s, p)| *s == (p % 3 != 0).then_some(i64::from(*p) * 7))
+    );
+}
+
+#[test]
+fn columns_left_out_hold_no_values_and_required_ones_are_read() {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path().join("a.gapscope");
+    let trace = trace();
+    write(&folder, &trace);
+    let selection = Selection::all()
+        .without::<HostCalls>()
+        .without_columns::<Dispatches>(&["start_ns", "kernel"]);
+    let (found, diagnostics) = read(&folder, &selection).expect("it opens");
+    assert_eq!(diagnostics, []);
+    let mut expected = trace.tables.clone();
+    expected.host_calls = HostCalls::default();
+    expected.dispatches.start_ns = vec![None, None];
+    assert_eq!(found.tables, expected);
+}
+
+#[test]
+fn ids_that_lead_nowhere_are_reported() {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path().join("a.gapscope");
+    let mut trace = trace();
+    trace.tables.dispatches.kernel = vec![u32::MAX, 1];
+    trace.tables.labels.parent = vec![Some(9)];
+    write(&folder, &trace);
+    let (found, diagnostics) = open(&folder);
+    assert_eq!(found, trace);
+    let texts: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        texts,
+        [
+            "dispatches: the trace does not know the kernel of 1 row(s), such as 4294967295",
+            "labels: the trace does not know the parent of 1 row(s), such as 9",
+        ]
+    );
+}
+
+#[test]
+fn a_damaged_table_leaves_the_others() {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path().join("a.gapscope");
+    let trace = trace();
+    write(&folder, &trace);
+    let file = folder.join("host_calls.parquet");
+    let bytes = fs::read(&file).expect("readable");
+    fs::write(&file, &bytes[..bytes.len() - 9]).expect("writable");
+    fs::remove_file(folder.join("barriers.parquet")).expect("removable");
+    fs::write(folder.join("of_a_later_version.parquet"), "x").expect("writable");
+    let (found, diagnostics) = open(&folder);
+    assert!(
+        matches!(
+            diagnostics.as_slice(),
+            [Diagnostic::MissingFile { .. }, Diagnostic::UnreadableFile { path, .. }] if *path == file
+        ),
+        "{diagnostics:?}"
+    );
+    assert!(found.tables.host_calls.is_empty());
+    assert_eq!(found.tables.dispatches, trace.tables.dispatches);
+}
+
+#[test]
+fn what_is_no_trace_is_refused_in_a_sentence() {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let refuse = |path: &Path| {
+        read(path, &Selection::all())
+            .expect_err("refused")
+            .to_string()
+    };
+    let put = |name: &str, text: &str| {
+        let path = temporary.path().join(name);
+        fs::write(&path, text).expect("writable");
+        path
+    };
+    assert!(
+        refuse(&put(
+            "k.json",
+            "{\"schemaVersion\": 1, \"traceEvents\": []}"
+        ))
+        .contains("Kineto")
+    );
+    assert!(refuse(&put("n.sqlite", "SQLite format 3\0")).contains("Nsight"));
+    assert!(refuse(&put("d.parquet", "PAR1")).contains("whole folder"));
+    assert!(refuse(&put("x", "")).contains("empty"));
+    assert!(refuse(&temporary.path().join("absent")).contains("cannot be read"));
+    let folder = temporary.path().join("x.trace");
+    fs::create_dir(&folder).expect("made");
+    assert!(refuse(&folder).contains("xctrace"));
+    let manifest = folder.join("trace.json");
+    fs::write(
+        &manifest,
+        "{\"format_version\": 2, \"gapscope_version\": \"7.1\", \"host\": 5}",
+    )
+    .expect("writable");
+    assert!(refuse(&folder).ends_with("open it with gapscope 7.1 or newer"));
+    fs::write(&manifest, "{\"name\": 2}").expect("writable");
+    assert!(refuse(&folder).contains("no format_version"));
+    fs::write(&manifest, "{\"format_version\": 1, \"losses\":").expect("writable");
+    assert!(refuse(&folder).contains("trace.json is damaged"));
+}
+
+#[test]
+fn sources_are_kept_once_and_only_under_hashes() {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path().join("a.gapscope");
+    let mut writer = TraceWriter::create(&folder).expect("create");
+    writer.add_source("00ff", "spv", b"code").expect("added");
+    writer
+        .add_source("00ff", "spv", b"other")
+        .expect("there already");
+    assert_eq!(
+        fs::read(folder.join("sources/00ff.spv")).expect("readable"),
+        b"code"
+    );
+    for (hash, extension) in [
+        ("../00ff", "spv"),
+        ("00ff", "s/v"),
+        ("", "spv"),
+        ("00ff", ""),
+    ] {
+        assert!(matches!(
+            writer.add_source(hash, extension, b""),
+            Err(Error::SourceName { .. })
+        ));
+    }
+}
