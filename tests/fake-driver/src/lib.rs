@@ -56,6 +56,7 @@ mod external_sync;
 mod features;
 mod image;
 mod instance;
+mod limits;
 mod loader;
 mod memory;
 mod misuse;

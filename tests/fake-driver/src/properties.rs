@@ -5,115 +5,14 @@ use std::ffi::CStr;
 use ash::vk;
 
 use crate::chain;
-use crate::config::config;
 use crate::instance::API_VERSION;
-use crate::memory::{ATOM_BYTES, HEAP_BYTES};
+use crate::limits::{self, MAX_DESCRIPTORS};
+use crate::memory::HEAP_BYTES;
 
 const NAME: &CStr = c"gapscope fake GPU";
 const UUID: [u8; 16] = *b"gapscopefake-gpu";
 const SUBGROUP_SIZE: u32 = 32;
 const VENDOR_ID: u32 = 0x1_FA4E;
-const MAX_ALLOCATIONS: u32 = 4096;
-
-fn limits() -> vk::PhysicalDeviceLimits {
-    let every_family_has_timestamps = config()
-        .families
-        .iter()
-        .all(|family| family.timestamp_bits > 0);
-    let samples = vk::SampleCountFlags::TYPE_1 | vk::SampleCountFlags::TYPE_4;
-    vk::PhysicalDeviceLimits {
-        max_image_dimension1_d: 16384,
-        max_image_dimension2_d: 16384,
-        max_image_dimension3_d: 2048,
-        max_image_dimension_cube: 16384,
-        max_image_array_layers: 2048,
-        max_texel_buffer_elements: 1 << 27,
-        max_uniform_buffer_range: 65536,
-        max_storage_buffer_range: u32::MAX,
-        max_push_constants_size: 256,
-        max_memory_allocation_count: MAX_ALLOCATIONS,
-        max_sampler_allocation_count: 4000,
-        buffer_image_granularity: 1,
-        max_bound_descriptor_sets: 32,
-        max_per_stage_descriptor_samplers: 1 << 20,
-        max_per_stage_descriptor_uniform_buffers: 1 << 20,
-        max_per_stage_descriptor_storage_buffers: 1 << 20,
-        max_per_stage_descriptor_sampled_images: 1 << 20,
-        max_per_stage_descriptor_storage_images: 1 << 20,
-        max_per_stage_descriptor_input_attachments: 1 << 20,
-        max_per_stage_resources: 1 << 20,
-        max_descriptor_set_samplers: 1 << 20,
-        max_descriptor_set_uniform_buffers: 1 << 20,
-        max_descriptor_set_uniform_buffers_dynamic: 15,
-        max_descriptor_set_storage_buffers: 1 << 20,
-        max_descriptor_set_storage_buffers_dynamic: 16,
-        max_descriptor_set_sampled_images: 1 << 20,
-        max_descriptor_set_storage_images: 1 << 20,
-        max_descriptor_set_input_attachments: 1 << 20,
-        max_vertex_input_attributes: 32,
-        max_vertex_input_bindings: 32,
-        max_vertex_input_attribute_offset: 2047,
-        max_vertex_input_binding_stride: 2048,
-        max_vertex_output_components: 128,
-        max_fragment_input_components: 128,
-        max_fragment_output_attachments: 8,
-        max_fragment_dual_src_attachments: 1,
-        max_fragment_combined_output_resources: 16,
-        max_compute_shared_memory_size: 49152,
-        max_compute_work_group_count: [i32::MAX as u32, 65535, 65535],
-        max_compute_work_group_invocations: 1024,
-        max_compute_work_group_size: [1024, 1024, 64],
-        sub_pixel_precision_bits: 8,
-        sub_texel_precision_bits: 8,
-        mipmap_precision_bits: 8,
-        max_draw_indexed_index_value: u32::MAX,
-        max_draw_indirect_count: u32::MAX,
-        max_sampler_lod_bias: 15.0,
-        max_sampler_anisotropy: 16.0,
-        max_viewports: 16,
-        max_viewport_dimensions: [16384; 2],
-        viewport_bounds_range: [-32768.0, 32767.0],
-        viewport_sub_pixel_bits: 8,
-        min_memory_map_alignment: 4096,
-        min_texel_buffer_offset_alignment: 16,
-        min_uniform_buffer_offset_alignment: 64,
-        min_storage_buffer_offset_alignment: 16,
-        min_texel_offset: -8,
-        max_texel_offset: 7,
-        min_texel_gather_offset: -8,
-        max_texel_gather_offset: 7,
-        min_interpolation_offset: -0.5,
-        max_interpolation_offset: 0.4375,
-        sub_pixel_interpolation_offset_bits: 4,
-        max_framebuffer_width: 16384,
-        max_framebuffer_height: 16384,
-        max_framebuffer_layers: 2048,
-        framebuffer_color_sample_counts: samples,
-        framebuffer_depth_sample_counts: samples,
-        framebuffer_stencil_sample_counts: samples,
-        framebuffer_no_attachments_sample_counts: samples,
-        max_color_attachments: 8,
-        sampled_image_color_sample_counts: samples,
-        sampled_image_integer_sample_counts: samples,
-        sampled_image_depth_sample_counts: samples,
-        sampled_image_stencil_sample_counts: samples,
-        storage_image_sample_counts: samples,
-        max_sample_mask_words: 1,
-        timestamp_compute_and_graphics: every_family_has_timestamps.into(),
-        timestamp_period: config().timestamp_period,
-        max_clip_distances: 8,
-        max_cull_distances: 8,
-        max_combined_clip_and_cull_distances: 8,
-        discrete_queue_priorities: 2,
-        point_size_range: [1.0, 64.0],
-        line_width_range: [1.0, 1.0],
-        point_size_granularity: 1.0,
-        optimal_buffer_copy_offset_alignment: 1,
-        optimal_buffer_copy_row_pitch_alignment: 1,
-        non_coherent_atom_size: ATOM_BYTES,
-        ..vk::PhysicalDeviceLimits::default()
-    }
-}
 
 fn core() -> vk::PhysicalDeviceProperties {
     vk::PhysicalDeviceProperties {
@@ -125,7 +24,7 @@ fn core() -> vk::PhysicalDeviceProperties {
         device_type: vk::PhysicalDeviceType::DISCRETE_GPU,
         device_name: chain::fixed(NAME),
         pipeline_cache_uuid: UUID,
-        limits: limits(),
+        limits: limits::core(),
         sparse_properties: vk::PhysicalDeviceSparseProperties::default(),
     }
 }
@@ -146,12 +45,45 @@ fn v11() -> vk::PhysicalDeviceVulkan11Properties<'static> {
         )
         .max_multiview_view_count(6)
         .max_multiview_instance_index((1 << 27) - 1)
-        .max_per_set_descriptors(1 << 20)
+        .max_per_set_descriptors(MAX_DESCRIPTORS)
         .max_memory_allocation_size(HEAP_BYTES)
 }
 
 fn v12() -> vk::PhysicalDeviceVulkan12Properties<'static> {
+    let indexing = limits::descriptor_indexing();
     vk::PhysicalDeviceVulkan12Properties {
+        max_per_stage_descriptor_update_after_bind_samplers: indexing
+            .max_per_stage_descriptor_update_after_bind_samplers,
+        max_per_stage_descriptor_update_after_bind_uniform_buffers: indexing
+            .max_per_stage_descriptor_update_after_bind_uniform_buffers,
+        max_per_stage_descriptor_update_after_bind_storage_buffers: indexing
+            .max_per_stage_descriptor_update_after_bind_storage_buffers,
+        max_per_stage_descriptor_update_after_bind_sampled_images: indexing
+            .max_per_stage_descriptor_update_after_bind_sampled_images,
+        max_per_stage_descriptor_update_after_bind_storage_images: indexing
+            .max_per_stage_descriptor_update_after_bind_storage_images,
+        max_per_stage_descriptor_update_after_bind_input_attachments: indexing
+            .max_per_stage_descriptor_update_after_bind_input_attachments,
+        max_per_stage_update_after_bind_resources: indexing
+            .max_per_stage_update_after_bind_resources,
+        max_descriptor_set_update_after_bind_samplers: indexing
+            .max_descriptor_set_update_after_bind_samplers,
+        max_descriptor_set_update_after_bind_uniform_buffers: indexing
+            .max_descriptor_set_update_after_bind_uniform_buffers,
+        max_descriptor_set_update_after_bind_storage_buffers: indexing
+            .max_descriptor_set_update_after_bind_storage_buffers,
+        max_descriptor_set_update_after_bind_sampled_images: indexing
+            .max_descriptor_set_update_after_bind_sampled_images,
+        max_descriptor_set_update_after_bind_storage_images: indexing
+            .max_descriptor_set_update_after_bind_storage_images,
+        max_descriptor_set_update_after_bind_input_attachments: indexing
+            .max_descriptor_set_update_after_bind_input_attachments,
+        max_descriptor_set_update_after_bind_uniform_buffers_dynamic: indexing
+            .max_descriptor_set_update_after_bind_uniform_buffers_dynamic,
+        max_descriptor_set_update_after_bind_storage_buffers_dynamic: indexing
+            .max_descriptor_set_update_after_bind_storage_buffers_dynamic,
+        max_update_after_bind_descriptors_in_all_pools: indexing
+            .max_update_after_bind_descriptors_in_all_pools,
         driver_name: chain::fixed(c"gapscope-fake"),
         driver_info: chain::fixed(c"tests only: no GPU work is done"),
         conformance_version: vk::ConformanceVersion::default(),
@@ -242,7 +174,7 @@ pub unsafe extern "system" fn get_properties2(
             }
             vk::StructureType::PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES => {
                 let out = &mut *item.cast::<vk::PhysicalDeviceMaintenance3Properties<'_>>();
-                out.max_per_set_descriptors = 1 << 20;
+                out.max_per_set_descriptors = MAX_DESCRIPTORS;
                 out.max_memory_allocation_size = HEAP_BYTES;
             }
             vk::StructureType::PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES => {
@@ -252,6 +184,13 @@ pub unsafe extern "system" fn get_properties2(
             vk::StructureType::PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_PROPERTIES => {
                 let out = &mut *item.cast::<vk::PhysicalDeviceTimelineSemaphoreProperties<'_>>();
                 out.max_timeline_semaphore_value_difference = i64::MAX as u64;
+            }
+            vk::StructureType::PHYSICAL_DEVICE_DESCRIPTOR_INDEXING_PROPERTIES => {
+                let out = item.cast::<vk::PhysicalDeviceDescriptorIndexingProperties<'_>>();
+                *out = vk::PhysicalDeviceDescriptorIndexingProperties {
+                    p_next: (*out).p_next,
+                    ..limits::descriptor_indexing()
+                };
             }
             vk::StructureType::PHYSICAL_DEVICE_PUSH_DESCRIPTOR_PROPERTIES_KHR => {
                 (*item.cast::<vk::PhysicalDevicePushDescriptorPropertiesKHR<'_>>())

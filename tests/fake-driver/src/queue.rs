@@ -108,21 +108,22 @@ pub fn run(queue: &Object<Queue>) {
     let mut cursor = Cursor::default();
     let mut number = 0;
     while let Some(submission) = queue.next() {
-        execute(queue, &mut cursor, number, &submission);
+        execute(queue, &mut cursor, number, submission);
         number += 1;
     }
 }
 
-fn execute(queue: &Queue, cursor: &mut Cursor, number: u64, submission: &Submission) {
+fn execute(queue: &Queue, cursor: &mut Cursor, number: u64, submission: Submission) {
     let waited = wait(queue, &submission.waits);
     let end_ns = match waited {
         Some(waited_ns) if queue.device.execute_one() => {
-            Some(work(queue, cursor, number, submission, waited_ns))
+            Some(work(queue, cursor, number, &submission, waited_ns))
         }
         _ => None,
     };
-    if !config().null {
-        for (buffer, program) in &submission.command_buffers {
+    // Let go before the program can see the end, when it may record again into the same allocations.
+    for (buffer, program) in submission.command_buffers {
+        if !config().null {
             program.end_use();
             buffer.header.end_use();
         }
