@@ -26,6 +26,8 @@ struct Args {
 enum Task {
     /// Records the built-in workload and prints its report, after installing what that needs
     Demo,
+    /// Installs what the tests need
+    Setup,
     /// Does all set-up for the tests and runs them
     Test,
     /// Checks the rules of the repository: who may depend on whom, sizes of files, leftovers
@@ -46,6 +48,7 @@ fn run() -> Result<()> {
     std::env::set_current_dir(repository()?).context("cannot enter the repository")?;
     match Args::parse().task {
         Task::Demo => demo::run(),
+        Task::Setup => test::set_up(),
         Task::Test => test::run(),
         Task::Tidy => tidy::run(Path::new(".")),
     }

@@ -7,27 +7,15 @@ use anyhow::{Result, bail};
 
 use crate::{clients, command, tidy, vulkan};
 
-pub fn run() -> Result<()> {
+/// Installs drivers, layers and programs; says which programs could not be had.
+pub fn set_up() -> Result<()> {
     if !cfg!(target_os = "linux") {
         bail!(
             "the tests record through Vulkan on Linux; here run those of one crate: `cargo test --package CRATE`"
         );
     }
-    tidy::run(Path::new("."))?;
-    command::run(&mut command::cargo(["fmt", "--all", "--check"]))?;
     vulkan::ensure_test_drivers()?;
     let missing = clients::ensure_all()?;
-    command::run(&mut command::cargo([
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--",
-        "-D",
-        "warnings",
-    ]))?;
-    // The end-to-end tests start the programs and load the layer and the fake driver as files.
-    command::run(&mut command::cargo(["build", "--workspace"]))?;
-
     for client in &missing {
         eprintln!(
             "skipped: the tests that record {}: {}",
@@ -39,6 +27,27 @@ pub fn run() -> Result<()> {
             "GAPSCOPE_REQUIRE_CLIENTS is set and not every program could be installed: see the lines above"
         );
     }
+    Ok(())
+}
+
+pub fn run() -> Result<()> {
+    tidy::run(Path::new("."))?;
+    command::run(&mut command::cargo(["fmt", "--all", "--check"]))?;
+    set_up()?;
+    command::run(&mut command::cargo([
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ]))?;
+    // The end-to-end tests start the programs and load the layer and the fake driver as files.
+    command::run(&mut command::cargo(["build", "--workspace"]))?;
+    run_tests()
+}
+
+fn run_tests() -> Result<()> {
     if command::succeeds("cargo", &["nextest", "--version"]) {
         let nextest = |filter, jobs: &[&str]| {
             tests(

@@ -1,5 +1,6 @@
 """Doubles the size of a small picture with ncnn and the waifu2x model, twice."""
 
+import hashlib
 import json
 import os
 
@@ -14,13 +15,13 @@ net.load_param(os.path.join(models, "WAIFU2X_ANIME_UP2X.param"))
 net.load_model(os.path.join(models, "WAIFU2X_ANIME_UP2X.bin"))
 assert ncnn.get_gpu_count() > 0, "ncnn found no GPU"
 picture = ncnn.Mat(np.random.default_rng(0).random((3, 64, 64)).astype(np.float32))
+results = []
 for _ in range(2):
     extractor = net.create_extractor()
     extractor.input(net.input_names()[0], picture)
     status, output = extractor.extract(net.output_names()[0])
     assert status == 0, f"ncnn says {status}"
-    result = np.array(output)
-    print(result.shape, float(result.mean()))
+    results.append(hashlib.sha256(np.array(output).tobytes()).hexdigest())
 del extractor, net, picture, output
 ncnn.destroy_gpu_instance()
-print(json.dumps({"dispatches": None}))
+print(json.dumps({"dispatches": None, "results": results}))

@@ -1,0 +1,195 @@
+//! Planted causes: a program keeps the GPU waiting on purpose, and the report names the cause with its share of time.
+
+use serde_json::Value;
+
+use crate::driver::{Fake, Lavapipe};
+use crate::recording::{Program, Recording};
+
+/// Idle time by cause, in nanoseconds.
+fn idle(report: &Value, cause: &str) -> i64 {
+    let gaps = report["gaps"].as_array().expect("a list");
+    let of_cause = gaps.iter().filter(|gap| gap["cause"] == cause);
+    of_cause
+        .map(|gap| gap["total_ns"].as_i64().expect("known"))
+        .sum()
+}
+
+fn idle_total(report: &Value) -> i64 {
+    let gaps = report["gaps"].as_array().expect("a list");
+    gaps.iter()
+        .map(|gap| gap["total_ns"].as_i64().expect("known"))
+        .sum()
+}
+
+/// The planted idle time on the host, less the part of an iteration that lies outside of the analysed window.
+fn planted_idle_ns(recording: &Recording) -> i64 {
+    recording.truth().sum("host_idle_ns") as i64
+}
+
+fn assert_share(report: &Value, cause: &str, least: f64) {
+    let share = idle(report, cause) as f64 / idle_total(report) as f64;
+    assert!(
+        share >= least,
+        "{cause} is {share:.2} of the idle time: {}",
+        report["gaps"]
+    );
+}
+
+#[test]
+fn a_sleep_after_a_wait_is_named_with_its_length() {
+    let recording = Program::planted(
+        "host-sleep --sleep-us 20000 --iterations 20 --n 5",
+        &Lavapipe,
+    )
+    .record()
+    .ok();
+    let report = recording.report();
+    let planted = planted_idle_ns(&recording);
+    let named = idle(&report, "after-host-wait") + idle(&report, "host-late");
+    // One sleep of twenty may fall before the first work or into the warm-up.
+    assert!(
+        named >= planted * 8 / 10,
+        "{named} of {planted}: {}",
+        report["gaps"]
+    );
+    assert!(
+        named <= planted * 13 / 10,
+        "{named} of {planted}: {}",
+        report["gaps"]
+    );
+    assert!(
+        ["sync-bound", "host-bound"].contains(&report["verdict"].as_str().expect("text")),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_sleep_between_polls_is_the_host_being_late() {
+    let recording = Program::planted(
+        "host-sleep-async --sleep-us 20000 --iterations 20 --n 5",
+        &Lavapipe,
+    )
+    .record()
+    .ok();
+    let report = recording.report();
+    let planted = planted_idle_ns(&recording);
+    let named = idle(&report, "host-late") + idle(&report, "after-host-wait");
+    assert!(
+        named >= planted * 8 / 10 && named <= planted * 13 / 10,
+        "{named} of {planted}: {}",
+        report["gaps"]
+    );
+}
+
+#[test]
+fn a_wait_after_each_dispatch_is_a_serialisation_point() {
+    let recording = Program::planted(
+        "fence-each --iterations 200 --groups 1 --spin 10",
+        &Lavapipe,
+    )
+    .record()
+    .ok();
+    let report = recording.report();
+    let gaps = &report["idle_time"];
+    assert!(
+        gaps["serialised_count"].as_u64().expect("known") >= 150,
+        "{gaps}"
+    );
+}
+
+#[test]
+fn a_compilation_in_the_loop_is_named() {
+    let recording = Program::planted("pipelines-in-loop --iterations 20", &Lavapipe)
+        .record()
+        .ok();
+    let report = recording.report();
+    assert!(idle(&report, "host-compile") > 0, "{}", report["gaps"]);
+}
+
+#[test]
+fn queues_that_wait_for_each_other_in_turn_are_named() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let fake = Fake::new(folder.path(), &[("DISPATCH_NS", "200000")]);
+    let recording = Program::planted("ping-pong --iterations 20 --n 5", &fake)
+        .record()
+        .ok();
+    let report = recording.report();
+    let queues = report["idle_time"]["queues"].as_array().expect("a list");
+    assert_eq!(queues.len(), 2, "{queues:?}");
+    for queue in queues {
+        let causes = queue["causes"].as_array().expect("a list");
+        let other = causes
+            .iter()
+            .find(|cause| cause["cause"] == "other-queue")
+            .unwrap_or_else(|| panic!("{queue}"));
+        let share =
+            other["total_ns"].as_f64().expect("known") / queue["total_ns"].as_f64().expect("known");
+        assert!(
+            share > 0.7,
+            "a queue waits for the other one for {share:.2} of its idle time: {queue}"
+        );
+    }
+}
+
+#[test]
+fn large_copies_between_dispatches_bound_the_program() {
+    let recording = Program::planted(
+        "transfer-stall --bytes 67108864 --n 4 --iterations 4 --spin 1",
+        &Lavapipe,
+    )
+    .record()
+    .ok();
+    let report = recording.report();
+    assert_eq!(
+        report["verdict"], "transfer-bound",
+        "{}",
+        report["verdict_sentence"]
+    );
+}
+
+#[test]
+fn steady_work_is_bound_by_the_device() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let fake = Fake::new(folder.path(), &[("DISPATCH_NS", "1000000")]);
+    let recording = Program::planted("steady --n 50 --iterations 4", &fake)
+        .record()
+        .ok();
+    let report = recording.report();
+    assert_eq!(
+        report["verdict"], "device-bound",
+        "{}",
+        report["verdict_sentence"]
+    );
+    assert_share(&report, "after-host-wait", 0.0);
+}
+
+/// The host sees the whole of a long dispatch; so does the trace.
+#[test]
+fn a_long_dispatch_takes_as_long_as_the_host_saw() {
+    let recording = Program::planted("spin --spin 3000000 --groups 4", &Lavapipe)
+        .record()
+        .ok();
+    let trace = recording.trace();
+    let durations: Vec<_> = trace
+        .tables
+        .dispatches
+        .duration_ns
+        .iter()
+        .flatten()
+        .copied()
+        .collect();
+    let longest = *durations.iter().max().expect("a dispatch");
+    let seen = recording
+        .truth()
+        .get("submit_to_fence_ns")
+        .as_i64()
+        .expect("the host's view");
+    assert!(
+        longest <= seen,
+        "{longest} ns on the GPU and {seen} ns as the host saw it"
+    );
+    assert!(
+        longest >= seen * 9 / 10,
+        "{longest} ns on the GPU and {seen} ns as the host saw it"
+    );
+}

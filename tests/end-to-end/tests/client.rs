@@ -1,0 +1,38 @@
+//! Real programs: where `cargo xtask test` put them, and what to do without one.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::driver::Lavapipe;
+use crate::product;
+use crate::recording::Program;
+
+/// The program of a client, or `None` with a line that says why it is skipped.
+///
+/// With GAPSCOPE_REQUIRE_CLIENTS=1 a client that is missing fails the test.
+pub fn program(name: &str) -> Option<Program> {
+    let clients = product::target().join("clients");
+    if !clients.join(format!("{name}.installed")).exists() {
+        let reason = fs::read_to_string(clients.join(format!("{name}.missing")))
+            .unwrap_or_else(|_| "`cargo xtask test` has not installed it".to_owned());
+        let required =
+            std::env::var_os("GAPSCOPE_REQUIRE_CLIENTS").is_some_and(|value| value == "1");
+        assert!(!required, "{name} is missing: {reason}");
+        eprintln!("skipped: {name}: {reason}");
+        return None;
+    }
+    let node = clients.join(name);
+    let command = if node.join("node_modules").exists() {
+        // Node looks for packages from the script's folder upwards.
+        let script = node.join("run.mjs");
+        fs::copy(product::source(&format!("clients/{name}/run.mjs")), &script)
+            .expect("the script can be copied");
+        vec![PathBuf::from("node"), script]
+    } else {
+        vec![
+            clients.join("python/bin/python"),
+            product::source(&format!("clients/{name}/run.py")),
+        ]
+    };
+    Some(Program::new(command, &Lavapipe).variable("PYTHONDONTWRITEBYTECODE", "1"))
+}

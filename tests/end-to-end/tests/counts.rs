@@ -1,0 +1,216 @@
+//! Every way to get work to the GPU: the trace has exactly what the program says it did, and the program's results are
+//! the same bit for bit.
+
+use gapscope_trace::tables::{HostCallKind, Table};
+use gapscope_trace::{Tables, Trace};
+
+use crate::driver::{Driver, Lavapipe};
+use crate::recording::Program;
+use crate::truth::Truth;
+
+/// Records `planted` and compares; gives the trace for more.
+pub fn check(arguments: &str, driver: &dyn Driver) -> Trace {
+    let program = Program::planted(arguments, driver);
+    let alone = program.run().ok();
+    let recording = program.record().ok();
+    let trace = recording.trace();
+    let truth = recording.truth();
+    compare(&trace.tables, &truth);
+    assert_eq!(
+        alone.truth().results(),
+        truth.results(),
+        "results without and with the recorder"
+    );
+    trace
+}
+
+/// Compares counts.
+pub fn compare(tables: &Tables, truth: &Truth) {
+    assert_eq!(submit_calls(tables), truth.sum("submits"), "submissions");
+    assert_eq!(
+        tables.command_buffers.len() as u64,
+        truth.sum("command_buffers"),
+        "command buffers"
+    );
+    assert_eq!(
+        tables.dispatches.len() as u64,
+        truth.sum("dispatches"),
+        "dispatches"
+    );
+    assert_eq!(
+        tables.transfers.len() as u64,
+        truth.sum("transfers"),
+        "transfers"
+    );
+    let bytes: Option<u64> = tables.transfers.bytes.iter().copied().sum();
+    assert_eq!(
+        bytes,
+        Some(truth.sum("transfer_bytes")),
+        "bytes of transfers"
+    );
+    let in_buffers: u64 = tables
+        .command_buffers
+        .dispatches
+        .iter()
+        .map(|&count| u64::from(count))
+        .sum();
+    assert_eq!(
+        in_buffers,
+        tables.dispatches.len() as u64,
+        "dispatches by command buffer"
+    );
+}
+
+fn submit_calls(tables: &Tables) -> u64 {
+    let calls = tables.host_calls.call.iter().zip(&tables.host_calls.count);
+    calls
+        .filter(|(call, _)| **call == HostCallKind::Submit)
+        .map(|(_, count)| u64::from(*count))
+        .sum()
+}
+
+macro_rules! counts {
+    ($($name:ident: $arguments:literal;)+) => {$(
+        #[test]
+        fn $name() {
+            check($arguments, &Lavapipe);
+        }
+    )+};
+}
+
+counts! {
+    counts_of_one_command_buffer_a_submit: "steady --n 20 --iterations 10";
+    counts_of_a_command_buffer_submitted_again: "resubmit";
+    counts_of_secondary_command_buffers: "secondary";
+    counts_of_handles_that_come_again: "host-pool-reset";
+    counts_of_indirect_dispatches: "indirect";
+    counts_of_base_dispatches: "base";
+    counts_of_specialised_kernels: "specialise";
+    counts_of_push_descriptors: "push-descriptors";
+    counts_of_updated_descriptor_sets: "updated-sets";
+    counts_of_dynamic_offsets: "dynamic-offsets";
+    counts_of_submit2: "submit2";
+    counts_of_threads_that_share_a_queue: "threads --count 4";
+    counts_of_several_devices: "devices";
+    counts_of_transfers_alone: "transfers";
+    counts_of_transfers_between_dispatches: "transfer-stall";
+    counts_of_render_passes_between_dispatches: "render-pass";
+    counts_of_pipelines_made_in_the_loop: "pipelines-in-loop";
+    counts_of_a_polling_program: "polling";
+    counts_of_instances_that_come_and_go: "churn";
+}
+
+/// Each instance of a command buffer that is submitted while it may still run has its own times.
+#[test]
+fn simultaneous_instances_are_timed_apart() {
+    let trace = check("simultaneous", &Lavapipe);
+    let buffers = &trace.tables.command_buffers;
+    let mut spans: Vec<_> = (0..buffers.len())
+        .map(|row| {
+            buffers.start_ns[row]
+                .zip(buffers.duration_ns[row])
+                .expect("each instance has times")
+        })
+        .collect();
+    spans.sort();
+    for pair in spans.windows(2) {
+        let [(start, duration), (next, _)] = pair else {
+            unreachable!()
+        };
+        assert!(
+            start + duration <= *next,
+            "the software GPU runs one command buffer at a time: {spans:?}"
+        );
+    }
+}
+
+#[test]
+fn every_dispatch_has_its_own_time() {
+    let trace = check("steady --n 50 --iterations 4", &Lavapipe);
+    let dispatches = &trace.tables.dispatches;
+    assert!(dispatches.start_ns.iter().all(Option::is_some));
+    assert!(
+        dispatches
+            .duration_ns
+            .iter()
+            .all(|duration| duration.is_some_and(|ns| ns > 0))
+    );
+    assert!(
+        trace.manifest.losses.is_empty(),
+        "{:?}",
+        trace.manifest.losses
+    );
+}
+
+#[test]
+fn all_sampling_modes_count_the_same() {
+    for mode in ["command-buffer", "dispatch", "dispatch-serialised"] {
+        let recording = Program::planted("steady --n 20 --iterations 5", &Lavapipe)
+            .options(&["--mode", mode])
+            .record()
+            .ok();
+        let trace = recording.trace();
+        compare(&trace.tables, &recording.truth());
+        assert_eq!(trace.manifest.sampling_mode.as_str(), mode);
+        let timed = trace.tables.dispatches.duration_ns.iter().flatten().count();
+        assert_eq!(
+            timed > 0,
+            mode != "command-buffer",
+            "{mode} times {timed} dispatches"
+        );
+        assert!(
+            trace
+                .tables
+                .command_buffers
+                .duration_ns
+                .iter()
+                .all(Option::is_some),
+            "{mode} times command buffers"
+        );
+    }
+}
+
+#[test]
+fn a_kernel_is_one_for_each_specialisation_and_keeps_its_code() {
+    let trace = check("specialise", &Lavapipe);
+    let kernels = &trace.tables.kernels;
+    let mut specialisations = kernels.specialisation.clone();
+    specialisations.sort();
+    specialisations.dedup();
+    assert!(specialisations.len() > 1, "{kernels:?}");
+    assert_eq!(specialisations.len(), kernels.len());
+    assert!(
+        kernels
+            .source
+            .iter()
+            .all(|source| source.is_some() && *source == kernels.source[0]),
+        "{kernels:?}"
+    );
+}
+
+#[test]
+fn the_memory_timeline_has_the_peak_of_the_program() {
+    let recording = Program::planted("memory --count 3", &Lavapipe)
+        .record()
+        .ok();
+    let truth = recording.truth();
+    let report = recording.report();
+    let memory = report["memory"].as_array().expect("a list");
+    let peak: u64 = memory
+        .iter()
+        .map(|row| row["peak_bytes"].as_u64().expect("known"))
+        .sum();
+    // The recorder's own memory is not the program's.
+    assert_eq!(peak, truth.sum("memory_peak_bytes"), "{memory:?}");
+}
+
+#[test]
+fn labels_and_names_are_those_of_the_program() {
+    let recording = Program::planted("labels", &Lavapipe).record().ok();
+    compare(&recording.trace().tables, &recording.truth());
+    let report = recording.report();
+    assert!(
+        !report["labels"].as_array().expect("a list").is_empty(),
+        "{report}"
+    );
+}

@@ -1,0 +1,113 @@
+//! Programs that end badly, early or in several processes.
+
+use std::os::unix::process::ExitStatusExt;
+
+use gapscope_trace::manifest::Exit;
+use gapscope_trace::tables::{Table, Timing};
+
+use crate::counts::compare;
+use crate::driver::Lavapipe;
+use crate::product;
+use crate::recording::Program;
+
+#[test]
+fn a_killed_program_leaves_a_complete_trace() {
+    let recording = Program::planted("killed", &Lavapipe).record();
+    assert_eq!(
+        recording.run.status.code(),
+        Some(128 + 9),
+        "{}",
+        recording.run.stderr
+    );
+    let trace = recording.trace();
+    compare(&trace.tables, &recording.truth());
+    assert_eq!(trace.manifest.exit, Some(Exit::Signal(9)));
+    assert_eq!(trace.manifest.processes.len(), 1);
+    assert_eq!(
+        trace.manifest.processes[0].end_ns, None,
+        "its end was not orderly"
+    );
+}
+
+#[test]
+fn a_program_that_destroys_nothing_is_recorded_whole() {
+    for arguments in ["abandon", "abandon --hard-exit"] {
+        let recording = Program::planted(arguments, &Lavapipe).record().ok();
+        compare(&recording.trace().tables, &recording.truth());
+    }
+}
+
+#[test]
+fn work_that_was_pending_at_the_end_is_counted_and_its_times_are_unknown() {
+    let recording = Program::planted("in-flight --n 50 --spin 20000", &Lavapipe)
+        .record()
+        .ok();
+    let trace = recording.trace();
+    let buffers = &trace.tables.command_buffers;
+    assert_eq!(
+        buffers.len() as u64,
+        recording.truth().sum("command_buffers")
+    );
+    let unseen = buffers
+        .timing
+        .iter()
+        .filter(|&&timing| timing == Timing::NotSeen)
+        .count();
+    assert!(unseen > 0, "{:?}", buffers.timing);
+    assert!(!trace.manifest.losses.is_empty());
+}
+
+#[test]
+fn each_child_is_a_process_of_its_own() {
+    let recording = Program::planted("children --count 3", &Lavapipe)
+        .record()
+        .ok();
+    let trace = recording.trace();
+    compare(&trace.tables, &recording.truth());
+    let processes = &trace.manifest.processes;
+    assert_eq!(processes.len(), 4, "{processes:?}");
+    let parent = processes
+        .iter()
+        .min_by_key(|process| process.start_ns)
+        .expect("a process")
+        .pid;
+    let children = processes
+        .iter()
+        .filter(|process| process.parent_pid == parent)
+        .count();
+    assert_eq!(children, 3, "{processes:?}");
+}
+
+#[test]
+fn a_forked_child_is_a_process_of_its_own() {
+    let recording = Program::planted("fork", &Lavapipe).record().ok();
+    let trace = recording.trace();
+    compare(&trace.tables, &recording.truth());
+    assert_eq!(
+        trace.manifest.processes.len(),
+        recording.truth().processes()
+    );
+}
+
+#[test]
+fn a_program_behind_a_shell_is_recorded() {
+    let planted = product::built("planted");
+    let script = format!("true; exec '{}' steady", planted.display());
+    let recording = Program::new(["sh", "-c", &script], &Lavapipe).record().ok();
+    compare(&recording.trace().tables, &recording.truth());
+}
+
+#[test]
+fn the_exit_code_of_the_program_is_passed_on() {
+    let planted = product::built("planted");
+    let script = format!("'{}' steady; exit 7", planted.display());
+    let recording = Program::new(["sh", "-c", &script], &Lavapipe).record();
+    assert_eq!(
+        recording.run.status.code(),
+        Some(7),
+        "{}",
+        recording.run.stderr
+    );
+    assert_eq!(recording.trace().manifest.exit, Some(Exit::Code(7)));
+    assert_eq!(recording.run.status.signal(), None);
+}

@@ -1,0 +1,20 @@
+//! The product as its users have it: programs recorded through the real Vulkan loader with the built `gapscope` and its
+//! layer, on the software GPU (lavapipe) and on the fake driver.
+//!
+//! `cargo xtask test` builds and installs what these tests start. They run one at a time, since they measure time.
+#![forbid(unsafe_code)]
+
+mod causes;
+mod client;
+mod command_line;
+mod counts;
+mod driver;
+mod endings;
+mod fake_driver;
+mod gfxreconstruct;
+mod losses;
+mod product;
+mod real_programs;
+mod recording;
+mod truth;
+mod validation;

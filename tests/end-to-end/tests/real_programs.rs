@@ -1,0 +1,110 @@
+//! Programs that nobody here wrote, unmodified: recorded they do the same, and the trace has as many dispatches as an
+//! independent witness counts.
+
+use gapscope_trace::tables::Table;
+use serde_json::Value;
+
+use crate::client;
+use crate::gfxreconstruct;
+use crate::recording::Recording;
+
+fn check(name: &str) -> Option<Recording> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let capture = folder.path().join("capture.gfxr");
+    // This run also fills the driver's shader cache, so that the recorded one does not show its compiler.
+    let witnessed = gfxreconstruct::captured(client::program(name)?, &capture)
+        .run()
+        .ok();
+    let expected = gfxreconstruct::counts(&capture);
+    assert!(expected.dispatches > 0, "{name} used the GPU");
+
+    let recording = client::program(name)?.record().ok();
+    let trace = recording.trace();
+    assert_eq!(
+        trace.tables.dispatches.len() as u64,
+        expected.dispatches,
+        "dispatches of {name}"
+    );
+    assert_eq!(
+        trace.tables.command_buffers.len() as u64,
+        expected.command_buffers,
+        "command buffers of {name}"
+    );
+    assert!(
+        trace.manifest.losses.is_empty(),
+        "{:?}",
+        trace.manifest.losses
+    );
+
+    let told = last_line(&recording.run.stdout);
+    assert_eq!(
+        told,
+        last_line(&witnessed.stdout),
+        "{name} computes the same"
+    );
+    if let Some(dispatches) = told["dispatches"].as_u64() {
+        assert_eq!(
+            expected.dispatches, dispatches,
+            "{name} runs what its script says"
+        );
+    }
+    assert_eq!(recording.report()["dispatch_count"], expected.dispatches);
+    Some(recording)
+}
+
+/// The scripts end with a line of JSON: what they know, and their result.
+fn last_line(stdout: &str) -> Value {
+    let line = stdout
+        .lines()
+        .rev()
+        .find(|line| line.starts_with('{'))
+        .expect("a line of JSON");
+    serde_json::from_str(line).expect("a line of JSON")
+}
+
+#[test]
+fn wgpu_py() {
+    let Some(recording) = check("wgpu") else {
+        return;
+    };
+    let report = recording.report();
+    let kernels = report["kernels"].as_array().expect("a list");
+    let count = |name: &str| {
+        kernels
+            .iter()
+            .find(|kernel| kernel["name"] == name)
+            .map(|kernel| kernel["count"].clone())
+    };
+    assert_eq!(count("square_main"), Some(24.into()), "{kernels:?}");
+    assert_eq!(count("halve_main"), Some(2.into()), "{kernels:?}");
+}
+
+#[test]
+fn dawn() {
+    let Some(recording) = check("dawn") else {
+        return;
+    };
+    let report = recording.report();
+    let labels = report["labels"].as_array().expect("a list");
+    assert!(
+        labels
+            .iter()
+            .any(|label| label.to_string().contains("step 3")),
+        "{labels:?}"
+    );
+}
+
+#[test]
+fn taichi() {
+    check("taichi");
+}
+
+#[test]
+fn ncnn() {
+    check("ncnn");
+}
+
+#[test]
+fn llama_cpp() {
+    check("llama");
+}

@@ -1,0 +1,178 @@
+//! Runs programs, with and without the recorder.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+use gapscope_trace::{Selection, Trace};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::driver::Driver;
+use crate::product;
+use crate::truth::Truth;
+
+/// A program to run.
+pub struct Program {
+    command: Vec<OsString>,
+    variables: Vec<(String, String)>,
+    options: Vec<String>,
+}
+
+/// A run without the recorder.
+#[derive(Debug)]
+pub struct Run {
+    pub status: ExitStatus,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// A recorded run.
+pub struct Recording {
+    pub run: Run,
+    folder: TempDir,
+}
+
+impl Program {
+    pub fn new<S: AsRef<OsStr>>(
+        command: impl IntoIterator<Item = S>,
+        driver: &dyn Driver,
+    ) -> Program {
+        Program {
+            command: command
+                .into_iter()
+                .map(|word| word.as_ref().to_owned())
+                .collect(),
+            variables: driver.variables(),
+            options: Vec::new(),
+        }
+    }
+
+    /// `planted` with the words of `arguments`.
+    pub fn planted(arguments: &str, driver: &dyn Driver) -> Program {
+        let program = product::built("planted").into_os_string();
+        Program::new(
+            [program]
+                .into_iter()
+                .chain(arguments.split(' ').map(OsString::from)),
+            driver,
+        )
+    }
+
+    pub fn variable(mut self, name: &str, value: impl AsRef<OsStr>) -> Program {
+        self.variables.push((
+            name.to_owned(),
+            value.as_ref().to_string_lossy().into_owned(),
+        ));
+        self
+    }
+
+    /// Options of `gapscope record`.
+    pub fn options(mut self, options: &[&str]) -> Program {
+        self.options
+            .extend(options.iter().map(|&option| option.to_owned()));
+        self
+    }
+
+    fn command(&self, program: &OsStr) -> Command {
+        let mut command = Command::new(program);
+        command.stdin(Stdio::null());
+        // What a developer's own environment chooses would be tested otherwise.
+        for variable in [
+            "VK_DRIVER_FILES",
+            "VK_ICD_FILENAMES",
+            "VK_INSTANCE_LAYERS",
+            "VK_ADD_LAYER_PATH",
+            "VK_LAYER_PATH",
+        ] {
+            command.env_remove(variable);
+        }
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// Runs it as it is.
+    pub fn run(&self) -> Run {
+        Run::of(self.command(&self.command[0]).args(&self.command[1..]))
+    }
+
+    /// Runs it with the recorder.
+    pub fn record(&self) -> Recording {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut command = self.command(product::built("gapscope").as_os_str());
+        command
+            .args(["record", "--no-report", "-o"])
+            .arg(folder.path().join("t.gapscope"));
+        command.args(&self.options).arg("--").args(&self.command);
+        Recording {
+            run: Run::of(&mut command),
+            folder,
+        }
+    }
+}
+
+impl Run {
+    pub fn of(command: &mut Command) -> Run {
+        let output = command.output().expect("the program starts");
+        Run {
+            status: output.status,
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// The run, which must have ended well.
+    pub fn ok(self) -> Run {
+        assert!(
+            self.status.success(),
+            "{}\n{}\n{}",
+            self.status,
+            self.stdout,
+            self.stderr
+        );
+        self
+    }
+
+    pub fn truth(&self) -> Truth {
+        Truth::of(&self.stdout)
+    }
+}
+
+impl Recording {
+    /// The recording, whose program must have ended well.
+    pub fn ok(self) -> Recording {
+        Recording {
+            run: self.run.ok(),
+            folder: self.folder,
+        }
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join("t.gapscope")
+    }
+
+    pub fn truth(&self) -> Truth {
+        self.run.truth()
+    }
+
+    /// The trace, which must open without a diagnostic.
+    pub fn trace(&self) -> Trace {
+        let (trace, diagnostics) = gapscope_trace::read(&self.path(), &Selection::default())
+            .unwrap_or_else(|error| panic!("{error}\n{}", self.run.stderr));
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        assert!(trace.manifest.complete, "the trace is complete");
+        trace
+    }
+
+    /// `gapscope report --json`.
+    pub fn report(&self) -> Value {
+        report(&self.path(), &[])
+    }
+}
+
+/// `gapscope report --json` of a trace.
+pub fn report(trace: &Path, options: &[&str]) -> Value {
+    let mut command = Command::new(product::built("gapscope"));
+    let run = Run::of(command.args(["report", "--json"]).args(options).arg(trace)).ok();
+    serde_json::from_str(&run.stdout).expect("the report is JSON")
+}

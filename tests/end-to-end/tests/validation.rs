@@ -1,0 +1,69 @@
+//! Khronos' validation layer, below ours in the chain, sees what ours does to the driver: it has nothing new to say.
+
+use std::collections::BTreeSet;
+
+use crate::driver::Lavapipe;
+use crate::recording::{Program, Run};
+
+/// The kinds of messages of the validation layer: their ids, without handles and times.
+fn messages(run: &Run) -> BTreeSet<String> {
+    let text = format!("{}\n{}", run.stdout, run.stderr);
+    let ids = text
+        .split_whitespace()
+        .filter(|word| word.starts_with("VUID-") || word.starts_with("UNASSIGNED-"));
+    ids.map(|id| id.trim_matches(|c: char| !c.is_alphanumeric()).to_owned())
+        .collect()
+}
+
+fn check(arguments: &str) {
+    for mode in ["dispatch", "dispatch-serialised", "command-buffer"] {
+        let program = Program::planted(arguments, &Lavapipe)
+            .variable("VK_INSTANCE_LAYERS", "VK_LAYER_KHRONOS_validation")
+            .variable(
+                "VK_LAYER_ENABLES",
+                "VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT",
+            )
+            .options(&["--mode", mode]);
+        let alone = messages(&program.run().ok());
+        let recorded = messages(&program.record().ok().run);
+        let new: Vec<_> = recorded.difference(&alone).collect();
+        assert!(new.is_empty(), "{arguments} in {mode} mode: {new:?}");
+    }
+}
+
+/// A message that is known to come, so that silence above means something.
+#[test]
+fn the_validation_layer_speaks() {
+    let program = Program::planted("steady", &Lavapipe)
+        .variable("VK_INSTANCE_LAYERS", "VK_LAYER_KHRONOS_validation")
+        .variable("VK_LOADER_DEBUG", "layer");
+    let run = program.run().ok();
+    assert!(
+        run.stderr.contains("VK_LAYER_KHRONOS_validation"),
+        "{}",
+        run.stderr
+    );
+}
+
+macro_rules! validation {
+    ($($name:ident: $arguments:literal;)+) => {$(
+        #[test]
+        fn $name() {
+            check($arguments);
+        }
+    )+};
+}
+
+validation! {
+    nothing_new_with_steady_work: "steady --n 400 --iterations 3";
+    nothing_new_with_command_buffers_submitted_again: "resubmit";
+    nothing_new_with_simultaneous_instances: "simultaneous";
+    nothing_new_with_secondary_command_buffers: "secondary";
+    nothing_new_with_handles_that_come_again: "host-pool-reset";
+    nothing_new_with_push_descriptors: "push-descriptors";
+    nothing_new_with_submit2: "submit2";
+    nothing_new_with_threads: "threads --count 4";
+    nothing_new_with_transfers: "transfers";
+    nothing_new_with_render_passes: "render-pass";
+    nothing_new_with_labels: "labels";
+}
