@@ -28,10 +28,10 @@
 //! | `FAKE_VK_COHERENT` | 0: no host-visible memory is coherent (not even the type that Vulkan demands) | 1 |
 //! | `FAKE_VK_CALIBRATED` | 0: no calibrated timestamps; `raw`: only the device's and CLOCK_MONOTONIC_RAW | 1 |
 //! | `FAKE_VK_HOST_QUERY_RESET` | 0: without this feature | 1 |
-//! | `FAKE_VK_LOST_AFTER` | the device is lost after so many executed submissions | never |
+//! | `FAKE_VK_LOST_AFTER` | so many submissions execute; the next one is taken and loses the device | never |
 //! | `FAKE_VK_NULL` | 1: work takes no time and usage is not checked, to benchmark what sits above | 0 |
 //! | `FAKE_VK_MISUSE_LOG` | file to which each misuse is appended as a line; a clean run does not create it | none |
-//! | `FAKE_VK_TRUTH` | file to which each executed command is appended as a line of JSON, see [`truth`] | none |
+//! | `FAKE_VK_TRUTH` | file to which each executed command is appended as a line of JSON, see `truth.rs` | none |
 
 #![allow(
     unsafe_op_in_unsafe_fn,

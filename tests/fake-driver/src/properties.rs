@@ -86,7 +86,12 @@ fn v12() -> vk::PhysicalDeviceVulkan12Properties<'static> {
             .max_update_after_bind_descriptors_in_all_pools,
         driver_name: chain::fixed(c"gapscope-fake"),
         driver_info: chain::fixed(c"tests only: no GPU work is done"),
-        conformance_version: vk::ConformanceVersion::default(),
+        // A claim as false as the rest: wgpu ignores a driver that makes none.
+        conformance_version: vk::ConformanceVersion {
+            major: 1,
+            minor: 3,
+            ..Default::default()
+        },
         max_timeline_semaphore_value_difference: i64::MAX as u64,
         framebuffer_integer_color_sample_counts: vk::SampleCountFlags::TYPE_1,
         supported_depth_resolve_modes: vk::ResolveModeFlags::SAMPLE_ZERO,
