@@ -1,7 +1,15 @@
 //! The command-buffer table.
+//!
+//! A row is one submitted instance: a command buffer that is submitted ten times counts ten times. Its duration is
+//! from its begin to its end on the device, waits at barriers inside it included. `dispatches` counts what is recorded in it,
+//! whether timed or not.
 
 use crate::durations::Durations;
+use crate::timeline::Timeline;
+use gapscope_trace::tables::{Table, Timing};
 use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashSet};
 
 /// Command buffers over the whole recording.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -54,4 +62,76 @@ pub struct CommandBufferRow {
     pub dispatch_count: u32,
     /// Transfers in it.
     pub transfer_count: u32,
+}
+
+/// All command buffers; of the timed ones the `longest` are listed.
+pub fn command_buffers(timeline: &Timeline, longest: usize) -> CommandBuffers {
+    let rows = &timeline.trace.tables.command_buffers;
+    let opaque: HashSet<u64> = (timeline.trace.tables.opaque_work.command_buffer.iter())
+        .copied()
+        .collect();
+    let empty = |row: &usize| {
+        rows.dispatches[*row] == 0 && rows.transfers[*row] == 0 && !opaque.contains(&rows.id[*row])
+    };
+    let mut timings: BTreeMap<Timing, u64> = BTreeMap::new();
+    for timing in &rows.timing {
+        *timings.entry(*timing).or_default() += 1;
+    }
+    let mut timings: Vec<TimingCount> = timings
+        .into_iter()
+        .map(|(timing, count)| TimingCount {
+            timing: timing.as_str(),
+            count,
+        })
+        .collect();
+    timings.sort_by_key(|row| Reverse(row.count));
+
+    let times = &timeline.command_buffers;
+    let mut durations: Vec<i64> = times
+        .iter()
+        .filter_map(|t| Some(t.own?.length_ns()))
+        .collect();
+    let mut starts: Vec<(u32, i64)> = (times.iter())
+        .filter_map(|t| Some((t.queue, t.own?.start_ns)))
+        .collect();
+    starts.sort();
+    let mut steps: Vec<i64> = (starts.windows(2))
+        .filter(|pair| pair[0].0 == pair[1].0)
+        .map(|pair| pair[1].1 - pair[0].1)
+        .collect();
+    let mut by_length: Vec<usize> = (0..rows.len())
+        .filter(|row| times[*row].own.is_some())
+        .collect();
+    let length = |row: &usize| {
+        let length_ns = times[*row].own.map_or(0, |own| own.length_ns());
+        (Reverse(length_ns), rows.id[*row])
+    };
+    if longest < by_length.len() {
+        by_length.select_nth_unstable_by_key(longest, length);
+        by_length.truncate(longest);
+    }
+    by_length.sort_by_key(length);
+    let dispatches: u64 = rows.dispatches.iter().map(|n| u64::from(*n)).sum();
+    CommandBuffers {
+        count: rows.len() as u64,
+        submission_count: timeline.submissions.len() as u64,
+        empty_count: (0..rows.len()).filter(empty).count() as u64,
+        timings,
+        mean_dispatches: (!rows.is_empty()).then(|| dispatches as f64 / rows.len() as f64),
+        max_dispatches: rows.dispatches.iter().max().copied(),
+        durations: Durations::of(&mut durations),
+        start_to_start: Durations::of(&mut steps),
+        longest: (by_length.into_iter())
+            .map(|row| CommandBufferRow {
+                id: rows.id[row],
+                name: rows.name[row].clone(),
+                label: rows.label[row].and_then(|id| timeline.label_path(id)),
+                queue_id: rows.queue[row],
+                start_ns: times[row].own.map(|own| own.start_ns),
+                duration_ns: times[row].own.map(|own| own.length_ns()),
+                dispatch_count: rows.dispatches[row],
+                transfer_count: rows.transfers[row],
+            })
+            .collect(),
+    }
 }

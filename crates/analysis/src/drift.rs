@@ -1,6 +1,28 @@
 //! Drift: the time of the work in a command buffer against the command buffer's own time.
+//!
+//! Compared are command buffers whose own times are known and in which every piece of work has times. What must hold:
+//!
+//! | mode | bound |
+//! |---|---|
+//! | `dispatch` | the union of the work is inside the command buffer: no work begins before it or ends after it |
+//! | `dispatch-serialised` | that, and the sum of the work is at most the command buffer's duration: nothing overlaps |
+//! | `command-buffer` | nothing to compare: the work has no times |
+//!
+//! In `dispatch` mode the sum may exceed the duration, for dispatches overlap: this is no fault. A union far below the
+//! duration is none either: barriers, unrecorded commands and the sampling itself take the rest. Breaking the bound
+//! by more than the tolerance means that clocks or timestamps are wrong.
 
+use crate::quantity::Percent;
+use crate::timeline::Timeline;
+use gapscope_trace::manifest::SamplingMode;
+use gapscope_trace::tables::Timing;
 use serde::Serialize;
+use std::cmp::Reverse;
+
+/// Tolerance against a command buffer's duration: a twentieth. Twice that is the usual sign of a broken clock.
+pub const TOLERANCE_SHARE: f64 = 0.05;
+/// Least tolerance: timestamps of some devices tick once a microsecond.
+pub const TOLERANCE_NS: i64 = 1_000;
 
 /// Drift over all command buffers that have both times.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -38,4 +60,100 @@ pub struct DriftRow {
     pub union_ns: i64,
     /// How far its work reaches out of its own interval.
     pub outside_ns: i64,
+}
+
+/// Drift over the whole recording; the `longest` worst command buffers are listed.
+pub fn drift(timeline: &Timeline, longest: usize) -> Drift {
+    let mode = timeline.trace.manifest.sampling_mode;
+    if mode == SamplingMode::CommandBuffer {
+        return Drift {
+            sentence: "Only command buffers are timed in command-buffer mode: nothing to compare."
+                .to_owned(),
+            ..Drift::default()
+        };
+    }
+    let table = &timeline.trace.tables.command_buffers;
+    let mut rows: Vec<(i64, DriftRow)> = Vec::new();
+    let mut ratios: Vec<f64> = Vec::new();
+    let (mut own, mut sum, mut union) = (0i128, 0i128, 0i128);
+    let mut violation_count = 0;
+    for (row, times) in timeline.command_buffers.iter().enumerate() {
+        let measured = table.timing[row] == Timing::Measured;
+        let Some(interval) = times
+            .own
+            .filter(|_| measured && times.timed > 0 && times.untimed == 0)
+        else {
+            continue;
+        };
+        let duration_ns = interval.length_ns();
+        let outside_ns = (interval.start_ns - times.first_start_ns).max(0)
+            + (times.last_end_ns - interval.end_ns).max(0);
+        let over_ns = match mode {
+            SamplingMode::DispatchSerialised => {
+                outside_ns.max(times.sum_ns.saturating_sub(duration_ns))
+            }
+            _ => outside_ns,
+        };
+        own += i128::from(duration_ns);
+        sum += i128::from(times.sum_ns);
+        union += i128::from(times.union_ns);
+        if duration_ns > 0 {
+            ratios.push(times.union_ns as f64 / duration_ns as f64);
+        }
+        let tolerance_ns = TOLERANCE_NS.max((duration_ns as f64 * TOLERANCE_SHARE) as i64);
+        violation_count += u64::from(over_ns > tolerance_ns);
+        let drift = DriftRow {
+            command_buffer: table.id[row],
+            duration_ns,
+            sum_ns: times.sum_ns,
+            union_ns: times.union_ns,
+            outside_ns,
+        };
+        rows.push((over_ns, drift));
+    }
+    let count = rows.len() as u64;
+    let worst = |(over_ns, row): &(i64, DriftRow)| {
+        (
+            Reverse(*over_ns),
+            row.union_ns - row.duration_ns,
+            row.command_buffer,
+        )
+    };
+    if longest < rows.len() {
+        rows.select_nth_unstable_by_key(longest, worst);
+        rows.truncate(longest);
+    }
+    rows.sort_by_key(worst);
+    ratios.sort_by(f64::total_cmp);
+    let ratio = |part: i128| (own > 0).then(|| part as f64 / own as f64);
+    let bound = match mode {
+        SamplingMode::DispatchSerialised => {
+            "ends inside its command buffer and sums to at most its duration"
+        }
+        _ => "runs inside its command buffer",
+    };
+    let sentence = match (count, violation_count, ratio(union)) {
+        (0, ..) => "No command buffer has both its own times and times of all its work.".to_owned(),
+        (_, 0, Some(ratio)) => format!(
+            "Work {bound} in all {count} command buffers compared, and covers {} of their time.",
+            Percent(ratio)
+        ),
+        (_, 0, None) => format!("Work {bound} in all {count} command buffers compared."),
+        _ => format!(
+            "In {violation_count} of {count} command buffers work breaks the bound that it {bound}: do not trust these times."
+        ),
+    };
+    Drift {
+        count,
+        sum_ratio: ratio(sum),
+        union_ratio: ratio(union),
+        p50_union_ratio: ratios
+            .get(ratios.len().div_ceil(2).saturating_sub(1))
+            .copied(),
+        min_union_ratio: ratios.first().copied(),
+        max_union_ratio: ratios.last().copied(),
+        violation_count,
+        worst: rows.into_iter().map(|(_, row)| row).collect(),
+        sentence,
+    }
 }

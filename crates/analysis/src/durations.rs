@@ -20,3 +20,70 @@ pub struct Durations {
     /// The longest.
     pub max_ns: Option<i64>,
 }
+
+impl Durations {
+    /// Statistics of `durations`, which are put into another order.
+    pub fn of(durations: &mut [i64]) -> Durations {
+        let count = durations.len();
+        let (Some(min_ns), Some(max_ns)) = (durations.iter().min(), durations.iter().max()) else {
+            return Durations::default();
+        };
+        let (min_ns, max_ns) = (*min_ns, *max_ns);
+        let total: i128 = durations.iter().map(|d| i128::from(*d)).sum();
+        let p50 = nearest_rank(count, 50);
+        let p99 = nearest_rank(count, 99);
+        let (_, p50_ns, above) = durations.select_nth_unstable(p50);
+        let p50_ns = *p50_ns;
+        let p99_ns = match p99.checked_sub(p50 + 1) {
+            Some(at) => *above.select_nth_unstable(at).1,
+            None => p50_ns,
+        };
+        Durations {
+            timed_count: count as u64,
+            total_ns: Some(total.clamp(i64::MIN.into(), i64::MAX.into()) as i64),
+            mean_ns: Some(total as f64 / count as f64),
+            p50_ns: Some(p50_ns),
+            p99_ns: Some(p99_ns),
+            min_ns: Some(min_ns),
+            max_ns: Some(max_ns),
+        }
+    }
+}
+
+/// Index of the nearest-rank percentile among `count` (at least 1) sorted values.
+fn nearest_rank(count: usize, percent: usize) -> usize {
+    (count * percent).div_ceil(100).max(1) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_values_that_occur() {
+        let mut durations: Vec<i64> = (1..=200).rev().collect();
+        let d = Durations::of(&mut durations);
+        assert_eq!((d.p50_ns, d.p99_ns), (Some(100), Some(198)));
+        assert_eq!((d.min_ns, d.max_ns), (Some(1), Some(200)));
+        assert_eq!(
+            (d.total_ns, d.mean_ns, d.timed_count),
+            (Some(20_100), Some(100.5), 200)
+        );
+    }
+
+    #[test]
+    fn one_duration_is_all_its_percentiles_and_none_is_unknown() {
+        let d = Durations::of(&mut [7]);
+        assert_eq!((d.p50_ns, d.p99_ns, d.max_ns), (Some(7), Some(7), Some(7)));
+        assert_eq!(Durations::of(&mut []), Durations::default());
+        assert_eq!(Durations::of(&mut [3, 9]).p50_ns, Some(3));
+        assert_eq!(Durations::of(&mut [3, 9]).p99_ns, Some(9));
+    }
+
+    #[test]
+    fn a_sum_past_i64_stays_at_its_end() {
+        let d = Durations::of(&mut [i64::MAX, i64::MAX]);
+        assert_eq!(d.total_ns, Some(i64::MAX));
+        assert_eq!(d.mean_ns, Some(i64::MAX as f64));
+    }
+}

@@ -1,20 +1,23 @@
 //! All analyses of one trace.
 
-use crate::busy::DeviceBusy;
-use crate::command_buffers::CommandBuffers;
-use crate::drift::Drift;
-use crate::gaps::{GapTotal, IdleTime};
+use crate::bound_bytes::BindingSets;
+use crate::busy::{self, DeviceBusy};
+use crate::command_buffers::{self, CommandBuffers};
+use crate::drift::{self, Drift};
+use crate::gaps::{self, GapTotal, IdleTime};
 use crate::intervals::Interval;
-use crate::kernels::Kernel;
+use crate::kernels::{self, Kernel};
 use crate::labels::LabelRow;
-use crate::latency::QueueLatency;
-use crate::memory_timeline::MemoryRow;
-use crate::transfers::TransferRow;
-use crate::verdict::{Bound, Evidence};
+use crate::latency::{self, QueueLatency};
+use crate::memory_timeline::{self, MemoryRow};
+use crate::timeline::Timeline;
+use crate::transfers::{self, TransferRow};
+use crate::verdict::{self, Bound, Evidence};
 use crate::warm_up::WarmUp;
 use crate::work::WorkComparison;
 use gapscope_trace::Trace;
 use gapscope_trace::manifest::{Loss, SamplingMode};
+use gapscope_trace::tables::Table;
 use serde::Serialize;
 
 /// What to analyse.
@@ -110,12 +113,58 @@ pub struct Findings {
 
 impl Findings {
     /// Runs all analyses.
-    pub fn of(trace: &Trace, _options: &Options) -> Findings {
+    pub fn of(trace: &Trace, options: &Options) -> Findings {
+        let timeline = Timeline::of(trace);
+        let bindings = BindingSets::of(trace);
+        let gpu_busy_ns = busy::any_busy_ns(&timeline);
+        let work_window = timeline.work_window();
+        let kernels = kernels::kernels(&timeline, &bindings, None, gpu_busy_ns);
+        let analysed_window =
+            work_window.map(|window| window.intersection(options.window.unwrap_or(window)));
+        let idle_time = analysed_window.map_or(IdleTime::default(), |window| {
+            gaps::idle_time(&timeline, window, options.gap_threshold_ns, options.longest)
+        });
+        let (bound, evidence) = match analysed_window {
+            Some(window) => verdict::verdict(&timeline, window, &idle_time),
+            None => verdict::unknown("No GPU work has known times."),
+        };
+        let tables = &trace.tables;
+        let transfers = transfers::transfers(&timeline);
         Findings {
             sampling_mode: trace.manifest.sampling_mode,
+            wall_ns: None,
+            gpu_busy_ns,
+            work_window,
+            analysed_window,
+            clock_error_ns: None,
+            verdict: bound,
+            verdict_evidence: evidence,
+            dispatch_count: tables.dispatches.len() as u64,
+            timed_dispatch_count: kernels
+                .iter()
+                .map(|kernel| kernel.durations.timed_count)
+                .sum(),
+            command_buffer_count: tables.command_buffers.len() as u64,
+            submission_count: tables.submissions.len() as u64,
+            transfer_count: tables.transfers.len() as u64,
+            transfer_bytes: transfers
+                .iter()
+                .fold(0, |sum: u64, row| sum.saturating_add(row.bytes)),
+            transfer_unknown_bytes_count: transfers.iter().map(|row| row.unknown_bytes_count).sum(),
+            devices: busy::busy(&timeline, analysed_window),
+            gaps: idle_time.causes.clone(),
+            idle_time,
+            kernels,
+            labels: Vec::new(),
+            command_buffers: command_buffers::command_buffers(&timeline, options.longest),
+            transfers,
+            warm_up: WarmUp::default(),
+            memory: memory_timeline::memory_timeline(&timeline),
+            drift: drift::drift(&timeline, options.longest),
+            latency: latency::latency(&timeline),
+            equal_work: None,
             losses: trace.manifest.losses.clone(),
             notes: trace.manifest.notes.clone(),
-            ..Findings::default()
         }
     }
 }

@@ -1,4 +1,44 @@
 //! Idle time and its causes.
+//!
+//! A *gap* of a device is time between two pieces of its work in which it runs nothing; a gap of a queue likewise, and
+//! then another queue may be running. A gap is explained by the work that ends it: when the host began to submit that
+//! work and when the call returned, what the submitting thread did before, and what the submission depends on. Each
+//! nanosecond of a gap gets exactly one [`Cause`], so the causes sum to the idle time:
+//!
+//! | time in the gap | cause |
+//! |---|---|
+//! | the command buffer of the next work had already begun | `within-command-buffer` |
+//! | the next work depends on submitted, unfinished work of another queue | `other-queue` |
+//! | the submission call had not begun; the thread was in a call that waits for the GPU | `after-host-wait` |
+//! | …in a call that creates pipelines or shader modules | `host-compile` |
+//! | …in a call that allocates, frees or maps memory | `host-allocate` |
+//! | …in another submission call | `submit-call` |
+//! | …in none of these, or in no call | `host-late`; `after-host-wait` in a short round trip (below) |
+//! | the submission call was in progress | `submit-call` |
+//! | it had returned, and the host had not given the signal that the work waits for | `host-signal` |
+//! | …and another queue's work, which the next work depends on, had finished | `queue-handover` |
+//! | …and none of these | `launch-latency`; `unknown` where it waits for a signal of unknown source |
+//! | the submission is not in the trace | `unknown` |
+//!
+//! *Round trip*: when a waiting call was in progress as the gap began, and the thread then spent at most
+//! [`ROUND_TRIP_NS`] outside of calls until it submitted, that time is the price of the wait too. A longer one is a
+//! late host, whatever it waited for.
+//!
+//! What this cannot know: what a thread does outside of GPU calls (it computes, sleeps, waits for another thread or for
+//! a disk); whether it could have submitted earlier; what the device itself does between submission and start; barriers
+//! against unrecorded commands inside a command buffer; work of programs that are not in the trace. Host and device
+//! times agree only within the clock's error: [`IdleTime::uncertain_ns`] says how much idle time that can move.
+
+pub(crate) mod explain;
+mod totals;
+mod walk;
+
+pub use walk::idle_time;
+
+/// Longest time outside of calls, between the return of a wait and the next submission, that counts as part of the
+/// wait's round trip: recording and handing over a small command buffer takes 5 to 100 us, so a program that needs
+/// more does something else there.
+pub const ROUND_TRIP_NS: i64 = 200_000;
 
 use serde::Serialize;
 
@@ -30,6 +70,81 @@ pub enum Cause {
     Unknown,
 }
 
+impl Cause {
+    /// All causes.
+    pub const ALL: [Cause; 11] = [
+        Cause::HostLate,
+        Cause::HostCompile,
+        Cause::HostAllocate,
+        Cause::SubmitCall,
+        Cause::AfterHostWait,
+        Cause::OtherQueue,
+        Cause::QueueHandover,
+        Cause::HostSignal,
+        Cause::LaunchLatency,
+        Cause::WithinCommandBuffer,
+        Cause::Unknown,
+    ];
+
+    /// Its stable name, as in the JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Cause::HostLate => "host-late",
+            Cause::HostCompile => "host-compile",
+            Cause::HostAllocate => "host-allocate",
+            Cause::SubmitCall => "submit-call",
+            Cause::AfterHostWait => "after-host-wait",
+            Cause::OtherQueue => "other-queue",
+            Cause::QueueHandover => "queue-handover",
+            Cause::HostSignal => "host-signal",
+            Cause::LaunchLatency => "launch-latency",
+            Cause::WithinCommandBuffer => "within-command-buffer",
+            Cause::Unknown => "unknown",
+        }
+    }
+
+    /// What it means, in one sentence.
+    pub const fn explanation(self) -> &'static str {
+        match self {
+            Cause::HostLate => {
+                "The next work had not been submitted: the submitting thread was in code of the program."
+            }
+            Cause::HostCompile => {
+                "The next work had not been submitted: the submitting thread was compiling pipelines or shaders."
+            }
+            Cause::HostAllocate => {
+                "The next work had not been submitted: the submitting thread was allocating, freeing or mapping memory."
+            }
+            Cause::SubmitCall => "The host was inside a submission call.",
+            Cause::AfterHostWait => {
+                "The host waited for the GPU to finish before it submitted the next work: a serialisation point."
+            }
+            Cause::OtherQueue => {
+                "The next work was waiting for unfinished work on another queue or device."
+            }
+            Cause::QueueHandover => {
+                "Another queue had finished what the next work waited for: the hand-over between queues itself."
+            }
+            Cause::HostSignal => {
+                "The next work was submitted and waited for a signal from the host."
+            }
+            Cause::LaunchLatency => {
+                "The next work was submitted and free to start: the device took this long to start it."
+            }
+            Cause::WithinCommandBuffer => {
+                "Between commands of one command buffer: barriers, and commands that are not recorded."
+            }
+            Cause::Unknown => "The trace does not say.",
+        }
+    }
+}
+
+impl std::fmt::Display for Cause {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
 /// Idle time of one cause.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct GapTotal {
@@ -56,7 +171,8 @@ pub struct IdleTime {
     pub below_threshold_count: u64,
     /// Their sum.
     pub below_threshold_ns: i64,
-    /// By cause, the greatest first: gaps of devices.
+    /// By cause, the greatest first: gaps of devices. In JSON they are the findings' `gaps`.
+    #[serde(skip)]
     pub causes: Vec<GapTotal>,
     /// For each device with timed work.
     pub devices: Vec<DeviceIdle>,

@@ -1,7 +1,23 @@
 //! Kernel breakdown: which kernels cost what.
+//!
+//! Kernels are grouped by name. Durations are of single dispatches, from the device's timestamp before one to the one
+//! after it: where dispatches overlap, a duration includes time shared with others, so `total_ns` may exceed
+//! `busy_ns`, which is a union. In `dispatch-serialised` mode nothing overlaps, and a duration is that of the kernel
+//! run alone, with the cost of draining the device around it: an upper bound.
+//!
+//! What this cannot know: why a kernel takes its time (this needs counters), and durations in `command-buffer` mode,
+//! where only counts are known.
 
+use crate::bound_bytes::BindingSets;
 use crate::durations::Durations;
+use crate::intervals::{Interval, union_length_ns};
+use crate::quantity::share;
+use crate::timeline::Timeline;
+use gapscope_trace::manifest::SamplingMode;
+use gapscope_trace::tables::Table;
 use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 
 /// All dispatches of the kernels with one name, over the whole recording.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -32,4 +48,122 @@ pub struct Kernel {
     pub bound_written_bytes: Option<u64>,
     /// Dispatches with known bindings, which these bytes are of.
     pub bound_count: u64,
+}
+
+const UNKNOWN: &str = "unknown kernel";
+
+/// Kernels of the whole recording, or of the dispatches that start in `window`. `busy_ns` is the busy time of all
+/// devices, of which shares are taken.
+pub fn kernels(
+    timeline: &Timeline,
+    bindings: &BindingSets,
+    window: Option<Interval>,
+    busy_ns: Option<i64>,
+) -> Vec<Kernel> {
+    let table = &timeline.trace.tables.kernels;
+    let rows = &timeline.trace.tables.dispatches;
+    let timed = timeline.trace.manifest.sampling_mode != SamplingMode::CommandBuffer;
+
+    // Groups by name; the last one is of dispatches whose kernel the trace does not have.
+    let mut names: HashMap<&str, u32> = HashMap::new();
+    let mut kernels: Vec<Kernel> = Vec::new();
+    let mut variants: Vec<HashSet<(u32, Option<&str>, Option<&str>, Option<&str>)>> = Vec::new();
+    let group_of_row: Vec<u32> = (0..table.len())
+        .map(|row| {
+            let fresh = kernels.len() as u32;
+            let group = *names.entry(table.name[row].as_str()).or_insert(fresh);
+            if group == fresh {
+                kernels.push(Kernel {
+                    name: table.name[row].clone(),
+                    name_source: table.name_source[row].as_str(),
+                    ..Kernel::default()
+                });
+                variants.push(HashSet::new());
+            }
+            variants[group as usize].insert((
+                table.process[row],
+                table.source[row].as_deref(),
+                table.entry_point[row].as_deref(),
+                table.specialisation[row].as_deref(),
+            ));
+            group
+        })
+        .collect();
+    for (kernel, variants) in kernels.iter_mut().zip(variants) {
+        kernel.variants = variants.len() as u32;
+    }
+    let stray = kernels.len() as u32;
+    kernels.push(Kernel {
+        name: UNKNOWN.to_owned(),
+        name_source: "unknown",
+        ..Kernel::default()
+    });
+    let group = |row: usize| {
+        let kernel = timeline.kernel_ids.get(u64::from(rows.kernel[row]));
+        kernel.map_or(stray, |row| group_of_row[row]) as usize
+    };
+    let interval =
+        |row: usize| Interval::of_row(rows.start_ns[row], rows.duration_ns[row]).filter(|_| timed);
+    let counts = |row: usize| match (window, rows.start_ns[row]) {
+        (Some(window), Some(start_ns)) => window.start_ns <= start_ns && start_ns < window.end_ns,
+        (Some(_), None) => false,
+        (None, _) => true,
+    };
+
+    for row in (0..rows.len()).filter(|row| counts(*row)) {
+        let kernel = &mut kernels[group(row)];
+        kernel.count += 1;
+        kernel.untimed_count += u64::from(interval(row).is_none());
+        if let Some(bytes) = bindings.bytes(rows.bindings[row]) {
+            let read = kernel.bound_read_bytes.get_or_insert(0);
+            *read = read.saturating_add(bytes.read_bytes);
+            let written = kernel.bound_written_bytes.get_or_insert(0);
+            *written = written.saturating_add(bytes.written_bytes);
+            kernel.bound_count += 1;
+        }
+    }
+
+    // All intervals, those of one group together.
+    let mut next = 0;
+    let mut ends: Vec<usize> = kernels
+        .iter()
+        .map(|kernel| {
+            let begin = next;
+            next += (kernel.count - kernel.untimed_count) as usize;
+            begin
+        })
+        .collect();
+    let mut intervals = vec![Interval::default(); next];
+    for row in (0..rows.len()).filter(|row| counts(*row)) {
+        if let Some(interval) = interval(row) {
+            let at = &mut ends[group(row)];
+            intervals[*at] = interval;
+            *at += 1;
+        }
+    }
+    let mut rest = intervals.as_mut_slice();
+    let mut durations = Vec::new();
+    for kernel in &mut kernels {
+        let timed = (kernel.count - kernel.untimed_count) as usize;
+        let (mine, others) = rest.split_at_mut(timed);
+        rest = others;
+        if !mine.is_sorted() {
+            mine.sort();
+        }
+        durations.clear();
+        durations.extend(mine.iter().map(|i| i.length_ns()));
+        kernel.first_ns = durations.first().copied();
+        kernel.durations = Durations::of(&mut durations);
+        if timed > 0 {
+            let kernel_ns = union_length_ns(mine.iter().copied());
+            kernel.busy_ns = Some(kernel_ns);
+            kernel.busy_share = busy_ns.map(|busy_ns| share(kernel_ns, busy_ns));
+        }
+    }
+    kernels.retain(|kernel| kernel.count > 0);
+    kernels.sort_by(|a, b| {
+        let key = |k: &Kernel| Reverse((k.durations.total_ns, k.count));
+        key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
+    });
+    kernels
 }

@@ -1,6 +1,15 @@
 //! Launch latency and queue depth.
+//!
+//! Latency is from the begin of the host's submission call to the start of the submission's first work on the device.
+//! For a submission that finds its queue without unfinished work it is launch latency proper, the submission call
+//! included; otherwise it is mostly time in the queue, which is good: the device never has to wait. A submission is
+//! outstanding from the begin of its call to the end of its last work, and the depth is how many are.
+//!
+//! Both compare host times with device times, so they are right within the clock's error. Submissions without timed
+//! work are left out.
 
 use crate::durations::Durations;
+use crate::timeline::Timeline;
 use serde::Serialize;
 
 /// Launch latency and queue depth of one queue, over the whole recording.
@@ -27,4 +36,75 @@ pub struct QueueLatency {
     pub mean_depth: Option<f64>,
     /// Time with nothing outstanding in that window: the host had given the queue nothing to do.
     pub depth_zero_ns: Option<i64>,
+}
+
+/// Latency and depth of each queue that has submissions with timed work.
+pub fn latency(timeline: &Timeline) -> Vec<QueueLatency> {
+    let table = &timeline.trace.tables.submissions;
+    let mut by_queue: Vec<Vec<usize>> = vec![Vec::new(); timeline.queues.len()];
+    for (row, times) in timeline.submissions.iter().enumerate() {
+        if times.interval().is_some() {
+            by_queue[times.queue as usize].push(row);
+        }
+    }
+    (by_queue.into_iter().enumerate())
+        .filter(|(_, rows)| !rows.is_empty())
+        .map(|(queue, mut rows)| {
+            rows.sort_by_key(|row| (table.begin_ns[*row], table.id[*row]));
+            queue_latency(timeline, queue, &rows)
+        })
+        .collect()
+}
+
+/// `rows`: submissions by begin, not empty.
+fn queue_latency(timeline: &Timeline, queue: usize, rows: &[usize]) -> QueueLatency {
+    let table = &timeline.trace.tables.submissions;
+    let of_gpu = timeline.queues[queue];
+    let error_ns = timeline.clock_error_ns(of_gpu.gpu as usize).unwrap_or(0);
+    let (mut all, mut idle, mut calls) = (Vec::new(), Vec::new(), Vec::new());
+    let mut early = 0;
+    let mut finished_ns = i64::MIN;
+    let mut events: Vec<(i64, i32)> = Vec::with_capacity(rows.len() * 2);
+    for row in rows {
+        let times = timeline.submissions[*row];
+        let begin_ns = table.begin_ns[*row];
+        let latency_ns = times.first_start_ns.saturating_sub(begin_ns);
+        if latency_ns < error_ns.saturating_neg() {
+            early += 1;
+        }
+        all.push(latency_ns);
+        if finished_ns <= begin_ns {
+            idle.push(latency_ns);
+        }
+        calls.push(table.end_ns[*row].saturating_sub(begin_ns));
+        finished_ns = finished_ns.max(times.last_end_ns);
+        events.push((begin_ns, 1));
+        events.push((times.last_end_ns.max(begin_ns), -1));
+    }
+    events.sort();
+    let (mut depth, mut max_depth, mut zero_ns, mut area) = (0i32, 0, 0i64, 0f64);
+    let mut last_ns = events[0].0;
+    for (at_ns, step) in &events {
+        let ns = at_ns.saturating_sub(last_ns);
+        if depth == 0 {
+            zero_ns = zero_ns.saturating_add(ns);
+        }
+        area += f64::from(depth) * ns as f64;
+        depth += step;
+        max_depth = max_depth.max(depth);
+        last_ns = *at_ns;
+    }
+    let window_ns = last_ns.saturating_sub(events[0].0);
+    QueueLatency {
+        device: of_gpu.gpu,
+        queue_id: of_gpu.id,
+        submission_count: rows.len() as u64,
+        submit_to_start: Durations::of(&mut all),
+        submit_to_start_idle: Durations::of(&mut idle),
+        started_before_submission_count: early,
+        submit_calls: Durations::of(&mut calls),
+        max_depth: Some(max_depth as u32),
+        mean_depth: (window_ns > 0).then(|| area / window_ns as f64),
+        depth_zero_ns: Some(zero_ns),
+    }
 }

@@ -1,7 +1,16 @@
 //! Transfers: bytes moved, and how fast.
+//!
+//! Bytes are what a transfer writes; a copy reads as many besides. The rate is of commands on the device: what the
+//! host writes through mapped memory is not in it, because no profiler of API calls can see that.
 
 use crate::durations::Durations;
+use crate::intervals::{Interval, length_ns, union};
+use crate::timeline::Timeline;
+use gapscope_trace::manifest::SamplingMode;
+use gapscope_trace::tables::{Table, TransferKind};
 use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// Transfers of one kind, over the whole recording.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -24,4 +33,50 @@ pub struct TransferRow {
     /// Bytes written each second of `busy_ns`, by transfers whose size and times are both known. A copy also reads
     /// as many.
     pub bytes_per_second: Option<f64>,
+}
+
+/// Transfers of the whole recording by kind, those of most bytes first.
+pub fn transfers(timeline: &Timeline) -> Vec<TransferRow> {
+    let rows = &timeline.trace.tables.transfers;
+    let timed = timeline.trace.manifest.sampling_mode != SamplingMode::CommandBuffer;
+    let mut kinds: BTreeMap<TransferKind, Vec<usize>> = BTreeMap::new();
+    for row in 0..rows.len() {
+        kinds.entry(rows.kind[row]).or_default().push(row);
+    }
+    let interval =
+        |row: usize| Interval::of_row(rows.start_ns[row], rows.duration_ns[row]).filter(|_| timed);
+    let mut result: Vec<TransferRow> = kinds
+        .into_iter()
+        .map(|(kind, mine)| {
+            let intervals: Vec<Interval> = mine.iter().filter_map(|row| interval(*row)).collect();
+            let mut durations: Vec<i64> = intervals.iter().map(|i| i.length_ns()).collect();
+            let mut set = intervals.clone();
+            union(&mut set);
+            let sized = |row: &&usize| rows.bytes[**row].is_some() && interval(**row).is_some();
+            let (mut bytes, mut sized_set) = (0u64, Vec::new());
+            for row in mine.iter().filter(sized) {
+                bytes = bytes.saturating_add(rows.bytes[*row].unwrap_or_default());
+                sized_set.extend(interval(*row));
+            }
+            union(&mut sized_set);
+            let sized_ns = length_ns(&sized_set);
+            TransferRow {
+                kind: kind.as_str(),
+                count: mine.len() as u64,
+                bytes: (mine.iter())
+                    .filter_map(|row| rows.bytes[*row])
+                    .fold(0, u64::saturating_add),
+                unknown_bytes_count: mine
+                    .iter()
+                    .filter(|row| rows.bytes[**row].is_none())
+                    .count() as u64,
+                untimed_count: (mine.len() - intervals.len()) as u64,
+                durations: Durations::of(&mut durations),
+                busy_ns: (!intervals.is_empty()).then(|| length_ns(&set)),
+                bytes_per_second: (sized_ns > 0).then(|| bytes as f64 * 1e9 / sized_ns as f64),
+            }
+        })
+        .collect();
+    result.sort_by_key(|row| (Reverse(row.bytes), Reverse(row.count)));
+    result
 }

@@ -1,6 +1,41 @@
 //! The verdict: what bounds the program's speed on the GPU.
+//!
+//! The analysed time of all devices with work is split into six parts that sum to it:
+//!
+//! | part | time |
+//! |---|---|
+//! | `compute` | the device ran something, not only transfers |
+//! | `transfer` | the device ran transfers and nothing else |
+//! | `host` | idle: `host-late`, `host-compile`, `host-allocate`, `submit-call` |
+//! | `sync` | idle: `after-host-wait`, `other-queue`, `queue-handover`, `host-signal` |
+//! | `launch` | idle: `launch-latency`, `within-command-buffer` |
+//! | `unknown` | idle, and the trace does not say why |
+//!
+//! `host-bound` needs [`IDLE_SHARE`] in `host`, `sync-bound` as much in `sync`, `transfer-bound` [`TRANSFER_SHARE`] in
+//! `transfer`; `device-bound` needs [`DEVICE_SHARE`] in `compute`, `launch` and `transfer` together. Otherwise the
+//! verdict is `mixed`, and the parts say of what. Nothing timed, or half of the time unexplained, is `unknown`.
+//!
+//! What this cannot know: whether the work itself is needed, or well done. A device that is always busy may be running
+//! kernels that ought to be one, and time that another version of the program saves shows as idle time here: compare
+//! equal work ([`crate::work`]) before believing in a busy device.
 
+use crate::busy::busy_parts;
+use crate::gaps::{Cause, IdleTime};
+use crate::intervals::Interval;
+use crate::quantity::{Nanoseconds, Percent, share};
+use crate::timeline::Timeline;
 use serde::Serialize;
+use std::cmp::Reverse;
+
+/// Share of the time that host or sync must have: from half on, nothing else can cost as much.
+pub const IDLE_SHARE: f64 = 0.5;
+/// Share of the time that transfers alone must have, by the same reason.
+pub const TRANSFER_SHARE: f64 = 0.5;
+/// Share of the time that the device must be at work or starting it: while a quarter is left to host and sync, a
+/// third more speed can be had there, and the verdict is mixed.
+pub const DEVICE_SHARE: f64 = 0.75;
+/// Share of unexplained time from which on there is no verdict.
+pub const UNKNOWN_SHARE: f64 = 0.5;
 
 /// What bounds the speed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
@@ -19,6 +54,26 @@ pub enum Bound {
     /// Nothing was timed.
     #[default]
     Unknown,
+}
+
+impl Bound {
+    /// Its stable name, as in the JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Bound::HostBound => "host-bound",
+            Bound::DeviceBound => "device-bound",
+            Bound::TransferBound => "transfer-bound",
+            Bound::SyncBound => "sync-bound",
+            Bound::Mixed => "mixed",
+            Bound::Unknown => "unknown",
+        }
+    }
+}
+
+impl std::fmt::Display for Bound {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
 }
 
 /// Why the verdict is what it is.
@@ -43,4 +98,171 @@ pub struct Part {
     pub share: f64,
     /// In one sentence.
     pub sentence: String,
+}
+
+/// The verdict on `window`, whose idle time is `idle`.
+pub fn verdict(timeline: &Timeline, window: Interval, idle: &IdleTime) -> (Bound, Evidence) {
+    let (mut window_ns, mut busy_ns, mut transfer_ns) = (0i64, 0i64, 0i64);
+    let mut transfers_known = true;
+    for gpu in &timeline.gpus {
+        let Some(work_window) = gpu.work_window() else {
+            continue;
+        };
+        let inside = work_window.intersection(window);
+        let parts = busy_parts(timeline, gpu, inside);
+        window_ns = window_ns.saturating_add(inside.length_ns());
+        busy_ns = busy_ns.saturating_add(parts.busy_ns);
+        transfers_known &= parts.transfer_only_ns.is_some();
+        transfer_ns = transfer_ns.saturating_add(parts.transfer_only_ns.unwrap_or(0));
+    }
+    if window_ns == 0 {
+        return unknown(
+            "No GPU work has known times, so nothing can be said about what bounds the program.",
+        );
+    }
+    let of = |causes: &[Cause]| {
+        (idle.causes.iter())
+            .filter(|total| causes.contains(&total.cause))
+            .fold(0i64, |sum, total| sum.saturating_add(total.total_ns))
+    };
+    use Cause::*;
+    let host_ns = of(&[HostLate, HostCompile, HostAllocate, SubmitCall]);
+    let sync_ns = of(&[AfterHostWait, OtherQueue, QueueHandover, HostSignal]);
+    let launch_ns = of(&[LaunchLatency, WithinCommandBuffer]);
+    let unknown_ns = of(&[Unknown]).saturating_add(idle.below_threshold_ns);
+    let compute_ns = busy_ns - transfer_ns;
+    let part = |what, total_ns: i64, text: &str| {
+        let share = share(total_ns, window_ns);
+        Part {
+            what,
+            total_ns,
+            share,
+            sentence: format!("{} ({}) {text}", Nanoseconds(total_ns), Percent(share)),
+        }
+    };
+    let compute = match transfers_known {
+        true => "the device computed",
+        false => {
+            "the device computed or moved data: command buffers with both are timed as a whole"
+        }
+    };
+    let mut parts = vec![
+        part("compute", compute_ns, &format!("{compute}.")),
+        part(
+            "transfer",
+            transfer_ns,
+            "the device ran transfers and nothing else.",
+        ),
+        part(
+            "host",
+            host_ns,
+            &format!(
+                "the device had nothing to do, because the host had not submitted it{}.",
+                most(idle)
+            ),
+        ),
+        part(
+            "sync",
+            sync_ns,
+            "the device idled at synchronisation: a host that waited for it first, or another queue.",
+        ),
+        part(
+            "launch",
+            launch_ns,
+            "the device idled with work submitted: launch latency, and barriers inside command buffers.",
+        ),
+        part(
+            "unknown",
+            unknown_ns,
+            "the device idled and the trace does not say why.",
+        ),
+    ];
+    parts.retain(|part| part.total_ns > 0);
+    parts.sort_by_key(|part| Reverse(part.total_ns));
+
+    let of_window = |ns: i64| share(ns, window_ns);
+    let device_ns = busy_ns.saturating_add(launch_ns);
+    let (bound, sentence) = if of_window(unknown_ns) >= UNKNOWN_SHARE {
+        let sentence = format!(
+            "The device idled for {} of the time, and the trace does not say why.",
+            Percent(of_window(unknown_ns))
+        );
+        (Bound::Unknown, sentence)
+    } else if of_window(host_ns) >= IDLE_SHARE {
+        let sentence = format!(
+            "The device waited for the host to submit for {} of the time.",
+            Percent(of_window(host_ns))
+        );
+        (Bound::HostBound, sentence)
+    } else if of_window(sync_ns) >= IDLE_SHARE {
+        let sentence = format!(
+            "The device idled at synchronisation for {} of the time.",
+            Percent(of_window(sync_ns))
+        );
+        (Bound::SyncBound, sentence)
+    } else if of_window(transfer_ns) >= TRANSFER_SHARE {
+        let sentence = format!(
+            "The device ran transfers and nothing else for {} of the time.",
+            Percent(of_window(transfer_ns))
+        );
+        (Bound::TransferBound, sentence)
+    } else if of_window(device_ns) >= DEVICE_SHARE {
+        let sentence = match launch_ns > busy_ns {
+            true => format!(
+                "The device spent {} of the time on starting and ordering its work, and {} on the work.",
+                Percent(of_window(launch_ns)),
+                Percent(of_window(busy_ns))
+            ),
+            false => format!(
+                "The device was busy for {} of the time.",
+                Percent(of_window(busy_ns))
+            ),
+        };
+        (Bound::DeviceBound, sentence)
+    } else {
+        let shares: Vec<String> = (parts.iter().take(3))
+            .map(|part| format!("{} {}", part.what, Percent(part.share)))
+            .collect();
+        (
+            Bound::Mixed,
+            format!(
+                "No single cause has most of the time: {}.",
+                shares.join(", ")
+            ),
+        )
+    };
+    let evidence = Evidence {
+        sentence,
+        window_ns: Some(window_ns),
+        parts,
+    };
+    (bound, evidence)
+}
+
+pub(crate) fn unknown(sentence: &str) -> (Bound, Evidence) {
+    let evidence = Evidence {
+        sentence: sentence.to_owned(),
+        ..Evidence::default()
+    };
+    (Bound::Unknown, evidence)
+}
+
+/// What the host did most of the time that it was late, as the end of a sentence.
+fn most(idle: &IdleTime) -> String {
+    let total_ns =
+        (idle.host_calls.iter()).fold(0i64, |sum, call| sum.saturating_add(call.total_ns));
+    match idle.host_calls.first() {
+        Some(call) if call.call == crate::host::OUTSIDE => {
+            format!(
+                "; it was in code of the program, outside of GPU calls, for {} of its part in the gaps",
+                Percent(share(call.total_ns, total_ns))
+            )
+        }
+        Some(call) => format!(
+            "; it was in {} for {} of its part in the gaps",
+            call.call,
+            Percent(share(call.total_ns, total_ns))
+        ),
+        None => String::new(),
+    }
 }

@@ -1,0 +1,280 @@
+//! Why one gap is there.
+
+use super::{Cause, GapPart, ROUND_TRIP_NS};
+use crate::host::Host;
+use crate::ids::NONE;
+use crate::intervals::Interval;
+use crate::timeline::{Timeline, Work};
+use gapscope_trace::tables::Table;
+
+/// Submissions without work that are looked through for what they wait for in turn.
+const DEPTH: u32 = 8;
+
+/// Explains gaps of one timeline.
+pub(crate) struct Explainer<'a> {
+    pub(crate) timeline: &'a Timeline<'a>,
+    pub(crate) host: Host,
+    /// Rows of (submission, dependency), sorted.
+    dependencies: Vec<(u32, u32)>,
+    /// The clock's error by GPU; absent where it is not known.
+    pub(crate) error_ns: Vec<Option<i64>>,
+}
+
+/// The explanation of one gap.
+#[derive(Debug, Default)]
+pub(crate) struct Explanation {
+    /// In order of time; they cover the gap.
+    pub(crate) parts: Vec<GapPart>,
+    /// The part before the submission call, and the process and thread that made the call.
+    pub(crate) host: Option<(Interval, (u32, u32))>,
+    /// A waiting call was in progress on that thread when the gap began.
+    pub(crate) waited: bool,
+    /// Index of the queue that the next work depended on.
+    pub(crate) waited_for: Option<u32>,
+    /// Boundaries between host and device in the gap, or within the clock's error of its begin.
+    pub(crate) boundaries: i64,
+}
+
+/// What a submission waits for.
+#[derive(Default)]
+struct Waits {
+    /// Submitted but unfinished work on other queues.
+    others: Vec<Interval>,
+    /// The queue of the last of them to finish, and when it did.
+    last: Option<(i64, u32)>,
+    host_signal_ns: Option<i64>,
+    unknown: bool,
+}
+
+impl<'a> Explainer<'a> {
+    pub(crate) fn new(timeline: &'a Timeline<'a>) -> Explainer<'a> {
+        let table = &timeline.trace.tables.dependencies;
+        let mut dependencies: Vec<(u32, u32)> = (0..table.len())
+            .map(|row| {
+                (
+                    timeline.submission_ids.row(table.submission[row]),
+                    row as u32,
+                )
+            })
+            .filter(|(submission, _)| *submission != NONE)
+            .collect();
+        dependencies.sort();
+        let error_ns = (0..timeline.gpus.len())
+            .map(|gpu| {
+                timeline
+                    .clock_error_ns(gpu)
+                    .map(|error| error.clamp(0, 1 << 40))
+            })
+            .collect();
+        Explainer {
+            timeline,
+            host: Host::of(timeline.trace),
+            dependencies,
+            error_ns,
+        }
+    }
+
+    /// Explains the gap between `before` and `after`.
+    pub(crate) fn explain(
+        &self,
+        before: &Work,
+        after: &Work,
+        gap: Interval,
+        explanation: &mut Explanation,
+    ) {
+        let Explanation { parts, .. } = explanation;
+        parts.clear();
+        let timeline = self.timeline;
+        let command_buffer = timeline.command_buffers.get(after.command_buffer as usize);
+        let begun = command_buffer.is_some_and(|times| times.first_start_ns < gap.start_ns);
+        if command_buffer.is_some() && (begun || before.command_buffer == after.command_buffer) {
+            *explanation = Explanation {
+                parts: std::mem::take(parts),
+                ..Explanation::default()
+            };
+            push(&mut explanation.parts, gap, Cause::WithinCommandBuffer);
+            return;
+        }
+        let row = command_buffer.map_or(NONE, |times| times.submission);
+        let mut fresh = Explanation {
+            parts: std::mem::take(parts),
+            ..Explanation::default()
+        };
+        match timeline.submissions.get(row as usize) {
+            Some(_) => self.explain_submitted(before, after, gap, row, &mut fresh),
+            None => push(&mut fresh.parts, gap, Cause::Unknown),
+        }
+        *explanation = fresh;
+    }
+
+    fn explain_submitted(
+        &self,
+        before: &Work,
+        after: &Work,
+        gap: Interval,
+        row: u32,
+        explanation: &mut Explanation,
+    ) {
+        let timeline = self.timeline;
+        let table = &timeline.trace.tables.submissions;
+        let at = row as usize;
+        let queue = timeline.queue_of(after);
+        let error_ns = self.error_ns[timeline.queues[queue as usize].gpu as usize].unwrap_or(0);
+        let begin_ns = table.begin_ns[at].clamp(gap.start_ns, gap.end_ns);
+        let end_ns = table.end_ns[at].clamp(begin_ns, gap.end_ns);
+        let late = Interval::new(gap.start_ns, begin_ns);
+        let waits = self.waits(row, queue, gap.end_ns.saturating_add(error_ns));
+
+        let mut parts = Vec::with_capacity(4);
+        if !late.is_empty() {
+            let thread = (table.process[at], table.thread[at]);
+            explanation.host = Some((late, thread));
+            explanation.waited = self.explain_host(late, thread, error_ns, &mut parts);
+        }
+        push(
+            &mut parts,
+            Interval::new(begin_ns, end_ns),
+            Cause::SubmitCall,
+        );
+        let mut from_ns = end_ns;
+        if let Some(signal_ns) = waits.host_signal_ns {
+            let until_ns = signal_ns.clamp(from_ns, gap.end_ns);
+            push(
+                &mut parts,
+                Interval::new(from_ns, until_ns),
+                Cause::HostSignal,
+            );
+            from_ns = until_ns;
+        }
+        let before_queue = timeline.queue_of(before);
+        let handed_over = waits.last.is_some_and(|(finished_ns, other)| {
+            finished_ns > gap.start_ns || (finished_ns == gap.start_ns && before_queue == other)
+        });
+        let rest = match () {
+            () if handed_over => Cause::QueueHandover,
+            () if waits.unknown => Cause::Unknown,
+            () => Cause::LaunchLatency,
+        };
+        push(&mut parts, Interval::new(from_ns, gap.end_ns), rest);
+
+        explanation.waited_for = waits.last.filter(|_| handed_over).map(|(_, queue)| queue);
+        let near = Interval::new(gap.start_ns.saturating_sub(error_ns), gap.end_ns);
+        explanation.boundaries = [table.begin_ns[at], table.end_ns[at]]
+            .iter()
+            .filter(|ns| near.start_ns < **ns && **ns < near.end_ns)
+            .count() as i64;
+        overlay(&parts, &waits.others, &mut explanation.parts);
+    }
+
+    /// Explains the time before a submission call by what its thread did. True: it was in a waiting call as the gap
+    /// began.
+    fn explain_host(
+        &self,
+        late: Interval,
+        thread: (u32, u32),
+        error_ns: i64,
+        parts: &mut Vec<GapPart>,
+    ) -> bool {
+        let segments = self.host.segments(thread, late);
+        let waited = segments
+            .iter()
+            .any(|s| s.blocks() && s.whole.start_ns <= late.start_ns.saturating_add(error_ns));
+        let in_calls: i64 = segments
+            .iter()
+            .map(|s| s.interval.intersection(late).length_ns())
+            .sum();
+        let outside = if waited && late.length_ns() - in_calls <= ROUND_TRIP_NS {
+            Cause::AfterHostWait
+        } else {
+            Cause::HostLate
+        };
+        let mut from_ns = late.start_ns;
+        for segment in segments {
+            let inside = segment.interval.intersection(late);
+            push(parts, Interval::new(from_ns, inside.start_ns), outside);
+            push(parts, inside, segment.cause());
+            from_ns = inside.end_ns;
+        }
+        push(parts, Interval::new(from_ns, late.end_ns), outside);
+        waited
+    }
+
+    /// What a submission to `queue`, whose work started at `start_ns` or before, waits for.
+    fn waits(&self, row: u32, queue: u32, start_ns: i64) -> Waits {
+        let mut waits = Waits::default();
+        if !self.dependencies.is_empty() {
+            self.add_waits(row, queue, start_ns, DEPTH, &mut waits);
+            crate::intervals::union(&mut waits.others);
+        }
+        waits
+    }
+
+    fn add_waits(&self, row: u32, queue: u32, start_ns: i64, depth: u32, waits: &mut Waits) {
+        let timeline = self.timeline;
+        let table = &timeline.trace.tables.dependencies;
+        let from = self.dependencies.partition_point(|(r, _)| *r < row);
+        for (_, dependency) in self.dependencies[from..]
+            .iter()
+            .take_while(|(r, _)| *r == row)
+        {
+            let at = *dependency as usize;
+            if let Some(signal_ns) = table.host_signal_ns[at] {
+                waits.host_signal_ns = waits.host_signal_ns.max(Some(signal_ns));
+                continue;
+            }
+            let other = table.waits_for[at].map_or(NONE, |id| timeline.submission_ids.row(id));
+            let Some(times) = timeline.submissions.get(other as usize) else {
+                waits.unknown = true;
+                continue;
+            };
+            match times.interval() {
+                // A dependency that finished after the start is not what the start waited for: a later stage does.
+                Some(work) if times.queue != queue && work.end_ns <= start_ns => {
+                    let begin_ns = timeline.trace.tables.submissions.begin_ns[other as usize];
+                    waits.others.push(Interval::new(begin_ns, work.end_ns));
+                    waits.last = waits.last.max(Some((work.end_ns, times.queue)));
+                }
+                Some(_) => {}
+                None if timeline.trace.tables.submissions.command_buffers[other as usize] > 0 => {
+                    waits.unknown = true;
+                }
+                None if depth > 0 => self.add_waits(other, queue, start_ns, depth - 1, waits),
+                None => {}
+            }
+        }
+    }
+}
+
+fn push(parts: &mut Vec<GapPart>, interval: Interval, cause: Cause) {
+    if interval.is_empty() {
+        return;
+    }
+    match parts.last_mut() {
+        Some(last) if last.cause == cause => last.duration_ns += interval.length_ns(),
+        _ => parts.push(GapPart {
+            cause,
+            start_ns: interval.start_ns,
+            duration_ns: interval.length_ns(),
+        }),
+    }
+}
+
+/// Puts [`Cause::OtherQueue`] over `parts` where a set of intervals covers them.
+fn overlay(parts: &[GapPart], others: &[Interval], result: &mut Vec<GapPart>) {
+    for part in parts {
+        let mut rest = Interval::new(part.start_ns, part.start_ns + part.duration_ns);
+        for other in others {
+            let covered = other.intersection(rest);
+            if !covered.is_empty() {
+                push(
+                    result,
+                    Interval::new(rest.start_ns, covered.start_ns),
+                    part.cause,
+                );
+                push(result, covered, Cause::OtherQueue);
+                rest.start_ns = covered.end_ns;
+            }
+        }
+        push(result, rest, part.cause);
+    }
+}

@@ -1,0 +1,351 @@
+//! Finds all gaps, explains and adds them up.
+
+use super::explain::{Explainer, Explanation};
+use super::totals::{Histogram, Totals};
+use super::{DeviceIdle, Gap, GapPart, IdleTime, QueueIdle, WorkName};
+use crate::host::HostTotals;
+use crate::ids::NONE;
+use crate::intervals::Interval;
+use crate::timeline::{Timeline, Work, WorkKind};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Idle time of all devices and queues in `window`. Gaps shorter than `threshold_ns` are counted apart; of the others
+/// the `longest` ones are listed.
+pub fn idle_time(
+    timeline: &Timeline,
+    window: Interval,
+    threshold_ns: i64,
+    longest: usize,
+) -> IdleTime {
+    let explainer = Explainer::new(timeline);
+    let mut walk = Walk {
+        explainer: &explainer,
+        threshold_ns,
+        longest,
+        found: Found::default(),
+    };
+    let mut devices = Vec::new();
+    let mut queues = Vec::new();
+    let mut all = Totals::default();
+    for (index, gpu) in timeline.gpus.iter().enumerate() {
+        let Some(work_window) = gpu.work_window() else {
+            continue;
+        };
+        let (device, of_queues) = walk.gpu(index as u32, work_window.intersection(window), window);
+        all.add_all(&device);
+        devices.push(DeviceIdle {
+            device: index as u32,
+            total_ns: device.total_ns,
+            causes: device.rows(),
+        });
+        queues.extend(of_queues.into_iter().map(|(queue, totals)| QueueIdle {
+            device: index as u32,
+            queue_id: timeline.queues[queue].id,
+            total_ns: totals.total_ns,
+            causes: totals.rows(),
+        }));
+    }
+    let found = walk.found;
+    let mut places: Vec<Place> = found
+        .places
+        .into_iter()
+        .map(|Reverse(place)| place)
+        .collect();
+    places.sort_by_key(|place| (Reverse(place.duration_ns), place.start_ns, place.gpu));
+    IdleTime {
+        gap_count: all.gap_count,
+        total_ns: all.total_ns,
+        below_threshold_count: found.below_count,
+        below_threshold_ns: found.below_ns,
+        causes: all.rows(),
+        devices,
+        queues,
+        longest: places
+            .iter()
+            .map(|place| place.describe(&explainer, window))
+            .collect(),
+        histogram: found.histogram.rows(),
+        host_calls: found.host.into_rows(),
+        serialised_ns: found.serialised_ns,
+        serialised_count: found.serialised_count,
+        uncertain_ns: (!found.error_unknown).then_some(found.uncertain_ns),
+    }
+}
+
+struct Walk<'a> {
+    explainer: &'a Explainer<'a>,
+    threshold_ns: i64,
+    longest: usize,
+    found: Found,
+}
+
+/// What is found besides the totals.
+#[derive(Default)]
+struct Found {
+    below_count: u64,
+    below_ns: i64,
+    histogram: Histogram,
+    host: HostTotals,
+    serialised_ns: i64,
+    serialised_count: u64,
+    uncertain_ns: i64,
+    error_unknown: bool,
+    places: BinaryHeap<Reverse<Place>>,
+}
+
+/// Where a long gap is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    duration_ns: i64,
+    start_ns: i64,
+    gpu: u32,
+    /// Indices among the GPU's work.
+    before: u32,
+    after: u32,
+}
+
+/// The end of what ran so far, and which work that is.
+#[derive(Clone, Copy)]
+struct Cursor {
+    end_ns: i64,
+    before: u32,
+}
+
+impl Cursor {
+    const NONE: Cursor = Cursor {
+        end_ns: i64::MIN,
+        before: NONE,
+    };
+
+    /// Goes on by a piece of work; gives the gap before it and the index of the work before that gap.
+    #[inline]
+    fn advance(&mut self, at: usize, work: &Work) -> Option<(Interval, u32)> {
+        let gap = (self.before != NONE && work.interval.start_ns > self.end_ns).then(|| {
+            (
+                Interval::new(self.end_ns, work.interval.start_ns),
+                self.before,
+            )
+        });
+        if self.before == NONE || work.interval.end_ns > self.end_ns {
+            *self = Cursor {
+                end_ns: work.interval.end_ns,
+                before: at as u32,
+            };
+        }
+        gap
+    }
+}
+
+impl Walk<'_> {
+    fn gpu(
+        &mut self,
+        index: u32,
+        device_window: Interval,
+        window: Interval,
+    ) -> (Totals, Vec<(usize, Totals)>) {
+        let timeline = self.explainer.timeline;
+        let works = &timeline.gpus[index as usize].works;
+        let queue_count = timeline.queues.len();
+        let mut used = vec![false; queue_count];
+        for work in works {
+            used[timeline.queue_of(work) as usize] = true;
+        }
+        let several = used.iter().filter(|used| **used).count() > 1;
+
+        let mut device = Totals::default();
+        let mut queues = vec![Totals::default(); queue_count];
+        let mut cursor = Cursor::NONE;
+        let mut cursors = vec![Cursor::NONE; queue_count];
+        let mut explanation = Explanation::default();
+        for (at, work) in works.iter().enumerate() {
+            if let Some((gap, before)) = cursor.advance(at, work) {
+                let inside = gap.intersection(device_window);
+                if inside.length_ns() >= self.threshold_ns.max(1) {
+                    let earlier = &works[before as usize];
+                    self.explainer.explain(earlier, work, gap, &mut explanation);
+                    device.add(&explanation.parts, device_window);
+                    self.keep(index, inside, &explanation, before, at);
+                } else if !inside.is_empty() {
+                    self.found.below_count += 1;
+                    self.found.below_ns += inside.length_ns();
+                }
+            }
+            if !several {
+                continue;
+            }
+            let queue = timeline.queue_of(work) as usize;
+            if let Some((gap, before)) = cursors[queue].advance(at, work)
+                && gap.intersection(window).length_ns() >= self.threshold_ns.max(1)
+            {
+                let earlier = &works[before as usize];
+                self.explainer.explain(earlier, work, gap, &mut explanation);
+                queues[queue].add(&explanation.parts, window);
+            }
+        }
+        let queues = (used.iter().enumerate())
+            .filter(|(_, used)| **used)
+            .map(|(queue, _)| match several {
+                true => (queue, std::mem::take(&mut queues[queue])),
+                false => (queue, device.clone()),
+            })
+            .collect();
+        (device, queues)
+    }
+
+    fn keep(
+        &mut self,
+        gpu: u32,
+        inside: Interval,
+        explanation: &Explanation,
+        before: u32,
+        after: usize,
+    ) {
+        let found = &mut self.found;
+        let duration_ns = inside.length_ns();
+        found.histogram.add(duration_ns);
+        if explanation.waited {
+            found.serialised_count += 1;
+            found.serialised_ns = found.serialised_ns.saturating_add(duration_ns);
+        }
+        if let Some((late, thread)) = explanation.host {
+            self.explainer
+                .add_host(late.intersection(inside), thread, &mut found.host);
+        }
+        if explanation.boundaries > 0 {
+            match self.explainer.error_ns[gpu as usize] {
+                Some(error_ns) => {
+                    let most = error_ns.saturating_mul(explanation.boundaries);
+                    found.uncertain_ns = found.uncertain_ns.saturating_add(most.min(duration_ns));
+                }
+                None => found.error_unknown = true,
+            }
+        }
+        let shortest = found
+            .places
+            .peek()
+            .map_or(0, |Reverse(place)| place.duration_ns);
+        if found.places.len() < self.longest || duration_ns > shortest {
+            found.places.push(Reverse(Place {
+                duration_ns,
+                start_ns: inside.start_ns,
+                gpu,
+                before,
+                after: after as u32,
+            }));
+            if found.places.len() > self.longest {
+                found.places.pop();
+            }
+        }
+    }
+}
+
+impl Explainer<'_> {
+    /// Adds what a thread did in `late`.
+    fn add_host(&self, late: Interval, thread: (u32, u32), totals: &mut HostTotals) {
+        let mut outside_ns = late.length_ns();
+        for segment in self.host.segments(thread, late) {
+            let ns = segment.interval.intersection(late).length_ns();
+            totals.add_segment(segment, ns);
+            outside_ns -= ns;
+        }
+        totals.add_outside(outside_ns);
+    }
+}
+
+impl Place {
+    fn describe(&self, explainer: &Explainer, window: Interval) -> Gap {
+        let timeline = explainer.timeline;
+        let works = &timeline.gpus[self.gpu as usize].works;
+        let (before, after) = (&works[self.before as usize], &works[self.after as usize]);
+        let gap = Interval::new(before.interval.end_ns, after.interval.start_ns);
+        let mut explanation = Explanation::default();
+        explainer.explain(before, after, gap, &mut explanation);
+        let parts: Vec<GapPart> = (explanation.parts.iter())
+            .map(|part| {
+                let all = Interval::new(part.start_ns, part.start_ns + part.duration_ns);
+                let inside = all.intersection(window);
+                GapPart {
+                    cause: part.cause,
+                    start_ns: inside.start_ns,
+                    duration_ns: inside.length_ns(),
+                }
+            })
+            .filter(|part| part.duration_ns > 0)
+            .collect();
+        let cause = Totals::default().add(&parts, window);
+
+        let mut host = HostTotals::default();
+        let mut others = HostTotals::default();
+        if let Some((late, thread)) = explanation.host {
+            let late = late.intersection(window);
+            explainer.add_host(late, thread, &mut host);
+            for other in explainer.host.others(thread) {
+                for segment in explainer.host.segments(other, late) {
+                    let ns = segment.interval.intersection(late).length_ns();
+                    others.add_segment(segment, ns);
+                }
+            }
+        }
+        let tables = &timeline.trace.tables;
+        let command_buffer = timeline.command_buffers.get(after.command_buffer as usize);
+        let submission = command_buffer
+            .map(|times| times.submission as usize)
+            .filter(|row| *row < timeline.submissions.len());
+        let process_id = submission.map(|row| tables.submissions.process[row]);
+        let thread = submission.map(|row| tables.submissions.thread[row]);
+        let threads = &timeline.trace.manifest.threads;
+        Gap {
+            device: self.gpu,
+            start_ns: self.start_ns,
+            duration_ns: self.duration_ns,
+            cause,
+            parts,
+            before: timeline.name(before),
+            after: timeline.name(after),
+            process_id,
+            thread,
+            thread_name: threads
+                .iter()
+                .find(|t| Some(t.process) == process_id && Some(t.thread) == thread)
+                .map(|t| t.name.clone())
+                .filter(|name| !name.is_empty()),
+            submission: submission.map(|row| tables.submissions.id[row]),
+            submit_begin_ns: submission.map(|row| tables.submissions.begin_ns[row]),
+            host_calls: host.into_rows(),
+            other_threads: others.into_rows(),
+            waited_for_queue: (explanation.waited_for)
+                .map(|queue| timeline.queues[queue as usize].id),
+        }
+    }
+}
+
+impl Timeline<'_> {
+    /// What people call a piece of work.
+    fn name(&self, work: &Work) -> WorkName {
+        let tables = &self.trace.tables;
+        let name = match work.kind() {
+            WorkKind::Dispatch => {
+                let kernel = tables.dispatches.kernel[work.row()];
+                match self.kernel_ids.get(u64::from(kernel)) {
+                    Some(row) => tables.kernels.name[row].clone(),
+                    None => "unknown kernel".to_owned(),
+                }
+            }
+            WorkKind::Transfer => tables.transfers.kind[work.row()].as_str().to_owned(),
+            WorkKind::Opaque => tables.opaque_work.kind[work.row()].as_str().to_owned(),
+            WorkKind::CommandBuffer => (tables.command_buffers.name[work.row()].clone())
+                .unwrap_or_else(|| "command buffer".to_owned()),
+        };
+        WorkName {
+            name,
+            label: self.label_of(work).and_then(|id| self.label_path(id)),
+            command_buffer: tables
+                .command_buffers
+                .id
+                .get(work.command_buffer as usize)
+                .copied(),
+            queue_id: self.queues[self.queue_of(work) as usize].id,
+        }
+    }
+}

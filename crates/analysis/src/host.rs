@@ -1,0 +1,232 @@
+//! What each host thread did when: its calls, laid out so that at each moment it is in one call or in none.
+
+use crate::gaps::{Cause, HostTime};
+use crate::intervals::Interval;
+use gapscope_trace::Trace;
+use gapscope_trace::tables::{HostCallKind, Table};
+use std::collections::HashMap;
+
+/// Name of the time that a thread spends outside of the calls that the trace knows.
+pub(crate) const OUTSIDE: &str = "outside of GPU calls";
+
+/// Calls of all threads.
+#[derive(Debug, Default)]
+pub(crate) struct Host {
+    threads: HashMap<(u32, u32), Vec<Segment>>,
+}
+
+/// Time in which a thread was in one call and in no call inside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Segment {
+    pub(crate) interval: Interval,
+    pub(crate) call: HostCallKind,
+    /// Calls folded into it.
+    pub(crate) count: u32,
+    /// The whole call.
+    pub(crate) whole: Interval,
+}
+
+impl Segment {
+    /// Why a device idles whose next work has not been submitted while the thread is here.
+    pub(crate) fn cause(&self) -> Cause {
+        use HostCallKind::*;
+        match self.call {
+            CreatePipelines | CreateShaderModule => Cause::HostCompile,
+            AllocateMemory | FreeMemory | MapMemory => Cause::HostAllocate,
+            Submit | BindSparse => Cause::SubmitCall,
+            _ if self.blocks() => Cause::AfterHostWait,
+            _ => Cause::HostLate,
+        }
+    }
+
+    /// True for calls that wait for the GPU. One poll alone does not: many programs look once before each submission;
+    /// polls that follow each other are a wait.
+    pub(crate) fn blocks(&self) -> bool {
+        use HostCallKind::*;
+        match self.call {
+            PollFence | PollSemaphore => self.count > 1,
+            call => call.is_wait(),
+        }
+    }
+}
+
+impl Host {
+    pub(crate) fn of(trace: &Trace) -> Host {
+        let calls = &trace.tables.host_calls;
+        let mut threads: HashMap<(u32, u32), Vec<Segment>> = HashMap::new();
+        let mut add = |thread, call, count, start_ns, duration_ns| {
+            if let Some(whole) = Interval::of_row(Some(start_ns), Some(duration_ns)) {
+                let interval = whole;
+                threads.entry(thread).or_default().push(Segment {
+                    interval,
+                    call,
+                    count,
+                    whole,
+                });
+            }
+        };
+        let mut submits_recorded = false;
+        for row in 0..calls.len() {
+            submits_recorded |= calls.call[row] == HostCallKind::Submit;
+            add(
+                (calls.process[row], calls.thread[row]),
+                calls.call[row],
+                calls.count[row],
+                calls.start_ns[row],
+                calls.duration_ns[row],
+            );
+        }
+        if !submits_recorded {
+            let rows = &trace.tables.submissions;
+            for row in 0..rows.len() {
+                let (begin, end) = (rows.begin_ns[row], rows.end_ns[row]);
+                let thread = (rows.process[row], rows.thread[row]);
+                let duration_ns = end.saturating_sub(begin);
+                add(thread, HostCallKind::Submit, 1, begin, duration_ns);
+            }
+        }
+        for calls in threads.values_mut() {
+            *calls = flatten(std::mem::take(calls));
+        }
+        Host { threads }
+    }
+
+    /// The segments of a thread that overlap `window`, in order of time.
+    pub(crate) fn segments(&self, thread: (u32, u32), window: Interval) -> &[Segment] {
+        let Some(segments) = self.threads.get(&thread) else {
+            return &[];
+        };
+        let from = segments.partition_point(|s| s.interval.end_ns <= window.start_ns);
+        let rest = &segments[from..];
+        &rest[..rest.partition_point(|s| s.interval.start_ns < window.end_ns)]
+    }
+
+    /// Other threads of the process of `thread`.
+    pub(crate) fn others(&self, thread: (u32, u32)) -> impl Iterator<Item = (u32, u32)> {
+        let all = self.threads.keys().copied();
+        all.filter(move |other| other.0 == thread.0 && other.1 != thread.1)
+    }
+}
+
+/// Calls in any order to segments that do not overlap: where one call is inside another, the inner one counts.
+fn flatten(mut calls: Vec<Segment>) -> Vec<Segment> {
+    calls.sort_by_key(|s| {
+        let Interval { start_ns, end_ns } = s.interval;
+        (start_ns, std::cmp::Reverse(end_ns), s.call, s.count)
+    });
+    let mut segments: Vec<Segment> = Vec::with_capacity(calls.len());
+    let mut open: Vec<Segment> = Vec::new();
+    let mut now_ns = i64::MIN;
+    let mut emit = |call: &Segment, from_ns: i64, to_ns: i64| {
+        let interval = call.interval.intersection(Interval::new(from_ns, to_ns));
+        if !interval.is_empty() {
+            segments.push(Segment { interval, ..*call });
+        }
+    };
+    for call in calls {
+        while let Some(top) = open.last() {
+            if top.interval.end_ns > call.interval.start_ns {
+                break;
+            }
+            emit(top, now_ns, top.interval.end_ns);
+            now_ns = now_ns.max(top.interval.end_ns);
+            open.pop();
+        }
+        if let Some(top) = open.last() {
+            emit(top, now_ns, call.interval.start_ns);
+        }
+        now_ns = now_ns.max(call.interval.start_ns);
+        open.push(call);
+    }
+    while let Some(top) = open.pop() {
+        emit(&top, now_ns, top.interval.end_ns);
+        now_ns = now_ns.max(top.interval.end_ns);
+    }
+    segments
+}
+
+/// Host time by call, added up.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HostTotals {
+    /// By `HostCallKind as usize`.
+    calls: Vec<Option<(HostCallKind, u64, i64)>>,
+    outside_ns: i64,
+}
+
+impl HostTotals {
+    pub(crate) fn add_segment(&mut self, segment: &Segment, ns: i64) {
+        let at = segment.call as usize;
+        if self.calls.len() <= at {
+            self.calls.resize(at + 1, None);
+        }
+        let (_, count, total_ns) = self.calls[at].get_or_insert((segment.call, 0, 0));
+        *count = count.saturating_add(u64::from(segment.count));
+        *total_ns = total_ns.saturating_add(ns);
+    }
+
+    pub(crate) fn add_outside(&mut self, ns: i64) {
+        self.outside_ns = self.outside_ns.saturating_add(ns);
+    }
+
+    /// The longest first.
+    pub(crate) fn into_rows(self) -> Vec<HostTime> {
+        let calls = self
+            .calls
+            .into_iter()
+            .flatten()
+            .map(|(call, count, total_ns)| HostTime {
+                call: call.as_str(),
+                count,
+                total_ns,
+            });
+        let outside = (self.outside_ns > 0).then_some(HostTime {
+            call: OUTSIDE,
+            count: 0,
+            total_ns: self.outside_ns,
+        });
+        let mut rows: Vec<HostTime> = calls.chain(outside).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.total_ns));
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(start: i64, end: i64, call: HostCallKind) -> Segment {
+        let interval = Interval::new(start, end);
+        Segment {
+            interval,
+            call,
+            count: 1,
+            whole: interval,
+        }
+    }
+
+    #[test]
+    fn the_inner_of_two_calls_counts() {
+        use HostCallKind::*;
+        let calls = vec![
+            call(50, 60, MapMemory),
+            call(0, 100, PollFence),
+            call(90, 120, Submit),
+            call(10, 20, AllocateMemory),
+        ];
+        let got: Vec<_> = flatten(calls)
+            .iter()
+            .map(|s| (s.interval.start_ns, s.interval.end_ns, s.call))
+            .collect();
+        assert_eq!(
+            got,
+            [
+                (0, 10, PollFence),
+                (10, 20, AllocateMemory),
+                (20, 50, PollFence),
+                (50, 60, MapMemory),
+                (60, 90, PollFence),
+                (90, 120, Submit),
+            ]
+        );
+    }
+}
