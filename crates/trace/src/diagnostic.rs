@@ -56,9 +56,7 @@ pub enum Diagnostic {
         rows: usize,
     },
     /// Rows refer to something that the trace does not have.
-    #[error(
-        "{rows} rows of {table} have a {column} that the trace does not know, such as {example}"
-    )]
+    #[error("{table}: the trace does not know the {column} of {rows} row(s), such as {example}")]
     UnknownId {
         /// The table.
         table: &'static str,

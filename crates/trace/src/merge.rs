@@ -78,8 +78,8 @@ impl<T: Table> Merge<T> {
         let same_columns =
             metadata.parquet_schema().columns() == self.writer.schema_descr().columns();
         let groups = metadata.metadata().row_groups();
-        for index in 0..groups.len() {
-            if same_columns && groups[index].num_rows() >= LARGE_ROWS {
+        for (index, group) in groups.iter().enumerate() {
+            if same_columns && group.num_rows() >= LARGE_ROWS {
                 self.write_pending()?;
                 self.copy(&file, &metadata, index)
                     .map_err(Error::write_parquet(&self.path))?;

@@ -191,7 +191,7 @@ fn has_tables(folder: &Path) -> bool {
 }
 
 /// The closed parts of each table, in order.
-fn find_parts(folder: &Path) -> Result<HashMap<String, Vec<PathBuf>>, Error> {
+pub(crate) fn find_parts(folder: &Path) -> Result<HashMap<String, Vec<PathBuf>>, Error> {
     let folder = folder.join(part::FOLDER);
     let mut numbered = Vec::new();
     match fs::read_dir(&folder) {
