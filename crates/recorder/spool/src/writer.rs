@@ -110,40 +110,41 @@ impl Spool {
 
     /// Appends a record to the calling thread's log. A record that cannot be kept is counted, never reported here.
     pub fn write(&self, event: &Event<'_>) {
-        // A thread that is ending has no log any more: the record's number is missing, hence counted by the reader.
-        let _ = LOG.try_with(|log| {
-            // A signal handler of the program may call a hook while this thread is inside one.
-            let Ok(mut log) = log.try_borrow_mut() else {
-                return self.drop_record();
-            };
-            let generation = GENERATION.load(Acquire);
-            if log.as_ref().is_none_or(|l| l.generation != generation) {
-                match self.process_of(generation) {
-                    Some(process) => {
-                        *log = Some(ThreadLog {
-                            generation,
-                            thread: thread_id(),
-                            process,
-                            chunk: None,
-                        });
-                    }
-                    None => return,
-                }
-                if let Some(log) = log.as_mut() {
-                    let name = thread_name();
-                    log.write(
-                        self.limit,
-                        &Event::Thread {
-                            thread: log.thread,
-                            name: &name,
-                        },
-                    );
-                }
-            }
-            if let Some(log) = log.as_mut() {
-                log.write(self.limit, event);
-            }
+        let kept = LOG.try_with(|log| match log.try_borrow_mut() {
+            Ok(mut log) => self.write_to(&mut log, event),
+            // A signal handler of the program has called a hook while this thread was inside one.
+            Err(_) => self.drop_record(),
         });
+        if kept.is_err() {
+            // The thread is ending and its log is gone: the record gets a log of its own.
+            self.write_to(&mut None, event);
+        }
+    }
+
+    fn write_to(&self, log: &mut Option<ThreadLog>, event: &Event<'_>) {
+        let generation = GENERATION.load(Acquire);
+        if log.as_ref().is_none_or(|l| l.generation != generation) {
+            let Some(process) = self.process_of(generation) else {
+                return;
+            };
+            let new = log.insert(ThreadLog {
+                generation,
+                thread: thread_id(),
+                process,
+                chunk: None,
+            });
+            let name = thread_name();
+            new.write(
+                self.limit,
+                &Event::Thread {
+                    thread: new.thread,
+                    name: &name,
+                },
+            );
+        }
+        if let Some(log) = log {
+            log.write(self.limit, event);
+        }
     }
 
     fn drop_record(&self) {
@@ -156,9 +157,10 @@ impl Spool {
     /// The process folder of a generation; made anew in a forked child.
     fn process_of(&self, generation: u32) -> Option<Process> {
         if let Some(process) = self.current()
-            && process.0.control.page().pid.load(Relaxed) == std::process::id() {
-                return Some(process);
-            }
+            && process.0.control.page().pid.load(Relaxed) == std::process::id()
+        {
+            return Some(process);
+        }
         let mut slot = self.process.try_write().ok()?;
         if generation != GENERATION.load(Acquire) {
             return None;

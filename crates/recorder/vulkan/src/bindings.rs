@@ -1,0 +1,567 @@
+//! Descriptor sets: which buffer ranges kernels can reach.
+//!
+//! What a set holds at the moment in which it is bound is an immutable *content*, written once; a later update makes
+//! a new content. So a bind costs two words in the recording. (A set that is updated after it was bound, which needs
+//! `UPDATE_AFTER_BIND`, is recorded as it was when bound.)
+
+use crate::command_buffer::{self, CommandBuffer};
+use crate::device::{self, Device};
+use crate::guard::guard;
+use crate::handles::{HandleMap, Handles, lock};
+use crate::instance::slice;
+use crate::recorder::next_id;
+use ash::vk;
+use ash::vk::Handle;
+use gapscope_spool::Event;
+use gapscope_spool::event::{Binding, Command, NO_QUERY, Op};
+use std::borrow::Cow;
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex};
+
+/// The descriptor sets of a device.
+#[derive(Default)]
+pub struct Descriptors {
+    sets: Handles<Set>,
+    pools: Mutex<HandleMap<Vec<vk::DescriptorSet>>>,
+    templates: Handles<Arc<[vk::DescriptorUpdateTemplateEntry]>>,
+}
+
+/// Buffer descriptors, sorted by binding and element.
+#[derive(Clone, Default)]
+pub struct Set {
+    entries: Vec<Binding>,
+    /// Id of the content as it is now; 0: not written yet.
+    content: u32,
+}
+
+fn is_buffer(kind: vk::DescriptorType) -> bool {
+    use vk::DescriptorType as T;
+    matches!(
+        kind,
+        T::UNIFORM_BUFFER
+            | T::STORAGE_BUFFER
+            | T::UNIFORM_BUFFER_DYNAMIC
+            | T::STORAGE_BUFFER_DYNAMIC
+    )
+}
+
+fn is_dynamic(binding: &Binding) -> bool {
+    let kind = vk::DescriptorType::from_raw(binding.kind as i32);
+    matches!(
+        kind,
+        vk::DescriptorType::UNIFORM_BUFFER_DYNAMIC | vk::DescriptorType::STORAGE_BUFFER_DYNAMIC
+    )
+}
+
+impl Set {
+    fn put(
+        &mut self,
+        device: &Device,
+        kind: vk::DescriptorType,
+        binding: u32,
+        element: u32,
+        info: &vk::DescriptorBufferInfo,
+    ) {
+        self.content = 0;
+        let place = self
+            .entries
+            .binary_search_by_key(&(binding, element), |e| (e.binding, e.element));
+        let entry = Binding {
+            binding,
+            element,
+            buffer: device.buffer_id(info.buffer),
+            offset: info.offset,
+            bytes: info.range,
+            kind: kind.as_raw() as u32,
+        };
+        match place {
+            Ok(at) => self.entries[at] = entry,
+            Err(at) => self.entries.insert(at, entry),
+        }
+    }
+
+    /// # Safety
+    /// `write` is a valid VkWriteDescriptorSet.
+    unsafe fn write(&mut self, device: &Device, write: &vk::WriteDescriptorSet<'_>) {
+        if !is_buffer(write.descriptor_type) {
+            return;
+        }
+        // SAFETY: as the caller promises, buffer descriptors come in that array.
+        let infos = unsafe { slice(write.p_buffer_info, write.descriptor_count) };
+        for (element, info) in (write.dst_array_element..).zip(infos) {
+            self.put(
+                device,
+                write.descriptor_type,
+                write.dst_binding,
+                element,
+                info,
+            );
+        }
+    }
+
+    /// # Safety
+    /// `data` holds what the template's entries say.
+    unsafe fn write_template(
+        &mut self,
+        device: &Device,
+        template: &[vk::DescriptorUpdateTemplateEntry],
+        data: *const c_void,
+    ) {
+        for entry in template.iter().filter(|e| is_buffer(e.descriptor_type)) {
+            for index in 0..entry.descriptor_count {
+                // SAFETY: as the caller promises; the data need not be aligned.
+                let info = unsafe {
+                    data.cast::<u8>()
+                        .add(entry.offset + index as usize * entry.stride)
+                        .cast::<vk::DescriptorBufferInfo>()
+                        .read_unaligned()
+                };
+                self.put(
+                    device,
+                    entry.descriptor_type,
+                    entry.dst_binding,
+                    entry.dst_array_element + index,
+                    &info,
+                );
+            }
+        }
+    }
+
+    fn content(&mut self, device: &Device) -> u32 {
+        if self.content == 0 {
+            self.content = next_id(&device.recorder.ids.content);
+            let entries = Cow::Borrowed(self.entries.as_slice());
+            device.recorder.write(&Event::Bindings {
+                content: self.content,
+                entries,
+            });
+        }
+        self.content
+    }
+}
+
+impl Descriptors {
+    fn forget(&self, sets: &[vk::DescriptorSet]) {
+        for set in sets {
+            self.sets.remove(set.as_raw());
+        }
+    }
+
+    fn template(
+        &self,
+        template: vk::DescriptorUpdateTemplate,
+    ) -> Option<Arc<[vk::DescriptorUpdateTemplateEntry]>> {
+        self.templates.get(template.as_raw())
+    }
+}
+
+impl CommandBuffer {
+    fn bind_sets(&mut self, first: u32, sets: &[vk::DescriptorSet], mut offsets: &[u32]) {
+        for (index, set) in (first..).zip(sets) {
+            let device = self.device;
+            let (content, dynamic) = device
+                .descriptors
+                .sets
+                .with(set.as_raw(), |set| {
+                    (
+                        set.content(device),
+                        set.entries.iter().filter(|e| is_dynamic(e)).count(),
+                    )
+                })
+                .unwrap_or((0, 0));
+            self.push(Command::new(Op::BindSet, NO_QUERY, [index, content, 0, 0]));
+            let (own, rest) = offsets.split_at(dynamic.min(offsets.len()));
+            for (which, offset) in (0..).zip(own) {
+                self.push(Command::new(
+                    Op::DynamicOffset,
+                    NO_QUERY,
+                    [index, which, *offset, 0],
+                ));
+            }
+            offsets = rest;
+        }
+    }
+
+    fn push_set(&mut self, index: u32, write: impl FnOnce(&mut Set)) {
+        let device = self.device;
+        let place = match self.pushed.iter().position(|(set, _)| *set == index) {
+            Some(place) => place,
+            None => {
+                self.pushed.push((index, Set::default()));
+                self.pushed.len() - 1
+            }
+        };
+        let set = &mut self.pushed[place].1;
+        write(set);
+        let content = set.content(device);
+        self.push(Command::new(Op::BindSet, NO_QUERY, [index, content, 0, 0]));
+    }
+}
+
+/// Calls the next layer, then lets a command buffer that is being recorded note the bind.
+macro_rules! bind {
+    ($cb:ident, $function:ident($($argument:expr),*), |$state:ident| $record:expr) => {
+        // SAFETY: the program's own call, which gives this thread the command buffer.
+        unsafe {
+            let Some((_, call)) = device::with($cb, |f| f.$function) else { return };
+            call($cb $(, $argument)*);
+            guard(|| {
+                if let Some($state) = command_buffer::state($cb).filter(|s| s.is_recorded()) {
+                    $record
+                }
+            });
+        }
+    };
+}
+
+pub unsafe extern "system" fn bind_descriptor_sets(
+    cb: vk::CommandBuffer,
+    point: vk::PipelineBindPoint,
+    layout: vk::PipelineLayout,
+    first: u32,
+    count: u32,
+    sets: *const vk::DescriptorSet,
+    offset_count: u32,
+    offsets: *const u32,
+) {
+    bind!(
+        cb,
+        cmd_bind_descriptor_sets(point, layout, first, count, sets, offset_count, offsets),
+        |state| {
+            if point == vk::PipelineBindPoint::COMPUTE {
+                state.bind_sets(first, slice(sets, count), slice(offsets, offset_count));
+            }
+        }
+    );
+}
+
+pub unsafe extern "system" fn bind_descriptor_sets2(
+    cb: vk::CommandBuffer,
+    info: *const vk::BindDescriptorSetsInfoKHR<'_>,
+) {
+    bind!(cb, cmd_bind_descriptor_sets2(info), |state| {
+        let info = &*info;
+        if info.stage_flags.contains(vk::ShaderStageFlags::COMPUTE) {
+            let sets = slice(info.p_descriptor_sets, info.descriptor_set_count);
+            state.bind_sets(
+                info.first_set,
+                sets,
+                slice(info.p_dynamic_offsets, info.dynamic_offset_count),
+            );
+        }
+    });
+}
+
+pub unsafe extern "system" fn push_descriptor_set(
+    cb: vk::CommandBuffer,
+    point: vk::PipelineBindPoint,
+    layout: vk::PipelineLayout,
+    set: u32,
+    count: u32,
+    writes: *const vk::WriteDescriptorSet<'_>,
+) {
+    bind!(
+        cb,
+        cmd_push_descriptor_set(point, layout, set, count, writes),
+        |state| {
+            if point == vk::PipelineBindPoint::COMPUTE {
+                let device = state.device;
+                state.push_set(set, |pushed| {
+                    slice(writes, count)
+                        .iter()
+                        .for_each(|w| pushed.write(device, w))
+                });
+            }
+        }
+    );
+}
+
+pub unsafe extern "system" fn push_descriptor_set2(
+    cb: vk::CommandBuffer,
+    info: *const vk::PushDescriptorSetInfoKHR<'_>,
+) {
+    bind!(cb, cmd_push_descriptor_set2(info), |state| {
+        let info = &*info;
+        if info.stage_flags.contains(vk::ShaderStageFlags::COMPUTE) {
+            let device = state.device;
+            let writes = slice(info.p_descriptor_writes, info.descriptor_write_count);
+            state.push_set(info.set, |pushed| {
+                writes.iter().for_each(|w| pushed.write(device, w))
+            });
+        }
+    });
+}
+
+/// # Safety
+/// `data` is what the template describes.
+unsafe fn push_template(
+    state: &mut CommandBuffer,
+    template: vk::DescriptorUpdateTemplate,
+    set: u32,
+    data: *const c_void,
+) {
+    let device = state.device;
+    let Some(entries) = device.descriptors.template(template) else {
+        return;
+    };
+    // SAFETY: as the caller promises.
+    state.push_set(set, |pushed| unsafe {
+        pushed.write_template(device, &entries, data)
+    });
+}
+
+pub unsafe extern "system" fn push_descriptor_set_with_template(
+    cb: vk::CommandBuffer,
+    template: vk::DescriptorUpdateTemplate,
+    layout: vk::PipelineLayout,
+    set: u32,
+    data: *const c_void,
+) {
+    bind!(
+        cb,
+        cmd_push_descriptor_set_with_template(template, layout, set, data),
+        |state| {
+            push_template(state, template, set, data);
+        }
+    );
+}
+
+pub unsafe extern "system" fn push_descriptor_set_with_template2(
+    cb: vk::CommandBuffer,
+    info: *const vk::PushDescriptorSetWithTemplateInfoKHR<'_>,
+) {
+    bind!(cb, cmd_push_descriptor_set_with_template2(info), |state| {
+        push_template(
+            state,
+            (*info).descriptor_update_template,
+            (*info).set,
+            (*info).p_data,
+        );
+    });
+}
+
+pub unsafe extern "system" fn set_descriptor_buffer_offsets(
+    cb: vk::CommandBuffer,
+    point: vk::PipelineBindPoint,
+    layout: vk::PipelineLayout,
+    first: u32,
+    count: u32,
+    indices: *const u32,
+    offsets: *const u64,
+) {
+    bind!(
+        cb,
+        cmd_set_descriptor_buffer_offsets(point, layout, first, count, indices, offsets),
+        |state| {
+            if point == vk::PipelineBindPoint::COMPUTE {
+                // What descriptor buffers hold is not followed: these sets are unknown from here on.
+                for set in first..first.saturating_add(count) {
+                    state.push(Command::new(Op::BindSet, NO_QUERY, [set, 0, 0, 0]));
+                }
+            }
+        }
+    );
+}
+
+pub unsafe extern "system" fn allocate_descriptor_sets(
+    handle: vk::Device,
+    info: *const vk::DescriptorSetAllocateInfo<'_>,
+    out: *mut vk::DescriptorSet,
+) -> vk::Result {
+    // SAFETY: the program's own call.
+    unsafe {
+        let Some((device, call)) = device::with(handle, |f| f.allocate_descriptor_sets) else {
+            return vk::Result::ERROR_INITIALIZATION_FAILED;
+        };
+        let result = call(handle, info, out);
+        if result == vk::Result::SUCCESS {
+            guard(|| {
+                let made = slice(out.cast_const(), (*info).descriptor_set_count);
+                for set in made {
+                    device.descriptors.sets.insert(set.as_raw(), Set::default());
+                }
+                let pool = (*info).descriptor_pool.as_raw();
+                lock(&device.descriptors.pools)
+                    .entry(pool)
+                    .or_default()
+                    .extend(made);
+            });
+        }
+        result
+    }
+}
+
+pub unsafe extern "system" fn free_descriptor_sets(
+    handle: vk::Device,
+    pool: vk::DescriptorPool,
+    count: u32,
+    sets: *const vk::DescriptorSet,
+) -> vk::Result {
+    // SAFETY: the program's own call.
+    unsafe {
+        let Some((device, call)) = device::with(handle, |f| f.free_descriptor_sets) else {
+            return vk::Result::ERROR_INITIALIZATION_FAILED;
+        };
+        guard(|| {
+            let freed = slice(sets, count);
+            device.descriptors.forget(freed);
+            if let Some(members) = lock(&device.descriptors.pools).get_mut(&pool.as_raw()) {
+                members.retain(|set| !freed.contains(set));
+            }
+        });
+        call(handle, pool, count, sets)
+    }
+}
+
+fn forget_pool(device: &Device, pool: vk::DescriptorPool) {
+    let members = lock(&device.descriptors.pools).remove(&pool.as_raw());
+    device.descriptors.forget(&members.unwrap_or_default());
+}
+
+pub unsafe extern "system" fn reset_descriptor_pool(
+    handle: vk::Device,
+    pool: vk::DescriptorPool,
+    flags: vk::DescriptorPoolResetFlags,
+) -> vk::Result {
+    // SAFETY: the program's own call.
+    unsafe {
+        let Some((device, call)) = device::with(handle, |f| f.reset_descriptor_pool) else {
+            return vk::Result::ERROR_INITIALIZATION_FAILED;
+        };
+        guard(|| forget_pool(device, pool));
+        call(handle, pool, flags)
+    }
+}
+
+pub unsafe extern "system" fn destroy_descriptor_pool(
+    handle: vk::Device,
+    pool: vk::DescriptorPool,
+    allocator: *const vk::AllocationCallbacks<'_>,
+) {
+    // SAFETY: the program's own call.
+    unsafe {
+        let Some((device, call)) = device::with(handle, |f| f.destroy_descriptor_pool) else {
+            return;
+        };
+        guard(|| forget_pool(device, pool));
+        call(handle, pool, allocator);
+    }
+}
+
+pub unsafe extern "system" fn update_descriptor_sets(
+    handle: vk::Device,
+    write_count: u32,
+    writes: *const vk::WriteDescriptorSet<'_>,
+    copy_count: u32,
+    copies: *const vk::CopyDescriptorSet<'_>,
+) {
+    // SAFETY: the program's own call.
+    unsafe {
+        let Some((device, call)) = device::with(handle, |f| f.update_descriptor_sets) else {
+            return;
+        };
+        guard(|| {
+            let sets = &device.descriptors.sets;
+            for write in slice(writes, write_count) {
+                sets.with(write.dst_set.as_raw(), |set| set.write(device, write));
+            }
+            for copy in slice(copies, copy_count) {
+                let from = copy.src_array_element..copy.src_array_element + copy.descriptor_count;
+                let taken = sets.with(copy.src_set.as_raw(), |set| {
+                    let wanted =
+                        |e: &&Binding| e.binding == copy.src_binding && from.contains(&e.element);
+                    set.entries
+                        .iter()
+                        .filter(wanted)
+                        .copied()
+                        .collect::<Vec<_>>()
+                });
+                sets.with(copy.dst_set.as_raw(), |set| {
+                    for entry in taken.iter().flatten() {
+                        let element =
+                            entry.element - copy.src_array_element + copy.dst_array_element;
+                        set.entries
+                            .retain(|e| (e.binding, e.element) != (copy.dst_binding, element));
+                        set.entries.push(Binding {
+                            binding: copy.dst_binding,
+                            element,
+                            ..*entry
+                        });
+                    }
+                    set.entries.sort_by_key(|e| (e.binding, e.element));
+                    set.content = 0;
+                });
+            }
+        });
+        call(handle, write_count, writes, copy_count, copies);
+    }
+}
+
+pub unsafe extern "system" fn create_descriptor_update_template(
+    handle: vk::Device,
+    info: *const vk::DescriptorUpdateTemplateCreateInfo<'_>,
+    allocator: *const vk::AllocationCallbacks<'_>,
+    out: *mut vk::DescriptorUpdateTemplate,
+) -> vk::Result {
+    // SAFETY: the program's own call.
+    unsafe {
+        let Some((device, call)) = device::with(handle, |f| f.create_descriptor_update_template)
+        else {
+            return vk::Result::ERROR_INITIALIZATION_FAILED;
+        };
+        let result = call(handle, info, allocator, out);
+        if result == vk::Result::SUCCESS {
+            guard(|| {
+                let entries = slice(
+                    (*info).p_descriptor_update_entries,
+                    (*info).descriptor_update_entry_count,
+                );
+                device
+                    .descriptors
+                    .templates
+                    .insert((*out).as_raw(), entries.into());
+            });
+        }
+        result
+    }
+}
+
+pub unsafe extern "system" fn destroy_descriptor_update_template(
+    handle: vk::Device,
+    template: vk::DescriptorUpdateTemplate,
+    allocator: *const vk::AllocationCallbacks<'_>,
+) {
+    // SAFETY: the program's own call.
+    unsafe {
+        let Some((device, call)) = device::with(handle, |f| f.destroy_descriptor_update_template)
+        else {
+            return;
+        };
+        guard(|| device.descriptors.templates.remove(template.as_raw()));
+        call(handle, template, allocator);
+    }
+}
+
+pub unsafe extern "system" fn update_descriptor_set_with_template(
+    handle: vk::Device,
+    set: vk::DescriptorSet,
+    template: vk::DescriptorUpdateTemplate,
+    data: *const c_void,
+) {
+    // SAFETY: the program's own call.
+    unsafe {
+        let Some((device, call)) = device::with(handle, |f| f.update_descriptor_set_with_template)
+        else {
+            return;
+        };
+        guard(|| {
+            if let Some(entries) = device.descriptors.template(template) {
+                let sets = &device.descriptors.sets;
+                sets.with(set.as_raw(), |set| {
+                    set.write_template(device, &entries, data)
+                });
+            }
+        });
+        call(handle, set, template, data);
+    }
+}

@@ -1,0 +1,149 @@
+//! Command buffers of ours around one that may run twice at once: inner timestamps would overwrite each other.
+
+use crate::device::Device;
+use crate::handles::{HandleMap, lock};
+use crate::queries::{Delivery, Timing};
+use ash::vk;
+use ash::vk::Handle;
+use std::sync::{Arc, Mutex};
+
+/// A pair of command buffers with their two queries, recorded once and used again.
+pub struct Bracket {
+    family: u32,
+    pub before: vk::CommandBuffer,
+    pub after: vk::CommandBuffer,
+    pub timing: Arc<Timing>,
+}
+
+/// The brackets of a device.
+#[derive(Default)]
+pub struct Brackets {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// A command pool for each queue family.
+    pools: HandleMap<vk::CommandPool>,
+    free: HandleMap<Vec<Bracket>>,
+}
+
+impl Brackets {
+    /// A bracket for a queue family; `None` where the family cannot be timed so.
+    pub fn take(&self, device: &'static Device, family: u32) -> Option<Bracket> {
+        if device.family(family)?.delivery != Delivery::Copied {
+            return None;
+        }
+        let mut state = lock(&self.state);
+        if let Some(bracket) = state.free.get_mut(&u64::from(family)).and_then(Vec::pop) {
+            return Some(bracket);
+        }
+        state.make(device, family)
+    }
+
+    pub fn give_back(&self, bracket: Bracket) {
+        lock(&self.state)
+            .free
+            .entry(u64::from(bracket.family))
+            .or_default()
+            .push(bracket);
+    }
+
+    /// # Safety
+    /// No bracket is pending.
+    pub unsafe fn destroy(&self, device: &Device) {
+        let mut state = lock(&self.state);
+        state.free.clear();
+        for (_, pool) in state.pools.drain() {
+            if let Some(destroy) = device.next.destroy_command_pool {
+                // SAFETY: the pool is ours and, as the caller promises, idle.
+                unsafe { destroy(device.handle, pool, std::ptr::null()) };
+            }
+        }
+    }
+}
+
+impl State {
+    fn make(&mut self, device: &'static Device, family: u32) -> Option<Bracket> {
+        let f = &device.next;
+        let none = std::ptr::null();
+        // SAFETY: each structure is valid for its call, objects are made before they are used, and the lock that
+        // `self` stands for synchronises the pool.
+        unsafe {
+            let key = u64::from(family);
+            if let std::collections::hash_map::Entry::Vacant(place) = self.pools.entry(key) {
+                let info = vk::CommandPoolCreateInfo::default().queue_family_index(family);
+                let mut pool = vk::CommandPool::null();
+                if (f.create_command_pool?)(device.handle, &info, none, &mut pool)
+                    != vk::Result::SUCCESS
+                {
+                    return None;
+                }
+                place.insert(pool);
+            }
+            let info = vk::CommandBufferAllocateInfo::default()
+                .command_pool(*self.pools.get(&key)?)
+                .command_buffer_count(2);
+            let mut pair = [vk::CommandBuffer::null(); 2];
+            if (f.allocate_command_buffers?)(device.handle, &info, pair.as_mut_ptr())
+                != vk::Result::SUCCESS
+            {
+                return None;
+            }
+            for cb in pair {
+                // Without it the driver's dispatch table is missing in the handle.
+                if let Some(set) = device.set_loader_data {
+                    let _ = set(device.handle, cb.as_raw() as *mut std::ffi::c_void);
+                }
+            }
+            let [before, after] = pair;
+            let chunk = device.queries.take(device, true)?;
+            let begin = vk::CommandBufferBeginInfo::default();
+            let (begin_cb, end_cb, write) = (
+                f.begin_command_buffer?,
+                f.end_command_buffer?,
+                f.cmd_write_timestamp?,
+            );
+            let _ = begin_cb(before, &begin);
+            chunk.reset_in(device, before);
+            write(
+                before,
+                vk::PipelineStageFlags::TOP_OF_PIPE,
+                chunk.pool,
+                chunk.first,
+            );
+            let _ = end_cb(before);
+            let _ = begin_cb(after, &begin);
+            write(
+                after,
+                vk::PipelineStageFlags::BOTTOM_OF_PIPE,
+                chunk.pool,
+                chunk.first + 1,
+            );
+            chunk.copy_results(device, after, 2);
+            let barrier = vk::MemoryBarrier::default()
+                .src_access_mask(vk::AccessFlags::TRANSFER_WRITE)
+                .dst_access_mask(vk::AccessFlags::HOST_READ);
+            (f.cmd_pipeline_barrier?)(
+                after,
+                vk::PipelineStageFlags::TRANSFER,
+                vk::PipelineStageFlags::HOST,
+                vk::DependencyFlags::empty(),
+                1,
+                &barrier,
+                0,
+                none.cast(),
+                0,
+                none.cast(),
+            );
+            let _ = end_cb(after);
+            let timing = Timing::new(device, 0, Delivery::Copied, vec![(chunk, 2)], Vec::new());
+            Some(Bracket {
+                family,
+                before,
+                after,
+                timing: Arc::new(timing),
+            })
+        }
+    }
+}

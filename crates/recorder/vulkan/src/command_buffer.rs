@@ -1,0 +1,652 @@
+//! Command buffers: their state between begin and end, and how a handle is found.
+
+use crate::bindings::Set;
+use crate::device::{self, Device, pools};
+use crate::guard::guard;
+use crate::handles::{HandleHasher, HandleMap};
+use crate::instance::slice;
+use crate::queries::{Chunk, Delivery, Timing};
+use crate::recorder::{Mode, next_id};
+use ash::vk;
+use ash::vk::Handle;
+use gapscope_spool::Event;
+use gapscope_spool::event::{Command, NO_QUERY, ObjectKind, Op};
+use std::cell::{Cell, UnsafeCell};
+use std::hash::Hasher;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// Commands that are kept before they go to the spool as one block.
+const BLOCK: usize = 2048;
+
+/// What is known of a command pool.
+pub struct CommandPool {
+    family: u32,
+    members: Vec<vk::CommandBuffer>,
+}
+
+/// What is known of a command buffer while it is recorded, and until it is recorded anew.
+pub struct CommandBuffer {
+    pub device: &'static Device,
+    pub handle: vk::CommandBuffer,
+    family: u32,
+    secondary: bool,
+    /// Id of the current recording; 0: none, or recorded while recording was off.
+    pub recording: u32,
+    /// Dispatches and transfers get timestamps.
+    pub times_commands: bool,
+    serialised: bool,
+    /// The recording may run twice at once: it is timed from outside.
+    pub simultaneous: bool,
+    delivery: Delivery,
+    pub in_render_pass: bool,
+    commands: Vec<Command>,
+    /// Id of the bound compute kernel.
+    pub kernel: u32,
+    chunks: Vec<(Chunk, u32)>,
+    /// Pool, first unused query and number of unused queries of the newest chunk.
+    open_pool: vk::QueryPool,
+    open_next: u32,
+    open_left: u32,
+    /// Index among the recording's queries of the next one.
+    next_query: u32,
+    /// The query that must still be written for the opaque work that has begun.
+    open_opaque: u32,
+    children: Vec<Arc<Timing>>,
+    /// What has been pushed to each set.
+    pub pushed: Vec<(u32, Set)>,
+    /// The queries of the finished recording.
+    pub timing: Option<Arc<Timing>>,
+}
+
+/// The state behind one handle value. It is never freed: caches point to it, and a driver that reuses the handle gets
+/// it again.
+struct Slot {
+    handle: u64,
+    state: UnsafeCell<Option<CommandBuffer>>,
+}
+
+// SAFETY: a command buffer, and so its state, is externally synchronised by the program (Vulkan, "Threading
+// Behavior"); submission only reads it.
+unsafe impl Sync for Slot {}
+
+static SLOTS: RwLock<HandleMap<&'static Slot>> =
+    RwLock::new(HandleMap::with_hasher(std::hash::BuildHasherDefault::new()));
+
+const CACHED: usize = 16;
+
+thread_local! {
+    /// The slots that this thread used last, by a hash of the handle.
+    static CACHE: [Cell<Option<&'static Slot>>; CACHED] = const { [const { Cell::new(None) }; CACHED] };
+}
+
+#[inline]
+fn slot(handle: u64) -> Option<&'static Slot> {
+    let mut hasher = HandleHasher::default();
+    hasher.write_u64(handle);
+    let place = (hasher.finish() >> 32) as usize & (CACHED - 1);
+    if let Ok(Some(slot)) = CACHE.try_with(|cache| cache[place].get()) {
+        if slot.handle == handle {
+            return Some(slot);
+        }
+    }
+    find_slot(handle, place)
+}
+
+#[cold]
+fn find_slot(handle: u64, place: usize) -> Option<&'static Slot> {
+    let slot = *SLOTS
+        .read()
+        .unwrap_or_else(PoisonError::into_inner)
+        .get(&handle)?;
+    let _ = CACHE.try_with(|cache| cache[place].set(Some(slot)));
+    Some(slot)
+}
+
+/// The state of a command buffer.
+///
+/// # Safety
+/// The calling thread has the access to the command buffer that Vulkan demands of the call it is in, and holds no
+/// other reference from this function to the same one.
+#[inline]
+pub unsafe fn state(handle: vk::CommandBuffer) -> Option<&'static mut CommandBuffer> {
+    // SAFETY: as the caller promises.
+    unsafe { (*slot(handle.as_raw())?.state.get()).as_mut() }
+}
+
+impl CommandBuffer {
+    fn add(device: &'static Device, handle: vk::CommandBuffer, family: u32, secondary: bool) {
+        let state = CommandBuffer {
+            device,
+            handle,
+            family,
+            secondary,
+            recording: 0,
+            times_commands: false,
+            serialised: false,
+            simultaneous: false,
+            delivery: Delivery::None,
+            in_render_pass: false,
+            commands: Vec::new(),
+            kernel: 0,
+            chunks: Vec::new(),
+            open_pool: vk::QueryPool::null(),
+            open_next: 0,
+            open_left: 0,
+            next_query: 0,
+            open_opaque: NO_QUERY,
+            children: Vec::new(),
+            pushed: Vec::new(),
+            timing: None,
+        };
+        let mut slots = SLOTS.write().unwrap_or_else(PoisonError::into_inner);
+        let slot = slots.entry(handle.as_raw()).or_insert_with(|| {
+            Box::leak(Box::new(Slot {
+                handle: handle.as_raw(),
+                state: UnsafeCell::new(None),
+            }))
+        });
+        // SAFETY: the driver has just given out the handle: nobody uses it yet.
+        unsafe { *slot.state.get() = Some(state) };
+    }
+
+    /// # Safety
+    /// The command buffer is being freed by the program.
+    unsafe fn remove(handle: vk::CommandBuffer) {
+        if let Some(slot) = slot(handle.as_raw()) {
+            // SAFETY: as the caller promises, nobody else uses the command buffer.
+            unsafe {
+                if let Some(mut state) = (*slot.state.get()).take() {
+                    state.forget_recording();
+                }
+            }
+        }
+    }
+
+    /// True while commands shall be written down.
+    #[inline]
+    pub fn is_recorded(&self) -> bool {
+        self.recording != 0
+    }
+
+    #[inline]
+    pub fn push(&mut self, command: Command) {
+        self.commands.push(command);
+        if self.commands.len() >= BLOCK {
+            self.write_commands();
+        }
+    }
+
+    #[cold]
+    fn write_commands(&mut self) {
+        if !self.commands.is_empty() {
+            self.device.recorder.write(&Event::Commands {
+                recording: self.recording,
+                commands: bytemuck::cast_slice(&self.commands),
+            });
+            self.commands.clear();
+        }
+    }
+
+    /// The recording can run no more; pending instances keep its queries.
+    fn forget_recording(&mut self) {
+        self.timing = None;
+        self.children.clear();
+        self.pushed.clear();
+        for (chunk, used) in self.chunks.drain(..) {
+            // Begun and never ended: a timing gives its chunks back when dropped.
+            drop(Timing::new(
+                self.device,
+                0,
+                Delivery::None,
+                vec![(chunk, used)],
+                Vec::new(),
+            ));
+        }
+        self.commands.clear();
+        if self.recording != 0 {
+            self.device.recorder.write(&Event::RecordingEnd {
+                recording: self.recording,
+            });
+            self.recording = 0;
+        }
+        self.times_commands = false;
+        self.in_render_pass = false;
+        self.open_left = 0;
+        self.next_query = 0;
+        self.open_opaque = NO_QUERY;
+        self.kernel = 0;
+    }
+
+    fn start_recording(&mut self, info: &vk::CommandBufferBeginInfo<'_>) {
+        self.forget_recording();
+        let recorder = self.device.recorder;
+        if !recorder.recording() {
+            return;
+        }
+        self.recording = next_id(&recorder.ids.recording);
+        self.simultaneous = info
+            .flags
+            .contains(vk::CommandBufferUsageFlags::SIMULTANEOUS_USE);
+        let inside = self.secondary
+            && info
+                .flags
+                .contains(vk::CommandBufferUsageFlags::RENDER_PASS_CONTINUE);
+        self.in_render_pass = inside;
+        self.delivery = match self.device.family(self.family) {
+            Some(family) if !self.simultaneous && !inside => family.delivery,
+            _ => Delivery::None,
+        };
+        let query = self.reserve_pair();
+        self.times_commands = query != NO_QUERY && recorder.mode != Mode::CommandBuffer;
+        self.serialised = recorder.mode == Mode::DispatchSerialised && !inside;
+        self.write_begin(query);
+        self.push(Command::new(Op::Begin, query, [0; 4]));
+    }
+
+    fn finish_recording(&mut self) {
+        if !self.is_recorded() {
+            return;
+        }
+        self.close_opaque();
+        let query = if self.next_query > 0 { 1 } else { NO_QUERY };
+        self.push(Command::new(Op::End, query, [0; 4]));
+        self.write_commands();
+        if let Some((chunk, _)) = self.chunks.first() {
+            let (pool, end) = (chunk.pool, chunk.first + 1);
+            self.write_timestamp(vk::PipelineStageFlags::BOTTOM_OF_PIPE, pool, end);
+            if let Some(last) = self.chunks.last_mut() {
+                last.1 = last.0.count - self.open_left;
+            }
+            if self.delivery == Delivery::Copied {
+                for (chunk, used) in &self.chunks {
+                    // SAFETY: the command buffer is being recorded outside a render pass, and every reserved query
+                    // has been written.
+                    unsafe { chunk.copy_results(self.device, self.handle, *used) };
+                }
+                self.barrier_to_host();
+            }
+        }
+        self.open_left = 0;
+        let chunks = std::mem::take(&mut self.chunks);
+        let children = std::mem::take(&mut self.children);
+        if !chunks.is_empty() || !children.is_empty() {
+            let timing = Timing::new(self.device, self.recording, self.delivery, chunks, children);
+            self.timing = Some(Arc::new(timing));
+        }
+    }
+
+    /// Two queries, by the index of the first among the recording's; [`NO_QUERY`] where it cannot be timed. They must
+    /// both be written: the copy of results waits for them.
+    #[inline]
+    fn reserve_pair(&mut self) -> u32 {
+        if self.open_left < 2 && !self.open_chunk() {
+            return NO_QUERY;
+        }
+        let query = self.next_query;
+        self.next_query += 2;
+        self.open_next += 2;
+        self.open_left -= 2;
+        query
+    }
+
+    #[cold]
+    fn open_chunk(&mut self) -> bool {
+        if self.delivery == Delivery::None || self.in_render_pass {
+            return false;
+        }
+        let Some(chunk) = self
+            .device
+            .queries
+            .take(self.device, self.chunks.is_empty())
+        else {
+            self.device
+                .recorder
+                .loss("dispatch times", 1, "no memory for timestamps could be had");
+            return false;
+        };
+        // SAFETY: the command buffer is being recorded outside a render pass; the chunk is ours alone.
+        unsafe {
+            match self.delivery {
+                Delivery::Copied => chunk.reset_in(self.device, self.handle),
+                _ => chunk.reset_by_host(self.device),
+            }
+        }
+        if let Some(last) = self.chunks.last_mut() {
+            last.1 = last.0.count;
+        }
+        self.open_pool = chunk.pool;
+        self.open_next = chunk.first;
+        self.open_left = chunk.count;
+        self.chunks.push((chunk, 0));
+        true
+    }
+
+    #[inline]
+    fn write_timestamp(&self, stage: vk::PipelineStageFlags, pool: vk::QueryPool, query: u32) {
+        if let Some(write) = self.device.next.cmd_write_timestamp {
+            // SAFETY: the query has been reset in this recording and is written once.
+            unsafe { write(self.handle, stage, pool, query) };
+        }
+    }
+
+    /// Writes the first timestamp of the pair that has just been reserved.
+    #[inline]
+    fn write_begin(&self, query: u32) {
+        if query != NO_QUERY {
+            self.write_timestamp(
+                vk::PipelineStageFlags::TOP_OF_PIPE,
+                self.open_pool,
+                self.open_next - 2,
+            );
+        }
+    }
+
+    /// Begins the timing of a command; gives its queries.
+    #[inline]
+    pub fn begin_timed(&mut self) -> u32 {
+        if !self.times_commands || self.in_render_pass {
+            return NO_QUERY;
+        }
+        let query = self.reserve_pair();
+        self.write_begin(query);
+        query
+    }
+
+    /// Ends the timing that began last.
+    #[inline]
+    pub fn end_timed(&mut self, query: u32) {
+        if query == NO_QUERY {
+            return;
+        }
+        self.write_timestamp(
+            vk::PipelineStageFlags::BOTTOM_OF_PIPE,
+            self.open_pool,
+            self.open_next - 1,
+        );
+        if self.serialised {
+            self.barrier_after_command();
+        }
+    }
+
+    /// Begins work that is timed as a whole, such as a render pass.
+    pub fn begin_opaque(&mut self, kind: gapscope_spool::event::OpaqueKind) {
+        self.close_opaque();
+        let query = self.begin_timed();
+        self.push(Command::new(Op::OpaqueBegin, query, [kind as u32, 0, 0, 0]));
+        self.open_opaque = query;
+    }
+
+    /// Ends it.
+    pub fn end_opaque(&mut self) {
+        let query = self.open_opaque;
+        let end = if query == NO_QUERY {
+            NO_QUERY
+        } else {
+            query + 1
+        };
+        self.push(Command::new(Op::OpaqueEnd, end, [0; 4]));
+        self.close_opaque();
+    }
+
+    fn close_opaque(&mut self) {
+        if self.open_opaque != NO_QUERY {
+            // Nothing else is timed meanwhile, so the pair is still the newest.
+            self.end_timed(self.open_opaque);
+            self.open_opaque = NO_QUERY;
+        }
+    }
+
+    /// Secondary command buffers are executed here.
+    pub fn execute(&mut self, secondaries: &[vk::CommandBuffer], query: u32) {
+        for (index, secondary) in secondaries.iter().enumerate() {
+            // SAFETY: the program may not change a secondary while it is recorded into a primary.
+            let Some(secondary) = (unsafe { state(*secondary) }) else {
+                continue;
+            };
+            let query = if index == 0 { query } else { NO_QUERY };
+            self.push(Command::new(
+                Op::Execute,
+                query,
+                [secondary.recording, 0, 0, 0],
+            ));
+            self.children.extend(secondary.timing.clone());
+        }
+    }
+
+    /// True when the inside of one of these has no timestamps.
+    pub fn needs_time_around(secondaries: &[vk::CommandBuffer]) -> bool {
+        // SAFETY: as in `execute`.
+        secondaries
+            .iter()
+            .any(|s| unsafe { state(*s) }.is_some_and(|s| s.timing.is_none()))
+    }
+
+    fn barrier_to_host(&self) {
+        let barrier = vk::MemoryBarrier::default()
+            .src_access_mask(vk::AccessFlags::TRANSFER_WRITE)
+            .dst_access_mask(vk::AccessFlags::HOST_READ);
+        self.barrier(
+            vk::PipelineStageFlags::TRANSFER,
+            vk::PipelineStageFlags::HOST,
+            barrier,
+        );
+    }
+
+    /// Nothing that follows starts before everything before has ended.
+    fn barrier_after_command(&self) {
+        let barrier = vk::MemoryBarrier::default()
+            .src_access_mask(vk::AccessFlags::MEMORY_WRITE)
+            .dst_access_mask(vk::AccessFlags::MEMORY_READ | vk::AccessFlags::MEMORY_WRITE);
+        self.barrier(
+            vk::PipelineStageFlags::ALL_COMMANDS,
+            vk::PipelineStageFlags::ALL_COMMANDS,
+            barrier,
+        );
+    }
+
+    fn barrier(
+        &self,
+        from: vk::PipelineStageFlags,
+        to: vk::PipelineStageFlags,
+        barrier: vk::MemoryBarrier<'_>,
+    ) {
+        if let Some(call) = self.device.next.cmd_pipeline_barrier {
+            let none = vk::DependencyFlags::empty();
+            // SAFETY: the command buffer is being recorded outside a render pass.
+            unsafe {
+                call(
+                    self.handle,
+                    from,
+                    to,
+                    none,
+                    1,
+                    &barrier,
+                    0,
+                    std::ptr::null(),
+                    0,
+                    std::ptr::null(),
+                );
+            }
+        }
+    }
+}
+
+pub unsafe extern "system" fn create_command_pool(
+    handle: vk::Device,
+    info: *const vk::CommandPoolCreateInfo<'_>,
+    allocator: *const vk::AllocationCallbacks<'_>,
+    out: *mut vk::CommandPool,
+) -> vk::Result {
+    // SAFETY: the program's own call.
+    unsafe {
+        let Some((device, call)) = device::with(handle, |f| f.create_command_pool) else {
+            return vk::Result::ERROR_INITIALIZATION_FAILED;
+        };
+        let result = call(handle, info, allocator, out);
+        if result == vk::Result::SUCCESS {
+            guard(|| {
+                let pool = CommandPool {
+                    family: (*info).queue_family_index,
+                    members: Vec::new(),
+                };
+                pools(device).insert((*out).as_raw(), pool);
+            });
+        }
+        result
+    }
+}
+
+pub unsafe extern "system" fn destroy_command_pool(
+    handle: vk::Device,
+    pool: vk::CommandPool,
+    allocator: *const vk::AllocationCallbacks<'_>,
+) {
+    // SAFETY: the program's own call; the members of the pool are free now.
+    unsafe {
+        let Some((device, call)) = device::with(handle, |f| f.destroy_command_pool) else {
+            return;
+        };
+        guard(|| {
+            let members = pools(device).remove(&pool.as_raw()).map(|p| p.members);
+            members
+                .into_iter()
+                .flatten()
+                .for_each(|cb| CommandBuffer::remove(cb));
+        });
+        call(handle, pool, allocator);
+    }
+}
+
+pub unsafe extern "system" fn reset_command_pool(
+    handle: vk::Device,
+    pool: vk::CommandPool,
+    flags: vk::CommandPoolResetFlags,
+) -> vk::Result {
+    // SAFETY: the program's own call; the members of the pool are not pending.
+    unsafe {
+        let Some((device, call)) = device::with(handle, |f| f.reset_command_pool) else {
+            return vk::Result::ERROR_INITIALIZATION_FAILED;
+        };
+        guard(|| {
+            let pools = pools(device);
+            for member in pools.get(&pool.as_raw()).iter().flat_map(|p| &p.members) {
+                if let Some(state) = state(*member) {
+                    state.forget_recording();
+                }
+            }
+        });
+        call(handle, pool, flags)
+    }
+}
+
+pub unsafe extern "system" fn allocate_command_buffers(
+    handle: vk::Device,
+    info: *const vk::CommandBufferAllocateInfo<'_>,
+    out: *mut vk::CommandBuffer,
+) -> vk::Result {
+    // SAFETY: the program's own call.
+    unsafe {
+        let Some((device, call)) = device::with(handle, |f| f.allocate_command_buffers) else {
+            return vk::Result::ERROR_INITIALIZATION_FAILED;
+        };
+        let result = call(handle, info, out);
+        if result == vk::Result::SUCCESS {
+            guard(|| {
+                let made = slice(out.cast_const(), (*info).command_buffer_count);
+                let secondary = (*info).level == vk::CommandBufferLevel::SECONDARY;
+                let mut pools = pools(device);
+                let Some(pool) = pools.get_mut(&(*info).command_pool.as_raw()) else {
+                    return;
+                };
+                for cb in made {
+                    CommandBuffer::add(device, *cb, pool.family, secondary);
+                }
+                pool.members.extend(made);
+            });
+        }
+        result
+    }
+}
+
+pub unsafe extern "system" fn free_command_buffers(
+    handle: vk::Device,
+    pool: vk::CommandPool,
+    count: u32,
+    buffers: *const vk::CommandBuffer,
+) {
+    // SAFETY: the program's own call; the command buffers are free now.
+    unsafe {
+        let Some((device, call)) = device::with(handle, |f| f.free_command_buffers) else {
+            return;
+        };
+        guard(|| {
+            let freed = slice(buffers, count);
+            freed.iter().for_each(|cb| CommandBuffer::remove(*cb));
+            if let Some(pool) = pools(device).get_mut(&pool.as_raw()) {
+                pool.members.retain(|cb| !freed.contains(cb));
+            }
+        });
+        call(handle, pool, count, buffers);
+    }
+}
+
+pub unsafe extern "system" fn begin_command_buffer(
+    cb: vk::CommandBuffer,
+    info: *const vk::CommandBufferBeginInfo<'_>,
+) -> vk::Result {
+    // SAFETY: the program's own call, which gives it the command buffer.
+    unsafe {
+        let Some((_, call)) = device::with(cb, |f| f.begin_command_buffer) else {
+            return vk::Result::ERROR_INITIALIZATION_FAILED;
+        };
+        let result = call(cb, info);
+        if result == vk::Result::SUCCESS {
+            guard(|| {
+                if let Some(state) = state(cb) {
+                    state.start_recording(&*info);
+                }
+            });
+        }
+        result
+    }
+}
+
+pub unsafe extern "system" fn end_command_buffer(cb: vk::CommandBuffer) -> vk::Result {
+    // SAFETY: the program's own call, which gives it the command buffer.
+    unsafe {
+        let Some((_, call)) = device::with(cb, |f| f.end_command_buffer) else {
+            return vk::Result::ERROR_INITIALIZATION_FAILED;
+        };
+        guard(|| {
+            if let Some(state) = state(cb) {
+                state.finish_recording();
+            }
+        });
+        call(cb)
+    }
+}
+
+pub unsafe extern "system" fn reset_command_buffer(
+    cb: vk::CommandBuffer,
+    flags: vk::CommandBufferResetFlags,
+) -> vk::Result {
+    // SAFETY: the program's own call, which gives it the command buffer.
+    unsafe {
+        let Some((_, call)) = device::with(cb, |f| f.reset_command_buffer) else {
+            return vk::Result::ERROR_INITIALIZATION_FAILED;
+        };
+        guard(|| {
+            if let Some(state) = state(cb) {
+                state.forget_recording();
+            }
+        });
+        call(cb, flags)
+    }
+}
+
+/// The id of the recording behind a command buffer handle, for names.
+pub fn named_object(handle: u64) -> Option<(ObjectKind, u32)> {
+    // SAFETY: naming an object is externally synchronised like recording it.
+    let state = unsafe { state(vk::CommandBuffer::from_raw(handle)) }?;
+    (state.recording != 0).then_some((ObjectKind::Recording, state.recording))
+}

@@ -1,0 +1,208 @@
+//! How the loader finds the layer's functions.
+
+use crate::device::{self, create_device};
+use crate::instance::{self, Instance};
+use crate::loader::NegotiateLayerInterface;
+use crate::recorder::recorder;
+use crate::{bindings, command_buffer, commands, host_calls, kernels, labels, memory, submit};
+use ash::vk;
+use ash::vk::Handle;
+use std::ffi::{CStr, c_char};
+
+/// The one symbol that the loader looks for (layer interface version 2).
+///
+/// # Safety
+/// Called by the loader with its structure.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn vkNegotiateLoaderLayerInterfaceVersion(
+    interface: *mut NegotiateLayerInterface,
+) -> vk::Result {
+    if interface.is_null() {
+        return vk::Result::ERROR_INITIALIZATION_FAILED;
+    }
+    // SAFETY: the loader's structure, for us to fill.
+    let interface = unsafe { &mut *interface };
+    interface.loader_layer_interface_version = interface.loader_layer_interface_version.min(2);
+    interface.get_instance_proc_addr = Some(get_instance_proc_addr);
+    interface.get_device_proc_addr = Some(get_device_proc_addr);
+    interface.get_physical_device_proc_addr = None;
+    vk::Result::SUCCESS
+}
+
+/// A function of ours as the loader wants it: it is cast back to the type that its name has.
+macro_rules! function {
+    ($function:expr) => {
+        erased($function as *const ())
+    };
+}
+
+fn erased(function: *const ()) -> vk::PFN_vkVoidFunction {
+    // SAFETY: the pointer is a function's, and is called only after the cast back.
+    unsafe { std::mem::transmute(function) }
+}
+
+unsafe extern "system" fn get_instance_proc_addr(
+    handle: vk::Instance,
+    name: *const c_char,
+) -> vk::PFN_vkVoidFunction {
+    // SAFETY: the name is NUL-terminated; the handle is live or null.
+    unsafe {
+        let bytes = CStr::from_ptr(name).to_bytes();
+        match bytes {
+            b"vkGetInstanceProcAddr" => return function!(get_instance_proc_addr),
+            b"vkGetDeviceProcAddr" => return function!(get_device_proc_addr),
+            b"vkCreateInstance" => return function!(instance::create_instance),
+            b"vkDestroyInstance" => return function!(instance::destroy_instance),
+            b"vkCreateDevice" => return function!(create_device),
+            _ => {}
+        }
+        if handle == vk::Instance::null() {
+            return None;
+        }
+        let next = (Instance::of(handle.as_raw())?.get)(handle, name);
+        if recorder().is_none() {
+            return next;
+        }
+        match next {
+            Some(_) => hook(bytes).or(next),
+            None => None,
+        }
+    }
+}
+
+unsafe extern "system" fn get_device_proc_addr(
+    handle: vk::Device,
+    name: *const c_char,
+) -> vk::PFN_vkVoidFunction {
+    // SAFETY: the name is NUL-terminated; the handle is live.
+    unsafe {
+        let bytes = CStr::from_ptr(name).to_bytes();
+        if bytes == b"vkGetDeviceProcAddr" {
+            return function!(get_device_proc_addr);
+        }
+        match device::of(handle.as_raw()) {
+            Some(device) => {
+                let next = (device.get)(handle, name);
+                // Labels and names are recorded even where the driver knows none.
+                if next.is_some() || is_debug_utils(bytes) {
+                    hook(bytes).or(next)
+                } else {
+                    None
+                }
+            }
+            // A device that is not recorded, or is being made: the chain's own function.
+            None => device::next_get_device_proc_addr(handle).and_then(|get| get(handle, name)),
+        }
+    }
+}
+
+fn is_debug_utils(name: &[u8]) -> bool {
+    name.ends_with(b"DebugUtilsLabelEXT") || name == b"vkSetDebugUtilsObjectNameEXT"
+}
+
+macro_rules! hooks {
+    ($($name:literal $(| $alias:literal)* => $function:expr,)+) => {
+        fn hook(name: &[u8]) -> vk::PFN_vkVoidFunction {
+            let name = std::str::from_utf8(name).ok()?;
+            match name {
+                $($name $(| $alias)* => function!($function),)+
+                _ => None,
+            }
+        }
+    };
+}
+
+hooks! {
+    "vkDestroyDevice" => device::destroy_device,
+    "vkGetDeviceQueue" => device::get_device_queue,
+    "vkGetDeviceQueue2" => device::get_device_queue2,
+    "vkCreateCommandPool" => command_buffer::create_command_pool,
+    "vkDestroyCommandPool" => command_buffer::destroy_command_pool,
+    "vkResetCommandPool" => command_buffer::reset_command_pool,
+    "vkAllocateCommandBuffers" => command_buffer::allocate_command_buffers,
+    "vkFreeCommandBuffers" => command_buffer::free_command_buffers,
+    "vkBeginCommandBuffer" => command_buffer::begin_command_buffer,
+    "vkEndCommandBuffer" => command_buffer::end_command_buffer,
+    "vkResetCommandBuffer" => command_buffer::reset_command_buffer,
+    "vkCmdBindPipeline" => commands::bind_pipeline,
+    "vkCmdBindDescriptorSets" => bindings::bind_descriptor_sets,
+    "vkCmdBindDescriptorSets2" | "vkCmdBindDescriptorSets2KHR" => bindings::bind_descriptor_sets2,
+    "vkCmdPushDescriptorSet" | "vkCmdPushDescriptorSetKHR" => bindings::push_descriptor_set,
+    "vkCmdPushDescriptorSet2" | "vkCmdPushDescriptorSet2KHR" => bindings::push_descriptor_set2,
+    "vkCmdPushDescriptorSetWithTemplate" | "vkCmdPushDescriptorSetWithTemplateKHR"
+        => bindings::push_descriptor_set_with_template,
+    "vkCmdPushDescriptorSetWithTemplate2" | "vkCmdPushDescriptorSetWithTemplate2KHR"
+        => bindings::push_descriptor_set_with_template2,
+    "vkCmdSetDescriptorBufferOffsetsEXT" => bindings::set_descriptor_buffer_offsets,
+    "vkCmdDispatch" => commands::dispatch,
+    "vkCmdDispatchBase" | "vkCmdDispatchBaseKHR" => commands::dispatch_base,
+    "vkCmdDispatchIndirect" => commands::dispatch_indirect,
+    "vkCmdCopyBuffer" => commands::copy_buffer,
+    "vkCmdCopyBuffer2" | "vkCmdCopyBuffer2KHR" => commands::copy_buffer2,
+    "vkCmdFillBuffer" => commands::fill_buffer,
+    "vkCmdUpdateBuffer" => commands::update_buffer,
+    "vkCmdCopyImage" => commands::copy_image,
+    "vkCmdCopyImage2" | "vkCmdCopyImage2KHR" => commands::copy_image2,
+    "vkCmdCopyBufferToImage" => commands::copy_buffer_to_image,
+    "vkCmdCopyBufferToImage2" | "vkCmdCopyBufferToImage2KHR" => commands::copy_buffer_to_image2,
+    "vkCmdCopyImageToBuffer" => commands::copy_image_to_buffer,
+    "vkCmdCopyImageToBuffer2" | "vkCmdCopyImageToBuffer2KHR" => commands::copy_image_to_buffer2,
+    "vkCmdBlitImage" => commands::blit_image,
+    "vkCmdClearColorImage" => commands::clear_color_image,
+    "vkCmdPipelineBarrier" => commands::pipeline_barrier,
+    "vkCmdPipelineBarrier2" | "vkCmdPipelineBarrier2KHR" => commands::pipeline_barrier2,
+    "vkCmdExecuteCommands" => commands::execute_commands,
+    "vkCmdBeginRenderPass" => commands::begin_render_pass,
+    "vkCmdEndRenderPass" => commands::end_render_pass,
+    "vkCmdBeginRenderPass2" | "vkCmdBeginRenderPass2KHR" => commands::begin_render_pass2,
+    "vkCmdEndRenderPass2" | "vkCmdEndRenderPass2KHR" => commands::end_render_pass2,
+    "vkCmdBeginRendering" | "vkCmdBeginRenderingKHR" => commands::begin_rendering,
+    "vkCmdEndRendering" | "vkCmdEndRenderingKHR" => commands::end_rendering,
+    "vkCmdTraceRaysKHR" => commands::trace_rays,
+    "vkCmdBuildAccelerationStructuresKHR" => commands::build_acceleration_structures,
+    "vkCmdBeginDebugUtilsLabelEXT" => labels::cmd_begin_label,
+    "vkCmdEndDebugUtilsLabelEXT" => labels::cmd_end_label,
+    "vkCmdInsertDebugUtilsLabelEXT" => labels::cmd_insert_label,
+    "vkQueueBeginDebugUtilsLabelEXT" => labels::queue_begin_label,
+    "vkQueueEndDebugUtilsLabelEXT" => labels::queue_end_label,
+    "vkQueueInsertDebugUtilsLabelEXT" => labels::queue_insert_label,
+    "vkSetDebugUtilsObjectNameEXT" => labels::set_object_name,
+    "vkQueueSubmit" => submit::queue_submit,
+    "vkQueueSubmit2" | "vkQueueSubmit2KHR" => submit::queue_submit2,
+    "vkQueueBindSparse" => submit::queue_bind_sparse,
+    "vkCreateSemaphore" => submit::create_semaphore,
+    "vkDestroySemaphore" => submit::destroy_semaphore,
+    "vkQueueWaitIdle" => host_calls::queue_wait_idle,
+    "vkDeviceWaitIdle" => host_calls::device_wait_idle,
+    "vkWaitForFences" => host_calls::wait_for_fences,
+    "vkGetFenceStatus" => host_calls::get_fence_status,
+    "vkWaitSemaphores" | "vkWaitSemaphoresKHR" => host_calls::wait_semaphores,
+    "vkGetSemaphoreCounterValue" | "vkGetSemaphoreCounterValueKHR" => host_calls::get_semaphore_counter_value,
+    "vkSignalSemaphore" | "vkSignalSemaphoreKHR" => host_calls::signal_semaphore,
+    "vkGetQueryPoolResults" => host_calls::get_query_pool_results,
+    "vkQueuePresentKHR" => host_calls::queue_present,
+    "vkAcquireNextImageKHR" => host_calls::acquire_next_image,
+    "vkCreateShaderModule" => kernels::create_shader_module,
+    "vkDestroyShaderModule" => kernels::destroy_shader_module,
+    "vkCreateComputePipelines" => kernels::create_compute_pipelines,
+    "vkCreateGraphicsPipelines" => kernels::create_graphics_pipelines,
+    "vkDestroyPipeline" => kernels::destroy_pipeline,
+    "vkAllocateDescriptorSets" => bindings::allocate_descriptor_sets,
+    "vkFreeDescriptorSets" => bindings::free_descriptor_sets,
+    "vkResetDescriptorPool" => bindings::reset_descriptor_pool,
+    "vkDestroyDescriptorPool" => bindings::destroy_descriptor_pool,
+    "vkUpdateDescriptorSets" => bindings::update_descriptor_sets,
+    "vkCreateDescriptorUpdateTemplate" | "vkCreateDescriptorUpdateTemplateKHR"
+        => bindings::create_descriptor_update_template,
+    "vkDestroyDescriptorUpdateTemplate" | "vkDestroyDescriptorUpdateTemplateKHR"
+        => bindings::destroy_descriptor_update_template,
+    "vkUpdateDescriptorSetWithTemplate" | "vkUpdateDescriptorSetWithTemplateKHR"
+        => bindings::update_descriptor_set_with_template,
+    "vkAllocateMemory" => memory::allocate_memory,
+    "vkFreeMemory" => memory::free_memory,
+    "vkMapMemory" => memory::map_memory,
+    "vkCreateBuffer" => memory::create_buffer,
+    "vkDestroyBuffer" => memory::destroy_buffer,
+    "vkBindBufferMemory" => memory::bind_buffer_memory,
+    "vkBindBufferMemory2" | "vkBindBufferMemory2KHR" => memory::bind_buffer_memory2,
+}

@@ -1,0 +1,75 @@
+//! Maps from Vulkan handles to what we know of them.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Handles are addresses or counters: one multiplication spreads them well enough.
+#[derive(Default)]
+pub struct HandleHasher(u64);
+
+impl Hasher for HandleHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+    fn write_u64(&mut self, value: u64) {
+        self.0 = (self.0 ^ value)
+            .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+            .rotate_left(26);
+    }
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// A hash map keyed by raw handle.
+pub type HandleMap<T> = HashMap<u64, T, BuildHasherDefault<HandleHasher>>;
+
+const SHARDS: usize = 16;
+
+/// A map for objects that several threads create and use, in shards so that they seldom meet.
+pub struct Handles<T> {
+    shards: [Mutex<HandleMap<T>>; SHARDS],
+}
+
+impl<T> Default for Handles<T> {
+    fn default() -> Handles<T> {
+        Handles {
+            shards: std::array::from_fn(|_| Mutex::default()),
+        }
+    }
+}
+
+impl<T> Handles<T> {
+    fn shard(&self, handle: u64) -> MutexGuard<'_, HandleMap<T>> {
+        let mut hasher = HandleHasher::default();
+        hasher.write_u64(handle);
+        lock(&self.shards[hasher.finish() as usize >> 7 & (SHARDS - 1)])
+    }
+
+    pub fn insert(&self, handle: u64, value: T) {
+        self.shard(handle).insert(handle, value);
+    }
+
+    pub fn remove(&self, handle: u64) -> Option<T> {
+        self.shard(handle).remove(&handle)
+    }
+
+    pub fn with<R>(&self, handle: u64, read: impl FnOnce(&mut T) -> R) -> Option<R> {
+        self.shard(handle).get_mut(&handle).map(read)
+    }
+
+    pub fn get(&self, handle: u64) -> Option<T>
+    where
+        T: Clone,
+    {
+        self.with(handle, |value| value.clone())
+    }
+}
+
+/// Locks; a panic of ours while it was held (caught by the guard) does not matter to what these locks protect.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,298 @@
+//! Pending instances, and the thread that collects their results.
+
+use crate::brackets::Bracket;
+use crate::device::Device;
+use crate::guard::guard;
+use crate::handles::lock;
+use crate::queries::Timing;
+use gapscope_spool::event::{NO_TICKS, Outcome};
+use gapscope_spool::{Event, monotonic_ns};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How often results are looked for while work is pending.
+const INTERVAL: Duration = Duration::from_millis(4);
+/// Rounds without pending work after which the thread sleeps until it is woken.
+const IDLE_ROUNDS: u32 = 25;
+/// Instances that the program's own thread collects at most after a wait; the rest is left to our thread.
+const SMALL_HARVEST: usize = 4;
+
+/// An instance whose results have not been collected.
+pub struct Pending {
+    pub instance: u64,
+    pub times: Times,
+}
+
+/// Where the times of an instance come from.
+pub enum Times {
+    /// Timestamps inside it.
+    Inner(Arc<Timing>),
+    /// Around it.
+    Bracket(Bracket),
+    /// It has none.
+    None(Outcome),
+}
+
+impl Times {
+    fn timing(&self) -> Option<&Arc<Timing>> {
+        match self {
+            Times::Inner(timing) => Some(timing),
+            Times::Bracket(bracket) => Some(&bracket.timing),
+            Times::None(_) => None,
+        }
+    }
+
+    fn arrived(&self) -> bool {
+        self.timing().is_none_or(|timing| timing.arrived())
+    }
+}
+
+/// The pending instances of a device, queue by queue, and the thread that watches them.
+#[derive(Default)]
+pub struct Harvester {
+    /// Instances of each queue in the order of submission.
+    queues: Mutex<Vec<(u32, VecDeque<Pending>)>>,
+    /// Held while collected results are being written.
+    writing: Mutex<Vec<u64>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    stop: AtomicBool,
+    idle: AtomicBool,
+}
+
+impl Harvester {
+    /// Adds the instances of a submission that has reached its queue.
+    pub fn add(
+        &self,
+        device: &'static Device,
+        queue: u32,
+        instances: impl Iterator<Item = Pending>,
+    ) {
+        {
+            let mut queues = lock(&self.queues);
+            match queues.iter_mut().find(|(id, _)| *id == queue) {
+                Some((_, pending)) => pending.extend(instances),
+                None => queues.push((queue, instances.collect())),
+            }
+        }
+        if self.idle.swap(false, Relaxed) {
+            if let Some(thread) = &*lock(&self.thread) {
+                thread.thread().unpark();
+            }
+        }
+        self.start(device);
+    }
+
+    fn start(&self, device: &'static Device) {
+        let Ok(mut thread) = self.thread.try_lock() else {
+            return;
+        };
+        if thread.is_some() || self.stop.load(Relaxed) {
+            return;
+        }
+        // The program's signals are for the program's threads; the new thread inherits the mask.
+        // SAFETY: plain calls on local signal sets.
+        unsafe {
+            let mut all: libc::sigset_t = std::mem::zeroed();
+            let mut before: libc::sigset_t = std::mem::zeroed();
+            libc::sigfillset(&mut all);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+            *thread = std::thread::Builder::new()
+                .name("gapscope".to_owned())
+                .stack_size(256 * 1024)
+                .spawn(move || {
+                    guard(|| device.harvester.watch(device));
+                })
+                .ok();
+            libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+        }
+    }
+
+    fn watch(&self, device: &'static Device) {
+        let mut idle_rounds = 0;
+        while !self.stop.load(Relaxed) {
+            if self.harvest(device, usize::MAX) > 0 || self.has_pending() {
+                idle_rounds = 0;
+            } else {
+                idle_rounds += 1;
+            }
+            if idle_rounds > IDLE_ROUNDS {
+                device.clock.sample(device);
+                self.idle.store(true, Relaxed);
+                // A wake-up that comes before this line is not lost: it leaves a token.
+                if !self.has_pending() {
+                    std::thread::park();
+                }
+                idle_rounds = 0;
+            } else {
+                std::thread::sleep(INTERVAL);
+            }
+        }
+    }
+
+    fn has_pending(&self) -> bool {
+        lock(&self.queues)
+            .iter()
+            .any(|(_, pending)| !pending.is_empty())
+    }
+
+    /// Collects instances that have finished, on the program's thread: only if nobody else does, and only a few.
+    pub fn harvest_small(&self, device: &'static Device) {
+        if let Ok(writing) = self.writing.try_lock() {
+            self.harvest_with(device, writing, SMALL_HARVEST);
+        }
+    }
+
+    /// Collects instances that have finished; how many.
+    fn harvest(&self, device: &'static Device, most: usize) -> usize {
+        self.harvest_with(device, lock(&self.writing), most)
+    }
+
+    fn harvest_with(
+        &self,
+        device: &'static Device,
+        mut scratch: MutexGuard<'_, Vec<u64>>,
+        most: usize,
+    ) -> usize {
+        let mut collected = 0;
+        while collected < most && !device.lost.load(Relaxed) {
+            let Some(pending) = self.take_finished() else {
+                break;
+            };
+            self.write(device, pending, &mut scratch);
+            collected += 1;
+        }
+        drop(scratch);
+        if collected > 0 {
+            device.clock.sample_if_due(device);
+        }
+        collected
+    }
+
+    /// Takes one instance that has finished. Those of one queue finish in order, or nearly so.
+    fn take_finished(&self) -> Option<Pending> {
+        let mut queues = lock(&self.queues);
+        queues
+            .iter_mut()
+            .find_map(|(_, pending)| pending.pop_front_if(|first| first.times.arrived()))
+    }
+
+    /// Writes what an instance's queries hold, and forgets it.
+    fn write(&self, device: &'static Device, pending: Pending, scratch: &mut Vec<u64>) {
+        let seen_ns = monotonic_ns();
+        let Pending { instance, times } = pending;
+        let outcome = match times {
+            Times::Inner(timing) => {
+                let _reading = lock(&timing.reading);
+                timing.collect(scratch, &mut |recording, first_query, ticks| {
+                    device.recorder.write(&Event::Timestamps {
+                        instance,
+                        recording,
+                        first_query,
+                        ticks: bytemuck::cast_slice(ticks),
+                    });
+                });
+                Outcome::Timed
+            }
+            Times::Bracket(bracket) => {
+                let mut pair = [NO_TICKS; 2];
+                bracket.timing.collect(scratch, &mut |_, _, ticks| {
+                    for (to, from) in pair.iter_mut().zip(ticks) {
+                        *to = *from;
+                    }
+                });
+                let [begin_ticks, end_ticks] = pair;
+                device.recorder.write(&Event::Bracket {
+                    instance,
+                    begin_ticks,
+                    end_ticks,
+                });
+                device.brackets.give_back(bracket);
+                Outcome::Timed
+            }
+            Times::None(outcome) => outcome,
+        };
+        device.recorder.write(&Event::InstanceEnd {
+            instance,
+            outcome,
+            seen_ns,
+        });
+    }
+
+    /// A recording is about to be submitted again, so its earlier instance has finished: collects that one before its
+    /// results are overwritten.
+    pub fn settle(&self, device: &'static Device, timing: &Arc<Timing>) {
+        let found = {
+            let mut queues = lock(&self.queues);
+            queues.iter_mut().find_map(|(_, pending)| {
+                let place = pending
+                    .iter()
+                    .position(|p| matches!(&p.times, Times::Inner(inner) if uses(inner, timing)))?;
+                pending.remove(place)
+            })
+        };
+        // Another thread may hold it already; then its reading ends before ours begins.
+        let Some(mut pending) = found else {
+            drop(lock(&self.writing));
+            return;
+        };
+        if !pending.times.arrived() {
+            pending.times = Times::None(Outcome::NotSeen);
+        }
+        let mut scratch = lock(&self.writing);
+        self.write(device, pending, &mut scratch);
+    }
+
+    /// Gives up what is pending; how many instances.
+    pub fn abandon(&self, device: &'static Device) -> usize {
+        let outcome = if device.lost.load(Relaxed) {
+            Outcome::DeviceLost
+        } else {
+            Outcome::NotSeen
+        };
+        let left: Vec<Pending> = lock(&self.queues)
+            .iter_mut()
+            .flat_map(|(_, p)| p.drain(..))
+            .collect();
+        let count = left.len();
+        for pending in left {
+            let seen_ns = monotonic_ns();
+            device.recorder.write(&Event::InstanceEnd {
+                instance: pending.instance,
+                outcome,
+                seen_ns,
+            });
+            // Its queries may still be written: they are not used again.
+            std::mem::forget(pending.times);
+        }
+        count
+    }
+
+    /// Ends the thread and collects what has finished.
+    pub fn stop(&self, device: &'static Device) {
+        self.stop.store(true, Relaxed);
+        if let Some(thread) = lock(&self.thread).take() {
+            thread.thread().unpark();
+            let _ = thread.join();
+        }
+        self.harvest(device, usize::MAX);
+    }
+
+    /// Lets the thread finish what it is writing, but waits not long: the process is exiting.
+    pub fn stop_at_exit(&self) {
+        self.stop.store(true, Relaxed);
+        for _ in 0..50 {
+            if self.writing.try_lock().is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// True when `timing` is `of`, or a secondary's in it.
+fn uses(of: &Arc<Timing>, timing: &Arc<Timing>) -> bool {
+    Arc::ptr_eq(of, timing) || of.children.iter().any(|child| uses(child, timing))
+}

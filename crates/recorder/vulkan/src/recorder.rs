@@ -1,0 +1,186 @@
+//! What the whole process shares: the spool, the mode and the counters of ids.
+
+use crate::guard;
+use gapscope_spool::{Event, Spool};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{OnceLock, PoisonError, RwLock};
+
+/// What is timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    CommandBuffer,
+    Dispatch,
+    DispatchSerialised,
+}
+
+/// Counters of ids; each is never reused. 0 means "none".
+pub struct Ids {
+    pub device: AtomicU32,
+    pub queue: AtomicU32,
+    pub kernel: AtomicU32,
+    pub buffer: AtomicU32,
+    pub memory: AtomicU32,
+    pub content: AtomicU32,
+    pub recording: AtomicU32,
+    pub submission: AtomicU32,
+    pub semaphore: AtomicU32,
+    pub instance: AtomicU64,
+}
+
+pub fn next_id(counter: &AtomicU32) -> u32 {
+    counter.fetch_add(1, Relaxed)
+}
+
+pub struct Recorder {
+    spool: Spool,
+    pub mode: Mode,
+    pub ids: Ids,
+    start_label: Option<String>,
+    texts: RwLock<HashMap<String, u32>>,
+}
+
+static RECORDER: OnceLock<Option<Recorder>> = OnceLock::new();
+
+/// The recorder, when this process is being recorded.
+pub fn recorder() -> Option<&'static Recorder> {
+    RECORDER.get_or_init(Recorder::start).as_ref()
+}
+
+impl Recorder {
+    fn start() -> Option<Recorder> {
+        // A spool that cannot be made leaves the program unrecorded; the session sees that no process appeared.
+        let spool = Spool::from_env().ok().flatten()?;
+        guard::silence();
+        pin_library();
+        let mode = match std::env::var(gapscope_spool::env::MODE).as_deref() {
+            Ok("command-buffer") => Mode::CommandBuffer,
+            Ok("dispatch-serialised") => Mode::DispatchSerialised,
+            _ => Mode::Dispatch,
+        };
+        let one = || AtomicU32::new(1);
+        let recorder = Recorder {
+            spool,
+            mode,
+            ids: Ids {
+                device: one(),
+                queue: one(),
+                kernel: one(),
+                buffer: one(),
+                memory: one(),
+                content: one(),
+                recording: one(),
+                submission: one(),
+                semaphore: one(),
+                instance: AtomicU64::new(1),
+            },
+            start_label: std::env::var(gapscope_spool::env::START_LABEL)
+                .ok()
+                .filter(|t| !t.is_empty()),
+            texts: RwLock::default(),
+        };
+        recorder.write(&process_event());
+        // SAFETY: the handler is a plain function of this library, which is pinned.
+        unsafe { libc::atexit(at_exit) };
+        Some(recorder)
+    }
+
+    pub fn write(&self, event: &Event<'_>) {
+        self.spool.write(event);
+    }
+
+    /// True while work shall be recorded; definitions always are.
+    pub fn recording(&self) -> bool {
+        self.spool.recording()
+    }
+
+    pub fn loss(&self, what: &str, count: u64, reason: &str) {
+        self.write(&Event::Loss {
+            what: Cow::Borrowed(what),
+            count,
+            reason: Cow::Borrowed(reason),
+        });
+    }
+
+    /// The id of a label's text, which is written once. A start label starts the recording.
+    pub fn text(&self, text: &str) -> u32 {
+        if self
+            .start_label
+            .as_deref()
+            .is_some_and(|label| text.contains(label))
+            && !self.recording()
+        {
+            self.spool.start();
+        }
+        if let Some(id) = self
+            .texts
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(text)
+        {
+            return *id;
+        }
+        let mut texts = self.texts.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(id) = texts.get(text) {
+            return *id;
+        }
+        let id = texts.len() as u32 + 1;
+        texts.insert(text.to_owned(), id);
+        self.write(&Event::Text {
+            text: id,
+            value: text,
+        });
+        id
+    }
+}
+
+fn process_event() -> Event<'static> {
+    let arguments = std::fs::read("/proc/self/cmdline").unwrap_or_default();
+    let arguments = arguments
+        .split(|byte| *byte == 0)
+        .filter(|a| !a.is_empty())
+        .map(|a| Cow::Owned(String::from_utf8_lossy(a).into_owned()))
+        .collect();
+    let executable = std::env::current_exe()
+        .map(|p| p.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    Event::Process {
+        pid: std::process::id(),
+        // SAFETY: getppid has no preconditions.
+        parent: unsafe { libc::getppid() as u32 },
+        executable: Cow::Owned(executable),
+        arguments,
+        hook: Cow::Borrowed("vulkan"),
+    }
+}
+
+/// Keeps this library mapped: the loader unloads layers with the last instance, while a thread of ours may still be
+/// returning and exit handlers are registered.
+fn pin_library() {
+    // SAFETY: dladdr fills `info` for an address inside this library, whose file name then lives as long as the
+    // library; dlopen of a library that is loaded already runs no initialiser.
+    unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        if libc::dladdr(pin_library as *const libc::c_void, &mut info) != 0
+            && !info.dli_fname.is_null()
+        {
+            libc::dlopen(info.dli_fname, libc::RTLD_NOW | libc::RTLD_NODELETE);
+        }
+    }
+}
+
+extern "C" fn at_exit() {
+    guard::guard(|| {
+        let Some(recorder) = recorder() else { return };
+        crate::device::stop_all();
+        crate::host_calls::flush(recorder);
+        let caught = guard::take_caught();
+        if caught > 0 {
+            recorder.loss("hook actions", caught, "internal error of the layer");
+        }
+        recorder.write(&Event::ProcessEnd {
+            at_ns: gapscope_spool::monotonic_ns(),
+        });
+    });
+}

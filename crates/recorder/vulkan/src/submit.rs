@@ -1,0 +1,421 @@
+//! Queue submissions.
+
+use crate::brackets::Bracket;
+use crate::command_buffer;
+use crate::device::{self, Device};
+use crate::guard::guard;
+use crate::harvest::{Pending, Times};
+use crate::host_calls::HostCallTimer;
+use crate::instance::slice;
+use crate::queries::{Delivery, Timing};
+use crate::recorder::next_id;
+use ash::vk;
+use ash::vk::Handle;
+use gapscope_spool::Event;
+use gapscope_spool::event::{Call, Instance, Outcome, SemaphoreValue};
+use std::borrow::Cow;
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A queue, leaked like its device.
+pub struct Queue {
+    pub device: &'static Device,
+    pub id: u32,
+    family: u32,
+}
+
+/// What one batch (VkSubmitInfo) will run.
+#[derive(Default)]
+struct Batch {
+    instances: Vec<Instance>,
+    pending: Vec<Pending>,
+    waits: Vec<SemaphoreValue>,
+    signals: Vec<SemaphoreValue>,
+    /// The command buffers with brackets around some; empty: as the program has them.
+    command_buffers: Vec<vk::CommandBuffer>,
+}
+
+impl Queue {
+    pub fn new(device: &'static Device, id: u32, family: u32) -> Queue {
+        Queue { device, id, family }
+    }
+
+    /// Prepares the instances of a batch. `may_bracket`: command buffers may be added to it.
+    fn batch(
+        &self,
+        command_buffers: impl Iterator<Item = vk::CommandBuffer> + Clone,
+        may_bracket: bool,
+    ) -> Batch {
+        let mut batch = Batch::default();
+        let mut brackets: Vec<(usize, vk::CommandBuffer, vk::CommandBuffer)> = Vec::new();
+        for (place, handle) in command_buffers.clone().enumerate() {
+            // SAFETY: a command buffer that is being submitted is not being recorded.
+            let Some(state) = (unsafe { command_buffer::state(handle) }) else {
+                continue;
+            };
+            let instance = self.device.recorder.ids.instance.fetch_add(1, Relaxed);
+            batch.instances.push(Instance {
+                instance,
+                recording: state.recording,
+            });
+            let times = if state.simultaneous && state.is_recorded() {
+                match may_bracket
+                    .then(|| self.device.brackets.take(self.device, self.family))
+                    .flatten()
+                {
+                    Some(bracket) => {
+                        let Bracket { before, after, .. } = bracket;
+                        brackets.push((place, before, after));
+                        Times::Bracket(bracket)
+                    }
+                    None => Times::None(self.untimed()),
+                }
+            } else if let Some(timing) = &state.timing {
+                self.ready(timing);
+                Times::Inner(Arc::clone(timing))
+            } else {
+                Times::None(if state.is_recorded() {
+                    self.untimed()
+                } else {
+                    Outcome::NotInstrumented
+                })
+            };
+            batch.pending.push(Pending { instance, times });
+        }
+        if !brackets.is_empty() {
+            let mut next = brackets.into_iter().peekable();
+            for (place, handle) in command_buffers.enumerate() {
+                match next.next_if(|(at, ..)| *at == place) {
+                    Some((_, before, after)) => {
+                        batch.command_buffers.extend([before, handle, after])
+                    }
+                    None => batch.command_buffers.push(handle),
+                }
+            }
+        }
+        batch
+    }
+
+    fn untimed(&self) -> Outcome {
+        match self.device.family(self.family) {
+            Some(family) if family.delivery == Delivery::None => Outcome::NoTimestamps,
+            _ => Outcome::NotInstrumented,
+        }
+    }
+
+    /// Makes the queries of a recording free for its next execution.
+    fn ready(&self, timing: &Arc<Timing>) {
+        // The command buffer has one reference; another is an earlier instance that has not been collected.
+        if Arc::strong_count(timing) > 1 {
+            self.device.harvester.settle(self.device, timing);
+        }
+        for child in &timing.children {
+            if Arc::strong_count(child) > 2 {
+                self.device.harvester.settle(self.device, child);
+            }
+        }
+        // SAFETY: the earlier instance has been collected, and the program may submit a recording that is not for
+        // simultaneous use only when it is not pending.
+        unsafe { timing.prepare() };
+    }
+
+    fn semaphores<'a>(
+        &self,
+        semaphores: impl Iterator<Item = (vk::Semaphore, u64)> + 'a,
+    ) -> Vec<SemaphoreValue> {
+        semaphores
+            .filter_map(|(semaphore, value)| {
+                let semaphore = self.device.semaphores.get(semaphore.as_raw())?;
+                Some(SemaphoreValue { semaphore, value })
+            })
+            .collect()
+    }
+
+    /// Writes what has been submitted, and lets the harvester watch it.
+    fn submitted(&self, batches: Vec<Batch>, timer: HostCallTimer, result: vk::Result) {
+        let (Some(begin_ns), recorder) = (timer.begin_ns(), self.device.recorder) else {
+            return;
+        };
+        let end_ns = gapscope_spool::monotonic_ns();
+        timer.finish(
+            self.device,
+            Call::Submit,
+            result.as_raw(),
+            Some(self.id),
+            None,
+        );
+        if result != vk::Result::SUCCESS {
+            // What was not submitted does not run; brackets are idle again.
+            for pending in batches.into_iter().flat_map(|b| b.pending) {
+                if let Times::Bracket(bracket) = pending.times {
+                    self.device.brackets.give_back(bracket);
+                }
+            }
+            self.device.note_result(result);
+            return;
+        }
+        for batch in batches {
+            recorder.write(&Event::Submit {
+                submission: next_id(&recorder.ids.submission),
+                queue: self.id,
+                begin_ns,
+                end_ns,
+                instances: Cow::Borrowed(&batch.instances),
+                waits: Cow::Borrowed(&batch.waits),
+                signals: Cow::Borrowed(&batch.signals),
+            });
+            if !batch.pending.is_empty() {
+                self.device
+                    .harvester
+                    .add(self.device, self.id, batch.pending.into_iter());
+            }
+        }
+    }
+}
+
+/// The structure of one kind in a pNext chain.
+///
+/// # Safety
+/// `chain` is a valid pNext chain, and `T` the structure of that type.
+unsafe fn find<'a, T>(chain: *const c_void, wanted: vk::StructureType) -> Option<&'a T> {
+    let mut node = chain.cast::<vk::BaseInStructure<'_>>();
+    while !node.is_null() {
+        // SAFETY: as the caller promises.
+        unsafe {
+            if (*node).s_type == wanted {
+                return Some(&*node.cast::<T>());
+            }
+            node = (*node).p_next;
+        }
+    }
+    None
+}
+
+pub unsafe extern "system" fn queue_submit(
+    handle: vk::Queue,
+    count: u32,
+    infos: *const vk::SubmitInfo<'_>,
+    fence: vk::Fence,
+) -> vk::Result {
+    // SAFETY: the program's own call; its structures are valid, and copies of them are changed only in their lists of
+    // command buffers, which live until the call returns.
+    unsafe {
+        let Some((device, call)) = device::with(handle, |f| f.queue_submit) else {
+            return vk::Result::ERROR_INITIALIZATION_FAILED;
+        };
+        let timer = HostCallTimer::start(device);
+        let queue = device.queue(handle).filter(|_| timer.begin_ns().is_some());
+        let Some(queue) = queue else {
+            return call(handle, count, infos, fence);
+        };
+        let infos_given = slice(infos, count);
+        let batches = guard(|| {
+            infos_given
+                .iter()
+                .map(|info| queue.batch_of(info))
+                .collect::<Vec<_>>()
+        });
+        let Some(batches) = batches else {
+            return call(handle, count, infos, fence);
+        };
+        let result = if batches.iter().all(|b| b.command_buffers.is_empty()) {
+            call(handle, count, infos, fence)
+        } else {
+            let mut changed = infos_given.to_vec();
+            for (info, batch) in changed.iter_mut().zip(&batches) {
+                if !batch.command_buffers.is_empty() {
+                    info.command_buffer_count = batch.command_buffers.len() as u32;
+                    info.p_command_buffers = batch.command_buffers.as_ptr();
+                }
+            }
+            call(handle, count, changed.as_ptr(), fence)
+        };
+        guard(|| queue.submitted(batches, timer, result));
+        result
+    }
+}
+
+pub unsafe extern "system" fn queue_submit2(
+    handle: vk::Queue,
+    count: u32,
+    infos: *const vk::SubmitInfo2<'_>,
+    fence: vk::Fence,
+) -> vk::Result {
+    // SAFETY: as for `queue_submit`.
+    unsafe {
+        let Some((device, call)) = device::with(handle, |f| f.queue_submit2) else {
+            return vk::Result::ERROR_INITIALIZATION_FAILED;
+        };
+        let timer = HostCallTimer::start(device);
+        let queue = device.queue(handle).filter(|_| timer.begin_ns().is_some());
+        let Some(queue) = queue else {
+            return call(handle, count, infos, fence);
+        };
+        let infos_given = slice(infos, count);
+        let batches = guard(|| {
+            infos_given
+                .iter()
+                .map(|info| queue.batch_of2(info))
+                .collect::<Vec<_>>()
+        });
+        let Some(batches) = batches else {
+            return call(handle, count, infos, fence);
+        };
+        let result = if batches.iter().all(|b| b.command_buffers.is_empty()) {
+            call(handle, count, infos, fence)
+        } else {
+            let lists: Vec<Vec<vk::CommandBufferSubmitInfo<'_>>> = batches
+                .iter()
+                .map(|b| {
+                    let info = |cb: &vk::CommandBuffer| {
+                        vk::CommandBufferSubmitInfo::default().command_buffer(*cb)
+                    };
+                    b.command_buffers.iter().map(info).collect()
+                })
+                .collect();
+            let mut changed = infos_given.to_vec();
+            for (info, list) in changed.iter_mut().zip(&lists) {
+                if !list.is_empty() {
+                    info.command_buffer_info_count = list.len() as u32;
+                    info.p_command_buffer_infos = list.as_ptr();
+                }
+            }
+            call(handle, count, changed.as_ptr(), fence)
+        };
+        guard(|| queue.submitted(batches, timer, result));
+        result
+    }
+}
+
+impl Queue {
+    /// # Safety
+    /// The program's own structure, during its call.
+    unsafe fn batch_of(&self, info: &vk::SubmitInfo<'_>) -> Batch {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let command_buffers = slice(info.p_command_buffers, info.command_buffer_count);
+            // A device group lists a mask for each command buffer: we add none there.
+            let group = find::<vk::DeviceGroupSubmitInfo<'_>>(
+                info.p_next,
+                vk::StructureType::DEVICE_GROUP_SUBMIT_INFO,
+            );
+            let mut batch = self.batch(command_buffers.iter().copied(), group.is_none());
+            let timeline = find::<vk::TimelineSemaphoreSubmitInfo<'_>>(
+                info.p_next,
+                vk::StructureType::TIMELINE_SEMAPHORE_SUBMIT_INFO,
+            );
+            let (wait_values, signal_values): (&[u64], &[u64]) = timeline.map_or((&[], &[]), |t| {
+                (
+                    slice(t.p_wait_semaphore_values, t.wait_semaphore_value_count),
+                    slice(t.p_signal_semaphore_values, t.signal_semaphore_value_count),
+                )
+            });
+            let with_values = |semaphores: &[vk::Semaphore], values: &[u64]| {
+                let values = values.iter().copied().chain(std::iter::repeat(0));
+                self.semaphores(semaphores.iter().copied().zip(values))
+            };
+            batch.waits = with_values(
+                slice(info.p_wait_semaphores, info.wait_semaphore_count),
+                wait_values,
+            );
+            batch.signals = with_values(
+                slice(info.p_signal_semaphores, info.signal_semaphore_count),
+                signal_values,
+            );
+            batch
+        }
+    }
+
+    /// # Safety
+    /// The program's own structure, during its call.
+    unsafe fn batch_of2(&self, info: &vk::SubmitInfo2<'_>) -> Batch {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let command_buffers =
+                slice(info.p_command_buffer_infos, info.command_buffer_info_count);
+            let grouped = command_buffers
+                .iter()
+                .any(|cb| cb.device_mask != 0 || !cb.p_next.is_null());
+            let mut batch =
+                self.batch(command_buffers.iter().map(|cb| cb.command_buffer), !grouped);
+            let of = |list: &[vk::SemaphoreSubmitInfo<'_>]| {
+                self.semaphores(list.iter().map(|s| (s.semaphore, s.value)))
+            };
+            batch.waits = of(slice(
+                info.p_wait_semaphore_infos,
+                info.wait_semaphore_info_count,
+            ));
+            batch.signals = of(slice(
+                info.p_signal_semaphore_infos,
+                info.signal_semaphore_info_count,
+            ));
+            batch
+        }
+    }
+}
+
+pub unsafe extern "system" fn queue_bind_sparse(
+    handle: vk::Queue,
+    count: u32,
+    infos: *const vk::BindSparseInfo<'_>,
+    fence: vk::Fence,
+) -> vk::Result {
+    // SAFETY: the program's own call.
+    unsafe {
+        let Some((device, call)) = device::with(handle, |f| f.queue_bind_sparse) else {
+            return vk::Result::ERROR_INITIALIZATION_FAILED;
+        };
+        let timer = HostCallTimer::start(device);
+        let result = call(handle, count, infos, fence);
+        guard(|| {
+            timer.finish(
+                device,
+                Call::BindSparse,
+                result.as_raw(),
+                device.queue(handle).map(|q| q.id),
+                None,
+            );
+            device.note_result(result);
+        });
+        result
+    }
+}
+
+pub unsafe extern "system" fn create_semaphore(
+    handle: vk::Device,
+    info: *const vk::SemaphoreCreateInfo<'_>,
+    allocator: *const vk::AllocationCallbacks<'_>,
+    out: *mut vk::Semaphore,
+) -> vk::Result {
+    // SAFETY: the program's own call.
+    unsafe {
+        let Some((device, call)) = device::with(handle, |f| f.create_semaphore) else {
+            return vk::Result::ERROR_INITIALIZATION_FAILED;
+        };
+        let result = call(handle, info, allocator, out);
+        if result == vk::Result::SUCCESS {
+            guard(|| {
+                device
+                    .semaphores
+                    .insert((*out).as_raw(), next_id(&device.recorder.ids.semaphore))
+            });
+        }
+        result
+    }
+}
+
+pub unsafe extern "system" fn destroy_semaphore(
+    handle: vk::Device,
+    semaphore: vk::Semaphore,
+    allocator: *const vk::AllocationCallbacks<'_>,
+) {
+    // SAFETY: the program's own call.
+    unsafe {
+        let Some((device, call)) = device::with(handle, |f| f.destroy_semaphore) else {
+            return;
+        };
+        guard(|| device.semaphores.remove(semaphore.as_raw()));
+        call(handle, semaphore, allocator);
+    }
+}
