@@ -45,6 +45,9 @@ pub struct Args {
     /// bench: bind the descriptor set again before each dispatch
     #[arg(long)]
     pub bind: bool,
+    /// bench: the program writes two timestamps of its own around each dispatch
+    #[arg(long)]
+    pub timestamps: bool,
     /// abandon, in-flight: leave by _exit, so that no destructor and no atexit handler runs
     #[arg(long)]
     pub hard_exit: bool,

@@ -23,6 +23,7 @@ pub enum Object {
     Memory(vk::DeviceMemory),
     Pipeline(vk::Pipeline),
     PipelineLayout(vk::PipelineLayout),
+    QueryPool(vk::QueryPool),
     Semaphore(vk::Semaphore),
     SetLayout(vk::DescriptorSetLayout),
     UpdateTemplate(vk::DescriptorUpdateTemplate),
@@ -308,6 +309,7 @@ impl Drop for Gpu {
                     Object::Memory(handle) => device.free_memory(handle, None),
                     Object::Pipeline(handle) => device.destroy_pipeline(handle, None),
                     Object::PipelineLayout(handle) => device.destroy_pipeline_layout(handle, None),
+                    Object::QueryPool(handle) => device.destroy_query_pool(handle, None),
                     Object::Semaphore(handle) => device.destroy_semaphore(handle, None),
                     Object::SetLayout(handle) => device.destroy_descriptor_set_layout(handle, None),
                     Object::UpdateTemplate(handle) => {

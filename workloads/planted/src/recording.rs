@@ -74,6 +74,14 @@ impl<'gpu> Recording<'gpu> {
         self.tally.dispatches += 1;
     }
 
+    pub fn write_timestamp(&self, stage: vk::PipelineStageFlags, pool: vk::QueryPool, query: u32) {
+        unsafe {
+            self.gpu
+                .device
+                .cmd_write_timestamp(self.buffer, stage, pool, query)
+        };
+    }
+
     /// Makes what came before visible to what comes after, on the host too.
     pub fn barrier(&self) {
         let memory = [vk::MemoryBarrier::default()

@@ -1,9 +1,10 @@
 //! Times of single calls, for measuring what a profiler adds.
 
 use anyhow::Result;
-use ash::vk::CommandBufferUsageFlags as Usage;
+use ash::vk::{self, CommandBufferUsageFlags as Usage};
 
 use crate::args::Args;
+use crate::gpu::{Gpu, Object};
 use crate::recording::Recording;
 use crate::setup::Setup;
 use crate::truth::{Truth, monotonic_ns};
@@ -11,16 +12,34 @@ use crate::truth::{Truth, monotonic_ns};
 pub fn bench(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     let (gpu, spin) = (&setup.gpu, &setup.spin);
+    let timestamps = args
+        .timestamps
+        .then(|| timestamp_pool(gpu, 2 * args.n))
+        .transpose()?;
     let mut best = [u64::MAX; 3];
     for _ in 0..args.iterations {
         let mut recording = Recording::begin(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
         spin.bind(&recording);
+        if let Some(pool) = timestamps {
+            unsafe {
+                gpu.device
+                    .cmd_reset_query_pool(recording.buffer, pool, 0, 2 * args.n)
+            };
+        }
         let start = monotonic_ns();
-        for _ in 0..args.n {
+        for dispatch in 0..args.n {
             if args.bind {
                 spin.bind_set(&recording);
             }
+            if let Some(pool) = timestamps {
+                let stage = vk::PipelineStageFlags::TOP_OF_PIPE;
+                recording.write_timestamp(stage, pool, 2 * dispatch);
+            }
             recording.dispatch(spin.groups);
+            if let Some(pool) = timestamps {
+                let stage = vk::PipelineStageFlags::COMPUTE_SHADER;
+                recording.write_timestamp(stage, pool, 2 * dispatch + 1);
+            }
         }
         let record = monotonic_ns() - start;
         let recorded = recording.end()?;
@@ -40,4 +59,13 @@ pub fn bench(args: &Args, truth: &mut Truth) -> Result<()> {
     // No result: the dispatches may overlap, and so differ from run to run.
     gpu.report(truth);
     Ok(())
+}
+
+fn timestamp_pool(gpu: &Gpu, count: u32) -> Result<vk::QueryPool> {
+    let info = vk::QueryPoolCreateInfo::default()
+        .query_type(vk::QueryType::TIMESTAMP)
+        .query_count(count);
+    let pool = unsafe { gpu.device.create_query_pool(&info, None)? };
+    gpu.own(Object::QueryPool(pool));
+    Ok(pool)
 }
