@@ -7,14 +7,14 @@ use crate::drift::{self, Drift};
 use crate::gaps::{self, GapTotal, IdleTime};
 use crate::intervals::Interval;
 use crate::kernels::{self, Kernel};
-use crate::labels::LabelRow;
+use crate::labels::{self, LabelRow};
 use crate::latency::{self, QueueLatency};
 use crate::memory_timeline::{self, MemoryRow};
 use crate::timeline::Timeline;
 use crate::transfers::{self, TransferRow};
 use crate::verdict::{self, Bound, Evidence};
-use crate::warm_up::WarmUp;
-use crate::work::WorkComparison;
+use crate::warm_up::{self, WarmUp};
+use crate::work::{self, WorkComparison};
 use gapscope_trace::Trace;
 use gapscope_trace::manifest::{Loss, SamplingMode};
 use gapscope_trace::tables::Table;
@@ -116,29 +116,56 @@ impl Findings {
     pub fn of(trace: &Trace, options: &Options) -> Findings {
         let timeline = Timeline::of(trace);
         let bindings = BindingSets::of(trace);
-        let gpu_busy_ns = busy::any_busy_ns(&timeline);
-        let work_window = timeline.work_window();
-        let kernels = kernels::kernels(&timeline, &bindings, None, gpu_busy_ns);
-        let analysed_window =
-            work_window.map(|window| window.intersection(options.window.unwrap_or(window)));
-        let idle_time = analysed_window.map_or(IdleTime::default(), |window| {
-            gaps::idle_time(&timeline, window, options.gap_threshold_ns, options.longest)
-        });
-        let (bound, evidence) = match analysed_window {
-            Some(window) => verdict::verdict(&timeline, window, &idle_time),
-            None => verdict::unknown("No GPU work has known times."),
+        std::thread::scope(|scope| {
+            // The tables of labels need nothing of the rest, and take long on traces with many.
+            let labels = scope.spawn(|| labels::labels(&timeline));
+            let mut findings = Findings::without_labels(&timeline, &bindings, options);
+            findings.labels = match labels.join() {
+                Ok(labels) => labels,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            findings
+        })
+    }
+
+    fn without_labels(timeline: &Timeline, bindings: &BindingSets, options: &Options) -> Findings {
+        let trace = timeline.trace;
+        let (manifest, tables) = (&trace.manifest, &trace.tables);
+        let gpu_busy_ns = busy::any_busy_ns(timeline);
+        let kernels = kernels::kernels(timeline, bindings, None, gpu_busy_ns);
+        let warm_up = match options.window {
+            Some(_) => WarmUp {
+                reason: "Not looked for: the window was given.".to_owned(),
+                ..WarmUp::default()
+            },
+            None => warm_up::warm_up(timeline, &kernels),
         };
-        let tables = &trace.tables;
-        let transfers = transfers::transfers(&timeline);
+        let work_window = timeline.work_window();
+        let excluded = warm_up.excluded.filter(|_| options.exclude_warm_up);
+        let analysed_window = work_window.map(|window| match (options.window, excluded) {
+            (Some(given), _) => window.intersection(given),
+            (None, Some(excluded)) => Interval::new(excluded.end_ns, window.end_ns),
+            (None, None) => window,
+        });
+        let idle_time = analysed_window.map_or_else(IdleTime::default, |window| {
+            gaps::idle_time(timeline, window, options.gap_threshold_ns, options.longest)
+        });
+        let (verdict, verdict_evidence) =
+            verdict::verdict(timeline, analysed_window.unwrap_or_default(), &idle_time);
+        let transfers = transfers::transfers(timeline);
+        let sum = |figure: fn(&TransferRow) -> u64| {
+            transfers.iter().map(figure).fold(0, u64::saturating_add)
+        };
         Findings {
-            sampling_mode: trace.manifest.sampling_mode,
-            wall_ns: None,
+            sampling_mode: manifest.sampling_mode,
+            wall_ns: (manifest.end_ns > manifest.start_ns)
+                .then(|| manifest.end_ns.saturating_sub(manifest.start_ns)),
             gpu_busy_ns,
             work_window,
             analysed_window,
-            clock_error_ns: None,
-            verdict: bound,
-            verdict_evidence: evidence,
+            clock_error_ns: clock_error_ns(timeline),
+            verdict,
+            verdict_evidence,
             dispatch_count: tables.dispatches.len() as u64,
             timed_dispatch_count: kernels
                 .iter()
@@ -147,24 +174,30 @@ impl Findings {
             command_buffer_count: tables.command_buffers.len() as u64,
             submission_count: tables.submissions.len() as u64,
             transfer_count: tables.transfers.len() as u64,
-            transfer_bytes: transfers
-                .iter()
-                .fold(0, |sum: u64, row| sum.saturating_add(row.bytes)),
-            transfer_unknown_bytes_count: transfers.iter().map(|row| row.unknown_bytes_count).sum(),
-            devices: busy::busy(&timeline, analysed_window),
+            transfer_bytes: sum(|row| row.bytes),
+            transfer_unknown_bytes_count: sum(|row| row.unknown_bytes_count),
+            devices: busy::busy(timeline, analysed_window),
             gaps: idle_time.causes.clone(),
             idle_time,
             kernels,
             labels: Vec::new(),
-            command_buffers: command_buffers::command_buffers(&timeline, options.longest),
+            command_buffers: command_buffers::command_buffers(timeline, options.longest),
             transfers,
-            warm_up: WarmUp::default(),
-            memory: memory_timeline::memory_timeline(&timeline),
-            drift: drift::drift(&timeline, options.longest),
-            latency: latency::latency(&timeline),
-            equal_work: None,
-            losses: trace.manifest.losses.clone(),
-            notes: trace.manifest.notes.clone(),
+            warm_up,
+            memory: memory_timeline::memory_timeline(timeline),
+            drift: drift::drift(timeline, options.longest),
+            latency: latency::latency(timeline),
+            equal_work: (options.equal_work.as_ref())
+                .and_then(|(before, after)| work::equal_work(timeline, bindings, before, after)),
+            losses: manifest.losses.clone(),
+            notes: manifest.notes.clone(),
         }
     }
+}
+
+/// The greatest clock error of the GPUs that ran work.
+fn clock_error_ns(timeline: &Timeline) -> Option<i64> {
+    let working = (0..timeline.gpus.len()).filter(|gpu| !timeline.gpus[*gpu].works.is_empty());
+    let errors = working.map(|gpu| timeline.clock_error_ns(gpu));
+    errors.reduce(|a, b| Some(a?.max(b?)))?
 }

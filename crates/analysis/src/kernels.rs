@@ -26,7 +26,7 @@ pub struct Kernel {
     pub name: String,
     /// Where the name comes from.
     pub name_source: &'static str,
-    /// Kernels with this name: other code, entry point, specialisation or process.
+    /// Kernels with this name that differ in code, entry point or specialisation.
     pub variants: u32,
     /// Dispatches, with or without known times.
     pub count: u64,
@@ -41,6 +41,8 @@ pub struct Kernel {
     pub busy_share: Option<f64>,
     /// Duration of the first timed dispatch: far above the median, it was a warm-up.
     pub first_ns: Option<i64>,
+    /// When that dispatch began.
+    pub first_start_ns: Option<i64>,
     /// Bytes of the buffer ranges bound for reading, summed over dispatches: an upper bound on the distinct bytes
     /// read through bindings. Absent when no bindings are known.
     pub bound_read_bytes: Option<u64>,
@@ -67,7 +69,7 @@ pub fn kernels(
     // Groups by name; the last one is of dispatches whose kernel the trace does not have.
     let mut names: HashMap<&str, u32> = HashMap::new();
     let mut kernels: Vec<Kernel> = Vec::new();
-    let mut variants: Vec<HashSet<(u32, Option<&str>, Option<&str>, Option<&str>)>> = Vec::new();
+    let mut variants: Vec<HashSet<[Option<&str>; 3]>> = Vec::new();
     let group_of_row: Vec<u32> = (0..table.len())
         .map(|row| {
             let fresh = kernels.len() as u32;
@@ -80,12 +82,11 @@ pub fn kernels(
                 });
                 variants.push(HashSet::new());
             }
-            variants[group as usize].insert((
-                table.process[row],
+            variants[group as usize].insert([
                 table.source[row].as_deref(),
                 table.entry_point[row].as_deref(),
                 table.specialisation[row].as_deref(),
-            ));
+            ]);
             group
         })
         .collect();
@@ -152,6 +153,7 @@ pub fn kernels(
         }
         durations.clear();
         durations.extend(mine.iter().map(|i| i.length_ns()));
+        kernel.first_start_ns = mine.first().map(|i| i.start_ns);
         kernel.first_ns = durations.first().copied();
         kernel.durations = Durations::of(&mut durations);
         if timed > 0 {

@@ -1,7 +1,20 @@
 //! Label breakdown: which parts of the program cost what.
+//!
+//! Labels with the same texts around them are one row, whoever set them and how often. Work belongs to its innermost
+//! label, and work without one to the label of its command buffer. *Exclusive* figures are of that work alone,
+//! *inclusive* ones also of the labels inside. Busy times are unions, so children that ran at the same time sum to
+//! more than their parent.
 
 use crate::durations::Durations;
+use crate::ids::{Ids, NONE};
+use crate::intervals::{Interval, length_ns, union};
+use crate::timeline::{Timeline, WorkKind};
+use gapscope_trace::Trace;
+use gapscope_trace::manifest::SamplingMode;
+use gapscope_trace::tables::Table;
 use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::HashMap;
 
 /// All GPU work under one label path, over the whole recording.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -21,7 +34,7 @@ pub struct LabelRow {
 }
 
 /// GPU work under a label.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct LabelWork {
     /// Dispatches, with or without known times.
     pub dispatch_count: u64,
@@ -32,4 +45,280 @@ pub struct LabelWork {
     pub durations: Durations,
     /// Time in which at least one piece of its work ran, transfers and opaque work included.
     pub busy_ns: Option<i64>,
+}
+
+/// Labels in their nesting, parents before their children: the labels inside label `n` are `n + 1..end(n)`.
+#[derive(Debug, Default)]
+pub(crate) struct LabelTree<'a> {
+    ids: Ids,
+    /// By row of the table.
+    node_of_row: Vec<u32>,
+    nodes: Vec<Node<'a>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Node<'a> {
+    text: &'a str,
+    parent: u32,
+    depth: u32,
+    end: u32,
+}
+
+impl<'a> LabelTree<'a> {
+    pub(crate) fn of(trace: &'a Trace) -> LabelTree<'a> {
+        /// Deeper nesting is no nesting but a ring of labels that are each other's parents.
+        const DEEPEST: usize = 64;
+        let rows = &trace.tables.labels;
+        let ids = Ids::new(rows.id.iter().map(|id| u64::from(*id)));
+        let mut found: HashMap<(u32, &str), u32> = HashMap::new();
+        let mut children: Vec<Vec<u32>> = Vec::new();
+        let mut texts: Vec<&str> = Vec::new();
+        let mut roots: Vec<u32> = Vec::new();
+        let mut chain = Vec::new();
+        let node_of_row: Vec<u32> = (0..rows.len())
+            .map(|row| {
+                chain.clear();
+                let mut next = Some(row);
+                while let Some(row) = next.filter(|_| chain.len() < DEEPEST) {
+                    chain.push(row);
+                    next = rows.parent[row].and_then(|id| ids.get(u64::from(id)));
+                }
+                let mut node = NONE;
+                for row in chain.iter().rev() {
+                    let text = rows.text[*row].as_str();
+                    node = *found.entry((node, text)).or_insert_with(|| {
+                        let fresh = texts.len() as u32;
+                        texts.push(text);
+                        children.push(Vec::new());
+                        match children.get_mut(node as usize) {
+                            Some(siblings) => siblings.push(fresh),
+                            None => roots.push(fresh),
+                        }
+                        fresh
+                    });
+                }
+                node
+            })
+            .collect();
+        let mut tree = LabelTree {
+            ids,
+            node_of_row,
+            nodes: Vec::with_capacity(texts.len()),
+        };
+        let mut place = vec![0; texts.len()];
+        for root in roots {
+            tree.place(root, NONE, 0, &texts, &children, &mut place);
+        }
+        for node in &mut tree.node_of_row {
+            *node = place[*node as usize];
+        }
+        tree
+    }
+
+    /// Puts a label and those inside it in order. As deep as labels nest, which is bounded.
+    fn place(
+        &mut self,
+        node: u32,
+        parent: u32,
+        depth: u32,
+        texts: &[&'a str],
+        children: &[Vec<u32>],
+        place: &mut [u32],
+    ) {
+        let at = self.nodes.len();
+        place[node as usize] = at as u32;
+        self.nodes.push(Node {
+            text: texts[node as usize],
+            parent,
+            depth,
+            end: 0,
+        });
+        for child in &children[node as usize] {
+            self.place(*child, at as u32, depth + 1, texts, children, place);
+        }
+        self.nodes[at].end = self.nodes.len() as u32;
+    }
+
+    /// The label with an id, or [`NONE`].
+    #[inline]
+    pub(crate) fn node(&self, id: Option<u32>) -> u32 {
+        let row = id.map_or(NONE, |id| self.ids.row(u64::from(id)));
+        self.node_of_row.get(row as usize).copied().unwrap_or(NONE)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub(crate) fn text(&self, node: usize) -> &'a str {
+        self.nodes[node].text
+    }
+
+    /// The label around a label.
+    pub(crate) fn parent(&self, node: usize) -> Option<usize> {
+        (self.nodes[node].parent != NONE).then_some(self.nodes[node].parent as usize)
+    }
+
+    /// Times that each label was set.
+    pub(crate) fn instances(&self, trace: &Trace) -> Vec<u64> {
+        let mut instances = vec![0; self.len()];
+        for label in &trace.tables.markers.label {
+            if let Some(count) = instances.get_mut(self.node(Some(*label)) as usize) {
+                *count += 1;
+            }
+        }
+        instances
+    }
+}
+
+/// All labels with work, or that were set, over the whole recording.
+pub fn labels(timeline: &Timeline) -> Vec<LabelRow> {
+    let tree = LabelTree::of(timeline.trace);
+    if tree.len() == 0 {
+        return Vec::new();
+    }
+    let rows = rows(timeline, &tree);
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); tree.len()];
+    let mut roots = Vec::new();
+    for node in 0..tree.len() {
+        match tree.parent(node) {
+            Some(parent) => children[parent].push(node),
+            None => roots.push(node),
+        }
+    }
+    let cost = |node: &usize| {
+        let row = &rows[*node];
+        (
+            Reverse(row.inclusive.busy_ns),
+            Reverse(row.inclusive.dispatch_count),
+            row.path.clone(),
+        )
+    };
+    for siblings in children.iter_mut().chain([&mut roots]) {
+        siblings.sort_by_cached_key(cost);
+        siblings.reverse();
+    }
+    let mut order = Vec::with_capacity(rows.len());
+    let mut left = roots;
+    while let Some(node) = left.pop() {
+        order.push(node);
+        left.append(&mut children[node]);
+    }
+    let mut rows: Vec<Option<LabelRow>> = rows.into_iter().map(Some).collect();
+    let used = |row: &LabelRow| {
+        let work = &row.inclusive;
+        row.instances.is_some()
+            || work.busy_ns.is_some()
+            || work.dispatch_count + work.transfer_count > 0
+    };
+    order
+        .into_iter()
+        .filter_map(|node| rows[node].take())
+        .filter(used)
+        .collect()
+}
+
+/// A row for each label, in the tree's order.
+fn rows(timeline: &Timeline, tree: &LabelTree) -> Vec<LabelRow> {
+    let trace = timeline.trace;
+    let mut rows: Vec<LabelRow> = Vec::with_capacity(tree.len());
+    for (node, instances) in tree.instances(trace).into_iter().enumerate() {
+        let Node {
+            text,
+            parent,
+            depth,
+            ..
+        } = tree.nodes[node];
+        let path = match rows.get(parent as usize) {
+            Some(parent) => format!("{} / {text}", parent.path),
+            None => text.to_owned(),
+        };
+        rows.push(LabelRow {
+            path,
+            text: text.to_owned(),
+            depth,
+            instances: (instances > 0).then_some(instances),
+            ..LabelRow::default()
+        });
+    }
+    let tables = &trace.tables;
+    let mut last = (None, NONE);
+    let mut node_of = |own: Option<u32>, command_buffer: u64| {
+        if own.is_some() {
+            return tree.node(own);
+        }
+        if last.0 != Some(command_buffer) {
+            let row = timeline.command_buffer_ids.get(command_buffer);
+            let label = row.and_then(|row| tables.command_buffers.label[row]);
+            last = (Some(command_buffer), tree.node(label));
+        }
+        last.1
+    };
+    let dispatches = &tables.dispatches;
+    for (own, command_buffer) in dispatches.label.iter().zip(&dispatches.command_buffer) {
+        if let Some(row) = rows.get_mut(node_of(*own, *command_buffer) as usize) {
+            row.exclusive.dispatch_count += 1;
+        }
+    }
+    let transfers = &tables.transfers;
+    for (own, command_buffer) in transfers.label.iter().zip(&transfers.command_buffer) {
+        if let Some(row) = rows.get_mut(node_of(*own, *command_buffer) as usize) {
+            row.exclusive.transfer_count += 1;
+        }
+    }
+
+    let timed_kind = match trace.manifest.sampling_mode {
+        SamplingMode::CommandBuffer => WorkKind::CommandBuffer,
+        _ => WorkKind::Dispatch,
+    };
+    let mut intervals: Vec<Vec<Interval>> = vec![Vec::new(); tree.len()];
+    let mut durations: Vec<Vec<i64>> = vec![Vec::new(); tree.len()];
+    for work in timeline.gpus.iter().flat_map(|gpu| &gpu.works) {
+        let node = tree.node(timeline.label_of(work)) as usize;
+        if node < tree.len() {
+            intervals[node].push(work.interval);
+            if work.kind() == timed_kind {
+                durations[node].push(work.interval.length_ns());
+            }
+        }
+    }
+    // From the innermost labels outwards: a label's inclusive work goes into the label around it.
+    let mut within: Vec<Vec<Interval>> = vec![Vec::new(); tree.len()];
+    let mut durations_within: Vec<Vec<i64>> = vec![Vec::new(); tree.len()];
+    for node in (0..tree.len()).rev() {
+        let (mut set, mut own) = (
+            std::mem::take(&mut intervals[node]),
+            std::mem::take(&mut durations[node]),
+        );
+        let any = !set.is_empty();
+        union(&mut set);
+        rows[node].exclusive.busy_ns = any.then(|| length_ns(&set));
+        rows[node].exclusive.durations = Durations::of(&mut own);
+        let inner = std::mem::take(&mut within[node]);
+        let mut inner_durations = std::mem::take(&mut durations_within[node]);
+        rows[node].inclusive.dispatch_count += rows[node].exclusive.dispatch_count;
+        rows[node].inclusive.transfer_count += rows[node].exclusive.transfer_count;
+        let inside = rows[node].inclusive.busy_ns.is_some();
+        if inner.is_empty() && inner_durations.is_empty() {
+            rows[node].inclusive.durations = rows[node].exclusive.durations;
+            inner_durations = own;
+        } else {
+            set.extend(inner);
+            union(&mut set);
+            inner_durations.extend(own);
+            rows[node].inclusive.durations = Durations::of(&mut inner_durations);
+        }
+        rows[node].inclusive.busy_ns = (any || inside).then(|| length_ns(&set));
+        if let Some(parent) = tree.parent(node) {
+            let work = rows[node].inclusive;
+            let around = &mut rows[parent].inclusive;
+            around.dispatch_count += work.dispatch_count;
+            around.transfer_count += work.transfer_count;
+            // Only says that there is work inside; the parent's turn replaces it.
+            around.busy_ns = around.busy_ns.max(work.busy_ns);
+            within[parent].extend(set);
+            durations_within[parent].extend(inner_durations);
+        }
+    }
+    rows
 }

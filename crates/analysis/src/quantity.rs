@@ -26,6 +26,20 @@ impl fmt::Display for Percent {
     }
 }
 
+/// A number of bytes, in decimal units.
+pub(crate) struct Bytes(pub(crate) f64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            bytes if bytes < 1e3 => write!(f, "{bytes:.0} B"),
+            bytes if bytes < 1e6 => write!(f, "{:.1} kB", bytes / 1e3),
+            bytes if bytes < 1e9 => write!(f, "{:.1} MB", bytes / 1e6),
+            bytes => write!(f, "{:.2} GB", bytes / 1e9),
+        }
+    }
+}
+
 /// `part / whole`; 0 for nothing of nothing.
 pub(crate) fn share(part_ns: i64, whole_ns: i64) -> f64 {
     if whole_ns == 0 {

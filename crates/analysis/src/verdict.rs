@@ -239,7 +239,7 @@ pub fn verdict(timeline: &Timeline, window: Interval, idle: &IdleTime) -> (Bound
     (bound, evidence)
 }
 
-pub(crate) fn unknown(sentence: &str) -> (Bound, Evidence) {
+fn unknown(sentence: &str) -> (Bound, Evidence) {
     let evidence = Evidence {
         sentence: sentence.to_owned(),
         ..Evidence::default()

@@ -1,7 +1,35 @@
 //! Warm-up: the part at the beginning that is not like the rest.
+//!
+//! Programs compile pipelines, and drivers compile kernels, when they are first used. Left in, this hides what the
+//! program does afterwards. Signs of warm-up are calls that create pipelines or shader modules after the first GPU
+//! work, and first dispatches that took more than [`SLOW`] times the median of their kernel. Warm-up is the prefix of
+//! the work window that holds the first signs: it begins only where a sign lies in the first [`FIRST_SHARE`] of the
+//! window, goes on while the next sign is no farther away than the prefix is long, and ends where the next work
+//! begins. It is left out only when
+//! - it is at most [`MOST_SHARE`] of the window,
+//! - at least [`LEAST_COMMAND_BUFFERS`] command buffers start after it, and
+//! - not more signs come after it than in it: a program that keeps compiling has no warm-up.
+//!
+//! What this cannot know: warm-up without such signs, as of caches, clocks rising, or a first iteration that just does
+//! other work.
 
 use crate::intervals::Interval;
+use crate::kernels::Kernel;
+use crate::quantity::{Nanoseconds, Percent, share};
+use crate::timeline::Timeline;
+use gapscope_trace::tables::{HostCallKind, Table};
 use serde::Serialize;
+
+/// How many times its kernel's median a first dispatch must take to count as a sign. Below, it may be chance.
+pub const SLOW: i64 = 3;
+/// Timed dispatches that a kernel needs before its median says something.
+pub const LEAST_DISPATCHES: u64 = 5;
+/// The first sign must lie in this share of the work window: warm-up is at the beginning.
+pub const FIRST_SHARE: f64 = 0.1;
+/// Most of the work window that may be left out: what is the greater part is no exception.
+pub const MOST_SHARE: f64 = 0.5;
+/// Command buffers that must start after it, so that there is something left to judge.
+pub const LEAST_COMMAND_BUFFERS: u64 = 4;
 
 /// The warm-up of a recording, if there is one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -16,4 +44,120 @@ pub struct WarmUp {
     pub slow_first_dispatches: u64,
     /// Command buffers that start in it.
     pub command_buffer_count: u64,
+}
+
+/// Something that happens when code is first used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Sign {
+    interval: Interval,
+    compile_calls: u64,
+}
+
+/// Finds the warm-up of a recording whose kernels are `kernels`.
+pub fn warm_up(timeline: &Timeline, kernels: &[Kernel]) -> WarmUp {
+    let kept = |reason: String| WarmUp {
+        reason,
+        ..WarmUp::default()
+    };
+    let Some(window) = timeline.work_window().filter(|window| !window.is_empty()) else {
+        return kept("No GPU work has known times.".to_owned());
+    };
+    let signs = signs(timeline, kernels, window);
+    let first_ns = (window.length_ns() as f64 * FIRST_SHARE) as i64;
+    let mut end_ns = window.start_ns;
+    let mut taken = 0;
+    for sign in &signs {
+        let reach_ns = (end_ns - window.start_ns).max(if taken == 0 { first_ns } else { 0 });
+        if sign.interval.start_ns > end_ns.saturating_add(reach_ns) {
+            break;
+        }
+        end_ns = end_ns.max(sign.interval.end_ns);
+        taken += 1;
+    }
+    if taken == 0 {
+        return kept("No warm-up was found: nothing is compiled at the begin, and first dispatches are no slower than others.".to_owned());
+    }
+    let next = |gpu: &crate::timeline::Gpu| {
+        let at = gpu
+            .works
+            .partition_point(|work| work.interval.start_ns < end_ns);
+        gpu.works.get(at).map(|work| work.interval.start_ns)
+    };
+    let Some(cut_ns) = timeline.gpus.iter().filter_map(next).min() else {
+        return kept("Code is compiled until the last GPU work: this is no warm-up.".to_owned());
+    };
+    let excluded = Interval::new(window.start_ns, cut_ns);
+    let part = share(excluded.length_ns(), window.length_ns());
+    let later = signs.len() - taken;
+    let starts = |from_ns: i64| {
+        let times = timeline.command_buffers.iter();
+        times
+            .filter(|t| t.first_start_ns <= t.last_end_ns && t.first_start_ns >= from_ns)
+            .count() as u64
+    };
+    let after = starts(cut_ns);
+    if part > MOST_SHARE {
+        return kept(format!(
+            "Code is compiled over the first {} of the time: too much to be warm-up.",
+            Percent(part)
+        ));
+    }
+    if after < LEAST_COMMAND_BUFFERS {
+        return kept(format!(
+            "Only {after} command buffers start after the last compilation: too few to leave out the rest."
+        ));
+    }
+    if later > taken {
+        return kept(format!(
+            "Code is compiled throughout ({} times after the begin, {taken} times at it): this is no warm-up.",
+            later
+        ));
+    }
+    let compile_calls = signs[..taken].iter().map(|sign| sign.compile_calls).sum();
+    let slow_first_dispatches = signs[..taken]
+        .iter()
+        .filter(|sign| sign.compile_calls == 0)
+        .count() as u64;
+    WarmUp {
+        excluded: Some(excluded),
+        reason: format!(
+            "The first {} ({}) hold {compile_calls} calls that compile and {slow_first_dispatches} first dispatches that took over {SLOW} times their kernel's median.",
+            Nanoseconds(excluded.length_ns()),
+            Percent(part)
+        ),
+        compile_calls,
+        slow_first_dispatches,
+        command_buffer_count: starts(window.start_ns) - after,
+    }
+}
+
+/// Signs in `window`, in order of time.
+fn signs(timeline: &Timeline, kernels: &[Kernel], window: Interval) -> Vec<Sign> {
+    let calls = &timeline.trace.tables.host_calls;
+    let mut signs: Vec<Sign> = (0..calls.len())
+        .filter(|row| {
+            use HostCallKind::{CreatePipelines, CreateShaderModule};
+            matches!(calls.call[*row], CreatePipelines | CreateShaderModule)
+        })
+        .filter_map(|row| {
+            let call = Interval::of_row(Some(calls.start_ns[row]), Some(calls.duration_ns[row]))?;
+            let interval = call.intersection(window);
+            (!interval.is_empty()).then_some(Sign {
+                interval,
+                compile_calls: u64::from(calls.count[row].max(1)),
+            })
+        })
+        .collect();
+    signs.extend(kernels.iter().filter_map(|kernel| {
+        let (first_ns, p50_ns) = (kernel.first_ns?, kernel.durations.p50_ns?);
+        let slow = first_ns > p50_ns.saturating_mul(SLOW);
+        let known = kernel.durations.timed_count >= LEAST_DISPATCHES;
+        let interval = Interval::of_row(kernel.first_start_ns, kernel.first_ns)?;
+        (slow && known).then_some(Sign {
+            interval,
+            compile_calls: 0,
+        })
+    }));
+    signs.sort();
+    signs
 }

@@ -1,5 +1,17 @@
 //! Equal work: two parts of a trace, or two traces, that do the same work in different ways.
+//!
+//! A faster program leaves the device idle for longer between its kernels, so a busy share says nothing about speed.
+//! What counts is what the same work costs: dispatches, bytes, busy time, time from begin to end; each for one
+//! evaluation where the trace says how often the work was done.
+//!
+//! What this cannot know: whether both parts really do equal work. That is the caller's claim.
 
+use crate::bound_bytes::BindingSets;
+use crate::intervals::{Interval, union_length_ns};
+use crate::labels::LabelTree;
+use crate::quantity::{Bytes, Nanoseconds, Percent, share};
+use crate::timeline::Timeline;
+use gapscope_trace::tables::Table;
 use serde::Serialize;
 
 /// What a part of a trace cost.
@@ -22,7 +34,8 @@ pub struct Work {
     pub transfer_bytes: Option<u64>,
     /// Time in which at least one piece of the work ran.
     pub gpu_busy_ns: Option<i64>,
-    /// `gpu_busy_ns` and the idle time between consecutive pieces of this work.
+    /// From the begin of its first piece to the end of its last; where pieces of the other work lie between, the sum
+    /// over the stretches without them.
     pub wall_ns: Option<i64>,
 }
 
@@ -52,4 +65,235 @@ pub struct WorkComparison {
     pub ratios: Vec<Ratio>,
     /// What they mean, in sentences.
     pub sentences: Vec<String>,
+}
+
+impl Work {
+    /// The work under each of `labels`, with all that is inside these labels. A label counts wherever it nests.
+    pub fn of_labels(timeline: &Timeline, bindings: &BindingSets, labels: &[&str]) -> Vec<Work> {
+        let tree = LabelTree::of(timeline.trace);
+        let mut part_of_node: Vec<Option<usize>> = Vec::with_capacity(tree.len());
+        for node in 0..tree.len() {
+            let own = labels.iter().position(|label| *label == tree.text(node));
+            let around = tree.parent(node).and_then(|parent| part_of_node[parent]);
+            part_of_node.push(own.or(around));
+        }
+        let part = |label| {
+            part_of_node
+                .get(tree.node(label) as usize)
+                .copied()
+                .flatten()
+        };
+        let mut works = measure(timeline, bindings, labels, &part);
+        for (node, instances) in tree.instances(timeline.trace).into_iter().enumerate() {
+            let own = labels.iter().position(|label| *label == tree.text(node));
+            if let Some(part) = own.filter(|_| instances > 0) {
+                *works[part].evaluations.get_or_insert(0) += instances;
+            }
+        }
+        works
+    }
+
+    /// All work of a trace, which did it `evaluations` times.
+    pub fn of_trace(
+        timeline: &Timeline,
+        bindings: &BindingSets,
+        name: &str,
+        evaluations: Option<u64>,
+    ) -> Work {
+        let mut works = measure(timeline, bindings, &[name], &|_| Some(0));
+        Work {
+            evaluations,
+            ..works.pop().unwrap_or_default()
+        }
+    }
+
+    fn bound_bytes(&self) -> Option<u64> {
+        Some(
+            self.bound_read_bytes?
+                .saturating_add(self.bound_written_bytes?),
+        )
+    }
+}
+
+/// Measures the parts of a trace; `part` says of a label which part it belongs to.
+fn measure(
+    timeline: &Timeline,
+    bindings: &BindingSets,
+    names: &[&str],
+    part: &dyn Fn(Option<u32>) -> Option<usize>,
+) -> Vec<Work> {
+    let tables = &timeline.trace.tables;
+    let mut works: Vec<Work> = (names.iter())
+        .map(|name| Work {
+            name: (*name).to_owned(),
+            bound_read_bytes: Some(0),
+            bound_written_bytes: Some(0),
+            transfer_bytes: Some(0),
+            ..Work::default()
+        })
+        .collect();
+    let label = |own: Option<u32>, command_buffer: u64| {
+        own.or_else(|| {
+            let row = timeline.command_buffer_ids.get(command_buffer)?;
+            tables.command_buffers.label[row]
+        })
+    };
+    let add = |sum: Option<u64>, bytes: Option<u64>| Some(sum?.saturating_add(bytes?));
+    let rows = &tables.dispatches;
+    for row in 0..rows.len() {
+        if let Some(part) = part(label(rows.label[row], rows.command_buffer[row])) {
+            let work = &mut works[part];
+            let bytes = bindings.bytes(rows.bindings[row]);
+            work.dispatch_count += 1;
+            work.bound_read_bytes = add(work.bound_read_bytes, bytes.map(|b| b.read_bytes));
+            work.bound_written_bytes =
+                add(work.bound_written_bytes, bytes.map(|b| b.written_bytes));
+        }
+    }
+    let rows = &tables.transfers;
+    for row in 0..rows.len() {
+        if let Some(part) = part(label(rows.label[row], rows.command_buffer[row])) {
+            works[part].transfer_count += 1;
+            works[part].transfer_bytes = add(works[part].transfer_bytes, rows.bytes[row]);
+        }
+    }
+
+    let mut timed: Vec<(Interval, usize)> = (timeline.gpus.iter())
+        .flat_map(|gpu| &gpu.works)
+        .filter_map(|work| Some((work.interval, part(timeline.label_of(work))?)))
+        .collect();
+    if !timed.is_sorted() {
+        timed.sort();
+    }
+    for (index, work) in works.iter_mut().enumerate() {
+        let mine = || {
+            timed
+                .iter()
+                .filter(|(_, part)| *part == index)
+                .map(|(interval, _)| *interval)
+        };
+        if mine().next().is_some() {
+            work.gpu_busy_ns = Some(union_length_ns(mine()));
+            work.wall_ns = Some(0);
+        }
+    }
+    for stretch in timed.chunk_by(|a, b| a.1 == b.1) {
+        let whole = stretch
+            .iter()
+            .map(|(interval, _)| *interval)
+            .reduce(Interval::hull);
+        let wall_ns = works[stretch[0].1].wall_ns.get_or_insert(0);
+        *wall_ns = wall_ns.saturating_add(whole.unwrap_or_default().length_ns());
+    }
+    works
+}
+
+/// Compares the work under two labels of one trace. `None` when one of them has no work.
+pub fn equal_work(
+    timeline: &Timeline,
+    bindings: &BindingSets,
+    before: &str,
+    after: &str,
+) -> Option<WorkComparison> {
+    let works = Work::of_labels(timeline, bindings, &[before, after]);
+    let none =
+        |work: &Work| work.dispatch_count + work.transfer_count == 0 && work.gpu_busy_ns.is_none();
+    let [before, after] = <[Work; 2]>::try_from(works).ok()?;
+    (!none(&before) && !none(&after)).then(|| compare(before, after))
+}
+
+/// Compares two works that are equal in what they do.
+pub fn compare(before: Work, after: Work) -> WorkComparison {
+    let per_evaluation =
+        before.evaluations.is_some_and(|n| n > 0) && after.evaluations.is_some_and(|n| n > 0);
+    let each = |work: &Work, figure: Option<f64>| match work.evaluations {
+        Some(evaluations) if per_evaluation => figure.map(|figure| figure / evaluations as f64),
+        _ => figure,
+    };
+    let ratio = |what, figure: &dyn Fn(&Work) -> Option<f64>| {
+        let (before, after) = (each(&before, figure(&before)), each(&after, figure(&after)));
+        Ratio {
+            what,
+            before,
+            after,
+            ratio: before
+                .zip(after)
+                .filter(|(_, after)| *after > 0.0)
+                .map(|(before, after)| before / after),
+        }
+    };
+    let ratios = vec![
+        ratio("dispatches", &|work| Some(work.dispatch_count as f64)),
+        ratio("bytes bound", &|work| {
+            work.bound_bytes().map(|bytes| bytes as f64)
+        }),
+        ratio("transfer bytes", &|work| {
+            work.transfer_bytes.map(|bytes| bytes as f64)
+        }),
+        ratio("GPU busy ns", &|work| work.gpu_busy_ns.map(|ns| ns as f64)),
+        ratio("wall ns", &|work| work.wall_ns.map(|ns| ns as f64)),
+    ];
+    let sentences = sentences(&before, &after, &ratios, per_evaluation);
+    WorkComparison {
+        before,
+        after,
+        per_evaluation,
+        ratios,
+        sentences,
+    }
+}
+
+fn sentences(before: &Work, after: &Work, ratios: &[Ratio], per_evaluation: bool) -> Vec<String> {
+    let scope = match per_evaluation {
+        true => "For one evaluation",
+        false => "In all",
+    };
+    let mut sentences = Vec::new();
+    let figures = |at: usize| ratios[at].before.zip(ratios[at].after);
+    if let Some((a, b)) = figures(0) {
+        sentences.push(format!(
+            "{scope}, {} ran {b:.1} dispatches where {} ran {a:.1}.",
+            after.name, before.name
+        ));
+    }
+    if let Some((a, b)) = figures(1) {
+        sentences.push(format!(
+            "{scope}, dispatches of {} could reach {} through their bindings where those of {} could reach {}.",
+            after.name,
+            Bytes(b),
+            before.name,
+            Bytes(a)
+        ));
+    }
+    let Some((a, b)) = figures(3) else {
+        sentences.push("GPU times of one of the two are not known.".to_owned());
+        return sentences;
+    };
+    let difference = match b <= a {
+        true => format!("{} saved", Nanoseconds((a - b) as i64)),
+        false => format!("{} more", Nanoseconds((b - a) as i64)),
+    };
+    sentences.push(format!(
+        "{scope}, equal work kept the GPU busy for {} in {} and for {} in {}: {difference}.",
+        Nanoseconds(a as i64),
+        before.name,
+        Nanoseconds(b as i64),
+        after.name
+    ));
+    let busy_share = |work: &Work| Some(share(work.gpu_busy_ns?, work.wall_ns?));
+    if let (Some(first), Some(second), Some((wall_before, wall_after))) =
+        (busy_share(before), busy_share(after), figures(4))
+        && second < first
+        && b < a
+        && wall_after <= wall_before
+    {
+        sentences.push(format!(
+            "The GPU is busy for {} of the time in {} and for {} in {}: the empty space after is saved time, for equal work ended sooner.",
+            Percent(first),
+            before.name,
+            Percent(second),
+            after.name
+        ));
+    }
+    sentences
 }
