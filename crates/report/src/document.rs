@@ -92,6 +92,11 @@ impl Text {
         self.spans.iter().map(|(_, text)| text.as_str()).collect()
     }
 
+    /// True when all of it may be skipped.
+    pub fn is_faint(&self) -> bool {
+        self.spans.iter().all(|(tone, _)| *tone == Tone::Faint)
+    }
+
     /// Columns that it takes in a terminal.
     pub fn width(&self) -> usize {
         self.spans.iter().map(|(_, text)| fit::width(text)).sum()
@@ -130,6 +135,8 @@ pub struct Column {
     pub right: bool,
     /// Its cells may be clipped.
     pub clipped: bool,
+    /// Its cells are names from the program's code.
+    pub code: bool,
     /// Which columns are left out first where there is no room: the greatest. 0 is never left out.
     pub spare: u8,
     /// Drawn in terminals only.
@@ -137,22 +144,31 @@ pub struct Column {
 }
 
 impl Column {
-    /// A column of texts, which may be clipped.
-    pub fn name(title: &str) -> Column {
+    /// A column of short texts.
+    pub fn word(title: &str) -> Column {
         Column {
             title: title.to_owned(),
             right: false,
-            clipped: true,
+            clipped: false,
+            code: false,
             spare: 0,
             picture: false,
         }
     }
 
-    /// A column of short texts.
-    pub fn word(title: &str) -> Column {
+    /// A column of texts, which may be clipped.
+    pub fn text(title: &str) -> Column {
         Column {
-            clipped: false,
-            ..Column::name(title)
+            clipped: true,
+            ..Column::word(title)
+        }
+    }
+
+    /// A column of names from the program's code, which may be clipped.
+    pub fn name(title: &str) -> Column {
+        Column {
+            code: true,
+            ..Column::text(title)
         }
     }
 

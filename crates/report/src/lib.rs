@@ -1,12 +1,22 @@
 //! Findings about a trace as terminal text, Markdown and JSON.
+//!
+//! A [`Report`] becomes a [`Document`], which [`Terminal`] and [`markdown`] draw; [`json`] writes the findings
+//! themselves.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod cause;
 pub mod document;
 pub mod fit;
+pub mod info;
+pub mod json;
 pub mod markdown;
 pub mod number;
+mod page;
+mod section;
 pub mod terminal;
 
 pub use document::Document;
+pub use page::{Report, command_line};
+pub use section::timeline::slices;
 pub use terminal::Terminal;

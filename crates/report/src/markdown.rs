@@ -64,7 +64,7 @@ fn draw_table(page: &mut String, table: &Table) {
             .filter(|(_, column)| !column.picture)
             .map(|(cell, column)| {
                 // Names of kernels are code: Markdown must not read their underscores.
-                if column.clipped && !cell.spans.is_empty() {
+                if column.code && !cell.spans.is_empty() {
                     code(&cell.plain_text())
                 } else {
                     inline(cell)
@@ -95,7 +95,10 @@ fn inline(text: &Text) -> String {
 }
 
 fn code(text: &str) -> String {
-    let text = text.replace('|', "\\|");
+    // Blanks at its begin are the nesting of a label; Markdown would drop them.
+    let bare = text.trim_start_matches(' ');
+    let nesting = "\u{a0}".repeat(text.len() - bare.len());
+    let text = format!("{nesting}{}", bare.replace('|', "\\|"));
     if text.contains('`') {
         format!("`` {text} ``")
     } else {

@@ -35,16 +35,7 @@ impl Terminal {
         let mut page = String::new();
         let mut before: Option<&Block> = None;
         for block in &document.blocks {
-            let joins = matches!(
-                (before, block),
-                (None, _)
-                    | (Some(Block::Heading(..)), _)
-                    | (Some(Block::Item(_)), Block::Item(_))
-                    | (
-                        Some(Block::Sentence(_)),
-                        Block::Item(_) | Block::Sentence(_)
-                    )
-            );
+            let joins = before.is_none_or(|before| joins(before, block));
             if !joins {
                 page.push('\n');
             }
@@ -163,6 +154,17 @@ impl Terminal {
     }
 }
 
+/// True when no empty line stands between two blocks.
+fn joins(before: &Block, block: &Block) -> bool {
+    match (before, block) {
+        (Block::Heading(..), _) | (Block::Item(_), Block::Item(_)) => true,
+        (Block::Sentence(_), Block::Item(_) | Block::Sentence(_)) => true,
+        // A remark belongs to its table.
+        (Block::Table(_), Block::Sentence(text)) => text.is_faint(),
+        _ => false,
+    }
+}
+
 impl Text {
     fn joined(mut self, other: &Text) -> Text {
         for (tone, piece) in &other.spans {
@@ -215,7 +217,6 @@ impl Layout {
             });
             cells.sum::<usize>() + GUTTER * shown.saturating_sub(1)
         };
-        let mut left_out = Vec::new();
         // Names give way a little before a column is left out, but bars go before names suffer.
         while needed(&widths, !drawn_bars(table, &widths)) > room {
             let spare = (0..widths.len())
@@ -223,10 +224,10 @@ impl Layout {
                 .max_by_key(|i| table.columns[*i].spare);
             let Some(spare) = spare else { break };
             widths[spare] = None;
-            if !table.columns[spare].picture {
-                left_out.push(table.columns[spare].title.clone());
-            }
         }
+        let missing = table.columns.iter().zip(&widths);
+        let missing = missing.filter(|(column, width)| width.is_none() && !column.picture);
+        let left_out: Vec<String> = missing.map(|(column, _)| column.title.clone()).collect();
         let excess = needed(&widths, false).saturating_sub(room);
         if excess > 0
             && let Some(name) = table.columns.iter().position(|c| c.clipped)
@@ -234,7 +235,6 @@ impl Layout {
         {
             *width = width.saturating_sub(excess).max(1);
         }
-        left_out.reverse();
         let name = table.columns.iter().position(|c| c.clipped).unwrap_or(0);
         let note_indent = widths[..name].iter().flatten().map(|w| w + GUTTER).sum();
         Layout {
@@ -258,12 +258,13 @@ fn clipped(cell: &Text, width: usize) -> Text {
     Text::new().with(tone, fit::clip(&cell.plain_text(), width))
 }
 
-/// Lines of at most `columns`, broken at blanks; a single longer word is broken anywhere.
+/// Lines of at most `columns`, broken at blanks but not between a number and its unit; a single longer word is broken
+/// anywhere.
 fn wrap(text: &Text, columns: usize) -> Vec<Text> {
     let mut lines = vec![Text::new()];
     let mut used = 0;
     for (tone, piece) in &text.spans {
-        for word in piece.split_inclusive(' ') {
+        for word in words(piece) {
             let mut word = word.to_owned();
             let mut wide = fit::width(word.trim_end());
             if used > 0 && used + wide > columns {
@@ -282,6 +283,26 @@ fn wrap(text: &Text, columns: usize) -> Vec<Text> {
         }
     }
     lines
+}
+
+/// The words of a text, each with the blanks behind it; a number and its unit are one word.
+fn words(text: &str) -> Vec<String> {
+    const UNITS: [&str; 12] = [
+        "ns", "µs", "us", "ms", "s", "%", "B", "KiB", "MiB", "GiB", "TiB", "×",
+    ];
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_inclusive(' ') {
+        let bare = word.trim_end_matches(|c: char| !c.is_alphanumeric() && c != '%' && c != '×');
+        let after_number = words.last().is_some_and(|last| {
+            let last = last.trim_end();
+            last.ends_with(|c: char| c.is_ascii_digit())
+        });
+        match words.last_mut() {
+            Some(last) if after_number && UNITS.contains(&bare) => last.push_str(word),
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
 }
 
 #[cfg(test)]
@@ -356,5 +377,12 @@ mod tests {
         let lines = wrap(&Text::from("ab cd efghijkl"), 5);
         let lines: Vec<String> = lines.iter().map(Text::plain_text).collect();
         assert_eq!(lines, ["ab cd ", "efghi", "jkl"]);
+    }
+
+    #[test]
+    fn a_number_is_not_parted_from_its_unit() {
+        let lines = wrap(&Text::from("it took 1.21 µs, or 3 %."), 11);
+        let lines: Vec<String> = lines.iter().map(Text::plain_text).collect();
+        assert_eq!(lines, ["it took ", "1.21 µs, or ", "3 %."]);
     }
 }

@@ -1,0 +1,252 @@
+//! What is in a trace, without any analysis.
+
+use crate::document::{Block, Column, Document, Table, Text, Tone};
+use crate::{command_line, fit, number};
+use gapscope_trace::Manifest;
+use gapscope_trace::manifest::{Clock, ClockMethod, Device, Exit};
+
+/// Size of a table of a trace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableSize {
+    /// Its name.
+    pub name: String,
+    /// Its rows; absent when its file is damaged.
+    pub rows: Option<u64>,
+    /// Bytes of its file.
+    pub bytes: u64,
+}
+
+/// Describes a trace.
+pub fn document(
+    trace: &str,
+    manifest: &Manifest,
+    tables: &[TableSize],
+    remarks: &[String],
+) -> Document {
+    let aside = format!(
+        "format {}, gapscope {}",
+        manifest.format_version, manifest.gapscope_version
+    );
+    let mut blocks = vec![Block::Title(fit::clean(trace), aside)];
+    blocks.push(Block::Table(recording(manifest)));
+    blocks.extend(processes(manifest));
+    blocks.extend(devices(manifest));
+    blocks.extend(table_sizes(tables));
+    blocks.push(Block::Heading("Losses and notes".into(), String::new()));
+    if manifest.losses.is_empty() {
+        let text = Text::new().with(Tone::Good, "Nothing was lost.");
+        blocks.push(Block::Item(text));
+    }
+    for loss in &manifest.losses {
+        let what = format!("{} {}", number::count(loss.count), fit::clean(&loss.what));
+        let text = Text::new().with(Tone::Warning, what);
+        blocks.push(Block::Item(
+            text.and(format!(": {}", fit::clean(&loss.reason))),
+        ));
+    }
+    for note in manifest.notes.iter().chain(remarks) {
+        blocks.push(Block::Item(fit::clean(note).into()));
+    }
+    Document { blocks }
+}
+
+fn recording(manifest: &Manifest) -> Table {
+    let mut table = Table::new([Column::word(""), Column::text("")]);
+    let mut row = |name: &str, value: String| {
+        table.row([Text::new().faint(name), value.into()]);
+    };
+    row("command", fit::clean(&command_line(&manifest.command)));
+    row("ended", ended(manifest));
+    row(
+        "recorded",
+        match manifest.end_ns.checked_sub(manifest.start_ns) {
+            Some(ns) if ns > 0 => number::duration(ns),
+            _ => "unknown".to_owned(),
+        },
+    );
+    row("sampling", manifest.sampling_mode.as_str().to_owned());
+    let host = &manifest.host;
+    let known = |text: &str| {
+        if text.is_empty() {
+            "unknown".to_owned()
+        } else {
+            fit::clean(text)
+        }
+    };
+    row("system", known(&host.system));
+    row(
+        "processor",
+        match host.cores {
+            0 => known(&host.processor),
+            cores => format!(
+                "{}, {}",
+                known(&host.processor),
+                number::of(cores.into(), "core", "cores")
+            ),
+        },
+    );
+    table
+}
+
+fn ended(manifest: &Manifest) -> String {
+    let exit = match manifest.exit {
+        Some(Exit::Code(code)) => format!("with exit code {code}"),
+        Some(Exit::Signal(signal)) => format!("by signal {signal}"),
+        None => "in a way that is not known".to_owned(),
+    };
+    if manifest.complete {
+        exit
+    } else {
+        format!("{exit}; the trace is not complete")
+    }
+}
+
+fn processes(manifest: &Manifest) -> Vec<Block> {
+    if manifest.processes.is_empty() {
+        return Vec::new();
+    }
+    let mut table = Table::new([
+        Column::number("process"),
+        Column::number("parent").spare(2),
+        Column::number("threads"),
+        Column::word("hook"),
+        Column::word("end").spare(1),
+        Column::name("command"),
+    ]);
+    for process in &manifest.processes {
+        let threads = manifest.threads.iter().filter(|t| t.process == process.id);
+        let command = match process.arguments.is_empty() {
+            true => process.executable.clone(),
+            false => command_line(&process.arguments),
+        };
+        table.row([
+            process.pid.to_string().into(),
+            process.parent_pid.to_string().into(),
+            number::count(threads.count() as u64).into(),
+            fit::clean(&process.hook).into(),
+            if process.end_ns.is_some() {
+                "orderly".into()
+            } else {
+                "cut off".into()
+            },
+            fit::clean(&command).into(),
+        ]);
+    }
+    vec![
+        Block::Heading("Processes".into(), String::new()),
+        Block::Table(table),
+    ]
+}
+
+fn devices(manifest: &Manifest) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for device in &manifest.devices {
+        let aside = format!(
+            "{}, {}",
+            fit::clean(&device.api),
+            fit::clean(&device.driver)
+        );
+        blocks.push(Block::Heading(fit::clean(&device.name), aside));
+        blocks.push(Block::Table(device_facts(device)));
+        let mut table = Table::new([
+            Column::number("queue"),
+            Column::number("family"),
+            Column::number("index"),
+            Column::number("timestamp bits"),
+            Column::word("capabilities"),
+            Column::name("name"),
+        ]);
+        for queue in manifest.queues.iter().filter(|q| q.device == device.id) {
+            table.row([
+                queue.id.to_string().into(),
+                queue.family.to_string().into(),
+                queue.index.to_string().into(),
+                match queue.timestamp_bits {
+                    0 => Text::new().with(Tone::Warning, "none"),
+                    bits => bits.to_string().into(),
+                },
+                queue.capabilities.join(" ").into(),
+                fit::clean(queue.name.as_deref().unwrap_or("")).into(),
+            ]);
+        }
+        if !table.rows.is_empty() {
+            blocks.push(Block::Table(table));
+        }
+    }
+    blocks
+}
+
+fn device_facts(device: &Device) -> Table {
+    let mut table = Table::new([Column::word(""), Column::text("")]);
+    let mut row = |name: &str, value: Text| {
+        table.row([Text::new().faint(name), value]);
+    };
+    row("clock", clock(&device.clock).into());
+    if device.clock.method != ClockMethod::None {
+        row("", clock_rate(&device.clock).into());
+    }
+    if !device.heaps.is_empty() {
+        let heaps: Vec<_> = device.heaps.iter().map(|b| number::bytes(*b)).collect();
+        row("memory heaps", heaps.join(", ").into());
+    }
+    row("used by process", device.process.to_string().into());
+    if device.lost {
+        row("state", Text::new().with(Tone::Warning, "lost"));
+    }
+    table
+}
+
+fn clock(clock: &Clock) -> String {
+    let method = match clock.method {
+        ClockMethod::Calibrated => "calibrated by the driver",
+        ClockMethod::Brackets => "bounded by submissions and waits",
+        ClockMethod::None => return "not mapped to the host's clock".to_owned(),
+    };
+    let error = match clock.error_ns {
+        Some(ns) => format!("error at most {}", number::duration(ns)),
+        None => "error unknown".to_owned(),
+    };
+    format!("{method}, {error}")
+}
+
+fn clock_rate(clock: &Clock) -> String {
+    let drift = match clock.drift_ppm {
+        Some(ppm) => format!(", drift {ppm:.2} ppm"),
+        None => String::new(),
+    };
+    let samples = number::of(clock.samples.into(), "sample", "samples");
+    format!("{samples}{drift}, {} ns a tick", clock.nanoseconds_per_tick)
+}
+
+fn table_sizes(sizes: &[TableSize]) -> Vec<Block> {
+    let mut table = Table::new([
+        Column::text("table"),
+        Column::number("rows"),
+        Column::number("size"),
+        Column::number("a row"),
+    ]);
+    let mut all = 0;
+    for size in sizes {
+        all += size.bytes;
+        let each = size.rows.filter(|rows| *rows > 0);
+        table.row([
+            size.name.as_str().into(),
+            match size.rows {
+                Some(rows) => number::count(rows).into(),
+                None => Text::new().with(Tone::Warning, "damaged"),
+            },
+            number::bytes(size.bytes).into(),
+            match each {
+                Some(rows) => format!("{:.1} B", size.bytes as f64 / rows as f64).into(),
+                None => Text::new(),
+            },
+        ]);
+    }
+    if table.rows.is_empty() {
+        return Vec::new();
+    }
+    vec![
+        Block::Heading("Tables".into(), number::bytes(all)),
+        Block::Table(table),
+    ]
+}

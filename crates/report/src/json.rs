@@ -1,0 +1,181 @@
+//! The findings as JSON. Keys are stable: they may be added to, never renamed or taken away.
+//!
+//! Times are integer nanoseconds, sizes integer bytes. What is not known is `null`; beside the most important ones a
+//! key `…_unknown_because` then holds a sentence.
+
+use crate::page::Report;
+use gapscope_analysis::busy::DeviceBusy;
+use gapscope_analysis::command_buffers::CommandBuffers;
+use gapscope_analysis::drift::Drift;
+use gapscope_analysis::gaps::IdleTime;
+use gapscope_analysis::intervals::Interval;
+use gapscope_analysis::kernels::Kernel;
+use gapscope_analysis::labels::LabelRow;
+use gapscope_analysis::latency::QueueLatency;
+use gapscope_analysis::memory_timeline::MemoryRow;
+use gapscope_analysis::transfers::TransferRow;
+use gapscope_analysis::verdict::Part;
+use gapscope_analysis::warm_up::WarmUp;
+use gapscope_analysis::work::WorkComparison;
+use gapscope_trace::manifest::{Exit, Loss, SamplingMode};
+use serde::Serialize;
+
+/// Version of the keys' meaning.
+const VERSION: u32 = 1;
+
+/// Writes the findings; the text ends with a line feed.
+pub fn text(report: &Report) -> Result<String, serde_json::Error> {
+    let mut text = serde_json::to_string_pretty(&Json::of(report))?;
+    text.push('\n');
+    Ok(text)
+}
+
+#[derive(Serialize)]
+struct Json<'a> {
+    report_version: u32,
+    gapscope_version: &'a str,
+    trace: &'a str,
+    command: &'a [String],
+    exit: Option<Exit>,
+    complete: bool,
+    label: Option<&'a str>,
+    verdict: &'static str,
+    verdict_sentence: &'a str,
+    verdict_window_ns: Option<i64>,
+    verdict_evidence: &'a [Part],
+    sampling_mode: SamplingMode,
+    clock_error_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clock_error_unknown_because: Option<&'static str>,
+    start_ns: i64,
+    wall_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wall_unknown_because: Option<&'static str>,
+    gpu_busy_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu_busy_unknown_because: Option<&'static str>,
+    work_window: Option<Interval>,
+    analysed_window: Option<Interval>,
+    warm_up: &'a WarmUp,
+    dispatch_count: u64,
+    timed_dispatch_count: u64,
+    command_buffer_count: u64,
+    submission_count: u64,
+    transfer_count: u64,
+    transfer_bytes: u64,
+    transfer_unknown_bytes_count: u64,
+    devices: &'a [DeviceBusy],
+    gaps: Vec<GapJson>,
+    idle_time: &'a IdleTime,
+    kernels: Vec<KernelJson<'a>>,
+    labels: &'a [LabelRow],
+    command_buffers: &'a CommandBuffers,
+    transfers: &'a [TransferRow],
+    memory: &'a [MemoryRow],
+    launch_latency: &'a [QueueLatency],
+    drift: &'a Drift,
+    equal_work: Option<&'a WorkComparison>,
+    losses: &'a [Loss],
+    notes: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct GapJson {
+    cause: &'static str,
+    count: u64,
+    total_ns: i64,
+    main_count: u64,
+    main_ns: i64,
+}
+
+#[derive(Serialize)]
+struct KernelJson<'a> {
+    #[serde(flatten)]
+    kernel: &'a Kernel,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    times_unknown_because: Option<&'static str>,
+}
+
+const NOT_TIMED: &str = "no work has known times; losses say why";
+
+impl<'a> Json<'a> {
+    fn of(report: &Report<'a>) -> Json<'a> {
+        let findings = report.findings;
+        let manifest = report.manifest;
+        let because = |known: bool, why: &'static str| (!known).then_some(why);
+        let notes = findings.notes.iter().chain(report.remarks);
+        Json {
+            report_version: VERSION,
+            gapscope_version: &manifest.gapscope_version,
+            trace: report.trace,
+            command: &manifest.command,
+            exit: manifest.exit,
+            complete: manifest.complete,
+            label: report.label,
+            verdict: findings.verdict.as_str(),
+            verdict_sentence: &findings.verdict_evidence.sentence,
+            verdict_window_ns: findings.verdict_evidence.window_ns,
+            verdict_evidence: &findings.verdict_evidence.parts,
+            sampling_mode: findings.sampling_mode,
+            clock_error_ns: findings.clock_error_ns,
+            clock_error_unknown_because: because(
+                findings.clock_error_ns.is_some(),
+                "no device clock, or not every device's, could be mapped to the host's with a bound",
+            ),
+            start_ns: manifest.start_ns,
+            wall_ns: findings.wall_ns,
+            wall_unknown_because: because(
+                findings.wall_ns.is_some(),
+                "the recording has no known end; `gapscope recover` completes it",
+            ),
+            gpu_busy_ns: findings.gpu_busy_ns,
+            gpu_busy_unknown_because: because(findings.gpu_busy_ns.is_some(), NOT_TIMED),
+            work_window: findings.work_window,
+            analysed_window: findings.analysed_window,
+            warm_up: &findings.warm_up,
+            dispatch_count: findings.dispatch_count,
+            timed_dispatch_count: findings.timed_dispatch_count,
+            command_buffer_count: findings.command_buffer_count,
+            submission_count: findings.submission_count,
+            transfer_count: findings.transfer_count,
+            transfer_bytes: findings.transfer_bytes,
+            transfer_unknown_bytes_count: findings.transfer_unknown_bytes_count,
+            devices: &findings.devices,
+            gaps: gaps(report),
+            idle_time: &findings.idle_time,
+            kernels: kernels(report),
+            labels: &findings.labels,
+            command_buffers: &findings.command_buffers,
+            transfers: &findings.transfers,
+            memory: &findings.memory,
+            launch_latency: &findings.latency,
+            drift: &findings.drift,
+            equal_work: findings.equal_work.as_ref(),
+            losses: &findings.losses,
+            notes: notes.map(String::as_str).collect(),
+        }
+    }
+}
+
+fn gaps(report: &Report) -> Vec<GapJson> {
+    let gaps = report.findings.gaps.iter().map(|gap| GapJson {
+        cause: gap.cause.as_str(),
+        count: gap.count,
+        total_ns: gap.total_ns,
+        main_count: gap.main_count,
+        main_ns: gap.main_ns,
+    });
+    gaps.collect()
+}
+
+fn kernels<'a>(report: &Report<'a>) -> Vec<KernelJson<'a>> {
+    let why = match report.findings.sampling_mode {
+        SamplingMode::CommandBuffer => "recorded in command-buffer mode",
+        _ => NOT_TIMED,
+    };
+    let kernels = report.findings.kernels.iter().map(|kernel| KernelJson {
+        kernel,
+        times_unknown_because: (kernel.durations.timed_count == 0).then_some(why),
+    });
+    kernels.collect()
+}

@@ -1,0 +1,54 @@
+//! The sections of a report, one file each: findings -> blocks.
+
+pub(crate) mod accuracy;
+pub(crate) mod command_buffers;
+pub(crate) mod equal_work;
+pub(crate) mod gaps;
+pub(crate) mod kernels;
+pub(crate) mod labels;
+pub(crate) mod launch_latency;
+pub(crate) mod memory;
+pub(crate) mod timeline;
+pub(crate) mod transfers;
+pub(crate) mod verdict;
+
+use crate::document::{Block, Text};
+use crate::number;
+
+/// `unknown` for what has no value.
+pub(crate) fn or_unknown<T>(value: Option<T>, show: impl Fn(T) -> String) -> Text {
+    match value {
+        Some(value) => show(value).into(),
+        None => Text::new().faint("unknown"),
+    }
+}
+
+pub(crate) fn duration(ns: Option<i64>) -> Text {
+    or_unknown(ns, number::duration)
+}
+
+pub(crate) fn mean(ns: Option<f64>) -> Text {
+    or_unknown(ns, number::duration_f64)
+}
+
+pub(crate) fn count(count: u64) -> Text {
+    number::count(count).into()
+}
+
+/// A bar of at most `columns` for a share of 1, in eighths of a column.
+pub(crate) fn bar(share: f64, columns: usize) -> String {
+    const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let eighths = (share.clamp(0.0, 1.0) * columns as f64 * 8.0).round() as usize;
+    format!("{}{}", "█".repeat(eighths / 8), PARTS[eighths % 8])
+}
+
+/// The note under a table of which rows were left out.
+pub(crate) fn rest(blocks: &mut Vec<Block>, all: usize, shown: usize, what: &str) {
+    if all > shown {
+        let text = format!(
+            "and {} more {what} (--top 0 shows all)",
+            number::count((all - shown) as u64)
+        );
+        blocks.push(Block::Sentence(Text::new().faint(text)));
+    }
+}

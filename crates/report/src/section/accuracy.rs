@@ -1,0 +1,120 @@
+//! How far the numbers can be trusted: sampling, clocks, drift, what was lost.
+
+use crate::document::{Block, Text, Tone};
+use crate::{fit, number};
+use gapscope_analysis::Findings;
+use gapscope_analysis::busy::DeviceBusy;
+use gapscope_trace::manifest::{ClockMethod, SamplingMode};
+
+/// Sampling mode and clock error in a few words, for the head of everything that has numbers.
+pub(crate) fn short(findings: &Findings) -> String {
+    let mode = findings.sampling_mode.as_str();
+    match findings.clock_error_ns {
+        Some(ns) => format!("{mode} sampling, times ±{}", number::duration(ns)),
+        None => format!("{mode} sampling, clock error unknown"),
+    }
+}
+
+pub(crate) fn blocks(findings: &Findings, remarks: &[String]) -> Vec<Block> {
+    let mut blocks = vec![Block::Heading("Accuracy".into(), String::new())];
+    let mut item = |text: Text| blocks.push(Block::Item(text));
+    item(
+        Text::new()
+            .strong("Sampling: ")
+            .and(sampling(findings.sampling_mode)),
+    );
+    for device in &findings.devices {
+        item(Text::new().strong("Clock: ").and(clock(device)));
+        for text in counted(device) {
+            item(Text::new().strong("Busy time: ").and(text));
+        }
+        if device.lost {
+            item(Text::new().with(
+                Tone::Warning,
+                format!("{}: the device was lost.", fit::clean(&device.name)),
+            ));
+        }
+    }
+    if !findings.drift.sentence.is_empty() {
+        let tone = if findings.drift.violation_count > 0 {
+            Tone::Warning
+        } else {
+            Tone::Plain
+        };
+        item(
+            Text::new()
+                .strong("Drift: ")
+                .with(tone, fit::clean(&findings.drift.sentence)),
+        );
+    }
+    if findings.losses.is_empty() {
+        item(
+            Text::new()
+                .strong("Losses: ")
+                .with(Tone::Good, "nothing was lost."),
+        );
+    }
+    for loss in &findings.losses {
+        item(
+            Text::new()
+                .strong("Lost: ")
+                .with(
+                    Tone::Warning,
+                    format!("{} {}", number::count(loss.count), fit::clean(&loss.what)),
+                )
+                .and(format!(": {}", fit::clean(&loss.reason))),
+        );
+    }
+    for note in findings.notes.iter().chain(remarks) {
+        item(Text::new().strong("Note: ").and(fit::clean(note)));
+    }
+    blocks
+}
+
+fn sampling(mode: SamplingMode) -> &'static str {
+    match mode {
+        SamplingMode::CommandBuffer => {
+            "command-buffer: times of command buffers; none of single dispatches."
+        }
+        SamplingMode::Dispatch => "dispatch: times of each dispatch, overlap preserved.",
+        SamplingMode::DispatchSerialised => {
+            "dispatch-serialised: a barrier after each dispatch; exact for each kernel, an upper bound in sum."
+        }
+    }
+}
+
+fn clock(device: &DeviceBusy) -> String {
+    let name = fit::clean(&device.name);
+    let method = match device.clock_method {
+        ClockMethod::Calibrated => "calibrated by the driver",
+        ClockMethod::Brackets => "bounded by submissions and waits",
+        ClockMethod::None => {
+            return format!("{name}: device times could not be mapped to host times.");
+        }
+    };
+    match device.clock_error_ns {
+        Some(ns) => format!(
+            "{name}: {method}; device times are within ±{} on the host's clock.",
+            number::duration(ns)
+        ),
+        None => format!("{name}: {method}; error unknown."),
+    }
+}
+
+fn counted(device: &DeviceBusy) -> Vec<String> {
+    let mut texts = Vec::new();
+    let command_buffers = |n| number::of(n, "command buffer", "command buffers");
+    if device.command_buffers_counted_whole > 0 {
+        texts.push(format!(
+            "counted from begin to end, since not all inside has times: {}; an upper bound.",
+            command_buffers(device.command_buffers_counted_whole)
+        ));
+    }
+    if device.command_buffers_untimed > 0 {
+        texts.push(format!(
+            "not counted, since no times are known: {}.",
+            command_buffers(device.command_buffers_untimed)
+        ));
+    }
+    texts
+}

@@ -1,0 +1,88 @@
+//! The command-buffer table.
+
+use super::{count, duration, mean};
+use crate::document::{Block, Column, Table, Text};
+use crate::{fit, number};
+use gapscope_analysis::Findings;
+use gapscope_analysis::command_buffers::CommandBufferRow;
+use gapscope_analysis::durations::Durations;
+
+pub(crate) fn blocks(findings: &Findings, top: usize, origin_ns: i64) -> Vec<Block> {
+    let all = &findings.command_buffers;
+    if all.count == 0 {
+        return Vec::new();
+    }
+    let aside = format!(
+        "{} in {}",
+        number::count(all.count),
+        number::of(all.submission_count, "submission", "submissions")
+    );
+    let mut blocks = vec![Block::Heading("Command buffers".into(), aside)];
+    let mut table = Table::new([
+        Column::text("time"),
+        Column::number("count"),
+        Column::number("mean"),
+        Column::number("p50"),
+        Column::number("p99"),
+        Column::number("min").spare(2),
+        Column::number("max").spare(1),
+    ]);
+    let mut row = |name: &str, times: &Durations| {
+        table.row([
+            name.into(),
+            count(times.timed_count),
+            mean(times.mean_ns),
+            duration(times.p50_ns),
+            duration(times.p99_ns),
+            duration(times.min_ns),
+            duration(times.max_ns),
+        ]);
+    };
+    row("on the device", &all.durations);
+    row("from start to start", &all.start_to_start);
+    blocks.push(Block::Table(table));
+    if let (Some(mean), Some(most)) = (all.mean_dispatches, all.max_dispatches) {
+        let mut text = format!(
+            "Dispatches in each: {mean:.1} on average, at most {}.",
+            number::count(most.into())
+        );
+        if all.empty_count > 0 {
+            text.push_str(&format!(" {} do nothing.", number::count(all.empty_count)));
+        }
+        blocks.push(Block::Sentence(text.into()));
+    }
+    let unknown = all.timings.iter().filter(|t| t.timing != "measured");
+    let unknown: Vec<_> = unknown
+        .map(|t| format!("{} {}", number::count(t.count), t.timing))
+        .collect();
+    if !unknown.is_empty() {
+        let text = format!("Not measured from inside: {}.", unknown.join(", "));
+        blocks.push(Block::Sentence(Text::new().faint(text)));
+    }
+    let longest = &all.longest[..all.longest.len().min(top.min(3))];
+    if all.count > 1 && !longest.is_empty() {
+        blocks.push(longest_table(longest, origin_ns));
+    }
+    blocks
+}
+
+fn longest_table(rows: &[CommandBufferRow], origin_ns: i64) -> Block {
+    let mut table = Table::new([
+        Column::number("longest"),
+        Column::number("at"),
+        Column::number("dispatches"),
+        Column::number("transfers"),
+        Column::name("label or name"),
+    ]);
+    for row in rows {
+        let name = row.label.as_deref().or(row.name.as_deref());
+        table.row([
+            duration(row.duration_ns),
+            duration(row.start_ns.map(|ns| ns - origin_ns)),
+            count(row.dispatch_count.into()),
+            count(row.transfer_count.into()),
+            name.map_or(Text::new(), |name| fit::clean(name).into()),
+        ]);
+    }
+    Block::Table(table)
+}

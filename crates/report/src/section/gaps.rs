@@ -1,0 +1,136 @@
+//! Idle time by cause, with what to do about it.
+
+use super::{bar, count};
+use crate::cause;
+use crate::document::{Block, Column, Table, Text};
+use crate::{fit, number};
+use gapscope_analysis::Findings;
+use gapscope_analysis::gaps::{Gap, HostTime};
+
+pub(crate) fn blocks(findings: &Findings, top: usize, origin_ns: i64) -> Vec<Block> {
+    let idle = &findings.idle_time;
+    let window: i64 = window_ns(findings);
+    if window == 0 {
+        return Vec::new();
+    }
+    let aside = format!(
+        "{} of {} in {}",
+        number::share_of(idle.total_ns, window),
+        number::duration(window),
+        number::of(idle.gap_count, "gap", "gaps"),
+    );
+    let mut blocks = vec![Block::Heading("Idle time by cause".into(), aside)];
+    if findings.gaps.is_empty() {
+        blocks.push(Block::Sentence(
+            "The GPU was never idle between its first and its last work.".into(),
+        ));
+        return blocks;
+    }
+    let mut table = Table::new([
+        Column::word(""),
+        Column::text("cause"),
+        Column::number("total"),
+        Column::number("share"),
+        Column::number("gaps"),
+        Column::number("main cause"),
+        Column::bars(),
+    ]);
+    table.note_title = "what to do".into();
+    for gap in &findings.gaps {
+        let words = cause::words(gap.cause);
+        let share = gap.total_ns as f64 / window as f64;
+        let row = table.row([
+            Text::new().with(words.tone, words.letter.to_string()),
+            Text::new().strong(words.name),
+            number::duration(gap.total_ns).into(),
+            number::share(share).into(),
+            count(gap.count),
+            count(gap.main_count),
+            Text::new().with(words.tone, bar(share, 12)),
+        ]);
+        // Advice on what is hardly there would hide the advice that counts.
+        if share >= 0.01 {
+            row.note = Some(Text::new().faint(words.advice));
+        }
+    }
+    blocks.push(Block::Table(table));
+    blocks.extend(host_time(&idle.host_calls));
+    if let Some(uncertain) = idle.uncertain_ns.filter(|ns| *ns > 0) {
+        let text = format!(
+            "Up to {} of it could have another cause, within the clocks' error.",
+            number::duration(uncertain)
+        );
+        blocks.push(Block::Sentence(Text::new().faint(text)));
+    }
+    if idle.below_threshold_count > 0 {
+        let text = format!(
+            "{} below the threshold, {} in all, are not in the table.",
+            number::of(idle.below_threshold_count, "gap", "gaps"),
+            number::duration(idle.below_threshold_ns),
+        );
+        blocks.push(Block::Sentence(Text::new().faint(text)));
+    }
+    blocks.extend(longest(findings, top.min(5), origin_ns));
+    blocks
+}
+
+/// Length of what the gaps are of: the devices' analysed windows.
+fn window_ns(findings: &Findings) -> i64 {
+    let analysed = findings.devices.iter().filter_map(|d| d.analysed);
+    analysed.map(|share| share.window_ns).sum()
+}
+
+/// What submitting threads did while the GPU waited for them.
+fn host_time(calls: &[HostTime]) -> Option<Block> {
+    let mut text = Text::new().and("Meanwhile the submitting threads were in ");
+    let listed = calls.iter().filter(|call| call.total_ns > 0).take(4);
+    let listed: Vec<String> = listed.map(host_call).collect();
+    if listed.is_empty() {
+        return None;
+    }
+    text.push(Default::default(), format!("{}.", listed.join(", ")));
+    Some(Block::Sentence(text))
+}
+
+fn host_call(call: &HostTime) -> String {
+    let time = number::duration(call.total_ns);
+    match call.count {
+        0 => format!("code {} ({time})", call.call),
+        times => format!(
+            "{} ({time}, {})",
+            call.call,
+            number::of(times, "call", "calls")
+        ),
+    }
+}
+
+fn longest(findings: &Findings, top: usize, origin_ns: i64) -> Vec<Block> {
+    let gaps = &findings.idle_time.longest;
+    if gaps.is_empty() || top == 0 {
+        return Vec::new();
+    }
+    let mut table = Table::new([
+        Column::number("longest"),
+        Column::number("at"),
+        Column::word("cause").spare(1),
+        Column::name("between"),
+    ]);
+    for gap in &gaps[..gaps.len().min(top)] {
+        let words = cause::words(gap.cause);
+        table.row([
+            number::duration(gap.duration_ns).into(),
+            number::duration(gap.start_ns - origin_ns).into(),
+            Text::new().with(words.tone, words.name),
+            between(gap).into(),
+        ]);
+    }
+    vec![Block::Table(table)]
+}
+
+fn between(gap: &Gap) -> String {
+    format!(
+        "{} → {}",
+        fit::clean(&gap.before.name),
+        fit::clean(&gap.after.name)
+    )
+}

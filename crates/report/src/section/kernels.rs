@@ -1,0 +1,81 @@
+//! The kernel table.
+
+use super::{count, duration, mean, or_unknown, rest};
+use crate::document::{Block, Column, Table, Text};
+use crate::{fit, number};
+use gapscope_analysis::Findings;
+use gapscope_trace::manifest::SamplingMode;
+
+pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
+    let kernels = &findings.kernels;
+    if kernels.is_empty() {
+        return Vec::new();
+    }
+    let timed: u64 = kernels.iter().map(|k| k.durations.timed_count).sum();
+    let aside = format!(
+        "{} of {}",
+        number::of(findings.dispatch_count, "dispatch", "dispatches"),
+        number::of(kernels.len() as u64, "kernel", "kernels"),
+    );
+    let mut blocks = vec![Block::Heading("Kernels".into(), aside)];
+    let shown = &kernels[..kernels.len().min(top)];
+    if timed == 0 {
+        let mut table = Table::new([Column::name("kernel"), Column::number("count")]);
+        for kernel in shown {
+            table.row([fit::clean(&kernel.name).into(), count(kernel.count)]);
+        }
+        blocks.push(Block::Table(table));
+        rest(&mut blocks, kernels.len(), shown.len(), "kernels");
+        let why = match findings.sampling_mode {
+            SamplingMode::CommandBuffer => {
+                "No times of dispatches: they were recorded in command-buffer mode; --mode dispatch has them."
+            }
+            _ => "No times of dispatches: see what was lost, below.",
+        };
+        blocks.push(Block::Sentence(Text::new().faint(why)));
+        return blocks;
+    }
+    let mut table = Table::new([
+        Column::name("kernel"),
+        Column::number("count"),
+        Column::number("total"),
+        Column::number("share"),
+        Column::number("mean"),
+        Column::number("p50"),
+        Column::number("p99"),
+        Column::number("min").spare(2),
+        Column::number("max").spare(1),
+    ]);
+    for kernel in shown {
+        let times = &kernel.durations;
+        table.row([
+            Text::new().strong(fit::clean(&kernel.name)),
+            count(kernel.count),
+            duration(times.total_ns),
+            or_unknown(kernel.busy_share, number::share),
+            mean(times.mean_ns),
+            duration(times.p50_ns),
+            duration(times.p99_ns),
+            duration(times.min_ns),
+            duration(times.max_ns),
+        ]);
+    }
+    blocks.push(Block::Table(table));
+    rest(&mut blocks, kernels.len(), shown.len(), "kernels");
+    let untimed: u64 = kernels.iter().map(|k| k.untimed_count).sum();
+    if untimed > 0 {
+        let text = format!(
+            "{} have no known times and are in the counts only.",
+            number::of(untimed, "dispatch", "dispatches")
+        );
+        blocks.push(Block::Sentence(Text::new().faint(text)));
+    }
+    let sum: f64 = kernels.iter().filter_map(|k| k.busy_share).sum();
+    let overlap = match sum > 1.001 {
+        true => "; some ran at the same time, so that it sums to more than 100 %",
+        false => "",
+    };
+    let text = format!("share: of the GPU's busy time{overlap}.");
+    blocks.push(Block::Sentence(Text::new().faint(text)));
+    blocks
+}

@@ -1,0 +1,68 @@
+//! Launch latency and queue depth.
+
+use super::{count, duration, mean, or_unknown};
+use crate::document::{Block, Column, Table, Text};
+use crate::number;
+use gapscope_analysis::Findings;
+use gapscope_analysis::durations::Durations;
+
+pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
+    let queues = findings.latency.iter().filter(|q| q.submission_count > 0);
+    let mut blocks = Vec::new();
+    let several = findings.latency.len() > 1;
+    for queue in queues {
+        let mut table = Table::new([
+            Column::text(&if several {
+                format!("queue {}", queue.queue_id)
+            } else {
+                "submissions".to_owned()
+            }),
+            Column::number("count"),
+            Column::number("mean"),
+            Column::number("p50"),
+            Column::number("p99"),
+            Column::number("max"),
+        ]);
+        let mut row = |name: &str, times: &Durations| {
+            table.row([
+                name.into(),
+                count(times.timed_count),
+                mean(times.mean_ns),
+                duration(times.p50_ns),
+                duration(times.p99_ns),
+                duration(times.max_ns),
+            ]);
+        };
+        row("submit call", &queue.submit_calls);
+        row("call → start, queue idle", &queue.submit_to_start_idle);
+        row("call → start, all", &queue.submit_to_start);
+        blocks.push(Block::Table(table));
+        let depth = or_unknown(queue.mean_depth, |mean| format!("{mean:.1}")).plain_text();
+        let most = or_unknown(queue.max_depth, |max| number::count(max.into())).plain_text();
+        let mut text = format!("Submissions in flight: {depth} on average, at most {most}");
+        if let Some(zero) = queue.depth_zero_ns.filter(|ns| *ns > 0) {
+            text.push_str(&format!("; none for {}", number::duration(zero)));
+        }
+        text.push('.');
+        blocks.push(Block::Sentence(text.into()));
+        if queue.started_before_submission_count > 0 {
+            let text = format!(
+                "{} seem to start before they were submitted, by more than the clocks' error: \
+                 do not trust times across host and device here.",
+                number::of(
+                    queue.started_before_submission_count,
+                    "submission",
+                    "submissions"
+                ),
+            );
+            blocks.push(Block::Sentence(
+                Text::new().with(crate::document::Tone::Warning, text),
+            ));
+        }
+    }
+    if !blocks.is_empty() {
+        let aside = "from the begin of the submit call".to_owned();
+        blocks.insert(0, Block::Heading("Launch latency".into(), aside));
+    }
+    blocks
+}

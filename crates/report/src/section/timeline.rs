@@ -1,0 +1,140 @@
+//! The timeline as a picture: busy share by slice of time, and why the rest was idle.
+
+use crate::cause;
+use crate::document::{Block, Text, Tone};
+use crate::{fit, number};
+use gapscope_analysis::Findings;
+use gapscope_analysis::activity::{Activity, ActivityRow, Slice};
+
+/// Columns for the name of a row.
+const NAME: usize = 12;
+const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// Slices that fit a terminal.
+pub const fn slices(columns: usize) -> usize {
+    // Margin, name, blank, slices, blank, `busy 100 %`.
+    let others = 2 + NAME + 1 + 1 + 7;
+    if columns > others + 20 {
+        columns - others
+    } else {
+        20
+    }
+}
+
+pub(crate) fn blocks(findings: &Findings, activity: &Activity, origin_ns: i64) -> Vec<Block> {
+    let Some(longest) = activity.rows.iter().map(|row| row.slices.len()).max() else {
+        return Vec::new();
+    };
+    let span = activity.window.length_ns();
+    let from = activity.window.start_ns - origin_ns;
+    let mut lines = Vec::new();
+    for row in &activity.rows {
+        lines.push(busy_line(findings, row));
+        if row.queue_id.is_none() && row.slices.iter().any(|s| s.idle_cause.is_some()) {
+            lines.push(idle_line(row));
+        }
+    }
+    lines.push(axis(from, span, longest));
+    let slice = number::duration(span / longest.max(1) as i64);
+    vec![
+        Block::Heading("Timeline".into(), format!("a column is {slice}")),
+        Block::Picture(lines),
+    ]
+}
+
+fn busy_line(findings: &Findings, row: &ActivityRow) -> Text {
+    let name = match row.queue_id {
+        None => match findings.devices.get(row.device as usize) {
+            Some(device) => fit::clean(&device.name),
+            None => format!("device {}", row.device),
+        },
+        Some(id) => {
+            let queues = findings.devices.iter().flat_map(|d| &d.queues);
+            let named = queues
+                .filter(|q| q.queue_id == id)
+                .find_map(|q| q.name.as_deref());
+            named.map_or(format!("queue {id}"), fit::clean)
+        }
+    };
+    let name = fit::clip(&name, NAME);
+    let padding = " ".repeat(NAME + 1 - fit::width(&name));
+    let mut line = Text::new().and(format!("{name}{padding}"));
+    for slice in &row.slices {
+        line.push(Tone::Good, glyph(slice).to_string());
+    }
+    let busy: i64 = row.slices.iter().map(|s| s.busy_ns).sum();
+    let length: i64 = row.slices.iter().map(|s| s.length_ns).sum();
+    line.and(format!(" {:>7}", number::share_of(busy, length)))
+}
+
+fn glyph(slice: &Slice) -> char {
+    if slice.busy_ns <= 0 {
+        return ' ';
+    }
+    let share = slice.busy_ns as f64 / slice.length_ns.max(1) as f64;
+    let level = (share * 8.0).round().clamp(1.0, 8.0) as usize;
+    LEVELS[level - 1]
+}
+
+/// The letter of the main cause under each slice that is idle for a tenth of it or more.
+fn idle_line(row: &ActivityRow) -> Text {
+    let title = "idle by";
+    let mut line = Text::new().faint(format!("{title:width$}", width = NAME + 1));
+    for slice in &row.slices {
+        let idle = slice.length_ns - slice.busy_ns;
+        match slice.idle_cause {
+            Some(cause) if idle * 10 >= slice.length_ns => {
+                let words = cause::words(cause);
+                line.push(words.tone, words.letter.to_string());
+            }
+            _ => line.push(Tone::Plain, " "),
+        }
+    }
+    line
+}
+
+/// Times at the ends and in the middle.
+fn axis(from: i64, span: i64, columns: usize) -> Text {
+    let mut marks = vec![(0, number::duration(from))];
+    let middle = number::duration(from + span / 2);
+    let end = number::duration(from + span);
+    if columns >= 40 {
+        marks.push((columns / 2, middle));
+    }
+    marks.push((columns.saturating_sub(fit::width(&end)), end));
+    let mut line = String::new();
+    let mut used = 0;
+    for (at, text) in marks {
+        line.push_str(&" ".repeat(at - used));
+        used = at + fit::width(&text);
+        line.push_str(&text);
+    }
+    Text::new().faint(format!("{}{line}", " ".repeat(NAME + 1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_height_of_a_slice_is_its_busy_share() {
+        let glyph = |busy_ns| {
+            super::glyph(&Slice {
+                length_ns: 1000,
+                busy_ns,
+                idle_cause: None,
+            })
+        };
+        assert_eq!(glyph(0), ' ');
+        assert_eq!(glyph(1), '▁');
+        assert_eq!(glyph(500), '▄');
+        assert_eq!(glyph(1000), '█');
+    }
+
+    #[test]
+    fn the_picture_fits_the_terminal() {
+        for columns in [60, 80, 120] {
+            assert_eq!(2 + NAME + 1 + slices(columns) + 1 + 7, columns);
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! The transfer table.
+
+use super::{count, duration, mean, or_unknown};
+use crate::document::{Block, Column, Table, Text};
+use crate::number;
+use gapscope_analysis::Findings;
+
+pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
+    if findings.transfers.is_empty() {
+        return Vec::new();
+    }
+    let mut table = Table::new([
+        Column::text("transfer"),
+        Column::number("count"),
+        Column::number("bytes"),
+        Column::number("busy"),
+        Column::number("rate"),
+        Column::number("mean"),
+        Column::number("p99").spare(2),
+        Column::number("max").spare(1),
+    ]);
+    for row in &findings.transfers {
+        table.row([
+            row.kind.into(),
+            count(row.count),
+            number::bytes(row.bytes).into(),
+            duration(row.busy_ns),
+            or_unknown(row.bytes_per_second, |rate| {
+                format!("{}/s", number::bytes(rate as u64))
+            }),
+            mean(row.durations.mean_ns),
+            duration(row.durations.p99_ns),
+            duration(row.durations.max_ns),
+        ]);
+    }
+    let aside = format!("{} written", number::bytes(findings.transfer_bytes));
+    let mut blocks = vec![
+        Block::Heading("Transfers".into(), aside),
+        Block::Table(table),
+    ];
+    if findings.transfer_unknown_bytes_count > 0 {
+        let text = format!(
+            "{} of unknown size are not in the bytes.",
+            number::of(
+                findings.transfer_unknown_bytes_count,
+                "transfer",
+                "transfers"
+            )
+        );
+        blocks.push(Block::Sentence(Text::new().faint(text)));
+    }
+    blocks
+}

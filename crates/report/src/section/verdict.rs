@@ -1,0 +1,63 @@
+//! The verdict and its evidence.
+
+use crate::document::{Block, Text, Tone};
+use crate::{fit, number};
+use gapscope_analysis::Findings;
+use gapscope_analysis::verdict::Bound;
+
+pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
+    let bound = findings.verdict;
+    let tone = match bound {
+        Bound::DeviceBound => Tone::Good,
+        _ => Tone::Warning,
+    };
+    let evidence = &findings.verdict_evidence;
+    let mut text = Text::new().with(tone, bound.as_str().to_uppercase());
+    if !evidence.sentence.is_empty() {
+        text = text.and("  ").strong(fit::clean(&evidence.sentence));
+    }
+    let mut blocks = vec![Block::Sentence(text)];
+    for part in &evidence.parts {
+        blocks.push(Block::Item(Text::new().and(fit::clean(&part.sentence))));
+    }
+    blocks.push(Block::Sentence(totals(findings)));
+    if !findings.warm_up.reason.is_empty() {
+        let reason = fit::clean(&findings.warm_up.reason);
+        blocks.push(Block::Sentence(Text::new().faint(reason)));
+    }
+    blocks
+}
+
+/// Wall, busy and counts in one line.
+fn totals(findings: &Findings) -> Text {
+    let known = |ns: Option<i64>| ns.map_or("unknown".to_owned(), number::duration);
+    let mut text = Text::new()
+        .and("Recorded ")
+        .strong(known(findings.wall_ns))
+        .and(", GPU busy ")
+        .strong(known(findings.gpu_busy_ns));
+    if let (Some(busy), Some(wall)) = (findings.gpu_busy_ns, findings.wall_ns) {
+        text = text.and(format!(
+            " ({} of the recording)",
+            number::share_of(busy, wall)
+        ));
+    }
+    text.and(format!(
+        ": {} in {} and {}, {}.",
+        number::of(findings.dispatch_count, "dispatch", "dispatches"),
+        number::of(
+            findings.command_buffer_count,
+            "command buffer",
+            "command buffers"
+        ),
+        number::of(findings.submission_count, "submission", "submissions"),
+        match findings.transfer_count {
+            0 => "no transfers".to_owned(),
+            count => format!(
+                "{} of {}",
+                number::of(count, "transfer", "transfers"),
+                number::bytes(findings.transfer_bytes)
+            ),
+        },
+    ))
+}

@@ -1,0 +1,153 @@
+//! Text traces -> pages.
+
+use gapscope_analysis::{Findings, Options, Timeline, activity};
+use gapscope_report::{Report, Terminal, fit, info, json, markdown, slices};
+use gapscope_trace::Trace;
+
+fn read(text: &str) -> Trace {
+    Trace::from_text(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn with_report<R>(trace: &Trace, options: &Options, show: impl FnOnce(&Report) -> R) -> R {
+    show(&Report {
+        trace: "example.gapscope",
+        manifest: &trace.manifest,
+        findings: &Findings::of(trace, options),
+        activity: &activity(&Timeline::of(trace), slices(80)),
+        label: None,
+        remarks: &[],
+        top: 10,
+    })
+}
+
+fn terminal(trace: &Trace) -> String {
+    with_report(trace, &Options::default(), |report| {
+        Terminal::default().draw(&report.document())
+    })
+}
+
+macro_rules! snapshots {
+    ($($name:ident),+) => {$(
+        #[test]
+        fn $name() {
+            let trace = read(include_str!(concat!("traces/", stringify!($name), ".txt")));
+            let page = terminal(&trace);
+            for line in page.lines() {
+                assert!(fit::width(line) <= 80, "wider than 80 columns: {line}");
+            }
+            insta::assert_snapshot!(concat!(stringify!($name), "-terminal"), page);
+            with_report(&trace, &Options::default(), |report| {
+                let page = markdown::draw(&report.document());
+                insta::assert_snapshot!(concat!(stringify!($name), "-markdown"), page);
+                let page = json::text(report).unwrap();
+                insta::assert_snapshot!(concat!(stringify!($name), "-json"), page);
+            });
+        }
+    )+};
+}
+snapshots!(host_bound, command_buffers_only, two_queues, nothing);
+
+#[test]
+fn the_keys_that_scripts_rely_on_are_there() {
+    let trace = read(include_str!("traces/host_bound.txt"));
+    let text = with_report(&trace, &Options::default(), |report| {
+        json::text(report).unwrap()
+    });
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    for key in [
+        "wall_ns",
+        "gpu_busy_ns",
+        "dispatch_count",
+        "command_buffer_count",
+        "transfer_bytes",
+        "clock_error_ns",
+    ] {
+        assert!(json[key].is_u64(), "{key}: {}", json[key]);
+    }
+    for key in ["verdict", "sampling_mode"] {
+        assert!(json[key].is_string(), "{key}");
+    }
+    for key in [
+        "devices",
+        "kernels",
+        "labels",
+        "gaps",
+        "losses",
+        "verdict_evidence",
+    ] {
+        assert!(json[key].is_array(), "{key}");
+    }
+    for key in [
+        "name", "count", "total_ns", "mean_ns", "p50_ns", "p99_ns", "min_ns", "max_ns",
+    ] {
+        assert!(!json["kernels"][0][key].is_null(), "kernels[].{key}");
+    }
+    for key in ["cause", "count", "total_ns"] {
+        assert!(!json["gaps"][0][key].is_null(), "gaps[].{key}");
+    }
+}
+
+#[test]
+fn what_is_unknown_is_null_with_a_reason() {
+    let trace = read(include_str!("traces/nothing.txt"));
+    let text = with_report(&trace, &Options::default(), |report| {
+        json::text(report).unwrap()
+    });
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert!(json["gpu_busy_ns"].is_null());
+    assert!(json["gpu_busy_unknown_because"].is_string());
+    assert!(json["clock_error_ns"].is_null());
+    assert!(json["clock_error_unknown_because"].is_string());
+    assert_eq!(json["verdict"], "unknown");
+}
+
+#[test]
+fn every_page_with_numbers_states_sampling_mode_and_clock_error() {
+    let trace = read(include_str!("traces/host_bound.txt"));
+    let options = Options {
+        equal_work: Some(("step".into(), "attention".into())),
+        ..Options::default()
+    };
+    for options in [Options::default(), options] {
+        with_report(&trace, &options, |report| {
+            let document = report.document();
+            for page in [
+                Terminal::default().draw(&document),
+                markdown::draw(&document),
+            ] {
+                assert!(page.contains("dispatch sampling, times ±1.20 µs"), "{page}");
+            }
+        });
+    }
+}
+
+#[test]
+fn a_label_cannot_steer_the_terminal() {
+    let text =
+        include_str!("traces/host_bound.txt").replace("text=step", r#"text="\u{1b}[2Jstep""#);
+    let page = terminal(&read(&text));
+    assert!(!page.contains('\x1b'), "{page}");
+    assert!(page.contains("·[2Jstep"), "{page}");
+}
+
+#[test]
+fn info_shows_the_manifest() {
+    let sizes =
+        [("dispatches", Some(8), 1200), ("kernels", None, 64)].map(|(name, rows, bytes)| {
+            info::TableSize {
+                name: name.to_owned(),
+                rows,
+                bytes,
+            }
+        });
+    let mut pages = String::new();
+    for text in [
+        include_str!("traces/host_bound.txt"),
+        include_str!("traces/command_buffers_only.txt"),
+    ] {
+        let document = info::document("example.gapscope", &read(text).manifest, &sizes, &[]);
+        pages.push_str(&Terminal::default().draw(&document));
+        pages.push('\n');
+    }
+    insta::assert_snapshot!(pages);
+}
