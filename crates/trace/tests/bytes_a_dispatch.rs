@@ -9,7 +9,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Pseudo-random numbers, the same in each run (xorshift64*).
 struct Noise(u64);
@@ -98,24 +98,55 @@ fn peak_mib() -> u64 {
         .map_or(0, |kib| kib / 1024)
 }
 
+/// Processor time of this process, in the program and in the system: on a machine that others use too it says more
+/// than the time that passes.
+fn processor_time() -> [Duration; 2] {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default();
+    let mut ticks = fields.split_whitespace().skip(11);
+    let mut next = || ticks.next().and_then(|t| t.parse().ok()).unwrap_or(0);
+    [(); 2].map(|()| Duration::from_millis(10 * next()))
+}
+
+struct Stopwatch(Instant, [Duration; 2]);
+
+impl Stopwatch {
+    fn start() -> Stopwatch {
+        Stopwatch(Instant::now(), processor_time())
+    }
+}
+
+impl std::fmt::Display for Stopwatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [program, system] = processor_time();
+        write!(
+            f,
+            "{:.2?} (processor: {:.2?} program, {:.2?} system)",
+            self.0.elapsed(),
+            program - self.1[0],
+            system - self.1[1],
+        )
+    }
+}
+
 fn measure(rows: usize, checkpoint_rows: usize) {
     println!("\n{rows} dispatches, a checkpoint every {checkpoint_rows}");
     let temporary = tempfile::tempdir().expect("a folder");
     let folder = temporary.path().join("a.gapscope");
     let mut writer = TraceWriter::create(&folder).expect("create");
     let mut program = Program::new();
-    let generation = Instant::now();
-    let mut model = Tables::default();
-    for _ in 0..rows / 10 {
-        model.dispatches.push(program.next());
-        if model.dispatches.len() >= 1 << 15 {
-            model.dispatches.clear();
+    let making = Stopwatch::start();
+    let mut made = Tables::default();
+    for row in 0..rows {
+        made.dispatches.push(program.next());
+        if row % (1 << 15) == 0 {
+            made.dispatches.clear();
         }
     }
-    drop(model);
-    let generation = generation.elapsed() * 10;
+    drop(made);
+    println!("  the test's own part, to make the rows: {making}");
     let mut program = Program::new();
-    let begin = Instant::now();
+    let writing = Stopwatch::start();
     for row in 0..rows {
         writer.tables_mut().dispatches.push(program.next());
         if row % 1024 == 1023 {
@@ -125,10 +156,10 @@ fn measure(rows: usize, checkpoint_rows: usize) {
             writer.checkpoint().expect("checkpoint");
         }
     }
-    let written = begin.elapsed();
-    let finish = Instant::now();
+    println!("  make and write: {writing}, peak {} MiB", peak_mib());
+    let finishing = Stopwatch::start();
     writer.finish(&Manifest::default()).expect("finish");
-    let finished = finish.elapsed();
+    println!("  finish: {finishing}");
     let path = folder.join("dispatches.parquet");
     let columns = bytes_by_column(&path);
     let bytes = path.metadata().expect("there").len() as f64 / rows as f64;
@@ -139,21 +170,14 @@ fn measure(rows: usize, checkpoint_rows: usize) {
     for (name, bytes) in &columns {
         println!("    {name:16} {bytes:.3}");
     }
-    println!(
-        "  write {:.0} ns a dispatch (and {:.0} for the test to make it), finish {finished:.2?}, peak {} MiB",
-        (written.saturating_sub(generation)).as_nanos() as f64 / rows as f64,
-        generation.as_nanos() as f64 / rows as f64,
-        peak_mib(),
-    );
     let five = Selection::manifest()
         .with::<Dispatches>()
         .without_columns::<Dispatches>(&["groups_x", "groups_y", "groups_z", "bindings", "label"]);
     for (what, selection) in [("6 columns", five), ("all", Selection::all())] {
-        let begin = Instant::now();
+        let reading = Stopwatch::start();
         let (trace, _) = read(&folder, &selection).expect("it opens");
-        let took = begin.elapsed();
+        println!("  read {what}: {reading}");
         assert_eq!(trace.tables.dispatches.len(), rows);
-        println!("  read {what}: {took:.2?}");
     }
     println!("  peak {} MiB", peak_mib());
 }
