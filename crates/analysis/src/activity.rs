@@ -220,4 +220,49 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn overlapping_work_counts_once_and_idle_time_has_its_cause() {
+        let trace = gapscope_trace::Trace::from_text(
+            "device id=1
+             queue id=1 device=1
+             queue id=2 device=1
+             submission id=1 process=1 queue=1 thread=1 begin_ns=0 end_ns=10
+             submission id=2 process=1 queue=2 thread=1 begin_ns=800us end_ns=810us
+             command_buffer id=1 process=1 queue=1 submission=1 dispatches=2
+             command_buffer id=2 process=1 queue=2 submission=2 dispatches=1
+             dispatch command_buffer=1 queue=1 kernel=1 start_ns=100us duration_ns=100us
+             dispatch command_buffer=1 queue=1 kernel=1 start_ns=150us duration_ns=150us
+             dispatch command_buffer=2 queue=2 kernel=1 start_ns=900us duration_ns=200us",
+        )
+        .unwrap();
+        let activity = activity(&Timeline::of(&trace), 10);
+        let row = |queue_id| {
+            activity
+                .rows
+                .iter()
+                .find(|row| row.queue_id == queue_id)
+                .unwrap()
+        };
+        let busy_us = |queue_id| {
+            row(queue_id)
+                .slices
+                .iter()
+                .map(|s| s.busy_ns / 1000)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(busy_us(None), [100, 100, 0, 0, 0, 0, 0, 0, 100, 100]);
+        assert_eq!(busy_us(Some(1)), [100, 100, 0, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(busy_us(Some(2)), [0, 0, 0, 0, 0, 0, 0, 0, 100, 100]);
+        let causes: Vec<_> = row(None).slices.iter().map(|s| s.idle_cause).collect();
+        assert_eq!(causes[1], None);
+        assert_eq!(causes[4], Some(Cause::HostLate));
+        assert_eq!(causes[7], Some(Cause::LaunchLatency));
+    }
+
+    #[test]
+    fn without_timed_work_there_is_nothing_to_draw() {
+        let trace = gapscope_trace::Trace::default();
+        assert_eq!(activity(&Timeline::of(&trace), 10), Activity::default());
+    }
 }

@@ -8,7 +8,7 @@
 //! work of programs that are not recorded, and idle time inside work that is timed as a whole.
 
 use crate::intervals::{Interval, union, union_length_ns};
-use crate::quantity::share;
+use crate::quantity::ratio;
 use crate::timeline::{Gpu, Timeline, Work};
 use gapscope_trace::manifest::ClockMethod;
 use serde::Serialize;
@@ -97,7 +97,7 @@ impl BusyShare {
             window_ns,
             busy_ns,
             idle_ns: window_ns - busy_ns,
-            busy_share: share(busy_ns, window_ns),
+            busy_share: ratio(busy_ns, window_ns),
         }
     }
 }

@@ -11,7 +11,7 @@
 use crate::bound_bytes::BindingSets;
 use crate::durations::Durations;
 use crate::intervals::{Interval, union_length_ns};
-use crate::quantity::share;
+use crate::quantity::ratio;
 use crate::timeline::Timeline;
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::Table;
@@ -159,7 +159,7 @@ pub fn kernels(
         if timed > 0 {
             let kernel_ns = union_length_ns(mine.iter().copied());
             kernel.busy_ns = Some(kernel_ns);
-            kernel.busy_share = busy_ns.map(|busy_ns| share(kernel_ns, busy_ns));
+            kernel.busy_share = busy_ns.map(|busy_ns| ratio(kernel_ns, busy_ns));
         }
     }
     kernels.retain(|kernel| kernel.count > 0);

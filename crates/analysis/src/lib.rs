@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod activity;
 pub mod bound_bytes;
 pub mod busy;
 pub mod command_buffers;
@@ -20,12 +21,15 @@ pub mod kernels;
 pub mod labels;
 pub mod latency;
 pub mod memory_timeline;
-mod quantity;
+pub mod quantity;
 pub mod timeline;
 pub mod transfers;
+pub mod under_label;
 pub mod verdict;
 pub mod warm_up;
 pub mod work;
 
+pub use activity::activity;
 pub use findings::{Findings, Options};
 pub use timeline::Timeline;
+pub use under_label::findings_under_label;

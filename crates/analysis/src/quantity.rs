@@ -1,47 +1,116 @@
-//! Quantities as people read them in sentences.
+//! Quantities as people read them, in sentences and in tables: three significant digits, always with a unit.
 
 use std::fmt;
 
-/// A duration with the unit that suits it.
+/// A time in nanoseconds, such as `873 ns`, `12.3 µs`, `1.04 ms`, `96.0 s`.
+///
+/// ```
+/// use gapscope_analysis::quantity::duration;
+/// assert_eq!(duration(999_960), "1.00 ms");
+/// ```
+pub fn duration(ns: i64) -> String {
+    if ns.unsigned_abs() < 1000 {
+        return format!("{ns} ns");
+    }
+    duration_f64(ns as f64)
+}
+
+/// A time in nanoseconds with a fraction, such as a mean.
+pub fn duration_f64(ns: f64) -> String {
+    scaled(ns, 1000.0, &["ns", "µs", "ms", "s"])
+}
+
+/// Bytes, such as `512 B`, `1.50 KiB`, `3.00 GiB`.
+pub fn bytes(bytes: u64) -> String {
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    scaled(
+        bytes as f64,
+        1024.0,
+        &["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"],
+    )
+}
+
+/// Bytes moved in a time, such as `12.3 GiB/s`; `None` for no time at all.
+pub fn rate(bytes: u64, ns: i64) -> Option<String> {
+    (ns > 0).then(|| {
+        let each_second = bytes as f64 * 1e9 / ns as f64;
+        format!("{}/s", self::bytes(each_second as u64))
+    })
+}
+
+/// A count with thousands separators: `1,234,567`.
+pub fn count(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A share of 1 in per cent. What is not quite nothing or everything never reads as if it were.
+pub fn share(part: f64) -> String {
+    let percent = part * 100.0;
+    if !percent.is_finite() {
+        "unknown".to_owned()
+    } else if percent > 0.0 && percent < 0.05 {
+        "<0.1 %".to_owned()
+    } else if (99.95..100.0).contains(&percent) {
+        ">99.9 %".to_owned()
+    } else if percent == 100.0 || percent == 0.0 {
+        format!("{percent:.0} %")
+    } else {
+        format!("{percent:.1} %")
+    }
+}
+
+/// `part` of `whole` in per cent; `unknown` of nothing.
+pub fn share_of(part: i64, whole: i64) -> String {
+    if whole <= 0 {
+        return "unknown".to_owned();
+    }
+    share(part as f64 / whole as f64)
+}
+
+/// How many of something: `1 gap`, `1,204 gaps`.
+pub fn of(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(number), if number == 1 { one } else { many })
+}
+
+/// A duration in nanoseconds, for format strings.
 pub(crate) struct Nanoseconds(pub(crate) i64);
 
 impl fmt::Display for Nanoseconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ns = self.0 as f64;
-        match self.0.unsigned_abs() {
-            0..1_000 => write!(f, "{} ns", self.0),
-            1_000..1_000_000 => write!(f, "{:.1} us", ns / 1e3),
-            1_000_000..1_000_000_000 => write!(f, "{:.1} ms", ns / 1e6),
-            _ => write!(f, "{:.2} s", ns / 1e9),
-        }
+        f.write_str(&duration(self.0))
     }
 }
 
-/// A share as a percentage.
+/// A share of 1 as a percentage, for format strings.
 pub(crate) struct Percent(pub(crate) f64);
 
 impl fmt::Display for Percent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.1} %", self.0 * 100.0)
+        f.write_str(&share(self.0))
     }
 }
 
-/// A number of bytes, in decimal units.
+/// A number of bytes, for format strings.
 pub(crate) struct Bytes(pub(crate) f64);
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            bytes if bytes < 1e3 => write!(f, "{bytes:.0} B"),
-            bytes if bytes < 1e6 => write!(f, "{:.1} kB", bytes / 1e3),
-            bytes if bytes < 1e9 => write!(f, "{:.1} MB", bytes / 1e6),
-            bytes => write!(f, "{:.2} GB", bytes / 1e9),
-        }
+        f.write_str(&bytes(self.0.round() as u64))
     }
 }
 
 /// `part / whole`; 0 for nothing of nothing.
-pub(crate) fn share(part_ns: i64, whole_ns: i64) -> f64 {
+pub(crate) fn ratio(part_ns: i64, whole_ns: i64) -> f64 {
     if whole_ns == 0 {
         0.0
     } else {
@@ -49,14 +118,93 @@ pub(crate) fn share(part_ns: i64, whole_ns: i64) -> f64 {
     }
 }
 
+fn scaled(value: f64, step: f64, units: &[&str]) -> String {
+    let last = units.len() - 1;
+    let mut size = value.abs();
+    let mut unit = 0;
+    // The comparison is with the rounded text, so that 999.96 becomes 1.00 of the next unit. Binary units keep four
+    // digits up to 1023.
+    while unit < last && rounds_to(size) >= step {
+        size /= step;
+        unit += 1;
+    }
+    let sign = if value < 0.0 { "-" } else { "" };
+    format!("{sign}{size:.*} {}", decimals(size), units[unit])
+}
+
+/// Decimals for three significant digits.
+fn decimals(size: f64) -> usize {
+    if size < 9.995 {
+        2
+    } else if size < 99.95 {
+        1
+    } else {
+        0
+    }
+}
+
+fn rounds_to(size: f64) -> f64 {
+    let scale = 10f64.powi(decimals(size) as i32);
+    (size * scale).round() / scale
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn durations_take_the_unit_that_suits_them() {
-        let texts = [999, 1_500, -2_000_000, 3_250_000_000].map(|ns| Nanoseconds(ns).to_string());
-        assert_eq!(texts, ["999 ns", "1.5 us", "-2.0 ms", "3.25 s"]);
-        assert_eq!(Percent(0.1234).to_string(), "12.3 %");
+    fn a_duration_never_shows_a_thousand_of_a_unit() {
+        for (ns, text) in [
+            (0, "0 ns"),
+            (999, "999 ns"),
+            (1_000, "1.00 µs"),
+            (9_994, "9.99 µs"),
+            (9_996, "10.0 µs"),
+            (999_499, "999 µs"),
+            (999_500, "1.00 ms"),
+            (1_500_000_000, "1.50 s"),
+            (250_000_000_000, "250 s"),
+            (-1_500, "-1.50 µs"),
+        ] {
+            assert_eq!(duration(ns), text, "{ns}");
+        }
+    }
+
+    #[test]
+    fn bytes_are_binary() {
+        for (b, text) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.00 KiB"),
+            (1_048_575, "1.00 MiB"),
+            (3 << 30, "3.00 GiB"),
+            (u64::MAX, "16.0 EiB"),
+        ] {
+            assert_eq!(bytes(b), text, "{b}");
+        }
+    }
+
+    #[test]
+    fn counts_have_separators() {
+        assert_eq!(count(0), "0");
+        assert_eq!(count(999), "999");
+        assert_eq!(count(1_000), "1,000");
+        assert_eq!(count(12_345_678), "12,345,678");
+    }
+
+    #[test]
+    fn a_share_is_never_rounded_to_nothing_or_everything() {
+        assert_eq!(share(0.0), "0 %");
+        assert_eq!(share(0.000_01), "<0.1 %");
+        assert_eq!(share(0.1234), "12.3 %");
+        assert_eq!(share(0.999_9), ">99.9 %");
+        assert_eq!(share(1.0), "100 %");
+        assert_eq!(share_of(1, 0), "unknown");
+    }
+
+    #[test]
+    fn a_rate_of_no_time_is_unknown() {
+        assert_eq!(rate(1 << 30, 500_000_000).as_deref(), Some("2.00 GiB/s"));
+        assert_eq!(rate(1, 0), None);
     }
 }

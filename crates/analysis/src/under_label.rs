@@ -110,3 +110,58 @@ fn labels_within(trace: &Trace, text: &str) -> HashSet<u32> {
         .map(|row| labels.id[row])
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRACE: &str = "
+        device id=1
+        queue id=1 device=1
+        label id=1 text=step
+        label id=2 text=matmul parent=1
+        label id=3 text=other
+        submission id=1 process=1 queue=1 thread=1 begin_ns=0 end_ns=10
+        command_buffer id=1 process=1 queue=1 submission=1 dispatches=3
+        command_buffer id=2 process=1 queue=1 submission=1 dispatches=1 label=3
+        dispatch command_buffer=1 queue=1 kernel=1 start_ns=100us duration_ns=100us label=1
+        dispatch command_buffer=1 queue=1 kernel=1 start_ns=200us duration_ns=100us
+        dispatch command_buffer=1 queue=1 kernel=1 start_ns=400us duration_ns=100us label=2
+        dispatch command_buffer=2 queue=1 kernel=1 start_ns=500us duration_ns=100us";
+
+    fn under(text: &str) -> Option<Findings> {
+        let trace = Trace::from_text(TRACE).unwrap();
+        findings_under_label(&trace, text, &Options::default())
+    }
+
+    #[test]
+    fn labels_inside_count_and_other_work_does_not() {
+        let findings = under("step").unwrap();
+        assert_eq!(findings.dispatch_count, 2);
+        assert_eq!(findings.gpu_busy_ns, Some(200_000));
+        assert_eq!(under("matmul").unwrap().dispatch_count, 1);
+    }
+
+    #[test]
+    fn other_work_in_between_is_no_gap() {
+        let findings = under("step").unwrap();
+        assert_eq!(findings.idle_time.total_ns, 100_000);
+    }
+
+    #[test]
+    fn a_command_buffers_label_is_its_works() {
+        assert_eq!(under("other").unwrap().dispatch_count, 1);
+    }
+
+    #[test]
+    fn an_unknown_label_has_no_findings() {
+        assert_eq!(under("nothing"), None);
+    }
+
+    #[test]
+    fn labels_that_are_each_others_parents_end() {
+        let text = TRACE.replace("id=1 text=step", "id=1 text=step parent=2");
+        let trace = Trace::from_text(&text).unwrap();
+        assert!(findings_under_label(&trace, "nothing", &Options::default()).is_none());
+    }
+}

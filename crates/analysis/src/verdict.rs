@@ -22,7 +22,7 @@
 use crate::busy::busy_parts;
 use crate::gaps::{Cause, IdleTime};
 use crate::intervals::Interval;
-use crate::quantity::{Nanoseconds, Percent, share};
+use crate::quantity::{Nanoseconds, Percent, ratio};
 use crate::timeline::Timeline;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -132,7 +132,7 @@ pub fn verdict(timeline: &Timeline, window: Interval, idle: &IdleTime) -> (Bound
     let unknown_ns = of(&[Unknown]).saturating_add(idle.below_threshold_ns);
     let compute_ns = busy_ns - transfer_ns;
     let part = |what, total_ns: i64, text: &str| {
-        let share = share(total_ns, window_ns);
+        let share = ratio(total_ns, window_ns);
         Part {
             what,
             total_ns,
@@ -180,7 +180,7 @@ pub fn verdict(timeline: &Timeline, window: Interval, idle: &IdleTime) -> (Bound
     parts.retain(|part| part.total_ns > 0);
     parts.sort_by_key(|part| Reverse(part.total_ns));
 
-    let of_window = |ns: i64| share(ns, window_ns);
+    let of_window = |ns: i64| ratio(ns, window_ns);
     let device_ns = busy_ns.saturating_add(launch_ns);
     let (bound, sentence) = if of_window(unknown_ns) >= UNKNOWN_SHARE {
         let sentence = format!(
@@ -255,13 +255,13 @@ fn most(idle: &IdleTime) -> String {
         Some(call) if call.call == crate::host::OUTSIDE => {
             format!(
                 "; it was in code of the program, outside of GPU calls, for {} of its part in the gaps",
-                Percent(share(call.total_ns, total_ns))
+                Percent(ratio(call.total_ns, total_ns))
             )
         }
         Some(call) => format!(
             "; it was in {} for {} of its part in the gaps",
             call.call,
-            Percent(share(call.total_ns, total_ns))
+            Percent(ratio(call.total_ns, total_ns))
         ),
         None => String::new(),
     }

@@ -15,7 +15,7 @@
 
 use crate::intervals::Interval;
 use crate::kernels::Kernel;
-use crate::quantity::{Nanoseconds, Percent, share};
+use crate::quantity::{Nanoseconds, Percent, ratio};
 use crate::timeline::Timeline;
 use gapscope_trace::tables::{HostCallKind, Table};
 use serde::Serialize;
@@ -87,7 +87,7 @@ pub fn warm_up(timeline: &Timeline, kernels: &[Kernel]) -> WarmUp {
         return kept("Code is compiled until the last GPU work: this is no warm-up.".to_owned());
     };
     let excluded = Interval::new(window.start_ns, cut_ns);
-    let part = share(excluded.length_ns(), window.length_ns());
+    let part = ratio(excluded.length_ns(), window.length_ns());
     let later = signs.len() - taken;
     let starts = |from_ns: i64| {
         let times = timeline.command_buffers.iter();

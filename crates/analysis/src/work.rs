@@ -9,7 +9,7 @@
 use crate::bound_bytes::BindingSets;
 use crate::intervals::{Interval, union_length_ns};
 use crate::labels::LabelTree;
-use crate::quantity::{Bytes, Nanoseconds, Percent, share};
+use crate::quantity::{Bytes, Nanoseconds, Percent, ratio};
 use crate::timeline::Timeline;
 use gapscope_trace::tables::Table;
 use serde::Serialize;
@@ -280,7 +280,7 @@ fn sentences(before: &Work, after: &Work, ratios: &[Ratio], per_evaluation: bool
         Nanoseconds(b as i64),
         after.name
     ));
-    let busy_share = |work: &Work| Some(share(work.gpu_busy_ns?, work.wall_ns?));
+    let busy_share = |work: &Work| Some(ratio(work.gpu_busy_ns?, work.wall_ns?));
     if let (Some(first), Some(second), Some((wall_before, wall_after))) =
         (busy_share(before), busy_share(after), figures(4))
         && second < first

@@ -11,12 +11,13 @@ pub mod fit;
 pub mod info;
 pub mod json;
 pub mod markdown;
-pub mod number;
+
 mod page;
 mod section;
 pub mod terminal;
 
 pub use document::Document;
+use gapscope_analysis::quantity as number;
 pub use page::{Report, command_line};
 pub use section::timeline::slices;
 pub use terminal::Terminal;
