@@ -1,1 +1,29 @@
+//! Records a program: launches it with the hooks, drains their spool into a trace, finishes the trace; and recovers
+//! a trace whose session was killed.
+//!
+//! [`Recording::start`] gives a [`Session`], whose [`Session::progress`] may be shown until [`Session::wait`] says how
+//! it ended. [`recover`] completes what a killed session left. Nothing here prints.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
+pub mod assembler;
+mod bypass;
+pub mod clock;
+mod drain;
+mod error;
+mod host;
+mod launch;
+pub mod names;
+mod procfs;
+mod progress;
+mod recover;
+mod session;
+mod signals;
+
+pub use assembler::Assembler;
+pub use error::Error;
+pub use launch::{LAYER_NAME, Recording, Start};
+pub use names::{Names, NamesError};
+pub use progress::Progress;
+pub use recover::{Recovered, recover};
+pub use session::{Outcome, Recorded, Session};

@@ -1,0 +1,277 @@
+//! Bindings: which buffer ranges a dispatch may reach.
+
+use super::buffers::Buffers;
+use gapscope_spool::event::{self, BindingAccess};
+use gapscope_trace::tables::{Access, Binding, Table, Tables};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+/// VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC and VK_DESCRIPTOR_TYPE_STORAGE_BUFFER_DYNAMIC
+const DYNAMIC: [u32; 2] = [8, 9];
+
+/// Past so many distinct sets, interning starts anew: a set may then have two ids, but memory stays bounded.
+const MOST_INTERNED: usize = 1 << 19;
+
+/// What one descriptor set holds, in the trace's ids.
+type Content = Box<[Range]>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Range {
+    binding: u32,
+    element: u32,
+    buffer: u32,
+    dynamic: bool,
+    offset: u64,
+    bytes: u64,
+    buffer_bytes: u64,
+}
+
+/// One row of a set of bindings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Reach {
+    set: u32,
+    binding: u32,
+    element: u32,
+    buffer: u32,
+    offset: u64,
+    bytes: u64,
+    reads: bool,
+    writes: bool,
+}
+
+/// The contents of descriptor sets of one process. Equal contents are kept once.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Contents {
+    /// The kept content of each content id.
+    kept_of: FxHashMap<u32, u32>,
+    kept: Vec<Content>,
+    ids: FxHashMap<Content, u32>,
+}
+
+impl Contents {
+    /// Keeps a content. Returns how many of its entries name a buffer that is not known.
+    pub fn add(
+        &mut self,
+        content: u32,
+        entries: &[event::Binding],
+        buffer: impl Fn(u32) -> Option<u32>,
+        buffers: &Buffers,
+    ) -> u64 {
+        let mut unknown = 0;
+        let mut ranges: Vec<Range> = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let known = buffer(entry.buffer).and_then(|id| Some((id, buffers.bytes(id)?)));
+            let Some((id, buffer_bytes)) = known else {
+                unknown += 1;
+                continue;
+            };
+            ranges.push(Range {
+                binding: entry.binding,
+                element: entry.element,
+                buffer: id,
+                dynamic: DYNAMIC.contains(&entry.kind),
+                offset: entry.offset,
+                bytes: entry.bytes,
+                buffer_bytes,
+            });
+        }
+        ranges.sort_unstable_by_key(|r| (r.binding, r.element));
+        let ranges = ranges.into_boxed_slice();
+        let kept = match self.ids.get(&ranges) {
+            Some(kept) => *kept,
+            None => {
+                let kept = self.kept.len() as u32;
+                self.kept.push(ranges.clone());
+                self.ids.insert(ranges, kept);
+                kept
+            }
+        };
+        self.kept_of.insert(content, kept);
+        unknown
+    }
+}
+
+/// The descriptor sets that are bound while a recording is being recorded.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Bound {
+    sets: Vec<BoundSet>,
+    /// The last answer and the kernel it was for; `None` after a change.
+    last: Option<(u32, Option<u32>)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct BoundSet {
+    set: u32,
+    content: u32,
+    dynamic_offsets: Vec<u32>,
+}
+
+impl Bound {
+    /// A set is bound.
+    pub fn bind(&mut self, set: u32, content: u32) {
+        self.last = None;
+        match self.sets.iter_mut().find(|s| s.set == set) {
+            Some(bound) => {
+                bound.content = content;
+                bound.dynamic_offsets.clear();
+            }
+            None => {
+                let dynamic_offsets = Vec::new();
+                self.sets.push(BoundSet {
+                    set,
+                    content,
+                    dynamic_offsets,
+                });
+                self.sets.sort_unstable_by_key(|s| s.set);
+            }
+        }
+    }
+
+    /// A dynamic offset of a bound set.
+    pub fn dynamic_offset(&mut self, set: u32, index: u32, offset: u32) {
+        /// No device has as many dynamic buffers in a set.
+        const MOST: usize = 1 << 12;
+        self.last = None;
+        let index = index as usize;
+        if let Some(bound) = self.sets.iter_mut().find(|s| s.set == set) {
+            if index < MOST {
+                if bound.dynamic_offsets.len() <= index {
+                    bound.dynamic_offsets.resize(index + 1, 0);
+                }
+                bound.dynamic_offsets[index] = offset;
+            }
+        }
+    }
+
+    /// Nothing is bound any more: so it is behind the execution of a secondary recording.
+    pub fn clear(&mut self) {
+        self.sets.clear();
+        self.last = None;
+    }
+}
+
+/// Sets of bindings, each with one id in the trace.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct BindingSets {
+    next: u32,
+    ids: FxHashMap<Box<[Reach]>, u32>,
+    /// Answers by kernel, sets, contents and dynamic offsets, so that a repeated dispatch costs one look-up.
+    #[serde(skip)]
+    answers: FxHashMap<Box<[u32]>, Option<u32>>,
+    #[serde(skip)]
+    key: Vec<u32>,
+    #[serde(skip)]
+    reaches: Vec<Reach>,
+}
+
+impl BindingSets {
+    /// The id of what `kernel` reaches through the bound sets; `None` when it reaches no buffer that is known.
+    /// `accesses`: what the kernel's code declares; empty when that is not known.
+    pub fn reached(
+        &mut self,
+        process: u32,
+        kernel: u32,
+        accesses: &[BindingAccess],
+        bound: &mut Bound,
+        contents: &Contents,
+        tables: &mut Tables,
+    ) -> Option<u32> {
+        if let Some((last, id)) = bound.last {
+            if last == kernel {
+                return id;
+            }
+        }
+        self.key.clear();
+        self.key.extend([process, kernel]);
+        for set in &bound.sets {
+            let kept = contents.kept_of.get(&set.content).copied();
+            let offsets = set.dynamic_offsets.len() as u32;
+            self.key
+                .extend([set.set, kept.unwrap_or(u32::MAX), offsets]);
+            self.key.extend_from_slice(&set.dynamic_offsets);
+        }
+        let id = match self.answers.get(self.key.as_slice()) {
+            Some(id) => *id,
+            None => {
+                let id = self.resolve(accesses, bound, contents, tables);
+                if self.answers.len() >= MOST_INTERNED {
+                    self.answers.clear();
+                }
+                self.answers.insert(self.key.as_slice().into(), id);
+                id
+            }
+        };
+        bound.last = Some((kernel, id));
+        id
+    }
+
+    fn resolve(
+        &mut self,
+        accesses: &[BindingAccess],
+        bound: &Bound,
+        contents: &Contents,
+        tables: &mut Tables,
+    ) -> Option<u32> {
+        self.reaches.clear();
+        for set in &bound.sets {
+            let Some(kept) = contents.kept_of.get(&set.content) else {
+                continue;
+            };
+            let mut dynamic = set.dynamic_offsets.iter();
+            for range in &contents.kept[*kept as usize] {
+                let moved = if range.dynamic {
+                    dynamic.next().copied().unwrap_or(0)
+                } else {
+                    0
+                };
+                let access = accesses
+                    .iter()
+                    .find(|a| a.set == set.set && a.binding == range.binding);
+                if access.is_none() && !accesses.is_empty() {
+                    continue;
+                }
+                let offset = range.offset.saturating_add(u64::from(moved));
+                self.reaches.push(Reach {
+                    set: set.set,
+                    binding: range.binding,
+                    element: range.element,
+                    buffer: range.buffer,
+                    offset,
+                    bytes: range.bytes.min(range.buffer_bytes.saturating_sub(offset)),
+                    reads: access.is_some_and(|a| a.reads),
+                    writes: access.is_some_and(|a| a.writes),
+                });
+            }
+        }
+        if self.reaches.is_empty() {
+            return None;
+        }
+        if let Some(id) = self.ids.get(self.reaches.as_slice()) {
+            return Some(*id);
+        }
+        if self.ids.len() >= MOST_INTERNED {
+            self.ids.clear();
+        }
+        let id = self.next;
+        self.next += 1;
+        for reach in &self.reaches {
+            tables.bindings.push(Binding {
+                id,
+                set: reach.set,
+                binding: reach.binding,
+                element: reach.element,
+                buffer: reach.buffer,
+                offset_bytes: reach.offset,
+                bytes: reach.bytes,
+                access: match (reach.reads, reach.writes) {
+                    (true, false) => Access::Read,
+                    (false, true) => Access::Write,
+                    (true, true) => Access::ReadWrite,
+                    (false, false) => Access::Unknown,
+                },
+            });
+        }
+        self.ids.insert(self.reaches.as_slice().into(), id);
+        Some(id)
+    }
+}

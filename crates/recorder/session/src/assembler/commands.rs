@@ -1,0 +1,131 @@
+//! Appends commands of the spool to recordings, in the trace's ids.
+
+use super::Assembler;
+use super::recording::{Opaque, Step, Transfer};
+use gapscope_spool::event::{Command, Op};
+use gapscope_trace::Tables;
+
+impl Assembler {
+    /// Commands, in order, of a recording.
+    pub(super) fn commands(
+        &mut self,
+        process: u32,
+        recording: u32,
+        bytes: &[u8],
+        tables: &mut Tables,
+    ) {
+        let state = &mut self.processes[process as usize];
+        let mut target = state.recordings.remove(&recording).unwrap_or_default();
+        target.steps.reserve(bytes.len() / size_of::<Command>());
+        let mut not_understood = 0;
+        for command in Command::all(bytes) {
+            let Command {
+                query, a, b, c, d, ..
+            } = command;
+            let Some(op) = command.op() else {
+                not_understood += 1;
+                continue;
+            };
+            let step = match op {
+                Op::Begin => {
+                    target.begin_query = query;
+                    Step::Begin { query }
+                }
+                Op::End => {
+                    target.end_query = query;
+                    Step::End { query }
+                }
+                Op::Dispatch | Op::DispatchBase | Op::DispatchIndirect => {
+                    let kernel = match state.kernels.get(&d) {
+                        Some(kernel) => *kernel,
+                        None => self.kernels.unknown(process),
+                    };
+                    let accesses = self.kernels.accesses(kernel);
+                    let bound = &mut target.bound;
+                    Step::Dispatch {
+                        query,
+                        kernel,
+                        bindings: self.binding_sets.reached(
+                            process,
+                            kernel,
+                            accesses,
+                            bound,
+                            &state.contents,
+                            tables,
+                        ),
+                        groups: (op != Op::DispatchIndirect).then_some([a, b, c]),
+                    }
+                }
+                Op::BindSet => {
+                    target.bound.bind(a, b);
+                    continue;
+                }
+                Op::DynamicOffset => {
+                    target.bound.dynamic_offset(a, b, c);
+                    continue;
+                }
+                Op::CopyBuffer | Op::FillBuffer | Op::UpdateBuffer | Op::CopyImage => {
+                    Step::Transfer {
+                        query,
+                        kind: match op {
+                            Op::CopyBuffer => Transfer::Copy,
+                            Op::FillBuffer => Transfer::Fill,
+                            Op::UpdateBuffer => Transfer::Update,
+                            _ => Transfer::CopyImage,
+                        },
+                        bytes: Some(command.ab()).filter(|bytes| *bytes != u64::MAX),
+                        source: state.buffers.get(&c).copied(),
+                        destination: state.buffers.get(&d).copied(),
+                    }
+                }
+                Op::Barrier => Step::Barrier {
+                    source_stages: command.ab(),
+                    destination_stages: command.cd(),
+                },
+                Op::LabelBegin => Step::LabelBegin {
+                    text: text(&state.texts, &mut self.labels, a),
+                },
+                Op::LabelEnd => Step::LabelEnd,
+                Op::LabelInstant => Step::LabelInstant {
+                    text: text(&state.texts, &mut self.labels, a),
+                },
+                Op::Execute => {
+                    target.bound.clear();
+                    let executions = target.secondaries.entry(a).or_insert(0);
+                    *executions += 1;
+                    if *executions == 1 {
+                        if let Some(secondary) = state.recordings.get_mut(&a) {
+                            secondary.users += 1;
+                        }
+                    }
+                    Step::Execute {
+                        query,
+                        recording: a,
+                    }
+                }
+                Op::OpaqueBegin => Step::OpaqueBegin {
+                    query,
+                    kind: Opaque::of(a),
+                },
+                Op::OpaqueEnd => Step::OpaqueEnd { query },
+            };
+            target.queries = target.queries.max(step.queries());
+            target.steps.push(step);
+        }
+        state.recordings.insert(recording, target);
+        let reason = "this version does not know their kind";
+        self.ledger.add("commands", not_understood, reason);
+    }
+}
+
+/// The trace's id of a process's text.
+pub(super) fn text(
+    texts: &rustc_hash::FxHashMap<u32, u32>,
+    labels: &mut super::labels::Labels,
+    text: u32,
+) -> u32 {
+    match texts.get(&text) {
+        Some(id) => *id,
+        None => labels.text("unknown label"),
+    }
+}

@@ -1,0 +1,42 @@
+//! Devices and queues, with the instances that wait for their device's clock.
+
+use super::instance::Instance;
+use crate::clock::{DeviceClock, Ticks};
+use gapscope_trace::manifest;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// A device as one process uses it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Device {
+    /// What the manifest says; the clock's part is filled in at the end.
+    pub facts: manifest::Device,
+    /// Its clock; `None` for a device of which the record is missing.
+    pub clock: Option<DeviceClock>,
+    /// Finished instances whose times are not settled yet.
+    pub waiting: VecDeque<Instance>,
+    /// Memory that they hold.
+    pub waiting_bytes: usize,
+}
+
+/// A queue.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Queue {
+    /// What the manifest says.
+    pub facts: manifest::Queue,
+    /// Labels that are open on it: label and begin.
+    pub labels: Vec<(u32, i64)>,
+    /// When the last command buffer on it began: later ones begin no earlier.
+    pub last_begin: Option<Ticks>,
+}
+
+impl Device {
+    /// What the manifest says of it.
+    pub fn summary(&self) -> manifest::Device {
+        let mut facts = self.facts.clone();
+        if let Some(clock) = &self.clock {
+            facts.clock = clock.summary();
+        }
+        facts
+    }
+}

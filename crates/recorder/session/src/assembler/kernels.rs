@@ -1,0 +1,246 @@
+//! Kernels and their names.
+
+use super::labels::Labels;
+use crate::names::Names;
+use gapscope_spool::event::BindingAccess;
+use gapscope_trace::tables::{self, NameSource, Table, Tables};
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
+
+/// Entry points that compilers give to every kernel, so that they name none.
+const GENERIC_ENTRY_POINTS: [&str; 8] = [
+    "main",
+    "main0",
+    "main_0",
+    "dawn_entry_point",
+    "tint_entry_point",
+    "cs_main",
+    "CSMain",
+    "entry_point",
+];
+
+/// Longer specialisations would make the short name long; those get a digest.
+const LONGEST_SPECIALISATION: usize = 32;
+
+/// All kernels of the trace.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Kernels {
+    kernels: Vec<Kernel>,
+    /// The kernel of each process for dispatches whose kernel is not known.
+    unknown: FxHashMap<u32, u32>,
+}
+
+/// What is known of a kernel.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Kernel {
+    /// Id of its process.
+    pub process: u32,
+    /// Hash of its code.
+    pub source: Option<[u8; 16]>,
+    /// Its entry point; empty when not known.
+    pub entry_point: String,
+    /// Its specialisation; empty when there is none.
+    pub specialisation: String,
+    /// Name in the debug information; empty when there is none.
+    pub source_name: String,
+    /// Threads of a workgroup; zeros when not known.
+    pub local_size: [u32; 3],
+    /// What its code declares of its bindings.
+    pub accesses: Vec<BindingAccess>,
+    /// The program's name for its pipeline.
+    pub object_name: Option<String>,
+    /// The program's name for its shader module.
+    pub module_name: Option<String>,
+    /// The label around its dispatches.
+    pub(super) label: CommonLabel,
+}
+
+/// The text of the label around a kernel's dispatches, as far as it is always the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum CommonLabel {
+    #[default]
+    NotDispatched,
+    Always(u32),
+    Various,
+}
+
+impl Kernels {
+    /// A new kernel. Returns its id.
+    pub fn add(&mut self, kernel: Kernel) -> u32 {
+        let id = self.kernels.len() as u32;
+        self.kernels.push(kernel);
+        id
+    }
+
+    /// The kernel of a process for dispatches whose kernel is not known.
+    pub fn unknown(&mut self, process: u32) -> u32 {
+        if let Some(id) = self.unknown.get(&process) {
+            return *id;
+        }
+        let id = self.add(Kernel {
+            process,
+            ..Kernel::default()
+        });
+        self.unknown.insert(process, id);
+        id
+    }
+
+    /// What the kernel's code declares of its bindings.
+    pub fn accesses(&self, id: u32) -> &[BindingAccess] {
+        self.kernels
+            .get(id as usize)
+            .map_or(&[], |k| k.accesses.as_slice())
+    }
+
+    /// For a change of what is known.
+    pub fn get_mut(&mut self, id: u32) -> Option<&mut Kernel> {
+        self.kernels.get_mut(id as usize)
+    }
+
+    /// The innermost label around a dispatch of the kernel has this text.
+    #[inline]
+    pub fn dispatched(&mut self, id: u32, text: Option<u32>) {
+        if let Some(kernel) = self.kernels.get_mut(id as usize) {
+            kernel.label = match (kernel.label, text) {
+                (CommonLabel::NotDispatched, Some(text)) => CommonLabel::Always(text),
+                (CommonLabel::Always(before), Some(text)) if before == text => {
+                    CommonLabel::Always(text)
+                }
+                _ => CommonLabel::Various,
+            };
+        }
+    }
+
+    /// Appends a row for each kernel.
+    pub fn write(&self, names: &Names, labels: &Labels, tables: &mut Tables) {
+        let naming = Naming::of(&self.kernels, labels);
+        for (id, kernel) in self.kernels.iter().enumerate() {
+            let (name, name_source) = naming.name(kernel, names, labels);
+            let [x, y, z] = kernel
+                .local_size
+                .map(|threads| Some(threads).filter(|t| *t > 0));
+            tables.kernels.push(tables::Kernel {
+                id: id as u32,
+                process: kernel.process,
+                name,
+                name_source,
+                entry_point: filled(&kernel.entry_point),
+                source: kernel.source.map(hex),
+                specialisation: filled(&kernel.specialisation),
+                local_x: x,
+                local_y: y,
+                local_z: z,
+            });
+        }
+    }
+}
+
+/// What must be known of all kernels to name one.
+struct Naming<'a> {
+    /// Labels, by text, that lie around dispatches of several kernels.
+    shared_labels: FxHashSet<&'a str>,
+    /// Hashes that several specialisations share.
+    shared_sources: FxHashSet<[u8; 16]>,
+}
+
+impl<'a> Naming<'a> {
+    fn of(kernels: &'a [Kernel], labels: &'a Labels) -> Naming<'a> {
+        let mut by_label: FxHashMap<&str, (Option<[u8; 16]>, &str)> = FxHashMap::default();
+        let mut by_source: FxHashMap<[u8; 16], &str> = FxHashMap::default();
+        let mut naming = Naming {
+            shared_labels: FxHashSet::default(),
+            shared_sources: FxHashSet::default(),
+        };
+        for kernel in kernels {
+            let code = (kernel.source, kernel.specialisation.as_str());
+            if let CommonLabel::Always(text) = kernel.label {
+                let text = labels.text_of(text);
+                if *by_label.entry(text).or_insert(code) != code {
+                    naming.shared_labels.insert(text);
+                }
+            }
+            if let Some(source) = kernel.source {
+                if *by_source.entry(source).or_insert(code.1) != code.1 {
+                    naming.shared_sources.insert(source);
+                }
+            }
+        }
+        naming
+    }
+
+    fn name(&self, kernel: &Kernel, names: &Names, labels: &Labels) -> (String, NameSource) {
+        let hash = kernel.source.map(hex).unwrap_or_default();
+        if let Some(name) = names
+            .get(&hash, &kernel.specialisation)
+            .filter(|_| !hash.is_empty())
+        {
+            return (name.to_owned(), NameSource::NamesFile);
+        }
+        if let Some(name) = kernel.object_name.as_deref().and_then(filled) {
+            return (name, NameSource::ObjectName);
+        }
+        let entry = kernel.entry_point.as_str();
+        if !entry.is_empty() && !GENERIC_ENTRY_POINTS.contains(&entry) {
+            return (entry.to_owned(), NameSource::EntryPoint);
+        }
+        let short = self.short_hash(kernel, &hash);
+        if let CommonLabel::Always(text) = kernel.label {
+            let text = labels.text_of(text);
+            if self.shared_labels.contains(text) {
+                if let Some(short) = short {
+                    return (format!("{text} ({short})"), NameSource::Label);
+                }
+            } else if !text.is_empty() {
+                return (text.to_owned(), NameSource::Label);
+            }
+        }
+        if let Some(name) =
+            filled(&kernel.source_name).or_else(|| kernel.module_name.as_deref().and_then(filled))
+        {
+            return (name, NameSource::SourceName);
+        }
+        match short {
+            Some(short) => (short, NameSource::Hash),
+            None => ("unknown kernel".to_owned(), NameSource::Unknown),
+        }
+    }
+
+    /// `spv:48373bb5`, with the specialisation where it distinguishes kernels.
+    fn short_hash(&self, kernel: &Kernel, hash: &str) -> Option<String> {
+        let source = kernel.source?;
+        let digits = hash.get(..8)?;
+        let text = kernel.specialisation.as_str();
+        Some(
+            if !self.shared_sources.contains(&source) || text.is_empty() {
+                format!("spv:{digits}")
+            } else if text.len() <= LONGEST_SPECIALISATION {
+                format!("spv:{digits}[{text}]")
+            } else {
+                format!("spv:{digits}[#{:08x}]", digest(text))
+            },
+        )
+    }
+}
+
+/// FNV-1a: the same in every version, since names are compared between traces.
+fn digest(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
+}
+
+fn filled(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// A hash as hexadecimal.
+pub fn hex(bytes: [u8; 16]) -> String {
+    use std::fmt::Write;
+    bytes
+        .iter()
+        .fold(String::with_capacity(32), |mut text, byte| {
+            // Writing to a string does not fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+}

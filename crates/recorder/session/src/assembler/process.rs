@@ -1,0 +1,80 @@
+//! What is known of one recorded process: from its ids to the trace's.
+
+use super::bindings::Contents;
+use super::instance::Instance;
+use super::recording::Recording;
+use super::semaphores::Semaphores;
+use gapscope_trace::manifest;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+/// One recorded process.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Process {
+    /// What the manifest says.
+    pub facts: manifest::Process,
+    /// Threads that have written.
+    pub threads: Vec<manifest::Thread>,
+    /// From its ids to the trace's.
+    pub devices: FxHashMap<u32, u32>,
+    /// As above.
+    pub queues: FxHashMap<u32, u32>,
+    /// As above.
+    pub kernels: FxHashMap<u32, u32>,
+    /// As above.
+    pub texts: FxHashMap<u32, u32>,
+    /// As above.
+    pub buffers: FxHashMap<u32, u32>,
+    /// Allocations that exist.
+    pub allocations: FxHashMap<u32, Allocation>,
+    /// Contents of descriptor sets.
+    pub contents: Contents,
+    /// Recordings that may still be expanded.
+    pub recordings: FxHashMap<u32, Recording>,
+    /// Instances that are not finished.
+    pub instances: FxHashMap<u64, Instance>,
+    /// Semaphores.
+    pub semaphores: Semaphores,
+    /// Labels that are open on its threads: label and begin.
+    pub thread_labels: FxHashMap<u32, Vec<(u32, i64)>>,
+    /// It is gone: nothing more comes.
+    pub finished: bool,
+}
+
+/// An allocation of device memory.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Allocation {
+    pub id: u32,
+    pub device: u32,
+    pub heap: u32,
+    pub bytes: u64,
+}
+
+impl Process {
+    /// One user less of a recording; it goes when nobody can use it any more.
+    pub fn release(&mut self, recording: u32) {
+        if let Some(found) = self.recordings.get_mut(&recording) {
+            found.users = found.users.saturating_sub(1);
+        }
+        self.drop_if_unused(recording);
+    }
+
+    /// Drops a recording that nobody can use any more, and with it its uses of others.
+    pub fn drop_if_unused(&mut self, recording: u32) {
+        let mut candidates = vec![recording];
+        while let Some(candidate) = candidates.pop() {
+            let unused = |r: &Recording| r.ended && r.users == 0;
+            if !self.recordings.get(&candidate).is_some_and(unused) {
+                continue;
+            }
+            if let Some(gone) = self.recordings.remove(&candidate) {
+                for secondary in gone.secondaries.into_keys() {
+                    if let Some(found) = self.recordings.get_mut(&secondary) {
+                        found.users = found.users.saturating_sub(1);
+                        candidates.push(secondary);
+                    }
+                }
+            }
+        }
+    }
+}

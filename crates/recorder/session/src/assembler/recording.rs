@@ -1,0 +1,164 @@
+//! Recordings: the commands of a command buffer, in the trace's ids, ready to be expanded for each instance.
+
+use super::bindings::Bound;
+use gapscope_spool::event::NO_QUERY;
+use gapscope_trace::tables::{OpaqueWorkKind, TransferKind};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+/// A recording of one process.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Recording {
+    /// Its commands.
+    pub steps: Vec<Step>,
+    /// Name that the program gave its command buffer.
+    pub name: Option<String>,
+    /// One more than its greatest query.
+    pub queries: u32,
+    /// Query of its begin.
+    pub begin_query: u32,
+    /// Query of its end.
+    pub end_query: u32,
+    /// Instances that are not yet expanded, and recordings that execute this one.
+    pub users: u32,
+    /// It cannot be submitted any more.
+    pub ended: bool,
+    /// Secondary recordings that it executes, with the number of executions.
+    pub secondaries: FxHashMap<u32, u32>,
+    /// Descriptor sets bound behind its last command.
+    pub bound: Bound,
+}
+
+impl Default for Recording {
+    fn default() -> Self {
+        Recording {
+            steps: Vec::new(),
+            name: None,
+            queries: 0,
+            begin_query: NO_QUERY,
+            end_query: NO_QUERY,
+            users: 0,
+            ended: false,
+            secondaries: FxHashMap::default(),
+            bound: Bound::default(),
+        }
+    }
+}
+
+/// A command. Queries are indices into the timestamps of the recording, or [`NO_QUERY`].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum Step {
+    /// The command buffer begins.
+    Begin { query: u32 },
+    /// It ends.
+    End { query: u32 },
+    /// A kernel execution.
+    Dispatch {
+        query: u32,
+        kernel: u32,
+        bindings: Option<u32>,
+        /// `None`: they come from a buffer.
+        groups: Option<[u32; 3]>,
+    },
+    /// A copy, fill or the like.
+    Transfer {
+        query: u32,
+        kind: Transfer,
+        bytes: Option<u64>,
+        source: Option<u32>,
+        destination: Option<u32>,
+    },
+    /// A barrier.
+    Barrier {
+        source_stages: u64,
+        destination_stages: u64,
+    },
+    /// A label begins.
+    LabelBegin { text: u32 },
+    /// The innermost label ends.
+    LabelEnd,
+    /// An instant.
+    LabelInstant { text: u32 },
+    /// A secondary recording is executed.
+    Execute { query: u32, recording: u32 },
+    /// Work that is timed as a whole begins.
+    OpaqueBegin { query: u32, kind: Opaque },
+    /// It ends.
+    OpaqueEnd { query: u32 },
+}
+
+impl Step {
+    /// One more than its greatest query.
+    pub fn queries(&self) -> u32 {
+        let (query, count) = match *self {
+            Step::Begin { query } | Step::End { query } => (query, 1),
+            Step::OpaqueBegin { query, .. } | Step::OpaqueEnd { query } => (query, 1),
+            Step::Dispatch { query, .. } | Step::Transfer { query, .. } => (query, 2),
+            Step::Execute { query, .. } => (query, 2),
+            _ => (NO_QUERY, 0),
+        };
+        if query == NO_QUERY {
+            0
+        } else {
+            query.saturating_add(count)
+        }
+    }
+}
+
+/// Kinds of transfers that a command buffer can hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Transfer {
+    Copy,
+    Fill,
+    Update,
+    CopyImage,
+}
+
+impl Transfer {
+    pub fn kind(self) -> TransferKind {
+        match self {
+            Transfer::Copy => TransferKind::Copy,
+            Transfer::Fill => TransferKind::Fill,
+            Transfer::Update => TransferKind::Update,
+            Transfer::CopyImage => TransferKind::CopyImage,
+        }
+    }
+}
+
+/// Kinds of work that is timed as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Opaque {
+    RenderPass,
+    RayTracing,
+    AccelerationStructure,
+    ClearImage,
+    Other,
+}
+
+impl Opaque {
+    /// From the number in the command.
+    pub fn of(number: u32) -> Opaque {
+        use gapscope_spool::event::OpaqueKind as K;
+        const RENDER_PASS: u32 = K::RenderPass as u32;
+        const RAY_TRACING: u32 = K::RayTracing as u32;
+        const ACCELERATION_STRUCTURE: u32 = K::AccelerationStructure as u32;
+        const CLEAR_IMAGE: u32 = K::ClearImage as u32;
+        match number {
+            RENDER_PASS => Opaque::RenderPass,
+            RAY_TRACING => Opaque::RayTracing,
+            ACCELERATION_STRUCTURE => Opaque::AccelerationStructure,
+            CLEAR_IMAGE => Opaque::ClearImage,
+            _ => Opaque::Other,
+        }
+    }
+
+    pub fn kind(self) -> OpaqueWorkKind {
+        match self {
+            Opaque::RenderPass => OpaqueWorkKind::RenderPass,
+            Opaque::RayTracing => OpaqueWorkKind::RayTracing,
+            Opaque::AccelerationStructure => OpaqueWorkKind::AccelerationStructure,
+            Opaque::ClearImage => OpaqueWorkKind::ClearImage,
+            Opaque::Other => OpaqueWorkKind::Other,
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Semaphores: which submission a submission waits for.
+
+use gapscope_spool::event::SemaphoreValue;
+use gapscope_trace::tables::{Dependency, Table, Tables};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// Signals kept for each timeline semaphore. A wait for an older one is met long since.
+const KEPT_SIGNALS: usize = 256;
+
+/// Semaphores of one process.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Semaphores {
+    /// The submission that last signalled each binary semaphore.
+    binary: FxHashMap<u32, u64>,
+    timelines: FxHashMap<u32, Timeline>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Timeline {
+    signals: VecDeque<(u64, Signal)>,
+    /// Values waited for before they were signalled.
+    waits: Vec<(u64, u64)>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+enum Signal {
+    Submission(u64),
+    Host(i64),
+}
+
+impl Semaphores {
+    /// A submission waits for semaphores, then signals others.
+    pub fn submit(
+        &mut self,
+        submission: u64,
+        waits: &[SemaphoreValue],
+        signals: &[SemaphoreValue],
+        tables: &mut Tables,
+    ) {
+        for wait in waits {
+            if wait.value == 0 {
+                // A wait consumes the signal of a binary semaphore.
+                let signal = self.binary.remove(&wait.semaphore).map(Signal::Submission);
+                write(submission, signal, tables);
+                continue;
+            }
+            let timeline = self.timelines.entry(wait.semaphore).or_default();
+            match timeline.signal(wait.value) {
+                Some(signal) => write(submission, Some(signal), tables),
+                None => timeline.waits.push((wait.value, submission)),
+            }
+        }
+        for signal in signals {
+            if signal.value == 0 {
+                self.binary.insert(signal.semaphore, submission);
+            } else {
+                self.signal(*signal, Signal::Submission(submission), tables);
+            }
+        }
+    }
+
+    /// The host signals a timeline semaphore.
+    pub fn host_signal(&mut self, semaphore: SemaphoreValue, at_ns: i64, tables: &mut Tables) {
+        self.signal(semaphore, Signal::Host(at_ns), tables);
+    }
+
+    fn signal(&mut self, semaphore: SemaphoreValue, signal: Signal, tables: &mut Tables) {
+        let timeline = self.timelines.entry(semaphore.semaphore).or_default();
+        if timeline.signals.len() == KEPT_SIGNALS {
+            timeline.signals.pop_front();
+        }
+        timeline.signals.push_back((semaphore.value, signal));
+        timeline.waits.retain(|(value, submission)| {
+            let met = *value <= semaphore.value;
+            if met {
+                write(*submission, Some(signal), tables);
+            }
+            !met
+        });
+    }
+
+    /// The signals of the remaining waits are not known.
+    pub fn finish(&mut self, tables: &mut Tables) {
+        let mut open: Vec<u64> = self
+            .timelines
+            .values_mut()
+            .flat_map(|t| t.waits.drain(..))
+            .map(|(_, submission)| submission)
+            .collect();
+        open.sort_unstable();
+        for submission in open {
+            write(submission, None, tables);
+        }
+    }
+}
+
+impl Timeline {
+    /// The first signal that reaches `value`.
+    fn signal(&self, value: u64) -> Option<Signal> {
+        self.signals
+            .iter()
+            .find(|(signalled, _)| *signalled >= value)
+            .map(|(_, signal)| *signal)
+    }
+}
+
+fn write(submission: u64, signal: Option<Signal>, tables: &mut Tables) {
+    let (waits_for, host_signal_ns) = match signal {
+        Some(Signal::Submission(id)) => (Some(id), None),
+        Some(Signal::Host(at_ns)) => (None, Some(at_ns)),
+        None => (None, None),
+    };
+    tables.dependencies.push(Dependency {
+        submission,
+        waits_for,
+        host_signal_ns,
+    });
+}

@@ -1,0 +1,245 @@
+//! Notices processes that use a Vulkan driver without our layer, as programs do that open the driver themselves
+//! instead of asking the Vulkan loader.
+
+use crate::procfs;
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Variables by which a program is told to open a driver.
+const VARIABLES: [&str; 4] = [
+    "NCNN_VULKAN_DRIVER",
+    "VK_DRIVER_FILES",
+    "VK_ICD_FILENAMES",
+    "VK_ADD_DRIVER_FILES",
+];
+
+/// A process is looked at this often when it is new, and less and less often afterwards.
+const SHORTEST: Duration = Duration::from_millis(50);
+const LONGEST: Duration = Duration::from_millis(500);
+
+/// A process that used a driver without our layer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bypass {
+    /// The process.
+    pub pid: u32,
+    /// Its short name.
+    pub name: String,
+    /// The driver's library.
+    pub library: PathBuf,
+    /// The Vulkan loader was there too, and did not load the layer.
+    pub loader: bool,
+    /// The variable that is likely to have told it to.
+    pub variable: Option<&'static str>,
+}
+
+impl Bypass {
+    /// A sentence for the user.
+    pub fn sentence(&self) -> String {
+        let Bypass {
+            pid, name, library, ..
+        } = self;
+        let library = library.file_name().unwrap_or_default().display();
+        if self.loader {
+            return format!(
+                "{name} (process {pid}) used the Vulkan driver {library}, but its Vulkan loader did not load the \
+                 recording layer: it ignores VK_INSTANCE_LAYERS for programs with raised privileges, or the program \
+                 was started with another environment"
+            );
+        }
+        let remedy = match self.variable {
+            Some(variable) => {
+                format!("; {variable} is set, and without it the program may go through the loader")
+            }
+            None => String::new(),
+        };
+        format!(
+            "{name} (process {pid}) opened the Vulkan driver {library} directly, past the Vulkan loader, so that its \
+             work could not be recorded{remedy}"
+        )
+    }
+}
+
+/// Looks at the processes of the recorded program until it is stopped.
+#[derive(Debug)]
+pub struct Watcher {
+    stop: Arc<AtomicBool>,
+    found: Arc<Mutex<BTreeMap<u32, Sighting>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What was seen of one process.
+#[derive(Debug, Clone)]
+struct Sighting {
+    next: Instant,
+    pause: Duration,
+    /// Times that a driver was mapped and our layer was not.
+    times: u32,
+    bypass: Option<Bypass>,
+    recorded: bool,
+}
+
+impl Watcher {
+    /// Watches a process and all that descend from it.
+    pub fn start(root: u32, layer: &Path) -> Watcher {
+        let stop = Arc::new(AtomicBool::new(false));
+        let found = Arc::new(Mutex::new(BTreeMap::new()));
+        let layer = layer.file_name().unwrap_or_default().to_owned();
+        let thread = std::thread::Builder::new()
+            .name("gapscope-watch".to_owned())
+            .spawn({
+                let (stop, found) = (stop.clone(), found.clone());
+                move || {
+                    let drivers = drivers();
+                    while !stop.load(Acquire) {
+                        for pid in procfs::descendants(root) {
+                            look(
+                                pid,
+                                &layer,
+                                &drivers,
+                                &mut found.lock().unwrap_or_else(PoisonError::into_inner),
+                            );
+                        }
+                        std::thread::park_timeout(SHORTEST);
+                    }
+                }
+            });
+        Watcher {
+            stop,
+            found,
+            thread: thread.ok(),
+        }
+    }
+
+    /// Stops watching. Returns the processes that went round the layer, `recorded` being those that did not.
+    pub fn finish(mut self, recorded: impl Fn(u32) -> bool) -> Vec<Bypass> {
+        self.stop.store(true, Release);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            let _ = thread.join();
+        }
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        found
+            .iter()
+            .filter(|(pid, sighting)| !sighting.recorded && !recorded(**pid))
+            .filter_map(|(_, sighting)| {
+                // A loader maps drivers for a moment before it loads layers, and to ask them for their extensions.
+                let bypass = sighting.bypass.as_ref()?;
+                (!bypass.loader || sighting.times > 1).then(|| bypass.clone())
+            })
+            .collect()
+    }
+}
+
+fn look(
+    pid: u32,
+    layer: &OsString,
+    drivers: &HashSet<OsString>,
+    found: &mut BTreeMap<u32, Sighting>,
+) {
+    let now = Instant::now();
+    let sighting = found.entry(pid).or_insert(Sighting {
+        next: now,
+        pause: SHORTEST,
+        times: 0,
+        bypass: None,
+        recorded: false,
+    });
+    if sighting.recorded || now < sighting.next {
+        return;
+    }
+    sighting.next = now + sighting.pause;
+    sighting.pause = (sighting.pause * 5 / 4).min(LONGEST);
+    let files = procfs::mapped_files(pid);
+    let named = |name: &OsString| files.iter().find(|file| file.file_name() == Some(name));
+    if named(layer).is_some() {
+        sighting.recorded = true;
+        sighting.bypass = None;
+        return;
+    }
+    let mapped = |part: &str| {
+        files.iter().any(|f| {
+            f.file_name()
+                .is_some_and(|n| n.to_string_lossy().contains(part))
+        })
+    };
+    let driver = drivers
+        .iter()
+        .filter_map(named)
+        // NVIDIA's Vulkan driver is its OpenGL library too; only for Vulkan it compiles SPIR-V.
+        .find(|file| !is_opengl(file) || mapped("glvkspirv"));
+    if let Some(driver) = driver {
+        sighting.times += 1;
+        sighting.bypass = Some(Bypass {
+            pid,
+            name: procfs::name(pid).unwrap_or_else(|| "a process".to_owned()),
+            library: driver.clone(),
+            loader: mapped("libvulkan.so"),
+            variable: VARIABLES
+                .into_iter()
+                .find(|variable| procfs::environment(pid, variable).is_some_and(|v| !v.is_empty())),
+        });
+    }
+}
+
+fn is_opengl(file: &Path) -> bool {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with("libGLX_") || name.starts_with("libEGL_")
+}
+
+/// File names of the libraries of all installed Vulkan drivers.
+fn drivers() -> HashSet<OsString> {
+    let list = |variable: &str, default: &str| {
+        let value = std::env::var_os(variable).filter(|v| !v.is_empty());
+        std::env::split_paths(&value.unwrap_or_else(|| default.into())).collect::<Vec<_>>()
+    };
+    let home = std::env::var_os("HOME")
+        .map(PathBuf::from)
+        .unwrap_or_default();
+    let mut bases = vec![PathBuf::from("/usr/local/etc"), PathBuf::from("/etc")];
+    bases.extend(list("XDG_CONFIG_DIRS", "/etc/xdg"));
+    bases.extend(list("XDG_DATA_DIRS", "/usr/local/share:/usr/share"));
+    bases.extend(["/usr/local/share", "/usr/share"].map(PathBuf::from));
+    bases.extend([home.join(".local/share"), home.join(".config")]);
+    let mut manifests: Vec<PathBuf> = bases
+        .iter()
+        .flat_map(|base| json_files(&base.join("vulkan/icd.d")))
+        .collect();
+    for variable in VARIABLES {
+        for path in list(variable, "") {
+            if path.is_dir() {
+                manifests.extend(json_files(&path));
+            } else {
+                manifests.push(path);
+            }
+        }
+    }
+    manifests
+        .iter()
+        .filter_map(|manifest| library(manifest))
+        .collect()
+}
+
+fn json_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|e| e == "json"))
+        .collect()
+}
+
+/// The library that a driver's manifest names. A library itself is one too: ncnn takes it so.
+fn library(manifest: &Path) -> Option<OsString> {
+    if manifest.extension().is_none_or(|e| e != "json") {
+        return manifest.file_name().map(OsString::from);
+    }
+    let text = std::fs::read(manifest).ok()?;
+    let json: serde_json::Value = serde_json::from_slice(&text).ok()?;
+    let path = json.get("ICD")?.get("library_path")?.as_str()?;
+    Path::new(path).file_name().map(OsString::from)
+}

@@ -1,0 +1,225 @@
+//! Device clocks: from raw ticks to nanoseconds of the host's monotonic clock, with an error bound.
+//!
+//! Raw ticks have as many bits as the queue says and wrap; they are *unwrapped* to [`Ticks`] with the host times that
+//! enclose a command buffer. Ticks become host times through [`calibrated`] samples of both clocks, or, where the
+//! driver gives none, through [`brackets`].
+
+mod brackets;
+mod calibrated;
+mod fixed;
+#[cfg(test)]
+mod tests;
+
+use brackets::Brackets;
+use calibrated::Calibrated;
+use gapscope_spool::event::ClockSource;
+use gapscope_trace::manifest;
+use serde::{Deserialize, Serialize};
+
+/// Device ticks since the clock's first reading, unwrapped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Ticks(pub i64);
+
+/// The most by which an oscillator is off its nominal rate, the host's steering included.
+const RATE_TOLERANCE: f64 = 200e-6;
+
+/// A device time may lie so far outside the host times that enclose it before it counts as wrong.
+const CONTRADICTION_NS: i64 = 10_000_000;
+
+/// Why a raw time cannot be placed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unplaced {
+    /// There is nothing to map it with.
+    NoSamples,
+    /// The clock wrapped more often than the host times around it can tell.
+    Ambiguous,
+    /// It lies outside the host times that enclose it.
+    Contradiction,
+}
+
+/// The map of one device's clock.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct DeviceClock {
+    rate: f64,
+    /// Valid bits of samples and timestamps; unknown until the first queue.
+    bits: Option<u32>,
+    /// The raw reading at `Ticks(0)`.
+    epoch: Option<u64>,
+    /// Samples that came before the bits were known.
+    early: Vec<(u64, i64, u32)>,
+    method: Method,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+enum Method {
+    Calibrated(Calibrated),
+    Brackets(Brackets),
+}
+
+impl DeviceClock {
+    /// A clock of `rate` nanoseconds a tick.
+    pub fn new(source: ClockSource, rate: f64) -> DeviceClock {
+        // A driver that says nonsense must not give nonsense.
+        let rate = if rate.is_finite() && rate > 0.0 {
+            rate
+        } else {
+            1.0
+        };
+        DeviceClock {
+            rate,
+            bits: None,
+            epoch: None,
+            early: Vec::new(),
+            method: match source {
+                ClockSource::Calibrated => Method::Calibrated(Calibrated::new(rate)),
+                ClockSource::Brackets => Method::Brackets(Brackets::new(rate)),
+            },
+        }
+    }
+
+    /// A queue's timestamps have so many valid bits.
+    pub fn queue_bits(&mut self, bits: u32) {
+        if bits == 0 || self.bits.is_some() {
+            return;
+        }
+        self.bits = Some(bits.min(64));
+        for (ticks, host_ns, error_ns) in std::mem::take(&mut self.early) {
+            self.sample(ticks, host_ns, error_ns);
+        }
+    }
+
+    /// Both clocks at one moment. False when the sample cannot be used: the device's clock went back.
+    pub fn sample(&mut self, raw: u64, host_ns: i64, error_ns: u32) -> bool {
+        let Method::Calibrated(samples) = &mut self.method else {
+            return true;
+        };
+        let Some(bits) = self.bits else {
+            /// More cannot come before a queue is used, unless the program never uses one.
+            const MOST: usize = 1 << 12;
+            if self.early.len() < MOST {
+                self.early.push((raw, host_ns, error_ns));
+            }
+            return true;
+        };
+        let epoch = *self.epoch.get_or_insert(raw);
+        let expected = samples.ticks_at(host_ns).unwrap_or(Ticks(0));
+        let ticks = nearest(raw.wrapping_sub(epoch), bits, expected);
+        samples.add(ticks, host_ns, i64::from(error_ns))
+    }
+
+    /// A command buffer began and ended on the device inside these host times. Only without samples it is of use.
+    pub fn bracket(&mut self, begin: Ticks, end: Ticks, submitted_ns: i64, seen_ns: i64) {
+        if let Method::Brackets(brackets) = &mut self.method {
+            brackets.add(begin, end, submitted_ns, seen_ns);
+        }
+    }
+
+    /// Places the raw reading of a queue with `queue_bits` valid bits, which was made between two host times.
+    ///
+    /// # Errors
+    /// It cannot be placed.
+    pub fn unwrap(
+        &mut self,
+        raw: u64,
+        queue_bits: u32,
+        earliest_ns: i64,
+        latest_ns: i64,
+    ) -> Result<Ticks, Unplaced> {
+        let bits = self.bits.unwrap_or(64).min(queue_bits);
+        let epoch = match (self.epoch, &self.method) {
+            (Some(epoch), _) => epoch,
+            (None, Method::Brackets(_)) => {
+                self.epoch = Some(raw);
+                return Ok(Ticks(0));
+            }
+            (None, Method::Calibrated(_)) => return Err(Unplaced::NoSamples),
+        };
+        let range = match &self.method {
+            Method::Calibrated(samples) => samples
+                .ticks_at(earliest_ns)
+                .zip(samples.ticks_at(latest_ns))
+                .map(|(from, to)| (from, to, samples.distance_ns(earliest_ns))),
+            Method::Brackets(brackets) => brackets
+                .ticks_at(earliest_ns)
+                .zip(brackets.ticks_at(latest_ns))
+                .map(|((from, _), (_, to))| (from, to, 0)),
+        };
+        let Some((from, to, distance_ns)) = range else {
+            return Err(Unplaced::NoSamples);
+        };
+        let slack_ns =
+            CONTRADICTION_NS.saturating_add((distance_ns as f64 * RATE_TOLERANCE) as i64);
+        let slack = ((slack_ns as f64 / self.rate) as i64).saturating_add(1);
+        let offset = raw.wrapping_sub(epoch);
+        if bits >= 64 {
+            let ticks = Ticks(offset as i64);
+            let inside =
+                ticks.0 >= from.0.saturating_sub(slack) && ticks.0 <= to.0.saturating_add(slack);
+            return if inside {
+                Ok(ticks)
+            } else {
+                Err(Unplaced::Contradiction)
+            };
+        }
+        let period = 1i64 << bits.min(62);
+        let slack = slack.min(period / 8);
+        let lowest = from.0.saturating_sub(slack);
+        let highest = to.0.saturating_add(slack);
+        let behind = (offset.wrapping_sub(lowest as u64) & (period as u64 - 1)) as i64;
+        let ticks = lowest.saturating_add(behind);
+        if ticks > highest {
+            Err(Unplaced::Contradiction)
+        } else if ticks.saturating_add(period) <= highest {
+            Err(Unplaced::Ambiguous)
+        } else {
+            Ok(Ticks(ticks))
+        }
+    }
+
+    /// True when nothing that comes later changes where `ticks` lies.
+    pub fn settled(&self, ticks: Ticks) -> bool {
+        match &self.method {
+            Method::Calibrated(samples) => samples.covers(ticks),
+            Method::Brackets(brackets) => brackets.settled(ticks),
+        }
+    }
+
+    /// The host time of `ticks`; `None` when there is nothing to map it with.
+    #[inline]
+    pub fn host_ns(&mut self, ticks: Ticks) -> Option<i64> {
+        match &mut self.method {
+            Method::Calibrated(samples) => samples.host_ns(ticks),
+            Method::Brackets(brackets) => brackets.host_ns(ticks),
+        }
+    }
+
+    /// About when `ticks` was, without settling it.
+    pub fn estimate_ns(&self, ticks: Ticks) -> Option<i64> {
+        match &self.method {
+            Method::Calibrated(samples) => samples.estimate_ns(ticks),
+            Method::Brackets(brackets) => brackets.estimate_ns(ticks),
+        }
+    }
+
+    /// Nanoseconds as ticks, by the driver's rate.
+    pub fn ticks_of_ns(&self, ns: i64) -> i64 {
+        (ns as f64 / self.rate) as i64
+    }
+
+    /// What the manifest says of the map.
+    pub fn summary(&self) -> manifest::Clock {
+        let mut clock = match &self.method {
+            Method::Calibrated(samples) => samples.summary(),
+            Method::Brackets(brackets) => brackets.summary(),
+        };
+        clock.nanoseconds_per_tick = self.rate;
+        clock
+    }
+}
+
+/// The value congruent to `offset` modulo 2^bits that lies nearest to `expected`.
+fn nearest(offset: u64, bits: u32, expected: Ticks) -> Ticks {
+    let ahead = offset.wrapping_sub(expected.0 as u64);
+    let shift = 64 - bits.clamp(1, 64);
+    Ticks(expected.0.wrapping_add(((ahead << shift) as i64) >> shift))
+}

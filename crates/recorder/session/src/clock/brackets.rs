@@ -1,0 +1,230 @@
+//! Clocks without samples: the offset is bounded by what encloses each command buffer.
+//!
+//! A command buffer begins no earlier than its submission and ends no later than it is seen finished. Both bound the
+//! offset between the clocks at one moment, and, as the rate is off by at most a known tolerance, near that moment.
+//! The map goes through the middle of the feasible offsets at knots, and straight between them; half the width of the
+//! feasible interval is its error.
+
+use super::fixed::Rate;
+use super::{RATE_TOLERANCE, Ticks};
+use gapscope_trace::manifest::{self, ClockMethod};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Distance between knots, and length of the windows of which the tightest bounds are kept.
+const KNOT_NS: i64 = 20_000_000;
+
+/// Bounds farther away than this say nothing that nearer ones do not.
+const HORIZON: i64 = 1000;
+
+/// A fitted rate may still change by so much.
+const WANDER: f64 = 20e-6;
+
+/// Bounds so far apart tell the rate.
+const FIT_NS: i64 = 1_000_000_000;
+
+/// Windows that the rate is fitted against.
+const REFERENCES: usize = 16;
+
+/// Bounds of the offset and the map through them.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Brackets {
+    rate: Rate,
+    windows: BTreeMap<i64, Window>,
+    references: Vec<Window>,
+    knots: BTreeMap<i64, Knot>,
+    /// Bounds of the offset's change, as a share of time, if it is constant.
+    change: (f64, f64),
+    used: u32,
+    error_ns: i64,
+    /// Bounds contradicted one another: the error is not known.
+    contradicted: bool,
+}
+
+/// The tightest bounds of a window, each with its moment on the nominal device clock.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+struct Window {
+    lower: Option<(i64, i64)>,
+    upper: Option<(i64, i64)>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Knot {
+    offset_ns: i64,
+    error_ns: i64,
+}
+
+impl Brackets {
+    pub fn new(rate: f64) -> Brackets {
+        Brackets {
+            rate: Rate::from_f64(rate),
+            windows: BTreeMap::new(),
+            references: Vec::new(),
+            knots: BTreeMap::new(),
+            change: (-RATE_TOLERANCE, RATE_TOLERANCE),
+            used: 0,
+            error_ns: 0,
+            contradicted: false,
+        }
+    }
+
+    pub fn add(&mut self, begin: Ticks, end: Ticks, submitted_ns: i64, seen_ns: i64) {
+        let (begin, end) = (self.rate.ns(begin.0), self.rate.ns(end.0));
+        let lower = submitted_ns.saturating_sub(begin);
+        let upper = seen_ns.saturating_sub(end);
+        let newest = self.windows.last_key_value().map(|(index, _)| *index);
+        let window = self.windows.entry(begin.div_euclid(KNOT_NS)).or_default();
+        if window.lower.is_none_or(|(_, bound)| lower > bound) {
+            window.lower = Some((begin, lower));
+        }
+        let index = end.div_euclid(KNOT_NS);
+        let window = self.windows.entry(index).or_default();
+        if window.upper.is_none_or(|(_, bound)| upper < bound) {
+            window.upper = Some((end, upper));
+        }
+        self.used += 1;
+        if let Some(newest) = newest.filter(|newest| index > *newest) {
+            self.fit(newest);
+            self.prune(index);
+        }
+    }
+
+    /// Narrows the bounds of the rate with the bounds of a window that is complete.
+    fn fit(&mut self, index: i64) {
+        let Some(window) = self.windows.get(&index).copied() else {
+            return;
+        };
+        if self.references.len() < REFERENCES {
+            self.references.push(window);
+        }
+        let slope = |from: Option<(i64, i64)>, to: Option<(i64, i64)>| {
+            let ((from_at, from), (to_at, to)) = from.zip(to)?;
+            let length = to_at - from_at;
+            (length >= FIT_NS).then(|| (to - from) as f64 / length as f64)
+        };
+        for reference in &self.references {
+            if let Some(least) = slope(reference.upper, window.lower) {
+                self.change.0 = self.change.0.max(least);
+            }
+            if let Some(most) = slope(reference.lower, window.upper) {
+                self.change.1 = self.change.1.min(most);
+            }
+        }
+    }
+
+    fn prune(&mut self, newest: i64) {
+        if self.windows.len() as i64 > 2 * HORIZON {
+            self.windows = self.windows.split_off(&(newest - HORIZON));
+            self.knots = self.knots.split_off(&(newest - HORIZON));
+        }
+    }
+
+    /// The change of the offset with time, and how far it may be off.
+    fn drift(&self) -> (f64, f64) {
+        let (least, most) = self.change;
+        let tolerance = (most - least) / 2.0 + WANDER;
+        // A rate that is not constant shows as a contradiction; then nothing was learnt.
+        if least <= most && tolerance < RATE_TOLERANCE {
+            ((least + most) / 2.0, tolerance)
+        } else {
+            (0.0, RATE_TOLERANCE)
+        }
+    }
+
+    /// The feasible offsets at a moment of the nominal device clock.
+    fn feasible(&self, at: i64) -> Option<(i64, i64)> {
+        let (drift, tolerance) = self.drift();
+        let moved = |(from, bound): (i64, i64), widening: f64| {
+            let distance = (at - from) as f64;
+            bound.saturating_add((drift * distance + widening * distance.abs()).round() as i64)
+        };
+        let index = at.div_euclid(KNOT_NS);
+        let (mut lower, mut upper) = (None, None);
+        let near = self.windows.range(index - HORIZON..=index + HORIZON);
+        for window in near.map(|(_, w)| w) {
+            lower = lower.max(window.lower.map(|b| moved(b, -tolerance)));
+            let bound = window.upper.map(|b| moved(b, tolerance));
+            upper = match (upper, bound) {
+                (Some(a), Some(b)) => Some(std::cmp::min::<i64>(a, b)),
+                (a, b) => a.or(b),
+            };
+        }
+        lower.zip(upper)
+    }
+
+    /// The feasible offsets at the newest bounds.
+    fn newest(&self) -> Option<(i64, i64)> {
+        let (index, _) = self.windows.last_key_value()?;
+        self.feasible(*index * KNOT_NS)
+    }
+
+    /// The ticks at a host time: the least and the greatest that are feasible.
+    pub fn ticks_at(&self, host_ns: i64) -> Option<(Ticks, Ticks)> {
+        let (lower, upper) = self.newest()?;
+        let ticks = |offset: i64| {
+            Ticks((host_ns.saturating_sub(offset) as f64 / self.rate.as_f64()) as i64)
+        };
+        Some((ticks(upper), ticks(lower)))
+    }
+
+    /// True when bounds from behind `ticks` are there too.
+    pub fn settled(&self, ticks: Ticks) -> bool {
+        let index = self.rate.ns(ticks.0).div_euclid(KNOT_NS);
+        self.windows
+            .last_key_value()
+            .is_some_and(|(newest, _)| *newest > index + 1)
+    }
+
+    pub fn host_ns(&mut self, ticks: Ticks) -> Option<i64> {
+        let at = self.rate.ns(ticks.0);
+        let index = at.div_euclid(KNOT_NS);
+        let from = self.knot(index)?;
+        let to = self.knot(index + 1)?;
+        let part = i128::from(at.rem_euclid(KNOT_NS)) * i128::from(to.offset_ns - from.offset_ns);
+        let offset = from.offset_ns + (part / i128::from(KNOT_NS)) as i64;
+        // Between knots the true offset strays from the line by at most what the rate allows.
+        let (_, tolerance) = self.drift();
+        let stray = (tolerance * KNOT_NS as f64 / 2.0).ceil() as i64;
+        self.error_ns = self
+            .error_ns
+            .max(from.error_ns.max(to.error_ns) + stray + 1);
+        Some(at.saturating_add(offset))
+    }
+
+    pub fn estimate_ns(&self, ticks: Ticks) -> Option<i64> {
+        let (lower, upper) = self.newest()?;
+        Some(self.rate.ns(ticks.0).saturating_add(lower.midpoint(upper)))
+    }
+
+    /// The map at a knot. Once used, it stays.
+    fn knot(&mut self, index: i64) -> Option<Knot> {
+        if let Some(knot) = self.knots.get(&index) {
+            return Some(*knot);
+        }
+        let (lower, upper) = self.feasible(index * KNOT_NS)?;
+        self.contradicted |= lower > upper;
+        let knot = Knot {
+            offset_ns: lower.midpoint(upper),
+            error_ns: (upper - lower).abs() / 2 + 1,
+        };
+        self.knots.insert(index, knot);
+        Some(knot)
+    }
+
+    pub fn summary(&self) -> manifest::Clock {
+        let (least, most) = self.change;
+        let fitted = least <= most && (most - least) / 2.0 < RATE_TOLERANCE / 2.0;
+        manifest::Clock {
+            method: if self.used > 0 {
+                ClockMethod::Brackets
+            } else {
+                ClockMethod::None
+            },
+            error_ns: (self.used > 0 && !self.contradicted).then_some(self.error_ns),
+            samples: self.used,
+            // An offset that grows means a device clock that is slow.
+            drift_ppm: fitted.then_some(-(least + most) / 2.0 * 1e6),
+            nanoseconds_per_tick: 0.0,
+        }
+    }
+}

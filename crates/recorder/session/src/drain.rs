@@ -1,0 +1,482 @@
+//! From the spool into the trace, with checkpoints from which another session can go on.
+
+use crate::assembler::{Activity, Assembler};
+use crate::names::Names;
+use crate::{Error, procfs};
+use gapscope_spool::reader::{Damage, Until};
+use gapscope_spool::{ProcessSpool, SpoolReader};
+use gapscope_trace::manifest::{self, Manifest, SamplingMode};
+use gapscope_trace::{Parts, TraceWriter};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The spool in a trace's folder.
+pub const SPOOL: &str = "spool";
+/// The layer's manifest in a trace's folder.
+pub const LAYER: &str = "layer";
+const STATE: &str = "parts/state";
+/// The version of [`STATE`]: it changes with everything in it, so that a gapscope reads only its own.
+const STATE_VERSION: u32 = 1;
+
+/// What is fixed when a recording begins.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Header {
+    /// The command.
+    pub command: Vec<String>,
+    /// How the GPU is sampled.
+    pub mode: SamplingMode,
+    /// Names for kernels.
+    pub names: Names,
+    /// Begin on the host's monotonic clock.
+    pub start_ns: i64,
+    /// The same on the wall clock.
+    pub start_unix_ns: i64,
+    /// The session's process.
+    pub session_pid: u32,
+}
+
+/// What a checkpoint holds.
+#[derive(Serialize, Deserialize)]
+struct Checkpoint {
+    version: u32,
+    header: Header,
+    parts: Parts,
+    assembler: Assembler,
+    processes: Vec<Position>,
+}
+
+/// How far a process's spool has been read.
+#[derive(Debug, Serialize, Deserialize)]
+struct Position {
+    folder: String,
+    id: u32,
+    position: u64,
+    missing_records: u64,
+    undecodable_records: u64,
+}
+
+/// A process whose spool is drained.
+#[derive(Debug)]
+pub struct Drained {
+    /// Its id in the trace.
+    pub id: u32,
+    spool: ProcessSpool,
+    /// What was missing before the last resumption.
+    earlier: Damage,
+    /// It has ended and has been drained to its end.
+    ended: bool,
+}
+
+impl Drained {
+    /// The system's id.
+    pub fn pid(&self) -> u32 {
+        self.spool.pid()
+    }
+
+    /// True while it runs.
+    pub fn is_alive(&self) -> bool {
+        procfs::is_alive(self.spool.pid(), self.spool.start_ns())
+    }
+
+    /// True while it records.
+    pub fn is_recording(&self) -> bool {
+        self.spool.control().page().recording.load(Relaxed) != 0
+    }
+
+    /// Switches its recording on or off.
+    pub fn record(&self, on: bool) {
+        self.spool
+            .control()
+            .page()
+            .recording
+            .store(u32::from(on), Relaxed);
+    }
+
+    fn waiting_bytes(&self) -> u64 {
+        let page = self.spool.control().page();
+        page.bytes_created
+            .load(Relaxed)
+            .saturating_sub(page.bytes_drained.load(Relaxed))
+    }
+
+    fn damage(&self) -> Damage {
+        let new = self.spool.damage();
+        Damage {
+            missing_records: self.earlier.missing_records + new.missing_records,
+            undecodable_records: self.earlier.undecodable_records + new.undecodable_records,
+        }
+    }
+}
+
+/// Drains the spool of one recording.
+#[derive(Debug)]
+pub struct Drain {
+    /// What is fixed.
+    pub header: Header,
+    /// The events' way to rows.
+    pub assembler: Assembler,
+    writer: TraceWriter,
+    spool: SpoolReader,
+    processes: Vec<Drained>,
+    /// Positions of a checkpoint, of processes that have not been found again yet.
+    resumed: Vec<Position>,
+    /// Folders that are no spools of processes, said once.
+    unreadable: Vec<String>,
+}
+
+impl Drain {
+    /// Begins a recording in a new folder.
+    ///
+    /// # Errors
+    /// The folder cannot be made.
+    pub fn create(folder: &Path, header: Header) -> Result<Drain, Error> {
+        let writer = TraceWriter::create(folder)?;
+        let spool = folder.join(SPOOL);
+        fs::create_dir(&spool).map_err(Error::io(&spool))?;
+        let mut drain = Drain {
+            assembler: Assembler::new(header.mode),
+            header,
+            writer,
+            spool: SpoolReader::open(spool),
+            processes: Vec::new(),
+            resumed: Vec::new(),
+            unreadable: Vec::new(),
+        };
+        drain.checkpoint()?;
+        Ok(drain)
+    }
+
+    /// Goes on from the last checkpoint of a recording whose session is gone.
+    ///
+    /// # Errors
+    /// There is no checkpoint, it is of another version, or the trace cannot be continued.
+    pub fn resume(folder: &Path) -> Result<Drain, Error> {
+        let checkpoint = Checkpoint::read(folder)?;
+        let writer = TraceWriter::resume(folder, &checkpoint.parts)?;
+        Ok(Drain {
+            header: checkpoint.header,
+            assembler: checkpoint.assembler,
+            writer,
+            spool: SpoolReader::open(folder.join(SPOOL)),
+            processes: Vec::new(),
+            resumed: checkpoint.processes,
+            unreadable: Vec::new(),
+        })
+    }
+
+    /// The folder of the trace.
+    pub fn folder(&self) -> &Path {
+        self.writer.folder()
+    }
+
+    /// Bytes of the trace so far.
+    pub fn bytes_written(&self) -> u64 {
+        self.writer.bytes_written()
+    }
+
+    /// The processes that have appeared.
+    pub fn processes(&self) -> &[Drained] {
+        &self.processes
+    }
+
+    /// Bytes of spool that the processes have made and that are not deleted yet.
+    pub fn waiting_bytes(&self) -> u64 {
+        self.processes.iter().map(Drained::waiting_bytes).sum()
+    }
+
+    /// Finds new processes.
+    pub fn find_processes(&mut self) {
+        let found = match self.spool.new_processes() {
+            Ok(found) => found,
+            Err(error) => {
+                let error = error.to_string();
+                if !self.unreadable.contains(&error) {
+                    self.assembler.lose(
+                        "processes",
+                        1,
+                        &format!("their spool cannot be read: {error}"),
+                    );
+                    self.unreadable.push(error);
+                }
+                return;
+            }
+        };
+        for mut spool in found {
+            let name = folder_name(&spool);
+            let known = self.resumed.iter().position(|p| p.folder == name);
+            let (id, earlier) = match known.map(|index| self.resumed.swap_remove(index)) {
+                Some(position) => {
+                    spool.resume_at(position.position);
+                    let earlier = Damage {
+                        missing_records: position.missing_records,
+                        undecodable_records: position.undecodable_records,
+                    };
+                    (position.id, earlier)
+                }
+                None => {
+                    let id = self.assembler.add_process(spool.pid(), spool.start_ns());
+                    (id, Damage::default())
+                }
+            };
+            self.processes.push(Drained {
+                id,
+                spool,
+                earlier,
+                ended: false,
+            });
+        }
+    }
+
+    /// Drains what is there. A process that has ended is drained to its end.
+    ///
+    /// # Errors
+    /// The trace cannot be written.
+    pub fn drain(&mut self) -> Result<(), Error> {
+        self.find_processes();
+        for index in 0..self.processes.len() {
+            if !self.processes[index].ended {
+                // Asked first: what a process that is gone has written is all there.
+                let until = if self.processes[index].is_alive() {
+                    Until::Committed
+                } else {
+                    Until::End
+                };
+                self.drain_process(index, until)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Drains everything to its end.
+    ///
+    /// # Errors
+    /// As [`Self::drain`].
+    pub fn drain_all(&mut self) -> Result<(), Error> {
+        self.find_processes();
+        for index in 0..self.processes.len() {
+            self.drain_process(index, Until::End)?;
+        }
+        Ok(())
+    }
+
+    fn drain_process(&mut self, index: usize, until: Until) -> Result<(), Error> {
+        let process = &mut self.processes[index];
+        let id = process.id;
+        let (assembler, writer) = (&mut self.assembler, &mut self.writer);
+        let mut refused = None;
+        process.spool.drain(until, |thread, event| {
+            assembler.apply(id, thread, event, writer.tables_mut());
+            if let Err(error) = writer.flush_full() {
+                refused.get_or_insert(error);
+            }
+        })?;
+        if until == Until::End {
+            process.ended = true;
+            assembler.end_process(id, writer.tables_mut());
+            writer.flush_full()?;
+        }
+        for source in assembler.take_sources() {
+            writer.add_source(&source.hash, source.extension, &source.bytes)?;
+        }
+        refused.map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    /// Command buffers seen finished since the last call.
+    pub fn take_activity(&mut self) -> Vec<Activity> {
+        self.assembler.take_activity()
+    }
+
+    /// Makes everything drained so far durable, then deletes it from the spool.
+    ///
+    /// # Errors
+    /// The trace cannot be written. The last checkpoint stays.
+    pub fn checkpoint(&mut self) -> Result<(), Error> {
+        let parts = self.writer.checkpoint()?;
+        self.writer.write_manifest(&self.manifest())?;
+        let processes = self
+            .processes
+            .iter()
+            .map(|process| {
+                let damage = process.damage();
+                Position {
+                    folder: folder_name(&process.spool),
+                    id: process.id,
+                    position: process.spool.position(),
+                    missing_records: damage.missing_records,
+                    undecodable_records: damage.undecodable_records,
+                }
+            })
+            .collect();
+        let checkpoint = CheckpointRef {
+            version: STATE_VERSION,
+            header: &self.header,
+            parts: &parts,
+            assembler: &self.assembler,
+            processes,
+        };
+        checkpoint.write(self.folder())?;
+        for process in &mut self.processes {
+            process.spool.delete_consumed();
+        }
+        Ok(())
+    }
+
+    /// What is known so far.
+    pub fn manifest(&self) -> Manifest {
+        let mut manifest = Manifest {
+            gapscope_version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: self.header.command.clone(),
+            sampling_mode: self.header.mode,
+            start_ns: self.header.start_ns,
+            start_unix_ns: self.header.start_unix_ns,
+            host: crate::host::describe(),
+            ..Manifest::default()
+        };
+        self.assembler.describe(&mut manifest);
+        manifest.end_ns = self.assembler.latest_ns().max(manifest.start_ns);
+        manifest
+    }
+
+    /// Completes the trace and removes the spool. `complete` fills in what only the session knows.
+    ///
+    /// # Errors
+    /// The trace cannot be written: `gapscope recover` tries again.
+    pub fn finish(mut self, complete: impl FnOnce(&mut Manifest)) -> Result<Finished, Error> {
+        self.count_damage();
+        let folder = self.folder().to_owned();
+        self.assembler
+            .finish(&self.header.names, self.writer.tables_mut());
+        for source in self.assembler.take_sources() {
+            self.writer
+                .add_source(&source.hash, source.extension, &source.bytes)?;
+        }
+        let mut manifest = self.manifest();
+        complete(&mut manifest);
+        self.writer.finish(&manifest)?;
+        remove_leftovers(&folder);
+        Ok(Finished {
+            dispatches: self.assembler.dispatches(),
+            submissions: self.assembler.submissions(),
+            losses: manifest.losses,
+        })
+    }
+
+    /// The ledger's share of the spool: records that never became whole.
+    fn count_damage(&mut self) {
+        for process in &self.processes {
+            let damage = process.damage();
+            let dropped = process.spool.control().page().dropped.load(Relaxed);
+            let dropped = dropped.min(damage.missing_records);
+            let lose = &mut self.assembler;
+            lose.lose(
+                "records",
+                dropped,
+                "the spool was at its limit or the disk was full",
+            );
+            lose.lose(
+                "records",
+                damage.missing_records - dropped,
+                "begun and never completed: the process was killed, or the file is torn",
+            );
+            lose.lose("records", damage.undecodable_records, "damaged");
+        }
+        for gone in std::mem::take(&mut self.resumed) {
+            let lose = &mut self.assembler;
+            lose.lose(
+                "records",
+                gone.missing_records,
+                "begun and never completed: the process was killed, or the file is torn",
+            );
+            lose.lose("records", gone.undecodable_records, "damaged");
+        }
+    }
+}
+
+/// A completed trace.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finished {
+    /// Dispatches in it.
+    pub dispatches: u64,
+    /// Submissions in it.
+    pub submissions: u64,
+    /// What was not recorded.
+    pub losses: Vec<manifest::Loss>,
+}
+
+/// Removes what a complete trace does not need.
+pub fn remove_leftovers(folder: &Path) {
+    for leftover in [SPOOL, LAYER] {
+        // What cannot be deleted does no harm: nothing reads it.
+        let _ = fs::remove_dir_all(folder.join(leftover));
+    }
+}
+
+fn folder_name(spool: &ProcessSpool) -> String {
+    let name = spool.folder().file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// [`Checkpoint`] as it is written.
+#[derive(Serialize)]
+struct CheckpointRef<'a> {
+    version: u32,
+    header: &'a Header,
+    parts: &'a Parts,
+    assembler: &'a Assembler,
+    processes: Vec<Position>,
+}
+
+impl CheckpointRef<'_> {
+    fn write(&self, folder: &Path) -> Result<(), Error> {
+        let path = folder.join(STATE);
+        let new = path.with_extension("new");
+        let write = || -> std::io::Result<()> {
+            let file = std::io::BufWriter::with_capacity(1 << 20, fs::File::create(&new)?);
+            let mut file = postcard::to_io(self, file).map_err(std::io::Error::other)?;
+            file.flush()?;
+            fs::rename(&new, &path)
+        };
+        write().map_err(|error| {
+            let _ = fs::remove_file(&new);
+            Error::io(&path)(error)
+        })
+    }
+}
+
+impl Checkpoint {
+    fn read(folder: &Path) -> Result<Checkpoint, Error> {
+        let path = folder.join(STATE);
+        let unusable = |reason: &str| Error::NotRecoverable {
+            path: folder.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(unusable("it holds no checkpoint of a recording"));
+            }
+            Err(error) => return Err(Error::io(&path)(error)),
+        };
+        let (version, _) = postcard::take_from_bytes::<u32>(&bytes)
+            .map_err(|_| unusable("its checkpoint is damaged"))?;
+        if version != STATE_VERSION {
+            return Err(unusable(
+                "another version of gapscope recorded it; recover it with that one",
+            ));
+        }
+        postcard::from_bytes(&bytes).map_err(|_| unusable("its checkpoint is damaged"))
+    }
+}
+
+/// The header of a recording's checkpoint.
+pub fn read_header(folder: &Path) -> Result<Header, Error> {
+    Ok(Checkpoint::read(folder)?.header)
+}
+
+/// Where a recording's spool is.
+pub fn spool_folder(folder: &Path) -> PathBuf {
+    folder.join(SPOOL)
+}

@@ -1,0 +1,35 @@
+//! The recording machine.
+
+use gapscope_trace::manifest::Host;
+use std::fs;
+
+/// What this machine is. What it does not say stays empty.
+pub fn describe() -> Host {
+    let kernel = rustix::system::uname();
+    let kernel = format!(
+        "{} {} {}",
+        kernel.sysname().to_string_lossy(),
+        kernel.release().to_string_lossy(),
+        kernel.machine().to_string_lossy(),
+    );
+    let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let distribution =
+        value(&release, "PRETTY_NAME", '=').map(|name| name.trim_matches('"').to_owned());
+    let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    Host {
+        system: match distribution {
+            Some(distribution) => format!("{distribution}, {kernel}"),
+            None => kernel,
+        },
+        processor: value(&processors, "model name", ':').unwrap_or_default(),
+        cores: std::thread::available_parallelism().map_or(0, |n| n.get() as u32),
+    }
+}
+
+/// The first value of `key` in lines of keys and values.
+fn value(text: &str, key: &str, separator: char) -> Option<String> {
+    text.lines()
+        .filter_map(|line| line.split_once(separator))
+        .find(|(found, _)| found.trim() == key)
+        .map(|(_, value)| value.trim().to_owned())
+}

@@ -1,0 +1,212 @@
+//! Launches the program with the hooks in its environment.
+
+use crate::Error;
+use crate::drain::{self, Drain, Header};
+use crate::names::Names;
+use crate::session::Session;
+use crate::signals::Signals;
+use gapscope_spool::{env, monotonic_ns};
+use gapscope_trace::manifest::SamplingMode;
+use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The name of the Vulkan layer.
+pub const LAYER_NAME: &str = "VK_LAYER_GAPSCOPE_recorder";
+
+/// What to record, and how.
+#[derive(Debug, Clone)]
+pub struct Recording {
+    /// The command with its arguments. It inherits this process's environment and standard streams.
+    pub command: Vec<OsString>,
+    /// The folder of the trace, which must not exist.
+    pub output: PathBuf,
+    /// How the GPU is sampled.
+    pub mode: SamplingMode,
+    /// The user's names for kernels.
+    pub names: Names,
+    /// When recording starts.
+    pub start: Start,
+    /// After this time the program is told to end (SIGTERM), and killed 5 s later.
+    pub time_limit: Option<Duration>,
+    /// The Vulkan layer's library.
+    pub layer: PathBuf,
+    /// The most bytes of spool that may wait in one process; the hooks' default when absent.
+    pub spool_limit_bytes: Option<u64>,
+}
+
+/// When recording starts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Start {
+    /// With the program.
+    #[default]
+    AtOnce,
+    /// After this time.
+    After(Duration),
+    /// When a debug label that contains this text begins.
+    Label(String),
+}
+
+impl Recording {
+    /// Launches the command.
+    ///
+    /// # Errors
+    /// The command cannot be run, or the trace not be written. Nothing is left behind.
+    pub fn start(self) -> Result<Session, Error> {
+        let program = self.command.first().ok_or(Error::NoCommand)?;
+        find_program(program)?;
+        let header = Header {
+            command: self
+                .command
+                .iter()
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect(),
+            mode: self.mode,
+            names: self.names.clone(),
+            start_ns: monotonic_ns(),
+            start_unix_ns: unix_ns(),
+            session_pid: std::process::id(),
+        };
+        let mut drain = Drain::create(&self.output, header)?;
+        match self.launch(program) {
+            Ok((child, signals)) => {
+                drain.header.start_unix_ns += child.started_ns - drain.header.start_ns;
+                drain.header.start_ns = child.started_ns;
+                Ok(Session::begin(self, drain, child, signals))
+            }
+            Err(error) => {
+                // The error that matters is the one at hand.
+                let _ = std::fs::remove_dir_all(&self.output);
+                Err(error)
+            }
+        }
+    }
+
+    fn launch(&self, program: &OsStr) -> Result<(Child, Signals), Error> {
+        // The program may have another working directory.
+        let output = self
+            .output
+            .canonicalize()
+            .map_err(Error::io(&self.output))?;
+        let mut command = Command::new(program);
+        command.args(&self.command[1..]);
+        command.env(env::SPOOL, drain::spool_folder(&output));
+        command.env(env::MODE, self.mode.as_str());
+        command.env(
+            env::RECORDING,
+            if self.start == Start::AtOnce {
+                "1"
+            } else {
+                "0"
+            },
+        );
+        command.env_remove(env::START_LABEL);
+        command.env_remove(env::LIMIT);
+        if let Start::Label(text) = &self.start {
+            command.env(env::START_LABEL, text);
+        }
+        if let Some(limit) = self.spool_limit_bytes {
+            command.env(env::LIMIT, limit.to_string());
+        }
+        let layers = write_layer_manifest(&output.join(drain::LAYER), &self.layer)?;
+        command.env("VK_ADD_LAYER_PATH", prepended(&layers, "VK_ADD_LAYER_PATH"));
+        if std::env::var_os("VK_LAYER_PATH").is_some_and(|v| !v.is_empty()) {
+            // Where it is set, the loader looks nowhere else.
+            command.env("VK_LAYER_PATH", prepended(&layers, "VK_LAYER_PATH"));
+        }
+        command.env(
+            "VK_INSTANCE_LAYERS",
+            prepended(OsStr::new(LAYER_NAME), "VK_INSTANCE_LAYERS"),
+        );
+        let path = Path::new(program);
+        let signals = Signals::catch().map_err(Error::io(path))?;
+        let started_ns = monotonic_ns();
+        let child = command.spawn().map_err(|source| Error::NotExecutable {
+            command: path.to_owned(),
+            source,
+        })?;
+        Ok((
+            Child {
+                process: child,
+                started_ns,
+            },
+            signals,
+        ))
+    }
+}
+
+/// The launched program.
+#[derive(Debug)]
+pub struct Child {
+    /// Its process.
+    pub process: std::process::Child,
+    /// Just before it started, on the host's monotonic clock.
+    pub started_ns: i64,
+}
+
+/// Writes the loader's description of the layer. Returns its folder.
+fn write_layer_manifest(folder: &Path, library: &Path) -> Result<OsString, Error> {
+    let library = library.canonicalize().map_err(Error::io(library))?;
+    let manifest = serde_json::json!({
+        "file_format_version": "1.2.0",
+        "layer": {
+            "name": LAYER_NAME,
+            "type": "GLOBAL",
+            "library_path": library.to_string_lossy(),
+            "api_version": "1.4.0",
+            "implementation_version": "1",
+            "description": "gapscope records GPU work",
+        },
+    });
+    std::fs::create_dir(folder).map_err(Error::io(folder))?;
+    let path = folder.join("gapscope_layer.json");
+    std::fs::write(&path, manifest.to_string()).map_err(Error::io(&path))?;
+    Ok(folder.as_os_str().to_owned())
+}
+
+/// `first`, then what the variable holds.
+fn prepended(first: &OsStr, variable: &str) -> OsString {
+    let mut value = first.to_owned();
+    if let Some(rest) = std::env::var_os(variable).filter(|v| !v.is_empty()) {
+        value.push(":");
+        value.push(rest);
+    }
+    value
+}
+
+/// Finds what a command would run, so that a missing one leaves no output behind.
+fn find_program(program: &OsStr) -> Result<(), Error> {
+    let missing = |reason: &str| Error::NoSuchCommand {
+        command: PathBuf::from(program),
+        reason: reason.to_owned(),
+    };
+    let path = Path::new(program);
+    if path.components().count() > 1 || path.is_absolute() {
+        return match path.metadata() {
+            Ok(found) if found.is_file() && found.permissions().mode() & 0o111 != 0 => Ok(()),
+            Ok(_) => Err(Error::NotExecutable {
+                command: path.to_owned(),
+                source: ErrorKind::PermissionDenied.into(),
+            }),
+            Err(_) => Err(missing("there is no such file")),
+        };
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
+    let found = std::env::split_paths(&folders)
+        .filter_map(|folder| folder.join(path).metadata().ok())
+        .any(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
+    if found {
+        Ok(())
+    } else {
+        Err(missing("there is no such command on the PATH"))
+    }
+}
+
+fn unix_ns() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_nanos() as i64)
+}

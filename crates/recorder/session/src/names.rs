@@ -1,0 +1,183 @@
+//! The user's names for kernels: `--names FILE`.
+//!
+//! One name a line, for the kernels whose SPIR-V hash begins with the given hexadecimal digits, optionally only for
+//! one specialisation:
+//!
+//! ```text
+//! # hash [specialisation] = name
+//! 48373bb5 = matmul_f16
+//! 48373bb5 0:40000000,1:01000000 = matmul_f16_wide
+//! ```
+//!
+//! The hash is the one in reports (`spv:48373bb5`, the `spv:` may stay) and in the `source` column of `kernels`; the
+//! specialisation is the text of its `specialisation` column. A tab in place of ` = ` separates as well, so that
+//! `hash<TAB>specialisation<TAB>name` and `hash<TAB>name` tables work. Of several lines that fit a kernel, one with
+//! its specialisation wins, then the longest hash.
+
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// Fewer digits would fit too many kernels by chance.
+const LEAST_DIGITS: usize = 4;
+const MOST_DIGITS: usize = 32;
+
+/// Names by hash and specialisation.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Names {
+    names: Vec<Name>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Name {
+    hash: String,
+    specialisation: Option<String>,
+    name: String,
+}
+
+/// Why a names file cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NamesError {
+    /// The file cannot be read.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A line is not understood.
+    #[error("{path}, line {line}: {reason}")]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong, and what to write.
+        reason: String,
+    },
+}
+
+impl Names {
+    /// Reads a names file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a line of it is not understood.
+    pub fn read(path: &Path) -> Result<Names, NamesError> {
+        let text = std::fs::read_to_string(path).map_err(|source| NamesError::Io {
+            path: path.to_owned(),
+            source,
+        })?;
+        Names::parse(&text).map_err(|(line, reason)| NamesError::Line {
+            path: path.to_owned(),
+            line,
+            reason,
+        })
+    }
+
+    /// Reads the text of a names file. The error is the line, from 1, and what is wrong with it.
+    pub fn parse(text: &str) -> Result<Names, (usize, String)> {
+        let mut names: Vec<Name> = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let name = parse_line(line).map_err(|reason| (index + 1, reason))?;
+            if names
+                .iter()
+                .any(|n| n.hash == name.hash && n.specialisation == name.specialisation)
+            {
+                let reason = format!("{} is named twice; keep one of the lines", name.hash);
+                return Err((index + 1, reason));
+            }
+            names.push(name);
+        }
+        Ok(Names { names })
+    }
+
+    /// The name of a kernel: `hash` as hexadecimal, `specialisation` empty when there is none.
+    pub fn get(&self, hash: &str, specialisation: &str) -> Option<&str> {
+        self.names
+            .iter()
+            .filter(|n| hash.starts_with(&n.hash))
+            .filter(|n| {
+                n.specialisation
+                    .as_deref()
+                    .is_none_or(|s| s == specialisation)
+            })
+            .max_by_key(|n| (n.specialisation.is_some(), n.hash.len()))
+            .map(|n| n.name.as_str())
+    }
+}
+
+fn parse_line(line: &str) -> Result<Name, String> {
+    let (kernel, name) = match line.split_once(" = ") {
+        Some(parts) => parts,
+        None => line.rsplit_once('\t').ok_or(
+            "there is no name; write `HASH = NAME`, or `HASH SPECIALISATION = NAME` for one specialisation",
+        )?,
+    };
+    let name = name.trim();
+    if name.is_empty() {
+        return Err("the name is empty".to_owned());
+    }
+    let mut words = kernel.split_whitespace();
+    let hash = words.next().unwrap_or_default();
+    let hash = hash
+        .strip_prefix("spv:")
+        .unwrap_or(hash)
+        .to_ascii_lowercase();
+    let specialisation = words.next().map(str::to_owned);
+    if let Some(more) = words.next() {
+        return Err(format!(
+            "`{more}` is not understood; a hash and at most one specialisation come before the name"
+        ));
+    }
+    if !hash.bytes().all(|b| b.is_ascii_hexdigit())
+        || !(LEAST_DIGITS..=MOST_DIGITS).contains(&hash.len())
+    {
+        return Err(format!(
+            "`{hash}` is no SPIR-V hash; give {LEAST_DIGITS} to {MOST_DIGITS} hexadecimal digits of the one in the report"
+        ));
+    }
+    Ok(Name {
+        hash,
+        specialisation,
+        name: name.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_specific_line_names_a_kernel() {
+        let names = Names::parse(
+            "# llama.cpp\n\nspv:48373BB5 = matmul\n48373bb5 0:40000000 = matmul_wide\n48373bb5aa = matmul_other\n53f8\tsoft max\n53f8\t1:02\tsoft max 2\n",
+        )
+        .unwrap();
+        assert_eq!(names.get("48373bb500", ""), Some("matmul"));
+        assert_eq!(names.get("48373bb500", "0:40000000"), Some("matmul_wide"));
+        assert_eq!(names.get("48373bb5aa", ""), Some("matmul_other"));
+        assert_eq!(names.get("53f86929", "9:00"), Some("soft max"));
+        assert_eq!(names.get("53f86929", "1:02"), Some("soft max 2"));
+        assert_eq!(names.get("00000000", ""), None);
+    }
+
+    #[test]
+    fn an_error_names_its_line() {
+        for (text, line, part) in [
+            ("48373bb5 = a\nxyz = b", 2, "`xyz` is no SPIR-V hash"),
+            ("483 = a", 1, "hexadecimal digits"),
+            ("# c\n48373bb5", 2, "there is no name"),
+            ("48373bb5 1:02 3:04 = a", 1, "`3:04` is not understood"),
+            ("48373bb5 = a\n48373bb5 = b", 2, "named twice"),
+        ] {
+            let (at, reason) = Names::parse(text).unwrap_err();
+            assert_eq!(at, line, "{text}");
+            assert!(reason.contains(part), "{text}: {reason}");
+        }
+    }
+}

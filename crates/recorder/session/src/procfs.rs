@@ -1,0 +1,125 @@
+//! What Linux says of processes.
+
+use rustix::time::{ClockId, clock_gettime};
+use std::fs;
+use std::path::PathBuf;
+
+/// True while the process that began to record at `start_ns` (monotonic clock) lives. A later process of the same
+/// number is not it.
+pub fn is_alive(pid: u32, start_ns: i64) -> bool {
+    let Some(stat) = Stat::of(pid) else {
+        return false;
+    };
+    /// The unit of the start time in `stat`, the same on every Linux of today.
+    const NS_PER_TICK: i64 = 10_000_000;
+    const ROUNDING_NS: i64 = 1_000_000_000;
+    // The start time counts time asleep, the monotonic clock does not.
+    let asleep_ns = nanoseconds(ClockId::Boottime) - nanoseconds(ClockId::Monotonic);
+    let started_ns = stat.start_ticks.saturating_mul(NS_PER_TICK) - asleep_ns;
+    !stat.ended && started_ns <= start_ns.saturating_add(ROUNDING_NS)
+}
+
+/// The process and all that descend from it, itself first.
+pub fn descendants(pid: u32) -> Vec<u32> {
+    let mut found = vec![pid];
+    let mut next = 0;
+    while let Some(pid) = found.get(next).copied() {
+        next += 1;
+        let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
+            continue;
+        };
+        for thread in threads.flatten() {
+            let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+            found.extend(
+                children
+                    .split_whitespace()
+                    .filter_map(|c| c.parse::<u32>().ok()),
+            );
+        }
+    }
+    found
+}
+
+/// The files that a process has mapped, each once.
+pub fn mapped_files(pid: u32) -> Vec<PathBuf> {
+    let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let maps = String::from_utf8_lossy(&maps);
+    let mut files: Vec<PathBuf> = Vec::new();
+    for line in maps.lines() {
+        // Five fields, then the path, which may contain spaces.
+        let path = line.splitn(6, ' ').nth(5).unwrap_or_default().trim_start();
+        let path = path.strip_suffix(" (deleted)").unwrap_or(path);
+        if path.starts_with('/') && files.last().is_none_or(|last| last.as_os_str() != path) {
+            files.push(PathBuf::from(path));
+        }
+    }
+    files
+}
+
+/// A process's value of an environment variable, as it started.
+pub fn environment(pid: u32, variable: &str) -> Option<String> {
+    let all = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    all.split(|byte| *byte == 0)
+        .filter_map(|entry| std::str::from_utf8(entry).ok()?.split_once('='))
+        .find(|(name, _)| *name == variable)
+        .map(|(_, value)| value.to_owned())
+}
+
+/// The short name of a process.
+pub fn name(pid: u32) -> Option<String> {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    Some(name.trim_end().to_owned())
+}
+
+struct Stat {
+    ended: bool,
+    start_ticks: i64,
+}
+
+impl Stat {
+    fn of(pid: u32) -> Option<Stat> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name, in parentheses, may contain anything.
+        let (_, fields) = stat.rsplit_once(") ")?;
+        let fields: Vec<&str> = fields.split(' ').collect();
+        Some(Stat {
+            ended: matches!(*fields.first()?, "Z" | "X" | "x"),
+            start_ticks: fields.get(19)?.parse().ok()?,
+        })
+    }
+}
+
+fn nanoseconds(clock: ClockId) -> i64 {
+    let time = clock_gettime(clock);
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_told_from_a_later_one_of_the_same_number() {
+        let me = std::process::id();
+        assert!(is_alive(me, gapscope_spool::monotonic_ns()));
+        assert!(
+            !is_alive(me, -60_000_000_000),
+            "it was not alive long before it began"
+        );
+        assert!(!is_alive(u32::MAX, gapscope_spool::monotonic_ns()));
+    }
+
+    #[test]
+    fn a_child_and_its_mappings_are_found() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("5")
+            .spawn()
+            .unwrap();
+        assert!(descendants(std::process::id()).contains(&child.id()));
+        let exe = std::env::current_exe().unwrap();
+        assert!(mapped_files(std::process::id()).contains(&exe));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!is_alive(child.id(), gapscope_spool::monotonic_ns()));
+    }
+}

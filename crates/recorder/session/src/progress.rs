@@ -1,0 +1,84 @@
+//! How a recording goes, for a live display.
+
+use crate::assembler::Activity;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// The window of the busy share.
+const WINDOW_NS: i64 = 1_000_000_000;
+
+/// How a recording goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Progress {
+    /// Since the command started.
+    pub elapsed: Duration,
+    /// False before the delay or the label that starts recording.
+    pub recording: bool,
+    /// Recorded processes so far.
+    pub processes: u32,
+    /// Dispatches so far, of command buffers that were seen finished.
+    pub dispatches: u64,
+    /// Share of the last second in which a GPU was busy, of 1, by the command buffers that were seen finished;
+    /// absent when none was.
+    pub gpu_busy_share: Option<f64>,
+    /// Bytes of the trace so far.
+    pub bytes_written: u64,
+}
+
+/// Command buffers of the last second.
+#[derive(Debug, Default)]
+pub struct Recent {
+    activity: VecDeque<Activity>,
+}
+
+impl Recent {
+    /// Adds command buffers that were seen finished.
+    pub fn add(&mut self, activity: Vec<Activity>) {
+        self.activity.extend(activity);
+    }
+
+    /// The share of the last second that the union of the command buffers covers.
+    pub fn busy_share(&mut self, now_ns: i64) -> Option<f64> {
+        let from_ns = now_ns - WINDOW_NS;
+        self.activity.retain(|a| a.end_ns > from_ns);
+        if self.activity.is_empty() {
+            return None;
+        }
+        let intervals = self.activity.make_contiguous();
+        intervals.sort_unstable_by_key(|a| a.begin_ns);
+        let (mut busy_ns, mut reached_ns) = (0, from_ns);
+        for interval in intervals {
+            let begin_ns = interval.begin_ns.max(reached_ns);
+            let end_ns = interval.end_ns.min(now_ns);
+            if end_ns > begin_ns {
+                busy_ns += end_ns - begin_ns;
+                reached_ns = end_ns;
+            }
+        }
+        Some(busy_ns as f64 / WINDOW_NS as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_busy_share_is_of_the_union_in_the_last_second() {
+        let mut recent = Recent::default();
+        assert_eq!(recent.busy_share(5_000_000_000), None);
+        let of = |begin_ms: i64, end_ms: i64| Activity {
+            begin_ns: begin_ms * 1_000_000,
+            end_ns: end_ms * 1_000_000,
+        };
+        recent.add(vec![
+            of(4500, 4700),
+            of(3900, 4100),
+            of(4600, 4800),
+            of(1000, 2000),
+            of(4550, 4560),
+        ]);
+        assert_eq!(recent.busy_share(5_000_000_000), Some(0.4));
+        assert_eq!(recent.busy_share(9_000_000_000), None);
+    }
+}

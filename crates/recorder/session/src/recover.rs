@@ -1,0 +1,71 @@
+//! Completes a trace whose session was killed.
+
+use crate::drain::{self, Drain};
+use crate::{Error, procfs};
+use gapscope_spool::SpoolReader;
+use gapscope_trace::manifest::Loss;
+use std::path::Path;
+
+/// What recovery did.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Recovered {
+    /// The trace was complete already; nothing was changed.
+    AlreadyComplete,
+    /// The trace is complete now.
+    Completed {
+        /// Dispatches in it.
+        dispatches: u64,
+        /// What was not recorded.
+        losses: Vec<Loss>,
+    },
+}
+
+/// Completes the trace `folder` from its last checkpoint and what its spool still holds. Nothing is lost but what the
+/// ledger counts. With `force`, also while a recorded process still runs: what it does later is lost.
+///
+/// # Errors
+/// `folder` is no trace, it holds no checkpoint, its session or (without `force`) a recorded process still runs, or
+/// the trace cannot be written.
+pub fn recover(folder: &Path, force: bool) -> Result<Recovered, Error> {
+    let manifest = gapscope_trace::read_manifest(folder)?;
+    if manifest.complete {
+        drain::remove_leftovers(folder);
+        return Ok(Recovered::AlreadyComplete);
+    }
+    let header = drain::read_header(folder)?;
+    let running = |what, pid| Error::StillRunning {
+        path: folder.to_owned(),
+        what,
+        pid,
+    };
+    if header.session_pid != std::process::id()
+        && procfs::is_alive(header.session_pid, header.start_ns)
+    {
+        return Err(running("its gapscope record", header.session_pid));
+    }
+    if !force {
+        let processes = SpoolReader::open(drain::spool_folder(folder)).new_processes()?;
+        if let Some(alive) = processes
+            .iter()
+            .find(|p| procfs::is_alive(p.pid(), p.start_ns()))
+        {
+            return Err(running("the recorded program", alive.pid()));
+        }
+    }
+    let mut drain = Drain::resume(folder)?;
+    drain.drain_all()?;
+    for process in drain.processes().iter().filter(|p| p.is_alive()) {
+        process.record(false);
+    }
+    let finished = drain.finish(|manifest| {
+        manifest.notes.push(
+            "The recording's session was killed; the trace was completed by `gapscope recover`, and how the command ended \
+             is not known."
+                .to_owned(),
+        );
+    })?;
+    Ok(Recovered::Completed {
+        dispatches: finished.dispatches,
+        losses: finished.losses,
+    })
+}

@@ -1,0 +1,385 @@
+//! The session: from the program's start to the finished trace.
+
+use crate::bypass::{Bypass, Watcher};
+use crate::drain::Drain;
+use crate::launch::{Child, Recording, Start};
+use crate::progress::{Progress, Recent};
+use crate::signals::{self, Signals};
+use crate::{Error, procfs};
+use gapscope_spool::monotonic_ns;
+use gapscope_trace::manifest::{Exit, Loss};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Between two drains.
+const PAUSE: Duration = Duration::from_millis(20);
+const CHECKPOINT_EVERY: Duration = Duration::from_secs(4);
+/// A checkpoint comes early when so much spool waits for it.
+const CHECKPOINT_BYTES: u64 = 64 << 20;
+/// Recorded processes may outlive the command by so much.
+const GRACE: Duration = Duration::from_secs(2);
+/// Between SIGTERM and SIGKILL.
+const KILL_AFTER: Duration = Duration::from_secs(5);
+/// The program's own cores and threads come first.
+const NICENESS: i32 = 5;
+
+/// A recording that runs.
+#[derive(Debug)]
+pub struct Session {
+    pid: u32,
+    progress: Arc<Mutex<Progress>>,
+    thread: JoinHandle<Result<Recorded, Error>>,
+}
+
+/// How a recording ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recorded {
+    /// The folder of the trace.
+    pub output: PathBuf,
+    /// How the command ended.
+    pub exit: Exit,
+    /// True when the time limit ended it.
+    pub timed_out: bool,
+    /// What there is to see.
+    pub outcome: Outcome,
+    /// Dispatches in the trace.
+    pub dispatches: u64,
+    /// What was not recorded.
+    pub losses: Vec<Loss>,
+    /// Sentences that are in the manifest, for every report.
+    pub notes: Vec<String>,
+}
+
+/// What a recording gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// GPU work.
+    Recorded,
+    /// None.
+    NothingRecorded {
+        /// Why: a sentence.
+        reason: String,
+        /// A trace was written all the same, because the program did use Vulkan.
+        trace_kept: bool,
+    },
+}
+
+impl Session {
+    pub(crate) fn begin(
+        recording: Recording,
+        drain: Drain,
+        child: Child,
+        signals: Signals,
+    ) -> Session {
+        let progress = Arc::new(Mutex::new(Progress::default()));
+        let pid = child.process.id();
+        let watcher = Watcher::start(pid, &recording.layer);
+        let shared = progress.clone();
+        let thread = std::thread::spawn(move || {
+            // It only costs comfort when the system refuses.
+            let _ = rustix::process::setpriority_process(None, NICENESS);
+            let run = Run {
+                exit_signal: pidfd(pid),
+                recording,
+                drain,
+                child,
+                signals,
+                progress: shared,
+                recent: Recent::default(),
+                recording_since_ns: None,
+                terminated: None,
+                failure: None,
+            };
+            run.run(watcher)
+        });
+        Session {
+            pid,
+            progress,
+            thread,
+        }
+    }
+
+    /// The launched process.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// How it goes.
+    pub fn progress(&self) -> Progress {
+        *self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True when [`Self::wait`] will not wait.
+    pub fn is_finished(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Waits until the command has ended and the trace is complete.
+    ///
+    /// # Errors
+    /// The trace could not be written. The command ran on to its end.
+    pub fn wait(self) -> Result<Recorded, Error> {
+        self.thread.join().unwrap_or(Err(Error::Broken))
+    }
+}
+
+struct Run {
+    recording: Recording,
+    drain: Drain,
+    child: Child,
+    signals: Signals,
+    /// Readable once the child has ended.
+    exit_signal: Option<OwnedFd>,
+    progress: Arc<Mutex<Progress>>,
+    recent: Recent,
+    recording_since_ns: Option<i64>,
+    /// When the time limit was reached, and whether SIGKILL followed.
+    terminated: Option<(Instant, bool)>,
+    /// Why the trace cannot be written any more; the program goes on.
+    failure: Option<Error>,
+}
+
+impl Run {
+    fn run(mut self, watcher: Watcher) -> Result<Recorded, Error> {
+        let exit = self.until_exit();
+        let end_ns = monotonic_ns();
+        let still_running = self.until_descendants_end();
+        let seen = self.drain.processes();
+        let bypasses = watcher.finish(|pid| seen.iter().any(|p| p.pid() == pid));
+        if let Some(failure) = self.failure {
+            return Err(failure);
+        }
+        self.drain.drain_all()?;
+        let output = self.drain.folder().to_owned();
+        let timed_out = self.terminated.is_some();
+        let nothing = nothing_recorded(&self.drain, &self.recording.start, &bypasses);
+        if let Some(Outcome::NothingRecorded {
+            trace_kept: false, ..
+        }) = nothing
+        {
+            drop(self.drain);
+            std::fs::remove_dir_all(&output).map_err(Error::io(&output))?;
+            return Ok(Recorded {
+                output,
+                exit,
+                timed_out,
+                outcome: nothing.unwrap_or(Outcome::Recorded),
+                dispatches: 0,
+                losses: Vec::new(),
+                notes: Vec::new(),
+            });
+        }
+        let mut notes: Vec<String> = still_running;
+        notes.extend(bypasses.iter().map(|b| format!("{}.", b.sentence())));
+        if let Some(Outcome::NothingRecorded { reason, .. }) = &nothing {
+            notes.push(format!("{reason}."));
+        }
+        let since_ns = self.recording_since_ns;
+        let finished = self.drain.finish(|manifest| {
+            manifest.exit = Some(exit);
+            manifest.end_ns = end_ns.max(manifest.start_ns);
+            if let Some(since_ns) = since_ns {
+                manifest.start_unix_ns += since_ns - manifest.start_ns;
+                manifest.start_ns = since_ns;
+            }
+            manifest.notes = notes.clone();
+        })?;
+        Ok(Recorded {
+            output,
+            exit,
+            timed_out,
+            outcome: nothing.unwrap_or(Outcome::Recorded),
+            dispatches: finished.dispatches,
+            losses: finished.losses,
+            notes,
+        })
+    }
+
+    /// Drains until the command has ended.
+    fn until_exit(&mut self) -> Exit {
+        let mut checkpointed = Instant::now();
+        loop {
+            let pid = self.child.process.id();
+            match self.child.process.try_wait() {
+                Ok(None) => {}
+                Ok(Some(status)) => {
+                    return match (status.code(), status.signal()) {
+                        (Some(code), _) => Exit::Code(code),
+                        (None, Some(signal)) => Exit::Signal(signal),
+                        (None, None) => Exit::Code(1),
+                    };
+                }
+                // Somebody else has waited for it; how it ended is not known.
+                Err(_) => return Exit::Code(1),
+            }
+            self.signals.pass_on(pid);
+            self.keep_time_limit(pid);
+            self.tick(&mut checkpointed);
+            self.pause();
+        }
+    }
+
+    /// Drains until the recorded processes that the command started have ended too, or the grace is over. Returns a
+    /// sentence for each that has not.
+    fn until_descendants_end(&mut self) -> Vec<String> {
+        let ended = Instant::now();
+        let mut checkpointed = ended;
+        loop {
+            // A process that is just starting to record is found before the others are asked.
+            self.drain.find_processes();
+            let running = || self.drain.processes().iter().filter(|p| p.is_alive());
+            if running().next().is_none() {
+                return Vec::new();
+            }
+            if ended.elapsed() >= GRACE {
+                return running()
+                    .map(|process| {
+                        process.record(false);
+                        let pid = process.pid();
+                        let name = procfs::name(pid).unwrap_or_default();
+                        format!(
+                            "{name} (process {pid}) was still running when the recording ended; what it did later is not \
+                             in the trace."
+                        )
+                    })
+                    .collect();
+            }
+            self.tick(&mut checkpointed);
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    fn tick(&mut self, checkpointed: &mut Instant) {
+        if self.failure.is_none() {
+            if let Err(error) = self.try_tick(checkpointed) {
+                self.failure = Some(error);
+            }
+        }
+    }
+
+    fn try_tick(&mut self, checkpointed: &mut Instant) -> Result<(), Error> {
+        self.drain.drain()?;
+        self.switch_on();
+        if checkpointed.elapsed() >= CHECKPOINT_EVERY
+            || self.drain.waiting_bytes() >= CHECKPOINT_BYTES
+        {
+            self.drain.checkpoint()?;
+            *checkpointed = Instant::now();
+        }
+        let now_ns = monotonic_ns();
+        self.recent.add(self.drain.take_activity());
+        let progress = Progress {
+            elapsed: Duration::from_nanos((now_ns - self.child.started_ns).max(0) as u64),
+            recording: self.recording.start == Start::AtOnce || self.recording_since_ns.is_some(),
+            processes: self.drain.processes().len() as u32,
+            dispatches: self.drain.assembler.dispatches(),
+            gpu_busy_share: self.recent.busy_share(now_ns),
+            bytes_written: self.drain.bytes_written(),
+        };
+        *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = progress;
+        Ok(())
+    }
+
+    /// Starts a delayed recording when its time has come, or notices that a label has started it.
+    fn switch_on(&mut self) {
+        let now_ns = monotonic_ns();
+        match &self.recording.start {
+            Start::AtOnce => {}
+            Start::After(delay) => {
+                let elapsed = Duration::from_nanos((now_ns - self.child.started_ns).max(0) as u64);
+                if elapsed >= *delay {
+                    self.recording_since_ns.get_or_insert(now_ns);
+                    for process in self.drain.processes().iter().filter(|p| !p.is_recording()) {
+                        process.record(true);
+                    }
+                }
+            }
+            Start::Label(_) => {
+                if self.recording_since_ns.is_none()
+                    && self.drain.processes().iter().any(|p| p.is_recording())
+                {
+                    let submitted_ns = self.drain.assembler.first_submit_ns().unwrap_or(now_ns);
+                    self.recording_since_ns = Some(now_ns.min(submitted_ns));
+                }
+            }
+        }
+    }
+
+    fn keep_time_limit(&mut self, pid: u32) {
+        let Some(limit) = self.recording.time_limit else {
+            return;
+        };
+        let elapsed = Duration::from_nanos((monotonic_ns() - self.child.started_ns).max(0) as u64);
+        match self.terminated {
+            None if elapsed >= limit => {
+                // A shell would die and leave what it started.
+                for process in procfs::descendants(pid) {
+                    signals::send(process, Signal::TERM);
+                }
+                self.terminated = Some((Instant::now(), false));
+            }
+            Some((since, false)) if since.elapsed() >= KILL_AFTER => {
+                for process in procfs::descendants(pid) {
+                    signals::send(process, Signal::KILL);
+                }
+                self.terminated = Some((since, true));
+            }
+            _ => {}
+        }
+    }
+
+    /// Sleeps until the next drain, or until the command ends.
+    fn pause(&self) {
+        let timeout = Timespec {
+            tv_sec: 0,
+            tv_nsec: PAUSE.subsec_nanos().into(),
+        };
+        let slept = self.exit_signal.as_ref().is_some_and(|exit| {
+            let slept = poll(&mut [PollFd::new(exit, PollFlags::IN)], Some(&timeout));
+            // A signal is to be passed on at once.
+            matches!(slept, Ok(_) | Err(Errno::INTR))
+        });
+        if !slept {
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// Readable once the process has ended. Old kernels have none.
+fn pidfd(pid: u32) -> Option<OwnedFd> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw)?;
+    pidfd_open(pid, PidfdFlags::empty()).ok()
+}
+
+/// Why there is no GPU work in a recording; `None` when there is.
+fn nothing_recorded(drain: &Drain, start: &Start, bypasses: &[Bypass]) -> Option<Outcome> {
+    if drain.assembler.submissions() > 0 {
+        return None;
+    }
+    let nothing =
+        |reason: String, trace_kept| Some(Outcome::NothingRecorded { reason, trace_kept });
+    if drain.processes().is_empty() {
+        return match bypasses.first() {
+            Some(bypass) => nothing(bypass.sentence(), false),
+            None => nothing("the program used no Vulkan: no process of it loaded the Vulkan layer or a Vulkan driver".to_owned(), false),
+        };
+    }
+    let reason = match start {
+        Start::Label(text) => format!("nothing was recorded: no label with `{text}` began"),
+        Start::After(_) if drain.assembler.devices() > 0 => {
+            "nothing was recorded: the program submitted no work after the start delay".to_owned()
+        }
+        _ if drain.assembler.devices() > 0 => {
+            "the program made a Vulkan device and submitted nothing to it".to_owned()
+        }
+        _ => "the program loaded Vulkan and made no device".to_owned(),
+    };
+    nothing(reason, true)
+}

@@ -1,0 +1,73 @@
+//! Signals to gapscope while it records.
+//!
+//! Ctrl-C reaches every process of the terminal's foreground group, hence the recorded program too: it decides what
+//! happens, and the session only survives. A signal that was sent to gapscope alone is passed on.
+
+use rustix::process::{Pid, Signal, getpgrp, kill_process};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{AcqRel, Release};
+
+const SIGNALS: [(i32, Signal); 4] = [
+    (SIGINT, Signal::INT),
+    (SIGTERM, Signal::TERM),
+    (SIGHUP, Signal::HUP),
+    (SIGQUIT, Signal::QUIT),
+];
+
+/// Survives signals until it is dropped.
+#[derive(Debug)]
+pub struct Signals {
+    /// Once set, signals have their default effect again.
+    over: Arc<AtomicBool>,
+    arrived: [Arc<AtomicBool>; 4],
+}
+
+impl Signals {
+    /// # Errors
+    /// The system refuses.
+    pub fn catch() -> std::io::Result<Signals> {
+        let signals = Signals {
+            over: Arc::default(),
+            arrived: Default::default(),
+        };
+        for ((number, _), arrived) in SIGNALS.into_iter().zip(&signals.arrived) {
+            // The handlers stay when `self` is dropped: without any the signals would be ignored from then on.
+            signal_hook::flag::register_conditional_default(number, signals.over.clone())?;
+            signal_hook::flag::register(number, arrived.clone())?;
+        }
+        Ok(signals)
+    }
+
+    /// Passes signals that have arrived on to the program.
+    pub fn pass_on(&self, child: u32) {
+        for ((number, signal), arrived) in SIGNALS.into_iter().zip(&self.arrived) {
+            if arrived.swap(false, AcqRel) && (number == SIGTERM || !in_foreground()) {
+                send(child, signal);
+            }
+        }
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        self.over.store(true, Release);
+    }
+}
+
+/// Sends a signal to a process that has not been waited for yet.
+pub fn send(pid: u32, signal: Signal) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    if let Some(pid) = pid {
+        // It may have ended by itself.
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// True when this process is in the foreground of a terminal, so that its keys reach the program as well.
+fn in_foreground() -> bool {
+    std::fs::File::open("/dev/tty")
+        .and_then(|terminal| Ok(rustix::termios::tcgetpgrp(terminal)?))
+        .is_ok_and(|group| group == getpgrp())
+}
