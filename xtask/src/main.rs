@@ -1,6 +1,7 @@
 //! The tasks of this project. Each does its own set-up, so that a fresh machine needs cargo and nothing else.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod clients;
 mod command;
 mod demo;
@@ -30,6 +31,8 @@ enum Task {
     Setup,
     /// Does all set-up for the tests and runs them
     Test,
+    /// Measures what recording costs and writes docs/performance.md
+    Bench(bench::Options),
     /// Checks the rules of the repository: who may depend on whom, sizes of files, leftovers
     Tidy,
 }
@@ -50,6 +53,7 @@ fn run() -> Result<()> {
         Task::Demo => demo::run(),
         Task::Setup => test::set_up(),
         Task::Test => test::run(),
+        Task::Bench(options) => bench::run(&options),
         Task::Tidy => tidy::run(Path::new(".")),
     }
 }

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import tempfile
+import time
 
 import model
 
@@ -19,5 +20,7 @@ with tempfile.TemporaryDirectory() as folder:
     config = GenerationConfig(max_tokens=TOKENS, temperature=0.0, n_gpu_layers=99, n_ctx=512)
     # A short prompt runs the kernels of decoding, and spares the compilation of the large matrix kernels.
     with LLM(path, config=config) as llm:
+        start = time.monotonic()
         text = str(llm("ab"))
-print(json.dumps({"dispatches": None, "text": text}))
+        seconds = time.monotonic() - start
+print(json.dumps({"dispatches": None, "text": text, "seconds": seconds}))

@@ -1,0 +1,75 @@
+//! `cargo xtask bench`: what the recorder costs, measured side by side in one run and written into
+//! `docs/performance.md`.
+//!
+//! Variants are interleaved, repetition by repetition, so that what else the machine does reaches them all alike. A
+//! figure is the median of the repetitions with their range.
+
+mod disk;
+mod dispatch;
+mod exit;
+mod machine;
+mod page;
+mod peak;
+mod runs;
+mod samples;
+mod slow_down;
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use crate::{clients, command, vulkan};
+use page::Page;
+
+#[derive(Args)]
+pub struct Options {
+    /// Repetitions of each variant
+    #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
+    repetitions: u32,
+    /// Only these parts: dispatch, slow-down, disk, exit. The others keep their tables
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+}
+
+/// A part of the page with its heading.
+type Part = (&'static str, fn(u32) -> Result<String>);
+
+const PARTS: [Part; 4] = [
+    ("dispatch", dispatch::measure),
+    ("slow-down", slow_down::measure),
+    ("disk", disk::measure),
+    ("exit", exit::measure),
+];
+
+pub fn run(options: &Options) -> Result<()> {
+    for name in &options.only {
+        if !PARTS.iter().any(|(part, _)| part == name) {
+            bail!("there is no part {name}: the parts are dispatch, slow-down, disk and exit");
+        }
+    }
+    vulkan::ensure_test_drivers()?;
+    clients::ensure_all()?;
+    command::run(&mut command::cargo([
+        "build",
+        "--release",
+        "--package=gapscope",
+        "--package=gapscope-vulkan",
+        "--package=fusion",
+        "--package=planted",
+        "--package=fake-vulkan-driver",
+    ]))?;
+    let mut page = Page::open(Path::new("docs/performance.md"))?;
+    for (name, measure) in PARTS {
+        if options.only.is_empty() || options.only.iter().any(|only| only == name) {
+            eprintln!("measuring {name}");
+            let table = measure(options.repetitions)?;
+            println!("{table}");
+            page.replace(
+                name,
+                &format!("{}\n\n{table}", machine::conditions(options.repetitions)),
+            )?;
+        }
+    }
+    page.write()
+}

@@ -1,0 +1,64 @@
+//! Bytes of a trace for each dispatch.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use super::runs::{Driver, Variant, number, planted, scratch};
+
+/// Real times do not compress as well as the null driver's, so this is measured on lavapipe.
+pub fn measure(_repetitions: u32) -> Result<String> {
+    let mut table = String::from(
+        "| work | dispatches | `dispatches`, B each | `bindings`, B each | whole trace, B each |\n|---|---|---|---|---|\n",
+    );
+    let works = [
+        (
+            "one kernel, one buffer",
+            "steady --n 1000 --iterations 100 --groups 1 --spin 0",
+        ),
+        (
+            "descriptor sets updated between recordings",
+            "updated-sets --n 100 --iterations 1000 --groups 1 --spin 0",
+        ),
+        (
+            "dynamic offsets",
+            "dynamic-offsets --n 1000 --iterations 100 --groups 1 --spin 0",
+        ),
+        (
+            "submissions of one dispatch",
+            "fence-each --iterations 20000 --groups 1 --spin 0",
+        ),
+    ];
+    for (name, arguments) in works {
+        let line = planted(Variant::Recorded("dispatch"), Driver::Lavapipe, arguments)?;
+        let dispatches = number(&line, "dispatches")?;
+        let trace = scratch()?.join("t.gapscope");
+        let each = |bytes: u64| format!("{:.2}", bytes as f64 / dispatches);
+        table += &format!(
+            "| {name} | {dispatches} | {} | {} | {} |\n",
+            each(table_bytes(&trace, "dispatches")?),
+            each(table_bytes(&trace, "bindings")?),
+            each(table_bytes(&trace, "")?),
+        );
+    }
+    Ok(table)
+}
+
+/// Bytes of the files of a table: `NAME.parquet`, or parts of it; of everything for the empty name.
+fn table_bytes(trace: &Path, table: &str) -> Result<u64> {
+    let mut bytes = 0;
+    for entry in trace
+        .read_dir()
+        .with_context(|| format!("cannot list {}", trace.display()))?
+    {
+        let entry = entry?;
+        let name = entry.file_name();
+        let facts = entry.metadata()?;
+        if facts.is_dir() && (table.is_empty() || name == *table) {
+            bytes += table_bytes(&entry.path(), "")?;
+        } else if facts.is_file() && name.to_string_lossy().starts_with(table) {
+            bytes += facts.len();
+        }
+    }
+    Ok(bytes)
+}

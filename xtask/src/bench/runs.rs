@@ -1,0 +1,133 @@
+//! Runs a program without the recorder and with it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::command;
+
+/// How a program is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Variant {
+    Alone,
+    Recorded(&'static str),
+}
+
+pub const VARIANTS: [Variant; 4] = [
+    Variant::Alone,
+    Variant::Recorded("command-buffer"),
+    Variant::Recorded("dispatch"),
+    Variant::Recorded("dispatch-serialised"),
+];
+
+impl Variant {
+    pub fn name(self) -> &'static str {
+        match self {
+            Variant::Alone => "no layer",
+            Variant::Recorded(mode) => mode,
+        }
+    }
+}
+
+/// Where the driver comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Driver {
+    /// Mesa's software GPU.
+    Lavapipe,
+    /// The fake driver, which does nothing at once: what remains is the cost above the driver.
+    Null,
+}
+
+impl Driver {
+    fn set(self, command: &mut Command) -> Result<()> {
+        match self {
+            Driver::Lavapipe => {
+                command.env("VK_LOADER_DRIVERS_SELECT", "lvp*");
+            }
+            Driver::Null => {
+                command
+                    .env("VK_DRIVER_FILES", null_driver()?)
+                    .env("FAKE_VK_NULL", "1");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A file of the release build.
+pub fn built(name: &str) -> Result<PathBuf> {
+    Path::new("target/release")
+        .join(name)
+        .canonicalize()
+        .with_context(|| format!("{name} is not built"))
+}
+
+fn null_driver() -> Result<PathBuf> {
+    let manifest = scratch()?.join("null-driver.json");
+    let library = built("libfake_vulkan_driver.so")?;
+    let text = serde_json::json!({
+        "file_format_version": "1.0.0",
+        "ICD": { "library_path": library, "api_version": "1.3.280" },
+    });
+    std::fs::write(&manifest, text.to_string())?;
+    Ok(manifest)
+}
+
+/// The folder for traces; they do not outlive the measurement.
+pub fn scratch() -> Result<PathBuf> {
+    let folder = Path::new("target/bench");
+    std::fs::create_dir_all(folder).context("cannot make target/bench")?;
+    Ok(folder.canonicalize()?)
+}
+
+/// The folder of the trace that is recorded next, free to be written.
+pub fn trace() -> Result<PathBuf> {
+    let trace = scratch()?.join("t.gapscope");
+    if trace.exists() {
+        std::fs::remove_dir_all(&trace)?;
+    }
+    Ok(trace)
+}
+
+/// The command that runs `program` in some way; a recording goes to [`trace`].
+pub fn command(variant: Variant, driver: Driver, program: &[String]) -> Result<Command> {
+    let mut command = match variant {
+        Variant::Alone => Command::new(&program[0]),
+        Variant::Recorded(mode) => {
+            let mut command = Command::new(built("gapscope")?);
+            command
+                .args(["record", "--quiet", "--no-report", "--mode", mode, "-o"])
+                .arg(trace()?)
+                .arg("--")
+                .arg(&program[0]);
+            command
+        }
+    };
+    command.args(&program[1..]);
+    driver.set(&mut command)?;
+    Ok(command)
+}
+
+/// Runs `planted` and reads its line.
+pub fn planted(variant: Variant, driver: Driver, arguments: &str) -> Result<Value> {
+    let mut program = vec![built("planted")?.to_string_lossy().into_owned()];
+    program.extend(arguments.split(' ').map(str::to_owned));
+    last_line(&command::output(&mut command(variant, driver, &program)?)?)
+}
+
+/// The line of JSON with which programs end.
+pub fn last_line(stdout: &str) -> Result<Value> {
+    let Some(line) = stdout.lines().rev().find(|line| line.starts_with('{')) else {
+        bail!("the program printed no line of JSON: {stdout}");
+    };
+    serde_json::from_str(line).with_context(|| format!("cannot read {line}"))
+}
+
+/// A number of a line.
+pub fn number(line: &Value, name: &str) -> Result<f64> {
+    line[name]
+        .as_f64()
+        .with_context(|| format!("no number {name} in {line}"))
+}

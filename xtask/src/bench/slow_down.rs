@@ -1,0 +1,118 @@
+//! How much longer whole programs take.
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+
+use super::runs::{Driver, VARIANTS, Variant, built, command, last_line, number};
+use super::samples::Samples;
+use crate::command::output;
+
+/// A program, and how to read from its output how long its work took, in seconds.
+struct Work {
+    name: &'static str,
+    command: Vec<String>,
+    seconds: fn(&str) -> Result<f64>,
+}
+
+pub fn measure(repetitions: u32) -> Result<String> {
+    let mut table = String::from(
+        "| program | | its work, s | longer than without the layer, % | whole command, s |\n|---|---|---|---|---|\n",
+    );
+    for work in works()? {
+        table += &rows(&work, repetitions)?;
+    }
+    Ok(table)
+}
+
+fn rows(work: &Work, repetitions: u32) -> Result<String> {
+    // Once unmeasured, so that the driver has compiled the kernels.
+    output(&mut command(
+        Variant::Alone,
+        Driver::Lavapipe,
+        &work.command,
+    )?)?;
+    let mut inside = VARIANTS.map(|_| Samples::default());
+    let mut whole = VARIANTS.map(|_| Samples::default());
+    for _ in 0..repetitions {
+        for (at, variant) in VARIANTS.into_iter().enumerate() {
+            let mut command = command(variant, Driver::Lavapipe, &work.command)?;
+            let start = Instant::now();
+            let stdout = output(&mut command)?;
+            whole[at].push(start.elapsed().as_secs_f64());
+            inside[at].push((work.seconds)(&stdout)?);
+        }
+    }
+    let mut rows = String::new();
+    for (at, variant) in VARIANTS.into_iter().enumerate() {
+        let over = inside[at].percent_over(&inside[0]);
+        let over = if at == 0 { "—".into() } else { over.shown(1) };
+        let (inside, whole) = (inside[at].shown(3), whole[at].shown(2));
+        rows += &format!(
+            "| {} | {} | {inside} | {over} | {whole} |\n",
+            work.name,
+            variant.name()
+        );
+    }
+    Ok(rows)
+}
+
+fn works() -> Result<Vec<Work>> {
+    let mut works = vec![Work {
+        name: "`fusion`",
+        command: vec![
+            shown(&built("fusion")?),
+            "--iterations".into(),
+            "100".into(),
+        ],
+        seconds: fusion_seconds,
+    }];
+    for (client, name, amount) in [
+        ("llama", "llama.cpp, 256 tokens", "256"),
+        ("ncnn", "ncnn, waifu2x 20 times", "20"),
+    ] {
+        if !Path::new("target/clients")
+            .join(format!("{client}.installed"))
+            .exists()
+        {
+            eprintln!("{client} is not installed: its rows are missing");
+            continue;
+        }
+        let script = Path::new("tests/end-to-end/clients")
+            .join(client)
+            .join("run.py");
+        let python = fs::canonicalize("target/clients")
+            .context("no target/clients")?
+            .join("python/bin/python");
+        works.push(Work {
+            name,
+            command: vec![
+                shown(&python),
+                "-B".into(),
+                shown(&script.canonicalize()?),
+                amount.into(),
+            ],
+            seconds: |stdout| number(&last_line(stdout)?, "seconds"),
+        });
+    }
+    Ok(works)
+}
+
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// `Eager Time: 1.2345s` and `Compiled Time: …`, together.
+fn fusion_seconds(stdout: &str) -> Result<f64> {
+    let times = stdout.lines().filter_map(|line| line.split_once(" Time: "));
+    let mut total = 0.0;
+    for (_, time) in times {
+        total += time
+            .trim_end_matches('s')
+            .parse::<f64>()
+            .with_context(|| format!("cannot read {time}"))?;
+    }
+    Ok(total)
+}
