@@ -15,8 +15,8 @@ use parquet::file::writer::SerializedFileWriter;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// Row groups from this size on are copied as they are: decoding them again would cost time and gain nothing.
-const LARGE_ROWS: i64 = 1 << 15;
+/// Row groups from this size on are copied as they are: decoding them again would cost time and save little.
+const LARGE_ROWS: i64 = 1 << 14;
 
 /// Makes the file of table `T` in `folder` of `parts`, which stay. An earlier file is replaced.
 pub(crate) fn merge<T: Table>(folder: &Path, parts: &[PathBuf]) -> Result<(), Error> {
