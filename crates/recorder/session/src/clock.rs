@@ -60,7 +60,7 @@ impl DeviceClock {
     /// A clock of `rate` nanoseconds a tick.
     pub fn new(source: ClockSource, rate: f64) -> DeviceClock {
         // A driver that says nonsense must not give nonsense.
-        let rate = if rate.is_finite() && rate > 0.0 {
+        let rate = if (1e-6..1e9).contains(&rate) {
             rate
         } else {
             1.0
@@ -90,6 +90,7 @@ impl DeviceClock {
 
     /// Both clocks at one moment. False when the sample cannot be used: the device's clock went back.
     pub fn sample(&mut self, raw: u64, host_ns: i64, error_ns: u32) -> bool {
+        let host_ns = sane(host_ns);
         let Method::Calibrated(samples) = &mut self.method else {
             return true;
         };
@@ -110,7 +111,8 @@ impl DeviceClock {
     /// A command buffer began and ended on the device inside these host times. Only without samples it is of use.
     pub fn bracket(&mut self, begin: Ticks, end: Ticks, submitted_ns: i64, seen_ns: i64) {
         if let Method::Brackets(brackets) = &mut self.method {
-            brackets.add(begin, end, submitted_ns, seen_ns);
+            let [begin, end] = [begin, end].map(|t| Ticks(sane(t.0)));
+            brackets.add(begin, end, sane(submitted_ns), sane(seen_ns));
         }
     }
 
@@ -125,7 +127,8 @@ impl DeviceClock {
         earliest_ns: i64,
         latest_ns: i64,
     ) -> Result<Ticks, Unplaced> {
-        let bits = self.bits.unwrap_or(64).min(queue_bits);
+        let bits = self.bits.unwrap_or(64).min(queue_bits).max(1);
+        let (earliest_ns, latest_ns) = (sane(earliest_ns), sane(latest_ns));
         let epoch = match (self.epoch, &self.method) {
             (Some(epoch), _) => epoch,
             (None, Method::Brackets(_)) => {
@@ -152,7 +155,7 @@ impl DeviceClock {
         let slack = ((slack_ns as f64 / self.rate) as i64).saturating_add(1);
         let offset = raw.wrapping_sub(epoch);
         if bits >= 64 {
-            let ticks = Ticks(offset as i64);
+            let ticks = Ticks(sane(offset as i64));
             let inside =
                 ticks.0 >= from.0.saturating_sub(slack) && ticks.0 <= to.0.saturating_add(slack);
             return if inside {
@@ -178,6 +181,7 @@ impl DeviceClock {
 
     /// True when nothing that comes later changes where `ticks` lies.
     pub fn settled(&self, ticks: Ticks) -> bool {
+        let ticks = Ticks(sane(ticks.0));
         match &self.method {
             Method::Calibrated(samples) => samples.covers(ticks),
             Method::Brackets(brackets) => brackets.settled(ticks),
@@ -187,6 +191,7 @@ impl DeviceClock {
     /// The host time of `ticks`; `None` when there is nothing to map it with.
     #[inline]
     pub fn host_ns(&mut self, ticks: Ticks) -> Option<i64> {
+        let ticks = Ticks(sane(ticks.0));
         match &mut self.method {
             Method::Calibrated(samples) => samples.host_ns(ticks),
             Method::Brackets(brackets) => brackets.host_ns(ticks),
@@ -195,6 +200,7 @@ impl DeviceClock {
 
     /// About when `ticks` was, without settling it.
     pub fn estimate_ns(&self, ticks: Ticks) -> Option<i64> {
+        let ticks = Ticks(sane(ticks.0));
         match &self.method {
             Method::Calibrated(samples) => samples.estimate_ns(ticks),
             Method::Brackets(brackets) => brackets.estimate_ns(ticks),
@@ -221,5 +227,13 @@ impl DeviceClock {
 fn nearest(offset: u64, bits: u32, expected: Ticks) -> Ticks {
     let ahead = offset.wrapping_sub(expected.0 as u64);
     let shift = 64 - bits.clamp(1, 64);
-    Ticks(expected.0.wrapping_add(((ahead << shift) as i64) >> shift))
+    Ticks(sane(
+        expected.0.wrapping_add(((ahead << shift) as i64) >> shift),
+    ))
+}
+
+/// Within decades of the clock's zero: a damaged record must not overflow what is computed with it.
+fn sane(value: i64) -> i64 {
+    const FARTHEST: i64 = 1 << 60;
+    value.clamp(-FARTHEST, FARTHEST)
 }

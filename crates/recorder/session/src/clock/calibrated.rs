@@ -78,7 +78,8 @@ impl Calibrated {
         if length < 0 {
             return false;
         }
-        if length_ns < LEAST_LENGTH * (last.error_ns + error_ns).max(1) || length == 0 {
+        if length_ns < LEAST_LENGTH.saturating_mul((last.error_ns + error_ns).max(1)) || length == 0
+        {
             if self.samples.len() == 1 && !self.mapped && error_ns < last.error_ns {
                 self.samples[0] = sample;
                 self.first = Some(sample);
@@ -107,7 +108,7 @@ impl Calibrated {
         let after = self.samples.partition_point(|s| s.host_ns <= host_ns);
         let sample = self.samples.get(after.saturating_sub(1))?;
         let ns = host_ns.saturating_sub(sample.host_ns);
-        let ticks = (ns as f64 / sample.rate.as_f64()) as i64;
+        let ticks = super::sane((ns as f64 / sample.rate.as_f64()) as i64);
         Some(Ticks(sample.ticks.saturating_add(ticks)))
     }
 

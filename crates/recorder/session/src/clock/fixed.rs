@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 const SHIFT: u32 = 52;
+const FIRST: i128 = i64::MIN as i128;
+const LAST: i128 = i64::MAX as i128;
 
 /// A rate in nanoseconds a tick as a fixed-point number: 1 is exact, and 10^12 ticks are mapped to within 1 ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +30,6 @@ impl Rate {
     #[inline]
     pub fn ns(self, ticks: i64) -> i64 {
         let product = i128::from(ticks).saturating_mul(self.0);
-        (product.saturating_add(1 << (SHIFT - 1)) >> SHIFT) as i64
+        super::sane((product.saturating_add(1 << (SHIFT - 1)) >> SHIFT).clamp(FIRST, LAST) as i64)
     }
 }
