@@ -1,0 +1,263 @@
+//! Whatever the rows say, there are findings, and their sums hold.
+
+use gapscope_analysis::{Findings, Options, intervals::Interval};
+use gapscope_trace::Trace;
+use gapscope_trace::manifest::{Device, Queue, SamplingMode};
+use gapscope_trace::tables::*;
+use proptest::prelude::*;
+
+fn id() -> impl Strategy<Value = u32> {
+    prop_oneof![6 => 0u32..6, 1 => Just(u32::MAX), 1 => any::<u32>()]
+}
+
+fn time() -> impl Strategy<Value = i64> {
+    prop_oneof![
+        12 => -50i64..400,
+        1 => Just(i64::MIN),
+        1 => Just(i64::MAX),
+        1 => any::<i64>(),
+    ]
+}
+
+fn some<T: std::fmt::Debug>(of: impl Strategy<Value = T>) -> impl Strategy<Value = Option<T>> {
+    proptest::option::weighted(0.85, of)
+}
+
+fn rows<T: std::fmt::Debug>(of: impl Strategy<Value = T>) -> impl Strategy<Value = Vec<T>> {
+    proptest::collection::vec(of, 0..24)
+}
+
+const CALLS: [HostCallKind; 7] = [
+    HostCallKind::Submit,
+    HostCallKind::WaitFences,
+    HostCallKind::PollFence,
+    HostCallKind::CreatePipelines,
+    HostCallKind::AllocateMemory,
+    HostCallKind::Present,
+    HostCallKind::Unknown,
+];
+
+type Piece = (u32, u32, u32, Option<i64>, Option<i64>, Option<u32>);
+
+fn piece() -> impl Strategy<Value = Piece> {
+    (id(), id(), id(), some(time()), some(time()), some(id()))
+}
+
+prop_compose! {
+    fn garbage()(
+        mode in 0usize..3,
+        devices in 0u32..3,
+        dispatches in rows(piece()),
+        transfers in rows(piece()),
+        opaque in rows(piece()),
+        command_buffers in rows((piece(), id(), 0usize..3)),
+        submissions in rows((id(), id(), time(), time(), id())),
+        dependencies in rows((id(), some(id()), proptest::option::weighted(0.2, time()))),
+        calls in rows((0..CALLS.len(), time(), time(), id(), id())),
+        labels in rows((id(), some(id()))),
+        memory in rows((id(), time(), any::<bool>(), id(), any::<u64>())),
+        bindings in rows((id(), id(), any::<u64>(), any::<u64>())),
+        kernels in rows(id()),
+    ) -> Trace {
+        let mut trace = Trace::default();
+        let manifest = &mut trace.manifest;
+        manifest.sampling_mode = [
+            SamplingMode::Dispatch,
+            SamplingMode::CommandBuffer,
+            SamplingMode::DispatchSerialised,
+        ][mode];
+        for device in 0..devices {
+            let mut row = Device { id: device, uuid: "aa".repeat(device as usize % 2), ..Device::default() };
+            row.clock.error_ns = (device > 0).then_some(i64::MAX);
+            manifest.devices.push(row);
+            manifest.queues.push(Queue { id: device, device, ..Queue::default() });
+        }
+        let t = &mut trace.tables;
+        for (cb, queue, kernel, start_ns, duration_ns, label) in dispatches {
+            t.dispatches.push(Dispatch {
+                command_buffer: cb.into(), queue, kernel, start_ns, duration_ns, label, bindings: label,
+                ..Dispatch::default()
+            });
+        }
+        for (cb, queue, _, start_ns, duration_ns, label) in transfers {
+            t.transfers.push(Transfer {
+                command_buffer: cb.into(), queue, start_ns, duration_ns, label, bytes: label.map(u64::from),
+                ..Transfer::default()
+            });
+        }
+        for (cb, queue, _, start_ns, duration_ns, label) in opaque {
+            t.opaque_work.push(OpaqueWorkRow {
+                command_buffer: cb.into(), queue, start_ns, duration_ns, label, ..OpaqueWorkRow::default()
+            });
+        }
+        for ((cb, queue, count, start_ns, duration_ns, label), submission, timing) in command_buffers {
+            let timing = [Timing::Measured, Timing::Bracketed, Timing::NotSeen][timing];
+            t.command_buffers.push(CommandBuffer {
+                id: cb.into(), queue, submission: submission.into(), start_ns, duration_ns, timing, label,
+                dispatches: count, ..CommandBuffer::default()
+            });
+        }
+        for (id, queue, begin_ns, end_ns, command_buffers) in submissions {
+            t.submissions.push(Submission {
+                id: id.into(), queue, begin_ns, end_ns, command_buffers, ..Submission::default()
+            });
+        }
+        for (submission, waits_for, host_signal_ns) in dependencies {
+            t.dependencies.push(Dependency {
+                submission: submission.into(), waits_for: waits_for.map(u64::from), host_signal_ns,
+            });
+        }
+        for (call, start_ns, duration_ns, thread, count) in calls {
+            t.host_calls.push(HostCall {
+                call: CALLS[call], start_ns, duration_ns, thread: thread % 2, count, ..HostCall::default()
+            });
+        }
+        for (id, parent) in labels {
+            t.labels.push(Label { id, text: (id % 3).to_string(), parent });
+            t.markers.push(Marker { label: id, ..Marker::default() });
+        }
+        for (device, at_ns, free, allocation, bytes) in memory {
+            let event = if free { MemoryEvent::Free } else { MemoryEvent::Allocate };
+            t.memory.push(MemoryRow { device, at_ns, event, allocation, bytes, heap: allocation % 2, ..MemoryRow::default() });
+        }
+        for (id, buffer, offset_bytes, bytes) in bindings {
+            t.bindings.push(Binding { id, buffer, offset_bytes, bytes, ..Binding::default() });
+            t.buffers.push(Buffer { id: buffer, bytes: offset_bytes, ..Buffer::default() });
+        }
+        for id in kernels {
+            t.kernels.push(Kernel { id, name: (id % 3).to_string(), ..Kernel::default() });
+        }
+        trace
+    }
+}
+
+fn check(findings: &Findings, threshold_ns: i64) -> Result<(), TestCaseError> {
+    let idle = &findings.idle_time;
+    let by_cause: i64 = findings.gaps.iter().map(|gap| gap.total_ns).sum();
+    prop_assert_eq!(by_cause, idle.total_ns);
+    let mut idle_ns = 0;
+    for device in &findings.devices {
+        if let Some(share) = device.analysed {
+            prop_assert_eq!(share.busy_ns + share.idle_ns, share.window_ns);
+            prop_assert!(share.busy_ns >= 0 && share.idle_ns >= 0);
+            idle_ns += share.idle_ns;
+        }
+        for queue in &device.queues {
+            let Some(share) = queue.analysed else {
+                continue;
+            };
+            prop_assert!(share.busy_ns >= 0 && share.idle_ns >= 0, "{:?}", queue);
+            let found = idle.queues.iter().find(|q| q.queue_id == queue.queue_id);
+            let by_cause: i64 = found.map_or(0, |q| q.causes.iter().map(|c| c.total_ns).sum());
+            let whole = threshold_ns <= 1;
+            prop_assert!(
+                !whole || by_cause == share.idle_ns,
+                "{:?} {:?}",
+                queue,
+                found
+            );
+        }
+    }
+    prop_assert_eq!(idle.total_ns + idle.below_threshold_ns, idle_ns);
+    let mains: u64 = findings.gaps.iter().map(|gap| gap.main_count).sum();
+    prop_assert_eq!(mains, idle.gap_count);
+    let binned: i64 = idle.histogram.iter().map(|bin| bin.total_ns).sum();
+    prop_assert_eq!(binned, idle.total_ns);
+    for gap in &idle.longest {
+        let parts: i64 = gap.parts.iter().map(|part| part.duration_ns).sum();
+        prop_assert_eq!(parts, gap.duration_ns);
+        prop_assert!(
+            gap.parts
+                .windows(2)
+                .all(|p| p[0].start_ns + p[0].duration_ns == p[1].start_ns)
+        );
+    }
+    let evidence = &findings.verdict_evidence;
+    let parts: i64 = evidence.parts.iter().map(|part| part.total_ns).sum();
+    prop_assert_eq!(parts, evidence.window_ns.unwrap_or(0));
+    for kernel in &findings.kernels {
+        prop_assert!(kernel.busy_ns <= kernel.durations.total_ns);
+        prop_assert_eq!(
+            kernel.durations.timed_count + kernel.untimed_count,
+            kernel.count
+        );
+    }
+    let counted: u64 = findings.kernels.iter().map(|kernel| kernel.count).sum();
+    prop_assert_eq!(counted, findings.dispatch_count);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_rows_have_findings_whose_sums_hold(
+        trace in garbage(),
+        exclude_warm_up in any::<bool>(),
+        threshold in prop_oneof![Just(0), 0i64..60, Just(i64::MAX), Just(i64::MIN)],
+        window in proptest::option::of((time(), time())),
+        longest in 0usize..4,
+    ) {
+        let options = Options {
+            exclude_warm_up,
+            window: window.map(|(a, b)| Interval::new(a, b)),
+            gap_threshold_ns: threshold,
+            longest,
+            equal_work: Some(("0".to_owned(), "1".to_owned())),
+        };
+        check(&Findings::of(&trace, &options), threshold)?;
+    }
+
+    #[test]
+    fn the_order_of_rows_does_not_matter(
+        works in proptest::collection::vec((0i64..300, 0i64..40, 0u32..3, -40i64..300, 0i64..20), 1..20),
+        calls in proptest::collection::vec((0..CALLS.len(), 0i64..300, 0i64..60), 0..12),
+        depends in proptest::collection::vec((0u64..20, 0u64..20), 0..12),
+        seed in any::<u64>(),
+    ) {
+        let build = |order: &dyn Fn(usize) -> Vec<usize>| {
+            let mut trace = Trace::default();
+            trace.manifest.devices.push(Device::default());
+            for id in 0..3 {
+                trace.manifest.queues.push(Queue { id, ..Queue::default() });
+            }
+            let t = &mut trace.tables;
+            for at in order(works.len()) {
+                let (start, duration, queue, ..) = works[at];
+                let (start_ns, duration_ns) = (Some(start), Some(duration));
+                t.dispatches.push(Dispatch {
+                    command_buffer: at as u64, queue, kernel: queue, start_ns, duration_ns, ..Dispatch::default()
+                });
+            }
+            for at in order(works.len()) {
+                let (_, _, queue, begin_ns, call) = works[at];
+                let id = at as u64;
+                t.command_buffers.push(CommandBuffer { id, queue, submission: id, dispatches: 1, ..CommandBuffer::default() });
+                t.submissions.push(Submission {
+                    id, queue, begin_ns, end_ns: begin_ns + call, command_buffers: 1, ..Submission::default()
+                });
+            }
+            for at in order(calls.len()) {
+                let (call, start_ns, duration_ns) = calls[at];
+                t.host_calls.push(HostCall { call: CALLS[call], start_ns, duration_ns, count: 2, ..HostCall::default() });
+            }
+            for at in order(depends.len()) {
+                let (submission, on) = depends[at];
+                t.dependencies.push(Dependency { submission, waits_for: Some(on), host_signal_ns: None });
+            }
+            for id in 0..3 {
+                t.kernels.push(Kernel { id, name: id.to_string(), ..Kernel::default() });
+            }
+            trace
+        };
+        let options = Options::default();
+        let sorted = Findings::of(&build(&|n| (0..n).collect()), &options);
+        let shuffled = build(&|n| {
+            let mut order: Vec<usize> = (0..n).collect();
+            order.sort_by_key(|at| (*at as u64 + 1).wrapping_mul(seed | 1).rotate_left(17));
+            order
+        });
+        check(&sorted, 0)?;
+        prop_assert_eq!(sorted, Findings::of(&shuffled, &options));
+    }
+}

@@ -1,0 +1,10 @@
+//! Text trace -> findings.
+
+mod gaps;
+mod garbage;
+mod planted;
+mod program;
+mod tables;
+mod verdict;
+mod warm_up;
+mod work;

@@ -1,0 +1,83 @@
+//! Warm-up: what is left out, and what is not.
+
+use crate::program::{Program, US};
+use gapscope_analysis::{Findings, Options};
+
+/// 40 pieces of work of 100 us, one each 200 us; the first takes `first` us, and `calls` compile for the second.
+fn program(first: i64, calls: &[[i64; 2]]) -> Program {
+    let mut p = Program::new();
+    p.dispatch(1, [-20, -10], 0, first);
+    for call in calls {
+        p.call("create-pipelines", *call);
+    }
+    for turn in 0..40 {
+        let t = 1_000 + turn * 200;
+        p.dispatch(1, [t - 10, t - 5], t, 100);
+    }
+    p
+}
+
+#[test]
+fn pipelines_compiled_after_the_first_work_are_left_out() {
+    let p = program(100, &[[150, 500], [600, 980]]);
+    let findings = Findings::of(&p.trace(), &Options::default());
+    let excluded = findings.warm_up.excluded.expect("there is warm-up");
+    assert_eq!((excluded.start_ns, excluded.end_ns), (0, 1_000 * US));
+    assert_eq!(findings.warm_up.compile_calls, 2);
+    assert_eq!(findings.analysed_window.unwrap().start_ns, 1_000 * US);
+    assert_eq!(findings.idle_time.gap_count, 39);
+    assert_eq!(
+        findings.kernels[0].count, 41,
+        "tables are of the whole recording"
+    );
+
+    let whole = p.findings();
+    assert_eq!(whole.idle_time.gap_count, 40);
+    assert_eq!(whole.warm_up.excluded, Some(excluded), "it is still told");
+}
+
+#[test]
+fn a_slow_first_dispatch_is_left_out_and_a_slightly_slow_one_is_not() {
+    let slow = Findings::of(&program(301, &[]).trace(), &Options::default());
+    assert_eq!(slow.warm_up.slow_first_dispatches, 1);
+    assert_eq!(slow.analysed_window.unwrap().start_ns, 1_000 * US);
+    assert_eq!(slow.kernels[0].first_ns, Some(301 * US));
+    let quick = Findings::of(&program(300, &[]).trace(), &Options::default());
+    assert_eq!(quick.warm_up.excluded, None);
+}
+
+#[test]
+fn compiling_in_the_middle_is_no_warm_up() {
+    let p = program(100, &[[4_000, 4_100]]);
+    let findings = Findings::of(&p.trace(), &Options::default());
+    assert_eq!(findings.warm_up.excluded, None);
+    assert!(findings.warm_up.reason.contains("No warm-up"));
+}
+
+#[test]
+fn what_would_leave_too_little_is_kept() {
+    let mut p = Program::new();
+    p.dispatch(1, [-20, -10], 0, 100);
+    p.call("create-pipelines", [110, 400]);
+    for turn in 0..3 {
+        p.dispatch(1, [450, 460], 500 + turn * 1_000, 900);
+    }
+    let findings = Findings::of(&p.trace(), &Options::default());
+    assert_eq!(findings.warm_up.excluded, None);
+    assert!(
+        findings.warm_up.reason.contains("too few"),
+        "{}",
+        findings.warm_up.reason
+    );
+}
+
+#[test]
+fn a_given_window_is_taken_as_it_is() {
+    let options = Options {
+        window: Some(gapscope_analysis::intervals::Interval::new(0, 2_000 * US)),
+        ..Options::default()
+    };
+    let findings = Findings::of(&program(500, &[]).trace(), &options);
+    assert_eq!(findings.analysed_window.unwrap().end_ns, 2_000 * US);
+    assert_eq!(findings.warm_up.excluded, None);
+}
