@@ -257,10 +257,10 @@ impl Run {
     }
 
     fn tick(&mut self, checkpointed: &mut Instant) {
-        if self.failure.is_none() {
-            if let Err(error) = self.try_tick(checkpointed) {
-                self.failure = Some(error);
-            }
+        if self.failure.is_none()
+            && let Err(error) = self.try_tick(checkpointed)
+        {
+            self.failure = Some(error);
         }
     }
 

@@ -133,13 +133,13 @@ impl Bound {
         const MOST: usize = 1 << 12;
         self.last = None;
         let index = index as usize;
-        if let Some(bound) = self.sets.iter_mut().find(|s| s.set == set) {
-            if index < MOST {
-                if bound.dynamic_offsets.len() <= index {
-                    bound.dynamic_offsets.resize(index + 1, 0);
-                }
-                bound.dynamic_offsets[index] = offset;
+        if let Some(bound) = self.sets.iter_mut().find(|s| s.set == set)
+            && index < MOST
+        {
+            if bound.dynamic_offsets.len() <= index {
+                bound.dynamic_offsets.resize(index + 1, 0);
             }
+            bound.dynamic_offsets[index] = offset;
         }
     }
 
@@ -176,10 +176,10 @@ impl BindingSets {
         contents: &Contents,
         tables: &mut Tables,
     ) -> Option<u32> {
-        if let Some((last, id)) = bound.last {
-            if last == kernel {
-                return id;
-            }
+        if let Some((last, id)) = bound.last
+            && last == kernel
+        {
+            return id;
         }
         self.key.clear();
         self.key.extend([process, kernel]);

@@ -93,10 +93,10 @@ impl Assembler {
                     target.bound.clear();
                     let executions = target.secondaries.entry(a).or_insert(0);
                     *executions += 1;
-                    if *executions == 1 {
-                        if let Some(secondary) = state.recordings.get_mut(&a) {
-                            secondary.users += 1;
-                        }
+                    if *executions == 1
+                        && let Some(secondary) = state.recordings.get_mut(&a)
+                    {
+                        secondary.users += 1;
                     }
                     Step::Execute {
                         query,

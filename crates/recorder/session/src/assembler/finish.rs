@@ -1,7 +1,8 @@
 //! Finished instances: from their last event to their rows.
 
-use super::expand::{Expansion, NO_CLOCK, Placement, State};
+use super::expand::{Expansion, State};
 use super::instance::{Instance, Place, Why};
+use super::placement::{NO_CLOCK, Placement};
 use super::{Activity, Assembler};
 use crate::clock::{Ticks, Unplaced};
 use gapscope_spool::event::{NO_TICKS, Outcome};
@@ -31,12 +32,11 @@ impl Assembler {
     }
 
     fn note_activity(&mut self, device: usize, begin: Ticks, end: Ticks) {
-        if let Some(clock) = &self.devices[device].clock {
-            if let (Some(begin_ns), Some(end_ns)) =
+        if let Some(clock) = &self.devices[device].clock
+            && let (Some(begin_ns), Some(end_ns)) =
                 (clock.estimate_ns(begin), clock.estimate_ns(end))
-            {
-                self.recent.push(Activity { begin_ns, end_ns });
-            }
+        {
+            self.recent.push(Activity { begin_ns, end_ns });
         }
     }
 

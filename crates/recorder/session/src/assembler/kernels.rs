@@ -159,10 +159,10 @@ impl<'a> Naming<'a> {
                     naming.shared_labels.insert(text);
                 }
             }
-            if let Some(source) = kernel.source {
-                if *by_source.entry(source).or_insert(code.1) != code.1 {
-                    naming.shared_sources.insert(source);
-                }
+            if let Some(source) = kernel.source
+                && *by_source.entry(source).or_insert(code.1) != code.1
+            {
+                naming.shared_sources.insert(source);
             }
         }
         naming

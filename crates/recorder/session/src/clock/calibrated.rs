@@ -131,10 +131,11 @@ impl Calibrated {
     pub fn host_ns(&mut self, ticks: Ticks) -> Option<i64> {
         self.mapped = true;
         let cursor = self.cursor;
-        if let (Some(from), Some(to)) = (self.samples.get(cursor), self.samples.get(cursor + 1)) {
-            if from.ticks <= ticks.0 && ticks.0 <= to.ticks {
-                return Some(from.host_ns + from.rate.ns(ticks.0 - from.ticks));
-            }
+        if let (Some(from), Some(to)) = (self.samples.get(cursor), self.samples.get(cursor + 1))
+            && from.ticks <= ticks.0
+            && ticks.0 <= to.ticks
+        {
+            return Some(from.host_ns + from.rate.ns(ticks.0 - from.ticks));
         }
         self.seek(ticks)
     }

@@ -1,0 +1,69 @@
+//! Submissions.
+
+use super::Assembler;
+use super::instance::{Instance, Place};
+use gapscope_spool::event::{Instance as Submitted, SemaphoreValue};
+use gapscope_trace::tables::{Submission, Table, Tables};
+
+/// The host's part of a submission.
+pub(super) struct SubmitCall {
+    pub thread: u32,
+    /// In the process's ids.
+    pub queue: u32,
+    pub begin_ns: i64,
+    pub end_ns: i64,
+}
+
+impl Assembler {
+    pub(super) fn submit(
+        &mut self,
+        process: u32,
+        call: SubmitCall,
+        instances: &[Submitted],
+        waits: &[SemaphoreValue],
+        signals: &[SemaphoreValue],
+        tables: &mut Tables,
+    ) {
+        let queue = self.queue(process, call.queue);
+        let submission = self.submissions;
+        self.submissions += 1;
+        self.first_submit_ns.get_or_insert(call.begin_ns);
+        let label = self.queues[queue as usize]
+            .labels
+            .last()
+            .map(|(label, _)| *label);
+        let state = &mut self.processes[process as usize];
+        for submitted in instances {
+            if let Some(recording) = state.recordings.get_mut(&submitted.recording) {
+                recording.users += 1;
+            }
+            let instance = Instance {
+                process,
+                command_buffer: self.command_buffers,
+                recording: submitted.recording,
+                submission,
+                queue,
+                submitted_ns: call.begin_ns,
+                label,
+                timestamps: Vec::new(),
+                bracket: None,
+                outcome: None,
+                seen_ns: None,
+                place: Place::Open,
+            };
+            self.command_buffers += 1;
+            state.instances.insert(submitted.instance, instance);
+        }
+        state.semaphores.submit(submission, waits, signals, tables);
+        tables.submissions.push(Submission {
+            id: submission,
+            process,
+            queue,
+            thread: call.thread,
+            begin_ns: call.begin_ns,
+            end_ns: call.end_ns,
+            command_buffers: instances.len() as u32,
+        });
+        self.saw(call.end_ns);
+    }
+}
