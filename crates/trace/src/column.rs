@@ -14,6 +14,8 @@ pub trait Column: Sized + Clone + Default + PartialEq + std::fmt::Debug {
     fn data_type() -> DataType;
     /// True when rows may lack a value.
     const NULLABLE: bool;
+    /// The texts that the column may hold, each with its meaning; none when it may hold any value of its type.
+    const VALUES: &'static [(&'static str, &'static str)] = &[];
     /// The column as an Arrow array.
     fn to_array(values: &[Self]) -> ArrayRef;
     /// Appends an Arrow array of [`Self::data_type`]. `None`: the array has another type, or lacks values; what was
@@ -191,13 +193,13 @@ impl Column for Option<String> {
     }
 }
 
-/// An enum that is kept as text. The first value is the default.
+/// An enum that is kept as text. A text that this version does not know is `Unknown`, which is the default.
 macro_rules! text_enum {
-    ($(#[$doc:meta])* $name:ident { $($(#[$value_doc:meta])* $value:ident = $text:literal,)+ }) => {
+    ($(#[$doc:meta])* $name:ident { $($(#[doc = $value_doc:literal])+ $value:ident = $text:literal,)+ }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum $name {
-            $($(#[$value_doc])* $value,)+
+            $($(#[doc = $value_doc])+ $value,)+
             /// A value that this version does not know.
             #[default]
             Unknown,
@@ -230,6 +232,8 @@ macro_rules! text_enum {
         impl $crate::column::Column for $name {
             fn data_type() -> arrow_schema::DataType { <String as $crate::column::Column>::data_type() }
             const NULLABLE: bool = false;
+            const VALUES: &'static [(&'static str, &'static str)] =
+                &[$(($text, concat!($($value_doc),+))),+];
             fn to_array(values: &[Self]) -> arrow_array::ArrayRef {
                 $crate::column::texts_to_array(values.iter().map(|v| v.as_str()))
             }

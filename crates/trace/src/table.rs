@@ -2,8 +2,23 @@
 
 use crate::column::ColumnValues;
 use arrow_array::RecordBatch;
-use arrow_schema::Schema;
+use arrow_schema::{DataType, Field, Schema};
 use std::sync::Arc;
+
+/// What is to be known of a column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColumnFacts {
+    /// Its name.
+    pub name: &'static str,
+    /// Its Arrow type.
+    pub data_type: DataType,
+    /// True when rows may lack a value.
+    pub nullable: bool,
+    /// What it says.
+    pub meaning: &'static str,
+    /// The texts that it may hold, each with its meaning; none when it may hold any value of its type.
+    pub values: &'static [(&'static str, &'static str)],
+}
 
 /// A table: columns of equal length.
 pub trait Table: Default {
@@ -15,8 +30,19 @@ pub trait Table: Default {
     const ROW: &'static str;
     /// Names of the columns in order.
     const COLUMNS: &'static [&'static str];
+    /// What a row is.
+    const MEANING: &'static str;
+    /// What is to be known of the columns, in order.
+    fn columns() -> Vec<ColumnFacts>;
     /// The Arrow schema.
-    fn schema() -> Arc<Schema>;
+    fn schema() -> Arc<Schema> {
+        let fields = Self::columns().into_iter();
+        Arc::new(Schema::new(
+            fields
+                .map(|c| Field::new(c.name, c.data_type, c.nullable))
+                .collect::<Vec<_>>(),
+        ))
+    }
     /// Number of rows.
     fn len(&self) -> usize;
     /// True without rows.
@@ -35,6 +61,9 @@ pub trait Table: Default {
     /// The columns in the order of [`Self::COLUMNS`]. Whoever changes their lengths must leave them equal.
     fn columns_mut(&mut self) -> Vec<&mut dyn ColumnValues>;
     /// All rows as one batch.
+    ///
+    /// # Panics
+    /// The columns differ in length.
     fn to_batch(&self) -> RecordBatch;
     /// Appends a batch. A column that the batch lacks gets defaults if it may lack values; columns that this version
     /// does not know are ignored.
@@ -73,21 +102,21 @@ pub trait Table: Default {
 
 macro_rules! table {
     (
-        $(#[$doc:meta])*
+        $(#[doc = $doc:literal])+
         $table:ident of $row:ident, $word:literal in $name:literal {
-            $($(#[$column_doc:meta])* $column:ident: $type:ty,)+
+            $($(#[doc = $column_doc:literal])+ $column:ident: $type:ty,)+
         }
     ) => {
-        $(#[$doc])*
+        $(#[doc = $doc])+
         #[derive(Debug, Clone, Default, PartialEq)]
         pub struct $table {
-            $($(#[$column_doc])* pub $column: Vec<$type>,)+
+            $($(#[doc = $column_doc])+ pub $column: Vec<$type>,)+
         }
 
         #[doc = concat!("A row of [`", stringify!($table), "`].")]
         #[derive(Debug, Clone, Default, PartialEq)]
         pub struct $row {
-            $($(#[$column_doc])* pub $column: $type,)+
+            $($(#[doc = $column_doc])+ pub $column: $type,)+
         }
 
         impl $crate::table::Table for $table {
@@ -96,10 +125,16 @@ macro_rules! table {
             const ROW: &'static str = $word;
             const COLUMNS: &'static [&'static str] = &[$(stringify!($column)),+];
 
-            fn schema() -> std::sync::Arc<arrow_schema::Schema> {
-                std::sync::Arc::new(arrow_schema::Schema::new(vec![
-                    $(arrow_schema::Field::new(stringify!($column), <$type as $crate::column::Column>::data_type(), <$type as $crate::column::Column>::NULLABLE)),+
-                ]))
+            const MEANING: &'static str = concat!($($doc),+);
+
+            fn columns() -> Vec<$crate::table::ColumnFacts> {
+                vec![$($crate::table::ColumnFacts {
+                    name: stringify!($column),
+                    data_type: <$type as $crate::column::Column>::data_type(),
+                    nullable: <$type as $crate::column::Column>::NULLABLE,
+                    meaning: concat!($($column_doc),+),
+                    values: <$type as $crate::column::Column>::VALUES,
+                }),+]
             }
 
             fn len(&self) -> usize {

@@ -4,7 +4,7 @@
 use crate::table::table;
 
 pub use crate::kinds::*;
-pub use crate::table::Table;
+pub use crate::table::{ColumnFacts, Table};
 
 table! {
     /// Kernel executions, in the order in which their command buffers were seen finished.

@@ -297,3 +297,49 @@ fn sources_are_kept_once_and_only_under_hashes() {
         ));
     }
 }
+
+#[test]
+fn a_trace_that_cannot_be_completed_stays_readable() {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path().join("a.gapscope");
+    let trace = trace();
+    let mut writer = TraceWriter::create(&folder).expect("create");
+    writer.write_manifest(&trace.manifest).expect("manifest");
+    push(&mut writer, &trace);
+    // What a full disk does, where no test can fill one: a file of the last step cannot be made.
+    let obstacle = folder.join("host_calls.parquet.new");
+    fs::create_dir(&obstacle).expect("made");
+    let error = writer.finish(&trace.manifest).expect_err("it cannot");
+    assert!(error.to_string().contains("cannot be written"), "{error}");
+    let (found, diagnostics) = open(&folder);
+    assert_eq!(diagnostics, [Diagnostic::Unfinished]);
+    assert_eq!(found.tables, trace.tables);
+}
+
+#[test]
+fn a_failed_part_costs_its_table_only() {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path().join("a.gapscope");
+    let trace = trace();
+    let mut writer = TraceWriter::create(&folder).expect("create");
+    writer.write_manifest(&trace.manifest).expect("manifest");
+    push(&mut writer, &trace);
+    writer.checkpoint().expect("checkpoint");
+    let obstacle = folder.join("parts/dispatches-000002.parquet.open");
+    fs::create_dir(&obstacle).expect("made");
+    push(&mut writer, &trace);
+    writer.checkpoint().expect_err("the part cannot be made");
+    fs::remove_dir(&obstacle).expect("removed");
+    writer
+        .tables_mut()
+        .dispatches
+        .push(trace.tables.dispatches.row(0));
+    writer.finish(&trace.manifest).expect("finish");
+    let (found, _) = open(&folder);
+    assert_eq!(
+        found.tables.dispatches.kernel,
+        [1, 1, 1],
+        "without the two of the failed part"
+    );
+    assert_eq!(found.tables.host_calls.len(), 2);
+}
