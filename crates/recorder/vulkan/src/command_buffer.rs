@@ -84,10 +84,10 @@ fn slot(handle: u64) -> Option<&'static Slot> {
     let mut hasher = HandleHasher::default();
     hasher.write_u64(handle);
     let place = (hasher.finish() >> 32) as usize & (CACHED - 1);
-    if let Ok(Some(slot)) = CACHE.try_with(|cache| cache[place].get()) {
-        if slot.handle == handle {
-            return Some(slot);
-        }
+    if let Ok(Some(slot)) = CACHE.try_with(|cache| cache[place].get())
+        && slot.handle == handle
+    {
+        return Some(slot);
     }
     find_slot(handle, place)
 }

@@ -228,7 +228,7 @@ pub unsafe extern "system" fn copy_image2(
         cb,
         cmd_copy_image2(info),
         |state| state.begin_timed(),
-        |state, query| { transfer(state, Op::CopyImage, query, None, 0, 0) }
+        |state, query| transfer(state, Op::CopyImage, query, None, 0, 0)
     );
 }
 

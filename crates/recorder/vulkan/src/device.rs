@@ -186,48 +186,53 @@ pub unsafe extern "system" fn create_device(
     unsafe {
         let chain = (*info).p_next;
         let set_loader_data = loader::set_device_loader_data(chain);
-        let Some((get_instance, get_device)) = loader::next_device(chain) else {
+        let Some(link) = loader::next_device(chain) else {
             return vk::Result::ERROR_INITIALIZATION_FAILED;
         };
         let Some(instance) = Instance::of(physical.as_raw()) else {
             return vk::Result::ERROR_INITIALIZATION_FAILED;
         };
-        let Some(create) = instance.create_device(get_instance) else {
+        let Some(create) = instance.create_device(link.get_instance_proc_addr) else {
             return vk::Result::ERROR_INITIALIZATION_FAILED;
         };
         let plan = recorder().and_then(|_| guard(|| instance.plan_device(physical, &*info)));
-        let Some(plan) = plan else {
+        let Some(mut plan) = plan else {
             let result = create(physical, info, allocator, out);
             if result == vk::Result::SUCCESS {
                 let key = loader::dispatch_key((*out).as_raw());
                 UNRECORDED
                     .write()
                     .unwrap_or_else(PoisonError::into_inner)
-                    .push((key, get_device));
+                    .push((key, link.get_device_proc_addr));
             }
             return result;
         };
-        let mut enabled = plan.clone();
-        let mut result = create(physical, &enabled.create_info(&*info), allocator, out);
-        if result != vk::Result::SUCCESS && enabled.adds() {
+        let mut result = create(physical, &plan.create_info(&*info), allocator, out);
+        if result != vk::Result::SUCCESS && plan.adds() {
             // Nothing that we wish for may keep the program from its device.
-            enabled = plan.without_additions();
+            plan.drop_additions();
+            link.restore();
             result = create(physical, info, allocator, out);
         }
         if result == vk::Result::SUCCESS {
             let handle = *out;
             guard(|| {
                 let Some(recorder) = recorder() else { return };
-                let next = DeviceFunctions::load(handle, get_device);
+                let next = DeviceFunctions::load(handle, link.get_device_proc_addr);
                 let id = next_id(&recorder.ids.device);
-                let clock = Clock::new(instance, physical, enabled.calibrated, get_instance);
+                let clock = Clock::new(
+                    instance,
+                    physical,
+                    plan.calibrated,
+                    link.get_instance_proc_addr,
+                );
                 let device = Device {
                     handle,
                     id,
-                    get: get_device,
+                    get: link.get_device_proc_addr,
                     next,
                     recorder,
-                    families: instance.families(physical, enabled.host_query_reset),
+                    families: instance.families(physical, plan.host_query_reset),
                     physical: instance.properties(physical),
                     set_loader_data,
                     queues: RwLock::default(),

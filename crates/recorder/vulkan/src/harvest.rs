@@ -77,10 +77,10 @@ impl Harvester {
                 None => queues.push((queue, instances.collect())),
             }
         }
-        if self.idle.swap(false, Relaxed) {
-            if let Some(thread) = &*lock(&self.thread) {
-                thread.thread().unpark();
-            }
+        if self.idle.swap(false, Relaxed)
+            && let Some(thread) = &*lock(&self.thread)
+        {
+            thread.thread().unpark();
         }
         self.start(device);
     }

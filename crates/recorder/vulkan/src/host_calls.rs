@@ -56,17 +56,16 @@ fn fold(recorder: &'static Recorder, call: Call, begin_ns: i64, end_ns: i64, res
         let Ok(mut slot) = slot.try_borrow_mut() else {
             return;
         };
-        if let Some(fold) = slot.as_mut() {
-            if fold.call == call
-                && begin_ns - fold.end_ns < FOLD_GAP_NS
-                && end_ns - fold.begin_ns < FOLD_SPAN_NS
-            {
-                fold.end_ns = end_ns;
-                fold.count += 1;
-                fold.busy_ns += end_ns - begin_ns;
-                fold.result = result;
-                return;
-            }
+        if let Some(fold) = slot.as_mut()
+            && fold.call == call
+            && begin_ns - fold.end_ns < FOLD_GAP_NS
+            && end_ns - fold.begin_ns < FOLD_SPAN_NS
+        {
+            fold.end_ns = end_ns;
+            fold.count += 1;
+            fold.busy_ns += end_ns - begin_ns;
+            fold.result = result;
+            return;
         }
         // Assigning drops, and so writes, the fold before.
         *slot = Some(Fold {

@@ -1,6 +1,7 @@
 //! Instances, and what they know of physical devices.
 
 use crate::device::{Device, Family, PhysicalProperties, text_of};
+use crate::features::{self, ChainWithHostQueryReset, HostQueryReset};
 use crate::guard::guard;
 use crate::loader::{self, GetInstanceProcAddr};
 use crate::queries::Delivery;
@@ -9,7 +10,7 @@ use ash::vk::Handle;
 use gapscope_spool::Event;
 use gapscope_spool::event::ClockSource;
 use std::borrow::Cow;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char};
 use std::sync::{PoisonError, RwLock};
 
 /// An instance, leaked like [`Device`].
@@ -209,15 +210,25 @@ impl Instance {
         extensions.extend(addition.map(CStr::as_ptr));
 
         // SAFETY: the chain is valid.
-        let asked = unsafe { asks_for_host_query_reset(info.p_next) };
-        let add_reset = asked.is_none() && self.needs_host_query_reset(physical);
+        let asked = unsafe { features::host_query_reset(info.p_next) };
+        let wanted = self.needs_host_query_reset(physical);
+        let (host_query_reset, reset) = match asked {
+            HostQueryReset::Enabled => (true, AddReset::No),
+            HostQueryReset::Absent if wanted => (
+                true,
+                AddReset::Before(
+                    vk::PhysicalDeviceHostQueryResetFeatures::default().host_query_reset(true),
+                ),
+            ),
+            HostQueryReset::Copied(chain) if wanted => (true, AddReset::Inside(chain)),
+            _ => (false, AddReset::No),
+        };
         DevicePlan {
             extensions,
             calibrated: present.is_some() || addition.is_some(),
             adds_extension: addition.is_some(),
-            host_query_reset: asked == Some(true) || add_reset,
-            adds_host_query_reset: add_reset,
-            feature: vk::PhysicalDeviceHostQueryResetFeatures::default().host_query_reset(true),
+            host_query_reset,
+            reset,
         }
     }
 
@@ -350,7 +361,6 @@ impl Instance {
 }
 
 /// How the program's VkDeviceCreateInfo is changed.
-#[derive(Clone)]
 pub struct DevicePlan {
     extensions: Vec<*const c_char>,
     /// The clocks can be read together.
@@ -358,24 +368,27 @@ pub struct DevicePlan {
     /// Queries can be reset from the host.
     pub host_query_reset: bool,
     adds_extension: bool,
-    adds_host_query_reset: bool,
-    feature: vk::PhysicalDeviceHostQueryResetFeatures<'static>,
+    reset: AddReset,
+}
+
+/// How host query reset is added to the program's features.
+enum AddReset {
+    No,
+    /// As a structure of its own before the chain.
+    Before(vk::PhysicalDeviceHostQueryResetFeatures<'static>),
+    /// In a copy of the program's structure.
+    Inside(ChainWithHostQueryReset),
 }
 
 impl DevicePlan {
     pub fn adds(&self) -> bool {
-        self.adds_extension || self.adds_host_query_reset
+        self.adds_extension || !matches!(self.reset, AddReset::No)
     }
 
-    /// The plan after the driver refused our additions.
-    pub fn without_additions(&self) -> DevicePlan {
-        DevicePlan {
-            calibrated: self.calibrated && !self.adds_extension,
-            host_query_reset: self.host_query_reset && !self.adds_host_query_reset,
-            adds_extension: false,
-            adds_host_query_reset: false,
-            ..self.clone()
-        }
+    /// The driver refused our additions: what it gave without them.
+    pub fn drop_additions(&mut self) {
+        self.calibrated &= !self.adds_extension;
+        self.host_query_reset &= matches!(self.reset, AddReset::No);
     }
 
     /// The create info to pass on. It borrows from `self`.
@@ -388,37 +401,16 @@ impl DevicePlan {
             changed.enabled_extension_count = self.extensions.len() as u32;
             changed.pp_enabled_extension_names = self.extensions.as_ptr();
         }
-        if self.adds_host_query_reset {
-            self.feature.p_next = info.p_next.cast_mut();
-            changed.p_next = (&raw const self.feature).cast();
+        match &mut self.reset {
+            AddReset::No => {}
+            AddReset::Before(feature) => {
+                feature.p_next = info.p_next.cast_mut();
+                changed.p_next = (&raw const *feature).cast();
+            }
+            AddReset::Inside(chain) => changed.p_next = chain.link(),
         }
         changed
     }
-}
-
-/// Whether the program's feature structures enable host query reset; `None`: none of them speaks of it.
-///
-/// # Safety
-/// `chain` is a valid pNext chain.
-unsafe fn asks_for_host_query_reset(chain: *const c_void) -> Option<bool> {
-    let mut node = chain.cast::<vk::BaseInStructure<'_>>();
-    while !node.is_null() {
-        // SAFETY: sType says what the structure is.
-        unsafe {
-            match (*node).s_type {
-                vk::StructureType::PHYSICAL_DEVICE_VULKAN_1_2_FEATURES => {
-                    let features = &*node.cast::<vk::PhysicalDeviceVulkan12Features<'_>>();
-                    return Some(features.host_query_reset == vk::TRUE);
-                }
-                vk::StructureType::PHYSICAL_DEVICE_HOST_QUERY_RESET_FEATURES => {
-                    let features = &*node.cast::<vk::PhysicalDeviceHostQueryResetFeatures<'_>>();
-                    return Some(features.host_query_reset == vk::TRUE);
-                }
-                _ => node = (*node).p_next,
-            }
-        }
-    }
-    None
 }
 
 /// A program's array, which may be null when it is empty.

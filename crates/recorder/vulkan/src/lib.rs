@@ -21,6 +21,7 @@ mod command_buffer;
 mod commands;
 mod device;
 mod entry;
+mod features;
 mod guard;
 mod handles;
 mod harvest;

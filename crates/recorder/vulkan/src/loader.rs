@@ -83,19 +83,43 @@ pub unsafe fn next_instance(chain: *const c_void) -> Option<GetInstanceProcAddr>
     }
 }
 
+/// The way on from our layer when a device is made.
+pub struct NextDevice {
+    info: *mut CreateInfo,
+    /// What the next layer shall find.
+    link: *mut c_void,
+    pub get_instance_proc_addr: GetInstanceProcAddr,
+    pub get_device_proc_addr: GetDeviceProcAddr,
+}
+
+impl NextDevice {
+    /// Sets the chain to the next layer again, after layers have moved it on.
+    ///
+    /// # Safety
+    /// The chain is still alive.
+    pub unsafe fn restore(&self) {
+        // SAFETY: as the caller promises.
+        unsafe { (*self.info).payload = self.link };
+    }
+}
+
 /// As [`next_instance`], for a device.
 ///
 /// # Safety
 /// `chain` is the pNext chain of a VkDeviceCreateInfo that the loader passed.
-pub unsafe fn next_device(
-    chain: *const c_void,
-) -> Option<(GetInstanceProcAddr, GetDeviceProcAddr)> {
+pub unsafe fn next_device(chain: *const c_void) -> Option<NextDevice> {
     // SAFETY: as the caller promises; the loader puts a VkLayerDeviceLink there.
     unsafe {
         let info = find(chain, DEVICE_CREATE_INFO, LAYER_LINK_INFO)?;
-        let link = (*info).payload.cast::<DeviceLink>();
-        (*info).payload = (*link).next.cast();
-        Some(((*link).get_instance_proc_addr, (*link).get_device_proc_addr))
+        let ours = (*info).payload.cast::<DeviceLink>();
+        let link = (*ours).next.cast();
+        (*info).payload = link;
+        Some(NextDevice {
+            info,
+            link,
+            get_instance_proc_addr: (*ours).get_instance_proc_addr,
+            get_device_proc_addr: (*ours).get_device_proc_addr,
+        })
     }
 }
 

@@ -96,10 +96,8 @@ impl Ids {
             // OpAccessChain, OpInBoundsAccessChain, OpPtrAccessChain, OpInBoundsPtrAccessChain, OpCopyObject
             (65 | 66 | 67 | 70 | 83, [_, id, base, ..]) => self.derive(*id, *base),
             // OpLoad, OpArrayLength
-            (61 | 68, [_, _, pointer, ..]) => {
-                if op == 61 {
-                    self.use_of(*pointer, true, false);
-                }
+            (61 | 68, [_, _, pointer, ..]) if op == 61 => {
+                self.use_of(*pointer, true, false);
             }
             // OpStore
             (62, [pointer, ..]) => self.use_of(*pointer, false, true),
