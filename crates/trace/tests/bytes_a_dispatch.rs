@@ -19,7 +19,7 @@ impl Noise {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32) * end >> 32
+        ((self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32) * end) >> 32
     }
 }
 

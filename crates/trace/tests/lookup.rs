@@ -1,0 +1,51 @@
+//! Finding rows by id.
+
+use gapscope_trace::Trace;
+use gapscope_trace::lookup::{IdIndex, LabelPaths};
+
+#[test]
+fn ids_are_found_wherever_they_lie() {
+    let dense = IdIndex::new(&[3u32, 1, 1]);
+    assert_eq!(
+        [0u32, 1, 2, 3, 4].map(|id| dense.get(id)),
+        [None, Some(1), None, Some(0), None]
+    );
+    let sparse = IdIndex::new(&[u64::MAX, 5, u64::MAX]);
+    assert_eq!(
+        [u64::MAX, 5, 6].map(|id| sparse.get(id)),
+        [Some(0), Some(1), None]
+    );
+    assert_eq!(IdIndex::new::<u32>(&[]).get(0u32), None);
+}
+
+#[test]
+fn a_label_has_the_path_of_those_around_it() {
+    let trace = Trace::from_text(
+        "label id=1 text=step
+         label id=3 text=matmul parent=2
+         label id=2 text=attention parent=1
+         label id=4 text=orphan parent=9
+         label id=5 text=loop parent=5",
+    )
+    .expect("it is a trace");
+    let paths = LabelPaths::new(&trace.tables.labels);
+    assert_eq!(paths.get(3), Some("step / attention / matmul"));
+    assert_eq!(paths.get(1), Some("step"));
+    assert_eq!(paths.get(4), Some("orphan"));
+    assert!(
+        paths
+            .get(5)
+            .is_some_and(|path| path.ends_with("loop / loop"))
+    );
+    assert_eq!(paths.get(9), None);
+}
+
+#[test]
+fn a_queue_leads_to_its_device() {
+    let trace = Trace::from_text("device id=4 name=GPU process=2\nqueue id=7 device=4\nqueue id=8 device=5\nprocess id=2 pid=9")
+        .expect("it is a trace");
+    let m = &trace.manifest;
+    assert_eq!(m.device_of_queue(7).map(|d| d.name.as_str()), Some("GPU"));
+    assert!(m.device_of_queue(8).is_none());
+    assert_eq!(m.process(2).map(|p| p.pid), Some(9));
+}
