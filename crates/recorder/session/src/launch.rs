@@ -8,7 +8,6 @@ use crate::signals::Signals;
 use gapscope_spool::{env, monotonic_ns};
 use gapscope_trace::manifest::SamplingMode;
 use std::ffi::{OsStr, OsString};
-use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -187,11 +186,15 @@ fn find_program(program: &OsStr) -> Result<(), Error> {
     if path.components().count() > 1 || path.is_absolute() {
         return match path.metadata() {
             Ok(found) if found.is_file() && found.permissions().mode() & 0o111 != 0 => Ok(()),
-            Ok(_) => Err(Error::NotExecutable {
+            Ok(found) => Err(Error::NotExecutable {
                 command: path.to_owned(),
-                source: ErrorKind::PermissionDenied.into(),
+                source: std::io::Error::other(if found.is_file() {
+                    "it is not executable; chmod +x it, or name its interpreter before it"
+                } else {
+                    "it is not a file"
+                }),
             }),
-            Err(_) => Err(missing("there is no such file")),
+            Err(_) => Err(missing("there is no such file; check the path")),
         };
     }
     let folders = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
@@ -201,7 +204,7 @@ fn find_program(program: &OsStr) -> Result<(), Error> {
     if found {
         Ok(())
     } else {
-        Err(missing("there is no such command on the PATH"))
+        Err(missing("there is no such command on the PATH; check its name, or give its path"))
     }
 }
 

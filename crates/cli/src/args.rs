@@ -1,0 +1,255 @@
+//! The command line as typed.
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use gapscope_trace::manifest::SamplingMode;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Says why a GPU is idle, slow or wrong
+#[derive(Debug, Parser)]
+#[command(
+    name = "gapscope",
+    version,
+    max_term_width = 100,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "\
+Examples:
+  gapscope record -- ./my-program --steps 10     record a program and say why its GPU waits
+  gapscope report my-program.gapscope            say it again
+  gapscope report --json my-program.gapscope     for scripts
+  gapscope help record                           all about recording"
+)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Record(Record),
+    Report(Report),
+    Info(Info),
+    Recover(Recover),
+    Completions(Completions),
+}
+
+/// Record the GPU timeline of a command and report on it
+///
+/// Runs the command unmodified, with the gapscope layer in its Vulkan loader, and writes a trace. Child processes are
+/// recorded too. The command keeps stdin, stdout and stderr; everything that gapscope says, the report included, goes
+/// to stderr, so that a pipe from the command carries the same as without gapscope. Ctrl-C reaches the command; the
+/// trace is complete nevertheless.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Sampling modes:
+  command-buffer       times of command buffers only; always possible and cheapest
+  dispatch             times of each dispatch; dispatches may overlap as they do without gapscope
+  dispatch-serialised  a barrier after each dispatch: exact for each kernel, an upper bound in sum
+
+Exit status:
+  that of the command; 128 + N when signal N ended it
+  125  gapscope could not record, or the command ended with 0 and did nothing that can be recorded
+  126  the command cannot be run
+  127  the command is not found
+  2    wrong option
+
+Examples:
+  gapscope record -- ./my-program --steps 10
+  gapscope record -o before.gapscope --mode command-buffer -- python train.py
+  gapscope record --delay 5s --time-limit 10s --no-report -- ./server
+  gapscope record --start-label 'step 3' -- ./my-program")]
+pub struct Record {
+    /// Folder to write; it must not exist [default: NAME.gapscope or NAME-2.gapscope, …, of the command's name]
+    #[arg(short, long, value_name = "OUT.gapscope", value_hint = ValueHint::DirPath)]
+    pub output: Option<PathBuf>,
+
+    /// How the GPU is sampled
+    #[arg(long, value_enum, default_value_t = Mode::Dispatch, hide_possible_values = true,
+          value_name = "command-buffer|dispatch|dispatch-serialised")]
+    pub mode: Mode,
+
+    /// File that names kernels, a line each: `HASH = NAME`, HASH being the begin of the hash of the kernel's code as
+    /// reports show it (`spv:48373bb5`)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub names: Option<PathBuf>,
+
+    /// End the command after this time: SIGTERM, and SIGKILL 5 s later
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub time_limit: Option<Duration>,
+
+    /// Begin to record so long after the start of the command
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub delay: Option<Duration>,
+
+    /// Begin to record when a debug label that contains TEXT begins
+    #[arg(long, value_name = "TEXT", conflicts_with = "delay")]
+    pub start_label: Option<String>,
+
+    /// Write the trace, print no report
+    #[arg(long)]
+    pub no_report: bool,
+
+    /// Print nothing but errors: no progress, no report
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+}
+
+/// Say what a trace shows: the verdict, the gaps and their causes, the kernels
+///
+/// Every report states the sampling mode and the error bound of its times. What was not recorded is listed; what is
+/// not known is `unknown`, never 0.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gapscope report run.gapscope
+  gapscope report --markdown run.gapscope > run.md
+  gapscope report --json run.gapscope | jq .verdict
+  gapscope report --label 'step 3' --top 5 run.gapscope
+  gapscope report --compare-labels eager,compiled fusion.gapscope")]
+pub struct Report {
+    /// Print JSON; its keys are stable
+    #[arg(long, conflicts_with = "markdown")]
+    pub json: bool,
+
+    /// Print Markdown
+    #[arg(long)]
+    pub markdown: bool,
+
+    /// Include the warm-up, which is left out where it is detected
+    #[arg(long)]
+    pub all: bool,
+
+    /// Rows in each table; 0 for all of them (JSON always has all)
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub top: usize,
+
+    /// Only the work under labels that contain L
+    #[arg(long, value_name = "L")]
+    pub label: Option<String>,
+
+    /// Compare the work under two labels: what A and B ran, moved and took
+    #[arg(long, value_name = "A,B", value_parser = two_labels, conflicts_with_all = ["label", "top"])]
+    pub compare_labels: Option<(String, String)>,
+
+    /// The trace
+    #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
+    pub trace: PathBuf,
+}
+
+/// Show what is in a trace: machine, processes, devices, queues, clocks, tables, losses
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  gapscope info run.gapscope")]
+pub struct Info {
+    /// The trace
+    #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
+    pub trace: PathBuf,
+}
+
+/// Complete the trace of a recording that was killed
+///
+/// What the hooks wrote before the end is kept; what is missing is counted in the trace's losses.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  gapscope recover run.gapscope")]
+pub struct Recover {
+    /// Also while the recorded program still runs; what it does later is lost
+    #[arg(long)]
+    pub force: bool,
+
+    /// The trace
+    #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
+    pub trace: PathBuf,
+}
+
+/// Print the completion script of a shell
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gapscope completions bash > ~/.local/share/bash-completion/completions/gapscope
+  gapscope completions zsh > ~/.zfunc/_gapscope
+  gapscope completions fish > ~/.config/fish/completions/gapscope.fish")]
+pub struct Completions {
+    /// The shell
+    pub shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    CommandBuffer,
+    Dispatch,
+    DispatchSerialised,
+}
+
+impl From<Mode> for SamplingMode {
+    fn from(mode: Mode) -> SamplingMode {
+        match mode {
+            Mode::CommandBuffer => SamplingMode::CommandBuffer,
+            Mode::Dispatch => SamplingMode::Dispatch,
+            Mode::DispatchSerialised => SamplingMode::DispatchSerialised,
+        }
+    }
+}
+
+/// A time with its unit.
+fn time(text: &str) -> Result<Duration, String> {
+    let wrong = || "write a time with its unit: 500ms, 10s, 2m or 1h".to_owned();
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .ok_or_else(wrong)?;
+    let (number, unit) = text.split_at(digits);
+    let seconds = match unit {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(wrong()),
+    };
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    match Duration::try_from_secs_f64(number * seconds) {
+        Ok(time) if !time.is_zero() => Ok(time),
+        _ => Err("the time must be more than nothing".to_owned()),
+    }
+}
+
+fn two_labels(text: &str) -> Result<(String, String), String> {
+    match text.split_once(',') {
+        Some((a, b)) if !a.is_empty() && !b.is_empty() && !b.contains(',') => {
+            Ok((a.to_owned(), b.to_owned()))
+        }
+        _ => Err("write two labels with a comma between: eager,compiled".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_time_needs_a_unit_and_a_value() {
+        assert_eq!(time("10s"), Ok(Duration::from_secs(10)));
+        assert_eq!(time("1.5m"), Ok(Duration::from_secs(90)));
+        assert_eq!(time("250ms"), Ok(Duration::from_millis(250)));
+        for wrong in ["10", "s", "", "1d", "-1s", "0s", "1.2.3s", "1e99h"] {
+            assert!(time(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_comparison_is_of_two_labels() {
+        assert!(two_labels("eager,compiled").is_ok());
+        for wrong in ["eager", "eager,", ",compiled", "a,b,c"] {
+            assert!(two_labels(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! How a command fails: one sentence and an exit status.
+
+use std::fmt;
+
+/// gapscope itself could not do it, as `timeout`, `env` and containers answer.
+pub const CANNOT_RECORD: u8 = 125;
+
+/// Why a command ended.
+#[derive(Debug)]
+pub struct Failure {
+    /// What is said.
+    pub sentence: String,
+    /// The exit status.
+    pub status: u8,
+}
+
+impl Failure {
+    /// A failure with the status of everything but recording.
+    pub fn new(sentence: impl Into<String>) -> Failure {
+        Failure {
+            sentence: sentence.into(),
+            status: 1,
+        }
+    }
+
+    /// The same with another status.
+    pub fn status(self, status: u8) -> Failure {
+        Failure { status, ..self }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A sentence is one line, whatever an error of the system holds.
+        f.write_str(&self.sentence.replace(['\n', '\r'], " "))
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Failure {
+        Failure::new(format!("{error:#}"))
+    }
+}
+
+impl From<gapscope_trace::Error> for Failure {
+    fn from(error: gapscope_trace::Error) -> Failure {
+        Failure::new(without_number(&error.to_string()))
+    }
+}
+
+impl From<gapscope_recorder::Error> for Failure {
+    fn from(error: gapscope_recorder::Error) -> Failure {
+        use gapscope_recorder::Error;
+        let status = match &error {
+            Error::NoSuchCommand { .. } => 127,
+            Error::NotExecutable { .. } => 126,
+            _ => 1,
+        };
+        Failure::new(without_number(&error.to_string())).status(status)
+    }
+}
+
+/// A sentence without the system's error numbers, which say nothing to a reader.
+pub fn without_number(text: &str) -> String {
+    match text.split_once(" (os error ") {
+        Some((before, after)) => {
+            let after = after.split_once(')').map_or("", |(_, rest)| rest);
+            format!("{before}{after}")
+        }
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_number_is_left_out() {
+        let text = "a: No space left on device (os error 28): b";
+        assert_eq!(without_number(text), "a: No space left on device: b");
+    }
+}

@@ -1,0 +1,30 @@
+//! `gapscope info`.
+
+use crate::args::Info;
+use crate::failure::Failure;
+use crate::{page, trace};
+use gapscope_report::info;
+use gapscope_trace::{Selection, read, table_sizes};
+use std::process::ExitCode;
+
+/// Prints what is in a trace.
+pub fn run(arguments: &Info) -> Result<ExitCode, Failure> {
+    let path = &arguments.trace;
+    let (trace, diagnostics) = read(path, &Selection::manifest())?;
+    let mut remarks: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+    let sizes = table_sizes(path)?;
+    for size in sizes.iter().filter(|size| size.rows.is_none()) {
+        remarks.push(format!("the file of table {} is damaged", size.table));
+    }
+    let tables: Vec<_> = sizes
+        .into_iter()
+        .map(|size| info::TableSize {
+            name: size.table.to_owned(),
+            rows: size.rows,
+            bytes: size.bytes,
+        })
+        .collect();
+    let name = trace::name(path);
+    page::print(&info::document(&name, &trace.manifest, &tables, &remarks))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,59 @@
+//! Finds the Vulkan layer, which is a file of its own because the recorded program loads it.
+
+use anyhow::{Result, bail};
+use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
+use std::path::{Path, PathBuf};
+
+/// Overrides where the hooks are looked for.
+pub const FOLDER_VARIABLE: &str = "GAPSCOPE_HOOKS_DIR";
+
+/// The path of the layer's library.
+pub fn find() -> Result<PathBuf> {
+    let folders = match std::env::var_os(FOLDER_VARIABLE) {
+        Some(folder) => vec![PathBuf::from(folder)],
+        None => around(&std::env::current_exe()?),
+    };
+    find_in(&folders)
+}
+
+/// Where an installed or a freshly built gapscope has its hooks.
+fn around(executable: &Path) -> Vec<PathBuf> {
+    let beside = executable.parent().unwrap_or(Path::new("."));
+    vec![beside.to_owned(), beside.join("../lib/gapscope")]
+}
+
+fn find_in(folders: &[PathBuf]) -> Result<PathBuf> {
+    let file = format!("{DLL_PREFIX}gapscope_vulkan{DLL_SUFFIX}");
+    for folder in folders {
+        let path = folder.join(&file);
+        if path.is_file() {
+            // The recorded program may have another working directory.
+            return Ok(path.canonicalize()?);
+        }
+    }
+    let folders: Vec<_> = folders.iter().map(|f| f.display().to_string()).collect();
+    bail!(
+        "the Vulkan layer {file} is not in {}; build it with `cargo build -p gapscope-vulkan` (with the same \
+         --release), or set {FOLDER_VARIABLE} to its folder",
+        folders.join(" or "),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_installed_layer_is_looked_for_in_lib() {
+        let folders = around(Path::new("/opt/bin/gapscope"));
+        assert_eq!(folders[1], Path::new("/opt/bin/../lib/gapscope"));
+    }
+
+    #[test]
+    fn a_missing_layer_says_where_it_was_looked_for() {
+        let error = find_in(&["/nowhere/a".into(), "/nowhere/b".into()]).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("/nowhere/a or /nowhere/b"), "{text}");
+        assert!(text.contains(FOLDER_VARIABLE), "{text}");
+    }
+}

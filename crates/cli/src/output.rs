@@ -1,0 +1,37 @@
+//! Where a recording is written when the user does not say.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// `NAME.gapscope` in `folder` for the program NAME, or the first of `NAME-2.gapscope`, … that is not there: nothing
+/// is ever overwritten.
+pub fn for_program(folder: &Path, program: &OsStr) -> PathBuf {
+    let name = Path::new(program)
+        .file_name()
+        .unwrap_or(OsStr::new("trace"));
+    let name = name.to_string_lossy();
+    let mut output = folder.join(format!("{name}.gapscope"));
+    let mut number = 2;
+    while output.symlink_metadata().is_ok() {
+        output = folder.join(format!("{name}-{number}.gapscope"));
+        number += 1;
+    }
+    output
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_recording_gets_a_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let next = || for_program(folder.path(), OsStr::new("/usr/bin/llama-cli"));
+        assert_eq!(next(), folder.path().join("llama-cli.gapscope"));
+        std::fs::create_dir(next()).unwrap();
+        assert_eq!(next(), folder.path().join("llama-cli-2.gapscope"));
+        // A link that leads nowhere is there, too.
+        std::os::unix::fs::symlink("nowhere", next()).unwrap();
+        assert_eq!(next(), folder.path().join("llama-cli-3.gapscope"));
+    }
+}

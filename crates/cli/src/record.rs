@@ -1,0 +1,121 @@
+//! `gapscope record`.
+
+use crate::args::Record;
+use crate::failure::{CANNOT_RECORD, Failure, without_number};
+use crate::{layer, output, page, progress, report};
+use gapscope_analysis::quantity as number;
+use gapscope_recorder::{Names, Outcome, Recorded, Recording, Start};
+use gapscope_trace::manifest::Exit;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Records a command, prints what the recording shows, and ends as the command did.
+pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
+    let recorded = record(arguments).map_err(|failure| match failure.status {
+        1 => failure.status(CANNOT_RECORD),
+        _ => failure,
+    })?;
+    let status = status(recorded.exit);
+    let own = match said(arguments, &recorded) {
+        Ok(()) => 0,
+        Err(failure) => {
+            page::say(&format!("gapscope: {failure}\n"));
+            CANNOT_RECORD
+        }
+    };
+    Ok(ExitCode::from(if status != 0 { status } else { own }))
+}
+
+fn record(arguments: &Record) -> Result<Recorded, Failure> {
+    let names = match &arguments.names {
+        Some(file) => {
+            Names::read(file).map_err(|error| Failure::new(without_number(&error.to_string())))?
+        }
+        None => Names::default(),
+    };
+    let recording = Recording {
+        command: arguments.command.clone(),
+        output: match &arguments.output {
+            Some(output) => output.clone(),
+            None => output::for_program(Path::new(""), &arguments.command[0]),
+        },
+        mode: arguments.mode.into(),
+        names,
+        start: match (&arguments.start_label, arguments.delay) {
+            (Some(label), _) => Start::Label(label.clone()),
+            (None, Some(delay)) => Start::After(delay),
+            (None, None) => Start::AtOnce,
+        },
+        time_limit: arguments.time_limit,
+        layer: layer::find()?,
+        spool_limit_bytes: None,
+    };
+    let session = recording.start()?;
+    if !arguments.quiet {
+        progress::show(&session);
+    }
+    Ok(session.wait()?)
+}
+
+/// The exit status of the command, as a shell gives it.
+fn status(exit: Exit) -> u8 {
+    match exit {
+        // The system keeps eight bits of a code.
+        Exit::Code(code) => (code & 0xff) as u8,
+        Exit::Signal(signal) => 128_u8.saturating_add(signal as u8),
+    }
+}
+
+/// Says on stderr what was recorded.
+fn said(arguments: &Record, recorded: &Recorded) -> Result<(), Failure> {
+    let path = recorded.output.display();
+    if recorded.timed_out && !arguments.quiet {
+        page::say("gapscope: the time limit ended the command\n");
+    }
+    match &recorded.outcome {
+        Outcome::NothingRecorded {
+            reason,
+            trace_kept: true,
+        } => {
+            return Err(Failure::new(format!(
+                "{reason}; the trace {path} has no GPU work"
+            )));
+        }
+        Outcome::NothingRecorded {
+            reason,
+            trace_kept: false,
+        } => {
+            return Err(Failure::new(format!("{reason}; no trace was written")));
+        }
+        Outcome::Recorded => {}
+    }
+    if arguments.quiet {
+        return Ok(());
+    }
+    if arguments.no_report {
+        let lost = match recorded.losses.len() {
+            0 => "nothing was lost".to_owned(),
+            _ => "not all was recorded; the report lists what was lost".to_owned(),
+        };
+        let dispatches = number::of(recorded.dispatches, "dispatch", "dispatches");
+        page::say(&format!("gapscope: {dispatches} in {path}; {lost}\n"));
+    } else {
+        let report = report::after_recording(&recorded.output, &page::of_stderr())?;
+        let again = format!("The trace is in {path}; `gapscope report {path}` says this again.");
+        page::say(&format!("\n{report}\n  {again}\n"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_is_that_of_a_shell() {
+        assert_eq!(status(Exit::Code(0)), 0);
+        assert_eq!(status(Exit::Code(3)), 3);
+        assert_eq!(status(Exit::Code(-1)), 255);
+        assert_eq!(status(Exit::Signal(9)), 137);
+    }
+}

@@ -1,0 +1,27 @@
+//! `gapscope recover`.
+
+use crate::args::Recover;
+use crate::failure::Failure;
+use crate::page;
+use gapscope_analysis::quantity as number;
+use gapscope_recorder::{Recovered, recover};
+use std::process::ExitCode;
+
+/// Completes a trace.
+pub fn run(arguments: &Recover) -> Result<ExitCode, Failure> {
+    let path = arguments.trace.display();
+    let text = match recover(&arguments.trace, arguments.force)? {
+        Recovered::AlreadyComplete => format!("{path} is complete already; nothing was changed.\n"),
+        Recovered::Completed { dispatches, losses } => {
+            let dispatches = number::of(dispatches, "dispatch", "dispatches");
+            let mut text = format!("{path} is complete now: {dispatches}.\n");
+            for loss in losses {
+                let count = number::count(loss.count);
+                text.push_str(&format!("Lost: {count} {}: {}.\n", loss.what, loss.reason));
+            }
+            text
+        }
+    };
+    page::write(&text)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,98 @@
+//! `gapscope report`.
+
+use crate::args::Report;
+use crate::failure::Failure;
+use crate::{page, trace};
+use gapscope_analysis::{Findings, Options, Timeline, activity, findings_under_label};
+use gapscope_report::{Terminal, json, markdown, slices};
+use gapscope_trace::{Selection, Trace};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Prints the report of a trace.
+pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
+    let opened = trace::open(&arguments.trace, &Selection::all())?;
+    let options = Options {
+        exclude_warm_up: !arguments.all,
+        equal_work: arguments.compare_labels.clone(),
+        ..Options::default()
+    };
+    let findings = match &arguments.label {
+        None => Findings::of(&opened.trace, &options),
+        Some(label) => findings_under_label(&opened.trace, label, &options)
+            .ok_or_else(|| no_label(&opened.trace, label))?,
+    };
+    if let Some((before, after)) = &arguments.compare_labels
+        && findings.equal_work.is_none()
+    {
+        let texts = &opened.trace.tables.labels.text;
+        let missing = [before, after]
+            .into_iter()
+            .find(|label| !texts.contains(label));
+        return Err(match missing {
+            Some(label) => no_label(&opened.trace, label),
+            None => Failure::new(format!(
+                "no GPU work was recorded under both {before} and {after}: there is nothing to compare"
+            )),
+        });
+    }
+    let terminal = page::of_stdout();
+    let name = trace::name(&arguments.trace);
+    let activity = activity(&Timeline::of(&opened.trace), slices(terminal.columns));
+    let report = gapscope_report::Report {
+        trace: &name,
+        manifest: &opened.trace.manifest,
+        findings: &findings,
+        activity: &activity,
+        label: arguments.label.as_deref(),
+        remarks: &opened.remarks,
+        top: match arguments.top {
+            0 => usize::MAX,
+            top => top,
+        },
+    };
+    let text = if arguments.json {
+        json::text(&report).map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?
+    } else if arguments.markdown {
+        markdown::draw(&report.document())
+    } else {
+        terminal.draw(&report.document())
+    };
+    page::write(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The report that follows a recording.
+pub fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failure> {
+    let opened = trace::open(path, &Selection::all())?;
+    let findings = Findings::of(&opened.trace, &Options::default());
+    let activity = activity(&Timeline::of(&opened.trace), slices(terminal.columns));
+    let report = gapscope_report::Report {
+        trace: &trace::name(path),
+        manifest: &opened.trace.manifest,
+        findings: &findings,
+        activity: &activity,
+        label: None,
+        remarks: &opened.remarks,
+        top: 10,
+    };
+    Ok(terminal.draw(&report.document()))
+}
+
+fn no_label(trace: &Trace, label: &str) -> Failure {
+    let mut texts: Vec<&str> = trace
+        .tables
+        .labels
+        .text
+        .iter()
+        .map(String::as_str)
+        .collect();
+    texts.sort_unstable();
+    texts.dedup();
+    let has = match texts.as_slice() {
+        [] => "the trace has no labels at all".to_owned(),
+        [few @ ..] if few.len() <= 8 => format!("the trace has the labels {}", few.join(", ")),
+        [many @ ..] => format!("the trace has the labels {}, …", many[..8].join(", ")),
+    };
+    Failure::new(format!("no label \"{label}\": {has}"))
+}

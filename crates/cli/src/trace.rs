@@ -1,0 +1,37 @@
+//! Opens traces for the commands that read them.
+
+use crate::failure::Failure;
+use gapscope_trace::{Selection, Trace, read, read_manifest};
+use std::path::Path;
+
+/// A trace and sentences about how it could be read.
+pub struct Opened {
+    /// The trace.
+    pub trace: Trace,
+    /// One sentence for each thing that it lacks.
+    pub remarks: Vec<String>,
+}
+
+/// Reads a complete trace.
+pub fn open(path: &Path, selection: &Selection) -> Result<Opened, Failure> {
+    let manifest = read_manifest(path)?;
+    if !manifest.complete {
+        let path = path.display();
+        return Err(Failure::new(format!(
+            "{path} is not complete: it is still being recorded, or its recording was killed; wait for its end, or run \
+             `gapscope recover {path}`"
+        )));
+    }
+    let (trace, diagnostics) = read(path, selection)?;
+    let remarks = diagnostics.iter().map(ToString::to_string).collect();
+    Ok(Opened { trace, remarks })
+}
+
+/// The name of a trace in its report.
+pub fn name(path: &Path) -> String {
+    let name = path.canonicalize().ok();
+    let name = name.as_deref().unwrap_or(path).file_name();
+    name.unwrap_or(path.as_os_str())
+        .to_string_lossy()
+        .into_owned()
+}

@@ -1,0 +1,72 @@
+//! The command as its users meet it: what it prints, where, and how it ends.
+
+#[path = "cli/completions.rs"]
+mod completions;
+#[path = "cli/errors.rs"]
+mod errors;
+#[path = "cli/help.rs"]
+mod help;
+#[path = "cli/record.rs"]
+mod record;
+#[path = "cli/report.rs"]
+mod report;
+
+use gapscope_trace::{Trace, TraceWriter};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const TRACE: &str = include_str!("../../report/tests/traces/host_bound.txt");
+
+/// A folder for one test, with a file that stands for the layer: the programs of these tests use no Vulkan.
+struct Workplace {
+    folder: tempfile::TempDir,
+}
+
+impl Workplace {
+    fn new() -> Workplace {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("hooks")).unwrap();
+        std::fs::write(folder.path().join("hooks/libgapscope_vulkan.so"), "").unwrap();
+        Workplace { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gapscope"));
+        command
+            .args(arguments)
+            .current_dir(&self.folder)
+            .env("GAPSCOPE_HOOKS_DIR", self.path("hooks"))
+            .env_remove("RUST_BACKTRACE");
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// Writes the trace NAME.
+    fn trace(&self, name: &str) {
+        let trace = Trace::from_text(TRACE).unwrap();
+        let mut writer = TraceWriter::create(&self.path(name)).unwrap();
+        *writer.tables_mut() = trace.tables;
+        writer.finish(&trace.manifest).unwrap();
+    }
+
+    fn edit(&self, file: &str, from: &str, to: &str) {
+        let text = std::fs::read_to_string(self.path(file)).unwrap();
+        assert!(text.contains(from), "{file} lacks {from}");
+        std::fs::write(self.path(file), text.replace(from, to)).unwrap();
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn exists(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}

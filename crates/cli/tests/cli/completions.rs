@@ -1,0 +1,34 @@
+use crate::{Workplace, text};
+
+#[test]
+fn every_shell_completes_every_command() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = Workplace::new().run(&["completions", shell]);
+        assert!(output.status.success(), "{shell}");
+        let script = text(&output.stdout);
+        for word in [
+            "record",
+            "report",
+            "info",
+            "recover",
+            "completions",
+            "start-label",
+            "compare-labels",
+        ] {
+            assert!(script.contains(word), "{shell} lacks {word}");
+        }
+    }
+}
+
+#[test]
+fn bash_accepts_its_script() {
+    let workplace = Workplace::new();
+    let script = workplace.run(&["completions", "bash"]).stdout;
+    std::fs::write(workplace.path("script"), script).unwrap();
+    let check = std::process::Command::new("bash")
+        .arg("-n")
+        .arg(workplace.path("script"))
+        .status();
+    // A machine may have no bash.
+    assert!(check.is_err() || check.is_ok_and(|status| status.success()));
+}

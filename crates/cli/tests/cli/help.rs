@@ -1,0 +1,19 @@
+use crate::{Workplace, text};
+
+fn help(of: &[&str]) -> String {
+    let output = Workplace::new().run(&[&["help"], of].concat());
+    assert!(output.status.success());
+    text(&output.stdout)
+}
+
+#[test]
+fn help_texts() {
+    let mut pages = help(&[]);
+    for command in ["record", "report", "info", "recover", "completions"] {
+        pages.push_str(&format!(
+            "\n--- gapscope help {command}\n{}",
+            help(&[command])
+        ));
+    }
+    insta::assert_snapshot!(pages);
+}
