@@ -18,7 +18,7 @@ pub const NO_TICKS: u64 = u64::MAX;
 /// A record of the spool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Event<'a> {
-    /// The first record of a process.
+    /// The first record of a process: its greeting.
     Process {
         /// The process.
         pid: u32,
@@ -36,7 +36,7 @@ pub enum Event<'a> {
         /// When.
         at_ns: i64,
     },
-    /// A thread begins to write; the first record of its log.
+    /// A thread begins to write; the first record of its log, but for the greeting.
     Thread {
         /// The system's thread id.
         thread: u32,

@@ -160,6 +160,12 @@ impl ProcessSpool {
                         log.skip();
                         continue;
                     }
+                    // A number that was never given out: the bytes are damaged.
+                    if sequence >= self.control.page().next_sequence.load(Acquire) {
+                        self.damage.undecodable_records += 1;
+                        log.skip();
+                        continue;
+                    }
                     if next.is_none_or(|(least, _)| sequence < least) {
                         next = Some((sequence, *thread));
                     }

@@ -6,17 +6,21 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::RwLock;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 const CHUNK_BYTES: usize = 1 << 20;
 /// Default of [`crate::env::LIMIT`]: 2 GiB.
 const DEFAULT_LIMIT: u64 = 2 << 30;
+
+/// Makes the first event of a process ([`Event::Process`]); called again in each forked child that records.
+pub type Hello = fn() -> Event<'static>;
 
 /// The spool of this process, and of the processes that it forks.
 pub struct Spool {
     root: PathBuf,
     limit: u64,
     record_at_once: bool,
+    hello: Hello,
     /// `None` in a process that could not make its folder: its records are dropped.
     process: RwLock<Option<Process>>,
 }
@@ -29,10 +33,16 @@ struct ProcessFolder {
     folder: PathBuf,
     control: Control,
     chunks: AtomicU64,
+    greeted: AtomicBool,
 }
 
 /// Counts forks: a thread's log belongs to one generation.
 static GENERATION: AtomicU32 = AtomicU32::new(1);
+
+/// Changes when the process has been forked: what was written before is not in the child's spool.
+pub fn generation() -> u32 {
+    GENERATION.load(Acquire)
+}
 
 thread_local! {
     static LOG: RefCell<Option<ThreadLog>> = const { RefCell::new(None) };
@@ -58,7 +68,7 @@ impl Spool {
     ///
     /// # Errors
     /// The folder cannot be written: the program runs on unrecorded.
-    pub fn from_env() -> Result<Option<Spool>, Error> {
+    pub fn from_env(hello: Hello) -> Result<Option<Spool>, Error> {
         let Some(root) = std::env::var_os(crate::env::SPOOL).filter(|v| !v.is_empty()) else {
             return Ok(None);
         };
@@ -67,23 +77,35 @@ impl Spool {
             .and_then(|v| v.parse().ok())
             .unwrap_or(DEFAULT_LIMIT);
         let record_at_once = std::env::var(crate::env::RECORDING).map_or(true, |v| v != "0");
-        Spool::create(PathBuf::from(root), limit, record_at_once).map(Some)
+        Spool::create(PathBuf::from(root), limit, record_at_once, hello).map(Some)
     }
 
     /// Makes this process's spool under `root`.
     ///
     /// # Errors
     /// The folder cannot be written.
-    pub fn create(root: PathBuf, limit: u64, record_at_once: bool) -> Result<Spool, Error> {
+    pub fn create(
+        root: PathBuf,
+        limit: u64,
+        record_at_once: bool,
+        hello: Hello,
+    ) -> Result<Spool, Error> {
         let process = Process::create(&root, record_at_once)?;
         // SAFETY: the handler only increments an atomic.
         unsafe { libc::pthread_atfork(None, None, Some(forked)) };
-        Ok(Spool {
+        let spool = Spool {
             root,
             limit,
             record_at_once,
+            hello,
             process: RwLock::new(Some(process)),
-        })
+        };
+        let _ = LOG.try_with(|log| {
+            if let Ok(mut log) = log.try_borrow_mut() {
+                spool.open_log(&mut log);
+            }
+        });
+        Ok(spool)
     }
 
     /// True while hooks shall record work. Definitions (devices, kernels, names, buffers) are always written.
@@ -122,29 +144,36 @@ impl Spool {
     }
 
     fn write_to(&self, log: &mut Option<ThreadLog>, event: &Event<'_>) {
-        let generation = GENERATION.load(Acquire);
+        if let Some(log) = self.open_log(log) {
+            log.write(self.limit, event);
+        }
+    }
+
+    /// The thread's log in this process. The first log of a process begins with its greeting.
+    fn open_log<'a>(&self, log: &'a mut Option<ThreadLog>) -> Option<&'a mut ThreadLog> {
+        let generation = generation();
         if log.as_ref().is_none_or(|l| l.generation != generation) {
-            let Some(process) = self.process_of(generation) else {
-                return;
-            };
+            let process = self.process_of(generation)?;
+            let thread = thread_id();
             let new = log.insert(ThreadLog {
                 generation,
-                thread: thread_id(),
+                thread,
                 process,
                 chunk: None,
             });
+            if !process.0.greeted.swap(true, Relaxed) {
+                new.write(self.limit, &(self.hello)());
+            }
             let name = thread_name();
             new.write(
                 self.limit,
                 &Event::Thread {
-                    thread: new.thread,
+                    thread,
                     name: &name,
                 },
             );
         }
-        if let Some(log) = log {
-            log.write(self.limit, event);
-        }
+        log.as_mut()
     }
 
     fn drop_record(&self) {
@@ -180,6 +209,7 @@ impl Process {
             folder,
             control,
             chunks: AtomicU64::new(0),
+            greeted: AtomicBool::new(false),
         }))))
     }
 }

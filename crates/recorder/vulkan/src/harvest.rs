@@ -9,7 +9,7 @@ use gapscope_spool::event::{NO_TICKS, Outcome};
 use gapscope_spool::{Event, monotonic_ns};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ impl Times {
 pub struct Harvester {
     /// Instances of each queue in the order of submission.
     queues: Mutex<Vec<(u32, VecDeque<Pending>)>>,
-    /// Held while collected results are being written.
+    /// Held from when an instance is taken until its results have been read and written.
     writing: Mutex<Vec<u64>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     stop: AtomicBool,
@@ -113,7 +113,7 @@ impl Harvester {
     fn watch(&self, device: &'static Device) {
         let mut idle_rounds = 0;
         while !self.stop.load(Relaxed) {
-            if self.harvest(device, usize::MAX) > 0 || self.has_pending() {
+            if self.harvest(device) > 0 || self.has_pending() {
                 idle_rounds = 0;
             } else {
                 idle_rounds += 1;
@@ -138,37 +138,44 @@ impl Harvester {
             .any(|(_, pending)| !pending.is_empty())
     }
 
-    /// Collects instances that have finished, on the program's thread: only if nobody else does, and only a few.
+    /// Collects instances that have finished, on the program's thread: only a few, and only while nobody else does.
     pub fn harvest_small(&self, device: &'static Device) {
-        if let Ok(writing) = self.writing.try_lock() {
-            self.harvest_with(device, writing, SMALL_HARVEST);
+        let mut left = SMALL_HARVEST;
+        while let Ok(mut scratch) = self.writing.try_lock() {
+            if left == 0 || !self.harvest_one(device, &mut scratch) {
+                break;
+            }
+            left -= 1;
+        }
+        if left < SMALL_HARVEST {
+            device.clock.sample_if_due(device);
         }
     }
 
-    /// Collects instances that have finished; how many.
-    fn harvest(&self, device: &'static Device, most: usize) -> usize {
-        self.harvest_with(device, lock(&self.writing), most)
-    }
-
-    fn harvest_with(
-        &self,
-        device: &'static Device,
-        mut scratch: MutexGuard<'_, Vec<u64>>,
-        most: usize,
-    ) -> usize {
+    /// Collects all instances that have finished; how many. The lock is taken anew for each, so that a program that
+    /// waits for it waits for one.
+    fn harvest(&self, device: &'static Device) -> usize {
         let mut collected = 0;
-        while collected < most && !device.lost.load(Relaxed) {
-            let Some(pending) = self.take_finished() else {
-                break;
-            };
-            self.write(device, pending, &mut scratch);
+        while self.harvest_one(device, &mut lock(&self.writing)) {
             collected += 1;
         }
-        drop(scratch);
         if collected > 0 {
             device.clock.sample_if_due(device);
         }
         collected
+    }
+
+    fn harvest_one(&self, device: &'static Device, scratch: &mut Vec<u64>) -> bool {
+        if device.lost.load(Relaxed) {
+            return false;
+        }
+        match self.take_finished() {
+            Some(pending) => {
+                self.write(device, pending, scratch);
+                true
+            }
+            None => false,
+        }
     }
 
     /// Takes one instance that has finished. Those of one queue finish in order, or nearly so.
@@ -185,7 +192,6 @@ impl Harvester {
         let Pending { instance, times } = pending;
         let outcome = match times {
             Times::Inner(timing) => {
-                let _reading = lock(&timing.reading);
                 timing.collect(scratch, &mut |recording, first_query, ticks| {
                     device.recorder.write(&Event::Timestamps {
                         instance,
@@ -277,7 +283,7 @@ impl Harvester {
             thread.thread().unpark();
             let _ = thread.join();
         }
-        self.harvest(device, usize::MAX);
+        self.harvest(device);
     }
 
     /// Lets the thread finish what it is writing, but waits not long: the process is exiting.

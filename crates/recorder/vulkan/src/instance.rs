@@ -195,12 +195,9 @@ impl Instance {
             )
             .to_vec()
         };
-        // SAFETY: each name is NUL-terminated.
-        let present = NAMES.into_iter().find(|name| {
-            extensions
-                .iter()
-                .any(|e| unsafe { CStr::from_ptr(*e) } == *name)
-        });
+        // SAFETY: each name is NUL-terminated and outlives the call.
+        let names: Vec<&CStr> = unsafe { extensions.iter().map(|e| CStr::from_ptr(*e)).collect() };
+        let present = NAMES.into_iter().find(|name| names.contains(name));
         let addition = match present {
             Some(_) => None,
             None => NAMES

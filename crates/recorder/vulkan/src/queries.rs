@@ -50,7 +50,7 @@ pub struct Chunk {
 }
 
 // SAFETY: `results` points into memory that stays mapped until the device is destroyed. It is written by the GPU and
-// read by whoever holds the timing's lock; all accesses are volatile.
+// read by whoever holds the harvester's lock; all accesses are volatile.
 unsafe impl Send for Chunk {}
 // SAFETY: as above.
 unsafe impl Sync for Chunk {}
@@ -338,8 +338,6 @@ pub struct Timing {
     chunks: Vec<(Chunk, u32)>,
     /// Timings of secondary recordings that it executes.
     pub children: Vec<Arc<Timing>>,
-    /// Held while results are read, so that a new submission does not overwrite them.
-    pub reading: Mutex<()>,
 }
 
 impl Timing {
@@ -356,7 +354,6 @@ impl Timing {
             delivery,
             chunks,
             children,
-            reading: Mutex::default(),
         }
     }
 

@@ -38,7 +38,24 @@ pub struct Recorder {
     pub mode: Mode,
     pub ids: Ids,
     start_label: Option<String>,
-    texts: RwLock<HashMap<String, u32>>,
+    texts: RwLock<Texts>,
+}
+
+/// Ids of the texts that have been written.
+#[derive(Default)]
+struct Texts {
+    /// The process that wrote them: a forked child has written none yet.
+    generation: u32,
+    ids: HashMap<String, u32>,
+}
+
+impl Texts {
+    fn id(&self, generation: u32, text: &str) -> Option<u32> {
+        self.ids
+            .get(text)
+            .copied()
+            .filter(|_| self.generation == generation)
+    }
 }
 
 static RECORDER: OnceLock<Option<Recorder>> = OnceLock::new();
@@ -51,7 +68,7 @@ pub fn recorder() -> Option<&'static Recorder> {
 impl Recorder {
     fn start() -> Option<Recorder> {
         // A spool that cannot be made leaves the program unrecorded; the session sees that no process appeared.
-        let spool = Spool::from_env().ok().flatten()?;
+        let spool = Spool::from_env(process_event).ok().flatten()?;
         guard::silence();
         pin_library();
         let mode = match std::env::var(gapscope_spool::env::MODE).as_deref() {
@@ -80,7 +97,6 @@ impl Recorder {
                 .filter(|t| !t.is_empty()),
             texts: RwLock::default(),
         };
-        recorder.write(&process_event());
         // SAFETY: the handler is a plain function of this library, which is pinned.
         unsafe { libc::atexit(at_exit) };
         Some(recorder)
@@ -113,20 +129,27 @@ impl Recorder {
         {
             self.spool.start();
         }
+        let generation = gapscope_spool::writer::generation();
         if let Some(id) = self
             .texts
             .read()
             .unwrap_or_else(PoisonError::into_inner)
-            .get(text)
+            .id(generation, text)
         {
-            return *id;
+            return id;
         }
         let mut texts = self.texts.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(id) = texts.get(text) {
-            return *id;
+        if texts.generation != generation {
+            *texts = Texts {
+                generation,
+                ids: HashMap::new(),
+            };
         }
-        let id = texts.len() as u32 + 1;
-        texts.insert(text.to_owned(), id);
+        if let Some(id) = texts.id(generation, text) {
+            return id;
+        }
+        let id = texts.ids.len() as u32 + 1;
+        texts.ids.insert(text.to_owned(), id);
         self.write(&Event::Text {
             text: id,
             value: text,

@@ -7,7 +7,7 @@ use crate::guard::guard;
 use crate::harvest::{Pending, Times};
 use crate::host_calls::HostCallTimer;
 use crate::instance::slice;
-use crate::queries::{Delivery, Timing};
+use crate::queries::Timing;
 use crate::recorder::next_id;
 use ash::vk;
 use ash::vk::Handle;
@@ -99,7 +99,7 @@ impl Queue {
 
     fn untimed(&self) -> Outcome {
         match self.device.family(self.family) {
-            Some(family) if family.delivery == Delivery::None => Outcome::NoTimestamps,
+            Some(family) if family.timestamp_bits == 0 => Outcome::NoTimestamps,
             _ => Outcome::NotInstrumented,
         }
     }
