@@ -53,7 +53,12 @@ impl Report<'_> {
     }
 
     fn head(&self) -> Vec<Block> {
-        let command = fit::clean(&command_line(&self.manifest.command));
+        let mut command = self.manifest.command.clone();
+        if let Some(program) = command.first_mut() {
+            // Where the program lies is in `info`; what it was told to do matters more.
+            *program = program.rsplit('/').next().unwrap_or_default().to_owned();
+        }
+        let command = fit::clean(&command_line(&command));
         let mut blocks = vec![Block::Title(command, accuracy::short(self.findings))];
         let sentence = |text: String| Block::Sentence(text.into());
         if let Some(text) = ended_badly(self.manifest.exit) {

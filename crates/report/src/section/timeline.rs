@@ -45,7 +45,7 @@ pub(crate) fn blocks(findings: &Findings, activity: &Activity, origin_ns: i64) -
 fn busy_line(findings: &Findings, row: &ActivityRow) -> Text {
     let name = match row.queue_id {
         None => match findings.devices.get(row.device as usize) {
-            Some(device) => fit::clean(&device.name),
+            Some(device) => short(&fit::clean(&device.name)).to_owned(),
             None => format!("device {}", row.device),
         },
         Some(id) => {
@@ -65,6 +65,14 @@ fn busy_line(findings: &Findings, row: &ActivityRow) -> Text {
     let busy: i64 = row.slices.iter().map(|s| s.busy_ns).sum();
     let length: i64 = row.slices.iter().map(|s| s.length_ns).sum();
     line.and(format!(" {:>7}", number::share_of(busy, length)))
+}
+
+/// A device's name without what drivers put in parentheses behind it.
+fn short(name: &str) -> &str {
+    match name.split_once(" (") {
+        Some((short, _)) if !short.is_empty() => short,
+        _ => name,
+    }
 }
 
 fn glyph(slice: &Slice) -> char {

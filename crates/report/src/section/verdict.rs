@@ -31,11 +31,12 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
 /// Wall, busy and counts in one line.
 fn totals(findings: &Findings) -> Text {
     let known = |ns: Option<i64>| ns.map_or("unknown".to_owned(), number::duration);
-    let mut text = Text::new()
-        .and("Recorded ")
-        .strong(known(findings.wall_ns))
-        .and(", GPU busy ")
-        .strong(known(findings.gpu_busy_ns));
+    let mut text = Text::new().and("Recorded ").strong(known(findings.wall_ns));
+    if let Some(window) = findings.work_window {
+        let work = number::duration(window.length_ns());
+        text = text.and(format!(", {work} from the first GPU work to the last"));
+    }
+    text = text.and("; GPU busy ").strong(known(findings.gpu_busy_ns));
     if let (Some(busy), Some(wall)) = (findings.gpu_busy_ns, findings.wall_ns) {
         text = text.and(format!(
             " ({} of the recording)",
