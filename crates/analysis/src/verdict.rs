@@ -247,22 +247,26 @@ fn unknown(sentence: &str) -> (Bound, Evidence) {
     (Bound::Unknown, evidence)
 }
 
-/// What the host did most of the time that it was late, as the end of a sentence.
+/// What the host mostly did while it was late, as the end of a sentence.
 fn most(idle: &IdleTime) -> String {
-    let total_ns =
-        (idle.host_calls.iter()).fold(0i64, |sum, call| sum.saturating_add(call.total_ns));
-    match idle.host_calls.first() {
-        Some(call) if call.call == crate::host::OUTSIDE => {
-            format!(
-                "; it was in code of the program, outside of GPU calls, for {} of its part in the gaps",
-                Percent(ratio(call.total_ns, total_ns))
-            )
-        }
-        Some(call) => format!(
-            "; it was in {} for {} of its part in the gaps",
-            call.call,
-            Percent(ratio(call.total_ns, total_ns))
-        ),
-        None => String::new(),
-    }
+    let doing = |cause| match cause {
+        Cause::HostLate => Some("in code of the program"),
+        Cause::HostCompile => Some("compiling pipelines or shaders"),
+        Cause::HostAllocate => Some("allocating, freeing or mapping memory"),
+        Cause::SubmitCall => Some("inside submission calls"),
+        _ => None,
+    };
+    let mut late = idle
+        .causes
+        .iter()
+        .filter_map(|total| Some((total.total_ns, doing(total.cause)?)));
+    let total_ns = late
+        .clone()
+        .fold(0i64, |sum, (ns, _)| sum.saturating_add(ns));
+    late.next().map_or(String::new(), |(ns, doing)| {
+        format!(
+            "; for {} of that it was {doing}",
+            Percent(ratio(ns, total_ns))
+        )
+    })
 }

@@ -121,14 +121,35 @@ pub fn warm_up(timeline: &Timeline, kernels: &[Kernel]) -> WarmUp {
     WarmUp {
         excluded: Some(excluded),
         reason: format!(
-            "The first {} ({}) hold {compile_calls} calls that compile and {slow_first_dispatches} first dispatches that took over {SLOW} times their kernel's median.",
+            "The first {} ({}) are warm-up: {}.",
             Nanoseconds(excluded.length_ns()),
-            Percent(part)
+            Percent(part),
+            seen(compile_calls, slow_first_dispatches)
         ),
         compile_calls,
         slow_first_dispatches,
         command_buffer_count: starts(window.start_ns) - after,
     }
+}
+
+/// The signs of a warm-up as the end of a sentence.
+fn seen(compile_calls: u64, slow_first_dispatches: u64) -> String {
+    let calls = match compile_calls {
+        0 => None,
+        1 => Some("one call compiles pipelines or shaders".to_owned()),
+        n => Some(format!("{n} calls compile pipelines or shaders")),
+    };
+    let dispatches = match slow_first_dispatches {
+        0 => None,
+        1 => Some(format!(
+            "one kernel's first dispatch takes over {SLOW} times its median"
+        )),
+        n => Some(format!(
+            "the first dispatches of {n} kernels take over {SLOW} times their median"
+        )),
+    };
+    let all: Vec<String> = calls.into_iter().chain(dispatches).collect();
+    all.join(", and ")
 }
 
 /// Signs in `window`, in order of time.
