@@ -30,6 +30,7 @@ pub struct CommandBuffer {
     pub handle: vk::CommandBuffer,
     family: u32,
     secondary: bool,
+    name: String,
     /// Id of the current recording; 0: none, or recorded while recording was off.
     pub recording: u32,
     /// Dispatches and transfers get timestamps.
@@ -120,6 +121,7 @@ impl CommandBuffer {
             handle,
             family,
             secondary,
+            name: String::new(),
             recording: 0,
             times_commands: false,
             serialised: false,
@@ -224,6 +226,13 @@ impl CommandBuffer {
             return;
         }
         self.recording = next_id(&recorder.ids.recording);
+        if !self.name.is_empty() {
+            recorder.write(&Event::Name {
+                object: ObjectKind::Recording,
+                id: self.recording,
+                name: &self.name,
+            });
+        }
         self.simultaneous = info
             .flags
             .contains(vk::CommandBufferUsageFlags::SIMULTANEOUS_USE);
@@ -644,9 +653,12 @@ pub unsafe extern "system" fn reset_command_buffer(
     }
 }
 
-/// The id of the recording behind a command buffer handle, for names.
-pub fn named_object(handle: u64) -> Option<(ObjectKind, u32)> {
+/// Names a command buffer: its recordings from now on, and the one that has begun, which is given back.
+pub fn name(handle: u64, name: &str) -> Option<(ObjectKind, u32)> {
     // SAFETY: naming an object is externally synchronised like recording it.
     let state = unsafe { state(vk::CommandBuffer::from_raw(handle)) }?;
-    (state.recording != 0).then_some((ObjectKind::Recording, state.recording))
+    name.clone_into(&mut state.name);
+    state
+        .is_recorded()
+        .then_some((ObjectKind::Recording, state.recording))
 }

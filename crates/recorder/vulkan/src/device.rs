@@ -12,7 +12,7 @@ use crate::loader::{self, GetDeviceProcAddr, SetDeviceLoaderData};
 use crate::next::DeviceFunctions;
 use crate::queries::{Delivery, Queries};
 use crate::recorder::{Recorder, next_id, recorder};
-use crate::submit::Queue;
+use crate::submit::{Queue, Semaphore};
 use crate::{bindings, memory};
 use ash::vk;
 use ash::vk::Handle;
@@ -40,7 +40,7 @@ pub struct Device {
     pub modules: Handles<Module>,
     pub buffers: Handles<memory::Buffer>,
     pub allocations: Handles<u32>,
-    pub semaphores: Handles<u32>,
+    pub semaphores: Handles<Semaphore>,
     pub descriptors: bindings::Descriptors,
     pub queries: Queries,
     pub brackets: Brackets,

@@ -265,9 +265,9 @@ pub unsafe extern "system" fn signal_semaphore(
         };
         // Before the call: it must precede what it lets run.
         guard(|| {
-            if let Some(semaphore) = device.semaphores.get((*info).semaphore.as_raw()) {
+            if let Some(known) = device.semaphores.get((*info).semaphore.as_raw()) {
                 let semaphore = SemaphoreValue {
-                    semaphore,
+                    semaphore: known.id,
                     value: (*info).value,
                 };
                 device.recorder.write(&Event::HostSignal {

@@ -174,7 +174,7 @@ impl Device {
                 .queue(vk::Queue::from_raw(handle))
                 .map(|q| (ObjectKind::Queue, q.id)),
             vk::ObjectType::DEVICE => Some((ObjectKind::Device, self.id)),
-            vk::ObjectType::COMMAND_BUFFER => command_buffer::named_object(handle),
+            vk::ObjectType::COMMAND_BUFFER => command_buffer::name(handle, name),
             vk::ObjectType::SHADER_MODULE => {
                 self.modules
                     .with(handle, |module| name.clone_into(&mut module.name));

@@ -25,6 +25,13 @@ pub struct Queue {
     family: u32,
 }
 
+/// A semaphore.
+#[derive(Clone, Copy)]
+pub struct Semaphore {
+    pub id: u32,
+    timeline: bool,
+}
+
 /// What one batch (VkSubmitInfo) will run.
 #[derive(Default)]
 struct Batch {
@@ -126,8 +133,13 @@ impl Queue {
     ) -> Vec<SemaphoreValue> {
         semaphores
             .filter_map(|(semaphore, value)| {
-                let semaphore = self.device.semaphores.get(semaphore.as_raw())?;
-                Some(SemaphoreValue { semaphore, value })
+                let known = self.device.semaphores.get(semaphore.as_raw())?;
+                // Programs may give a value for a binary semaphore, which means nothing.
+                let value = if known.timeline { value } else { 0 };
+                Some(SemaphoreValue {
+                    semaphore: known.id,
+                    value,
+                })
             })
             .collect()
     }
@@ -396,9 +408,15 @@ pub unsafe extern "system" fn create_semaphore(
         let result = call(handle, info, allocator, out);
         if result == vk::Result::SUCCESS {
             guard(|| {
-                device
-                    .semaphores
-                    .insert((*out).as_raw(), next_id(&device.recorder.ids.semaphore))
+                let kind = find::<vk::SemaphoreTypeCreateInfo<'_>>(
+                    (*info).p_next,
+                    vk::StructureType::SEMAPHORE_TYPE_CREATE_INFO,
+                );
+                let semaphore = Semaphore {
+                    id: next_id(&device.recorder.ids.semaphore),
+                    timeline: kind.is_some_and(|k| k.semaphore_type == vk::SemaphoreType::TIMELINE),
+                };
+                device.semaphores.insert((*out).as_raw(), semaphore);
             });
         }
         result
