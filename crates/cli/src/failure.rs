@@ -44,14 +44,24 @@ impl From<anyhow::Error> for Failure {
 
 impl From<gapscope_trace::Error> for Failure {
     fn from(error: gapscope_trace::Error) -> Failure {
-        Failure::new(without_number(&error.to_string()))
+        let text = error.to_string();
+        match error {
+            gapscope_trace::Error::Write { path, .. } if text.contains("No space left") => {
+                Failure::new(format!(
+                    "{} cannot be written: no space is left on its disk; free some, or choose another disk",
+                    path.display()
+                ))
+            }
+            _ => Failure::new(without_number(&text)),
+        }
     }
 }
 
 impl From<gapscope_recorder::Error> for Failure {
     fn from(error: gapscope_recorder::Error) -> Failure {
         use gapscope_recorder::Error;
-        let status = match &error {
+        let status = match error {
+            Error::Trace(error) => return error.into(),
             Error::NoSuchCommand { .. } => 127,
             Error::NotExecutable { .. } => 126,
             _ => 1,

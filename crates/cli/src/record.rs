@@ -72,22 +72,8 @@ fn said(arguments: &Record, recorded: &Recorded) -> Result<(), Failure> {
     if recorded.timed_out && !arguments.quiet {
         page::say("gapscope: the time limit ended the command\n");
     }
-    match &recorded.outcome {
-        Outcome::NothingRecorded {
-            reason,
-            trace_kept: true,
-        } => {
-            return Err(Failure::new(format!(
-                "{reason}; the trace {path} has no GPU work"
-            )));
-        }
-        Outcome::NothingRecorded {
-            reason,
-            trace_kept: false,
-        } => {
-            return Err(Failure::new(format!("{reason}; no trace was written")));
-        }
-        Outcome::Recorded => {}
+    if let Outcome::NothingRecorded { reason, trace_kept } = &recorded.outcome {
+        return Err(nothing(recorded, reason, *trace_kept));
     }
     if arguments.quiet {
         return Ok(());
@@ -105,6 +91,22 @@ fn said(arguments: &Record, recorded: &Recorded) -> Result<(), Failure> {
         page::say(&format!("\n{report}\n  {again}\n"));
     }
     Ok(())
+}
+
+/// Why there is nothing to report on.
+fn nothing(recorded: &Recorded, reason: &str, trace_kept: bool) -> Failure {
+    let path = recorded.output.display();
+    Failure::new(match recorded.losses.iter().max_by_key(|loss| loss.count) {
+        // What was lost may be the very work, so it must not be said that there was none.
+        Some(loss) => format!(
+            "no GPU work was recorded in {path}, and {} {} were lost: {}",
+            number::count(loss.count),
+            loss.what,
+            loss.reason
+        ),
+        None if trace_kept => format!("{reason}; the trace {path} has no GPU work"),
+        None => format!("{reason}; no trace was written"),
+    })
 }
 
 #[cfg(test)]

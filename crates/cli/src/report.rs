@@ -91,8 +91,8 @@ fn no_label(trace: &Trace, label: &str) -> Failure {
     texts.dedup();
     let has = match texts.as_slice() {
         [] => "the trace has no labels at all".to_owned(),
-        [few @ ..] if few.len() <= 8 => format!("the trace has the labels {}", few.join(", ")),
-        [many @ ..] => format!("the trace has the labels {}, …", many[..8].join(", ")),
+        few if few.len() <= 8 => format!("the trace has the labels {}", few.join(", ")),
+        many => format!("the trace has the labels {}, …", many[..8].join(", ")),
     };
     Failure::new(format!("no label \"{label}\": {has}"))
 }

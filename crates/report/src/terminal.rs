@@ -201,9 +201,12 @@ impl Layout {
             .enumerate()
             .map(|(i, column)| {
                 let cells = table.rows.iter().map(|row| row.cells[i].width());
-                Some(cells.max().unwrap_or(0).max(fit::width(&column.title)))
+                // A column of nothing but empty cells says nothing.
+                let widest = cells.max().filter(|width| *width > 0)?;
+                Some(widest.max(fit::width(&column.title)))
             })
             .collect();
+        let empty: Vec<bool> = widths.iter().map(Option::is_none).collect();
         let needed = |widths: &[Option<usize>], least_names: bool| {
             let shown = widths.iter().flatten().count();
             let cells = widths.iter().zip(&table.columns).filter_map(|(w, c)| {
@@ -225,9 +228,11 @@ impl Layout {
             let Some(spare) = spare else { break };
             widths[spare] = None;
         }
-        let missing = table.columns.iter().zip(&widths);
-        let missing = missing.filter(|(column, width)| width.is_none() && !column.picture);
-        let left_out: Vec<String> = missing.map(|(column, _)| column.title.clone()).collect();
+        let missing = table.columns.iter().zip(widths.iter().zip(empty));
+        let left_out: Vec<String> = missing
+            .filter(|(column, (width, empty))| width.is_none() && !empty && !column.picture)
+            .map(|(column, _)| column.title.clone())
+            .collect();
         let excess = needed(&widths, false).saturating_sub(room);
         if excess > 0
             && let Some(name) = table.columns.iter().position(|c| c.clipped)
