@@ -7,6 +7,7 @@ use gapscope_trace::tables::{Table, Timing};
 
 use crate::counts::compare;
 use crate::driver::Lavapipe;
+use crate::losses;
 use crate::product;
 use crate::recording::Program;
 
@@ -54,7 +55,7 @@ fn work_that_was_pending_at_the_end_is_counted_and_its_times_are_unknown() {
         .filter(|&&timing| timing == Timing::NotSeen)
         .count();
     assert!(unseen > 0, "{:?}", buffers.timing);
-    assert!(!trace.manifest.losses.is_empty());
+    losses::assert_exact(&trace);
 }
 
 #[test]
@@ -68,8 +69,13 @@ fn each_child_is_a_process_of_its_own() {
     assert_eq!(processes.len(), 4, "{processes:?}");
     let parent = processes
         .iter()
-        .min_by_key(|process| process.start_ns)
-        .expect("a process")
+        .find(|process| {
+            process
+                .arguments
+                .iter()
+                .any(|argument| argument == "children")
+        })
+        .expect("the parent")
         .pid;
     let children = processes
         .iter()

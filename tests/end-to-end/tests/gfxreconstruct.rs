@@ -38,7 +38,7 @@ pub fn counts(file: &Path) -> Counts {
         let Ok(line) = serde_json::from_str::<Value>(line) else {
             continue;
         };
-        let call = &line["function"];
+        let call = &line["vkFunc"];
         let arguments = &call["args"];
         match call["name"].as_str().unwrap_or_default() {
             "vkBeginCommandBuffer" => {

@@ -2,13 +2,27 @@
 
 use gapscope_trace::Trace;
 
-/// Rows without times, as (dispatches, command buffers).
-pub fn untimed(trace: &Trace) -> (u64, u64) {
+/// Checks that the rows without times are as many as the ledger says. In `command-buffer` mode dispatches and transfers
+/// have none by choice, which is no loss.
+pub fn assert_exact(trace: &Trace) {
+    let tables = &trace.tables;
     let unknown = |times: &[Option<i64>]| times.iter().filter(|time| time.is_none()).count() as u64;
-    (
-        unknown(&trace.tables.dispatches.duration_ns),
-        unknown(&trace.tables.command_buffers.duration_ns),
-    )
+    let rows = [
+        ("dispatch times", unknown(&tables.dispatches.duration_ns)),
+        ("transfer times", unknown(&tables.transfers.duration_ns)),
+        (
+            "command-buffer times",
+            unknown(&tables.command_buffers.duration_ns),
+        ),
+    ];
+    for (what, untimed) in rows {
+        assert_eq!(
+            counted(trace, what),
+            untimed,
+            "{what}: {:?}",
+            trace.manifest.losses
+        );
+    }
 }
 
 /// The count of losses of some kind.
@@ -17,6 +31,6 @@ pub fn counted(trace: &Trace, what: &str) -> u64 {
         .manifest
         .losses
         .iter()
-        .filter(|loss| loss.what.contains(what));
+        .filter(|loss| loss.what == what);
     losses.map(|loss| loss.count).sum()
 }

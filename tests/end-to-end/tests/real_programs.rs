@@ -1,23 +1,25 @@
 //! Programs that nobody here wrote, unmodified: recorded they do the same, and the trace has as many dispatches as an
 //! independent witness counts.
 
-use gapscope_trace::tables::Table;
+use gapscope_trace::tables::{Table, Timing};
 use serde_json::Value;
 
 use crate::client;
 use crate::gfxreconstruct;
+use crate::losses;
 use crate::recording::Recording;
 
 fn check(name: &str) -> Option<Recording> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let capture = folder.path().join("capture.gfxr");
     // This run also fills the driver's shader cache, so that the recorded one does not show its compiler.
-    let witnessed = gfxreconstruct::captured(client::program(name)?, &capture)
+    gfxreconstruct::captured(client::program(name)?, &capture)
         .run()
         .ok();
     let expected = gfxreconstruct::counts(&capture);
     assert!(expected.dispatches > 0, "{name} used the GPU");
 
+    let alone = client::program(name)?.run().ok();
     let recording = client::program(name)?.record().ok();
     let trace = recording.trace();
     assert_eq!(
@@ -30,18 +32,10 @@ fn check(name: &str) -> Option<Recording> {
         expected.command_buffers,
         "command buffers of {name}"
     );
-    assert!(
-        trace.manifest.losses.is_empty(),
-        "{:?}",
-        trace.manifest.losses
-    );
+    losses::assert_exact(&trace);
 
     let told = last_line(&recording.run.stdout);
-    assert_eq!(
-        told,
-        last_line(&witnessed.stdout),
-        "{name} computes the same"
-    );
+    assert_eq!(told, last_line(&alone.stdout), "{name} computes the same");
     if let Some(dispatches) = told["dispatches"].as_u64() {
         assert_eq!(
             expected.dispatches, dispatches,
@@ -50,6 +44,15 @@ fn check(name: &str) -> Option<Recording> {
     }
     assert_eq!(recording.report()["dispatch_count"], expected.dispatches);
     Some(recording)
+}
+
+fn assert_each_dispatch_is_timed(recording: &Recording) {
+    let trace = recording.trace();
+    assert!(
+        trace.manifest.losses.is_empty(),
+        "{:?}",
+        trace.manifest.losses
+    );
 }
 
 /// The scripts end with a line of JSON: what they know, and their result. How long they took differs.
@@ -69,6 +72,7 @@ fn wgpu_py() {
     let Some(recording) = check("wgpu") else {
         return;
     };
+    assert_each_dispatch_is_timed(&recording);
     let report = recording.report();
     let kernels = report["kernels"].as_array().expect("a list");
     let count = |name: &str| {
@@ -86,6 +90,7 @@ fn dawn() {
     let Some(recording) = check("dawn") else {
         return;
     };
+    assert_each_dispatch_is_timed(&recording);
     let report = recording.report();
     let labels = report["labels"].as_array().expect("a list");
     assert!(
@@ -96,17 +101,32 @@ fn dawn() {
     );
 }
 
+/// Taichi lets each of its command buffers run twice at once, so each is timed as a whole.
 #[test]
 fn taichi() {
-    check("taichi");
+    let Some(recording) = check("taichi") else {
+        return;
+    };
+    let trace = recording.trace();
+    let timing = &trace.tables.command_buffers.timing;
+    assert!(
+        timing.iter().all(|&timing| timing == Timing::Bracketed),
+        "{timing:?}"
+    );
 }
 
 #[test]
 fn ncnn() {
-    check("ncnn");
+    let Some(recording) = check("ncnn") else {
+        return;
+    };
+    assert_each_dispatch_is_timed(&recording);
 }
 
 #[test]
 fn llama_cpp() {
-    check("llama");
+    let Some(recording) = check("llama") else {
+        return;
+    };
+    assert_each_dispatch_is_timed(&recording);
 }

@@ -157,7 +157,7 @@ impl Recording {
 
     /// The trace, which must open without a diagnostic.
     pub fn trace(&self) -> Trace {
-        let (trace, diagnostics) = gapscope_trace::read(&self.path(), &Selection::default())
+        let (trace, diagnostics) = gapscope_trace::read(&self.path(), &Selection::all())
             .unwrap_or_else(|error| panic!("{error}\n{}", self.run.stderr));
         assert!(diagnostics.is_empty(), "{diagnostics:?}");
         assert!(trace.manifest.complete, "the trace is complete");

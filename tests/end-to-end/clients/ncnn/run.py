@@ -18,7 +18,9 @@ net.opt.use_vulkan_compute = True
 net.load_param(os.path.join(models, "WAIFU2X_ANIME_UP2X.param"))
 net.load_model(os.path.join(models, "WAIFU2X_ANIME_UP2X.bin"))
 assert ncnn.get_gpu_count() > 0, "ncnn found no GPU"
-picture = ncnn.Mat(np.random.default_rng(0).random((3, 64, 64)).astype(np.float32))
+# Named, since the picture does not keep it alive.
+pixels = np.random.default_rng(0).random((3, 64, 64)).astype(np.float32)
+picture = ncnn.Mat(pixels)
 results = []
 start = time.monotonic()
 for _ in range(TIMES):
