@@ -294,8 +294,20 @@ impl Drain {
     /// # Errors
     /// The trace cannot be written. The last checkpoint stays.
     pub fn checkpoint(&mut self) -> Result<(), Error> {
+        let parts = self.close_parts()?;
+        self.write_state(&parts)?;
+        self.delete_consumed();
+        Ok(())
+    }
+
+    fn close_parts(&mut self) -> Result<Parts, Error> {
         let parts = self.writer.checkpoint()?;
         self.writer.write_manifest(&self.manifest())?;
+        Ok(parts)
+    }
+
+    /// From here on a resumption goes on behind what has been drained.
+    fn write_state(&self, parts: &Parts) -> Result<(), Error> {
         let processes = self
             .processes
             .iter()
@@ -313,15 +325,17 @@ impl Drain {
         let checkpoint = CheckpointRef {
             version: STATE_VERSION,
             header: &self.header,
-            parts: &parts,
+            parts,
             assembler: &self.assembler,
             processes,
         };
-        checkpoint.write(self.folder())?;
+        checkpoint.write(self.folder())
+    }
+
+    fn delete_consumed(&mut self) {
         for process in &mut self.processes {
             process.spool.delete_consumed();
         }
-        Ok(())
     }
 
     /// What is known so far.
@@ -480,3 +494,6 @@ pub fn read_header(folder: &Path) -> Result<Header, Error> {
 pub fn spool_folder(folder: &Path) -> PathBuf {
     folder.join(SPOOL)
 }
+
+#[cfg(test)]
+mod tests;

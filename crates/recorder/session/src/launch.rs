@@ -204,7 +204,9 @@ fn find_program(program: &OsStr) -> Result<(), Error> {
     if found {
         Ok(())
     } else {
-        Err(missing("there is no such command on the PATH; check its name, or give its path"))
+        Err(missing(
+            "there is no such command on the PATH; check its name, or give its path",
+        ))
     }
 }
 

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 /// VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC and VK_DESCRIPTOR_TYPE_STORAGE_BUFFER_DYNAMIC
 const DYNAMIC: [u32; 2] = [8, 9];
 
+/// The id of no buffer.
+const NULL: u32 = 0;
+
 /// Past so many distinct sets, interning starts anew: a set may then have two ids, but memory stays bounded.
 const MOST_INTERNED: usize = 1 << 19;
 
@@ -19,7 +22,8 @@ type Content = Box<[Range]>;
 struct Range {
     binding: u32,
     element: u32,
-    buffer: u32,
+    /// `None`: a null descriptor, or a buffer that is not known.
+    buffer: Option<u32>,
     dynamic: bool,
     offset: u64,
     bytes: u64,
@@ -61,18 +65,15 @@ impl Contents {
         let mut ranges: Vec<Range> = Vec::with_capacity(entries.len());
         for entry in entries {
             let known = buffer(entry.buffer).and_then(|id| Some((id, buffers.bytes(id)?)));
-            let Some((id, buffer_bytes)) = known else {
-                unknown += 1;
-                continue;
-            };
+            unknown += u64::from(known.is_none() && entry.buffer != NULL);
             ranges.push(Range {
                 binding: entry.binding,
                 element: entry.element,
-                buffer: id,
+                buffer: known.map(|(id, _)| id),
                 dynamic: DYNAMIC.contains(&entry.kind),
                 offset: entry.offset,
                 bytes: entry.bytes,
-                buffer_bytes,
+                buffer_bytes: known.map_or(0, |(_, bytes)| bytes),
             });
         }
         ranges.sort_unstable_by_key(|r| (r.binding, r.element));
@@ -224,6 +225,9 @@ impl BindingSets {
                 } else {
                     0
                 };
+                let Some(buffer) = range.buffer else {
+                    continue;
+                };
                 let access = accesses
                     .iter()
                     .find(|a| a.set == set.set && a.binding == range.binding);
@@ -235,7 +239,7 @@ impl BindingSets {
                     set: set.set,
                     binding: range.binding,
                     element: range.element,
-                    buffer: range.buffer,
+                    buffer,
                     offset,
                     bytes: range.bytes.min(range.buffer_bytes.saturating_sub(offset)),
                     reads: access.is_some_and(|a| a.reads),

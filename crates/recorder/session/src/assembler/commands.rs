@@ -112,10 +112,19 @@ impl Assembler {
             target.queries = target.queries.max(step.queries());
             target.steps.push(step);
         }
+        target.queries = target.queries.min(most_queries(target.steps.len()));
         state.recordings.insert(recording, target);
         let reason = "this version does not know their kind";
         self.ledger.add("commands", not_understood, reason);
     }
+}
+
+/// More queries than a recording of so many commands can have, the hook's gaps between pools included: a damaged
+/// record must not ask for memory without bounds.
+fn most_queries(commands: usize) -> u32 {
+    u32::try_from(commands).map_or(u32::MAX, |commands| {
+        commands.saturating_mul(4).saturating_add(1024)
+    })
 }
 
 /// The trace's id of a process's text.

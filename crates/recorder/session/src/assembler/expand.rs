@@ -12,6 +12,9 @@ use gapscope_trace::tables::{
 };
 use rustc_hash::FxHashMap;
 
+/// The recording of a command buffer that was recorded while recording was off.
+const NOT_RECORDED: u32 = 0;
+
 /// Secondary recordings nest at most so deep; a deeper one is a damaged spool.
 const DEEPEST: u32 = 8;
 
@@ -95,12 +98,19 @@ impl Expansion<'_> {
                 whole
             }
             None => {
-                self.ledger.add(
-                    "command buffers' contents",
-                    1,
-                    "the record of their commands is missing",
-                );
-                self.bracketed().unwrap_or(Err(Unknown::NotRecorded))
+                let never = self.instance.recording == NOT_RECORDED;
+                let reason = if never {
+                    self.reason
+                } else {
+                    Unknown::NotRecorded.reason("")
+                };
+                self.ledger.add("command buffers' contents", 1, reason);
+                let unknown = if never {
+                    Unknown::Instance
+                } else {
+                    Unknown::NotRecorded
+                };
+                self.bracketed().unwrap_or(Err(unknown))
             }
         };
         while !self.state.open.is_empty() {
@@ -315,6 +325,9 @@ impl Expansion<'_> {
         query: u32,
         untimed: bool,
     ) -> Result<(i64, i64), Unknown> {
+        if self.instance.bracket.is_some() {
+            return Err(Unknown::Instance);
+        }
         if untimed {
             return Err(Unknown::Secondary);
         }

@@ -106,7 +106,10 @@ impl Assembler {
                 return;
             }
         };
-        let longest = longest(clock.ticks_of_ns(latest_ns - instance.submitted_ns), bits);
+        let longest = longest(
+            clock.ticks_of_ns(latest_ns.saturating_sub(instance.submitted_ns)),
+            bits,
+        );
         let mask = if bits >= 64 {
             u64::MAX
         } else {

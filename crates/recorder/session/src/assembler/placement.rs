@@ -7,7 +7,7 @@ use gapscope_spool::event::NO_TICKS;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Unknown {
-    /// The whole instance has no times.
+    /// The instance has no times, or none inside it.
     Instance,
     /// The command had no queries.
     NotTimed,

@@ -136,7 +136,8 @@ impl Brackets {
         let (drift, tolerance) = self.drift();
         let moved = |(from, bound): (i64, i64), widening: f64| {
             let distance = (at - from) as f64;
-            bound.saturating_add((drift * distance + widening * distance.abs()).round() as i64)
+            let widened = (drift * distance + widening * distance.abs()).round();
+            super::sane(bound.saturating_add(widened as i64))
         };
         let index = at.div_euclid(KNOT_NS);
         let (mut lower, mut upper) = (None, None);

@@ -187,7 +187,8 @@ impl Calibrated {
             None => (self.nominal, RATE_TOLERANCE),
         };
         let ns = rate.ns(ticks.0.saturating_sub(anchor.ticks));
-        let error = anchor.error_ns + (ns.unsigned_abs() as f64 * uncertainty).ceil() as i64 + 1;
+        let growth = (ns.unsigned_abs() as f64 * uncertainty).ceil() as i64;
+        let error = anchor.error_ns.saturating_add(growth).saturating_add(1);
         Some((anchor.host_ns.saturating_add(ns), error))
     }
 
@@ -213,7 +214,7 @@ impl Calibrated {
                 let nominal_ns = self.nominal.ns(to.ticks - from.ticks);
                 (to.host_ns - from.host_ns - nominal_ns).abs() + from.error_ns + to.error_ns
             });
-        reading + bend + 1
+        reading.saturating_add(bend).saturating_add(1)
     }
 
     /// What sample `interior`, by its deviation from the line between its neighbours, says of the bend of a piece

@@ -1,0 +1,375 @@
+//! Damaged and incomplete event streams: never a panic, never an invented time.
+
+use super::Program;
+use super::program::{Commands, losses};
+use crate::Names;
+use crate::assembler::Assembler;
+use gapscope_spool::Event;
+use gapscope_spool::event::*;
+use gapscope_trace::Tables;
+use gapscope_trace::manifest::SamplingMode;
+use gapscope_trace::tables::{Table, Timing};
+use proptest::prelude::*;
+use std::borrow::Cow;
+
+#[test]
+fn a_killed_process_keeps_what_was_timed() {
+    let mut program = Program::new();
+    program.kernel(1, "k");
+    program.record(5, &Commands::begun().dispatch(1).end());
+    let timed = program.submit(5);
+    program.submit(5);
+    // Killed between the timestamps and the end of the instance.
+    program.ticks(timed, 5, &[1_001_000, 1_001_001, 1_001_004, 1_001_005]);
+    let (manifest, tables) = program.finish();
+    assert_eq!(tables.command_buffers.len(), 2);
+    let times: Vec<_> = tables.dispatches.duration_ns.iter().flatten().collect();
+    assert_eq!(times, [&3]);
+    assert!(tables.command_buffers.timing.contains(&Timing::NotSeen));
+    assert_eq!(
+        losses(&manifest)
+            .iter()
+            .map(|(_, count)| count)
+            .sum::<u64>(),
+        2
+    );
+}
+
+#[test]
+fn what_refers_to_missing_records_is_counted() {
+    let mut program = Program::new();
+    program.run(7, &[1_001_000, 1_001_010]);
+    program.event(Event::Timestamps {
+        instance: 999,
+        recording: 7,
+        first_query: 0,
+        ticks: &[0; 16],
+    });
+    program.event(Event::Free {
+        memory: 3,
+        at_ns: 5,
+    });
+    let mut commands = Commands::begun();
+    commands
+        .dispatch(44)
+        .push(Op::Execute, NO_QUERY, [66, 0, 0, 0]);
+    program.record(8, &commands.end());
+    program.run(8, &[1_002_000, 1_002_001, 1_002_002, 1_002_010]);
+    let (manifest, tables) = program.finish();
+    assert_eq!(tables.kernels.name, ["unknown kernel"]);
+    assert_eq!(tables.dispatches.duration_ns, [Some(1)]);
+    let missing = "the record of their";
+    assert_eq!(
+        losses(&manifest),
+        [
+            (
+                "command buffers' contents (the record of the commands is missing)".to_owned(),
+                1
+            ),
+            (
+                "command-buffer times (the record of the commands is missing)".to_owned(),
+                1
+            ),
+            (format!("memory frees ({missing} allocation is missing)"), 1),
+            (
+                format!("secondary command buffers' contents ({missing} commands is missing)"),
+                1
+            ),
+            (format!("timestamps ({missing} command is missing)"), 4),
+        ]
+    );
+}
+
+#[test]
+fn a_device_without_samples_has_no_times() {
+    let mut program = Program::new();
+    program.event(Event::Device {
+        device: 2,
+        api: Cow::Borrowed("vulkan"),
+        name: Cow::Borrowed("no clock"),
+        driver: Cow::Borrowed(""),
+        uuid: [0; 16],
+        nanoseconds_per_tick: 1.0,
+        clock: ClockSource::Calibrated,
+        heaps: vec![],
+    });
+    program.event(Event::Queue {
+        queue: 3,
+        device: 2,
+        family: 0,
+        index: 0,
+        flags: 2,
+        timestamp_bits: 64,
+    });
+    program.record(5, &Commands::begun().end());
+    let instance = program.submit_to(3, &[5], &[], &[])[0];
+    program.ticks(instance, 5, &[1_001_000, 1_001_010]);
+    program.end(instance, Outcome::Timed);
+    let (manifest, tables) = program.finish();
+    assert_eq!(tables.command_buffers.start_ns, [None]);
+    let lost = "command-buffer times (the device's clock could not be mapped to the host's)";
+    assert_eq!(losses(&manifest), [(lost.to_owned(), 1)]);
+    assert_eq!(manifest.devices[1].clock.error_ns, None);
+}
+
+#[test]
+fn a_recording_is_forgotten_when_nobody_can_use_it() {
+    let mut program = Program::new();
+    for recording in 0..100 {
+        program.record(recording, &Commands::begun().end());
+        program.run(recording, &[1_001_000, 1_001_010]);
+        program.event(Event::RecordingEnd { recording });
+    }
+    program.sample(3_000_000);
+    let state = postcard::to_stdvec(&program.assembler).unwrap();
+    assert!(state.len() < 2_000, "{}", state.len());
+}
+
+/// Small ids, so that events refer to one another.
+fn id() -> impl Strategy<Value = u32> {
+    0..4u32
+}
+
+fn event() -> impl Strategy<Value = Event<'static>> {
+    let time = || prop_oneof![0..10_000_000i64, any::<i64>()];
+    let tick = || prop_oneof![0..10_000_000u64, Just(NO_TICKS), any::<u64>()];
+    let command = (
+        0..20u32,
+        prop_oneof![0..8u32, Just(NO_QUERY), any::<u32>()],
+        id(),
+        id(),
+        id(),
+        id(),
+    );
+    let commands = proptest::collection::vec(command, 0..12).prop_map(|commands| {
+        let words = commands
+            .into_iter()
+            .flat_map(|(op, q, a, b, c, d)| [op, q, a, b, c, d]);
+        let bytes: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
+        &*bytes.leak()
+    });
+    let semaphores = || {
+        proptest::collection::vec((id(), 0..3u64), 0..3).prop_map(|all| {
+            let all = all
+                .into_iter()
+                .map(|(semaphore, value)| SemaphoreValue { semaphore, value });
+            Cow::Owned(all.collect())
+        })
+    };
+    let outcome = prop_oneof![
+        4 => Just(Outcome::Timed),
+        1 => Just(Outcome::NotSeen),
+        1 => Just(Outcome::DeviceLost),
+    ];
+    prop_oneof![
+        (id(), any::<f64>(), any::<bool>()).prop_map(|(device, rate, calibrated)| Event::Device {
+            device,
+            api: "vulkan".into(),
+            name: "".into(),
+            driver: "".into(),
+            uuid: [0; 16],
+            nanoseconds_per_tick: rate,
+            clock: if calibrated {
+                ClockSource::Calibrated
+            } else {
+                ClockSource::Brackets
+            },
+            heaps: vec![],
+        }),
+        (id(), any::<bool>(), time()).prop_map(|(device, lost, at_ns)| Event::DeviceEnd {
+            device,
+            lost,
+            at_ns
+        }),
+        (id(), id(), prop_oneof![Just(64u32), Just(36), any::<u32>()]).prop_map(
+            |(queue, device, timestamp_bits)| {
+                Event::Queue {
+                    queue,
+                    device,
+                    family: 0,
+                    index: 0,
+                    flags: 7,
+                    timestamp_bits,
+                }
+            }
+        ),
+        (id(), tick(), time(), any::<u32>()).prop_map(|(device, ticks, host_ns, error_ns)| {
+            Event::ClockSample {
+                device,
+                ticks,
+                host_ns,
+                error_ns,
+            }
+        }),
+        (id(), id()).prop_map(|(kernel, device)| Event::Kernel {
+            kernel,
+            device,
+            source: [1; 16],
+            entry_point: "main".into(),
+            specialisation: "".into(),
+            source_name: "".into(),
+            local_size: [1; 3],
+            accesses: vec![],
+        }),
+        (id(), id(), any::<u64>(), time()).prop_map(|(buffer, device, bytes, at_ns)| {
+            Event::Buffer {
+                buffer,
+                device,
+                bytes,
+                at_ns,
+            }
+        }),
+        (id(), id(), any::<u64>()).prop_map(|(buffer, memory, offset)| Event::BufferMemory {
+            buffer,
+            memory,
+            offset
+        }),
+        (id(), time()).prop_map(|(buffer, at_ns)| Event::BufferEnd { buffer, at_ns }),
+        (id(), id(), any::<u64>(), any::<u64>(), 7..10u32).prop_map(
+            |(content, buffer, offset, bytes, kind)| {
+                let entries = vec![Binding {
+                    binding: 0,
+                    element: 0,
+                    buffer,
+                    offset,
+                    bytes,
+                    kind,
+                }];
+                Event::Bindings {
+                    content,
+                    entries: Cow::Owned(entries),
+                }
+            }
+        ),
+        (id(), commands).prop_map(|(recording, commands)| Event::Commands {
+            recording,
+            commands
+        }),
+        id().prop_map(|recording| Event::RecordingEnd { recording }),
+        (
+            id(),
+            time(),
+            time(),
+            proptest::collection::vec((0..6u64, id()), 0..3),
+            semaphores(),
+            semaphores()
+        )
+            .prop_map(|(queue, begin_ns, end_ns, instances, waits, signals)| {
+                let instances = instances.into_iter().map(|(instance, recording)| Instance {
+                    instance,
+                    recording,
+                });
+                let instances = Cow::Owned(instances.collect());
+                Event::Submit {
+                    submission: 0,
+                    queue,
+                    begin_ns,
+                    end_ns,
+                    instances,
+                    waits,
+                    signals,
+                }
+            }),
+        (
+            0..6u64,
+            id(),
+            prop_oneof![0..4u32, any::<u32>()],
+            proptest::collection::vec(tick(), 0..8)
+        )
+            .prop_map(|(instance, recording, first_query, ticks)| {
+                let bytes: Vec<u8> = ticks.into_iter().flat_map(u64::to_le_bytes).collect();
+                Event::Timestamps {
+                    instance,
+                    recording,
+                    first_query,
+                    ticks: bytes.leak(),
+                }
+            }),
+        (0..6u64, tick(), tick()).prop_map(|(instance, begin_ticks, end_ticks)| Event::Bracket {
+            instance,
+            begin_ticks,
+            end_ticks
+        }),
+        (0..6u64, outcome, time()).prop_map(|(instance, outcome, seen_ns)| Event::InstanceEnd {
+            instance,
+            outcome,
+            seen_ns
+        }),
+        (id(), 0..3u8, id(), time()).prop_map(|(queue, edge, text, at_ns)| Event::Label {
+            scope: if queue == 0 {
+                LabelScope::Thread
+            } else {
+                LabelScope::Queue(queue)
+            },
+            edge: [LabelEdge::Begin, LabelEdge::End, LabelEdge::Instant][usize::from(edge)],
+            text,
+            at_ns,
+        }),
+        (id(), any::<u64>(), time()).prop_map(|(semaphore, value, at_ns)| Event::HostSignal {
+            semaphore: SemaphoreValue { semaphore, value },
+            at_ns
+        }),
+    ]
+}
+
+/// All columns of a table have one length.
+fn check(tables: &Tables) {
+    macro_rules! check {
+        ($($field:ident: $table:ty,)+) => {$( let _ = tables.$field.to_batch(); )+};
+    }
+    gapscope_trace::for_each_table!(check);
+    for (start, duration) in tables
+        .dispatches
+        .start_ns
+        .iter()
+        .zip(&tables.dispatches.duration_ns)
+    {
+        assert_eq!(start.is_some(), duration.is_some());
+        assert!(duration.is_none_or(|d| d >= 0));
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_stream_of_events_is_survived(events in proptest::collection::vec((0..2u32, event()), 0..120)) {
+        let mut assembler = Assembler::new(SamplingMode::Dispatch);
+        let mut tables = Tables::default();
+        for pid in [1, 2] {
+            assembler.add_process(pid, 0);
+        }
+        for (process, event) in events {
+            assembler.apply(process, 1, event, &mut tables);
+        }
+        assembler.finish(&Names::default(), &mut tables);
+        check(&tables);
+        let submitted: u32 = tables.submissions.command_buffers.iter().sum();
+        prop_assert!(tables.command_buffers.len() as u32 <= submitted);
+    }
+
+    #[test]
+    fn a_resumed_assembler_makes_the_same_rows(
+        events in proptest::collection::vec((0..2u32, event()), 0..80),
+        at in 0..80usize,
+    ) {
+        let new = || {
+            let mut assembler = Assembler::new(SamplingMode::Dispatch);
+            for pid in [1, 2] {
+                assembler.add_process(pid, 0);
+            }
+            assembler
+        };
+        let (mut whole, mut resumed) = (new(), new());
+        let (mut expected, mut tables) = (Tables::default(), Tables::default());
+        for (index, (process, event)) in events.into_iter().enumerate() {
+            if index == at {
+                let state = postcard::to_stdvec(&resumed).unwrap();
+                resumed = postcard::from_bytes(&state).unwrap();
+            }
+            whole.apply(process, 1, event.clone(), &mut expected);
+            resumed.apply(process, 1, event, &mut tables);
+        }
+        whole.finish(&Names::default(), &mut expected);
+        resumed.finish(&Names::default(), &mut tables);
+        prop_assert_eq!(expected, tables);
+    }
+}

@@ -1,0 +1,592 @@
+//! Command buffers become rows.
+
+use super::Program;
+use super::program::{Commands, losses};
+use gapscope_spool::Event;
+use gapscope_spool::event::*;
+use gapscope_trace::manifest::SamplingMode;
+use gapscope_trace::tables::{Access, MarkerScope, OpaqueWorkKind, Table, Timing, TransferKind};
+use std::borrow::Cow;
+
+#[test]
+fn a_resubmitted_recording_has_its_own_rows_each_time() {
+    let mut program = Program::new();
+    program.kernel(1, "square");
+    let commands = Commands::begun().dispatch(1).dispatch(1).end();
+    program.record(5, &commands);
+    let at = 1_001_000;
+    program.run(5, &[at, at + 10, at + 20, at + 30, at + 45, at + 50]);
+    program.run(
+        5,
+        &[
+            at + 1000,
+            at + 1010,
+            at + 1020,
+            at + 1030,
+            at + 1046,
+            at + 1050,
+        ],
+    );
+    program.event(Event::RecordingEnd { recording: 5 });
+    let (manifest, tables) = program.finish();
+    assert_eq!(losses(&manifest), []);
+    let rows = &tables.dispatches;
+    let at = at as i64;
+    assert_eq!(rows.command_buffer, [0, 0, 1, 1]);
+    assert_eq!(rows.position, [0, 1, 0, 1]);
+    assert_eq!(rows.start_ns, [10, 30, 1010, 1030].map(|t| Some(at + t)));
+    assert_eq!(rows.duration_ns, [10, 15, 10, 16].map(Some));
+    assert_eq!(rows.groups_y, [Some(4); 4]);
+    let buffers = &tables.command_buffers;
+    assert_eq!(buffers.start_ns, [Some(at), Some(at + 1000)]);
+    assert_eq!(buffers.duration_ns, [Some(50); 2]);
+    assert_eq!(buffers.timing, [Timing::Measured; 2]);
+    assert_eq!(buffers.submission, [0, 1]);
+    assert_eq!(buffers.dispatches, [2, 2]);
+    assert_eq!(tables.kernels.name, ["square"]);
+}
+
+#[test]
+fn a_recording_that_ends_before_its_instance_is_seen_is_kept_until_then() {
+    let mut program = Program::new();
+    program.kernel(1, "square");
+    program.record(5, &Commands::begun().dispatch(1).end());
+    let instance = program.submit(5);
+    program.event(Event::RecordingEnd { recording: 5 });
+    program.ticks(instance, 5, &[1_001_000, 1_001_001, 1_001_002, 1_001_003]);
+    program.end(instance, Outcome::Timed);
+    let (manifest, tables) = program.finish();
+    assert_eq!(losses(&manifest), []);
+    assert_eq!(tables.dispatches.duration_ns, [Some(1)]);
+}
+
+#[test]
+fn unknown_times_have_a_reason_and_are_never_zero() {
+    let missing = NO_TICKS;
+    let mut program = Program::new();
+    program.kernel(1, "k");
+    let commands = Commands::begun()
+        .dispatch(1)
+        .dispatch(1)
+        .dispatch(1)
+        .dispatch(1)
+        .end();
+    program.record(5, &commands);
+    let t = 1_001_000;
+    // Zero; end before begin; not delivered; right.
+    program.run(
+        5,
+        &[
+            t,
+            0,
+            t + 2,
+            t + 9,
+            t + 4,
+            t + 5,
+            missing,
+            t + 10,
+            t + 12,
+            t + 20,
+        ],
+    );
+    for outcome in [
+        Outcome::NoTimestamps,
+        Outcome::NotSeen,
+        Outcome::DeviceLost,
+        Outcome::NotInstrumented,
+    ] {
+        let instance = program.submit(5);
+        program.end(instance, outcome);
+    }
+    // Its end is not delivered.
+    program.run(
+        5,
+        &[
+            t + 100,
+            t + 101,
+            t + 102,
+            t + 103,
+            t + 104,
+            t + 105,
+            t + 106,
+            t + 107,
+            t + 108,
+            missing,
+        ],
+    );
+    let (manifest, tables) = program.finish();
+    use Timing::*;
+    // What is unknown anyway does not wait for the clock.
+    assert_eq!(
+        tables.command_buffers.timing,
+        [
+            NoTimestamps,
+            NotSeen,
+            DeviceLost,
+            NotInstrumented,
+            Measured,
+            Unknown
+        ]
+    );
+    assert_eq!(tables.command_buffers.duration_ns[4..], [Some(20), None]);
+    assert_eq!(tables.command_buffers.seen_ns[..4], [None; 4]);
+    assert_eq!(tables.dispatches.duration_ns[..16], [None; 16]);
+    assert_eq!(
+        tables.dispatches.duration_ns[16..20],
+        [None, None, None, Some(2)]
+    );
+    assert_eq!(
+        tables.dispatches.start_ns[16..20],
+        [None, None, None, Some(t as i64 + 10)]
+    );
+    let not_seen =
+        "the program ended, reset or freed the command buffer before it was seen finished";
+    let off = "recorded while recording was off, or no queries could be had";
+    assert_eq!(
+        losses(&manifest),
+        [
+            (format!("command-buffer times ({off})"), 1),
+            ("command-buffer times (the device was lost)".to_owned(), 1),
+            (
+                "command-buffer times (the device wrote no timestamp)".to_owned(),
+                1
+            ),
+            (format!("command-buffer times ({not_seen})"), 1),
+            (
+                "command-buffer times (the queue family has no timestamps)".to_owned(),
+                1
+            ),
+            ("dispatch times (invalid device timestamps)".to_owned(), 2),
+            (format!("dispatch times ({off})"), 4),
+            ("dispatch times (the device was lost)".to_owned(), 4),
+            (
+                "dispatch times (the device wrote no timestamp)".to_owned(),
+                1
+            ),
+            (format!("dispatch times ({not_seen})"), 4),
+            (
+                "dispatch times (the queue family has no timestamps)".to_owned(),
+                4
+            ),
+        ]
+    );
+}
+
+#[test]
+fn in_command_buffer_mode_dispatch_times_are_not_lost() {
+    let mut program = Program::of(SamplingMode::CommandBuffer, 1.0, 64);
+    program.kernel(1, "k");
+    let mut commands = Commands::begun();
+    commands.push(Op::Dispatch, NO_QUERY, [1, 1, 1, 1]);
+    program.record(5, &commands.end());
+    program.run(5, &[1_001_000, 1_001_500]);
+    let (manifest, tables) = program.finish();
+    assert_eq!(losses(&manifest), []);
+    assert_eq!(tables.dispatches.start_ns, [None]);
+    assert_eq!(tables.command_buffers.duration_ns, [Some(500)]);
+}
+
+#[test]
+fn a_bracketed_instance_is_timed_as_a_whole() {
+    let mut program = Program::new();
+    program.kernel(1, "k");
+    let mut commands = Commands::default();
+    commands.push(Op::Begin, NO_QUERY, [0; 4]);
+    commands.push(Op::Dispatch, NO_QUERY, [1, 1, 1, 1]);
+    commands.push(Op::End, NO_QUERY, [0; 4]);
+    program.record(5, &commands);
+    let instances = program.submit_to(1, &[5, 5], &[], &[]);
+    for (instance, begin) in instances.into_iter().zip([1_001_000, 1_001_020]) {
+        program.event(Event::Bracket {
+            instance,
+            begin_ticks: begin,
+            end_ticks: begin + 40,
+        });
+        program.now_ns = 1_002_000;
+        program.end(instance, Outcome::Timed);
+    }
+    let (manifest, tables) = program.finish();
+    assert_eq!(
+        tables.command_buffers.start_ns,
+        [Some(1_001_000), Some(1_001_020)]
+    );
+    assert_eq!(tables.command_buffers.duration_ns, [Some(40); 2]);
+    assert_eq!(tables.command_buffers.timing, [Timing::Bracketed; 2]);
+    assert_eq!(tables.dispatches.start_ns, [None; 2]);
+    assert_eq!(
+        losses(&manifest),
+        [(
+            "dispatch times (the command buffer may run twice at once)".to_owned(),
+            2
+        )]
+    );
+}
+
+#[test]
+fn a_secondary_recording_has_its_own_times_below_the_label_of_its_execution() {
+    let mut program = Program::new();
+    program.kernel(1, "inner");
+    program.text(1, "outside");
+    program.text(2, "inside");
+    program.record(6, Commands::default().label(2).dispatch(1).end_label());
+    let mut primary = Commands::begun();
+    primary
+        .label(1)
+        .push(Op::Execute, NO_QUERY, [6, 0, 0, 0])
+        .end_label();
+    program.record(5, &primary.end());
+    let instance = program.submit(5);
+    // Freed before it is seen finished.
+    program.event(Event::RecordingEnd { recording: 6 });
+    let t = 1_001_000;
+    program.ticks(instance, 6, &[t + 5, t + 9]);
+    program.ticks(instance, 5, &[t, t + 10]);
+    program.end(instance, Outcome::Timed);
+    let (manifest, tables) = program.finish();
+    assert_eq!(losses(&manifest), []);
+    assert_eq!(tables.dispatches.duration_ns, [Some(4)]);
+    let label = tables.dispatches.label[0].unwrap() as usize;
+    assert_eq!(tables.labels.text[label], "inside");
+    let parent = tables.labels.parent[label].unwrap() as usize;
+    assert_eq!(tables.labels.text[parent], "outside");
+    assert_eq!(tables.command_buffers.label, [Some(parent as u32)]);
+    assert_eq!(tables.markers.duration_ns, [Some(4), Some(4)]);
+    assert_eq!(tables.markers.start_ns, [Some(t as i64 + 5); 2]);
+}
+
+#[test]
+fn a_secondary_recording_without_times_of_its_own_is_opaque_work() {
+    let mut program = Program::new();
+    program.kernel(1, "inner");
+    program.record(6, Commands::default().dispatch(1));
+    let mut primary = Commands::begun();
+    let query = primary.query(2);
+    primary.push(Op::Execute, query, [6, 0, 0, 0]);
+    program.record(5, &primary.end());
+    program.run(5, &[1_001_000, 1_001_010, 1_001_050, 1_001_060]);
+    let (manifest, tables) = program.finish();
+    assert_eq!(tables.opaque_work.kind, [OpaqueWorkKind::Other]);
+    assert_eq!(tables.opaque_work.duration_ns, [Some(40)]);
+    assert_eq!(tables.dispatches.start_ns, [None]);
+    assert_eq!(tables.dispatches.position, [1]);
+    let lost = (
+        "dispatch times (a secondary command buffer was timed as a whole)".to_owned(),
+        1,
+    );
+    assert_eq!(losses(&manifest), [lost]);
+}
+
+#[test]
+fn transfers_barriers_and_opaque_work_have_their_positions() {
+    let mut program = Program::new();
+    for (buffer, bytes) in [(1, 4096), (2, 8192)] {
+        program.event(Event::Buffer {
+            buffer,
+            device: 1,
+            bytes,
+            at_ns: 0,
+        });
+    }
+    let mut commands = Commands::begun();
+    let query = commands.query(2);
+    commands.push(Op::CopyBuffer, query, [4096, 0, 1, 2]);
+    commands.push(Op::Barrier, NO_QUERY, [0x800, 1, 0x1000, 0]);
+    let (begin, end) = (commands.query(1), commands.query(1));
+    commands.push(
+        Op::OpaqueBegin,
+        begin,
+        [OpaqueKind::RenderPass as u32, 0, 0, 0],
+    );
+    commands.push(Op::OpaqueEnd, end, [0; 4]);
+    let query = commands.query(2);
+    commands.push(Op::CopyImage, query, [u32::MAX, u32::MAX, 0, 0]);
+    program.record(5, &commands.end());
+    let t = 1_001_000;
+    program.run(5, &[t, t + 1, t + 4, t + 5, t + 25, t + 30, t + 37, t + 40]);
+    let (manifest, tables) = program.finish();
+    assert_eq!(losses(&manifest), []);
+    assert_eq!(
+        tables.transfers.kind,
+        [TransferKind::Copy, TransferKind::CopyImage]
+    );
+    assert_eq!(tables.transfers.bytes, [Some(4096), None]);
+    assert_eq!(tables.transfers.source, [Some(0), None]);
+    assert_eq!(tables.transfers.destination, [Some(1), None]);
+    assert_eq!(tables.transfers.duration_ns, [Some(3), Some(7)]);
+    assert_eq!(tables.transfers.position, [0, 3]);
+    assert_eq!(tables.barriers.position, [1]);
+    assert_eq!(tables.barriers.source_stages, [0x1_0000_0800]);
+    assert_eq!(tables.opaque_work.position, [2]);
+    assert_eq!(tables.opaque_work.duration_ns, [Some(20)]);
+    assert_eq!(tables.command_buffers.transfers, [2]);
+}
+
+#[test]
+fn a_dispatch_reaches_what_is_bound_and_declared() {
+    let mut program = Program::new();
+    for (buffer, bytes) in [(1, 4096), (2, 8192), (3, 64)] {
+        program.event(Event::Buffer {
+            buffer,
+            device: 1,
+            bytes,
+            at_ns: 0,
+        });
+    }
+    let declared = |set, binding, reads, writes| BindingAccess {
+        set,
+        binding,
+        reads,
+        writes,
+    };
+    let accesses = vec![
+        declared(0, 0, true, false),
+        declared(0, 2, false, true),
+        declared(1, 0, true, true),
+    ];
+    program.kernel_with(1, "declares", "", [1; 16], accesses);
+    program.kernel(2, "says nothing");
+    let entry = |binding, buffer, offset, bytes, kind| Binding {
+        binding,
+        element: 0,
+        buffer,
+        offset,
+        bytes,
+        kind,
+    };
+    // 7: storage buffer; 9: dynamic storage buffer. Buffer 0 is a null descriptor, and takes a dynamic offset too.
+    let entries = [
+        entry(2, 2, 256, u64::MAX, 9),
+        entry(0, 1, 0, 1024, 7),
+        entry(1, 0, 0, 4, 9),
+        entry(3, 3, 0, 64, 7),
+    ];
+    program.event(Event::Bindings {
+        content: 1,
+        entries: Cow::Borrowed(&entries),
+    });
+    let entries = [entry(0, 99, 0, 4, 7)];
+    program.event(Event::Bindings {
+        content: 2,
+        entries: Cow::Borrowed(&entries),
+    });
+    // The same content again, with another id.
+    let entries = [entry(0, 1, 0, 64, 7)];
+    program.event(Event::Bindings {
+        content: 3,
+        entries: Cow::Borrowed(&entries),
+    });
+    program.event(Event::Bindings {
+        content: 4,
+        entries: Cow::Borrowed(&entries),
+    });
+    let mut commands = Commands::begun();
+    commands.dispatch(1);
+    commands.push(Op::BindSet, NO_QUERY, [0, 1, 0, 0]);
+    commands.push(Op::DynamicOffset, NO_QUERY, [0, 0, 16, 0]);
+    commands.push(Op::DynamicOffset, NO_QUERY, [0, 1, 512, 0]);
+    commands.push(Op::BindSet, NO_QUERY, [1, 2, 0, 0]);
+    commands.dispatch(1).dispatch(1).dispatch(2);
+    commands
+        .push(Op::BindSet, NO_QUERY, [0, 3, 0, 0])
+        .dispatch(1);
+    commands
+        .push(Op::BindSet, NO_QUERY, [0, 4, 0, 0])
+        .dispatch(1);
+    let commands = commands.end();
+    program.record(5, &commands);
+    let ticks: Vec<u64> = (0..14).map(|i| 1_001_000 + i).collect();
+    program.run(5, &ticks);
+    // A buffer that is gone does not change what was recorded.
+    program.event(Event::BufferEnd {
+        buffer: 1,
+        at_ns: 5_000_000,
+    });
+    program.run(5, &ticks.iter().map(|t| t + 1000).collect::<Vec<_>>());
+    let (manifest, tables) = program.finish();
+    let expected = [None, Some(0), Some(0), Some(1), Some(2), Some(2)];
+    assert_eq!(tables.dispatches.bindings[..6], expected);
+    assert_eq!(tables.dispatches.bindings[6..], expected);
+    let rows: Vec<_> = (0..tables.bindings.len())
+        .map(|row| tables.bindings.row(row))
+        .map(|b| {
+            (
+                b.id,
+                b.set,
+                b.binding,
+                b.buffer,
+                b.offset_bytes,
+                b.bytes,
+                b.access,
+            )
+        })
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            (0, 0, 0, 0, 0, 1024, Access::Read),
+            (0, 0, 2, 1, 768, 7424, Access::Write),
+            (1, 0, 0, 0, 0, 1024, Access::Unknown),
+            (1, 0, 2, 1, 768, 7424, Access::Unknown),
+            (1, 0, 3, 2, 0, 64, Access::Unknown),
+            (2, 0, 0, 0, 0, 64, Access::Read),
+        ]
+    );
+    assert_eq!(
+        losses(&manifest),
+        [("bindings (their buffer is not known)".to_owned(), 1)]
+    );
+    assert_eq!(tables.buffers.id.len(), 3);
+}
+
+#[test]
+fn waits_find_the_submission_that_signals() {
+    let of = |semaphore, value| SemaphoreValue { semaphore, value };
+    let mut program = Program::new();
+    program.record(5, &Commands::begun().end());
+    // 0 signals binary semaphore 1, 1 waits for it and for a value of semaphore 2 that 2 signals later.
+    program.submit_to(1, &[], &[], &[of(1, 0)]);
+    program.submit_to(2, &[], &[of(1, 0), of(2, 7)], &[]);
+    program.submit_to(1, &[], &[], &[of(2, 10)]);
+    // 3 waits for the first signal that reaches its value, and for the host.
+    program.submit_to(1, &[], &[], &[of(2, 20)]);
+    program.event(Event::HostSignal {
+        semaphore: of(3, 5),
+        at_ns: 777,
+    });
+    program.submit_to(2, &[], &[of(2, 9), of(3, 4)], &[]);
+    // Nobody signals these.
+    program.submit_to(2, &[], &[of(1, 0), of(4, 1)], &[]);
+    let (_, tables) = program.finish();
+    let rows: Vec<_> = (0..tables.dependencies.len())
+        .map(|row| tables.dependencies.row(row))
+        .map(|d| (d.submission, d.waits_for, d.host_signal_ns))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            (1, Some(0), None),
+            (1, Some(2), None),
+            (4, Some(2), None),
+            (4, None, Some(777)),
+            (5, None, None),
+            (5, None, None),
+        ]
+    );
+}
+
+#[test]
+fn labels_on_queues_and_threads_are_host_markers() {
+    let mut program = Program::new();
+    program.text(1, "step");
+    program.text(2, "upload");
+    program.record(5, &Commands::begun().end());
+    let label = |scope, edge, text, at_ns| Event::Label {
+        scope,
+        edge,
+        text,
+        at_ns,
+    };
+    program.event(label(LabelScope::Queue(1), LabelEdge::Begin, 1, 100));
+    program.event(label(LabelScope::Thread, LabelEdge::Begin, 2, 110));
+    let on_queue = program.run(5, &[1_001_000, 1_001_010]);
+    program.event(label(LabelScope::Queue(1), LabelEdge::Instant, 2, 120));
+    program.event(label(LabelScope::Queue(1), LabelEdge::End, 0, 200));
+    program.event(label(LabelScope::Queue(1), LabelEdge::End, 0, 210));
+    assert_eq!(on_queue, 1);
+    let (_, tables) = program.finish();
+    let rows: Vec<_> = (0..tables.markers.len())
+        .map(|row| tables.markers.row(row))
+        .map(|m| {
+            (
+                m.scope,
+                m.label,
+                m.queue,
+                m.thread,
+                m.start_ns,
+                m.duration_ns,
+            )
+        })
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            (MarkerScope::Queue, 2, Some(0), None, Some(120), Some(0)),
+            (MarkerScope::Queue, 0, Some(0), None, Some(100), Some(100)),
+            // It was never ended: its length is not known.
+            (MarkerScope::Thread, 1, None, Some(10), Some(110), None),
+        ]
+    );
+    assert_eq!(tables.labels.parent, [None, None, Some(0)]);
+    assert_eq!(tables.command_buffers.label, [Some(0)]);
+}
+
+#[test]
+fn rows_wait_for_the_next_clock_sample_and_are_then_exact() {
+    let mut program = Program::new();
+    program.kernel(1, "k");
+    program.record(5, &Commands::begun().dispatch(1).end());
+    // The device's clock runs a thousandth fast from here on.
+    let ticks = |ns: u64| 1_000_000 + (ns - 1_000_000) / 1000 * 1001;
+    program.event(Event::ClockSample {
+        device: 1,
+        ticks: ticks(1_000_000),
+        host_ns: 1_000_000,
+        error_ns: 0,
+    });
+    let at = [1_001_000u64, 1_002_000, 1_003_000, 1_004_000];
+    program.run(5, &at.map(ticks));
+    assert_eq!(program.tables.dispatches.len(), 0);
+    program.event(Event::ClockSample {
+        device: 1,
+        ticks: ticks(101_000_000),
+        host_ns: 101_000_000,
+        error_ns: 0,
+    });
+    assert_eq!(program.tables.dispatches.start_ns, [Some(1_002_000)]);
+    assert_eq!(program.tables.dispatches.duration_ns, [Some(1_000)]);
+}
+
+#[test]
+fn two_processes_keep_their_ids_apart() {
+    let mut program = Program::new();
+    program.kernel(1, "first");
+    let first = program.process;
+    let second = program.assembler.add_process(200, 5);
+    program.process = second;
+    program.event(Event::Device {
+        device: 1,
+        api: Cow::Borrowed("vulkan"),
+        name: Cow::Borrowed("other GPU"),
+        driver: Cow::Borrowed("driver 2"),
+        uuid: [8; 16],
+        nanoseconds_per_tick: 1.0,
+        clock: ClockSource::Calibrated,
+        heaps: Vec::new(),
+    });
+    program.event(Event::Queue {
+        queue: 1,
+        device: 1,
+        family: 0,
+        index: 0,
+        flags: 1,
+        timestamp_bits: 64,
+    });
+    program.sample(0);
+    program.kernel(1, "second");
+    for process in [first, second] {
+        program.process = process;
+        program.record(5, &Commands::begun().dispatch(1).end());
+        program.run(5, &[1_001_000, 1_001_001, 1_001_005, 1_001_006]);
+        program.event(Event::RecordingEnd { recording: 5 });
+    }
+    let (manifest, tables) = program.finish();
+    assert_eq!(tables.kernels.name, ["first", "second"]);
+    assert_eq!(tables.kernels.process, [0, 1]);
+    let mut rows: Vec<_> = (0..2).map(|row| tables.dispatches.row(row)).collect();
+    rows.sort_unstable_by_key(|r| r.kernel);
+    assert_eq!([rows[0].kernel, rows[1].kernel], [0, 1]);
+    assert_eq!([rows[0].queue, rows[1].queue], [0, 2]);
+    assert_eq!(manifest.queues[2].device, 1);
+    assert_eq!(manifest.queues[2].capabilities, ["graphics"]);
+    assert_eq!(manifest.devices[1].name, "other GPU");
+}

@@ -1,0 +1,253 @@
+//! A session that dies at any point of a checkpoint loses nothing and doubles nothing.
+
+use super::*;
+use crate::{Recovered, recover};
+use gapscope_spool::event::{ClockSource, Command, Instance, NO_QUERY, Op, Outcome};
+use gapscope_spool::{Event, Spool, monotonic_ns};
+use gapscope_trace::tables::Table;
+use std::borrow::Cow;
+use std::sync::atomic::Ordering::SeqCst;
+
+/// A recorded program: this process, writing to the spool as a hook does.
+struct Program {
+    spool: Spool,
+    submitted: u32,
+}
+
+impl Program {
+    fn start(folder: &Path) -> Program {
+        let spool = Spool::create(spool_folder(folder), 1 << 30, true, hello).unwrap();
+        spool.write(&Event::Device {
+            device: 1,
+            api: Cow::Borrowed("vulkan"),
+            name: Cow::Borrowed("made-up GPU"),
+            driver: Cow::Borrowed(""),
+            uuid: [1; 16],
+            nanoseconds_per_tick: 1.0,
+            clock: ClockSource::Calibrated,
+            heaps: vec![],
+        });
+        spool.write(&Event::Queue {
+            queue: 1,
+            device: 1,
+            family: 0,
+            index: 0,
+            flags: 2,
+            timestamp_bits: 64,
+        });
+        Program {
+            spool,
+            submitted: 0,
+        }
+    }
+
+    fn sample(&self) {
+        let now = monotonic_ns();
+        self.spool.write(&Event::ClockSample {
+            device: 1,
+            ticks: now as u64,
+            host_ns: now,
+            error_ns: 1,
+        });
+    }
+
+    /// Submits command buffers of three dispatches each, and sees them finished.
+    fn run(&mut self, command_buffers: u32) {
+        self.sample();
+        for _ in 0..command_buffers {
+            self.submitted += 1;
+            let recording = self.submitted;
+            let commands = [
+                Command::new(Op::Begin, 0, [0; 4]),
+                Command::new(Op::Dispatch, 1, [1, 1, 1, 0]),
+                Command::new(Op::Dispatch, 3, [1, 1, 1, 0]),
+                Command::new(Op::Dispatch, NO_QUERY, [1, 1, 1, 0]),
+                Command::new(Op::End, 5, [0; 4]),
+            ];
+            let commands = bytemuck::cast_slice(&commands);
+            self.spool.write(&Event::Commands {
+                recording,
+                commands,
+            });
+            let begin_ns = monotonic_ns();
+            let instance = u64::from(recording);
+            self.spool.write(&Event::Submit {
+                submission: recording,
+                queue: 1,
+                begin_ns,
+                end_ns: begin_ns,
+                instances: Cow::Owned(vec![Instance {
+                    instance,
+                    recording,
+                }]),
+                waits: Cow::Borrowed(&[]),
+                signals: Cow::Borrowed(&[]),
+            });
+            let ticks: Vec<u8> = (1..=6u64)
+                .flat_map(|t| (begin_ns as u64 + t).to_le_bytes())
+                .collect();
+            self.spool.write(&Event::Timestamps {
+                instance,
+                recording,
+                first_query: 0,
+                ticks: &ticks,
+            });
+            let seen_ns = begin_ns + 1000;
+            self.spool.write(&Event::InstanceEnd {
+                instance,
+                outcome: Outcome::Timed,
+                seen_ns,
+            });
+            self.spool.write(&Event::RecordingEnd { recording });
+        }
+    }
+}
+
+fn hello() -> Event<'static> {
+    Event::Process {
+        pid: std::process::id(),
+        parent: 0,
+        executable: Cow::Borrowed("program"),
+        arguments: vec![],
+        hook: Cow::Borrowed("vulkan"),
+    }
+}
+
+fn header() -> Header {
+    Header {
+        command: vec!["program".to_owned()],
+        mode: SamplingMode::Dispatch,
+        names: Names::default(),
+        start_ns: monotonic_ns(),
+        start_unix_ns: 0,
+        session_pid: std::process::id(),
+    }
+}
+
+/// Where the session dies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Death {
+    BeforeParts,
+    BeforeState,
+    BeforeDeletion,
+    AfterDeletion,
+}
+
+#[test]
+fn a_session_that_dies_in_a_checkpoint_is_recovered_exactly() {
+    use Death::*;
+    for death in [BeforeParts, BeforeState, BeforeDeletion, AfterDeletion] {
+        // A log belongs to the thread that writes it and to one spool.
+        let thread = std::thread::spawn(move || dies(death));
+        thread.join().unwrap();
+    }
+}
+
+fn dies(death: Death) {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.gapscope");
+    let mut drain = Drain::create(&trace, header()).unwrap();
+    let mut program = Program::start(&trace);
+    // Enough for several chunks, so that some are deleted.
+    for _ in 0..3 {
+        program.run(5_000);
+        drain.drain().unwrap();
+        drain.checkpoint().unwrap();
+    }
+    program.run(7_000);
+    drain.drain().unwrap();
+    if death != Death::BeforeParts {
+        let parts = drain.close_parts().unwrap();
+        if death != Death::BeforeState {
+            drain.write_state(&parts).unwrap();
+            if death != Death::BeforeDeletion {
+                drain.delete_consumed();
+            }
+        }
+    }
+    std::mem::forget(drain);
+    program.run(100);
+    program.sample();
+    let expected = u64::from(program.submitted);
+    let recovered = recover(&trace, true).unwrap();
+    let Recovered::Completed { dispatches, losses } = recovered else {
+        panic!("{death:?}: {recovered:?}");
+    };
+    assert_eq!(dispatches, expected * 3, "{death:?}");
+    assert_eq!(losses.len(), 1, "{losses:?}");
+    assert_eq!(losses[0].what, "dispatch times");
+    assert_eq!(losses[0].count, expected, "those without queries");
+    let (found, diagnostics) =
+        gapscope_trace::read(&trace, &gapscope_trace::Selection::all()).unwrap();
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    assert!(found.manifest.complete);
+    let ids: Vec<u64> = (0..expected).collect();
+    assert_eq!(found.tables.command_buffers.id, ids, "{death:?}");
+    assert_eq!(found.tables.submissions.len() as u64, expected);
+    let timed = found.tables.dispatches.start_ns.iter().flatten().count() as u64;
+    assert_eq!(timed, expected * 2);
+    assert!(!spool_folder(&trace).exists());
+    assert_eq!(recover(&trace, false).unwrap(), Recovered::AlreadyComplete);
+}
+
+#[test]
+fn records_that_never_became_whole_are_counted_exactly() {
+    std::thread::spawn(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let trace = folder.path().join("t.gapscope");
+        let mut drain = Drain::create(&trace, header()).unwrap();
+        let mut program = Program::start(&trace);
+        program.run(10);
+        drain.drain().unwrap();
+        drain.checkpoint().unwrap();
+        std::mem::forget(drain);
+        // Three records were begun and not completed, two of them dropped at the limit.
+        let page = program.spool.control().unwrap().page();
+        page.next_sequence.fetch_add(3, SeqCst);
+        page.dropped.fetch_add(2, SeqCst);
+        program.run(10);
+        let refused = recover(&trace, false).unwrap_err();
+        let expected = format!("the recorded program (process {}) runs", std::process::id());
+        assert!(refused.to_string().contains(&expected), "{refused}");
+        let Recovered::Completed { dispatches, losses } = recover(&trace, true).unwrap() else {
+            panic!("it was not complete");
+        };
+        assert_eq!(dispatches, 60);
+        let records: Vec<_> = losses.iter().filter(|l| l.what == "records").collect();
+        assert_eq!(records.len(), 2, "{losses:?}");
+        let count = |part: &str| {
+            records
+                .iter()
+                .find(|l| l.reason.contains(part))
+                .map(|l| l.count)
+        };
+        assert_eq!(count("limit"), Some(2));
+        assert_eq!(count("killed"), Some(1));
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn a_folder_without_a_checkpoint_is_refused_in_a_sentence() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.gapscope");
+    let drain = Drain::create(&trace, header()).unwrap();
+    std::mem::forget(drain);
+    let state = trace.join(STATE);
+    let bytes = fs::read(&state).unwrap();
+    for (content, expected) in [
+        (Some(&b"\xff\xff\xff\xff\xff\xff"[..]), "damaged"),
+        (Some(&b"\x63"[..]), "another version of gapscope"),
+        (Some(&bytes[..bytes.len() / 2]), "damaged"),
+        (None, "no checkpoint"),
+    ] {
+        match content {
+            Some(content) => fs::write(&state, content).unwrap(),
+            None => fs::remove_file(&state).unwrap(),
+        }
+        let error = recover(&trace, false).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+        assert!(error.contains("t.gapscope"), "{error}");
+    }
+}

@@ -1,0 +1,425 @@
+//! Whole sessions over real processes. The recorded program is this test binary itself, which writes to the spool as
+//! a hook does.
+
+use gapscope_recorder::{Error, Names, Outcome, Recorded, Recording, Recovered, Start, recover};
+use gapscope_spool::event::{self, ClockSource, Command, Instance, Op};
+use gapscope_spool::{Event, Spool, monotonic_ns};
+use gapscope_trace::Selection;
+use gapscope_trace::manifest::{Exit, SamplingMode};
+use gapscope_trace::tables::Table;
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// What the child shall do.
+const CHILD: &str = "GAPSCOPE_TEST_CHILD";
+/// Where a session that runs in a child of its own writes.
+const TRACE: &str = "GAPSCOPE_TEST_TRACE";
+
+/// The recorded program, and the session in a process of its own. It runs only when it is asked for.
+#[test]
+#[ignore = "runs as a child of the other tests"]
+fn child() {
+    let Ok(task) = std::env::var(CHILD) else {
+        return;
+    };
+    let (task, number) = task.split_once(':').unwrap_or((&task, "0"));
+    let number: u32 = number.parse().unwrap();
+    match task {
+        "work" => {
+            program().run(100, Duration::ZERO);
+            std::process::exit(number as i32);
+        }
+        "slow-work" => program().run(number, Duration::from_millis(1)),
+        "device" => drop(program()),
+        "killed" => {
+            program().run(number, Duration::ZERO);
+            std::process::abort();
+        }
+        "waits" => {
+            let mut program = program();
+            while !program.spool.recording() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            program.run(10, Duration::ZERO);
+        }
+        "parent" => {
+            let mut child = command("lingers");
+            std::process::Command::new(child.remove(0))
+                .args(child)
+                .spawn()
+                .unwrap();
+            program().run(10, Duration::ZERO);
+            std::thread::sleep(Duration::from_millis(300));
+        }
+        "lingers" => {
+            program().run(10, Duration::ZERO);
+            std::thread::sleep(Duration::from_secs(6));
+        }
+        "session" => {
+            let trace = std::env::var_os(TRACE).unwrap();
+            let recorded =
+                record(Path::new(&trace), &format!("slow-work:{number}"), |_| {}).unwrap();
+            std::process::exit(match recorded.exit {
+                Exit::Code(code) => code,
+                Exit::Signal(signal) => 128 + signal,
+            });
+        }
+        other => panic!("{other}"),
+    }
+}
+
+struct Program {
+    spool: Spool,
+}
+
+fn hello() -> Event<'static> {
+    Event::Process {
+        pid: std::process::id(),
+        parent: 0,
+        executable: Cow::Borrowed("child"),
+        arguments: vec![],
+        hook: Cow::Borrowed("vulkan"),
+    }
+}
+
+fn program() -> Program {
+    let spool = Spool::from_env(hello)
+        .unwrap()
+        .expect("the session names the spool");
+    spool.write(&Event::Device {
+        device: 1,
+        api: Cow::Borrowed("vulkan"),
+        name: Cow::Borrowed("made-up GPU"),
+        driver: Cow::Borrowed(""),
+        uuid: [1; 16],
+        nanoseconds_per_tick: 1.0,
+        clock: ClockSource::Calibrated,
+        heaps: vec![],
+    });
+    spool.write(&Event::Queue {
+        queue: 1,
+        device: 1,
+        family: 0,
+        index: 0,
+        flags: 2,
+        timestamp_bits: 64,
+    });
+    Program { spool }
+}
+
+impl Program {
+    /// Command buffers of one dispatch each.
+    fn run(&mut self, command_buffers: u32, pause: Duration) {
+        for recording in 1..=command_buffers {
+            let now = monotonic_ns();
+            let ticks = now as u64;
+            self.spool.write(&Event::ClockSample {
+                device: 1,
+                ticks,
+                host_ns: now,
+                error_ns: 1,
+            });
+            let commands = [
+                Command::new(Op::Begin, 0, [0; 4]),
+                Command::new(Op::Dispatch, 1, [1, 1, 1, 0]),
+                Command::new(Op::End, 3, [0; 4]),
+            ];
+            let commands = bytemuck::cast_slice(&commands);
+            self.spool.write(&Event::Commands {
+                recording,
+                commands,
+            });
+            let instance = u64::from(recording);
+            self.spool.write(&Event::Submit {
+                submission: recording,
+                queue: 1,
+                begin_ns: now,
+                end_ns: now,
+                instances: Cow::Owned(vec![Instance {
+                    instance,
+                    recording,
+                }]),
+                waits: Cow::Borrowed(&[]),
+                signals: Cow::Borrowed(&[]),
+            });
+            let ticks: Vec<u8> = (1..=4u64)
+                .flat_map(|t| (now as u64 + t * 100).to_le_bytes())
+                .collect();
+            self.spool.write(&Event::Timestamps {
+                instance,
+                recording,
+                first_query: 0,
+                ticks: &ticks,
+            });
+            let outcome = event::Outcome::Timed;
+            self.spool.write(&Event::InstanceEnd {
+                instance,
+                outcome,
+                seen_ns: now + 1000,
+            });
+            self.spool.write(&Event::RecordingEnd { recording });
+            std::thread::sleep(pause);
+        }
+    }
+}
+
+/// The command that makes this binary a child with a task.
+fn command(task: &str) -> Vec<OsString> {
+    let mut command: Vec<OsString> = vec!["env".into(), format!("{CHILD}={task}").into()];
+    command.push(std::env::current_exe().unwrap().into());
+    command.extend(["--exact", "child", "--ignored", "--nocapture", "-q"].map(OsString::from));
+    command
+}
+
+fn record(
+    trace: &Path,
+    task: &str,
+    change: impl FnOnce(&mut Recording),
+) -> Result<Recorded, Error> {
+    let mut recording = Recording {
+        command: command(task),
+        output: trace.to_owned(),
+        mode: SamplingMode::Dispatch,
+        names: Names::default(),
+        start: Start::AtOnce,
+        time_limit: None,
+        layer: "/dev/null".into(),
+        spool_limit_bytes: None,
+    };
+    change(&mut recording);
+    recording.start()?.wait()
+}
+
+fn words(words: &[&str]) -> Vec<OsString> {
+    words.iter().map(OsString::from).collect()
+}
+
+#[test]
+fn a_program_is_recorded_and_its_exit_code_given_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.gapscope");
+    let recorded = record(&trace, "work:3", |_| {}).unwrap();
+    assert_eq!(recorded.exit, Exit::Code(3));
+    assert_eq!(recorded.outcome, Outcome::Recorded);
+    assert_eq!(recorded.dispatches, 100);
+    assert_eq!(recorded.losses, []);
+    let (found, diagnostics) = gapscope_trace::read(&trace, &Selection::all()).unwrap();
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    let manifest = &found.manifest;
+    assert!(manifest.complete);
+    assert_eq!(manifest.exit, Some(Exit::Code(3)));
+    assert_eq!(manifest.command[0], "env");
+    assert_eq!(manifest.processes.len(), 1);
+    assert!(manifest.host.cores > 0);
+    assert!(manifest.devices[0].clock.error_ns.unwrap() < 10_000);
+    assert_eq!(found.tables.dispatches.len(), 100);
+    assert!(
+        found
+            .tables
+            .dispatches
+            .duration_ns
+            .iter()
+            .all(|d| *d == Some(100))
+    );
+    let inside = |ns: &i64| (manifest.start_ns..=manifest.end_ns).contains(ns);
+    assert!(found.tables.submissions.begin_ns.iter().all(inside));
+    for leftover in ["spool", "layer", "parts"] {
+        assert!(!trace.join(leftover).exists(), "{leftover}");
+    }
+}
+
+#[test]
+fn a_command_that_cannot_run_leaves_no_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.gapscope");
+    for (command, expected) in [
+        (
+            words(&["no-such-command-here"]),
+            "no such command on the PATH",
+        ),
+        (words(&["./no/such/file"]), "no such file"),
+        (words(&["/etc/passwd"]), "it is not executable"),
+        (words(&[]), "no command"),
+    ] {
+        let error = record(&trace, "", |r| r.command = command.clone()).unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+        assert!(!trace.exists(), "{command:?}");
+    }
+}
+
+#[test]
+fn an_output_that_exists_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = record(folder.path(), "work", |_| {}).unwrap_err();
+    assert!(error.to_string().contains("exists already"), "{error}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_program_without_vulkan_is_said_and_leaves_no_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.gapscope");
+    let recorded = record(&trace, "", |r| r.command = words(&["sh", "-c", "exit 7"])).unwrap();
+    assert_eq!(recorded.exit, Exit::Code(7));
+    let Outcome::NothingRecorded {
+        reason,
+        trace_kept: false,
+    } = recorded.outcome
+    else {
+        panic!("{recorded:?}");
+    };
+    assert!(reason.contains("used no Vulkan"), "{reason}");
+    assert!(!trace.exists());
+}
+
+#[test]
+fn a_device_without_submissions_is_a_trace_with_a_note() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.gapscope");
+    let recorded = record(&trace, "device", |_| {}).unwrap();
+    assert!(matches!(
+        recorded.outcome,
+        Outcome::NothingRecorded {
+            trace_kept: true,
+            ..
+        }
+    ));
+    let (found, _) = gapscope_trace::read(&trace, &Selection::all()).unwrap();
+    assert!(
+        found.manifest.notes[0].contains("submitted nothing"),
+        "{:?}",
+        found.manifest.notes
+    );
+}
+
+#[test]
+fn a_program_that_aborts_keeps_everything_it_wrote() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.gapscope");
+    let recorded = record(&trace, "killed:5000", |_| {}).unwrap();
+    assert_eq!(recorded.exit, Exit::Signal(6));
+    assert_eq!(recorded.dispatches, 5000);
+    assert_eq!(recorded.losses, []);
+}
+
+#[test]
+fn the_time_limit_ends_the_program_and_what_it_started() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.gapscope");
+    let begun = Instant::now();
+    let recorded = record(&trace, "", |r| {
+        r.command = words(&["sh", "-c", "sleep 30; true"]);
+        r.time_limit = Some(Duration::from_millis(200));
+    })
+    .unwrap();
+    assert!(recorded.timed_out);
+    assert_eq!(recorded.exit, Exit::Signal(15));
+    assert!(begun.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn a_delayed_recording_begins_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.gapscope");
+    let before = monotonic_ns();
+    let recorded = record(&trace, "waits", |r| {
+        r.start = Start::After(Duration::from_millis(300))
+    })
+    .unwrap();
+    assert_eq!(recorded.dispatches, 10);
+    let (found, _) = gapscope_trace::read(&trace, &Selection::all()).unwrap();
+    assert!(found.manifest.start_ns >= before + 300_000_000);
+    assert!(found.tables.submissions.begin_ns[0] >= found.manifest.start_ns);
+}
+
+#[test]
+fn a_process_that_outlives_the_command_is_noted() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.gapscope");
+    let begun = Instant::now();
+    let recorded = record(&trace, "parent", |_| {}).unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert_eq!(recorded.dispatches, 20);
+    assert_eq!(recorded.notes.len(), 1, "{:?}", recorded.notes);
+    assert!(
+        recorded.notes[0].contains("was still running"),
+        "{:?}",
+        recorded.notes
+    );
+    let (found, _) = gapscope_trace::read(&trace, &Selection::all()).unwrap();
+    assert_eq!(found.manifest.processes.len(), 2);
+}
+
+/// A session in a process of its own.
+fn session(trace: &Path, number: u32) -> std::process::Child {
+    let mut command = command(&format!("session:{number}"));
+    std::process::Command::new(command.remove(0))
+        .args(command)
+        .env(TRACE, trace)
+        .spawn()
+        .unwrap()
+}
+
+fn until(what: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !what() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "it takes too long"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn program_has_begun(trace: &Path) -> bool {
+    std::fs::read_dir(trace.join("spool")).is_ok_and(|mut entries| entries.next().is_some())
+}
+
+#[test]
+fn a_session_that_is_killed_is_recovered_once_the_program_has_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.gapscope");
+    let mut session = session(&trace, 900);
+    until(|| program_has_begun(&trace));
+    std::thread::sleep(Duration::from_millis(200));
+    let error = recover(&trace, false).unwrap_err();
+    assert!(error.to_string().contains("its gapscope record"), "{error}");
+    session.kill().unwrap();
+    session.wait().unwrap();
+    let error = recover(&trace, false).unwrap_err();
+    assert!(
+        error.to_string().contains("the recorded program"),
+        "{error}"
+    );
+    until(|| {
+        // The program goes on to its end.
+        std::thread::sleep(Duration::from_millis(50));
+        !matches!(recover(&trace, false), Err(Error::StillRunning { .. }))
+    });
+    assert_eq!(recover(&trace, false).unwrap(), Recovered::AlreadyComplete);
+    let (found, _) = gapscope_trace::read(&trace, &Selection::all()).unwrap();
+    assert!(found.manifest.complete);
+    assert_eq!(found.manifest.losses, []);
+    assert_eq!(found.tables.dispatches.len(), 900);
+    assert_eq!(found.manifest.exit, None);
+    assert!(found.manifest.notes[0].contains("gapscope recover"));
+}
+
+#[test]
+fn a_signal_to_the_session_reaches_the_program_and_the_trace_is_complete() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.gapscope");
+    let mut session = session(&trace, 100_000);
+    until(|| program_has_begun(&trace));
+    std::thread::sleep(Duration::from_millis(200));
+    let pid = rustix::process::Pid::from_raw(session.id() as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let status = session.wait().unwrap();
+    assert_eq!(status.code(), Some(128 + 15));
+    let (found, _) = gapscope_trace::read(&trace, &Selection::all()).unwrap();
+    assert!(found.manifest.complete);
+    assert_eq!(found.manifest.exit, Some(Exit::Signal(15)));
+    assert!(found.tables.dispatches.len() > 10);
+}
