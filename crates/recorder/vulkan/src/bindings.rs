@@ -7,7 +7,7 @@
 use crate::command_buffer::{self, CommandBuffer};
 use crate::device::{self, Device};
 use crate::guard::guard;
-use crate::handles::{HandleMap, Handles, lock};
+use crate::handles::{HandleMap, Handles};
 use crate::instance::slice;
 use crate::recorder::next_id;
 use ash::vk;
@@ -21,17 +21,17 @@ use std::sync::{Arc, Mutex};
 /// The descriptor sets of a device.
 #[derive(Default)]
 pub struct Descriptors {
-    sets: Handles<Set>,
-    pools: Mutex<HandleMap<Vec<vk::DescriptorSet>>>,
-    templates: Handles<Arc<[vk::DescriptorUpdateTemplateEntry]>>,
+    pub sets: Handles<Set>,
+    pub pools: Mutex<HandleMap<Vec<vk::DescriptorSet>>>,
+    pub templates: Handles<Arc<[vk::DescriptorUpdateTemplateEntry]>>,
 }
 
 /// Buffer descriptors, sorted by binding and element.
 #[derive(Clone, Default)]
 pub struct Set {
-    entries: Vec<Binding>,
+    pub entries: Vec<Binding>,
     /// Id of the content as it is now; 0: not written yet.
-    content: u32,
+    pub content: u32,
 }
 
 fn is_buffer(kind: vk::DescriptorType) -> bool {
@@ -82,7 +82,7 @@ impl Set {
 
     /// # Safety
     /// `write` is a valid VkWriteDescriptorSet.
-    unsafe fn write(&mut self, device: &Device, write: &vk::WriteDescriptorSet<'_>) {
+    pub unsafe fn write(&mut self, device: &Device, write: &vk::WriteDescriptorSet<'_>) {
         if !is_buffer(write.descriptor_type) {
             return;
         }
@@ -101,7 +101,7 @@ impl Set {
 
     /// # Safety
     /// `data` holds what the template's entries say.
-    unsafe fn write_template(
+    pub unsafe fn write_template(
         &mut self,
         device: &Device,
         template: &[vk::DescriptorUpdateTemplateEntry],
@@ -141,13 +141,13 @@ impl Set {
 }
 
 impl Descriptors {
-    fn forget(&self, sets: &[vk::DescriptorSet]) {
+    pub fn forget(&self, sets: &[vk::DescriptorSet]) {
         for set in sets {
             self.sets.remove(set.as_raw());
         }
     }
 
-    fn template(
+    pub fn template(
         &self,
         template: vk::DescriptorUpdateTemplate,
     ) -> Option<Arc<[vk::DescriptorUpdateTemplateEntry]>> {
@@ -361,207 +361,4 @@ pub unsafe extern "system" fn set_descriptor_buffer_offsets(
             }
         }
     );
-}
-
-pub unsafe extern "system" fn allocate_descriptor_sets(
-    handle: vk::Device,
-    info: *const vk::DescriptorSetAllocateInfo<'_>,
-    out: *mut vk::DescriptorSet,
-) -> vk::Result {
-    // SAFETY: the program's own call.
-    unsafe {
-        let Some((device, call)) = device::with(handle, |f| f.allocate_descriptor_sets) else {
-            return vk::Result::ERROR_INITIALIZATION_FAILED;
-        };
-        let result = call(handle, info, out);
-        if result == vk::Result::SUCCESS {
-            guard(|| {
-                let made = slice(out.cast_const(), (*info).descriptor_set_count);
-                for set in made {
-                    device.descriptors.sets.insert(set.as_raw(), Set::default());
-                }
-                let pool = (*info).descriptor_pool.as_raw();
-                lock(&device.descriptors.pools)
-                    .entry(pool)
-                    .or_default()
-                    .extend(made);
-            });
-        }
-        result
-    }
-}
-
-pub unsafe extern "system" fn free_descriptor_sets(
-    handle: vk::Device,
-    pool: vk::DescriptorPool,
-    count: u32,
-    sets: *const vk::DescriptorSet,
-) -> vk::Result {
-    // SAFETY: the program's own call.
-    unsafe {
-        let Some((device, call)) = device::with(handle, |f| f.free_descriptor_sets) else {
-            return vk::Result::ERROR_INITIALIZATION_FAILED;
-        };
-        guard(|| {
-            let freed = slice(sets, count);
-            device.descriptors.forget(freed);
-            if let Some(members) = lock(&device.descriptors.pools).get_mut(&pool.as_raw()) {
-                members.retain(|set| !freed.contains(set));
-            }
-        });
-        call(handle, pool, count, sets)
-    }
-}
-
-fn forget_pool(device: &Device, pool: vk::DescriptorPool) {
-    let members = lock(&device.descriptors.pools).remove(&pool.as_raw());
-    device.descriptors.forget(&members.unwrap_or_default());
-}
-
-pub unsafe extern "system" fn reset_descriptor_pool(
-    handle: vk::Device,
-    pool: vk::DescriptorPool,
-    flags: vk::DescriptorPoolResetFlags,
-) -> vk::Result {
-    // SAFETY: the program's own call.
-    unsafe {
-        let Some((device, call)) = device::with(handle, |f| f.reset_descriptor_pool) else {
-            return vk::Result::ERROR_INITIALIZATION_FAILED;
-        };
-        guard(|| forget_pool(device, pool));
-        call(handle, pool, flags)
-    }
-}
-
-pub unsafe extern "system" fn destroy_descriptor_pool(
-    handle: vk::Device,
-    pool: vk::DescriptorPool,
-    allocator: *const vk::AllocationCallbacks<'_>,
-) {
-    // SAFETY: the program's own call.
-    unsafe {
-        let Some((device, call)) = device::with(handle, |f| f.destroy_descriptor_pool) else {
-            return;
-        };
-        guard(|| forget_pool(device, pool));
-        call(handle, pool, allocator);
-    }
-}
-
-pub unsafe extern "system" fn update_descriptor_sets(
-    handle: vk::Device,
-    write_count: u32,
-    writes: *const vk::WriteDescriptorSet<'_>,
-    copy_count: u32,
-    copies: *const vk::CopyDescriptorSet<'_>,
-) {
-    // SAFETY: the program's own call.
-    unsafe {
-        let Some((device, call)) = device::with(handle, |f| f.update_descriptor_sets) else {
-            return;
-        };
-        guard(|| {
-            let sets = &device.descriptors.sets;
-            for write in slice(writes, write_count) {
-                sets.with(write.dst_set.as_raw(), |set| set.write(device, write));
-            }
-            for copy in slice(copies, copy_count) {
-                let from = copy.src_array_element..copy.src_array_element + copy.descriptor_count;
-                let taken = sets.with(copy.src_set.as_raw(), |set| {
-                    let wanted =
-                        |e: &&Binding| e.binding == copy.src_binding && from.contains(&e.element);
-                    set.entries
-                        .iter()
-                        .filter(wanted)
-                        .copied()
-                        .collect::<Vec<_>>()
-                });
-                sets.with(copy.dst_set.as_raw(), |set| {
-                    for entry in taken.iter().flatten() {
-                        let element =
-                            entry.element - copy.src_array_element + copy.dst_array_element;
-                        set.entries
-                            .retain(|e| (e.binding, e.element) != (copy.dst_binding, element));
-                        set.entries.push(Binding {
-                            binding: copy.dst_binding,
-                            element,
-                            ..*entry
-                        });
-                    }
-                    set.entries.sort_by_key(|e| (e.binding, e.element));
-                    set.content = 0;
-                });
-            }
-        });
-        call(handle, write_count, writes, copy_count, copies);
-    }
-}
-
-pub unsafe extern "system" fn create_descriptor_update_template(
-    handle: vk::Device,
-    info: *const vk::DescriptorUpdateTemplateCreateInfo<'_>,
-    allocator: *const vk::AllocationCallbacks<'_>,
-    out: *mut vk::DescriptorUpdateTemplate,
-) -> vk::Result {
-    // SAFETY: the program's own call.
-    unsafe {
-        let Some((device, call)) = device::with(handle, |f| f.create_descriptor_update_template)
-        else {
-            return vk::Result::ERROR_INITIALIZATION_FAILED;
-        };
-        let result = call(handle, info, allocator, out);
-        if result == vk::Result::SUCCESS {
-            guard(|| {
-                let entries = slice(
-                    (*info).p_descriptor_update_entries,
-                    (*info).descriptor_update_entry_count,
-                );
-                device
-                    .descriptors
-                    .templates
-                    .insert((*out).as_raw(), entries.into());
-            });
-        }
-        result
-    }
-}
-
-pub unsafe extern "system" fn destroy_descriptor_update_template(
-    handle: vk::Device,
-    template: vk::DescriptorUpdateTemplate,
-    allocator: *const vk::AllocationCallbacks<'_>,
-) {
-    // SAFETY: the program's own call.
-    unsafe {
-        let Some((device, call)) = device::with(handle, |f| f.destroy_descriptor_update_template)
-        else {
-            return;
-        };
-        guard(|| device.descriptors.templates.remove(template.as_raw()));
-        call(handle, template, allocator);
-    }
-}
-
-pub unsafe extern "system" fn update_descriptor_set_with_template(
-    handle: vk::Device,
-    set: vk::DescriptorSet,
-    template: vk::DescriptorUpdateTemplate,
-    data: *const c_void,
-) {
-    // SAFETY: the program's own call.
-    unsafe {
-        let Some((device, call)) = device::with(handle, |f| f.update_descriptor_set_with_template)
-        else {
-            return;
-        };
-        guard(|| {
-            if let Some(entries) = device.descriptors.template(template) {
-                let sets = &device.descriptors.sets;
-                sets.with(set.as_raw(), |set| {
-                    set.write_template(device, &entries, data)
-                });
-            }
-        });
-        call(handle, set, template, data);
-    }
 }

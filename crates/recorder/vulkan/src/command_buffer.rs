@@ -1,10 +1,9 @@
 //! Command buffers: their state between begin and end, and how a handle is found.
 
 use crate::bindings::Set;
-use crate::device::{self, Device, pools};
+use crate::device::{self, Device};
 use crate::guard::guard;
 use crate::handles::{HandleHasher, HandleMap};
-use crate::instance::slice;
 use crate::queries::{Chunk, Delivery, Timing};
 use crate::recorder::{Mode, next_id};
 use ash::vk;
@@ -17,12 +16,6 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 /// Commands that are kept before they go to the spool as one block.
 const BLOCK: usize = 2048;
-
-/// What is known of a command pool.
-pub struct CommandPool {
-    family: u32,
-    members: Vec<vk::CommandBuffer>,
-}
 
 /// What is known of a command buffer while it is recorded, and until it is recorded anew.
 pub struct CommandBuffer {
@@ -115,7 +108,7 @@ pub unsafe fn state(handle: vk::CommandBuffer) -> Option<&'static mut CommandBuf
 }
 
 impl CommandBuffer {
-    fn add(device: &'static Device, handle: vk::CommandBuffer, family: u32, secondary: bool) {
+    pub fn add(device: &'static Device, handle: vk::CommandBuffer, family: u32, secondary: bool) {
         let state = CommandBuffer {
             device,
             handle,
@@ -153,7 +146,7 @@ impl CommandBuffer {
 
     /// # Safety
     /// The command buffer is being freed by the program.
-    unsafe fn remove(handle: vk::CommandBuffer) {
+    pub unsafe fn remove(handle: vk::CommandBuffer) {
         if let Some(slot) = slot(handle.as_raw()) {
             // SAFETY: as the caller promises, nobody else uses the command buffer.
             unsafe {
@@ -190,7 +183,7 @@ impl CommandBuffer {
     }
 
     /// The recording can run no more; pending instances keep its queries.
-    fn forget_recording(&mut self) {
+    pub fn forget_recording(&mut self) {
         self.timing = None;
         self.children.clear();
         self.pushed.clear();
@@ -477,125 +470,6 @@ impl CommandBuffer {
                 );
             }
         }
-    }
-}
-
-pub unsafe extern "system" fn create_command_pool(
-    handle: vk::Device,
-    info: *const vk::CommandPoolCreateInfo<'_>,
-    allocator: *const vk::AllocationCallbacks<'_>,
-    out: *mut vk::CommandPool,
-) -> vk::Result {
-    // SAFETY: the program's own call.
-    unsafe {
-        let Some((device, call)) = device::with(handle, |f| f.create_command_pool) else {
-            return vk::Result::ERROR_INITIALIZATION_FAILED;
-        };
-        let result = call(handle, info, allocator, out);
-        if result == vk::Result::SUCCESS {
-            guard(|| {
-                let pool = CommandPool {
-                    family: (*info).queue_family_index,
-                    members: Vec::new(),
-                };
-                pools(device).insert((*out).as_raw(), pool);
-            });
-        }
-        result
-    }
-}
-
-pub unsafe extern "system" fn destroy_command_pool(
-    handle: vk::Device,
-    pool: vk::CommandPool,
-    allocator: *const vk::AllocationCallbacks<'_>,
-) {
-    // SAFETY: the program's own call; the members of the pool are free now.
-    unsafe {
-        let Some((device, call)) = device::with(handle, |f| f.destroy_command_pool) else {
-            return;
-        };
-        guard(|| {
-            let members = pools(device).remove(&pool.as_raw()).map(|p| p.members);
-            members
-                .into_iter()
-                .flatten()
-                .for_each(|cb| CommandBuffer::remove(cb));
-        });
-        call(handle, pool, allocator);
-    }
-}
-
-pub unsafe extern "system" fn reset_command_pool(
-    handle: vk::Device,
-    pool: vk::CommandPool,
-    flags: vk::CommandPoolResetFlags,
-) -> vk::Result {
-    // SAFETY: the program's own call; the members of the pool are not pending.
-    unsafe {
-        let Some((device, call)) = device::with(handle, |f| f.reset_command_pool) else {
-            return vk::Result::ERROR_INITIALIZATION_FAILED;
-        };
-        guard(|| {
-            let pools = pools(device);
-            for member in pools.get(&pool.as_raw()).iter().flat_map(|p| &p.members) {
-                if let Some(state) = state(*member) {
-                    state.forget_recording();
-                }
-            }
-        });
-        call(handle, pool, flags)
-    }
-}
-
-pub unsafe extern "system" fn allocate_command_buffers(
-    handle: vk::Device,
-    info: *const vk::CommandBufferAllocateInfo<'_>,
-    out: *mut vk::CommandBuffer,
-) -> vk::Result {
-    // SAFETY: the program's own call.
-    unsafe {
-        let Some((device, call)) = device::with(handle, |f| f.allocate_command_buffers) else {
-            return vk::Result::ERROR_INITIALIZATION_FAILED;
-        };
-        let result = call(handle, info, out);
-        if result == vk::Result::SUCCESS {
-            guard(|| {
-                let made = slice(out.cast_const(), (*info).command_buffer_count);
-                let secondary = (*info).level == vk::CommandBufferLevel::SECONDARY;
-                let mut pools = pools(device);
-                let Some(pool) = pools.get_mut(&(*info).command_pool.as_raw()) else {
-                    return;
-                };
-                for cb in made {
-                    CommandBuffer::add(device, *cb, pool.family, secondary);
-                }
-                pool.members.extend(made);
-            });
-        }
-        result
-    }
-}
-
-pub unsafe extern "system" fn free_command_buffers(
-    handle: vk::Device,
-    pool: vk::CommandPool,
-    count: u32,
-    buffers: *const vk::CommandBuffer,
-) {
-    // SAFETY: the program's own call; the command buffers are free now.
-    unsafe {
-        let Some((device, call)) = device::with(handle, |f| f.free_command_buffers) else {
-            return;
-        };
-        guard(|| {
-            let freed = slice(buffers, count);
-            freed.iter().for_each(|cb| CommandBuffer::remove(*cb));
-            if let Some(pool) = pools(device).get_mut(&pool.as_raw()) {
-                pool.members.retain(|cb| !freed.contains(cb));
-            }
-        });
-        call(handle, pool, count, buffers);
     }
 }
 

@@ -1,11 +1,11 @@
-//! The commands that a program records. This is the hot path: no lock, no system call, no allocation a command.
+//! Dispatches, barriers and what surrounds them. This is the hot path: no lock, no system call, no allocation a command.
 
 use crate::command_buffer::{self, CommandBuffer};
 use crate::device;
 use crate::guard::guard;
 use crate::instance::slice;
 use ash::vk;
-use gapscope_spool::event::{Command, NO_QUERY, Op, OpaqueKind};
+use gapscope_spool::event::{Command, NO_QUERY, Op};
 
 /// Calls the next layer's function for a command of ours: `$record` runs around it when the command buffer is being
 /// recorded. The state comes from a cache of the thread, so the device need not be looked up.
@@ -37,6 +37,7 @@ macro_rules! command {
         }
     };
 }
+pub(crate) use command;
 
 pub unsafe extern "system" fn dispatch(cb: vk::CommandBuffer, x: u32, y: u32, z: u32) {
     command!(
@@ -106,231 +107,6 @@ pub unsafe extern "system" fn bind_pipeline(
                 state.kernel = state.device.kernel_of(pipeline);
             }
         }
-    );
-}
-
-fn transfer(state: &mut CommandBuffer, op: Op, query: u32, bytes: Option<u64>, from: u32, to: u32) {
-    state.end_timed(query);
-    let bytes = bytes.unwrap_or(u64::MAX);
-    state.push(Command::new(
-        op,
-        query,
-        [bytes as u32, (bytes >> 32) as u32, from, to],
-    ));
-}
-
-pub unsafe extern "system" fn copy_buffer(
-    cb: vk::CommandBuffer,
-    from: vk::Buffer,
-    to: vk::Buffer,
-    count: u32,
-    regions: *const vk::BufferCopy,
-) {
-    command!(
-        cb,
-        cmd_copy_buffer(from, to, count, regions),
-        |state| state.begin_timed(),
-        |state, query| {
-            let bytes = slice(regions, count).iter().map(|r| r.size).sum();
-            let (from, to) = (state.device.buffer_id(from), state.device.buffer_id(to));
-            transfer(state, Op::CopyBuffer, query, Some(bytes), from, to);
-        }
-    );
-}
-
-pub unsafe extern "system" fn copy_buffer2(
-    cb: vk::CommandBuffer,
-    info: *const vk::CopyBufferInfo2<'_>,
-) {
-    command!(
-        cb,
-        cmd_copy_buffer2(info),
-        |state| state.begin_timed(),
-        |state, query| {
-            let info = &*info;
-            let bytes = slice(info.p_regions, info.region_count)
-                .iter()
-                .map(|r| r.size)
-                .sum();
-            let from = state.device.buffer_id(info.src_buffer);
-            let to = state.device.buffer_id(info.dst_buffer);
-            transfer(state, Op::CopyBuffer, query, Some(bytes), from, to);
-        }
-    );
-}
-
-pub unsafe extern "system" fn fill_buffer(
-    cb: vk::CommandBuffer,
-    buffer: vk::Buffer,
-    offset: u64,
-    size: u64,
-    data: u32,
-) {
-    command!(
-        cb,
-        cmd_fill_buffer(buffer, offset, size, data),
-        |state| state.begin_timed(),
-        |state, query| {
-            let bytes = match size {
-                // To the end of the buffer, rounded down to whole words.
-                vk::WHOLE_SIZE => state
-                    .device
-                    .buffer_bytes(buffer)
-                    .map(|all| all.saturating_sub(offset) & !3),
-                size => Some(size),
-            };
-            let to = state.device.buffer_id(buffer);
-            transfer(state, Op::FillBuffer, query, bytes, 0, to);
-        }
-    );
-}
-
-pub unsafe extern "system" fn update_buffer(
-    cb: vk::CommandBuffer,
-    buffer: vk::Buffer,
-    offset: u64,
-    size: u64,
-    data: *const std::ffi::c_void,
-) {
-    command!(
-        cb,
-        cmd_update_buffer(buffer, offset, size, data),
-        |state| state.begin_timed(),
-        |state, query| {
-            let to = state.device.buffer_id(buffer);
-            transfer(state, Op::UpdateBuffer, query, Some(size), 0, to);
-        }
-    );
-}
-
-pub unsafe extern "system" fn copy_image(
-    cb: vk::CommandBuffer,
-    from: vk::Image,
-    from_layout: vk::ImageLayout,
-    to: vk::Image,
-    to_layout: vk::ImageLayout,
-    count: u32,
-    regions: *const vk::ImageCopy,
-) {
-    command!(
-        cb,
-        cmd_copy_image(from, from_layout, to, to_layout, count, regions),
-        |state| state.begin_timed(),
-        |state, query| transfer(state, Op::CopyImage, query, None, 0, 0)
-    );
-}
-
-pub unsafe extern "system" fn copy_image2(
-    cb: vk::CommandBuffer,
-    info: *const vk::CopyImageInfo2<'_>,
-) {
-    command!(
-        cb,
-        cmd_copy_image2(info),
-        |state| state.begin_timed(),
-        |state, query| transfer(state, Op::CopyImage, query, None, 0, 0)
-    );
-}
-
-pub unsafe extern "system" fn copy_buffer_to_image(
-    cb: vk::CommandBuffer,
-    from: vk::Buffer,
-    to: vk::Image,
-    layout: vk::ImageLayout,
-    count: u32,
-    regions: *const vk::BufferImageCopy,
-) {
-    command!(
-        cb,
-        cmd_copy_buffer_to_image(from, to, layout, count, regions),
-        |state| state.begin_timed(),
-        |state, query| {
-            let from = state.device.buffer_id(from);
-            transfer(state, Op::CopyImage, query, None, from, 0);
-        }
-    );
-}
-
-pub unsafe extern "system" fn copy_buffer_to_image2(
-    cb: vk::CommandBuffer,
-    info: *const vk::CopyBufferToImageInfo2<'_>,
-) {
-    command!(
-        cb,
-        cmd_copy_buffer_to_image2(info),
-        |state| state.begin_timed(),
-        |state, query| {
-            let from = state.device.buffer_id((*info).src_buffer);
-            transfer(state, Op::CopyImage, query, None, from, 0);
-        }
-    );
-}
-
-pub unsafe extern "system" fn copy_image_to_buffer(
-    cb: vk::CommandBuffer,
-    from: vk::Image,
-    layout: vk::ImageLayout,
-    to: vk::Buffer,
-    count: u32,
-    regions: *const vk::BufferImageCopy,
-) {
-    command!(
-        cb,
-        cmd_copy_image_to_buffer(from, layout, to, count, regions),
-        |state| state.begin_timed(),
-        |state, query| {
-            let to = state.device.buffer_id(to);
-            transfer(state, Op::CopyImage, query, None, 0, to);
-        }
-    );
-}
-
-pub unsafe extern "system" fn copy_image_to_buffer2(
-    cb: vk::CommandBuffer,
-    info: *const vk::CopyImageToBufferInfo2<'_>,
-) {
-    command!(
-        cb,
-        cmd_copy_image_to_buffer2(info),
-        |state| state.begin_timed(),
-        |state, query| {
-            let to = state.device.buffer_id((*info).dst_buffer);
-            transfer(state, Op::CopyImage, query, None, 0, to);
-        }
-    );
-}
-
-pub unsafe extern "system" fn blit_image(
-    cb: vk::CommandBuffer,
-    from: vk::Image,
-    from_layout: vk::ImageLayout,
-    to: vk::Image,
-    to_layout: vk::ImageLayout,
-    count: u32,
-    regions: *const vk::ImageBlit,
-    filter: vk::Filter,
-) {
-    command!(
-        cb,
-        cmd_blit_image(from, from_layout, to, to_layout, count, regions, filter),
-        |state| state.begin_opaque(OpaqueKind::Other),
-        |state, ()| state.end_opaque()
-    );
-}
-
-pub unsafe extern "system" fn clear_color_image(
-    cb: vk::CommandBuffer,
-    image: vk::Image,
-    layout: vk::ImageLayout,
-    color: *const vk::ClearColorValue,
-    count: u32,
-    ranges: *const vk::ImageSubresourceRange,
-) {
-    command!(
-        cb,
-        cmd_clear_color_image(image, layout, color, count, ranges),
-        |state| state.begin_opaque(OpaqueKind::ClearImage),
-        |state, ()| state.end_opaque()
     );
 }
 
@@ -426,70 +202,39 @@ pub unsafe extern "system" fn execute_commands(
     );
 }
 
-macro_rules! render_pass {
-    ($begin:ident = $begin_function:ident($($argument:ident: $type:ty),*), $end:ident = $end_function:ident($($end_argument:ident: $end_type:ty),*)) => {
-        pub unsafe extern "system" fn $begin(cb: vk::CommandBuffer $(, $argument: $type)*) {
-            command!(
-                cb,
-                $begin_function($($argument),*),
-                |state| state.begin_opaque(OpaqueKind::RenderPass),
-                |state, ()| state.in_render_pass = true
-            );
-        }
-
-        pub unsafe extern "system" fn $end(cb: vk::CommandBuffer $(, $end_argument: $end_type)*) {
-            command!(cb, $end_function($($end_argument),*), |_state| (), |state, ()| {
-                state.in_render_pass = false;
-                state.end_opaque();
-            });
-        }
-    };
-}
-
-render_pass!(
-    begin_render_pass = cmd_begin_render_pass(info: *const vk::RenderPassBeginInfo<'_>, contents: vk::SubpassContents),
-    end_render_pass = cmd_end_render_pass()
-);
-render_pass!(
-    begin_render_pass2 = cmd_begin_render_pass2(
-        info: *const vk::RenderPassBeginInfo<'_>,
-        subpass: *const vk::SubpassBeginInfo<'_>
-    ),
-    end_render_pass2 = cmd_end_render_pass2(subpass: *const vk::SubpassEndInfo<'_>)
-);
-render_pass!(
-    begin_rendering = cmd_begin_rendering(info: *const vk::RenderingInfo<'_>),
-    end_rendering = cmd_end_rendering()
-);
-
-pub unsafe extern "system" fn trace_rays(
-    cb: vk::CommandBuffer,
-    generation: *const vk::StridedDeviceAddressRegionKHR,
-    miss: *const vk::StridedDeviceAddressRegionKHR,
-    hit: *const vk::StridedDeviceAddressRegionKHR,
-    callable: *const vk::StridedDeviceAddressRegionKHR,
-    width: u32,
-    height: u32,
-    depth: u32,
-) {
-    command!(
-        cb,
-        cmd_trace_rays(generation, miss, hit, callable, width, height, depth),
-        |state| state.begin_opaque(OpaqueKind::RayTracing),
-        |state, ()| state.end_opaque()
-    );
-}
-
-pub unsafe extern "system" fn build_acceleration_structures(
+/// Waiting for events orders commands as a barrier does.
+pub unsafe extern "system" fn wait_events(
     cb: vk::CommandBuffer,
     count: u32,
-    infos: *const vk::AccelerationStructureBuildGeometryInfoKHR<'_>,
-    ranges: *const *const vk::AccelerationStructureBuildRangeInfoKHR,
+    events: *const vk::Event,
+    from: vk::PipelineStageFlags,
+    to: vk::PipelineStageFlags,
+    memory_count: u32,
+    memory: *const vk::MemoryBarrier<'_>,
+    buffer_count: u32,
+    buffers: *const vk::BufferMemoryBarrier<'_>,
+    image_count: u32,
+    images: *const vk::ImageMemoryBarrier<'_>,
 ) {
     command!(
         cb,
-        cmd_build_acceleration_structures(count, infos, ranges),
-        |state| state.begin_opaque(OpaqueKind::AccelerationStructure),
-        |state, ()| state.end_opaque()
+        cmd_wait_events(
+            count,
+            events,
+            from,
+            to,
+            memory_count,
+            memory,
+            buffer_count,
+            buffers,
+            image_count,
+            images
+        ),
+        |_state| (),
+        |state, ()| state.push(Command::new(
+            Op::Barrier,
+            NO_QUERY,
+            [from.as_raw(), 0, to.as_raw(), 0]
+        ))
     );
 }

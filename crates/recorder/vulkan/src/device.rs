@@ -2,9 +2,9 @@
 
 use crate::brackets::Brackets;
 use crate::clock::Clock;
-use crate::command_buffer::CommandPool;
+use crate::command_pool::CommandPool;
 use crate::guard::guard;
-use crate::handles::{HandleMap, Handles, lock};
+use crate::handles::{HandleMap, Handles};
 use crate::harvest::Harvester;
 use crate::instance::Instance;
 use crate::kernels::{Module, Pipeline};
@@ -390,11 +390,6 @@ pub unsafe fn text_at<'a>(text: *const std::ffi::c_char) -> Cow<'a, str> {
     }
     // SAFETY: as the caller promises.
     unsafe { CStr::from_ptr(text) }.to_string_lossy()
-}
-
-/// Locks the pools of a device.
-pub fn pools(device: &Device) -> std::sync::MutexGuard<'_, HandleMap<CommandPool>> {
-    lock(&device.command_pools)
 }
 
 /// A dispatchable handle that belongs to a device.

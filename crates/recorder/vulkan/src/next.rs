@@ -69,9 +69,12 @@ device_functions! {
     cmd_copy_image_to_buffer: PFN_vkCmdCopyImageToBuffer = "vkCmdCopyImageToBuffer";
     cmd_copy_image_to_buffer2: PFN_vkCmdCopyImageToBuffer2 = "vkCmdCopyImageToBuffer2", "vkCmdCopyImageToBuffer2KHR";
     cmd_blit_image: PFN_vkCmdBlitImage = "vkCmdBlitImage";
+    cmd_blit_image2: PFN_vkCmdBlitImage2 = "vkCmdBlitImage2", "vkCmdBlitImage2KHR";
+    cmd_resolve_image2: PFN_vkCmdResolveImage2 = "vkCmdResolveImage2", "vkCmdResolveImage2KHR";
     cmd_clear_color_image: PFN_vkCmdClearColorImage = "vkCmdClearColorImage";
     cmd_pipeline_barrier: PFN_vkCmdPipelineBarrier = "vkCmdPipelineBarrier";
     cmd_pipeline_barrier2: PFN_vkCmdPipelineBarrier2 = "vkCmdPipelineBarrier2", "vkCmdPipelineBarrier2KHR";
+    cmd_wait_events: PFN_vkCmdWaitEvents = "vkCmdWaitEvents";
     cmd_execute_commands: PFN_vkCmdExecuteCommands = "vkCmdExecuteCommands";
     cmd_begin_render_pass: PFN_vkCmdBeginRenderPass = "vkCmdBeginRenderPass";
     cmd_begin_render_pass2: PFN_vkCmdBeginRenderPass2 = "vkCmdBeginRenderPass2", "vkCmdBeginRenderPass2KHR";

@@ -1,0 +1,200 @@
+//! Copies, fills and updates.
+
+use crate::command_buffer::{self, CommandBuffer};
+use crate::commands::command;
+use crate::device;
+use crate::guard::guard;
+use crate::instance::slice;
+use ash::vk;
+use gapscope_spool::event::{Command, Op};
+
+fn transfer(state: &mut CommandBuffer, op: Op, query: u32, bytes: Option<u64>, from: u32, to: u32) {
+    state.end_timed(query);
+    let bytes = bytes.unwrap_or(u64::MAX);
+    state.push(Command::new(
+        op,
+        query,
+        [bytes as u32, (bytes >> 32) as u32, from, to],
+    ));
+}
+
+pub unsafe extern "system" fn copy_buffer(
+    cb: vk::CommandBuffer,
+    from: vk::Buffer,
+    to: vk::Buffer,
+    count: u32,
+    regions: *const vk::BufferCopy,
+) {
+    command!(
+        cb,
+        cmd_copy_buffer(from, to, count, regions),
+        |state| state.begin_timed(),
+        |state, query| {
+            let bytes = slice(regions, count).iter().map(|r| r.size).sum();
+            let (from, to) = (state.device.buffer_id(from), state.device.buffer_id(to));
+            transfer(state, Op::CopyBuffer, query, Some(bytes), from, to);
+        }
+    );
+}
+
+pub unsafe extern "system" fn copy_buffer2(
+    cb: vk::CommandBuffer,
+    info: *const vk::CopyBufferInfo2<'_>,
+) {
+    command!(
+        cb,
+        cmd_copy_buffer2(info),
+        |state| state.begin_timed(),
+        |state, query| {
+            let info = &*info;
+            let bytes = slice(info.p_regions, info.region_count)
+                .iter()
+                .map(|r| r.size)
+                .sum();
+            let from = state.device.buffer_id(info.src_buffer);
+            let to = state.device.buffer_id(info.dst_buffer);
+            transfer(state, Op::CopyBuffer, query, Some(bytes), from, to);
+        }
+    );
+}
+
+pub unsafe extern "system" fn fill_buffer(
+    cb: vk::CommandBuffer,
+    buffer: vk::Buffer,
+    offset: u64,
+    size: u64,
+    data: u32,
+) {
+    command!(
+        cb,
+        cmd_fill_buffer(buffer, offset, size, data),
+        |state| state.begin_timed(),
+        |state, query| {
+            let bytes = match size {
+                // To the end of the buffer, rounded down to whole words.
+                vk::WHOLE_SIZE => state
+                    .device
+                    .buffer_bytes(buffer)
+                    .map(|all| all.saturating_sub(offset) & !3),
+                size => Some(size),
+            };
+            let to = state.device.buffer_id(buffer);
+            transfer(state, Op::FillBuffer, query, bytes, 0, to);
+        }
+    );
+}
+
+pub unsafe extern "system" fn update_buffer(
+    cb: vk::CommandBuffer,
+    buffer: vk::Buffer,
+    offset: u64,
+    size: u64,
+    data: *const std::ffi::c_void,
+) {
+    command!(
+        cb,
+        cmd_update_buffer(buffer, offset, size, data),
+        |state| state.begin_timed(),
+        |state, query| {
+            let to = state.device.buffer_id(buffer);
+            transfer(state, Op::UpdateBuffer, query, Some(size), 0, to);
+        }
+    );
+}
+
+pub unsafe extern "system" fn copy_image(
+    cb: vk::CommandBuffer,
+    from: vk::Image,
+    from_layout: vk::ImageLayout,
+    to: vk::Image,
+    to_layout: vk::ImageLayout,
+    count: u32,
+    regions: *const vk::ImageCopy,
+) {
+    command!(
+        cb,
+        cmd_copy_image(from, from_layout, to, to_layout, count, regions),
+        |state| state.begin_timed(),
+        |state, query| transfer(state, Op::CopyImage, query, None, 0, 0)
+    );
+}
+
+pub unsafe extern "system" fn copy_image2(
+    cb: vk::CommandBuffer,
+    info: *const vk::CopyImageInfo2<'_>,
+) {
+    command!(
+        cb,
+        cmd_copy_image2(info),
+        |state| state.begin_timed(),
+        |state, query| transfer(state, Op::CopyImage, query, None, 0, 0)
+    );
+}
+
+pub unsafe extern "system" fn copy_buffer_to_image(
+    cb: vk::CommandBuffer,
+    from: vk::Buffer,
+    to: vk::Image,
+    layout: vk::ImageLayout,
+    count: u32,
+    regions: *const vk::BufferImageCopy,
+) {
+    command!(
+        cb,
+        cmd_copy_buffer_to_image(from, to, layout, count, regions),
+        |state| state.begin_timed(),
+        |state, query| {
+            let from = state.device.buffer_id(from);
+            transfer(state, Op::CopyImage, query, None, from, 0);
+        }
+    );
+}
+
+pub unsafe extern "system" fn copy_buffer_to_image2(
+    cb: vk::CommandBuffer,
+    info: *const vk::CopyBufferToImageInfo2<'_>,
+) {
+    command!(
+        cb,
+        cmd_copy_buffer_to_image2(info),
+        |state| state.begin_timed(),
+        |state, query| {
+            let from = state.device.buffer_id((*info).src_buffer);
+            transfer(state, Op::CopyImage, query, None, from, 0);
+        }
+    );
+}
+
+pub unsafe extern "system" fn copy_image_to_buffer(
+    cb: vk::CommandBuffer,
+    from: vk::Image,
+    layout: vk::ImageLayout,
+    to: vk::Buffer,
+    count: u32,
+    regions: *const vk::BufferImageCopy,
+) {
+    command!(
+        cb,
+        cmd_copy_image_to_buffer(from, layout, to, count, regions),
+        |state| state.begin_timed(),
+        |state, query| {
+            let to = state.device.buffer_id(to);
+            transfer(state, Op::CopyImage, query, None, 0, to);
+        }
+    );
+}
+
+pub unsafe extern "system" fn copy_image_to_buffer2(
+    cb: vk::CommandBuffer,
+    info: *const vk::CopyImageToBufferInfo2<'_>,
+) {
+    command!(
+        cb,
+        cmd_copy_image_to_buffer2(info),
+        |state| state.begin_timed(),
+        |state, query| {
+            let to = state.device.buffer_id((*info).dst_buffer);
+            transfer(state, Op::CopyImage, query, None, 0, to);
+        }
+    );
+}
