@@ -9,7 +9,7 @@
 
 use crate::intervals::{Interval, union, union_length_ns};
 use crate::quantity::ratio;
-use crate::timeline::{Gpu, Timeline, Work};
+use crate::timeline::{Gpu, Timeline};
 use gapscope_trace::manifest::ClockMethod;
 use serde::Serialize;
 
@@ -87,10 +87,12 @@ pub struct BusyShare {
     pub idle_ns: i64,
     /// `busy_ns / window_ns`.
     pub busy_share: f64,
+    /// Part of `busy_ns` in which only transfers ran. Absent where sampling cannot tell, and for queues.
+    pub transfer_only_ns: Option<i64>,
 }
 
 impl BusyShare {
-    fn new(window: Interval, busy_ns: i64) -> BusyShare {
+    fn new(window: Interval, busy_ns: i64, transfer_only_ns: Option<i64>) -> BusyShare {
         let window_ns = window.length_ns();
         BusyShare {
             window,
@@ -98,6 +100,7 @@ impl BusyShare {
             busy_ns,
             idle_ns: window_ns - busy_ns,
             busy_share: ratio(busy_ns, window_ns),
+            transfer_only_ns,
         }
     }
 }
@@ -128,33 +131,6 @@ pub fn any_busy_ns(timeline: &Timeline) -> Option<i64> {
     }
 }
 
-/// Parts of a GPU's busy time in `window`.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct BusyParts {
-    pub(crate) busy_ns: i64,
-    /// Only transfers ran; absent where sampling cannot tell.
-    pub(crate) transfer_only_ns: Option<i64>,
-}
-
-pub(crate) fn busy_parts(timeline: &Timeline, gpu: &Gpu, window: Interval) -> BusyParts {
-    let mut all = Busy::default();
-    let mut other = Busy::default();
-    let mut known = true;
-    for work in &gpu.works {
-        let inside = work.interval.intersection(window);
-        all.add(inside);
-        match timeline.is_transfer(work) {
-            Some(true) => {}
-            Some(false) => other.add(inside),
-            None => known = known && inside.is_empty(),
-        }
-    }
-    BusyParts {
-        busy_ns: all.length_ns,
-        transfer_only_ns: known.then(|| all.length_ns - other.length_ns),
-    }
-}
-
 /// Length of a union, interval by interval in order of start.
 #[derive(Debug, Clone, Copy)]
 struct Busy {
@@ -180,22 +156,88 @@ impl Busy {
     }
 }
 
+/// Busy time of one GPU and its queues, in one pass over its work.
+#[derive(Debug, Default)]
+struct Passed {
+    all: Busy,
+    computing: Busy,
+    analysed: Busy,
+    analysed_computing: Busy,
+    /// Some work may both compute and move data.
+    mixed: bool,
+    analysed_mixed: bool,
+    /// By index of the queue: from first to last work, busy, busy in the analysed window.
+    queues: Vec<(Option<Interval>, Busy, Busy)>,
+}
+
+impl Passed {
+    fn of(timeline: &Timeline, gpu: &Gpu, analysed: Option<Interval>) -> Passed {
+        let mut passed = Passed {
+            queues: vec![Default::default(); timeline.queues.len()],
+            ..Passed::default()
+        };
+        for work in &gpu.works {
+            let interval = work.interval;
+            let inside =
+                analysed.map_or(Interval::default(), |window| interval.intersection(window));
+            passed.all.add(interval);
+            passed.analysed.add(inside);
+            match timeline.is_transfer(work) {
+                Some(true) => {}
+                Some(false) => {
+                    passed.computing.add(interval);
+                    passed.analysed_computing.add(inside);
+                }
+                None => {
+                    passed.mixed = true;
+                    passed.analysed_mixed |= !inside.is_empty();
+                }
+            }
+            let (window, busy, analysed_busy) =
+                &mut passed.queues[timeline.queue_of(work) as usize];
+            *window = Some(window.map_or(interval, |window| window.hull(interval)));
+            busy.add(interval);
+            analysed_busy.add(inside);
+        }
+        passed
+    }
+}
+
 fn device_busy(timeline: &Timeline, index: usize, analysed: Option<Interval>) -> DeviceBusy {
     let manifest = &timeline.trace.manifest;
     let gpu = &timeline.gpus[index];
-    let devices: Vec<_> = gpu
-        .devices
-        .iter()
+    let devices: Vec<_> = (gpu.devices.iter())
         .map(|row| &manifest.devices[*row])
         .collect();
     let first = devices.first();
     let mut process_ids: Vec<u32> = devices.iter().map(|device| device.process).collect();
     process_ids.sort();
     process_ids.dedup();
-    let work_window = gpu.work_window();
-    let parts = work_window.map(|window| busy_parts(timeline, gpu, window));
     let of_gpu = |queue: u32| timeline.queues[queue as usize].gpu as usize == index;
-    let mut device = DeviceBusy {
+    let times = || {
+        timeline
+            .command_buffers
+            .iter()
+            .filter(|times| of_gpu(times.queue))
+    };
+    let passed = Passed::of(timeline, gpu, analysed);
+    let work_window = gpu.work_window();
+    let transfer_only = |mixed: bool, all: Busy, computing: Busy| {
+        (!mixed).then(|| all.length_ns - computing.length_ns)
+    };
+    let share = |(window, analysed): (Interval, Interval)| {
+        let transfer_only_ns = transfer_only(
+            passed.analysed_mixed,
+            passed.analysed,
+            passed.analysed_computing,
+        );
+        BusyShare::new(
+            window.intersection(analysed),
+            passed.analysed.length_ns,
+            transfer_only_ns,
+        )
+    };
+    DeviceBusy {
         index: index as u32,
         name: first.map_or("unknown device".to_owned(), |device| device.name.clone()),
         api: first.map_or(String::new(), |device| device.api.clone()),
@@ -207,81 +249,43 @@ fn device_busy(timeline: &Timeline, index: usize, analysed: Option<Interval>) ->
         clock_method: first.map_or(ClockMethod::None, |device| device.clock.method),
         clock_error_ns: timeline.clock_error_ns(index),
         work_window,
-        busy_ns: parts.map(|parts| parts.busy_ns),
-        transfer_only_ns: parts.and_then(|parts| parts.transfer_only_ns),
+        busy_ns: work_window.map(|_| passed.all.length_ns),
+        transfer_only_ns: work_window
+            .and_then(|_| transfer_only(passed.mixed, passed.all, passed.computing)),
         before_first_ns: work_window
             .filter(|_| manifest.start_ns != 0)
             .map(|window| window.start_ns.saturating_sub(manifest.start_ns)),
         after_last_ns: work_window
             .filter(|_| manifest.end_ns != 0)
             .map(|window| manifest.end_ns.saturating_sub(window.end_ns)),
-        analysed: None,
-        command_buffers_counted_whole: 0,
-        command_buffers_untimed: 0,
-        queues: Vec::new(),
-    };
-    if let (Some(window), Some(analysed)) = (work_window, analysed) {
-        let window = window.intersection(analysed);
-        let busy_ns = busy_parts(timeline, gpu, window).busy_ns;
-        device.analysed = Some(BusyShare::new(window, busy_ns));
+        analysed: work_window.zip(analysed).map(share),
+        command_buffers_counted_whole: times().filter(|times| times.whole).count() as u64,
+        command_buffers_untimed: times()
+            .filter(|times| times.first_start_ns > times.last_end_ns && times.own.is_none())
+            .count() as u64,
+        queues: queues_busy(timeline, index, &passed, analysed),
     }
-    for times in timeline
-        .command_buffers
-        .iter()
-        .filter(|times| of_gpu(times.queue))
-    {
-        device.command_buffers_counted_whole += u64::from(times.whole);
-        device.command_buffers_untimed +=
-            u64::from(times.first_start_ns > times.last_end_ns && times.own.is_none());
-    }
-    device.queues = queues_busy(timeline, index, gpu, analysed);
-    device
 }
 
 fn queues_busy(
     timeline: &Timeline,
     index: usize,
-    gpu: &Gpu,
+    passed: &Passed,
     analysed: Option<Interval>,
 ) -> Vec<QueueBusy> {
-    struct Times {
-        window: Option<Interval>,
-        whole: Busy,
-        inside: Busy,
-    }
-    let mut times: Vec<Times> = (timeline.queues.iter())
-        .map(|_| Times {
-            window: None,
-            whole: Busy::default(),
-            inside: Busy::default(),
-        })
-        .collect();
-    for work in &gpu.works {
-        let Work { interval, .. } = *work;
-        let queue = &mut times[timeline.queue_of(work) as usize];
-        queue.window = Some(
-            queue
-                .window
-                .map_or(interval, |window| window.hull(interval)),
-        );
-        queue.whole.add(interval);
-        if let Some(analysed) = analysed {
-            queue.inside.add(interval.intersection(analysed));
-        }
-    }
     let listed = &timeline.trace.manifest.queues;
-    (timeline.queues.iter().zip(times))
+    (timeline.queues.iter().zip(&passed.queues))
         .filter(|(queue, _)| queue.gpu as usize == index)
-        .map(|(queue, times)| {
+        .map(|(queue, (window, busy, analysed_busy))| {
             let row = queue.row.map(|row| &listed[row as usize]);
             QueueBusy {
                 queue_id: queue.id,
                 name: row.and_then(|row| row.name.clone()),
                 capabilities: row.map_or(Vec::new(), |row| row.capabilities.clone()),
-                work_window: times.window,
-                busy_ns: times.window.map(|_| times.whole.length_ns),
-                analysed: times.window.zip(analysed).map(|(window, analysed)| {
-                    BusyShare::new(window.intersection(analysed), times.inside.length_ns)
+                work_window: *window,
+                busy_ns: window.map(|_| busy.length_ns),
+                analysed: window.zip(analysed).map(|(window, analysed)| {
+                    BusyShare::new(window.intersection(analysed), analysed_busy.length_ns, None)
                 }),
             }
         })

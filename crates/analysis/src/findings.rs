@@ -150,8 +150,8 @@ impl Findings {
         let idle_time = analysed_window.map_or_else(IdleTime::default, |window| {
             gaps::idle_time(timeline, window, options.gap_threshold_ns, options.longest)
         });
-        let (verdict, verdict_evidence) =
-            verdict::verdict(timeline, analysed_window.unwrap_or_default(), &idle_time);
+        let devices = busy::busy(timeline, analysed_window);
+        let (verdict, verdict_evidence) = verdict::verdict(&devices, &idle_time);
         let transfers = transfers::transfers(timeline);
         let sum = |figure: fn(&TransferRow) -> u64| {
             transfers.iter().map(figure).fold(0, u64::saturating_add)
@@ -176,7 +176,7 @@ impl Findings {
             transfer_count: tables.transfers.len() as u64,
             transfer_bytes: sum(|row| row.bytes),
             transfer_unknown_bytes_count: sum(|row| row.unknown_bytes_count),
-            devices: busy::busy(timeline, analysed_window),
+            devices,
             gaps: idle_time.causes.clone(),
             idle_time,
             kernels,

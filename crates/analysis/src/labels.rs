@@ -271,8 +271,19 @@ fn rows(timeline: &Timeline, tree: &LabelTree) -> Vec<LabelRow> {
         SamplingMode::CommandBuffer => WorkKind::CommandBuffer,
         _ => WorkKind::Dispatch,
     };
-    let mut intervals: Vec<Vec<Interval>> = vec![Vec::new(); tree.len()];
-    let mut durations: Vec<Vec<i64>> = vec![Vec::new(); tree.len()];
+    let expected = |row: &LabelRow| {
+        let work = &row.exclusive;
+        match timed_kind {
+            WorkKind::Dispatch => (work.dispatch_count + work.transfer_count) as usize,
+            _ => 0,
+        }
+    };
+    let mut intervals: Vec<Vec<Interval>> = (rows.iter())
+        .map(|row| Vec::with_capacity(expected(row)))
+        .collect();
+    let mut durations: Vec<Vec<i64>> = (rows.iter())
+        .map(|row| Vec::with_capacity(expected(row)))
+        .collect();
     for work in timeline.gpus.iter().flat_map(|gpu| &gpu.works) {
         let node = tree.node(timeline.label_of(work)) as usize;
         if node < tree.len() {

@@ -19,11 +19,9 @@
 //! kernels that ought to be one, and time that another version of the program saves shows as idle time here: compare
 //! equal work ([`crate::work`]) before believing in a busy device.
 
-use crate::busy::busy_parts;
+use crate::busy::DeviceBusy;
 use crate::gaps::{Cause, IdleTime};
-use crate::intervals::Interval;
 use crate::quantity::{Nanoseconds, Percent, ratio};
-use crate::timeline::Timeline;
 use serde::Serialize;
 use std::cmp::Reverse;
 
@@ -100,20 +98,15 @@ pub struct Part {
     pub sentence: String,
 }
 
-/// The verdict on `window`, whose idle time is `idle`.
-pub fn verdict(timeline: &Timeline, window: Interval, idle: &IdleTime) -> (Bound, Evidence) {
+/// The verdict on the analysed window of `devices`, whose idle time is `idle`.
+pub fn verdict(devices: &[DeviceBusy], idle: &IdleTime) -> (Bound, Evidence) {
     let (mut window_ns, mut busy_ns, mut transfer_ns) = (0i64, 0i64, 0i64);
     let mut transfers_known = true;
-    for gpu in &timeline.gpus {
-        let Some(work_window) = gpu.work_window() else {
-            continue;
-        };
-        let inside = work_window.intersection(window);
-        let parts = busy_parts(timeline, gpu, inside);
-        window_ns = window_ns.saturating_add(inside.length_ns());
-        busy_ns = busy_ns.saturating_add(parts.busy_ns);
-        transfers_known &= parts.transfer_only_ns.is_some();
-        transfer_ns = transfer_ns.saturating_add(parts.transfer_only_ns.unwrap_or(0));
+    for share in devices.iter().filter_map(|device| device.analysed) {
+        window_ns = window_ns.saturating_add(share.window_ns);
+        busy_ns = busy_ns.saturating_add(share.busy_ns);
+        transfers_known &= share.transfer_only_ns.is_some();
+        transfer_ns = transfer_ns.saturating_add(share.transfer_only_ns.unwrap_or(0));
     }
     if window_ns == 0 {
         return unknown(

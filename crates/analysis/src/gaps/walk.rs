@@ -147,9 +147,14 @@ impl Walk<'_> {
         let timeline = self.explainer.timeline;
         let works = &timeline.gpus[index as usize].works;
         let queue_count = timeline.queues.len();
-        let mut used = vec![false; queue_count];
-        for work in works {
-            used[timeline.queue_of(work) as usize] = true;
+        let mut used: Vec<bool> = (timeline.queues.iter())
+            .map(|queue| queue.gpu == index)
+            .collect();
+        if used.iter().filter(|used| **used).count() > 1 {
+            used.fill(false);
+            for work in works {
+                used[timeline.queue_of(work) as usize] = true;
+            }
         }
         let several = used.iter().filter(|used| **used).count() > 1;
 
