@@ -58,13 +58,15 @@ impl Device {
         self.lost.load(Acquire)
     }
 
-    /// Whether one more submission executes; past the configured number the device is lost instead.
+    /// Whether one more submission executes; past the configured number it loses the device instead, see [`Self::lose`].
     pub fn execute_one(&self) -> bool {
         let before = self.executed.fetch_add(1, AcqRel);
-        if config().lost_after.is_some_and(|limit| before >= limit) {
-            sync::update(|| self.lost.store(true, Release));
-        }
-        !self.is_lost()
+        !self.is_lost() && config().lost_after.is_none_or(|limit| before < limit)
+    }
+
+    /// To be called in an update.
+    pub fn lose(&self) {
+        self.lost.store(true, Release);
     }
 
     pub fn requires(&self, call: &str, feature: &str, enabled: bool) {

@@ -115,12 +115,11 @@ pub fn run(queue: &Object<Queue>) {
 
 fn execute(queue: &Queue, cursor: &mut Cursor, number: u64, submission: Submission) {
     let waited = wait(queue, &submission.waits);
-    let end_ns = match waited {
-        Some(waited_ns) if queue.device.execute_one() => {
-            Some(work(queue, cursor, number, &submission, waited_ns))
-        }
-        _ => None,
-    };
+    let executes = waited.is_some() && queue.device.execute_one();
+    let loses = waited.is_some() && !executes;
+    let end_ns = waited
+        .filter(|_| executes)
+        .map(|waited_ns| work(queue, cursor, number, &submission, waited_ns));
     // Let go before the program can see the end, when it may record again into the same allocations.
     for (buffer, program) in submission.command_buffers {
         if !config().null {
@@ -129,6 +128,9 @@ fn execute(queue: &Queue, cursor: &mut Cursor, number: u64, submission: Submissi
         }
     }
     sync::update(|| {
+        if loses {
+            queue.device.lose();
+        }
         if let Some(fence) = submission.fence {
             fence.submitted.store(false, Release);
         }
