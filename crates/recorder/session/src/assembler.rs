@@ -21,6 +21,7 @@ mod placement;
 mod process;
 mod recording;
 mod semaphores;
+mod spans;
 mod submit;
 #[cfg(test)]
 mod tests;
@@ -159,6 +160,10 @@ impl Assembler {
         let mut queues: Vec<u32> = state.queues.values().copied().collect();
         queues.sort_unstable();
         for queue in queues {
+            for span in self.queues[queue as usize].spans.finish() {
+                let (label, command_buffer) = (span.label, span.command_buffer);
+                expand::label_marker(process, queue, label, command_buffer, span.hull, tables);
+            }
             for (label, begin_ns) in std::mem::take(&mut self.queues[queue as usize].labels) {
                 let scope = (MarkerScope::Queue, Some(queue), None);
                 host_marker(process, scope, label, begin_ns, None, tables);

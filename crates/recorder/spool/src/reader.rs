@@ -25,19 +25,27 @@ impl SpoolReader {
     /// The processes that have appeared since the last call, oldest first.
     ///
     /// # Errors
-    /// The spool folder, or a process's control page, cannot be read.
+    /// The spool folder cannot be read, or a process's control page, which is said once; the others are still found.
     pub fn new_processes(&mut self) -> Result<Vec<ProcessSpool>, Error> {
         let mut found = Vec::new();
+        let mut unreadable = None;
         for folder in sorted_entries(&self.root)? {
             if folder.is_dir() && !self.known.contains(&folder) {
                 match ProcessSpool::open(&folder) {
                     Ok(process) => found.push(process),
                     // It is just being made; the next call sees it whole.
                     Err(_) if is_young(&folder) => continue,
-                    Err(error) => return Err(error),
+                    Err(error) => {
+                        unreadable = Some((folder, error));
+                        continue;
+                    }
                 }
                 self.known.insert(folder);
             }
+        }
+        if let (Some((folder, error)), true) = (unreadable, found.is_empty()) {
+            self.known.insert(folder);
+            return Err(error);
         }
         found.sort_by_key(ProcessSpool::start_ns);
         Ok(found)

@@ -82,10 +82,17 @@ impl Assembler {
                     source_stages: command.ab(),
                     destination_stages: command.cd(),
                 },
-                Op::LabelBegin => Step::LabelBegin {
-                    text: text(&state.texts, &mut self.labels, a),
-                },
-                Op::LabelEnd => Step::LabelEnd,
+                Op::LabelBegin => {
+                    let text = text(&state.texts, &mut self.labels, a);
+                    target.open_labels.push(text);
+                    Step::LabelBegin { text }
+                }
+                Op::LabelEnd => {
+                    if target.open_labels.pop().is_none() {
+                        target.label_ends += 1;
+                    }
+                    Step::LabelEnd
+                }
                 Op::LabelInstant => Step::LabelInstant {
                     text: text(&state.texts, &mut self.labels, a),
                 },

@@ -1,6 +1,7 @@
 //! Devices and queues, with the instances that wait for their device's clock.
 
 use super::instance::Instance;
+use super::spans::Spans;
 use crate::clock::{DeviceClock, Ticks};
 use gapscope_trace::manifest;
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,8 @@ pub struct Queue {
     pub facts: manifest::Queue,
     /// Labels that are open on it: label and begin.
     pub labels: Vec<(u32, i64)>,
+    /// Labels of command buffers that span several of them.
+    pub spans: Spans,
     /// When the last command buffer on it began: later ones begin no earlier.
     pub last_begin: Option<Ticks>,
 }

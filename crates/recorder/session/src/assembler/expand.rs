@@ -6,6 +6,7 @@ use super::labels::Labels;
 use super::ledger::Ledger;
 use super::placement::{Placement, REASONS, REASONS_IN_ORDER, Unknown};
 use super::recording::{Opaque, Recording, Step};
+use super::spans::{Spans, join};
 use gapscope_spool::event::{NO_QUERY, NO_TICKS};
 use gapscope_trace::tables::{
     Barrier, CommandBuffer, Marker, MarkerScope, OpaqueWorkRow, Table, Tables, Timing,
@@ -30,6 +31,7 @@ pub struct Expansion<'a> {
     pub sampled: bool,
     pub kernels: &'a mut Kernels,
     pub labels: &'a mut Labels,
+    pub spans: &'a mut Spans,
     pub ledger: &'a mut Ledger,
     pub tables: &'a mut Tables,
     pub state: State,
@@ -53,6 +55,8 @@ struct OpenLabel {
     label: u32,
     text: u32,
     hull: Option<(i64, i64)>,
+    /// It spans several command buffers.
+    span: Option<u32>,
 }
 
 /// The labels of the outermost level.
@@ -85,6 +89,7 @@ impl Expansion<'_> {
     /// Appends all rows of the instance. Returns the number of dispatches and the command buffer's interval.
     pub fn run(mut self) -> (u32, Option<(i64, i64)>) {
         let recording = self.recordings.get(&self.instance.recording);
+        let around = self.inherit();
         let own = match recording {
             Some(recording) => {
                 let whole = self.whole(recording);
@@ -113,9 +118,7 @@ impl Expansion<'_> {
                 self.bracketed().unwrap_or(Err(unknown))
             }
         };
-        while !self.state.open.is_empty() {
-            self.end_label();
-        }
+        self.leave_open();
         let interval = self.count(Work::CommandBuffer, own, true);
         if interval.is_none() && self.timing == Timing::Measured {
             self.timing = Timing::Unknown;
@@ -135,7 +138,7 @@ impl Expansion<'_> {
             timing: self.timing,
             dispatches: self.state.dispatches,
             transfers: self.state.transfers,
-            label: self.instance.label.or(only_label),
+            label: self.instance.label.or(around).or(only_label),
             name: recording.and_then(|r| r.name.clone()),
         });
         for (work, reasons) in self.state.lost.iter().enumerate() {
@@ -209,7 +212,7 @@ impl Expansion<'_> {
             return;
         };
         if let Some(open) = self.state.open.last_mut() {
-            open.hull = Some(hull(open.hull, (start, start + duration)));
+            open.hull = Some(join(open.hull, (start, start + duration)));
         }
         for row in self.state.instants.drain(..) {
             self.tables.markers.start_ns[row] = Some(start);
@@ -220,7 +223,8 @@ impl Expansion<'_> {
     fn steps(&mut self, recording: &Recording, ticks: &[u64], depth: u32, untimed: bool) {
         let mut opaque: Option<(u32, Opaque)> = None;
         let executions = &recording.secondaries;
-        let base = self.state.open.len();
+        // Only a primary one ends labels that others began.
+        let base = if depth == 0 { 0 } else { self.state.open.len() };
         for step in &recording.steps {
             match *step {
                 Step::Begin { .. } | Step::End { .. } => {}
@@ -289,7 +293,6 @@ impl Expansion<'_> {
                 }
                 Step::LabelBegin { text } => self.begin_label(text),
                 Step::LabelEnd => {
-                    // A secondary recording must not end the labels of its primary.
                     if self.state.open.len() > base {
                         self.end_label();
                     }
@@ -313,7 +316,7 @@ impl Expansion<'_> {
                 }
             }
         }
-        while self.state.open.len() > base {
+        while depth > 0 && self.state.open.len() > base {
             self.end_label();
         }
     }
@@ -385,6 +388,33 @@ impl Expansion<'_> {
         );
     }
 
+    /// Opens the labels that were open before. Gives the innermost.
+    fn inherit(&mut self) -> Option<u32> {
+        for id in &self.instance.spanning.inherited {
+            if let Some(span) = self.spans.get(*id) {
+                self.state.open.push(OpenLabel {
+                    label: span.label,
+                    text: span.text,
+                    hull: None,
+                    span: Some(*id),
+                });
+            }
+        }
+        self.state.open.last().map(|o| o.label)
+    }
+
+    /// Ends the command buffer's share of the labels that are open behind it, and those that nobody ends.
+    fn leave_open(&mut self) {
+        let left_open = &self.instance.spanning.left_open;
+        let own = self.state.open.iter_mut().filter(|o| o.span.is_none());
+        for (open, id) in own.zip(left_open) {
+            open.span = Some(*id);
+        }
+        while !self.state.open.is_empty() {
+            self.end_label();
+        }
+    }
+
     fn begin_label(&mut self, text: u32) {
         let parent = self.state.open.last().map(|o| o.label);
         let label = self.labels.label(parent, text);
@@ -399,6 +429,7 @@ impl Expansion<'_> {
             label,
             text,
             hull: None,
+            span: None,
         });
     }
 
@@ -407,36 +438,50 @@ impl Expansion<'_> {
             return;
         };
         if let (Some(inner), Some(outer)) = (ended.hull, self.state.open.last_mut()) {
-            outer.hull = Some(hull(outer.hull, inner));
+            outer.hull = Some(join(outer.hull, inner));
         }
-        self.marker(ended.label, ended.hull);
+        match ended.span {
+            None => self.marker(ended.label, self.instance.command_buffer, ended.hull),
+            Some(id) => {
+                if let Some(span) = self.spans.expanded(id, ended.hull) {
+                    self.marker(span.label, span.command_buffer, span.hull);
+                }
+            }
+        }
     }
 
     fn instant(&mut self, text: u32) {
         let parent = self.state.open.last().map(|o| o.label);
         let label = self.labels.label(parent, text);
         let row = self.tables.markers.len();
-        self.marker(label, None);
+        self.marker(label, self.instance.command_buffer, None);
         self.tables.markers.duration_ns[row] = Some(0);
         self.state.instants.push(row);
     }
 
-    fn marker(&mut self, label: u32, hull: Option<(i64, i64)>) {
-        self.tables.markers.push(Marker {
-            process: self.instance.process,
-            scope: MarkerScope::CommandBuffer,
-            label,
-            queue: Some(self.instance.queue),
-            thread: None,
-            command_buffer: Some(self.instance.command_buffer),
-            start_ns: hull.map(|h| h.0),
-            duration_ns: hull.map(|h| h.1 - h.0),
-        });
+    fn marker(&mut self, label: u32, command_buffer: u64, hull: Option<(i64, i64)>) {
+        let (process, queue) = (self.instance.process, self.instance.queue);
+        label_marker(process, queue, label, command_buffer, hull, self.tables);
     }
 }
 
-fn hull(so_far: Option<(i64, i64)>, (start, end): (i64, i64)) -> (i64, i64) {
-    so_far.map_or((start, end), |(first, last)| {
-        (first.min(start), last.max(end))
-    })
+/// The row of a label in command buffers.
+pub fn label_marker(
+    process: u32,
+    queue: u32,
+    label: u32,
+    command_buffer: u64,
+    hull: Option<(i64, i64)>,
+    tables: &mut Tables,
+) {
+    tables.markers.push(Marker {
+        process,
+        scope: MarkerScope::CommandBuffer,
+        label,
+        queue: Some(queue),
+        thread: None,
+        command_buffer: Some(command_buffer),
+        start_ns: hull.map(|h| h.0),
+        duration_ns: hull.map(|h| h.1 - h.0),
+    });
 }

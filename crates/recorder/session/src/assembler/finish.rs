@@ -1,5 +1,6 @@
 //! Finished instances: from their last event to their rows.
 
+use super::device::Queue;
 use super::expand::{Expansion, State};
 use super::instance::{Instance, Place, Why};
 use super::placement::{NO_CLOCK, Placement};
@@ -134,7 +135,11 @@ impl Assembler {
 
     /// The rows of an instance.
     fn expand(&mut self, instance: &Instance, tables: &mut Tables) {
-        let queue = &self.queues[instance.queue as usize].facts;
+        let Queue {
+            facts: queue,
+            spans,
+            ..
+        } = &mut self.queues[instance.queue as usize];
         let clock = self.devices[queue.device as usize].clock.as_mut();
         let placement = match (instance.place, clock) {
             (Place::At { base, longest, .. }, Some(clock)) => Some(Placement {
@@ -155,6 +160,7 @@ impl Assembler {
             sampled: self.mode != SamplingMode::CommandBuffer,
             kernels: &mut self.kernels,
             labels: &mut self.labels,
+            spans,
             ledger: &mut self.ledger,
             tables,
             state: State::default(),

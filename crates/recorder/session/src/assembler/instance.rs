@@ -1,5 +1,6 @@
 //! Instances: submitted executions of recordings, on their way to rows.
 
+use super::spans::Spanning;
 use crate::clock::{Ticks, Unplaced};
 use gapscope_spool::event::{NO_TICKS, Outcome};
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,8 @@ pub struct Instance {
     pub submitted_ns: i64,
     /// The label around its submission.
     pub label: Option<u32>,
+    /// Labels that span it and others.
+    pub spanning: Spanning,
     /// Timestamps, of its own recording and of those that it executes.
     pub timestamps: Vec<Timestamps>,
     /// Raw ticks before and after it, where it was bracketed.

@@ -55,6 +55,7 @@ impl Assembler {
                 ..manifest::Queue::default()
             },
             labels: Vec::new(),
+            spans: Default::default(),
             last_begin: None,
         });
         id

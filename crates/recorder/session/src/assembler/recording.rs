@@ -25,6 +25,10 @@ pub struct Recording {
     pub ended: bool,
     /// Secondary recordings that it executes, with the number of executions.
     pub secondaries: FxHashMap<u32, u32>,
+    /// Labels that it ends and did not begin.
+    pub label_ends: u32,
+    /// Texts of the labels that are open behind its last command.
+    pub open_labels: Vec<u32>,
     /// Descriptor sets bound behind its last command.
     pub bound: Bound,
 }
@@ -40,6 +44,8 @@ impl Default for Recording {
             users: 0,
             ended: false,
             secondaries: FxHashMap::default(),
+            label_ends: 0,
+            open_labels: Vec::new(),
             bound: Bound::default(),
         }
     }

@@ -33,10 +33,14 @@ impl Assembler {
             .last()
             .map(|(label, _)| *label);
         let state = &mut self.processes[process as usize];
+        let spans = &mut self.queues[queue as usize].spans;
         for submitted in instances {
+            let (mut ends, mut opens): (u32, &[u32]) = (0, &[]);
             if let Some(recording) = state.recordings.get_mut(&submitted.recording) {
                 recording.users += 1;
+                (ends, opens) = (recording.label_ends, &recording.open_labels);
             }
+            let spanning = spans.submit(self.command_buffers, ends, opens, &mut self.labels);
             let instance = Instance {
                 process,
                 command_buffer: self.command_buffers,
@@ -45,6 +49,7 @@ impl Assembler {
                 queue,
                 submitted_ns: call.begin_ns,
                 label,
+                spanning,
                 timestamps: Vec::new(),
                 bracket: None,
                 outcome: None,
