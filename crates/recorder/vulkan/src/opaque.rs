@@ -117,7 +117,7 @@ pub unsafe extern "system" fn blit_image2(
         cb,
         cmd_blit_image2(info),
         |state| state.begin_opaque(OpaqueKind::Other),
-        |state, ()| { state.end_opaque() }
+        |state, ()| state.end_opaque()
     );
 }
 
@@ -129,6 +129,6 @@ pub unsafe extern "system" fn resolve_image2(
         cb,
         cmd_resolve_image2(info),
         |state| state.begin_opaque(OpaqueKind::Other),
-        |state, ()| { state.end_opaque() }
+        |state, ()| state.end_opaque()
     );
 }
