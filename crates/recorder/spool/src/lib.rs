@@ -39,6 +39,9 @@ pub mod env {
     pub const LIMIT: &str = "GAPSCOPE_SPOOL_LIMIT";
     /// `0`: recording waits until the session, or a label, starts it.
     pub const RECORDING: &str = "GAPSCOPE_RECORDING";
+    /// How timestamps leave the GPU: `ask` the driver, or `copy` them inside the command buffers. By default the hook
+    /// chooses by driver.
+    pub const RESULTS: &str = "GAPSCOPE_RESULTS";
     /// Recording starts when a debug label that contains this text begins.
     pub const START_LABEL: &str = "GAPSCOPE_START_LABEL";
 }

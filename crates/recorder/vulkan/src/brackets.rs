@@ -1,5 +1,6 @@
 //! Command buffers of ours around one that may run twice at once: inner timestamps would overwrite each other.
 
+use crate::barriers;
 use crate::device::Device;
 use crate::handles::{HandleMap, lock};
 use crate::queries::{Delivery, Timing};
@@ -31,14 +32,19 @@ struct State {
 impl Brackets {
     /// A bracket for a queue family; `None` where the family cannot be timed so.
     pub fn take(&self, device: &'static Device, family: u32) -> Option<Bracket> {
-        if device.family(family)?.delivery != Delivery::Copied {
+        let delivery = device.family(family)?.delivery;
+        if delivery == Delivery::None {
             return None;
         }
         let mut state = lock(&self.state);
-        if let Some(bracket) = state.free.get_mut(&u64::from(family)).and_then(Vec::pop) {
-            return Some(bracket);
-        }
-        state.make(device, family)
+        let free = state.free.get_mut(&u64::from(family)).and_then(Vec::pop);
+        let bracket = match free {
+            Some(bracket) => bracket,
+            None => state.make(device, family, delivery)?,
+        };
+        // SAFETY: a bracket is given back once its results have been read.
+        unsafe { bracket.timing.prepare() };
+        Some(bracket)
     }
 
     pub fn give_back(&self, bracket: Bracket) {
@@ -64,7 +70,12 @@ impl Brackets {
 }
 
 impl State {
-    fn make(&mut self, device: &'static Device, family: u32) -> Option<Bracket> {
+    fn make(
+        &mut self,
+        device: &'static Device,
+        family: u32,
+        delivery: Delivery,
+    ) -> Option<Bracket> {
         let f = &device.next;
         let none = std::ptr::null();
         // SAFETY: each structure is valid for its call, objects are made before they are used, and the lock that
@@ -105,7 +116,10 @@ impl State {
                 f.cmd_write_timestamp?,
             );
             let _ = begin_cb(before, &begin);
-            chunk.reset_in(device, before);
+            match delivery {
+                Delivery::Copied => chunk.reset_in(device, before),
+                _ => chunk.reset_by_host(device),
+            }
             write(
                 before,
                 vk::PipelineStageFlags::TOP_OF_PIPE,
@@ -120,24 +134,12 @@ impl State {
                 chunk.pool,
                 chunk.first + 1,
             );
-            chunk.copy_results(device, after, 2);
-            let barrier = vk::MemoryBarrier::default()
-                .src_access_mask(vk::AccessFlags::TRANSFER_WRITE)
-                .dst_access_mask(vk::AccessFlags::HOST_READ);
-            (f.cmd_pipeline_barrier?)(
-                after,
-                vk::PipelineStageFlags::TRANSFER,
-                vk::PipelineStageFlags::HOST,
-                vk::DependencyFlags::empty(),
-                1,
-                &barrier,
-                0,
-                none.cast(),
-                0,
-                none.cast(),
-            );
+            if delivery == Delivery::Copied {
+                chunk.copy_results(device, after, 2);
+                barriers::to_host(device, after);
+            }
             let _ = end_cb(after);
-            let timing = Timing::new(device, 0, Delivery::Copied, vec![(chunk, 2)], Vec::new());
+            let timing = Timing::new(device, 0, delivery, vec![(chunk, 2)], Vec::new());
             Some(Bracket {
                 family,
                 before,

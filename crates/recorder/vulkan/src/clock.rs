@@ -8,7 +8,7 @@ use gapscope_spool::{Event, monotonic_ns};
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 /// The least time between samples.
-const INTERVAL_NS: i64 = 100_000_000;
+const INTERVAL_NS: i64 = 20_000_000;
 
 /// How the clocks of a device are read.
 pub struct Clock {
@@ -118,15 +118,24 @@ unsafe fn host_domain(
     physical: vk::PhysicalDevice,
     get: GetInstanceProcAddr,
 ) -> Option<vk::TimeDomainEXT> {
-    let names = [
-        c"vkGetPhysicalDeviceCalibrateableTimeDomainsKHR",
-        c"vkGetPhysicalDeviceCalibrateableTimeDomainsEXT",
+    // By the extension that the device has: a layer below that wraps handles lets functions through that it does not
+    // know, and the driver then gets the wrapped handle.
+    let extensions = [
+        (
+            c"VK_EXT_calibrated_timestamps",
+            c"vkGetPhysicalDeviceCalibrateableTimeDomainsEXT",
+        ),
+        (
+            c"VK_KHR_calibrated_timestamps",
+            c"vkGetPhysicalDeviceCalibrateableTimeDomainsKHR",
+        ),
     ];
     // SAFETY: a function of that name has that type; the two-call idiom.
     unsafe {
-        let function = names
+        let (_, name) = extensions
             .into_iter()
-            .find_map(|name| get(instance.handle, name.as_ptr()))?;
+            .find(|(extension, _)| instance.has_extension(physical, extension))?;
+        let function = get(instance.handle, name.as_ptr())?;
         let domains = std::mem::transmute::<
             unsafe extern "system" fn(),
             vk::PFN_vkGetPhysicalDeviceCalibrateableTimeDomainsKHR,

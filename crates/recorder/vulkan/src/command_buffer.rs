@@ -1,5 +1,6 @@
 //! Command buffers: their state between begin and end, and how a handle is found.
 
+use crate::barriers;
 use crate::bindings::Set;
 use crate::device::{self, Device};
 use crate::guard::guard;
@@ -265,7 +266,8 @@ impl CommandBuffer {
                     // has been written.
                     unsafe { chunk.copy_results(self.device, self.handle, *used) };
                 }
-                self.barrier_to_host();
+                // SAFETY: as above.
+                unsafe { barriers::to_host(self.device, self.handle) };
             }
         }
         self.open_left = 0;
@@ -366,7 +368,8 @@ impl CommandBuffer {
             self.open_next - 1,
         );
         if self.serialised {
-            self.barrier_after_command();
+            // SAFETY: timed commands are outside render passes.
+            unsafe { barriers::between_commands(self.device, self.handle) };
         }
     }
 
@@ -421,55 +424,6 @@ impl CommandBuffer {
         secondaries
             .iter()
             .any(|s| unsafe { state(*s) }.is_some_and(|s| s.timing.is_none()))
-    }
-
-    fn barrier_to_host(&self) {
-        let barrier = vk::MemoryBarrier::default()
-            .src_access_mask(vk::AccessFlags::TRANSFER_WRITE)
-            .dst_access_mask(vk::AccessFlags::HOST_READ);
-        self.barrier(
-            vk::PipelineStageFlags::TRANSFER,
-            vk::PipelineStageFlags::HOST,
-            barrier,
-        );
-    }
-
-    /// Nothing that follows starts before everything before has ended.
-    fn barrier_after_command(&self) {
-        let barrier = vk::MemoryBarrier::default()
-            .src_access_mask(vk::AccessFlags::MEMORY_WRITE)
-            .dst_access_mask(vk::AccessFlags::MEMORY_READ | vk::AccessFlags::MEMORY_WRITE);
-        self.barrier(
-            vk::PipelineStageFlags::ALL_COMMANDS,
-            vk::PipelineStageFlags::ALL_COMMANDS,
-            barrier,
-        );
-    }
-
-    fn barrier(
-        &self,
-        from: vk::PipelineStageFlags,
-        to: vk::PipelineStageFlags,
-        barrier: vk::MemoryBarrier<'_>,
-    ) {
-        if let Some(call) = self.device.next.cmd_pipeline_barrier {
-            let none = vk::DependencyFlags::empty();
-            // SAFETY: the command buffer is being recorded outside a render pass.
-            unsafe {
-                call(
-                    self.handle,
-                    from,
-                    to,
-                    none,
-                    1,
-                    &barrier,
-                    0,
-                    std::ptr::null(),
-                    0,
-                    std::ptr::null(),
-                );
-            }
-        }
     }
 }
 

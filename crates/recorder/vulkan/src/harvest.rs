@@ -17,8 +17,10 @@ use std::time::Duration;
 const INTERVAL: Duration = Duration::from_millis(4);
 /// Rounds without pending work after which the thread sleeps until it is woken.
 const IDLE_ROUNDS: u32 = 25;
-/// Instances that the program's own thread collects at most after a wait; the rest is left to our thread.
+/// Instances that the program's own thread collects at most after a wait, and their queries; the rest is left to our
+/// thread.
 const SMALL_HARVEST: usize = 4;
+const SMALL_QUERIES: u32 = 256;
 
 /// An instance whose results have not been collected.
 pub struct Pending {
@@ -43,6 +45,10 @@ impl Times {
             Times::Bracket(bracket) => Some(&bracket.timing),
             Times::None(_) => None,
         }
+    }
+
+    fn queries(&self) -> u32 {
+        self.timing().map_or(0, |timing| timing.queries())
     }
 
     fn arrived(&self) -> bool {
@@ -111,6 +117,7 @@ impl Harvester {
     }
 
     fn watch(&self, device: &'static Device) {
+        device.clock.sample(device);
         let mut idle_rounds = 0;
         while !self.stop.load(Relaxed) {
             if self.harvest(device) > 0 || self.has_pending() {
@@ -140,15 +147,13 @@ impl Harvester {
 
     /// Collects instances that have finished, on the program's thread: only a few, and only while nobody else does.
     pub fn harvest_small(&self, device: &'static Device) {
-        let mut left = SMALL_HARVEST;
-        while let Ok(mut scratch) = self.writing.try_lock() {
-            if left == 0 || !self.harvest_one(device, &mut scratch) {
+        for _ in 0..SMALL_HARVEST {
+            let Ok(mut scratch) = self.writing.try_lock() else {
+                break;
+            };
+            if !self.harvest_one(device, &mut scratch, SMALL_QUERIES) {
                 break;
             }
-            left -= 1;
-        }
-        if left < SMALL_HARVEST {
-            device.clock.sample_if_due(device);
         }
     }
 
@@ -156,7 +161,7 @@ impl Harvester {
     /// waits for it waits for one.
     fn harvest(&self, device: &'static Device) -> usize {
         let mut collected = 0;
-        while self.harvest_one(device, &mut lock(&self.writing)) {
+        while self.harvest_one(device, &mut lock(&self.writing), u32::MAX) {
             collected += 1;
         }
         if collected > 0 {
@@ -165,11 +170,16 @@ impl Harvester {
         collected
     }
 
-    fn harvest_one(&self, device: &'static Device, scratch: &mut Vec<u64>) -> bool {
+    fn harvest_one(
+        &self,
+        device: &'static Device,
+        scratch: &mut Vec<u64>,
+        most_queries: u32,
+    ) -> bool {
         if device.lost.load(Relaxed) {
             return false;
         }
-        match self.take_finished() {
+        match self.take_finished(most_queries) {
             Some(pending) => {
                 self.write(device, pending, scratch);
                 true
@@ -178,12 +188,15 @@ impl Harvester {
         }
     }
 
-    /// Takes one instance that has finished. Those of one queue finish in order, or nearly so.
-    fn take_finished(&self) -> Option<Pending> {
+    /// Takes one instance that has finished and has no more than so many queries. Those of one queue finish in order,
+    /// or nearly so.
+    fn take_finished(&self, most_queries: u32) -> Option<Pending> {
         let mut queues = lock(&self.queues);
-        queues
-            .iter_mut()
-            .find_map(|(_, pending)| pending.pop_front_if(|first| first.times.arrived()))
+        queues.iter_mut().find_map(|(_, pending)| {
+            pending.pop_front_if(|first| {
+                first.times.queries() <= most_queries && first.times.arrived()
+            })
+        })
     }
 
     /// Writes what an instance's queries hold, and forgets it.

@@ -156,7 +156,8 @@ impl Instance {
         }
     }
 
-    fn has_extension(&self, physical: vk::PhysicalDevice, wanted: &CStr) -> bool {
+    /// Whether the device has an extension.
+    pub fn has_extension(&self, physical: vk::PhysicalDevice, wanted: &CStr) -> bool {
         let Some(enumerate) = self.extensions else {
             return false;
         };
@@ -251,6 +252,31 @@ impl Instance {
                 .any(|family| family.delivery == Delivery::Asked)
     }
 
+    /// True where asking for results makes the driver wait for the device: llvmpipe does so in any case
+    /// (lvp_query.c). The environment may decide otherwise.
+    fn must_copy(&self, physical: vk::PhysicalDevice) -> bool {
+        match std::env::var(gapscope_spool::env::RESULTS).as_deref() {
+            Ok("copy") => true,
+            Ok("ask") => false,
+            _ => self.driver(physical).driver_id == vk::DriverId::MESA_LLVMPIPE,
+        }
+    }
+
+    /// What Vulkan 1.2 says of the driver; empty before.
+    fn driver(&self, physical: vk::PhysicalDevice) -> vk::PhysicalDeviceDriverProperties<'static> {
+        let mut driver = vk::PhysicalDeviceDriverProperties::default();
+        if let Some(get) = self
+            .properties2
+            .filter(|_| self.api_version_of(physical) >= vk::API_VERSION_1_2)
+        {
+            let mut all = vk::PhysicalDeviceProperties2::default().push_next(&mut driver);
+            // SAFETY: a valid chain of structures of Vulkan 1.2.
+            unsafe { get(physical, &mut all) };
+        }
+        driver.p_next = std::ptr::null_mut();
+        driver
+    }
+
     fn api_version_of(&self, physical: vk::PhysicalDevice) -> u32 {
         self.raw_properties(physical).api_version
     }
@@ -276,21 +302,20 @@ impl Instance {
             families = vec![vk::QueueFamilyProperties::default(); count as usize];
             get(physical, &mut count, families.as_mut_ptr());
         }
+        let copy = self.must_copy(physical);
         families
             .iter()
             .map(|family| {
                 use vk::QueueFlags as Flags;
-                let delivery = if family.timestamp_valid_bits == 0 {
-                    Delivery::None
-                } else if family
+                let copies = family
                     .queue_flags
-                    .intersects(Flags::GRAPHICS | Flags::COMPUTE)
-                {
-                    Delivery::Copied
-                } else if family.queue_flags.contains(Flags::TRANSFER) && host_query_reset {
-                    Delivery::Asked
-                } else {
-                    Delivery::None
+                    .intersects(Flags::GRAPHICS | Flags::COMPUTE);
+                let times = copies || family.queue_flags.contains(Flags::TRANSFER);
+                let delivery = match (family.timestamp_valid_bits > 0 && times, copies) {
+                    (false, _) => Delivery::None,
+                    (true, true) if copy || !host_query_reset => Delivery::Copied,
+                    (true, _) if host_query_reset => Delivery::Asked,
+                    (true, _) => Delivery::None,
                 };
                 Family {
                     flags: family.queue_flags,

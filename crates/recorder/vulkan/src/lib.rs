@@ -1,11 +1,11 @@
 //! The gapscope Vulkan layer: writes what a program asks of its GPU, and when the GPU did it, to a spool.
 //!
 //! - **Nothing of the program is changed.** Handles are the driver's own, nothing is wrapped; no fence, semaphore or
-//!   wait is added. What is added: timestamps with the copies of their results inside the program's command buffers,
-//!   command buffers of ours around those that may run twice at once, and the extension that reads both clocks.
-//! - **Results leave the GPU by `vkCmdCopyQueryPoolResults`** into mapped memory of ours, where an availability word
-//!   beside each value says that it has arrived. Nothing is asked of the driver for it (polling query pools waits for
-//!   the device on some drivers).
+//!   wait is added. What is added: timestamps inside the program's command buffers, command buffers of ours around
+//!   those that may run twice at once, the extension that reads both clocks, and host query reset.
+//! - **Results are asked for by a thread of ours**, each with a word that says whether it is there. Where asking makes
+//!   the driver wait for the device (llvmpipe), they are copied to mapped memory inside the command buffer instead;
+//!   that copy holds the device up, so it is not done elsewhere ([`queries::Delivery`]).
 //! - **The hot path** (`vkCmd*`) takes no lock: a command buffer is externally synchronised, so its state belongs to
 //!   the calling thread. It appends a 24-byte command to that state; whole blocks go to the spool.
 //! - **No panic leaves an entry point** ([`guard`]); what cannot be measured is passed on and counted as a loss.
@@ -14,6 +14,7 @@
 //! [`queries`] (timestamps), [`submit`] and [`harvest`] (instances and their results).
 #![warn(clippy::undocumented_unsafe_blocks)]
 
+mod barriers;
 mod bindings;
 mod brackets;
 mod clock;

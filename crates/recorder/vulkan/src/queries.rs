@@ -1,12 +1,13 @@
-//! Timestamp queries, and the mapped memory in which their results arrive.
+//! Timestamp queries, and the memory in which their results arrive.
 //!
-//! Queries come in slabs: one query pool and one mapped buffer with 16 bytes a query (value, availability). Command
+//! Queries come in slabs: one query pool, and memory with 16 bytes a query (value, availability). Command
 //! buffers take chunks of a slab, a small one first, since many hold only a few dispatches. A chunk goes back to its
 //! list when the last user of the recording's [`Timing`] is gone.
 
 use crate::device::Device;
 use crate::handles::lock;
 use ash::vk;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 /// Queries of a slab.
@@ -21,36 +22,50 @@ const RESULT_BYTES: u64 = 16;
 /// How results of a queue family leave the GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
-    /// Copied inside the command buffer.
-    Copied,
-    /// Transfer-only families can neither reset nor copy queries: reset by the host before each submission, and asked
-    /// for by the host.
+    /// The host resets the queries before each submission and asks the driver for results: nothing but timestamps is
+    /// added to the program's command buffers. Needs host query reset, and a driver that answers without waiting.
     Asked,
-    /// The family has no timestamps.
+    /// Reset and copied to mapped memory of ours inside the command buffer. The copy waits for the last timestamp, so
+    /// the device cannot begin what follows before it has finished what came before.
+    Copied,
+    /// The family has no timestamps, or no way to get at them.
     None,
 }
 
+/// A query pool, and the memory for its results.
 struct Slab {
     pool: vk::QueryPool,
+    memory: ResultMemory,
+    results: *mut [u64; 2],
+}
+
+/// Where results arrive.
+enum ResultMemory {
+    /// In memory of the host.
+    Host { _results: Box<[[u64; 2]]> },
+    /// In device memory that is mapped.
+    Mapped(Mapped),
+}
+
+#[derive(Clone, Copy)]
+struct Mapped {
     buffer: vk::Buffer,
     memory: vk::DeviceMemory,
-    results: *mut [u64; 2],
 }
 
 /// A range of queries of a slab.
 #[derive(Clone, Copy)]
 pub struct Chunk {
     pub pool: vk::QueryPool,
-    buffer: vk::Buffer,
-    memory: vk::DeviceMemory,
+    mapped: Option<Mapped>,
     /// First query in the pool.
     pub first: u32,
     pub count: u32,
     results: *mut [u64; 2],
 }
 
-// SAFETY: `results` points into memory that stays mapped until the device is destroyed. It is written by the GPU and
-// read by whoever holds the harvester's lock; all accesses are volatile.
+// SAFETY: `results` points into memory that lives until the device is destroyed. It is written by the GPU or by the
+// driver when asked, and read by whoever holds the harvester's lock; all accesses are volatile.
 unsafe impl Send for Chunk {}
 // SAFETY: as above.
 unsafe impl Sync for Chunk {}
@@ -122,18 +137,17 @@ impl State {
             if self.failed {
                 return None;
             }
-            let slab = device
-                .physical
-                .result_memory
-                .and_then(|(kind, _)| Slab::create(device, kind));
+            let slab = Slab::create(device);
             let Some(slab) = slab else {
                 self.failed = true;
                 return None;
             };
             self.rest = Some(Chunk {
                 pool: slab.pool,
-                buffer: slab.buffer,
-                memory: slab.memory,
+                mapped: match slab.memory {
+                    ResultMemory::Mapped(mapped) => Some(mapped),
+                    ResultMemory::Host { .. } => None,
+                },
                 first: 0,
                 count: SLAB_QUERIES,
                 results: slab.results,
@@ -151,77 +165,135 @@ impl State {
 }
 
 impl Slab {
-    fn create(device: &Device, memory_type: u32) -> Option<Slab> {
-        let f = &device.next;
-        let handle = device.handle;
-        let pool_info = vk::QueryPoolCreateInfo::default()
+    fn create(device: &Device) -> Option<Slab> {
+        let info = vk::QueryPoolCreateInfo::default()
             .query_type(vk::QueryType::TIMESTAMP)
             .query_count(SLAB_QUERIES);
-        let bytes = u64::from(SLAB_QUERIES) * RESULT_BYTES;
-        let buffer_info = vk::BufferCreateInfo::default()
-            .size(bytes)
-            .usage(vk::BufferUsageFlags::TRANSFER_DST);
-        let mut slab = Slab {
-            pool: vk::QueryPool::null(),
-            buffer: vk::Buffer::null(),
-            memory: vk::DeviceMemory::null(),
-            results: std::ptr::null_mut(),
+        let mut pool = vk::QueryPool::null();
+        // SAFETY: the structure is valid.
+        let made = unsafe {
+            (device.next.create_query_pool?)(device.handle, &info, std::ptr::null(), &mut pool)
         };
-        // SAFETY: each structure is valid for its call, and each object is made before it is used.
-        unsafe {
-            let none = std::ptr::null();
-            let made = (f.create_query_pool?)(handle, &pool_info, none, &mut slab.pool)
-                == vk::Result::SUCCESS
-                && (f.create_buffer?)(handle, &buffer_info, none, &mut slab.buffer)
-                    == vk::Result::SUCCESS
-                && {
-                    let mut needs = vk::MemoryRequirements::default();
-                    (f.get_buffer_memory_requirements?)(handle, slab.buffer, &mut needs);
-                    let info = vk::MemoryAllocateInfo::default()
-                        .allocation_size(needs.size)
-                        .memory_type_index(memory_type);
-                    let mut address = std::ptr::null_mut();
-                    needs.memory_type_bits & 1 << memory_type != 0
-                        && (f.allocate_memory?)(handle, &info, none, &mut slab.memory)
-                            == vk::Result::SUCCESS
-                        && (f.bind_buffer_memory?)(handle, slab.buffer, slab.memory, 0)
-                            == vk::Result::SUCCESS
-                        && (f.map_memory?)(
-                            handle,
-                            slab.memory,
-                            0,
-                            vk::WHOLE_SIZE,
-                            vk::MemoryMapFlags::empty(),
-                            &mut address,
-                        ) == vk::Result::SUCCESS
-                        && {
-                            slab.results = address.cast();
-                            !address.is_null()
-                        }
-                };
-            if made {
-                Some(slab)
-            } else {
-                slab.destroy(device);
+        if made != vk::Result::SUCCESS {
+            return None;
+        }
+        let copies = device
+            .families
+            .iter()
+            .any(|f| f.delivery == Delivery::Copied);
+        let memory = if copies {
+            Mapped::create(device).map(|(mapped, results)| (ResultMemory::Mapped(mapped), results))
+        } else {
+            let mut host = vec![[0; 2]; SLAB_QUERIES as usize].into_boxed_slice();
+            let results = host.as_mut_ptr();
+            Some((ResultMemory::Host { _results: host }, results))
+        };
+        match memory {
+            Some((memory, results)) => Some(Slab {
+                pool,
+                memory,
+                results,
+            }),
+            None => {
+                // SAFETY: the pool is ours and new.
+                unsafe { (device.next.destroy_query_pool?)(device.handle, pool, std::ptr::null()) };
                 None
             }
         }
     }
 
     /// # Safety
+    /// The objects are idle.
+    unsafe fn destroy(self, device: &Device) {
+        if let Some(destroy) = device.next.destroy_query_pool {
+            // SAFETY: as the caller promises.
+            unsafe { destroy(device.handle, self.pool, std::ptr::null()) };
+        }
+        if let ResultMemory::Mapped(mapped) = self.memory {
+            // SAFETY: as the caller promises.
+            unsafe { mapped.destroy(device) };
+        }
+    }
+}
+
+impl Mapped {
+    /// A mapped buffer for the results of a slab, and its address.
+    fn create(device: &Device) -> Option<(Mapped, *mut [u64; 2])> {
+        let (memory_type, _) = device.physical.result_memory?;
+        let mut mapped = Mapped {
+            buffer: vk::Buffer::null(),
+            memory: vk::DeviceMemory::null(),
+        };
+        // SAFETY: what has been made is destroyed once.
+        let address = unsafe { mapped.fill(device, memory_type) };
+        if address.is_none() {
+            // SAFETY: as above; null handles are passed over.
+            unsafe { mapped.destroy(device) };
+        }
+        address.map(|address| (mapped, address))
+    }
+
+    /// # Safety
+    /// `self` holds null handles; the caller destroys what is left in them.
+    unsafe fn fill(&mut self, device: &Device, memory_type: u32) -> Option<*mut [u64; 2]> {
+        let f = &device.next;
+        let none = std::ptr::null();
+        let ok = |result: vk::Result| (result == vk::Result::SUCCESS).then_some(());
+        let info = vk::BufferCreateInfo::default()
+            .size(u64::from(SLAB_QUERIES) * RESULT_BYTES)
+            .usage(vk::BufferUsageFlags::TRANSFER_DST);
+        let mut address = std::ptr::null_mut();
+        // SAFETY: each structure is valid for its call, and each object is made before it is used.
+        unsafe {
+            ok((f.create_buffer?)(
+                device.handle,
+                &info,
+                none,
+                &mut self.buffer,
+            ))?;
+            let mut needs = vk::MemoryRequirements::default();
+            (f.get_buffer_memory_requirements?)(device.handle, self.buffer, &mut needs);
+            if needs.memory_type_bits & 1 << memory_type == 0 {
+                return None;
+            }
+            let info = vk::MemoryAllocateInfo::default()
+                .allocation_size(needs.size)
+                .memory_type_index(memory_type);
+            ok((f.allocate_memory?)(
+                device.handle,
+                &info,
+                none,
+                &mut self.memory,
+            ))?;
+            ok((f.bind_buffer_memory?)(
+                device.handle,
+                self.buffer,
+                self.memory,
+                0,
+            ))?;
+            let flags = vk::MemoryMapFlags::empty();
+            ok((f.map_memory?)(
+                device.handle,
+                self.memory,
+                0,
+                vk::WHOLE_SIZE,
+                flags,
+                &mut address,
+            ))?;
+        }
+        (!address.is_null()).then_some(address.cast())
+    }
+
+    /// # Safety
     /// The objects are ours, and idle.
     unsafe fn destroy(self, device: &Device) {
-        let f = &device.next;
         let none = std::ptr::null();
         // SAFETY: as the caller promises; destroying a null handle does nothing.
         unsafe {
-            if let Some(destroy) = f.destroy_query_pool {
-                destroy(device.handle, self.pool, none);
-            }
-            if let Some(destroy) = f.destroy_buffer {
+            if let Some(destroy) = device.next.destroy_buffer {
                 destroy(device.handle, self.buffer, none);
             }
-            if let Some(free) = f.free_memory {
+            if let Some(free) = device.next.free_memory {
                 free(device.handle, self.memory, none);
             }
         }
@@ -235,7 +307,8 @@ impl Chunk {
     /// `cb` is being recorded outside a render pass, on a family that may copy queries; all of the queries are written
     /// before this point (the copy waits for them).
     pub unsafe fn copy_results(&self, device: &Device, cb: vk::CommandBuffer, used: u32) {
-        let Some(copy) = device.next.cmd_copy_query_pool_results else {
+        let (Some(copy), Some(mapped)) = (device.next.cmd_copy_query_pool_results, self.mapped)
+        else {
             return;
         };
         let flags = vk::QueryResultFlags::TYPE_64
@@ -248,7 +321,7 @@ impl Chunk {
                 self.pool,
                 self.first,
                 used,
-                self.buffer,
+                mapped.buffer,
                 u64::from(self.first) * RESULT_BYTES,
                 RESULT_BYTES,
                 flags,
@@ -284,7 +357,7 @@ impl Chunk {
             // SAFETY: the result lies in the chunk's part of the mapping.
             unsafe { (&raw mut (*self.results.add(query as usize))[1]).write_volatile(0) };
         }
-        device.sync_results(self.memory_range(), true);
+        self.sync(device, true);
     }
 
     /// The ticks of a query, when they have arrived.
@@ -299,11 +372,15 @@ impl Chunk {
         }
     }
 
-    fn memory_range(&self) -> vk::MappedMemoryRange<'static> {
-        vk::MappedMemoryRange::default()
-            .memory(self.memory)
-            .offset(u64::from(self.first) * RESULT_BYTES)
-            .size(u64::from(self.count) * RESULT_BYTES)
+    /// Makes host writes visible to the device (`written`), or the device's to the host, where memory needs it.
+    fn sync(&self, device: &Device, written: bool) {
+        if let Some(mapped) = self.mapped {
+            let range = vk::MappedMemoryRange::default()
+                .memory(mapped.memory)
+                .offset(u64::from(self.first) * RESULT_BYTES)
+                .size(u64::from(self.count) * RESULT_BYTES);
+            device.sync_results(range, written);
+        }
     }
 
     /// Asks the driver for results that are not copied.
@@ -338,6 +415,8 @@ pub struct Timing {
     chunks: Vec<(Chunk, u32)>,
     /// Timings of secondary recordings that it executes.
     pub children: Vec<Arc<Timing>>,
+    /// It has been submitted.
+    executed: AtomicBool,
 }
 
 impl Timing {
@@ -354,19 +433,43 @@ impl Timing {
             delivery,
             chunks,
             children,
+            executed: AtomicBool::new(false),
         }
     }
 
     /// True when all results have arrived.
     pub fn arrived(&self) -> bool {
-        self.chunks.iter().rev().all(|(chunk, used)| {
-            match self.delivery {
-                Delivery::Copied => self.device.sync_results(chunk.memory_range(), false),
-                Delivery::Asked => chunk.ask(self.device, *used),
-                Delivery::None => {}
-            }
-            (0..*used).rev().all(|query| chunk.ticks(query).is_some())
-        }) && self.children.iter().all(|child| child.arrived())
+        self.ended()
+            && self
+                .chunks
+                .iter()
+                .rev()
+                .all(|chunk| self.chunk_arrived(*chunk))
+            && self.children.iter().all(|child| child.arrived())
+    }
+
+    /// True when the last timestamp, the recording's second query, has arrived: cheap to see while it runs.
+    fn ended(&self) -> bool {
+        self.chunks
+            .first()
+            .is_none_or(|(chunk, used)| self.chunk_arrived((*chunk, 2.min(*used))))
+    }
+
+    fn chunk_arrived(&self, (chunk, used): (Chunk, u32)) -> bool {
+        match self.delivery {
+            Delivery::Copied => chunk.sync(self.device, false),
+            Delivery::Asked => chunk.ask(self.device, used),
+            Delivery::None => {}
+        }
+        (0..used).rev().all(|query| chunk.ticks(query).is_some())
+    }
+
+    /// Queries of the recording and of its secondaries.
+    pub fn queries(&self) -> u32 {
+        let own: u32 = self.chunks.iter().map(|(_, used)| used).sum();
+        self.children
+            .iter()
+            .fold(own, |sum, child| sum + child.queries())
     }
 
     /// Hands out all ticks, chunk by chunk with the recording and the index of the first query, and forgets them.
@@ -388,12 +491,13 @@ impl Timing {
         }
     }
 
-    /// Prepares the queries for another execution.
+    /// Prepares the queries for an execution. They were reset when the recording took them; the host resets them
+    /// again for each execution but the first.
     ///
     /// # Safety
     /// No instance of the recording is pending.
     pub unsafe fn prepare(&self) {
-        if self.delivery == Delivery::Asked {
+        if self.executed.swap(true, Relaxed) && self.delivery == Delivery::Asked {
             for (chunk, _) in &self.chunks {
                 // SAFETY: as the caller promises; `Asked` is chosen only with the feature enabled.
                 unsafe { chunk.reset_by_host(self.device) };
