@@ -22,6 +22,8 @@ pub fn captured(program: Program, file: &Path) -> Program {
         .variable("GFXRECON_CAPTURE_FILE", file)
         .variable("GFXRECON_CAPTURE_FILE_TIMESTAMP", "false")
         .variable("GFXRECON_LOG_LEVEL", "error")
+        // Its default catches writes to mapped memory by page faults, and a fault in the recorder's own writes ends badly.
+        .variable("GFXRECON_MEMORY_TRACKING_MODE", "unassisted")
 }
 
 /// Counts what a capture holds.
