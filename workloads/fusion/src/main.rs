@@ -1,4 +1,5 @@
 //! Runs one chain of elementwise operations eagerly and compiled, and prints what fusion saves.
+#![forbid(unsafe_code)]
 
 mod chain;
 mod expr;
