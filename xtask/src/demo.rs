@@ -41,7 +41,7 @@ pub fn run() -> Result<()> {
     let gapscope = programs.join("gapscope");
     command::run(
         Command::new(&gapscope)
-            .arg("record")
+            .args(["record", "--no-report"])
             .arg("-o")
             .arg(trace)
             .arg("--")

@@ -46,7 +46,11 @@ fn child() {
         }
         "parent" => {
             let mut child = command("lingers");
-            std::process::Command::new(child.remove(0))
+            #[expect(
+                clippy::zombie_processes,
+                reason = "it outlives this process, which is what is tested"
+            )]
+            let _lingers = std::process::Command::new(child.remove(0))
                 .args(child)
                 .spawn()
                 .unwrap();
