@@ -571,7 +571,11 @@ impl Command {
             OpaqueBegin,
             OpaqueEnd,
         ];
-        ALL.into_iter().find(|op| *op as u32 == self.op)
+        // They are numbered from 1 in this order.
+        let index = self.op.checked_sub(1)?;
+        ALL.get(index as usize)
+            .copied()
+            .filter(|op| *op as u32 == self.op)
     }
 
     /// `a` and `b` as one number.
