@@ -131,6 +131,7 @@ impl Harvester {
                 // A wake-up that comes before this line is not lost: it leaves a token.
                 if !self.has_pending() {
                     std::thread::park();
+                    device.clock.sample(device);
                 }
                 idle_rounds = 0;
             } else {

@@ -22,8 +22,8 @@ pub struct Calibrated {
     samples: VecDeque<Sample>,
     first: Option<Sample>,
     used: u32,
-    /// The greatest error of the pieces whose neighbours are known.
-    settled_error_ns: i64,
+    /// The greatest error of the pieces that were used and are no longer kept.
+    dropped_error_ns: i64,
     /// The greatest error of a time that was mapped outside the samples.
     outside_error_ns: i64,
     /// Times have been mapped: earlier samples must stay.
@@ -40,6 +40,8 @@ struct Sample {
     error_ns: i64,
     /// From here to the next sample.
     rate: Rate,
+    /// Times between here and the next sample have been mapped.
+    used: bool,
 }
 
 impl Calibrated {
@@ -49,7 +51,7 @@ impl Calibrated {
             samples: VecDeque::new(),
             first: None,
             used: 0,
-            settled_error_ns: 0,
+            dropped_error_ns: 0,
             outside_error_ns: 0,
             mapped: false,
             cursor: 0,
@@ -63,6 +65,7 @@ impl Calibrated {
             host_ns,
             error_ns,
             rate: self.nominal,
+            used: false,
         };
         let Some(last) = self.samples.back().copied() else {
             self.first = Some(sample);
@@ -91,12 +94,10 @@ impl Calibrated {
         }
         self.samples.push_back(sample);
         self.used += 1;
-        let count = self.samples.len();
-        if count >= 3 {
-            // Both neighbours of the piece before the last are known now.
-            self.settled_error_ns = self.settled_error_ns.max(self.piece_error_ns(count - 3));
-        }
-        if count > KEPT {
+        if self.samples.len() > KEPT {
+            if self.samples[0].used {
+                self.dropped_error_ns = self.dropped_error_ns.max(self.piece_error_ns(0));
+            }
             self.samples.pop_front();
             self.cursor = self.cursor.saturating_sub(1);
         }
@@ -132,6 +133,7 @@ impl Calibrated {
         self.mapped = true;
         let cursor = self.cursor;
         if let (Some(from), Some(to)) = (self.samples.get(cursor), self.samples.get(cursor + 1))
+            && from.used
             && from.ticks <= ticks.0
             && ticks.0 <= to.ticks
         {
@@ -144,7 +146,8 @@ impl Calibrated {
         let after = self.samples.partition_point(|s| s.ticks <= ticks.0);
         if after > 0 && after < self.samples.len() {
             self.cursor = after - 1;
-            let from = self.samples[self.cursor];
+            let from = &mut self.samples[self.cursor];
+            from.used = true;
             return Some(from.host_ns + from.rate.ns(ticks.0 - from.ticks));
         }
         let (host_ns, error_ns) = self.outside(ticks)?;
@@ -244,13 +247,12 @@ impl Calibrated {
             return manifest::Clock::default();
         };
         let count = self.samples.len();
-        let mut error_ns = self
-            .settled_error_ns
+        let used = (0..count.saturating_sub(1)).filter(|piece| self.samples[*piece].used);
+        let error_ns = used
+            .map(|piece| self.piece_error_ns(piece))
+            .fold(self.dropped_error_ns, i64::max)
             .max(self.outside_error_ns)
             .max(first.error_ns);
-        if count >= 2 {
-            error_ns = error_ns.max(self.piece_error_ns(count - 2));
-        }
         let host = (last.host_ns - first.host_ns) as f64;
         let device = (last.ticks - first.ticks) as f64 * self.nominal.as_f64();
         manifest::Clock {
