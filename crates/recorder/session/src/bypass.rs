@@ -243,3 +243,62 @@ fn library(manifest: &Path) -> Option<OsString> {
     let path = json.get("ICD")?.get("library_path")?.as_str()?;
     Path::new(path).file_name().map(OsString::from)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is seen of this process when its own executable counts as a driver.
+    fn seen(layer: &str) -> Sighting {
+        let executable = std::env::current_exe().unwrap();
+        let name = executable.file_name().unwrap().to_owned();
+        let layer = OsString::from(if layer.is_empty() {
+            name.to_str().unwrap()
+        } else {
+            layer
+        });
+        let mut found = BTreeMap::new();
+        look(
+            std::process::id(),
+            &layer,
+            &HashSet::from([name]),
+            &mut found,
+        );
+        found.remove(&std::process::id()).unwrap()
+    }
+
+    #[test]
+    fn a_driver_without_the_layer_and_the_loader_is_a_bypass() {
+        let bypass = seen("libgapscope_vulkan.so").bypass.unwrap();
+        assert!(!bypass.loader);
+        let sentence = bypass.sentence();
+        assert!(sentence.contains("past the Vulkan loader"), "{sentence}");
+        assert!(
+            sentence.contains(&std::process::id().to_string()),
+            "{sentence}"
+        );
+    }
+
+    #[test]
+    fn a_process_with_the_layer_is_recorded() {
+        let sighting = seen("");
+        assert!(sighting.recorded);
+        assert_eq!(sighting.bypass, None);
+    }
+
+    #[test]
+    fn a_drivers_library_is_read_from_its_manifest() {
+        let folder = tempfile::tempdir().unwrap();
+        let manifest = folder.path().join("driver.json");
+        let json =
+            r#"{"ICD": {"library_path": "../lib/libvulkan_made_up.so", "api_version": "1.3.0"}}"#;
+        std::fs::write(&manifest, json).unwrap();
+        assert_eq!(library(&manifest), Some("libvulkan_made_up.so".into()));
+        std::fs::write(&manifest, "{").unwrap();
+        assert_eq!(library(&manifest), None);
+        assert_eq!(
+            library(Path::new("/opt/libvulkan_direct.so")),
+            Some("libvulkan_direct.so".into())
+        );
+    }
+}

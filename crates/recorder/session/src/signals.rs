@@ -32,7 +32,12 @@ impl Signals {
             over: Arc::default(),
             arrived: Default::default(),
         };
+        let ignored = ignored();
         for ((number, _), arrived) in SIGNALS.into_iter().zip(&signals.arrived) {
+            // `nohup` and the like: the program is to inherit that a signal is ignored.
+            if ignored & (1 << (number - 1)) != 0 {
+                continue;
+            }
             // The handlers stay when `self` is dropped: without any the signals would be ignored from then on.
             signal_hook::flag::register_conditional_default(number, signals.over.clone())?;
             signal_hook::flag::register(number, arrived.clone())?;
@@ -63,6 +68,14 @@ pub fn send(pid: u32, signal: Signal) {
         // It may have ended by itself.
         let _ = kill_process(pid, signal);
     }
+}
+
+/// The signals that this process ignores, signal 1 in the lowest bit.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0)
 }
 
 /// True when this process is in the foreground of a terminal, so that its keys reach the program as well.

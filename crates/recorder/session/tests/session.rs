@@ -20,6 +20,8 @@ const TRACE: &str = "GAPSCOPE_TEST_TRACE";
 /// The recorded program, and the session in a process of its own. It runs only when it is asked for.
 #[test]
 #[ignore = "runs as a child of the other tests"]
+// One child outlives its parent: that is the test.
+#[allow(clippy::zombie_processes)]
 fn child() {
     let Ok(task) = std::env::var(CHILD) else {
         return;
@@ -409,6 +411,40 @@ fn a_session_that_is_killed_is_recovered_once_the_program_has_ended() {
     assert_eq!(found.tables.dispatches.len(), 900);
     assert_eq!(found.manifest.exit, None);
     assert!(found.manifest.notes[0].contains("gapscope recover"));
+}
+
+#[test]
+fn a_signal_that_was_ignored_from_the_start_stays_ignored() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.gapscope");
+    let mut inner = command("session:600");
+    inner.insert(0, "nohup".into());
+    let mut session = std::process::Command::new(inner.remove(0))
+        .args(inner)
+        .env(TRACE, &trace)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    until(|| program_has_begun(&trace));
+    for process in [session.id(), recorded_process(&trace)] {
+        let pid = rustix::process::Pid::from_raw(process as i32).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::HUP).unwrap();
+    }
+    assert_eq!(session.wait().unwrap().code(), Some(0));
+    let (found, _) = gapscope_trace::read(&trace, &Selection::all()).unwrap();
+    assert_eq!(found.tables.dispatches.len(), 600);
+}
+
+/// The process of the first spool in a trace.
+fn recorded_process(trace: &Path) -> u32 {
+    let entry = std::fs::read_dir(trace.join("spool"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap();
+    let name = entry.file_name().into_string().unwrap();
+    let (pid, _) = name.trim_start_matches('p').split_once('-').unwrap();
+    pid.parse().unwrap()
 }
 
 #[test]
