@@ -39,6 +39,8 @@ pub struct Device {
     pub pipelines: Handles<Pipeline>,
     pub modules: Handles<Module>,
     pub buffers: Handles<memory::Buffer>,
+    /// Bytes of a texel, of images where it is fixed.
+    pub images: Handles<u64>,
     pub allocations: Handles<u32>,
     pub semaphores: Handles<Semaphore>,
     pub descriptors: bindings::Descriptors,
@@ -240,6 +242,7 @@ pub unsafe extern "system" fn create_device(
                     pipelines: Handles::default(),
                     modules: Handles::default(),
                     buffers: Handles::default(),
+                    images: Handles::default(),
                     allocations: Handles::default(),
                     semaphores: Handles::default(),
                     descriptors: bindings::Descriptors::default(),

@@ -5,8 +5,8 @@ use crate::instance::{self, Instance};
 use crate::loader::NegotiateLayerInterface;
 use crate::recorder::recorder;
 use crate::{
-    bindings, command_buffer, command_pool, commands, descriptor_sets, host_calls, kernels, labels,
-    memory, opaque, submit, transfers,
+    bindings, command_buffer, command_pool, commands, descriptor_sets, host_calls, images, kernels,
+    labels, memory, opaque, submit, transfers,
 };
 use ash::vk;
 use ash::vk::Handle;
@@ -207,6 +207,8 @@ hooks! {
     "vkAllocateMemory" => memory::allocate_memory,
     "vkFreeMemory" => memory::free_memory,
     "vkMapMemory" => memory::map_memory,
+    "vkCreateImage" => images::create_image,
+    "vkDestroyImage" => images::destroy_image,
     "vkCreateBuffer" => memory::create_buffer,
     "vkDestroyBuffer" => memory::destroy_buffer,
     "vkBindBufferMemory" => memory::bind_buffer_memory,

@@ -29,6 +29,7 @@ mod guard;
 mod handles;
 mod harvest;
 mod host_calls;
+mod images;
 mod instance;
 mod kernels;
 mod labels;

@@ -124,6 +124,8 @@ device_functions! {
     allocate_memory: PFN_vkAllocateMemory = "vkAllocateMemory";
     free_memory: PFN_vkFreeMemory = "vkFreeMemory";
     map_memory: PFN_vkMapMemory = "vkMapMemory";
+    create_image: PFN_vkCreateImage = "vkCreateImage";
+    destroy_image: PFN_vkDestroyImage = "vkDestroyImage";
     create_buffer: PFN_vkCreateBuffer = "vkCreateBuffer";
     destroy_buffer: PFN_vkDestroyBuffer = "vkDestroyBuffer";
     bind_buffer_memory: PFN_vkBindBufferMemory = "vkBindBufferMemory";

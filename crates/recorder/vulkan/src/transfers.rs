@@ -115,7 +115,12 @@ pub unsafe extern "system" fn copy_image(
         cb,
         cmd_copy_image(from, from_layout, to, to_layout, count, regions),
         |state| state.begin_timed(),
-        |state, query| transfer(state, Op::CopyImage, query, None, 0, 0)
+        |state, query| {
+            let regions = slice(regions, count).iter();
+            let extents = regions.map(|r| (r.extent, r.src_subresource.layer_count));
+            let bytes = state.device.copied_bytes(from, extents);
+            transfer(state, Op::CopyImage, query, bytes, 0, 0);
+        }
     );
 }
 
@@ -127,7 +132,13 @@ pub unsafe extern "system" fn copy_image2(
         cb,
         cmd_copy_image2(info),
         |state| state.begin_timed(),
-        |state, query| transfer(state, Op::CopyImage, query, None, 0, 0)
+        |state, query| {
+            let info = &*info;
+            let regions = slice(info.p_regions, info.region_count).iter();
+            let extents = regions.map(|r| (r.extent, r.src_subresource.layer_count));
+            let bytes = state.device.copied_bytes(info.src_image, extents);
+            transfer(state, Op::CopyImage, query, bytes, 0, 0);
+        }
     );
 }
 
@@ -145,7 +156,10 @@ pub unsafe extern "system" fn copy_buffer_to_image(
         |state| state.begin_timed(),
         |state, query| {
             let from = state.device.buffer_id(from);
-            transfer(state, Op::CopyImage, query, None, from, 0);
+            let regions = slice(regions, count).iter();
+            let extents = regions.map(|r| (r.image_extent, r.image_subresource.layer_count));
+            let bytes = state.device.copied_bytes(to, extents);
+            transfer(state, Op::CopyImage, query, bytes, from, 0);
         }
     );
 }
@@ -160,7 +174,11 @@ pub unsafe extern "system" fn copy_buffer_to_image2(
         |state| state.begin_timed(),
         |state, query| {
             let from = state.device.buffer_id((*info).src_buffer);
-            transfer(state, Op::CopyImage, query, None, from, 0);
+            let info = &*info;
+            let regions = slice(info.p_regions, info.region_count).iter();
+            let extents = regions.map(|r| (r.image_extent, r.image_subresource.layer_count));
+            let bytes = state.device.copied_bytes(info.dst_image, extents);
+            transfer(state, Op::CopyImage, query, bytes, from, 0);
         }
     );
 }
@@ -179,7 +197,10 @@ pub unsafe extern "system" fn copy_image_to_buffer(
         |state| state.begin_timed(),
         |state, query| {
             let to = state.device.buffer_id(to);
-            transfer(state, Op::CopyImage, query, None, 0, to);
+            let regions = slice(regions, count).iter();
+            let extents = regions.map(|r| (r.image_extent, r.image_subresource.layer_count));
+            let bytes = state.device.copied_bytes(from, extents);
+            transfer(state, Op::CopyImage, query, bytes, 0, to);
         }
     );
 }
@@ -194,7 +215,11 @@ pub unsafe extern "system" fn copy_image_to_buffer2(
         |state| state.begin_timed(),
         |state, query| {
             let to = state.device.buffer_id((*info).dst_buffer);
-            transfer(state, Op::CopyImage, query, None, 0, to);
+            let info = &*info;
+            let regions = slice(info.p_regions, info.region_count).iter();
+            let extents = regions.map(|r| (r.image_extent, r.image_subresource.layer_count));
+            let bytes = state.device.copied_bytes(info.src_image, extents);
+            transfer(state, Op::CopyImage, query, bytes, 0, to);
         }
     );
 }
