@@ -47,6 +47,7 @@ pub fn run() -> Result<()> {
     run_tests()
 }
 
+/// Runs both suites, even when the first fails.
 fn run_tests() -> Result<()> {
     if command::succeeds("cargo", &["nextest", "--version"]) {
         let nextest = |filter, jobs: &[&str]| {
@@ -62,23 +63,23 @@ fn run_tests() -> Result<()> {
                 .args(jobs),
             )
         };
-        nextest("not package(end-to-end)", &[])?;
+        let crates = nextest("not package(end-to-end)", &[]);
         // One at a time: they measure shares of time.
-        nextest("package(end-to-end)", &["--test-threads=1"])
+        crates.and(nextest("package(end-to-end)", &["--test-threads=1"]))
     } else {
-        tests(&mut command::cargo([
+        let crates = tests(&mut command::cargo([
             "test",
             "--workspace",
             "--no-fail-fast",
             "--exclude=end-to-end",
-        ]))?;
-        tests(&mut command::cargo([
+        ]));
+        crates.and(tests(&mut command::cargo([
             "test",
             "--workspace",
             "--test=end-to-end",
             "--",
             "--test-threads=1",
-        ]))
+        ])))
     }
 }
 
