@@ -235,9 +235,20 @@ impl CommandBuffer {
                 .flags
                 .contains(vk::CommandBufferUsageFlags::RENDER_PASS_CONTINUE);
         self.in_render_pass = inside;
-        self.delivery = match self.device.family(self.family) {
-            Some(family) if !self.simultaneous && !inside => family.delivery,
-            _ => Delivery::None,
+        let family = self.device.family(self.family);
+        self.delivery = match family.filter(|_| !inside) {
+            // Timed from outside; what is inside is known of instances that run alone. A copy must not wait for a
+            // query that an instance on another queue may reset.
+            Some(family) if self.simultaneous => {
+                let inner = !self.secondary && recorder.mode != Mode::CommandBuffer;
+                match family.delivery {
+                    Delivery::Asked if inner && family.resets_queries() => Delivery::Asked,
+                    Delivery::Copied if inner && self.device.has_one_queue() => Delivery::Copied,
+                    _ => Delivery::None,
+                }
+            }
+            Some(family) => family.delivery,
+            None => Delivery::None,
         };
         let query = self.reserve_pair();
         self.times_commands = query != NO_QUERY && recorder.mode != Mode::CommandBuffer;
@@ -273,6 +284,8 @@ impl CommandBuffer {
         self.open_left = 0;
         let chunks = std::mem::take(&mut self.chunks);
         let children = std::mem::take(&mut self.children);
+        // A secondary with timestamps inside is not for simultaneous use, and so its primary is not either.
+        self.simultaneous &= children.is_empty();
         if !chunks.is_empty() || !children.is_empty() {
             let timing = Timing::new(self.device, self.recording, self.delivery, chunks, children);
             self.timing = Some(Arc::new(timing));
@@ -311,8 +324,8 @@ impl CommandBuffer {
         // SAFETY: the command buffer is being recorded outside a render pass; the chunk is ours alone.
         unsafe {
             match self.delivery {
-                Delivery::Copied => chunk.reset_in(self.device, self.handle),
-                _ => chunk.reset_by_host(self.device),
+                Delivery::Asked if !self.simultaneous => chunk.reset_by_host(self.device),
+                _ => chunk.reset_in(self.device, self.handle),
             }
         }
         if let Some(last) = self.chunks.last_mut() {

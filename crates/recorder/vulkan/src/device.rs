@@ -87,8 +87,17 @@ pub fn result_memory(memory: &vk::PhysicalDeviceMemoryProperties) -> Option<(u32
 #[derive(Debug, Clone, Copy)]
 pub struct Family {
     pub flags: vk::QueueFlags,
+    pub queues: u32,
     pub timestamp_bits: u32,
     pub delivery: Delivery,
+}
+
+impl Family {
+    /// Queries can be reset in its command buffers.
+    pub fn resets_queries(&self) -> bool {
+        self.flags
+            .intersects(vk::QueueFlags::GRAPHICS | vk::QueueFlags::COMPUTE)
+    }
 }
 
 /// Devices that are not recorded: all that they need is the way on.
@@ -159,6 +168,11 @@ impl Device {
                 let _ = sync(self.handle, 1, &range);
             }
         }
+    }
+
+    /// The device has no second queue.
+    pub fn has_one_queue(&self) -> bool {
+        self.families.iter().map(|f| f.queues).sum::<u32>() == 1
     }
 
     pub fn family(&self, index: u32) -> Option<&Family> {

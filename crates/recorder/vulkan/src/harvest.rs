@@ -32,8 +32,8 @@ pub struct Pending {
 pub enum Times {
     /// Timestamps inside it.
     Inner(Arc<Timing>),
-    /// Around it.
-    Bracket(Bracket),
+    /// Around it; inside it as well, if no other instance of the recording is pending with it.
+    Bracket(Bracket, Option<Arc<Timing>>),
     /// It has none.
     None(Outcome),
 }
@@ -42,7 +42,7 @@ impl Times {
     fn timing(&self) -> Option<&Arc<Timing>> {
         match self {
             Times::Inner(timing) => Some(timing),
-            Times::Bracket(bracket) => Some(&bracket.timing),
+            Times::Bracket(bracket, _) => Some(&bracket.timing),
             Times::None(_) => None,
         }
     }
@@ -204,32 +204,35 @@ impl Harvester {
     fn write(&self, device: &'static Device, pending: Pending, scratch: &mut Vec<u64>) {
         let seen_ns = monotonic_ns();
         let Pending { instance, times } = pending;
+        let mut timestamps = |recording, first_query, ticks: &[u64]| {
+            device.recorder.write(&Event::Timestamps {
+                instance,
+                recording,
+                first_query,
+                ticks: bytemuck::cast_slice(ticks),
+            });
+        };
         let outcome = match times {
             Times::Inner(timing) => {
-                timing.collect(scratch, &mut |recording, first_query, ticks| {
-                    device.recorder.write(&Event::Timestamps {
-                        instance,
-                        recording,
-                        first_query,
-                        ticks: bytemuck::cast_slice(ticks),
-                    });
-                });
+                timing.collect(scratch, &mut timestamps);
                 Outcome::Timed
             }
-            Times::Bracket(bracket) => {
+            Times::Bracket(bracket, inner) => {
                 let mut pair = [NO_TICKS; 2];
                 bracket.timing.collect(scratch, &mut |_, _, ticks| {
                     for (to, from) in pair.iter_mut().zip(ticks) {
                         *to = *from;
                     }
                 });
-                let [begin_ticks, end_ticks] = pair;
-                device.recorder.write(&Event::Bracket {
-                    instance,
-                    begin_ticks,
-                    end_ticks,
-                });
                 device.brackets.give_back(bracket);
+                if !inner.is_some_and(|inner| inner.end_overlapping(scratch, &mut timestamps)) {
+                    let [begin_ticks, end_ticks] = pair;
+                    device.recorder.write(&Event::Bracket {
+                        instance,
+                        begin_ticks,
+                        end_ticks,
+                    });
+                }
                 Outcome::Timed
             }
             Times::None(outcome) => outcome,

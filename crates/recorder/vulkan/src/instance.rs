@@ -319,6 +319,7 @@ impl Instance {
                 };
                 Family {
                     flags: family.queue_flags,
+                    queues: family.queue_count,
                     timestamp_bits: family.timestamp_valid_bits,
                     delivery,
                 }

@@ -301,11 +301,11 @@ impl Mapped {
 }
 
 impl Chunk {
-    /// Records the copy of the first `used` results.
+    /// Records the copy of the first `used` results, which waits for them.
     ///
     /// # Safety
     /// `cb` is being recorded outside a render pass, on a family that may copy queries; all of the queries are written
-    /// before this point (the copy waits for them).
+    /// before this point, and nothing resets them meanwhile.
     pub unsafe fn copy_results(&self, device: &Device, cb: vk::CommandBuffer, used: u32) {
         let (Some(copy), Some(mapped)) = (device.next.cmd_copy_query_pool_results, self.mapped)
         else {
@@ -417,6 +417,16 @@ pub struct Timing {
     pub children: Vec<Arc<Timing>>,
     /// It has been submitted.
     executed: AtomicBool,
+    overlap: Mutex<Overlap>,
+}
+
+/// Instances of a recording that may run twice at once. What they write to the queries is of use only when one ran
+/// alone.
+#[derive(Default)]
+struct Overlap {
+    outstanding: u32,
+    /// Two were pending at once since there was none.
+    spoilt: bool,
 }
 
 impl Timing {
@@ -434,6 +444,7 @@ impl Timing {
             chunks,
             children,
             executed: AtomicBool::new(false),
+            overlap: Mutex::default(),
         }
     }
 
@@ -462,6 +473,36 @@ impl Timing {
             Delivery::None => {}
         }
         (0..used).rev().all(|query| chunk.ticks(query).is_some())
+    }
+
+    /// An instance of a recording that may run twice at once is about to be submitted.
+    pub fn begin_overlapping(&self) {
+        let mut overlap = lock(&self.overlap);
+        if overlap.outstanding == 0 {
+            overlap.spoilt = false;
+            for (chunk, used) in &self.chunks {
+                chunk.clear(self.device, 0..*used);
+            }
+        } else {
+            overlap.spoilt = true;
+        }
+        overlap.outstanding += 1;
+    }
+
+    /// It has finished, or was not submitted: hands out its ticks as [`Self::collect`] does. False when another one
+    /// was pending with it, so that they are not its own.
+    pub fn end_overlapping(
+        &self,
+        scratch: &mut Vec<u64>,
+        deliver: &mut impl FnMut(u32, u32, &[u64]),
+    ) -> bool {
+        let mut overlap = lock(&self.overlap);
+        overlap.outstanding = overlap.outstanding.saturating_sub(1);
+        let own = !overlap.spoilt && self.arrived();
+        if own {
+            self.collect(scratch, deliver);
+        }
+        own
     }
 
     /// Queries of the recording and of its secondaries.

@@ -74,7 +74,11 @@ impl Queue {
                     Some(bracket) => {
                         let Bracket { before, after, .. } = bracket;
                         brackets.push((place, before, after));
-                        Times::Bracket(bracket)
+                        let inner = state.timing.clone();
+                        if let Some(inner) = &inner {
+                            inner.begin_overlapping();
+                        }
+                        Times::Bracket(bracket, inner)
                     }
                     None => Times::None(self.untimed()),
                 }
@@ -160,7 +164,10 @@ impl Queue {
         if result != vk::Result::SUCCESS {
             // What was not submitted does not run; brackets are idle again.
             for pending in batches.into_iter().flat_map(|b| b.pending) {
-                if let Times::Bracket(bracket) = pending.times {
+                if let Times::Bracket(bracket, inner) = pending.times {
+                    if let Some(inner) = inner {
+                        inner.end_overlapping(&mut Vec::new(), &mut |_, _, _| {});
+                    }
                     self.device.brackets.give_back(bracket);
                 }
             }
