@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use gapscope_trace::tables::{Table, TransferKind};
+use gapscope_trace::tables::{Table, Timing, TransferKind};
 use gapscope_trace::{Tables, Trace};
 
 use crate::driver::{Driver, Lavapipe};
@@ -144,6 +144,23 @@ fn simultaneous_instances_are_timed_apart() {
             start + duration <= *next,
             "the software GPU runs one command buffer at a time: {spans:?}"
         );
+    }
+}
+
+/// What is inside such a command buffer is known of the one instance that runs alone, which is the last.
+#[test]
+fn a_lone_instance_of_a_simultaneous_command_buffer_is_timed_inside() {
+    let trace = check("simultaneous --n 20", &Lavapipe);
+    let tables = &trace.tables;
+    let timing = &tables.command_buffers.timing;
+    let (last, others) = timing.split_last().expect("several instances");
+    assert_eq!(*last, Timing::Measured);
+    assert!(others.contains(&Timing::Bracketed), "{others:?}");
+    let alone = tables.command_buffers.id[timing.len() - 1];
+    for (row, command_buffer) in tables.dispatches.command_buffer.iter().enumerate() {
+        if *command_buffer == alone {
+            assert!(tables.dispatches.start_ns[row].is_some());
+        }
     }
 }
 

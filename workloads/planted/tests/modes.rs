@@ -79,7 +79,7 @@ fn modes_count_what_they_submit() {
     }
     check("spin", 1, 1, 1);
     check("fence-each", i * n, i * n, i * n);
-    check("simultaneous", i + 2, 2 * i + 2, (2 * i + 2) * n);
+    check("simultaneous", i + 3, 2 * i + 3, (2 * i + 3) * n);
     check("secondary", i, 2 * i, 3 * i * n);
     check("host-pool-reset", 4 * i, 4 * i, 4 * i * n);
     check("specialise", i, i, 2 * i * n);
