@@ -5,6 +5,7 @@
 //! `UPDATE_AFTER_BIND`, is recorded as it was when bound.)
 
 use crate::command_buffer::{self, CommandBuffer};
+use crate::commands::command;
 use crate::device::{self, Device};
 use crate::guard::guard;
 use crate::handles::{HandleMap, Handles};
@@ -32,6 +33,8 @@ pub struct Set {
     pub entries: Vec<Binding>,
     /// Id of the content as it is now; 0: not written yet.
     pub content: u32,
+    /// Dynamic offsets that the content needs.
+    dynamic: u32,
 }
 
 fn is_buffer(kind: vk::DescriptorType) -> bool {
@@ -130,6 +133,7 @@ impl Set {
     fn content(&mut self, device: &Device) -> u32 {
         if self.content == 0 {
             self.content = next_id(&device.recorder.ids.content);
+            self.dynamic = self.entries.iter().filter(|e| is_dynamic(e)).count() as u32;
             let entries = Cow::Borrowed(self.entries.as_slice());
             device.recorder.write(&Event::Bindings {
                 content: self.content,
@@ -162,15 +166,10 @@ impl CommandBuffer {
             let (content, dynamic) = device
                 .descriptors
                 .sets
-                .with(set.as_raw(), |set| {
-                    (
-                        set.content(device),
-                        set.entries.iter().filter(|e| is_dynamic(e)).count(),
-                    )
-                })
+                .with(set.as_raw(), |set| (set.content(device), set.dynamic))
                 .unwrap_or((0, 0));
             self.push(Command::new(Op::BindSet, NO_QUERY, [index, content, 0, 0]));
-            let (own, rest) = offsets.split_at(dynamic.min(offsets.len()));
+            let (own, rest) = offsets.split_at((dynamic as usize).min(offsets.len()));
             for (which, offset) in (0..).zip(own) {
                 self.push(Command::new(
                     Op::DynamicOffset,
@@ -198,22 +197,6 @@ impl CommandBuffer {
     }
 }
 
-/// Calls the next layer, then lets a command buffer that is being recorded note the bind.
-macro_rules! bind {
-    ($cb:ident, $function:ident($($argument:expr),*), |$state:ident| $record:expr) => {
-        // SAFETY: the program's own call, which gives this thread the command buffer.
-        unsafe {
-            let Some((_, call)) = device::with($cb, |f| f.$function) else { return };
-            call($cb $(, $argument)*);
-            guard(|| {
-                if let Some($state) = command_buffer::state($cb).filter(|s| s.is_recorded()) {
-                    $record
-                }
-            });
-        }
-    };
-}
-
 pub unsafe extern "system" fn bind_descriptor_sets(
     cb: vk::CommandBuffer,
     point: vk::PipelineBindPoint,
@@ -224,10 +207,11 @@ pub unsafe extern "system" fn bind_descriptor_sets(
     offset_count: u32,
     offsets: *const u32,
 ) {
-    bind!(
+    command!(
         cb,
         cmd_bind_descriptor_sets(point, layout, first, count, sets, offset_count, offsets),
-        |state| {
+        |_state| (),
+        |state, ()| {
             if point == vk::PipelineBindPoint::COMPUTE {
                 state.bind_sets(first, slice(sets, count), slice(offsets, offset_count));
             }
@@ -239,17 +223,22 @@ pub unsafe extern "system" fn bind_descriptor_sets2(
     cb: vk::CommandBuffer,
     info: *const vk::BindDescriptorSetsInfoKHR<'_>,
 ) {
-    bind!(cb, cmd_bind_descriptor_sets2(info), |state| {
-        let info = &*info;
-        if info.stage_flags.contains(vk::ShaderStageFlags::COMPUTE) {
-            let sets = slice(info.p_descriptor_sets, info.descriptor_set_count);
-            state.bind_sets(
-                info.first_set,
-                sets,
-                slice(info.p_dynamic_offsets, info.dynamic_offset_count),
-            );
+    command!(
+        cb,
+        cmd_bind_descriptor_sets2(info),
+        |_state| (),
+        |state, ()| {
+            let info = &*info;
+            if info.stage_flags.contains(vk::ShaderStageFlags::COMPUTE) {
+                let sets = slice(info.p_descriptor_sets, info.descriptor_set_count);
+                state.bind_sets(
+                    info.first_set,
+                    sets,
+                    slice(info.p_dynamic_offsets, info.dynamic_offset_count),
+                );
+            }
         }
-    });
+    );
 }
 
 pub unsafe extern "system" fn push_descriptor_set(
@@ -260,10 +249,11 @@ pub unsafe extern "system" fn push_descriptor_set(
     count: u32,
     writes: *const vk::WriteDescriptorSet<'_>,
 ) {
-    bind!(
+    command!(
         cb,
         cmd_push_descriptor_set(point, layout, set, count, writes),
-        |state| {
+        |_state| (),
+        |state, ()| {
             if point == vk::PipelineBindPoint::COMPUTE {
                 let device = state.device;
                 state.push_set(set, |pushed| {
@@ -280,16 +270,21 @@ pub unsafe extern "system" fn push_descriptor_set2(
     cb: vk::CommandBuffer,
     info: *const vk::PushDescriptorSetInfoKHR<'_>,
 ) {
-    bind!(cb, cmd_push_descriptor_set2(info), |state| {
-        let info = &*info;
-        if info.stage_flags.contains(vk::ShaderStageFlags::COMPUTE) {
-            let device = state.device;
-            let writes = slice(info.p_descriptor_writes, info.descriptor_write_count);
-            state.push_set(info.set, |pushed| {
-                writes.iter().for_each(|w| pushed.write(device, w))
-            });
+    command!(
+        cb,
+        cmd_push_descriptor_set2(info),
+        |_state| (),
+        |state, ()| {
+            let info = &*info;
+            if info.stage_flags.contains(vk::ShaderStageFlags::COMPUTE) {
+                let device = state.device;
+                let writes = slice(info.p_descriptor_writes, info.descriptor_write_count);
+                state.push_set(info.set, |pushed| {
+                    writes.iter().for_each(|w| pushed.write(device, w))
+                });
+            }
         }
-    });
+    );
 }
 
 /// # Safety
@@ -317,10 +312,11 @@ pub unsafe extern "system" fn push_descriptor_set_with_template(
     set: u32,
     data: *const c_void,
 ) {
-    bind!(
+    command!(
         cb,
         cmd_push_descriptor_set_with_template(template, layout, set, data),
-        |state| {
+        |_state| (),
+        |state, ()| {
             push_template(state, template, set, data);
         }
     );
@@ -330,14 +326,19 @@ pub unsafe extern "system" fn push_descriptor_set_with_template2(
     cb: vk::CommandBuffer,
     info: *const vk::PushDescriptorSetWithTemplateInfoKHR<'_>,
 ) {
-    bind!(cb, cmd_push_descriptor_set_with_template2(info), |state| {
-        push_template(
-            state,
-            (*info).descriptor_update_template,
-            (*info).set,
-            (*info).p_data,
-        );
-    });
+    command!(
+        cb,
+        cmd_push_descriptor_set_with_template2(info),
+        |_state| (),
+        |state, ()| {
+            push_template(
+                state,
+                (*info).descriptor_update_template,
+                (*info).set,
+                (*info).p_data,
+            );
+        }
+    );
 }
 
 pub unsafe extern "system" fn set_descriptor_buffer_offsets(
@@ -349,10 +350,11 @@ pub unsafe extern "system" fn set_descriptor_buffer_offsets(
     indices: *const u32,
     offsets: *const u64,
 ) {
-    bind!(
+    command!(
         cb,
         cmd_set_descriptor_buffer_offsets(point, layout, first, count, indices, offsets),
-        |state| {
+        |_state| (),
+        |state, ()| {
             if point == vk::PipelineBindPoint::COMPUTE {
                 // What descriptor buffers hold is not followed: these sets are unknown from here on.
                 for set in first..first.saturating_add(count) {
