@@ -59,7 +59,7 @@ pub enum Exit {
 pub enum SamplingMode {
     /// Times of command buffers only.
     CommandBuffer,
-    /// Times of each dispatch, overlap preserved.
+    /// Times of each dispatch, no barriers added.
     #[default]
     Dispatch,
     /// Times of each dispatch with a barrier after it: exact for each kernel, an upper bound in sum.
