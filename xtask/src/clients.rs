@@ -10,10 +10,11 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::{command, packages};
+use crate::{command, packages, target};
 
 const SCRIPTS: &str = "tests/end-to-end/clients";
-const INSTALLED: &str = "target/clients";
+/// The folder of what is installed, in the target folder.
+const INSTALLED: &str = "clients";
 
 /// A client that could not be installed.
 pub struct Missing {
@@ -28,7 +29,9 @@ pub fn required() -> bool {
 
 /// Installs every client that is not there yet; gives those that could not be had.
 pub fn ensure_all() -> Result<Vec<Missing>> {
-    fs::create_dir_all(INSTALLED).with_context(|| format!("cannot make {INSTALLED}"))?;
+    let installed = target(INSTALLED);
+    fs::create_dir_all(&installed)
+        .with_context(|| format!("cannot make {}", installed.display()))?;
     let mut missing = Vec::new();
     for folder in clients()? {
         let name = folder
@@ -75,7 +78,7 @@ fn ensure(name: &str, folder: &Path) -> Result<()> {
 }
 
 fn install_python(name: &str, folder: &Path) -> Result<()> {
-    let venv = Path::new(INSTALLED).join("python");
+    let venv = target(INSTALLED).join("python");
     let python = venv.join("bin/python");
     if !python.exists() {
         if !command::succeeds("python3", &["-c", "import ensurepip, venv"]) {
@@ -102,7 +105,7 @@ fn install_node(name: &str, folder: &Path) -> Result<()> {
         packages::install(&["nodejs", "npm"], false)?;
     }
     eprintln!("installing the Node packages of {name}");
-    let target = Path::new(INSTALLED).join(name);
+    let target = target(INSTALLED).join(name);
     fs::create_dir_all(&target).with_context(|| format!("cannot make {}", target.display()))?;
     fs::copy(folder.join("package.json"), target.join("package.json"))
         .context("cannot copy package.json")?;
@@ -118,5 +121,5 @@ fn install_node(name: &str, folder: &Path) -> Result<()> {
 }
 
 fn marker(name: &str, kind: &str) -> PathBuf {
-    Path::new(INSTALLED).join(format!("{name}.{kind}"))
+    target(INSTALLED).join(format!("{name}.{kind}"))
 }

@@ -1,11 +1,10 @@
 //! `cargo xtask demo`: from a bare machine to the report of a recorded program.
 
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::{command, vulkan};
+use crate::{command, target, vulkan};
 
 pub fn run() -> Result<()> {
     if !cfg!(target_os = "linux") {
@@ -22,13 +21,13 @@ pub fn run() -> Result<()> {
         "--package=gapscope-vulkan",
         "--package=fusion",
     ]))?;
-    let programs = Path::new("target/release");
-    let trace = Path::new("target/demo/fusion.gapscope");
+    let programs = target("release");
+    let trace = target("demo/fusion.gapscope");
     if trace.exists() {
-        std::fs::remove_dir_all(trace)
+        std::fs::remove_dir_all(&trace)
             .with_context(|| format!("cannot remove {}", trace.display()))?;
     }
-    std::fs::create_dir_all("target/demo").context("cannot make target/demo")?;
+    std::fs::create_dir_all(target("demo")).context("cannot make the folder of the demo")?;
 
     // A driver compiles kernels when it first runs them and keeps them: without this, the recording shows its compiler.
     let fusion = programs.join("fusion");
@@ -43,15 +42,15 @@ pub fn run() -> Result<()> {
         Command::new(&gapscope)
             .args(["record", "--no-report"])
             .arg("-o")
-            .arg(trace)
+            .arg(&trace)
             .arg("--")
             .arg(&fusion),
     )?;
-    command::run(Command::new(&gapscope).arg("report").arg(trace))?;
+    command::run(Command::new(&gapscope).arg("report").arg(&trace))?;
     command::run(
         Command::new(&gapscope)
             .arg("report")
             .args(["--compare-labels", "eager,compiled"])
-            .arg(trace),
+            .arg(&trace),
     )
 }

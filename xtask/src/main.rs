@@ -64,3 +64,10 @@ fn repository() -> Result<PathBuf> {
         .context("CARGO_MANIFEST_DIR is not set: run the tasks as `cargo xtask TASK`")?;
     Ok(Path::new(&manifest).join(".."))
 }
+
+/// A path in the folder that cargo builds into.
+fn target(path: &str) -> PathBuf {
+    let folder =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    folder.join(path)
+}

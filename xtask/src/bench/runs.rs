@@ -1,12 +1,12 @@
 //! Runs a program without the recorder and with it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::command;
+use crate::{command, target};
 
 /// How a program is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Driver {
 
 /// A file of the release build.
 pub fn built(name: &str) -> Result<PathBuf> {
-    Path::new("target/release")
+    target("release")
         .join(name)
         .canonicalize()
         .with_context(|| format!("{name} is not built"))
@@ -77,8 +77,8 @@ fn null_driver() -> Result<PathBuf> {
 
 /// The folder for traces; they do not outlive the measurement.
 pub fn scratch() -> Result<PathBuf> {
-    let folder = Path::new("target/bench");
-    std::fs::create_dir_all(folder).context("cannot make target/bench")?;
+    let folder = target("bench");
+    std::fs::create_dir_all(&folder).context("cannot make the folder for traces")?;
     Ok(folder.canonicalize()?)
 }
 

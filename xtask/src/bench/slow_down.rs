@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use super::runs::{Driver, VARIANTS, Variant, built, command, last_line, number};
 use super::samples::Samples;
 use crate::command::output;
+use crate::target;
 
 /// A program, and how to read from its output how long its work took, in seconds.
 struct Work {
@@ -73,7 +74,7 @@ fn works() -> Result<Vec<Work>> {
         ("llama", "llama.cpp, 256 tokens", "256"),
         ("ncnn", "ncnn, waifu2x 20 times", "20"),
     ] {
-        if !Path::new("target/clients")
+        if !target("clients")
             .join(format!("{client}.installed"))
             .exists()
         {
@@ -83,8 +84,8 @@ fn works() -> Result<Vec<Work>> {
         let script = Path::new("tests/end-to-end/clients")
             .join(client)
             .join("run.py");
-        let python = fs::canonicalize("target/clients")
-            .context("no target/clients")?
+        let python = fs::canonicalize(target("clients"))
+            .context("no clients are installed")?
             .join("python/bin/python");
         works.push(Work {
             name,
