@@ -30,6 +30,7 @@ pub struct Arguments {
 pub enum Command {
     Record(Record),
     Report(Report),
+    Export(Export),
     Info(Info),
     Recover(Recover),
     Completions(Completions),
@@ -140,6 +141,49 @@ pub struct Report {
     /// The trace
     #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
     pub trace: PathBuf,
+}
+
+/// Write a trace in the format of another tool
+///
+/// Work that overlaps in time is split into lanes, so that no tool drops it. What has no times cannot be drawn: it is
+/// counted on stderr.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Formats:
+  perfetto    native protobuf, for ui.perfetto.dev and trace_processor
+  chrome      trace event JSON, for chrome://tracing, Perfetto and others
+  speedscope  for speedscope.app; a profile for each queue and thread
+  csv         a folder with a file for each table, and the manifest
+
+Examples:
+  gapscope export --format perfetto -o run.pftrace run.gapscope
+  gapscope export --format chrome -o - run.gapscope | gzip > run.json.gz
+  gapscope export --format csv -o run-csv run.gapscope")]
+pub struct Export {
+    /// What to write
+    #[arg(
+        long,
+        value_enum,
+        value_name = "perfetto|chrome|speedscope|csv",
+        hide_possible_values = true
+    )]
+    pub format: Format,
+
+    /// File to write, `-` for stdout, or for csv a folder; it must not exist
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: PathBuf,
+
+    /// The trace
+    #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
+    pub trace: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Perfetto,
+    Chrome,
+    Speedscope,
+    Csv,
 }
 
 /// Show what is in a trace: machine, processes, devices, queues, clocks, tables, losses

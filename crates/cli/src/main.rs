@@ -3,6 +3,7 @@
 
 mod args;
 mod completions;
+mod export;
 mod failure;
 mod info;
 mod layer;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Record(arguments) => record::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
         Command::Recover(arguments) => recover::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),

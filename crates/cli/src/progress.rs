@@ -3,6 +3,8 @@
 use gapscope_analysis::quantity as number;
 use gapscope_recorder::{Progress, Session};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// How often the line is drawn anew.
@@ -27,6 +29,62 @@ pub fn show(session: &Session) {
         std::thread::sleep(PAUSE);
     }
     bar.finish_and_clear();
+}
+
+/// Nobody wants to see a line for what takes less.
+const SHORT: Duration = Duration::from_secs(1);
+
+/// How many bytes were written.
+#[derive(Debug, Default)]
+pub struct Bytes(AtomicU64);
+
+impl Bytes {
+    /// Counts what goes to `out`.
+    pub fn count<W: Write>(&self, out: W) -> impl Write {
+        Counted { out, bytes: self }
+    }
+}
+
+struct Counted<'a, W> {
+    out: W,
+    bytes: &'a Bytes,
+}
+
+impl<W: Write> Write for Counted<'_, W> {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(buffer)?;
+        self.bytes.0.fetch_add(written as u64, Ordering::Relaxed);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Does some work that writes, and shows how it goes if it takes long.
+pub fn while_working<T: Send>(work: impl FnOnce(&Bytes) -> T + Send) -> T {
+    let bytes = Bytes::default();
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    if bar.is_hidden() {
+        return work(&bytes);
+    }
+    let style = ProgressStyle::with_template("{wide_msg}");
+    bar.set_style(style.expect("the template is constant"));
+    let begin = Instant::now();
+    let result = std::thread::scope(|scope| {
+        let worker = scope.spawn(|| work(&bytes));
+        while !worker.is_finished() {
+            if begin.elapsed() >= SHORT {
+                let written = number::bytes(bytes.0.load(Ordering::Relaxed));
+                bar.set_message(format!("gapscope  {written} written"));
+            }
+            std::thread::sleep(PAUSE);
+        }
+        worker.join()
+    });
+    bar.finish_and_clear();
+    result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn text(progress: &Progress) -> String {

@@ -4,6 +4,8 @@
 mod completions;
 #[path = "cli/errors.rs"]
 mod errors;
+#[path = "cli/export.rs"]
+mod export;
 #[path = "cli/help.rs"]
 mod help;
 #[path = "cli/record.rs"]
@@ -50,7 +52,11 @@ impl Workplace {
 
     /// Writes the trace NAME.
     fn trace(&self, name: &str) {
-        let trace = Trace::from_text(TRACE).unwrap();
+        self.trace_of(name, TRACE);
+    }
+
+    fn trace_of(&self, name: &str, text: &str) {
+        let trace = Trace::from_text(text).unwrap();
         let mut writer = TraceWriter::create(&self.path(name)).unwrap();
         *writer.tables_mut() = trace.tables;
         writer.finish(&trace.manifest).unwrap();

@@ -10,12 +10,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("gapscope-recorder", &["gapscope-spool", "gapscope-trace"]),
     ("gapscope-analysis", &["gapscope-trace"]),
     ("gapscope-report", &["gapscope-trace", "gapscope-analysis"]),
+    ("gapscope-export", &["gapscope-trace", "gapscope-analysis"]),
     (
         "gapscope",
         &[
             "gapscope-trace",
             "gapscope-analysis",
             "gapscope-report",
+            "gapscope-export",
             "gapscope-recorder",
         ],
     ),

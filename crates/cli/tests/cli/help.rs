@@ -9,7 +9,14 @@ fn help(of: &[&str]) -> String {
 #[test]
 fn help_texts() {
     let mut pages = help(&[]);
-    for command in ["record", "report", "info", "recover", "completions"] {
+    for command in [
+        "record",
+        "report",
+        "export",
+        "info",
+        "recover",
+        "completions",
+    ] {
         pages.push_str(&format!(
             "\n--- gapscope help {command}\n{}",
             help(&[command])

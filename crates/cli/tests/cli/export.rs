@@ -1,0 +1,81 @@
+use crate::{Workplace, exists, text};
+
+fn export(workplace: &Workplace, format: &str, output: &str) -> std::process::Output {
+    workplace.run(&["export", "--format", format, "-o", output, "t.gapscope"])
+}
+
+#[test]
+fn every_format_is_written_and_never_over_another_file() {
+    let workplace = Workplace::new();
+    workplace.trace("t.gapscope");
+    for format in FORMATS {
+        let output = export(&workplace, format, format);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert!(output.stdout.is_empty());
+        assert!(exists(&workplace.path(format)));
+        let again = export(&workplace, format, format);
+        assert_eq!(again.status.code(), Some(1));
+        assert_eq!(
+            text(&again.stderr),
+            format!(
+                "gapscope: {format} is there already, and nothing is overwritten: choose another name after -o, or \
+                 remove it\n"
+            )
+        );
+    }
+}
+
+const FORMATS: [&str; 4] = ["perfetto", "chrome", "speedscope", "csv"];
+
+#[test]
+fn stdout_gets_what_a_file_gets() {
+    let workplace = Workplace::new();
+    workplace.trace("t.gapscope");
+    for format in FORMATS.iter().filter(|format| **format != "csv") {
+        let piped = export(&workplace, format, "-");
+        assert!(piped.status.success(), "{}", text(&piped.stderr));
+        export(&workplace, format, format);
+        let file = std::fs::read(workplace.path(format)).unwrap();
+        assert!(!file.is_empty() && file == piped.stdout, "{format}");
+    }
+    let csv = export(&workplace, "csv", "-");
+    assert_eq!(csv.status.code(), Some(1));
+    assert!(text(&csv.stderr).contains("give a folder after -o"));
+}
+
+#[test]
+fn rows_without_times_are_counted_on_stderr() {
+    let workplace = Workplace::new();
+    workplace.trace_of("t.gapscope", include_str!("../../../../fixtures/v1.txt"));
+    let output = export(&workplace, "chrome", "out.json");
+    assert!(output.status.success());
+    assert_eq!(
+        text(&output.stderr),
+        "gapscope: 1 of 3 rows of dispatches have no times and are not drawn\n\
+         gapscope: 1 of 2 rows of command_buffers have no times and are not drawn\n\
+         gapscope: 1 of 2 rows of submissions have no times and are not drawn\n"
+    );
+}
+
+#[test]
+fn a_trace_that_cannot_be_read_leaves_no_output() {
+    let workplace = Workplace::new();
+    let output = export(&workplace, "chrome", "out.json");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(text(&output.stderr).lines().count(), 1);
+    assert!(!exists(&workplace.path("out.json")));
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_one_sentence() {
+    let workplace = Workplace::new();
+    workplace.trace("t.gapscope");
+    for format in FORMATS {
+        let output = export(&workplace, format, "nowhere/out");
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(
+            text(&output.stderr),
+            "gapscope: nowhere/out cannot be written: No such file or directory\n"
+        );
+    }
+}

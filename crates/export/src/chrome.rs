@@ -1,0 +1,227 @@
+//! Chrome's trace event format: for `chrome://tracing`, Perfetto's UI and what else reads it.
+//!
+//! Nothing overlaps on one `tid`, as readers drop overlapping events: what runs at one time is split into lanes, each
+//! with a `tid` of its own. Times are microseconds since `otherData.origin_ns`, with three decimals: no nanosecond is
+//! lost.
+
+use crate::Exported;
+use crate::details::Value;
+use crate::json::{self, Commas};
+use crate::scene::{Group, Scene, Track};
+use crate::slice::{Kind, Slice};
+use gapscope_trace::Trace;
+use std::io::{self, Write};
+
+/// Writes a trace.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<Exported> {
+    let scene = Scene::of(trace);
+    let mut writer = Writer {
+        names: json::strings(&scene.names.texts),
+        scene: &scene,
+        out,
+        commas: Commas::default(),
+        line: Vec::new(),
+        next_tid: 2_000_000_000,
+    };
+    writer.write()?;
+    Ok(scene.exported())
+}
+
+struct Writer<'a, W> {
+    scene: &'a Scene<'a>,
+    names: Vec<String>,
+    out: &'a mut W,
+    commas: Commas,
+    /// The event that is being written.
+    line: Vec<u8>,
+    /// Above the ids of threads.
+    next_tid: u32,
+}
+
+impl<W: Write> Writer<'_, W> {
+    fn write(&mut self) -> io::Result<()> {
+        self.out
+            .write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
+        for (index, group) in self.scene.groups.iter().enumerate() {
+            let pid = group.pid;
+            self.name("process_name", pid, 0, &group.name)?;
+            self.meta(
+                "process_sort_index",
+                pid,
+                0,
+                &format!("\"sort_index\":{index}"),
+            )?;
+            for (index, track) in group.tracks.iter().enumerate() {
+                self.track(group, index, track)?;
+            }
+            self.counters(group)?;
+        }
+        self.out.write_all(b"\n],\"otherData\":{")?;
+        let manifest = &self.scene.trace.manifest;
+        writeln!(
+            self.out,
+            "\"origin_ns\":{},\"start_unix_ns\":{},\"sampling_mode\":\"{}\",\"written_by\":\"gapscope {}\"}}}}",
+            self.scene.origin_ns,
+            manifest.start_unix_ns,
+            manifest.sampling_mode.as_str(),
+            env!("CARGO_PKG_VERSION"),
+        )
+    }
+
+    fn track(&mut self, group: &Group, index: usize, track: &Track) -> io::Result<()> {
+        for (lane, slices) in track.lanes.iter().enumerate() {
+            let tid = match track.thread {
+                Some(thread) if lane == 0 => thread,
+                _ => {
+                    self.next_tid += 1;
+                    self.next_tid
+                }
+            };
+            self.name("thread_name", group.pid, tid, &track.lane_name(lane))?;
+            let sort = format!("\"sort_index\":{index}");
+            self.meta("thread_sort_index", group.pid, tid, &sort)?;
+            for slice in slices {
+                self.slice(group.pid, tid, slice)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn slice(&mut self, pid: u32, tid: u32, slice: &Slice) -> io::Result<()> {
+        let scene = self.scene;
+        let line = &mut self.line;
+        line.clear();
+        let start_ns = scene.ns(slice.start_ns);
+        line.extend_from_slice(b"{\"ph\":\"X\",\"name\":");
+        line.extend_from_slice(self.names[scene.name(slice).0 as usize].as_bytes());
+        line.extend_from_slice(b",\"cat\":\"");
+        line.extend_from_slice(slice.kind.as_str().as_bytes());
+        line.push(b'"');
+        place(line, pid, tid, start_ns);
+        line.extend_from_slice(b",\"dur\":");
+        microseconds(line, scene.ns(slice.end_ns) - start_ns);
+        line.extend_from_slice(b",\"args\":{");
+        let mut first = true;
+        scene.details(slice, |key, value| {
+            if !std::mem::take(&mut first) {
+                line.push(b',');
+            }
+            line.push(b'"');
+            line.extend_from_slice(key.as_str().as_bytes());
+            line.extend_from_slice(b"\":");
+            match value {
+                Value::Unsigned(number) => integer(line, number),
+                Value::Signed(number) => integer(line, number),
+                Value::Text(text) => line.extend_from_slice(self.names[text.0 as usize].as_bytes()),
+            }
+            Ok::<(), io::Error>(())
+        })?;
+        line.extend_from_slice(b"}}");
+        self.end_event()?;
+        if slice.flow == 0 {
+            return Ok(());
+        }
+        if slice.kind != Kind::HostCall {
+            return self.flow(b"\"ph\":\"f\",\"bp\":\"e\"", pid, tid, start_ns, slice.flow);
+        }
+        for command_buffer in &scene.flows[slice.flow as usize - 1] {
+            self.flow(b"\"ph\":\"s\"", pid, tid, start_ns, command_buffer + 1)?;
+        }
+        Ok(())
+    }
+
+    fn flow(&mut self, phase: &[u8], pid: u32, tid: u32, at_ns: u64, id: u32) -> io::Result<()> {
+        let line = &mut self.line;
+        line.clear();
+        line.push(b'{');
+        line.extend_from_slice(phase);
+        line.extend_from_slice(b",\"name\":\"submit\",\"cat\":\"submit\",\"id\":");
+        integer(line, id);
+        place(line, pid, tid, at_ns);
+        line.push(b'}');
+        self.end_event()
+    }
+
+    fn counters(&mut self, group: &Group) -> io::Result<()> {
+        for counter in &group.counters {
+            let name = json::string(&counter.name);
+            for (at_ns, value) in &counter.samples {
+                self.line.clear();
+                self.line.extend_from_slice(b"{\"ph\":\"C\",\"name\":");
+                self.line.extend_from_slice(name.as_bytes());
+                place(&mut self.line, group.pid, 0, self.scene.ns(*at_ns));
+                write!(
+                    self.line,
+                    ",\"args\":{{\"{}\":{value}}}}}",
+                    counter.unit.as_str()
+                )?;
+                self.end_event()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn name(&mut self, what: &str, pid: u32, tid: u32, name: &str) -> io::Result<()> {
+        let name = json::string(name);
+        self.meta(what, pid, tid, &format!("\"name\":{name}"))
+    }
+
+    fn meta(&mut self, what: &str, pid: u32, tid: u32, args: &str) -> io::Result<()> {
+        self.line.clear();
+        write!(
+            self.line,
+            "{{\"ph\":\"M\",\"name\":\"{what}\",\"pid\":{pid},\"tid\":{tid},\"args\":{{{args}}}}}"
+        )?;
+        self.end_event()
+    }
+
+    fn end_event(&mut self) -> io::Result<()> {
+        self.commas.next(self.out)?;
+        self.out.write_all(&self.line)
+    }
+}
+
+fn place(line: &mut Vec<u8>, pid: u32, tid: u32, at_ns: u64) {
+    line.extend_from_slice(b",\"pid\":");
+    integer(line, pid);
+    line.extend_from_slice(b",\"tid\":");
+    integer(line, tid);
+    line.extend_from_slice(b",\"ts\":");
+    microseconds(line, at_ns);
+}
+
+fn integer(line: &mut Vec<u8>, number: impl itoa::Integer) {
+    line.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+/// Nanoseconds as microseconds with three decimals.
+fn microseconds(line: &mut Vec<u8>, ns: u64) {
+    integer(line, ns / 1000);
+    let rest = ns % 1000;
+    let digits = [rest / 100, rest / 10 % 10, rest % 10];
+    line.push(b'.');
+    line.extend(digits.map(|digit| b'0' + digit as u8));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn microseconds_keep_nanoseconds() {
+        for (ns, text) in [
+            (0, "0.000"),
+            (7, "0.007"),
+            (999, "0.999"),
+            (1_234_567, "1234.567"),
+            (u64::MAX, "18446744073709551.615"),
+        ] {
+            let mut line = Vec::new();
+            microseconds(&mut line, ns);
+            assert_eq!(String::from_utf8(line).unwrap(), text);
+        }
+    }
+}

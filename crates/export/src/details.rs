@@ -1,0 +1,164 @@
+//! What exports say of a slice besides its times: its name and its details.
+
+mod names;
+
+pub(crate) use names::Names;
+
+use crate::scene::Scene;
+use crate::slice::{Kind, Slice};
+use crate::texts::TextId;
+
+macro_rules! keys {
+    ($($key:ident = $name:literal,)+) => {
+        /// A detail: the names are those of the trace's columns where it has them.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Key { $($key,)+ }
+
+        impl Key {
+            pub const ALL: &[Key] = &[$(Key::$key),+];
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Key::$key => $name,)+ }
+            }
+        }
+    };
+}
+keys! {
+    CommandBuffer = "command_buffer",
+    Position = "position",
+    Label = "label",
+    GroupsX = "groups_x",
+    GroupsY = "groups_y",
+    GroupsZ = "groups_z",
+    Local = "local_size",
+    EntryPoint = "entry_point",
+    Source = "source",
+    Specialisation = "specialisation",
+    Kernel = "kernel",
+    Bytes = "bytes",
+    SourceBuffer = "source_buffer",
+    DestinationBuffer = "destination_buffer",
+    Submission = "submission",
+    Dispatches = "dispatches",
+    Transfers = "transfers",
+    Timing = "timing",
+    Count = "count",
+    BusyNs = "busy_ns",
+    Queue = "queue",
+    Result = "result",
+    Scope = "scope",
+    Meaning = "meaning",
+    GapNs = "gap_ns",
+}
+
+/// The value of a detail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Value {
+    Unsigned(u64),
+    Signed(i64),
+    Text(TextId),
+}
+
+impl Scene<'_> {
+    /// What is written on a slice.
+    pub fn name(&self, slice: &Slice) -> TextId {
+        let (tables, names) = (&self.trace.tables, &self.names);
+        let row = slice.row as usize;
+        match slice.kind {
+            Kind::Dispatch => names.kernel(tables.dispatches.kernel[row]).name,
+            Kind::Transfer => names.of_static(tables.transfers.kind[row].as_str()),
+            Kind::Opaque => names.of_static(tables.opaque_work.kind[row].as_str()),
+            Kind::CommandBuffer => names.command_buffer(row),
+            Kind::Marker => names.label(tables.markers.label[row]).text,
+            Kind::HostCall => names.of_static(tables.host_calls.call[row].as_str()),
+            Kind::Gap => names.of_static(self.gaps[row].cause.as_str()),
+        }
+    }
+
+    /// Gives each detail of a slice that is known. `E` is the error of the taker.
+    pub fn details<E>(
+        &self,
+        slice: &Slice,
+        mut take: impl FnMut(Key, Value) -> Result<(), E>,
+    ) -> Result<(), E> {
+        use Value::{Signed, Text, Unsigned};
+        let (tables, names) = (&self.trace.tables, &self.names);
+        let row = slice.row as usize;
+        macro_rules! known {
+            ($key:ident, $value:expr) => {
+                if let Some(value) = $value {
+                    take(Key::$key, Unsigned(u64::from(value)))?;
+                }
+            };
+        }
+        let label = |id: Option<u32>| id.map(|id| Text(names.label(id).path));
+        match slice.kind {
+            Kind::Dispatch => {
+                let t = &tables.dispatches;
+                known!(GroupsX, t.groups_x[row]);
+                known!(GroupsY, t.groups_y[row]);
+                known!(GroupsZ, t.groups_z[row]);
+                let kernel = names.kernel(t.kernel[row]);
+                for (key, text) in &kernel.details {
+                    take(*key, Text(*text))?;
+                }
+                take(Key::Kernel, Unsigned(t.kernel[row].into()))?;
+                take(Key::CommandBuffer, Unsigned(t.command_buffer[row]))?;
+                take(Key::Position, Unsigned(t.position[row].into()))?;
+                if let Some(path) = label(t.label[row]) {
+                    take(Key::Label, path)?;
+                }
+            }
+            Kind::Transfer => {
+                let t = &tables.transfers;
+                known!(Bytes, t.bytes[row]);
+                known!(SourceBuffer, t.source[row]);
+                known!(DestinationBuffer, t.destination[row]);
+                take(Key::CommandBuffer, Unsigned(t.command_buffer[row]))?;
+                take(Key::Position, Unsigned(t.position[row].into()))?;
+                if let Some(path) = label(t.label[row]) {
+                    take(Key::Label, path)?;
+                }
+            }
+            Kind::Opaque => {
+                let t = &tables.opaque_work;
+                take(Key::CommandBuffer, Unsigned(t.command_buffer[row]))?;
+                take(Key::Position, Unsigned(t.position[row].into()))?;
+                if let Some(path) = label(t.label[row]) {
+                    take(Key::Label, path)?;
+                }
+            }
+            Kind::CommandBuffer => {
+                let t = &tables.command_buffers;
+                take(Key::CommandBuffer, Unsigned(t.id[row]))?;
+                take(Key::Submission, Unsigned(t.submission[row]))?;
+                take(Key::Dispatches, Unsigned(t.dispatches[row].into()))?;
+                take(Key::Transfers, Unsigned(t.transfers[row].into()))?;
+                take(Key::Timing, Text(names.of_static(t.timing[row].as_str())))?;
+                if let Some(path) = label(t.label[row]) {
+                    take(Key::Label, path)?;
+                }
+            }
+            Kind::Marker => {
+                let t = &tables.markers;
+                take(Key::Label, Text(names.label(t.label[row]).path))?;
+                take(Key::Scope, Text(names.of_static(t.scope[row].as_str())))?;
+                known!(CommandBuffer, t.command_buffer[row]);
+            }
+            Kind::HostCall => {
+                let t = &tables.host_calls;
+                take(Key::Count, Unsigned(t.count[row].into()))?;
+                take(Key::BusyNs, Signed(t.busy_ns[row]))?;
+                known!(Queue, t.queue[row]);
+                known!(Bytes, t.bytes[row]);
+                take(Key::Result, Signed(t.result[row].into()))?;
+            }
+            Kind::Gap => {
+                let gap = &self.gaps[row];
+                take(Key::Meaning, Text(names.of_static(gap.cause.explanation())))?;
+                take(Key::GapNs, Signed(gap.gap_ns))?;
+                known!(Submission, gap.submission);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,140 @@
+//! The names of kernels, labels and command buffers.
+
+use super::Key;
+use crate::texts::{TextId, Texts};
+use gapscope_analysis::gaps::Cause;
+use gapscope_trace::Trace;
+use gapscope_trace::column::Column;
+use gapscope_trace::lookup::{IdIndex, LabelPaths};
+use gapscope_trace::tables::{HostCallKind, MarkerScope, OpaqueWorkKind, Timing, TransferKind};
+use rustc_hash::FxHashMap;
+
+/// All texts of a scene.
+pub(crate) struct Names {
+    pub texts: Texts,
+    statics: FxHashMap<&'static str, TextId>,
+    kernel_index: IdIndex,
+    kernels: Vec<Kernel>,
+    label_index: IdIndex,
+    labels: Vec<Label>,
+    /// By row.
+    command_buffers: Vec<TextId>,
+}
+
+/// What is said of a kernel.
+pub(crate) struct Kernel {
+    pub name: TextId,
+    pub details: Vec<(Key, TextId)>,
+}
+
+/// What is said of a label.
+pub(crate) struct Label {
+    pub text: TextId,
+    /// With the labels around it.
+    pub path: TextId,
+}
+
+impl Names {
+    pub fn of(trace: &Trace) -> Names {
+        let tables = &trace.tables;
+        let mut texts = Texts::default();
+        let statics = statics().map(|text| (text, texts.add(text))).collect();
+        let k = &tables.kernels;
+        let mut kernels: Vec<Kernel> = (0..k.id.len())
+            .map(|row| {
+                let mut details = Vec::new();
+                let sizes = (k.local_x[row], k.local_y[row], k.local_z[row]);
+                if let (Some(x), Some(y), Some(z)) = sizes {
+                    details.push((Key::Local, texts.add(&format!("{x} × {y} × {z}"))));
+                }
+                let rest = [
+                    (Key::EntryPoint, &k.entry_point[row]),
+                    (Key::Source, &k.source[row]),
+                    (Key::Specialisation, &k.specialisation[row]),
+                ];
+                for (key, text) in rest {
+                    details.extend(text.as_ref().map(|text| (key, texts.add(text))));
+                }
+                let name = texts.add(&k.name[row]);
+                Kernel { name, details }
+            })
+            .collect();
+        // The last is for ids that the trace lacks.
+        kernels.push(Kernel {
+            name: texts.add("unknown kernel"),
+            details: Vec::new(),
+        });
+        let paths = LabelPaths::new(&tables.labels);
+        let rows = tables.labels.id.iter().zip(&tables.labels.text);
+        let mut labels: Vec<Label> = rows
+            .map(|(id, text)| Label {
+                text: texts.add(text),
+                path: texts.add(paths.get(*id).unwrap_or(text)),
+            })
+            .collect();
+        let unknown = texts.add("unknown label");
+        labels.push(Label {
+            text: unknown,
+            path: unknown,
+        });
+        let plain = texts.add("command buffer");
+        let names = tables.command_buffers.name.iter();
+        let command_buffers = names.zip(&tables.command_buffers.label);
+        let label_index = IdIndex::new(&tables.labels.id);
+        let command_buffers = command_buffers
+            .map(|(name, label)| match (name, label) {
+                (Some(name), _) => texts.add(name),
+                (None, Some(label)) => label_index
+                    .get(*label)
+                    .map_or(plain, |row| labels[row].text),
+                (None, None) => plain,
+            })
+            .collect();
+        Names {
+            texts,
+            statics,
+            kernel_index: IdIndex::new(&k.id),
+            kernels,
+            label_index,
+            labels,
+            command_buffers,
+        }
+    }
+
+    /// A text of the program itself.
+    ///
+    /// # Panics
+    /// [`statics`] lacks it.
+    pub fn of_static(&self, text: &'static str) -> TextId {
+        self.statics[text]
+    }
+
+    pub fn kernel(&self, id: u32) -> &Kernel {
+        let row = self.kernel_index.get(id);
+        &self.kernels[row.unwrap_or(self.kernels.len() - 1)]
+    }
+
+    pub fn label(&self, id: u32) -> &Label {
+        let row = self.label_index.get(id);
+        &self.labels[row.unwrap_or(self.labels.len() - 1)]
+    }
+
+    pub fn command_buffer(&self, row: usize) -> TextId {
+        self.command_buffers[row]
+    }
+}
+
+/// Every text that names something without the trace's help.
+fn statics() -> impl Iterator<Item = &'static str> {
+    let kinds = [
+        TransferKind::VALUES,
+        OpaqueWorkKind::VALUES,
+        HostCallKind::VALUES,
+        MarkerScope::VALUES,
+        Timing::VALUES,
+    ];
+    let kinds = kinds.into_iter().flatten().map(|(text, _)| *text);
+    let causes = Cause::ALL.into_iter();
+    let causes = causes.flat_map(|cause| [cause.as_str(), cause.explanation()]);
+    kinds.chain(causes).chain(["unknown"])
+}

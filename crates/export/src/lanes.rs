@@ -1,0 +1,225 @@
+//! Lanes: tracks for tools that can show only one thing at a time, or things nested in each other.
+
+use crate::slice::Slice;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// How slices may share a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    /// One after the other.
+    Apart,
+    /// One after the other, or one wholly inside the other.
+    Nested,
+}
+
+/// Most lanes in which a place for a nested slice is looked for; what fits none of them goes to lanes of [`Sharing::Apart`],
+/// so that a trace of a million crossing calls does not take for ever.
+const MOST_NESTED: usize = 32;
+
+/// Splits slices into lanes, each in order of time, a slice before those inside it. Every slice is in exactly one.
+pub(crate) fn split(mut slices: Vec<Slice>, sharing: Sharing) -> Vec<Vec<Slice>> {
+    let order = |slice: &Slice| match sharing {
+        Sharing::Apart => (slice.start_ns, slice.end_ns),
+        Sharing::Nested => (slice.start_ns, slice.end_ns.saturating_neg()),
+    };
+    if !slices.is_sorted_by_key(order) {
+        // Stable, so that rows of equal times keep their order.
+        slices.sort_by_key(order);
+    }
+    match sharing {
+        Sharing::Apart => apart(slices),
+        Sharing::Nested => nested(slices),
+    }
+}
+
+/// Each slice goes to the first lane that is free at its start.
+fn apart(slices: Vec<Slice>) -> Vec<Vec<Slice>> {
+    if slices
+        .windows(2)
+        .all(|two| two[0].end_ns <= two[1].start_ns)
+    {
+        return if slices.is_empty() {
+            Vec::new()
+        } else {
+            vec![slices]
+        };
+    }
+    let mut lanes: Vec<Vec<Slice>> = Vec::new();
+    let mut taken: BinaryHeap<Reverse<(i64, usize)>> = BinaryHeap::new();
+    let mut free: BinaryHeap<Reverse<usize>> = BinaryHeap::new();
+    for slice in slices {
+        while let Some(Reverse((end_ns, lane))) = taken.peek().copied()
+            && end_ns <= slice.start_ns
+        {
+            taken.pop();
+            free.push(Reverse(lane));
+        }
+        let lane = free.pop().map_or(lanes.len(), |Reverse(lane)| lane);
+        if lane == lanes.len() {
+            lanes.push(Vec::new());
+        }
+        taken.push(Reverse((slice.end_ns, lane)));
+        lanes[lane].push(slice);
+    }
+    lanes
+}
+
+fn nested(slices: Vec<Slice>) -> Vec<Vec<Slice>> {
+    let mut lanes: Vec<Vec<Slice>> = Vec::new();
+    let mut open: Vec<Vec<i64>> = Vec::new();
+    let mut crossing = Vec::new();
+    for slice in slices {
+        let place = open.iter_mut().position(|ends| {
+            while ends.last().is_some_and(|end_ns| *end_ns <= slice.start_ns) {
+                ends.pop();
+            }
+            ends.last().is_none_or(|end_ns| *end_ns >= slice.end_ns)
+        });
+        let lane = match place {
+            Some(lane) => lane,
+            None if lanes.len() < MOST_NESTED => {
+                lanes.push(Vec::new());
+                open.push(Vec::new());
+                lanes.len() - 1
+            }
+            None => {
+                crossing.push(slice);
+                continue;
+            }
+        };
+        open[lane].push(slice.end_ns);
+        lanes[lane].push(slice);
+    }
+    lanes.extend(split(crossing, Sharing::Apart));
+    lanes
+}
+
+/// What happens in a lane, in an order in which a stack follows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step<'a> {
+    Begin(&'a Slice),
+    /// The innermost open slice ends.
+    End(&'a Slice),
+}
+
+/// Walks a lane of [`split`]: begins and ends, never back in time, each end closing the innermost slice.
+pub(crate) fn walk<E>(
+    lane: &[Slice],
+    mut step: impl FnMut(Step) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut open: Vec<&Slice> = Vec::new();
+    for slice in lane {
+        while let Some(last) = open.pop_if(|last| last.end_ns <= slice.start_ns) {
+            step(Step::End(last))?;
+        }
+        step(Step::Begin(slice))?;
+        open.push(slice);
+    }
+    while let Some(last) = open.pop() {
+        step(Step::End(last))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::slice::Kind;
+    use proptest::prelude::*;
+
+    fn slices() -> impl Strategy<Value = Vec<Slice>> {
+        proptest::collection::vec((0i64..60, 0i64..20), 0..80).prop_map(|times| {
+            let rows = times.into_iter().enumerate();
+            rows.map(|(row, (start_ns, length))| Slice {
+                start_ns,
+                end_ns: start_ns + length,
+                row: row as u32,
+                flow: 0,
+                kind: Kind::Dispatch,
+            })
+            .collect()
+        })
+    }
+
+    fn rows(lanes: &[Vec<Slice>]) -> Vec<u32> {
+        let mut rows: Vec<u32> = lanes.iter().flatten().map(|slice| slice.row).collect();
+        rows.sort_unstable();
+        rows
+    }
+
+    proptest! {
+        #[test]
+        fn no_two_slices_of_a_lane_overlap(slices in slices()) {
+            let count = slices.len();
+            let lanes = split(slices, Sharing::Apart);
+            prop_assert_eq!(rows(&lanes), (0..count as u32).collect::<Vec<_>>());
+            for lane in &lanes {
+                prop_assert!(lane.windows(2).all(|two| two[0].end_ns <= two[1].start_ns));
+            }
+        }
+
+        #[test]
+        fn there_are_no_more_lanes_than_slices_at_one_time(slices in slices()) {
+            let at = |ns: i64| slices.iter().filter(|s| s.start_ns <= ns && ns < s.end_ns.max(s.start_ns + 1)).count();
+            let most = (0..80).map(at).max().unwrap_or(0);
+            prop_assert!(split(slices, Sharing::Apart).len() <= most);
+        }
+
+        #[test]
+        fn slices_of_a_nested_lane_are_apart_or_inside_each_other(slices in slices()) {
+            let count = slices.len();
+            let lanes = split(slices, Sharing::Nested);
+            prop_assert_eq!(rows(&lanes), (0..count as u32).collect::<Vec<_>>());
+            for lane in &lanes {
+                for (index, a) in lane.iter().enumerate() {
+                    for b in &lane[index + 1..] {
+                        let apart = a.end_ns <= b.start_ns;
+                        let inside = a.start_ns <= b.start_ns && b.end_ns <= a.end_ns;
+                        prop_assert!(apart || inside, "{a:?} {b:?}");
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn a_walk_never_goes_back_and_ends_all_that_it_begins(slices in slices(), nested: bool) {
+            let sharing = if nested { Sharing::Nested } else { Sharing::Apart };
+            for lane in split(slices, sharing) {
+                let (mut now, mut open, mut begun) = (i64::MIN, Vec::new(), 0);
+                walk(&lane, |step| {
+                    let at = match step {
+                        Step::Begin(slice) => {
+                            open.push(slice.row);
+                            begun += 1;
+                            slice.start_ns
+                        }
+                        Step::End(slice) => {
+                            assert_eq!(open.pop(), Some(slice.row));
+                            slice.end_ns
+                        }
+                    };
+                    assert!(at >= now);
+                    now = at;
+                    Ok::<(), ()>(())
+                }).unwrap();
+                prop_assert_eq!(begun, lane.len());
+                prop_assert!(open.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn many_crossing_calls_find_a_place() {
+        let slices: Vec<Slice> = (0..1000)
+            .map(|row| Slice {
+                start_ns: i64::from(row),
+                end_ns: i64::from(row) + 5000,
+                row,
+                flow: 0,
+                kind: Kind::HostCall,
+            })
+            .collect();
+        assert_eq!(rows(&split(slices, Sharing::Nested)).len(), 1000);
+    }
+}

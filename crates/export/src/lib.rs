@@ -1,0 +1,22 @@
+//! A gapscope trace in the formats of other tools.
+//!
+//! Each format is a module with a function `write`. What the tools show is one scene: a group for each recorded process
+//! with its threads and their host calls, and one for each GPU with its queues, labels, gaps by cause, queue depth and
+//! memory. Work that overlaps in time is split into lanes, so that no tool drops it. Rows whose times are unknown are
+//! not drawn, and counted in what `write` returns. `docs/export.md` describes the formats.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod chrome;
+pub mod csv;
+mod details;
+mod exported;
+mod json;
+mod lanes;
+pub mod perfetto;
+mod scene;
+mod slice;
+pub mod speedscope;
+mod texts;
+
+pub use exported::{Exported, Rows};

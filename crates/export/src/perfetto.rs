@@ -1,0 +1,316 @@
+//! Perfetto's native format: protobuf, for its UI and for `trace_processor`.
+//!
+//! Everything is a track event, which every version of the UI shows: a track for each lane of each queue and thread,
+//! under a track for each GPU and process. `GpuRenderStageEvent` would put queues into a group of its own and has no
+//! nesting, no flows and no gaps. Times are those of the trace, as `BUILTIN_CLOCK_MONOTONIC`; only a trace with times
+//! before the clock's zero is moved.
+
+mod message;
+
+use crate::Exported;
+use crate::details::{Key, Value};
+use crate::lanes::{self, Step};
+use crate::scene::{Counter, Scene, Unit};
+use crate::slice::{Kind, Slice};
+use gapscope_trace::Trace;
+use message::Message;
+use std::io::{self, Write};
+
+// Numbers of fields and enums in protos/perfetto/trace/**.proto; the test `perfetto` decodes them by Perfetto's own.
+const PACKET: u32 = 1;
+mod packet {
+    pub const CLOCK_SNAPSHOT: u32 = 6;
+    pub const TIMESTAMP: u32 = 8;
+    pub const SEQUENCE: u32 = 10;
+    pub const TRACK_EVENT: u32 = 11;
+    pub const INTERNED_DATA: u32 = 12;
+    pub const SEQUENCE_FLAGS: u32 = 13;
+    pub const DEFAULTS: u32 = 59;
+    pub const TRACK_DESCRIPTOR: u32 = 60;
+}
+mod track {
+    pub const UUID: u32 = 1;
+    pub const NAME: u32 = 2;
+    pub const PROCESS: u32 = 3;
+    pub const THREAD: u32 = 4;
+    pub const PARENT: u32 = 5;
+    pub const COUNTER: u32 = 8;
+    pub const CHILD_ORDERING: u32 = 11;
+    pub const SIBLING_ORDER_RANK: u32 = 12;
+    pub const EXPLICIT: u64 = 3;
+}
+mod event {
+    pub const CATEGORY_IID: u32 = 3;
+    pub const ANNOTATION: u32 = 4;
+    pub const TYPE: u32 = 9;
+    pub const NAME_IID: u32 = 10;
+    pub const TRACK: u32 = 11;
+    pub const COUNTER_VALUE: u32 = 30;
+    pub const FLOW: u32 = 47;
+    pub const BEGIN: u64 = 1;
+    pub const END: u64 = 2;
+    pub const COUNTER: u64 = 4;
+}
+mod annotation {
+    pub const NAME_IID: u32 = 1;
+    pub const UNSIGNED: u32 = 3;
+    pub const SIGNED: u32 = 4;
+    pub const TEXT_IID: u32 = 17;
+}
+mod interned {
+    pub const CATEGORIES: u32 = 1;
+    pub const EVENT_NAMES: u32 = 2;
+    pub const ANNOTATION_NAMES: u32 = 3;
+    pub const ANNOTATION_TEXTS: u32 = 29;
+}
+const MONOTONIC: u64 = 3;
+const REALTIME: u64 = 1;
+const STATE_CLEARED: u64 = 1;
+const NEEDS_STATE: u64 = 2;
+/// The one sequence of packets that there is.
+const SEQUENCE: u64 = 1;
+/// Ids of tracks begin here, so that they stay apart from those of another trace that is opened with this one.
+const FIRST_UUID: u64 = 0x6761_7073_0000_0001;
+
+/// Writes a trace.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<Exported> {
+    let scene = Scene::of(trace);
+    let mut writer = Writer {
+        base_ns: scene.origin_ns.min(0),
+        scene: &scene,
+        out,
+        packet: Message::default(),
+        event: Message::default(),
+        part: Message::default(),
+        next_uuid: FIRST_UUID,
+    };
+    writer.clocks()?;
+    writer.texts()?;
+    writer.groups()?;
+    Ok(scene.exported())
+}
+
+struct Writer<'a, W> {
+    scene: &'a Scene<'a>,
+    out: &'a mut W,
+    /// 0, or the first time if that is below.
+    base_ns: i64,
+    packet: Message,
+    event: Message,
+    part: Message,
+    next_uuid: u64,
+}
+
+impl<W: Write> Writer<'_, W> {
+    fn clocks(&mut self) -> io::Result<()> {
+        let manifest = &self.scene.trace.manifest;
+        let start_ns = self.ns(manifest.start_ns);
+        let mut snapshot = Message::default();
+        let unix_ns = u64::try_from(manifest.start_unix_ns).unwrap_or(0);
+        // A wall clock of 0 is one that the trace does not know.
+        for (clock, at_ns) in [(MONOTONIC, start_ns), (REALTIME, unix_ns)] {
+            if clock == MONOTONIC || at_ns > 0 {
+                self.part.clear();
+                self.part.number(1, clock);
+                self.part.number(2, at_ns);
+                snapshot.message(1, &self.part);
+            }
+        }
+        snapshot.number(2, MONOTONIC);
+        self.packet.message(packet::CLOCK_SNAPSHOT, &snapshot);
+        self.end_packet()
+    }
+
+    /// The texts that events name by id: one more than the index, as 0 is none.
+    fn texts(&mut self) -> io::Result<()> {
+        let mut data = Message::default();
+        let texts = self.scene.names.texts.all().iter().map(String::as_str);
+        let kinds = Kind::ALL.iter().map(|kind| kind.as_str());
+        let keys = Key::ALL.iter().map(|key| key.as_str());
+        for (id, text) in (1..).zip(kinds) {
+            self.interned(&mut data, interned::CATEGORIES, id, text);
+        }
+        for (id, text) in (1..).zip(keys) {
+            self.interned(&mut data, interned::ANNOTATION_NAMES, id, text);
+        }
+        for (id, text) in (1..).zip(texts) {
+            self.interned(&mut data, interned::EVENT_NAMES, id, text);
+            self.interned(&mut data, interned::ANNOTATION_TEXTS, id, text);
+        }
+        self.part.clear();
+        self.part.number(58, MONOTONIC);
+        self.packet.number(packet::SEQUENCE_FLAGS, STATE_CLEARED);
+        self.packet.message(packet::DEFAULTS, &self.part);
+        self.packet.message(packet::INTERNED_DATA, &data);
+        self.end_packet()
+    }
+
+    fn interned(&mut self, data: &mut Message, field: u32, id: u64, text: &str) {
+        self.part.clear();
+        self.part.number(1, id);
+        self.part.text(2, text);
+        data.message(field, &self.part);
+    }
+
+    fn groups(&mut self) -> io::Result<()> {
+        let scene = self.scene;
+        for (rank, group) in scene.groups.iter().enumerate() {
+            let root = self.uuid();
+            let mut descriptor = Message::default();
+            descriptor.text(track::NAME, &group.name);
+            if group.process {
+                let mut process = Message::default();
+                process.number(1, group.pid.into());
+                process.text(6, &group.name);
+                descriptor.message(track::PROCESS, &process);
+            }
+            descriptor.number(track::CHILD_ORDERING, track::EXPLICIT);
+            self.descriptor(root, None, rank, descriptor)?;
+            for (rank, track) in group.tracks.iter().enumerate() {
+                let mut first = root;
+                for (lane, slices) in track.lanes.iter().enumerate() {
+                    let uuid = self.uuid();
+                    let mut descriptor = Message::default();
+                    descriptor.text(track::NAME, &track.lane_name(lane));
+                    let thread = track.thread.filter(|_| lane == 0);
+                    if let Some(thread) = thread {
+                        let mut message = Message::default();
+                        message.number(1, group.pid.into());
+                        message.number(2, thread.into());
+                        message.text(5, &track.name);
+                        descriptor.message(track::THREAD, &message);
+                    }
+                    // Further lanes of a thread stand under it.
+                    let parent = if track.thread.is_some() { first } else { root };
+                    self.descriptor(uuid, Some(parent), rank, descriptor)?;
+                    if thread.is_some() {
+                        first = uuid;
+                    }
+                    lanes::walk(slices, |step| self.step(uuid, step))?;
+                }
+            }
+            for (rank, counter) in group.counters.iter().enumerate() {
+                self.counter(root, group.tracks.len() + rank, counter)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn uuid(&mut self) -> u64 {
+        self.next_uuid += 1;
+        self.next_uuid
+    }
+
+    fn descriptor(
+        &mut self,
+        uuid: u64,
+        parent: Option<u64>,
+        rank: usize,
+        mut descriptor: Message,
+    ) -> io::Result<()> {
+        descriptor.number(track::UUID, uuid);
+        if let Some(parent) = parent {
+            descriptor.number(track::PARENT, parent);
+        }
+        descriptor.number(track::SIBLING_ORDER_RANK, rank as u64);
+        self.packet.message(packet::TRACK_DESCRIPTOR, &descriptor);
+        self.end_packet()
+    }
+
+    fn step(&mut self, uuid: u64, step: Step) -> io::Result<()> {
+        self.event.clear();
+        self.event.number(event::TRACK, uuid);
+        match step {
+            Step::Begin(slice) => {
+                self.begin(slice)?;
+                self.end_event(slice.start_ns)
+            }
+            Step::End(slice) => {
+                self.event.number(event::TYPE, event::END);
+                self.end_event(slice.end_ns)
+            }
+        }
+    }
+
+    fn begin(&mut self, slice: &Slice) -> io::Result<()> {
+        let scene = self.scene;
+        let (part, message) = (&mut self.part, &mut self.event);
+        message.number(event::TYPE, event::BEGIN);
+        message.number(event::CATEGORY_IID, slice.kind as u64 + 1);
+        message.number(event::NAME_IID, u64::from(scene.name(slice).0) + 1);
+        scene.details(slice, |key, value| {
+            part.clear();
+            part.number(annotation::NAME_IID, key as u64 + 1);
+            match value {
+                Value::Unsigned(number) => part.number(annotation::UNSIGNED, number),
+                // Two's complement, as int64 has it.
+                Value::Signed(number) => part.number(annotation::SIGNED, number as u64),
+                Value::Text(text) => part.number(annotation::TEXT_IID, u64::from(text.0) + 1),
+            }
+            message.message(event::ANNOTATION, part);
+            Ok::<(), io::Error>(())
+        })?;
+        match (slice.flow, slice.kind) {
+            (0, _) => {}
+            (flow, Kind::HostCall) => {
+                for command_buffer in &scene.flows[flow as usize - 1] {
+                    message.fixed(event::FLOW, flow_id(command_buffer + 1));
+                }
+            }
+            (flow, _) => message.fixed(event::FLOW, flow_id(flow)),
+        }
+        Ok(())
+    }
+
+    fn counter(&mut self, parent: u64, rank: usize, counter: &Counter) -> io::Result<()> {
+        let uuid = self.uuid();
+        let mut descriptor = Message::default();
+        descriptor.text(track::NAME, &counter.name);
+        let mut unit = Message::default();
+        unit.number(
+            3,
+            match counter.unit {
+                Unit::Count => 2,
+                Unit::Bytes => 3,
+            },
+        );
+        descriptor.message(track::COUNTER, &unit);
+        self.descriptor(uuid, Some(parent), rank, descriptor)?;
+        for (at_ns, value) in &counter.samples {
+            self.event.clear();
+            self.event.number(event::TRACK, uuid);
+            self.event.number(event::TYPE, event::COUNTER);
+            let value = (*value).min(i64::MAX as u64);
+            self.event.number(event::COUNTER_VALUE, value);
+            self.end_event(*at_ns)?;
+        }
+        Ok(())
+    }
+
+    fn end_event(&mut self, at_ns: i64) -> io::Result<()> {
+        let at_ns = self.ns(at_ns);
+        self.packet.number(packet::TIMESTAMP, at_ns);
+        self.packet.message(packet::TRACK_EVENT, &self.event);
+        self.packet.number(packet::SEQUENCE_FLAGS, NEEDS_STATE);
+        self.end_packet()
+    }
+
+    fn end_packet(&mut self) -> io::Result<()> {
+        self.packet.number(packet::SEQUENCE, SEQUENCE);
+        self.packet.write_as(PACKET, self.out)?;
+        self.packet.clear();
+        Ok(())
+    }
+
+    fn ns(&self, ns: i64) -> u64 {
+        ns.abs_diff(self.base_ns)
+    }
+}
+
+/// Flows are told apart in all of a file's tracks, so that small numbers could meet those of others.
+fn flow_id(command_buffer: u32) -> u64 {
+    (FIRST_UUID << 16) ^ u64::from(command_buffer)
+}

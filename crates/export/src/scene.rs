@@ -1,0 +1,101 @@
+//! The scene: what every format shows of a trace, in groups of tracks of lanes.
+
+mod build;
+mod counters;
+mod gaps;
+mod groups;
+mod places;
+
+use crate::details::Names;
+use crate::slice::Slice;
+use crate::{Exported, Rows};
+use gapscope_trace::Trace;
+
+pub(crate) use gaps::GapRow;
+
+/// A trace as it is drawn.
+pub(crate) struct Scene<'a> {
+    pub trace: &'a Trace,
+    pub names: Names,
+    /// The recorded processes, then the GPUs.
+    pub groups: Vec<Group>,
+    pub gaps: Vec<GapRow>,
+    /// For each host call that submits, the rows of the command buffers whose begin is drawn.
+    pub flows: Vec<Vec<u32>>,
+    /// The first time that is drawn, or that of the recording's begin.
+    pub origin_ns: i64,
+    /// The last time that is drawn, or that of the recording's end.
+    pub end_ns: i64,
+    pub rows: Vec<Rows>,
+}
+
+/// A recorded process or a GPU.
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub name: String,
+    /// The system's id of a recorded process, or a number that no process and no other group has.
+    pub pid: u32,
+    /// False for a GPU.
+    pub process: bool,
+    pub tracks: Vec<Track>,
+    pub counters: Vec<Counter>,
+}
+
+/// Slices of one source.
+#[derive(Debug)]
+pub(crate) struct Track {
+    pub name: String,
+    /// The system's id, for the calls of a thread.
+    pub thread: Option<u32>,
+    pub lanes: Vec<Vec<Slice>>,
+}
+
+impl Track {
+    /// The name of a lane.
+    pub fn lane_name(&self, lane: usize) -> String {
+        match lane {
+            0 => self.name.clone(),
+            _ => format!("{} · lane {}", self.name, lane + 1),
+        }
+    }
+}
+
+/// A figure over time.
+#[derive(Debug)]
+pub(crate) struct Counter {
+    pub name: String,
+    pub unit: Unit,
+    /// Time and the value from there on, in order.
+    pub samples: Vec<(i64, u64)>,
+}
+
+/// What a counter counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Count,
+    Bytes,
+}
+
+impl Unit {
+    /// Its name where numbers carry one.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Unit::Count => "count",
+            Unit::Bytes => "bytes",
+        }
+    }
+}
+
+impl Scene<'_> {
+    /// What came of the rows.
+    pub fn exported(&self) -> Exported {
+        Exported {
+            rows: self.rows.clone(),
+        }
+    }
+
+    /// A time as the exports have it: from the begin of what is drawn, never negative.
+    pub fn ns(&self, ns: i64) -> u64 {
+        ns.saturating_sub(self.origin_ns).max(0) as u64
+    }
+}

@@ -1,0 +1,309 @@
+//! Makes the scene of a trace.
+
+use super::groups::{self, Pids};
+use super::places::{Places, QueueSlices};
+use super::{Counter, Scene, counters, gaps};
+use crate::Rows;
+use crate::details::Names;
+use crate::slice::{Kind, Slice};
+use gapscope_analysis::Timeline;
+use gapscope_analysis::intervals::Interval;
+use gapscope_trace::Trace;
+use gapscope_trace::lookup::IdIndex;
+use gapscope_trace::tables::{HostCallKind, MarkerScope, Table};
+use rustc_hash::FxHashMap;
+
+/// Where the earliest piece of work of a command buffer is drawn.
+#[derive(Debug, Clone, Copy)]
+struct First {
+    start_ns: i64,
+    kind: Kind,
+    queue: u32,
+    index: u32,
+}
+
+struct Builder<'a> {
+    trace: &'a Trace,
+    places: Places,
+    command_buffers: IdIndex,
+    submissions: IdIndex,
+    /// By row of the command buffer.
+    firsts: Vec<Option<First>>,
+    /// By row of the command buffer.
+    last_end_ns: Vec<Option<i64>>,
+    rows: Vec<Rows>,
+}
+
+impl<'a> Scene<'a> {
+    pub fn of(trace: &'a Trace) -> Scene<'a> {
+        let timeline = Timeline::of(trace);
+        let count = trace.tables.command_buffers.len();
+        let mut builder = Builder {
+            trace,
+            places: Places::new(trace),
+            command_buffers: IdIndex::new(&trace.tables.command_buffers.id),
+            submissions: IdIndex::new(&trace.tables.submissions.id),
+            firsts: vec![None; count],
+            last_end_ns: vec![None; count],
+            rows: Vec::new(),
+        };
+        builder.draw_work();
+        builder.draw_host();
+        builder.draw_markers();
+        let flows = builder.link();
+        let depths = builder.depths();
+        let (origin_ns, end_ns) = builder.times();
+
+        let mut pids = Pids::of(trace);
+        let places = &mut builder.places;
+        let of_queues = groups::gpu_of_queues(&timeline, places);
+        let mut groups = groups::processes(trace, places, &mut pids);
+        let mut gpus = groups::gpus(&timeline, places, &mut pids);
+        let gap_rows = gaps::draw(&timeline, &mut gpus);
+        for (counter, gpu) in depths.into_iter().zip(of_queues) {
+            gpus[gpu].counters.extend(counter);
+        }
+        counters::memory(&timeline, &mut gpus);
+        groups.append(&mut gpus);
+        groups.retain(|group| !(group.tracks.is_empty() && group.counters.is_empty()));
+        Scene {
+            trace,
+            names: Names::of(trace),
+            groups,
+            gaps: gap_rows,
+            flows,
+            origin_ns,
+            end_ns,
+            rows: builder.rows,
+        }
+    }
+}
+
+impl Builder<'_> {
+    fn draw_work(&mut self) {
+        let tables = &self.trace.tables;
+        macro_rules! draw {
+            ($table:ident, $kind:expr) => {{
+                let table = &tables.$table;
+                let (mut drawn, mut last) = (0, (None, None));
+                for row in 0..table.len() {
+                    let times = Interval::of_row(table.start_ns[row], table.duration_ns[row]);
+                    let Some(interval) = times else { continue };
+                    drawn += 1;
+                    let id = table.command_buffer[row];
+                    if last.0 != Some(id) {
+                        last = (Some(id), self.command_buffers.get(id));
+                    }
+                    self.draw_one(slice($kind, row, interval), table.queue[row], last.1);
+                }
+                self.count(stringify!($table), drawn, table.len());
+            }};
+        }
+        draw!(dispatches, Kind::Dispatch);
+        draw!(transfers, Kind::Transfer);
+        draw!(opaque_work, Kind::Opaque);
+
+        let table = &tables.command_buffers;
+        let mut drawn = 0;
+        for row in 0..table.len() {
+            let times = Interval::of_row(table.start_ns[row], table.duration_ns[row]);
+            let Some(interval) = times else { continue };
+            drawn += 1;
+            let slice = slice(Kind::CommandBuffer, row, interval);
+            self.draw_one(slice, table.queue[row], Some(row));
+        }
+        self.count("command_buffers", drawn, table.len());
+    }
+
+    fn draw_one(&mut self, slice: Slice, queue: u32, command_buffer: Option<usize>) {
+        let place = self.places.queue(queue);
+        let slices = slices_of(&mut self.places.queues[place].1, slice.kind);
+        slices.push(slice);
+        let Some(command_buffer) = command_buffer else {
+            return;
+        };
+        let last = &mut self.last_end_ns[command_buffer];
+        *last = (*last).max(Some(slice.end_ns));
+        let first = &mut self.firsts[command_buffer];
+        let earlier = match first {
+            None => true,
+            // An arrow to a dispatch says more than one to the command buffer around it.
+            Some(_) if slice.kind == Kind::CommandBuffer => false,
+            Some(first) => slice.start_ns < first.start_ns,
+        };
+        if earlier {
+            *first = Some(First {
+                start_ns: slice.start_ns,
+                kind: slice.kind,
+                queue: place as u32,
+                index: slices.len() as u32 - 1,
+            });
+        }
+    }
+
+    fn draw_host(&mut self) {
+        let table = &self.trace.tables.host_calls;
+        let mut drawn = 0;
+        for row in 0..table.len() {
+            let times = Interval::of_row(Some(table.start_ns[row]), Some(table.duration_ns[row]));
+            let Some(interval) = times else { continue };
+            drawn += 1;
+            let key = (table.process[row], Some(table.thread[row]));
+            let thread = self.places.threads.entry(key).or_default();
+            thread.calls.push(slice(Kind::HostCall, row, interval));
+        }
+        self.count("host_calls", drawn, table.len());
+    }
+
+    fn draw_markers(&mut self) {
+        let table = &self.trace.tables.markers;
+        let mut drawn = 0;
+        for row in 0..table.len() {
+            let times = Interval::of_row(table.start_ns[row], table.duration_ns[row]);
+            let Some(interval) = times else { continue };
+            drawn += 1;
+            let slice = slice(Kind::Marker, row, interval);
+            match (table.queue[row], table.scope[row]) {
+                (Some(queue), MarkerScope::CommandBuffer) => {
+                    let place = self.places.queue(queue);
+                    self.places.queues[place].1.labels.push(slice);
+                }
+                (Some(queue), MarkerScope::Queue) => {
+                    let place = self.places.queue(queue);
+                    self.places.queues[place].1.host_labels.push(slice);
+                }
+                _ => {
+                    let key = (table.process[row], table.thread[row]);
+                    let thread = self.places.threads.entry(key).or_default();
+                    thread.labels.push(slice);
+                }
+            }
+        }
+        self.count("markers", drawn, table.len());
+    }
+
+    /// Links submitting calls with the first work of each of their command buffers. Gives the rows of these command
+    /// buffers, in a list for each such call.
+    fn link(&mut self) -> Vec<Vec<u32>> {
+        let tables = &self.trace.tables;
+        let calls = &tables.host_calls;
+        let key = |row: usize| (calls.process[row], calls.thread[row], calls.start_ns[row]);
+        let mut flows: Vec<Vec<u32>> = Vec::new();
+        let mut places: FxHashMap<(u32, u32, i64), u32> = FxHashMap::default();
+        for slices in self.places.threads.values_mut() {
+            for slice in &mut slices.calls {
+                let row = slice.row as usize;
+                if !matches!(
+                    calls.call[row],
+                    HostCallKind::Submit | HostCallKind::BindSparse
+                ) {
+                    continue;
+                }
+                // Of calls that begin at one time on one thread, the first gets the arrows.
+                places.entry(key(row)).or_insert_with(|| {
+                    flows.push(Vec::new());
+                    slice.flow = flows.len() as u32;
+                    slice.flow - 1
+                });
+            }
+        }
+        let s = &tables.submissions;
+        for (row, first) in self.firsts.iter().enumerate() {
+            let Some(first) = first else { continue };
+            let id = tables.command_buffers.submission[row];
+            let Some(submission) = self.submissions.get(id) else {
+                continue;
+            };
+            let begin_ns = s.begin_ns[submission];
+            let key = (s.process[submission], s.thread[submission], begin_ns);
+            let Some(place) = places.get(&key) else {
+                continue;
+            };
+            flows[*place as usize].push(row as u32);
+            let queue = &mut self.places.queues[first.queue as usize].1;
+            slices_of(queue, first.kind)[first.index as usize].flow = row as u32 + 1;
+        }
+        flows
+    }
+
+    /// The queue depth of each queue that has submissions with timed work.
+    fn depths(&mut self) -> Vec<Option<Counter>> {
+        let tables = &self.trace.tables;
+        let mut ends: Vec<Option<i64>> = vec![None; tables.submissions.len()];
+        for (row, end_ns) in self.last_end_ns.iter().enumerate() {
+            let id = tables.command_buffers.submission[row];
+            if let Some(submission) = self.submissions.get(id) {
+                ends[submission] = ends[submission].max(*end_ns);
+            }
+        }
+        let mut drawn = 0;
+        let mut outstanding: Vec<Vec<(i64, i64)>> = Vec::new();
+        for (row, end_ns) in ends.iter().enumerate() {
+            let begin_ns = tables.submissions.begin_ns[row];
+            let Some(end_ns) = end_ns.filter(|end_ns| *end_ns >= begin_ns) else {
+                continue;
+            };
+            drawn += 1;
+            let place = self.places.queue(tables.submissions.queue[row]);
+            if outstanding.len() <= place {
+                outstanding.resize_with(place + 1, Vec::new);
+            }
+            outstanding[place].push((begin_ns, end_ns));
+        }
+        self.count("submissions", drawn, ends.len());
+        let depths = outstanding.iter().enumerate().map(|(place, times)| {
+            let name = groups::queue_name(self.trace, self.places.queues[place].0);
+            (!times.is_empty()).then(|| counters::queue_depth(&name, times))
+        });
+        depths.collect()
+    }
+
+    /// The first and the last time that is drawn or recorded.
+    fn times(&self) -> (i64, i64) {
+        let queues = self.places.queues.iter().flat_map(|(_, queue)| {
+            let QueueSlices {
+                work,
+                command_buffers,
+                labels,
+                host_labels,
+            } = queue;
+            [work, command_buffers, labels, host_labels]
+        });
+        let threads = self.places.threads.values();
+        let threads = threads.flat_map(|thread| [&thread.calls, &thread.labels]);
+        let slices = queues.chain(threads).flatten();
+        let slices = slices.map(|slice| (slice.start_ns, slice.end_ns));
+        let tables = &self.trace.tables;
+        let points = tables.submissions.begin_ns.iter();
+        let points = points.chain(&tables.memory.at_ns).map(|ns| (*ns, *ns));
+        let manifest = &self.trace.manifest;
+        let recorded = (manifest.start_ns, manifest.start_ns.max(manifest.end_ns));
+        let all = slices.chain(points);
+        all.fold(recorded, |a, b| (a.0.min(b.0), a.1.max(b.1)))
+    }
+
+    fn count(&mut self, table: &'static str, drawn: u64, rows: usize) {
+        self.rows.push(Rows {
+            table,
+            drawn,
+            without_times: rows as u64 - drawn,
+        });
+    }
+}
+
+fn slices_of(queue: &mut QueueSlices, kind: Kind) -> &mut Vec<Slice> {
+    match kind {
+        Kind::CommandBuffer => &mut queue.command_buffers,
+        _ => &mut queue.work,
+    }
+}
+
+fn slice(kind: Kind, row: usize, interval: Interval) -> Slice {
+    Slice {
+        start_ns: interval.start_ns,
+        end_ns: interval.end_ns,
+        row: row as u32,
+        flow: 0,
+        kind,
+    }
+}

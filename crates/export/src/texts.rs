@@ -1,0 +1,52 @@
+//! The texts that exports show, each kept once.
+
+use rustc_hash::FxHashMap;
+
+/// Place of a text in [`Texts`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct TextId(pub u32);
+
+/// Viewers repeat names a million times and lay each out: longer ones are cut. The trace has them whole.
+const MOST_CHARACTERS: usize = 1000;
+
+/// A text, cut if it is too long.
+pub(crate) fn cut(text: &str) -> String {
+    match text.char_indices().nth(MOST_CHARACTERS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Distinct texts in the order of their first use.
+#[derive(Debug, Default)]
+pub(crate) struct Texts {
+    all: Vec<String>,
+    ids: FxHashMap<String, TextId>,
+}
+
+impl Texts {
+    /// The id of a text, which is cut if it is too long.
+    pub fn add(&mut self, text: &str) -> TextId {
+        let text = cut(text);
+        if let Some(id) = self.ids.get(&text) {
+            return *id;
+        }
+        let id = TextId(self.all.len() as u32);
+        self.all.push(text.clone());
+        self.ids.insert(text, id);
+        id
+    }
+
+    /// All texts; the id is the index.
+    pub fn all(&self) -> &[String] {
+        &self.all
+    }
+}
+
+impl std::ops::Index<TextId> for Texts {
+    type Output = String;
+
+    fn index(&self, id: TextId) -> &String {
+        &self.all[id.0 as usize]
+    }
+}

@@ -1,0 +1,171 @@
+//! Chrome's format.
+
+use super::traces::{self, CROSSING, assert_told, timed_rows};
+use gapscope_export::chrome;
+use gapscope_trace::Trace;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+pub fn export(trace: &Trace) -> Value {
+    let mut out = Vec::new();
+    assert_told(&chrome::write(trace, &mut out).unwrap(), trace);
+    serde_json::from_slice(&out).unwrap()
+}
+
+fn events<'a>(file: &'a Value, phase: &str) -> Vec<&'a Value> {
+    let events = file["traceEvents"].as_array().unwrap();
+    events.iter().filter(|event| event["ph"] == phase).collect()
+}
+
+/// A time in nanoseconds.
+fn ns(value: &Value) -> i64 {
+    (value.as_f64().unwrap() * 1000.0).round() as i64
+}
+
+#[test]
+fn every_row_with_times_is_one_event() {
+    for (name, trace) in traces::all() {
+        let file = export(&trace);
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        for event in events(&file, "X") {
+            *counts
+                .entry(event["cat"].as_str().unwrap().to_owned())
+                .or_default() += 1;
+        }
+        counts.remove("gap");
+        assert_eq!(counts, timed_rows(&trace), "{name}");
+    }
+}
+
+#[test]
+fn events_of_one_tid_are_apart_or_nested() {
+    for (name, trace) in traces::all() {
+        let file = export(&trace);
+        let mut tids: BTreeMap<(u64, u64), Vec<(i64, i64)>> = BTreeMap::new();
+        for event in events(&file, "X") {
+            let tid = (
+                event["pid"].as_u64().unwrap(),
+                event["tid"].as_u64().unwrap(),
+            );
+            let start = ns(&event["ts"]);
+            tids.entry(tid)
+                .or_default()
+                .push((start, start + ns(&event["dur"])));
+        }
+        for times in tids.values() {
+            for (index, a) in times.iter().enumerate() {
+                for b in &times[index + 1..] {
+                    let apart = a.1 <= b.0;
+                    let inside = a.0 <= b.0 && b.1 <= a.1;
+                    assert!(apart || inside, "{name}: {a:?} {b:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn tids_and_processes_have_names() {
+    for (_, trace) in traces::all() {
+        let file = export(&trace);
+        let named = |what: &str, key: &str| -> Vec<u64> {
+            let metas = events(&file, "M");
+            let metas = metas.into_iter().filter(|event| event["name"] == what);
+            metas.map(|event| event[key].as_u64().unwrap()).collect()
+        };
+        let (pids, tids) = (named("process_name", "pid"), named("thread_name", "tid"));
+        for event in events(&file, "X") {
+            assert!(pids.contains(&event["pid"].as_u64().unwrap()));
+            assert!(tids.contains(&event["tid"].as_u64().unwrap()));
+        }
+    }
+}
+
+#[test]
+fn an_event_has_the_times_and_facts_of_its_row() {
+    let trace = Trace::from_text(CROSSING).unwrap();
+    let file = export(&trace);
+    let found = events(&file, "X");
+    let found = found
+        .iter()
+        .find(|e| e["cat"] == "dispatch" && e["args"]["position"] == 0);
+    let event = found.unwrap();
+    assert_eq!(event["name"], "matmul");
+    assert_eq!((ns(&event["ts"]), ns(&event["dur"])), (100_000, 40_000));
+    let args = &event["args"];
+    assert_eq!(args["label"], "step / attention");
+    assert_eq!(args["groups_x"], 16);
+    assert_eq!(args["local_size"], "64 × 1 × 1");
+    let found = events(&file, "X");
+    let unknown = found.iter().find(|event| event["args"]["kernel"] == 77);
+    let unknown = unknown.unwrap();
+    assert_eq!(unknown["name"], "unknown kernel");
+    assert!(
+        unknown["args"].get("groups_x").is_none(),
+        "unknown is left out"
+    );
+    assert_eq!(file["otherData"]["origin_ns"], 1_000_000);
+}
+
+#[test]
+fn arrows_lead_from_a_submit_to_the_first_work_of_each_command_buffer() {
+    let trace = Trace::from_text(CROSSING).unwrap();
+    let file = export(&trace);
+    let (starts, ends) = (events(&file, "s"), events(&file, "f"));
+    let ids = |events: &[&Value]| -> Vec<u64> {
+        let mut ids: Vec<u64> = events.iter().map(|e| e["id"].as_u64().unwrap()).collect();
+        ids.sort_unstable();
+        ids
+    };
+    // Command buffer 3 has no times, so that nothing leads to it.
+    assert_eq!(ids(&starts), [1, 2]);
+    assert_eq!(ids(&ends), [1, 2]);
+    assert!(starts.iter().all(|event| ns(&event["ts"]) == 10_000));
+    let mut at: Vec<i64> = ends.iter().map(|event| ns(&event["ts"])).collect();
+    at.sort_unstable();
+    assert_eq!(at, [100_000, 180_000]);
+}
+
+#[test]
+fn counters_follow_memory_and_submissions() {
+    let trace = Trace::from_text(CROSSING).unwrap();
+    let file = export(&trace);
+    let samples = |unit: &str| -> Vec<(i64, u64)> {
+        let counters = events(&file, "C");
+        let of_unit = counters.iter().filter_map(|event| {
+            let value = event["args"].get(unit)?.as_u64()?;
+            Some((ns(&event["ts"]), value))
+        });
+        of_unit.collect()
+    };
+    assert_eq!(samples("bytes"), [(1_000, 65_536), (900_000, 0)]);
+    assert_eq!(samples("count"), [(10_000, 2), (200_000, 1), (250_000, 0)]);
+}
+
+#[test]
+fn gaps_are_drawn_by_cause_and_fill_the_idle_time() {
+    for (name, trace) in traces::all() {
+        let findings = gapscope_analysis::Findings::of(
+            &trace,
+            &gapscope_analysis::Options {
+                exclude_warm_up: false,
+                ..Default::default()
+            },
+        );
+        let file = export(&trace);
+        let mut drawn: BTreeMap<String, i64> = BTreeMap::new();
+        for event in events(&file, "X") {
+            if event["cat"] == "gap" {
+                *drawn
+                    .entry(event["name"].as_str().unwrap().to_owned())
+                    .or_default() += ns(&event["dur"]);
+            }
+        }
+        let found = findings
+            .gaps
+            .iter()
+            .map(|gap| (gap.cause.to_string(), gap.total_ns));
+        let found: BTreeMap<String, i64> = found.filter(|(_, ns)| *ns > 0).collect();
+        assert_eq!(drawn, found, "{name}");
+    }
+}

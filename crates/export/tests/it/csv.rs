@@ -1,0 +1,57 @@
+//! CSV.
+
+use super::traces;
+use gapscope_export::csv;
+use gapscope_trace::tables::{Dispatches, Kernels, Table};
+
+#[test]
+fn each_table_is_a_file_with_a_line_for_each_row() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, trace) in traces::all() {
+        let folder = folder.path().join(name);
+        let exported = csv::write(&trace, &folder).unwrap();
+        assert_eq!(exported.rows.len(), 14);
+        for rows in exported.rows {
+            let path = folder.join(format!("{}.csv", rows.table));
+            let text = std::fs::read_to_string(path).unwrap();
+            assert_eq!(
+                text.lines().count() as u64,
+                rows.drawn + 1,
+                "{name} {}",
+                rows.table
+            );
+        }
+        let manifest = std::fs::read(folder.join("trace.json")).unwrap();
+        let manifest: gapscope_trace::Manifest = serde_json::from_slice(&manifest).unwrap();
+        assert_eq!(manifest, trace.manifest);
+    }
+}
+
+#[test]
+fn what_is_unknown_is_empty_and_texts_are_quoted_where_needed() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("csv");
+    let mut trace = gapscope_trace::Trace::from_text(traces::CROSSING).unwrap();
+    trace.tables.kernels.name[0] = "a, \"b\"\nc".to_owned();
+    trace.tables.kernels.entry_point[0] = Some(String::new());
+    csv::write(&trace, &folder).unwrap();
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let dispatches = read("dispatches.csv");
+    let mut lines = dispatches.lines();
+    assert_eq!(lines.next().unwrap(), Dispatches::COLUMNS.join(","));
+    assert_eq!(lines.next().unwrap(), "1,0,1,1,1100000,40000,16,2,1,,2");
+    assert_eq!(dispatches.lines().last().unwrap(), "3,0,2,1,,,,,,,");
+    let kernels = read("kernels.csv");
+    let rows = kernels
+        .strip_prefix(&(Kernels::COLUMNS.join(",") + "\n"))
+        .unwrap();
+    assert_eq!(rows, "1,1,\"a, \"\"b\"\"\nc\",unknown,\"\",00ff,,64,1,1\n");
+}
+
+#[test]
+fn nothing_is_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = gapscope_trace::Trace::default();
+    let error = csv::write(&trace, folder.path()).unwrap_err().to_string();
+    assert!(error.contains("cannot be written"), "{error}");
+}

@@ -1,0 +1,8 @@
+//! Exports as their readers meet them.
+
+mod chrome;
+mod csv;
+mod hostile;
+mod perfetto;
+mod speedscope;
+mod traces;

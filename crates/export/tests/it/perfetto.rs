@@ -1,0 +1,125 @@
+//! Perfetto's protobuf, decoded by the classes of the Python package `perfetto`.
+//!
+//! `GAPSCOPE_PERFETTO_PYTHON` names a Python that has the package; else a virtual environment is made once beside the
+//! build. Without both, the tests say why they checked nothing.
+
+use super::traces::{self, CROSSING, assert_told, timed_rows};
+use gapscope_export::perfetto;
+use gapscope_trace::Trace;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+
+const VERSION: &str = "perfetto==0.59.1";
+
+static PYTHON: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
+    if let Some(python) = std::env::var_os("GAPSCOPE_PERFETTO_PYTHON") {
+        return Some(python.into());
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("perfetto-python");
+    let python = folder.join("bin/python");
+    let has = |python: &Path| runs(Command::new(python).args(["-c", "import perfetto.protos"]));
+    if has(&python) {
+        return Some(python);
+    }
+    runs(Command::new("python3").args(["-m", "venv"]).arg(&folder));
+    runs(Command::new(&python).args(["-m", "pip", "install", "--quiet", VERSION]));
+    has(&python).then_some(python)
+});
+
+fn runs(command: &mut Command) -> bool {
+    command.output().is_ok_and(|output| output.status.success())
+}
+
+/// What Perfetto's classes read; `None` where they cannot be had.
+fn decoded(trace: &Trace) -> Option<Value> {
+    let Some(python) = PYTHON.as_deref() else {
+        eprintln!("skipped: no Python with the package {VERSION}, and it could not be installed");
+        return None;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.pftrace");
+    let mut out = Vec::new();
+    assert_told(&perfetto::write(trace, &mut out).unwrap(), trace);
+    std::fs::write(&path, out).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/count_perfetto.py");
+    let output = Command::new(python).arg(script).arg(path).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let file: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(file["problems"], json!([]));
+    Some(file)
+}
+
+#[test]
+fn perfetto_reads_every_row_with_times_once() {
+    for (name, trace) in traces::all() {
+        let Some(file) = decoded(&trace) else { return };
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        for slice in file["slices"].as_array().unwrap() {
+            let category = slice["category"].as_str().unwrap();
+            *counts.entry(category.to_owned()).or_default() += 1;
+        }
+        counts.remove("gap");
+        assert_eq!(counts, timed_rows(&trace), "{name}");
+    }
+}
+
+#[test]
+fn perfetto_reads_times_details_arrows_and_counters() {
+    let trace = Trace::from_text(CROSSING).unwrap();
+    let Some(file) = decoded(&trace) else { return };
+    let slices = file["slices"].as_array().unwrap();
+    let of = |category: &str, position: u64| {
+        let mut found = slices.iter();
+        found.find(|s| s["category"] == category && s["args"]["position"] == position)
+    };
+    let dispatch = of("dispatch", 1).unwrap();
+    assert_eq!(dispatch["name"], "matmul");
+    assert_eq!(dispatch["track"], "queue compute · lane 2");
+    assert_eq!(
+        (&dispatch["start_ns"], &dispatch["duration_ns"]),
+        (&json!(1_110_000), &json!(40_123))
+    );
+    assert_eq!(dispatch["args"]["label"], "step / attention");
+    assert!(
+        dispatch["args"].get("groups_x").is_none(),
+        "unknown is left out"
+    );
+    assert_eq!(of("dispatch", 0).unwrap()["args"]["groups_x"], 16);
+    let poll = slices.iter().find(|s| s["name"] == "poll-fence").unwrap();
+    assert_eq!(poll["args"]["result"], 1);
+    let submit = json!(["host call", 1_010_000]);
+    let arrows = json!([
+        [["dispatch", 1_100_000], submit],
+        [["dispatch", 1_180_000], submit],
+    ]);
+    let mut flows = file["flows"].clone();
+    for flow in flows.as_array_mut().unwrap() {
+        flow.as_array_mut()
+            .unwrap()
+            .sort_by_key(|end| end[0].to_string());
+    }
+    flows
+        .as_array_mut()
+        .unwrap()
+        .sort_by_key(|flow| flow[0][1].as_u64());
+    assert_eq!(flows, arrows);
+    let counters = &file["counters"];
+    assert_eq!(
+        counters["device memory allocated"],
+        json!([[1_001_000, 65_536], [1_900_000, 0]])
+    );
+    assert_eq!(
+        file["clocks"],
+        json!([[3, 1_000_000], [1, 1_790_000_000_000_000_000u64]])
+    );
+    assert!(
+        file["threads"]
+            .as_array()
+            .unwrap()
+            .contains(&json!([100, 101]))
+    );
+}

@@ -1,0 +1,116 @@
+//! Traces to export, and what must come out of each.
+
+use gapscope_export::Exported;
+use gapscope_trace::Trace;
+use gapscope_trace::tables::Table;
+use std::collections::BTreeMap;
+
+/// Work that overlaps on a queue, a folded poll that crosses a submission, two submissions of one call, nested labels,
+/// memory, rows without times.
+pub const CROSSING: &str = "\
+manifest sampling_mode=dispatch start_ns=1ms end_ns=2ms start_unix_ns=1790000000000000000
+process id=1 pid=100 executable=/usr/bin/program
+thread process=1 thread=101 name=worker
+device id=1 process=1 name=\"Some GPU\" uuid=00ff
+queue id=1 device=1 name=compute
+queue id=2 device=1 family=1
+kernel id=1 process=1 name=matmul local_x=64 local_y=1 local_z=1 source=00ff
+label id=1 text=step
+label id=2 text=attention parent=1
+submission id=1 process=1 queue=1 thread=101 begin_ns=1010us end_ns=1020us command_buffers=1
+submission id=2 process=1 queue=1 thread=101 begin_ns=1010us end_ns=1020us command_buffers=1
+submission id=3 process=1 queue=2 thread=101 begin_ns=1300us end_ns=1310us command_buffers=1
+host_call process=1 thread=101 call=submit start_ns=1010us duration_ns=10us queue=1
+host_call process=1 thread=101 call=poll-fence start_ns=1290us duration_ns=15us count=5 busy_ns=3us queue=1 result=1
+host_call process=1 thread=101 call=submit start_ns=1300us duration_ns=10us queue=2
+host_call process=9 thread=7 call=map-memory start_ns=1400us duration_ns=0
+command_buffer id=1 process=1 queue=1 submission=1 start_ns=1100us duration_ns=100us dispatches=3 label=1
+command_buffer id=2 process=1 queue=1 submission=2 start_ns=1150us duration_ns=100us dispatches=1
+command_buffer id=3 process=1 queue=2 submission=3 timing=not-seen dispatches=1
+dispatch command_buffer=1 position=0 queue=1 kernel=1 start_ns=1100us duration_ns=40us groups_x=16 groups_y=2 groups_z=1 label=2
+dispatch command_buffer=1 position=1 queue=1 kernel=1 start_ns=1110us duration_ns=40123ns label=2
+dispatch command_buffer=1 position=2 queue=1 kernel=1 start_ns=1120us duration_ns=10us
+dispatch command_buffer=2 position=0 queue=1 kernel=77 start_ns=1180us duration_ns=70us
+dispatch command_buffer=3 position=0 queue=2 kernel=1
+transfer command_buffer=2 position=1 queue=1 kind=copy bytes=4096 start_ns=1240us duration_ns=5us
+transfer command_buffer=2 position=2 queue=1 kind=fill
+opaque_work command_buffer=2 position=3 queue=1 kind=render-pass start_ns=1246us duration_ns=4us
+marker process=1 scope=command-buffer label=1 queue=1 command_buffer=1 start_ns=1100us duration_ns=100us
+marker process=1 scope=command-buffer label=2 queue=1 command_buffer=1 start_ns=1100us duration_ns=51us
+marker process=1 scope=thread label=1 thread=101 start_ns=1000us duration_ns=0
+marker process=1 scope=queue label=2 queue=1 thread=101
+memory process=1 device=1 at_ns=1001us event=allocate allocation=1 bytes=65536 heap=0
+memory process=1 device=1 at_ns=1900us event=free allocation=1 bytes=65536 heap=0
+";
+
+/// Each with its name.
+pub fn all() -> Vec<(&'static str, Trace)> {
+    let texts = [
+        ("crossing", CROSSING),
+        (
+            "command_buffers_only",
+            include_str!("../../../report/tests/traces/command_buffers_only.txt"),
+        ),
+        (
+            "host_bound",
+            include_str!("../../../report/tests/traces/host_bound.txt"),
+        ),
+        (
+            "nothing",
+            include_str!("../../../report/tests/traces/nothing.txt"),
+        ),
+        (
+            "two_queues",
+            include_str!("../../../report/tests/traces/two_queues.txt"),
+        ),
+        ("v1", include_str!("../../../../fixtures/v1.txt")),
+    ];
+    let traces = texts.map(|(name, text)| (name, Trace::from_text(text).unwrap()));
+    traces.into_iter().collect()
+}
+
+/// Rows with times by category of events: counted here from the tables alone.
+pub fn timed_rows(trace: &Trace) -> BTreeMap<String, u64> {
+    let t = &trace.tables;
+    let timed = |start: &[Option<i64>], duration: &[Option<i64>]| {
+        let both = start.iter().zip(duration);
+        both.filter(|(start, duration)| start.is_some() && duration.is_some())
+            .count() as u64
+    };
+    let (d, c) = (&t.dispatches, &t.command_buffers);
+    let counts = [
+        ("dispatch", timed(&d.start_ns, &d.duration_ns)),
+        (
+            "transfer",
+            timed(&t.transfers.start_ns, &t.transfers.duration_ns),
+        ),
+        (
+            "opaque work",
+            timed(&t.opaque_work.start_ns, &t.opaque_work.duration_ns),
+        ),
+        ("command buffer", timed(&c.start_ns, &c.duration_ns)),
+        ("label", timed(&t.markers.start_ns, &t.markers.duration_ns)),
+        ("host call", t.host_calls.len() as u64),
+    ];
+    let counts = counts.into_iter().filter(|(_, count)| *count > 0);
+    counts
+        .map(|(name, count)| (name.to_owned(), count))
+        .collect()
+}
+
+/// What an export says of itself agrees with the tables.
+pub fn assert_told(exported: &Exported, trace: &Trace) {
+    let of = |table: &str| {
+        exported
+            .rows
+            .iter()
+            .find(|rows| rows.table == table)
+            .unwrap()
+    };
+    let dispatches = of("dispatches");
+    let timed = timed_rows(trace).get("dispatch").copied().unwrap_or(0);
+    assert_eq!(dispatches.drawn, timed);
+    let all = trace.tables.dispatches.len() as u64;
+    assert_eq!(dispatches.without_times, all - timed);
+    assert_eq!(of("host_calls").drawn, trace.tables.host_calls.len() as u64);
+}
