@@ -152,6 +152,7 @@ pub struct Report {
 Formats:
   perfetto    native protobuf, for ui.perfetto.dev and trace_processor
   chrome      trace event JSON, for chrome://tracing, Perfetto and others
+  firefox     for profiler.firefox.com
   speedscope  for speedscope.app; a profile for each queue and thread
   csv         a folder with a file for each table, and the manifest
 
@@ -164,7 +165,7 @@ pub struct Export {
     #[arg(
         long,
         value_enum,
-        value_name = "perfetto|chrome|speedscope|csv",
+        value_name = "perfetto|chrome|firefox|speedscope|csv",
         hide_possible_values = true
     )]
     pub format: Format,
@@ -182,6 +183,7 @@ pub struct Export {
 pub enum Format {
     Perfetto,
     Chrome,
+    Firefox,
     Speedscope,
     Csv,
 }

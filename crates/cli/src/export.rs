@@ -4,7 +4,7 @@ use crate::args::{Export, Format};
 use crate::failure::{Failure, without_number};
 use crate::{page, progress, trace};
 use gapscope_analysis::quantity as number;
-use gapscope_export::{Exported, chrome, csv, perfetto, speedscope};
+use gapscope_export::{Exported, chrome, csv, firefox, perfetto, speedscope};
 use gapscope_trace::{Selection, Trace};
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -72,6 +72,7 @@ fn write(trace: &Trace, format: Format, out: impl Write) -> io::Result<Exported>
     let exported = match format {
         Format::Perfetto => perfetto::write(trace, &mut out),
         Format::Chrome => chrome::write(trace, &mut out),
+        Format::Firefox => firefox::write(trace, &mut out),
         Format::Speedscope => speedscope::write(trace, &mut out),
         Format::Csv => Err(io::Error::other("csv is a folder")),
     }?;

@@ -11,6 +11,7 @@ pub mod chrome;
 pub mod csv;
 mod details;
 mod exported;
+pub mod firefox;
 mod json;
 mod lanes;
 pub mod perfetto;

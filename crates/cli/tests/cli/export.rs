@@ -25,7 +25,7 @@ fn every_format_is_written_and_never_over_another_file() {
     }
 }
 
-const FORMATS: [&str; 4] = ["perfetto", "chrome", "speedscope", "csv"];
+const FORMATS: [&str; 5] = ["perfetto", "chrome", "firefox", "speedscope", "csv"];
 
 #[test]
 fn stdout_gets_what_a_file_gets() {

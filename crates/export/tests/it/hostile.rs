@@ -1,6 +1,6 @@
 //! Names that a program may have given in malice or by accident.
 
-use super::{chrome, speedscope};
+use super::{chrome, firefox, speedscope};
 use gapscope_trace::Trace;
 use gapscope_trace::tables::*;
 
@@ -34,6 +34,7 @@ fn any_name_gives_json() {
         let dispatch = found.clone().find(|e| e["args"]["kernel"] == 1).unwrap();
         assert_eq!(dispatch["name"], name);
         speedscope::export(&trace);
+        firefox::export(&trace);
     }
 }
 
@@ -93,4 +94,5 @@ fn the_end_of_time_is_no_trouble() {
     trace.tables.memory.at_ns[1] = i64::MAX;
     chrome::export(&trace);
     speedscope::export(&trace);
+    firefox::export(&trace);
 }

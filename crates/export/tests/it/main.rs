@@ -2,6 +2,7 @@
 
 mod chrome;
 mod csv;
+mod firefox;
 mod hostile;
 mod perfetto;
 mod speedscope;

@@ -1,0 +1,242 @@
+//! Firefox Profiler's processed profile: a thread for each lane, a marker for each slice.
+//!
+//! The profiler draws counters of memory only, so that the queue depth is left out, and it has no arrows.
+
+use crate::Exported;
+use crate::details::{Key, Value};
+use crate::scene::{Counter, Scene, Unit};
+use crate::slice::{Kind, Slice};
+use fxprof_processed_profile::{
+    CategoryColor, CategoryHandle, Marker, MarkerFieldFlags, MarkerFieldFormat, MarkerLocations,
+    MarkerTiming, MarkerTypeHandle, ProcessHandle, Profile, ReferenceTimestamp,
+    RuntimeSchemaMarkerField, RuntimeSchemaMarkerSchema, SamplingInterval, StringHandle, Timestamp,
+};
+use gapscope_trace::Trace;
+use std::io::{self, Write};
+
+/// Writes a trace.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<Exported> {
+    let scene = Scene::of(trace);
+    let manifest = &trace.manifest;
+    let before_ns = scene.origin_ns.saturating_sub(manifest.start_ns);
+    let unix_ms = manifest.start_unix_ns.saturating_add(before_ns) as f64 / 1e6;
+    let mut profile = Profile::new(
+        "gapscope",
+        ReferenceTimestamp::from_millis_since_unix_epoch(unix_ms),
+        // Of samples, which there are none of.
+        SamplingInterval::from_millis(1),
+    );
+    let texts = scene.names.texts.all().iter();
+    let texts: Vec<StringHandle> = texts.map(|text| profile.intern_string(text)).collect();
+    let none = profile.intern_string("–");
+    let types = Kind::ALL.map(|kind| Type::register(kind, &mut profile));
+    let begin = Timestamp::from_nanos_since_reference(0);
+    let mut tid = 2_000_000_000;
+    for group in &scene.groups {
+        let process = profile.add_process(&group.name, group.pid, begin);
+        for track in &group.tracks {
+            for (lane, slices) in track.lanes.iter().enumerate() {
+                tid += 1;
+                let shown = track.thread.filter(|_| lane == 0).unwrap_or(tid);
+                let thread = profile.add_thread(process, shown, begin, false);
+                profile.set_thread_name(thread, &track.lane_name(lane));
+                profile.set_thread_show_markers_in_timeline(thread, true);
+                // The profiler hides threads without samples unless it is told.
+                profile.add_initial_visible_thread(thread);
+                for slice in slices {
+                    let row = Row::of(&scene, slice, &types[slice.kind as usize], &texts, none);
+                    let timing = MarkerTiming::Interval(
+                        Timestamp::from_nanos_since_reference(scene.ns(slice.start_ns)),
+                        Timestamp::from_nanos_since_reference(scene.ns(slice.end_ns)),
+                    );
+                    profile.add_marker(thread, timing, row);
+                }
+            }
+        }
+        let memory = group.counters.iter();
+        for counter in memory.filter(|counter| counter.unit == Unit::Bytes) {
+            add_counter(&scene, counter, process, &mut profile);
+        }
+    }
+    serde_json::to_writer(out, &profile)?;
+    Ok(scene.exported())
+}
+
+/// The profiler draws straight lines between samples: each step is two.
+fn add_counter(scene: &Scene, counter: &Counter, process: ProcessHandle, profile: &mut Profile) {
+    let handle = profile.add_counter(process, &counter.name, "Memory", &counter.name);
+    let mut before = 0;
+    for (at_ns, value) in &counter.samples {
+        let at = Timestamp::from_nanos_since_reference(scene.ns(*at_ns));
+        profile.add_counter_sample(handle, at, 0.0, 0);
+        let step = *value as f64 - before as f64;
+        profile.add_counter_sample(handle, at, step, 1);
+        before = *value;
+    }
+}
+
+/// What markers of a kind have.
+struct Type {
+    handle: MarkerTypeHandle,
+    category: CategoryHandle,
+    keys: &'static [Key],
+}
+
+impl Type {
+    fn register(kind: Kind, profile: &mut Profile) -> Type {
+        let keys = keys(kind);
+        let fields = keys.iter().map(|key| RuntimeSchemaMarkerField {
+            key: key.as_str().to_owned(),
+            label: key.as_str().to_owned(),
+            format: format(*key),
+            flags: MarkerFieldFlags::SEARCHABLE,
+        });
+        let schema = RuntimeSchemaMarkerSchema {
+            type_name: kind.as_str().to_owned(),
+            description: None,
+            locations: MarkerLocations::MARKER_CHART
+                | MarkerLocations::MARKER_TABLE
+                | MarkerLocations::TIMELINE_OVERVIEW,
+            chart_label: Some("{marker.name}".to_owned()),
+            tooltip_label: None,
+            table_label: None,
+            fields: fields.collect(),
+            graphs: Vec::new(),
+        };
+        let colour = match kind {
+            Kind::Dispatch => CategoryColor::Green,
+            Kind::Transfer => CategoryColor::Blue,
+            Kind::Opaque => CategoryColor::Purple,
+            Kind::Gap => CategoryColor::Red,
+            Kind::HostCall => CategoryColor::Orange,
+            Kind::CommandBuffer | Kind::Marker => CategoryColor::Gray,
+        };
+        Type {
+            handle: profile.register_marker_type(schema),
+            category: profile.add_category(kind.as_str(), colour),
+            keys,
+        }
+    }
+}
+
+/// The details that a kind may have.
+fn keys(kind: Kind) -> &'static [Key] {
+    use Key::*;
+    match kind {
+        Kind::Dispatch => &[
+            Label,
+            GroupsX,
+            GroupsY,
+            GroupsZ,
+            Local,
+            Kernel,
+            EntryPoint,
+            Source,
+            Specialisation,
+            CommandBuffer,
+            Position,
+        ],
+        Kind::Transfer => &[
+            Label,
+            Bytes,
+            SourceBuffer,
+            DestinationBuffer,
+            CommandBuffer,
+            Position,
+        ],
+        Kind::Opaque => &[Label, CommandBuffer, Position],
+        Kind::CommandBuffer => &[
+            Label,
+            CommandBuffer,
+            Submission,
+            Dispatches,
+            Transfers,
+            Timing,
+        ],
+        Kind::Marker => &[Label, Scope, CommandBuffer],
+        Kind::HostCall => &[Count, BusyNs, Queue, Bytes, Result],
+        Kind::Gap => &[Meaning, GapNs, Submission],
+    }
+}
+
+fn format(key: Key) -> MarkerFieldFormat {
+    use Key::*;
+    match key {
+        Label | Local | EntryPoint | Source | Specialisation | Timing | Scope | Meaning => {
+            MarkerFieldFormat::String
+        }
+        Bytes => MarkerFieldFormat::Bytes,
+        BusyNs | GapNs => MarkerFieldFormat::Nanoseconds,
+        _ => MarkerFieldFormat::Integer,
+    }
+}
+
+/// A slice as a marker.
+struct Row<'a> {
+    of: &'a Type,
+    name: StringHandle,
+    /// In the order of the type's keys.
+    values: [Option<Value>; MOST_KEYS],
+    texts: &'a [StringHandle],
+    none: StringHandle,
+}
+
+const MOST_KEYS: usize = 11;
+
+impl<'a> Row<'a> {
+    fn of(
+        scene: &Scene,
+        slice: &Slice,
+        of: &'a Type,
+        texts: &'a [StringHandle],
+        none: StringHandle,
+    ) -> Row<'a> {
+        let mut values = [None; MOST_KEYS];
+        let Ok(()) = scene.details(slice, |key, value| {
+            if let Some(place) = of.keys.iter().position(|of| *of == key) {
+                values[place] = Some(value);
+            }
+            Ok::<(), std::convert::Infallible>(())
+        });
+        Row {
+            of,
+            name: texts[scene.name(slice).0 as usize],
+            values,
+            texts,
+            none,
+        }
+    }
+}
+
+impl Marker for Row<'_> {
+    fn marker_type(&self, _: &mut Profile) -> MarkerTypeHandle {
+        self.of.handle
+    }
+
+    fn name(&self, _: &mut Profile) -> StringHandle {
+        self.name
+    }
+
+    fn category(&self, _: &mut Profile) -> CategoryHandle {
+        self.of.category
+    }
+
+    fn string_field_value(&self, field: u32) -> StringHandle {
+        match self.values[field as usize] {
+            Some(Value::Text(text)) => self.texts[text.0 as usize],
+            _ => self.none,
+        }
+    }
+
+    fn number_field_value(&self, field: u32) -> f64 {
+        match self.values[field as usize] {
+            Some(Value::Unsigned(number)) => number as f64,
+            Some(Value::Signed(number)) => number as f64,
+            // JSON has no such number: it becomes null, which the profiler does not show.
+            _ => f64::NAN,
+        }
+    }
+}

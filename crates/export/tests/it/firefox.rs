@@ -1,0 +1,57 @@
+//! Firefox Profiler's format.
+
+use super::traces::{self, CROSSING, assert_told, timed_rows};
+use gapscope_export::firefox;
+use gapscope_trace::Trace;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+pub fn export(trace: &Trace) -> Value {
+    let mut out = Vec::new();
+    assert_told(&firefox::write(trace, &mut out).unwrap(), trace);
+    serde_json::from_slice(&out).unwrap()
+}
+
+fn markers(file: &Value) -> Vec<(&Value, &Value)> {
+    let threads = file["threads"].as_array().unwrap().iter();
+    threads
+        .flat_map(|thread| {
+            let data = thread["markers"]["data"].as_array().unwrap();
+            data.iter().map(move |data| (thread, data))
+        })
+        .collect()
+}
+
+#[test]
+fn every_row_with_times_is_one_marker() {
+    for (name, trace) in traces::all() {
+        let file = export(&trace);
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        for (_, data) in markers(&file) {
+            *counts
+                .entry(data["type"].as_str().unwrap().to_owned())
+                .or_default() += 1;
+        }
+        counts.remove("gap");
+        assert_eq!(counts, timed_rows(&trace), "{name}");
+    }
+}
+
+#[test]
+fn markers_have_the_facts_of_their_rows_and_null_where_unknown() {
+    let file = export(&Trace::from_text(CROSSING).unwrap());
+    let found = markers(&file);
+    let of = |position: f64| {
+        let mut found = found.iter();
+        found.find(|(_, data)| data["type"] == "dispatch" && data["position"] == position)
+    };
+    let (thread, first) = of(0.0).unwrap();
+    assert_eq!(first["groups_x"], 16.0);
+    assert_eq!(thread["name"], "queue compute");
+    assert!(of(1.0).unwrap().1["groups_x"].is_null());
+    let table = &thread["markers"];
+    assert_eq!(
+        (&table["startTime"][0], &table["endTime"][0]),
+        (&Value::from(0.1), &Value::from(0.14))
+    );
+}
