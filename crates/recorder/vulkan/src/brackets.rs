@@ -109,7 +109,10 @@ impl State {
             }
             let [before, after] = pair;
             let chunk = device.queries.take(device, true)?;
-            let begin = vk::CommandBufferBeginInfo::default();
+            // They are submitted again once their results have arrived. Others know that they are no longer pending only
+            // by a fence of the program's, perhaps later.
+            let begin = vk::CommandBufferBeginInfo::default()
+                .flags(vk::CommandBufferUsageFlags::SIMULTANEOUS_USE);
             let (begin_cb, end_cb, write) = (
                 f.begin_command_buffer?,
                 f.end_command_buffer?,
