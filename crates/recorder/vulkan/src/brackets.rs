@@ -3,7 +3,8 @@
 use crate::barriers;
 use crate::device::Device;
 use crate::handles::{HandleMap, lock};
-use crate::queries::{Delivery, Timing};
+use crate::queries::Delivery;
+use crate::timing::Timing;
 use ash::vk;
 use ash::vk::Handle;
 use std::sync::{Arc, Mutex};

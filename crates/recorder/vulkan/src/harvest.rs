@@ -4,7 +4,7 @@ use crate::brackets::Bracket;
 use crate::device::Device;
 use crate::guard::guard;
 use crate::handles::lock;
-use crate::queries::Timing;
+use crate::timing::Timing;
 use gapscope_spool::event::{NO_TICKS, Outcome};
 use gapscope_spool::{Event, monotonic_ns};
 use std::collections::VecDeque;

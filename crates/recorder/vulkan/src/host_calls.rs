@@ -47,7 +47,7 @@ impl Drop for Fold {
 }
 
 /// Writes the polls that this thread has folded so far.
-pub fn flush(_recorder: &'static Recorder) {
+pub fn flush() {
     let _ = FOLD.try_with(|fold| fold.try_borrow_mut().map(|mut fold| fold.take()));
 }
 
@@ -109,7 +109,7 @@ impl HostCallTimer {
             return;
         };
         let end_ns = monotonic_ns();
-        flush(device.recorder);
+        flush();
         device.recorder.write(&Event::HostCall {
             call,
             begin_ns,

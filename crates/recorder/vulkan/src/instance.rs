@@ -10,7 +10,7 @@ use ash::vk::Handle;
 use gapscope_spool::Event;
 use gapscope_spool::event::ClockSource;
 use std::borrow::Cow;
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_void};
 use std::sync::{PoisonError, RwLock};
 
 /// An instance, leaked like [`Device`].
@@ -434,6 +434,24 @@ impl DevicePlan {
         }
         changed
     }
+}
+
+/// The structure of one kind in a pNext chain.
+///
+/// # Safety
+/// `chain` is a valid pNext chain, and `T` the structure of that type.
+pub unsafe fn find<'a, T>(chain: *const c_void, wanted: vk::StructureType) -> Option<&'a T> {
+    let mut node = chain.cast::<vk::BaseInStructure<'_>>();
+    while !node.is_null() {
+        // SAFETY: as the caller promises.
+        unsafe {
+            if (*node).s_type == wanted {
+                return Some(&*node.cast::<T>());
+            }
+            node = (*node).p_next;
+        }
+    }
+    None
 }
 
 /// A program's array, which may be null when it is empty.

@@ -3,7 +3,7 @@
 use crate::device::{self, Device, text_at};
 use crate::guard::guard;
 use crate::host_calls::HostCallTimer;
-use crate::instance::slice;
+use crate::instance::{find, slice};
 use crate::recorder::next_id;
 use crate::spirv::{self, Description};
 use ash::vk;
@@ -115,18 +115,12 @@ impl Device {
     /// # Safety
     /// `chain` is a valid pNext chain.
     unsafe fn inline_module(&self, chain: *const std::ffi::c_void) -> Option<Module> {
-        let mut node = chain.cast::<vk::BaseInStructure<'_>>();
-        while !node.is_null() {
-            // SAFETY: sType says what the structure is; the code is valid during the call.
-            unsafe {
-                if (*node).s_type == vk::StructureType::SHADER_MODULE_CREATE_INFO {
-                    let info = &*node.cast::<vk::ShaderModuleCreateInfo<'_>>();
-                    return Some(self.module_of(slice(info.p_code, (info.code_size / 4) as u32)));
-                }
-                node = (*node).p_next;
-            }
+        let kind = vk::StructureType::SHADER_MODULE_CREATE_INFO;
+        // SAFETY: as the caller promises; the code is valid during the call.
+        unsafe {
+            let info = find::<vk::ShaderModuleCreateInfo<'_>>(chain, kind)?;
+            Some(self.module_of(slice(info.p_code, (info.code_size / 4) as u32)))
         }
-        None
     }
 }
 

@@ -41,4 +41,5 @@ mod queries;
 mod recorder;
 mod spirv;
 mod submit;
+mod timing;
 mod transfers;

@@ -197,7 +197,7 @@ extern "C" fn at_exit() {
     guard::guard(|| {
         let Some(recorder) = recorder() else { return };
         crate::device::stop_all();
-        crate::host_calls::flush(recorder);
+        crate::host_calls::flush();
         let caught = guard::take_caught();
         if caught > 0 {
             recorder.loss("hook actions", caught, "internal error of the layer");

@@ -6,15 +6,14 @@ use crate::device::{self, Device};
 use crate::guard::guard;
 use crate::harvest::{Pending, Times};
 use crate::host_calls::HostCallTimer;
-use crate::instance::slice;
-use crate::queries::Timing;
+use crate::instance::{find, slice};
 use crate::recorder::next_id;
+use crate::timing::Timing;
 use ash::vk;
 use ash::vk::Handle;
 use gapscope_spool::Event;
 use gapscope_spool::event::{Call, Instance, Outcome, SemaphoreValue};
 use std::borrow::Cow;
-use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -191,24 +190,6 @@ impl Queue {
             }
         }
     }
-}
-
-/// The structure of one kind in a pNext chain.
-///
-/// # Safety
-/// `chain` is a valid pNext chain, and `T` the structure of that type.
-unsafe fn find<'a, T>(chain: *const c_void, wanted: vk::StructureType) -> Option<&'a T> {
-    let mut node = chain.cast::<vk::BaseInStructure<'_>>();
-    while !node.is_null() {
-        // SAFETY: as the caller promises.
-        unsafe {
-            if (*node).s_type == wanted {
-                return Some(&*node.cast::<T>());
-            }
-            node = (*node).p_next;
-        }
-    }
-    None
 }
 
 pub unsafe extern "system" fn queue_submit(

@@ -1,0 +1,160 @@
+//! The timestamps of one recording, from its chunks of queries.
+
+use crate::device::Device;
+use crate::handles::lock;
+use crate::queries::{Chunk, Delivery};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+/// The queries of one recording. It outlives the recording while instances of it are pending.
+pub struct Timing {
+    pub recording: u32,
+    device: &'static Device,
+    delivery: Delivery,
+    /// Chunks with the number of queries used in each.
+    chunks: Vec<(Chunk, u32)>,
+    /// Timings of secondary recordings that it executes.
+    pub children: Vec<Arc<Timing>>,
+    /// It has been submitted.
+    executed: AtomicBool,
+    overlap: Mutex<Overlap>,
+}
+
+/// Instances of a recording that may run twice at once. What they write to the queries is of use only when one ran
+/// alone.
+#[derive(Default)]
+struct Overlap {
+    outstanding: u32,
+    /// Two were pending at once since there was none.
+    spoilt: bool,
+}
+
+impl Timing {
+    pub fn new(
+        device: &'static Device,
+        recording: u32,
+        delivery: Delivery,
+        chunks: Vec<(Chunk, u32)>,
+        children: Vec<Arc<Timing>>,
+    ) -> Timing {
+        Timing {
+            recording,
+            device,
+            delivery,
+            chunks,
+            children,
+            executed: AtomicBool::new(false),
+            overlap: Mutex::default(),
+        }
+    }
+
+    /// True when all results have arrived.
+    pub fn arrived(&self) -> bool {
+        self.ended()
+            && self
+                .chunks
+                .iter()
+                .rev()
+                .all(|chunk| self.chunk_arrived(*chunk))
+            && self.children.iter().all(|child| child.arrived())
+    }
+
+    /// True when the last timestamp, the recording's second query, has arrived: cheap to see while it runs.
+    fn ended(&self) -> bool {
+        self.chunks
+            .first()
+            .is_none_or(|(chunk, used)| self.chunk_arrived((*chunk, 2.min(*used))))
+    }
+
+    fn chunk_arrived(&self, (chunk, used): (Chunk, u32)) -> bool {
+        match self.delivery {
+            Delivery::Copied => chunk.sync(self.device, false),
+            Delivery::Asked => chunk.ask(self.device, used),
+            Delivery::None => {}
+        }
+        (0..used).rev().all(|query| chunk.ticks(query).is_some())
+    }
+
+    /// An instance of a recording that may run twice at once is about to be submitted.
+    pub fn begin_overlapping(&self) {
+        let mut overlap = lock(&self.overlap);
+        if overlap.outstanding == 0 {
+            overlap.spoilt = false;
+            for (chunk, used) in &self.chunks {
+                chunk.clear(self.device, 0..*used);
+            }
+        } else {
+            overlap.spoilt = true;
+        }
+        overlap.outstanding += 1;
+    }
+
+    /// It has finished, or was not submitted: hands out its ticks as [`Self::collect`] does. False when another one
+    /// was pending with it, so that they are not its own.
+    pub fn end_overlapping(
+        &self,
+        scratch: &mut Vec<u64>,
+        deliver: &mut impl FnMut(u32, u32, &[u64]),
+    ) -> bool {
+        let mut overlap = lock(&self.overlap);
+        overlap.outstanding = overlap.outstanding.saturating_sub(1);
+        let own = !overlap.spoilt && self.arrived();
+        if own {
+            self.collect(scratch, deliver);
+        }
+        own
+    }
+
+    /// Queries of the recording and of its secondaries.
+    pub fn queries(&self) -> u32 {
+        let own: u32 = self.chunks.iter().map(|(_, used)| used).sum();
+        self.children
+            .iter()
+            .fold(own, |sum, child| sum + child.queries())
+    }
+
+    /// Hands out all ticks, chunk by chunk with the recording and the index of the first query, and forgets them.
+    pub fn collect(&self, scratch: &mut Vec<u64>, deliver: &mut impl FnMut(u32, u32, &[u64])) {
+        let mut first = 0;
+        for (chunk, used) in &self.chunks {
+            scratch.clear();
+            scratch.extend((0..*used).map(|query| {
+                chunk
+                    .ticks(query)
+                    .unwrap_or(gapscope_spool::event::NO_TICKS)
+            }));
+            deliver(self.recording, first, scratch);
+            chunk.clear(self.device, 0..*used);
+            first += chunk.count;
+        }
+        for child in &self.children {
+            child.collect(scratch, deliver);
+        }
+    }
+
+    /// Prepares the queries for an execution. They were reset when the recording took them; the host resets them
+    /// again for each execution but the first.
+    ///
+    /// # Safety
+    /// No instance of the recording is pending.
+    pub unsafe fn prepare(&self) {
+        if self.executed.swap(true, Relaxed) && self.delivery == Delivery::Asked {
+            for (chunk, _) in &self.chunks {
+                // SAFETY: as the caller promises; `Asked` is chosen only with the feature enabled.
+                unsafe { chunk.reset_by_host(self.device) };
+            }
+        }
+        for child in &self.children {
+            // SAFETY: a pending child would make the recording pending.
+            unsafe { child.prepare() };
+        }
+    }
+}
+
+impl Drop for Timing {
+    fn drop(&mut self) {
+        for (chunk, _) in self.chunks.drain(..) {
+            self.device.queries.give_back(chunk);
+        }
+    }
+}
