@@ -7,10 +7,19 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("gapscope-trace", &[]),
     ("gapscope-spool", &[]),
     ("gapscope-vulkan", &["gapscope-spool"]),
+    ("gapscope-cuda", &["gapscope-spool"]),
+    ("gapscope-metal", &["gapscope-import", "gapscope-trace"]),
     ("gapscope-recorder", &["gapscope-spool", "gapscope-trace"]),
     ("gapscope-analysis", &["gapscope-trace"]),
     ("gapscope-report", &["gapscope-trace", "gapscope-analysis"]),
     ("gapscope-export", &["gapscope-trace", "gapscope-analysis"]),
+    ("gapscope-import", &["gapscope-trace"]),
+    (
+        "gapscope-view",
+        &["gapscope-trace", "gapscope-analysis", "gapscope-report"],
+    ),
+    ("gapscope-query", &["gapscope-trace"]),
+    ("gapscope-sdk", &["gapscope-spool", "gapscope-trace"]),
     (
         "gapscope",
         &[
@@ -18,6 +27,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "gapscope-analysis",
             "gapscope-report",
             "gapscope-export",
+            "gapscope-import",
+            "gapscope-metal",
+            "gapscope-query",
+            "gapscope-view",
             "gapscope-recorder",
         ],
     ),
@@ -25,6 +38,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("fusion", &[]),
     ("planted", &[]),
     ("fake-vulkan-driver", &[]),
+    ("fake-cuda", &[]),
     (
         "end-to-end",
         &["gapscope-trace", "gapscope-analysis", "gapscope-report"],

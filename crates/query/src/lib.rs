@@ -1,0 +1,1 @@
+//! SQL over one trace or many.

@@ -1,0 +1,1 @@
+//! The library that the CUDA driver loads into a program.

@@ -1,0 +1,1 @@
+//! Recording Metal programs on macOS.

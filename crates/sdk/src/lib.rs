@@ -1,0 +1,1 @@
+//! Capture and kernel profiling from inside a Rust program.

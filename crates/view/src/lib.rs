@@ -1,0 +1,1 @@
+//! A trace as a page in the browser, served on loopback.

@@ -1,0 +1,1 @@
+//! A stub of libcuda and libcupti, for tests on machines without CUDA.
