@@ -26,8 +26,9 @@ pub struct QueueLatency {
     /// The same for submissions that found the queue without unfinished work: launch latency proper. The others
     /// waited in the queue.
     pub submit_to_start_idle: Durations,
-    /// Submissions whose work seems to start before the call that submitted it, by more than the clock's error.
-    pub started_before_submission_count: u64,
+    /// Submissions whose work seems to start before the call that submitted it, by more than the clock's error;
+    /// absent where that error is not known.
+    pub started_before_submission_count: Option<u64>,
     /// Submission calls: time inside.
     pub submit_calls: Durations,
     /// Most submissions outstanding at once: submitted and not finished.
@@ -60,7 +61,7 @@ pub fn latency(timeline: &Timeline) -> Vec<QueueLatency> {
 fn queue_latency(timeline: &Timeline, queue: usize, rows: &[usize]) -> QueueLatency {
     let table = &timeline.trace.tables.submissions;
     let of_gpu = timeline.queues[queue];
-    let error_ns = timeline.clock_error_ns(of_gpu.gpu as usize).unwrap_or(0);
+    let error_ns = timeline.clock_error_ns(of_gpu.gpu as usize);
     let (mut all, mut idle, mut calls) = (Vec::new(), Vec::new(), Vec::new());
     let mut early = 0;
     let mut finished_ns = i64::MIN;
@@ -69,7 +70,7 @@ fn queue_latency(timeline: &Timeline, queue: usize, rows: &[usize]) -> QueueLate
         let times = timeline.submissions[*row];
         let begin_ns = table.begin_ns[*row];
         let latency_ns = times.first_start_ns.saturating_sub(begin_ns);
-        if latency_ns < error_ns.saturating_neg() {
+        if error_ns.is_some_and(|error| latency_ns < error.saturating_neg()) {
             early += 1;
         }
         all.push(latency_ns);
@@ -101,7 +102,7 @@ fn queue_latency(timeline: &Timeline, queue: usize, rows: &[usize]) -> QueueLate
         submission_count: rows.len() as u64,
         submit_to_start: Durations::of(&mut all),
         submit_to_start_idle: Durations::of(&mut idle),
-        started_before_submission_count: early,
+        started_before_submission_count: error_ns.map(|_| early),
         submit_calls: Durations::of(&mut calls),
         max_depth: Some(max_depth as u32),
         mean_depth: (window_ns > 0).then(|| area / window_ns as f64),

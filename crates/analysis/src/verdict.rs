@@ -106,7 +106,7 @@ pub fn verdict(devices: &[DeviceBusy], idle: &IdleTime) -> (Bound, Evidence) {
         window_ns = window_ns.saturating_add(share.window_ns);
         busy_ns = busy_ns.saturating_add(share.busy_ns);
         transfers_known &= share.transfer_only_ns.is_some();
-        transfer_ns = transfer_ns.saturating_add(share.transfer_only_ns.unwrap_or(0));
+        transfer_ns = transfer_ns.saturating_add(share.transfer_only_ns.into_iter().sum());
     }
     if window_ns == 0 {
         return unknown(
@@ -133,19 +133,19 @@ pub fn verdict(devices: &[DeviceBusy], idle: &IdleTime) -> (Bound, Evidence) {
             sentence: format!("{} ({}) {text}", Nanoseconds(total_ns), Percent(share)),
         }
     };
-    let compute = match transfers_known {
-        true => "the device computed",
-        false => {
-            "the device computed or moved data: command buffers with both are timed as a whole"
-        }
-    };
-    let mut parts = vec![
-        part("compute", compute_ns, &format!("{compute}.")),
-        part(
-            "transfer",
-            transfer_ns,
+    let (compute, transfer) = match transfers_known {
+        true => (
+            "the device computed.",
             "the device ran transfers and nothing else.",
         ),
+        false => (
+            "the device computed or moved data: command buffers with both are timed as a whole.",
+            "at least, the device ran transfers and nothing else.",
+        ),
+    };
+    let mut parts = vec![
+        part("compute", compute_ns, compute),
+        part("transfer", transfer_ns, transfer),
         part(
             "host",
             host_ns,

@@ -18,6 +18,8 @@ mod merge;
 mod part;
 pub mod reader;
 mod sizes;
+#[cfg(feature = "synthetic")]
+pub mod synthetic;
 mod table;
 pub mod tables;
 pub mod text;

@@ -119,6 +119,7 @@ impl<'a> Explainer<'a> {
         let table = &timeline.trace.tables.submissions;
         let at = row as usize;
         let queue = timeline.queue_of(after);
+        // Without a known error host and device are taken as they stand, and the walk says that the split is uncertain.
         let error_ns = self.error_ns[timeline.queues[queue as usize].gpu as usize].unwrap_or(0);
         let begin_ns = table.begin_ns[at].clamp(gap.start_ns, gap.end_ns);
         let end_ns = table.end_ns[at].clamp(begin_ns, gap.end_ns);

@@ -140,5 +140,5 @@ fn a_device_that_is_always_fed_is_device_bound() {
     assert_eq!(latency.submit_to_start_idle.timed_count, 1);
     assert_eq!(latency.submit_to_start_idle.max_ns, Some(20 * US));
     assert_eq!(latency.max_depth, Some(46));
-    assert_eq!(latency.started_before_submission_count, 0);
+    assert_eq!(latency.started_before_submission_count, Some(0));
 }

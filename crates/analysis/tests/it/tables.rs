@@ -216,7 +216,7 @@ fn work_that_starts_before_its_submission_is_counted() {
     p.dispatch(1, [50, 60], 40, 10);
     p.dispatch(1, [100, 110], 120, 10);
     let latency = p.findings().latency.remove(0);
-    assert_eq!(latency.started_before_submission_count, 1);
+    assert_eq!(latency.started_before_submission_count, Some(1));
     assert_eq!(latency.depth_zero_ns, Some(50 * US));
     assert_eq!(latency.submit_to_start.min_ns, Some(-10 * US));
 }

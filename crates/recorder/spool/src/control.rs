@@ -32,6 +32,12 @@ pub struct Page {
     pub recording: AtomicU32,
     /// Incremented by the session at each drain, so that a process can see that nobody drains.
     pub drains: AtomicU32,
+    /// Captures that the process has begun.
+    pub captures: AtomicU32,
+    /// Captures that the session is done with; they are numbered from 1 and finished in order.
+    pub captures_finished: AtomicU32,
+    /// Bit `n % 64`: the session could not write capture `n`.
+    pub captures_failed: AtomicU64,
 }
 
 /// The mapped control page of one process.

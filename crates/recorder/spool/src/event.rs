@@ -6,9 +6,24 @@
 //! A command buffer is *recorded* once and may run many times. So its commands are written once, as a recording, and
 //! each submitted instance refers to it; the session expands instances into dispatches.
 
-use bytemuck::{Pod, Zeroable};
+mod activity;
+mod command;
+mod cuda;
+mod label;
+mod object;
+mod packed;
+
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+
+pub use activity::{Activity, GraphNode, Span};
+pub use command::{Command, OpaqueKind, Op};
+pub use cuda::{LaunchShape, MemoryPlace, OverheadKind, PoolEdge, StreamKind, TransferKind, WaitKind, heap};
+pub use label::{LabelEdge, LabelScope, Payload};
+pub use object::{
+    Binding, BindingAccess, Call, ClockSource, Instance, ObjectKind, Outcome, SemaphoreValue, SourceFormat,
+};
+pub use packed::{Packer, Torn, unpack};
 
 /// No query: the command is not timed.
 pub const NO_QUERY: u32 = u32::MAX;
@@ -304,6 +319,18 @@ pub enum Event<'a> {
         /// Why: a stable phrase.
         reason: Cow<'a, str>,
     },
+    /// The program begins or ends a capture: a window in which it is recorded.
+    Capture {
+        /// Its number in the process, from 1.
+        capture: u32,
+        /// Begin or end.
+        edge: LabelEdge,
+        /// At the begin: the absolute path of the trace that the session shall write; empty: none.
+        #[serde(with = "serde_bytes")]
+        path: Cow<'a, [u8]>,
+        /// When.
+        at_ns: i64,
+    },
 }
 
 impl Event<'_> {
@@ -320,278 +347,5 @@ impl Event<'_> {
     /// Reads an event that [`Self::encode`] wrote.
     pub fn decode(bytes: &[u8]) -> Option<Event<'_>> {
         postcard::from_bytes(bytes).ok()
-    }
-}
-
-/// Where clock samples come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ClockSource {
-    /// The driver reads both clocks at once.
-    Calibrated,
-    /// No samples: a command buffer runs after its submission began and before it was seen finished, and each such
-    /// bracket bounds the offset.
-    Brackets,
-}
-
-/// What the bytes of a source are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum SourceFormat {
-    /// A SPIR-V module.
-    SpirV,
-}
-
-/// Kinds of objects that carry names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum ObjectKind {
-    /// A kernel, by its pipeline.
-    Kernel,
-    /// The source of kernels, by its shader module: `id` is the kernel to which the module's name applies.
-    KernelSource,
-    /// A buffer.
-    Buffer,
-    /// A queue.
-    Queue,
-    /// A device.
-    Device,
-    /// A recording, by its command buffer.
-    Recording,
-}
-
-/// One buffer range that kernels may reach.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Binding {
-    /// Number of the binding in its set.
-    pub binding: u32,
-    /// Element of an array binding.
-    pub element: u32,
-    /// Id of the buffer.
-    pub buffer: u32,
-    /// First byte.
-    pub offset: u64,
-    /// Size; `u64::MAX`: to the end of the buffer.
-    pub bytes: u64,
-    /// VkDescriptorType.
-    pub kind: u32,
-}
-
-/// What a kernel's code may do with a buffer binding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BindingAccess {
-    /// Descriptor set.
-    pub set: u32,
-    /// Binding in the set.
-    pub binding: u32,
-    /// The code may read it.
-    pub reads: bool,
-    /// The code may write it.
-    pub writes: bool,
-}
-
-/// A command buffer in a submission.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Instance {
-    /// Id of this execution.
-    pub instance: u64,
-    /// What it executes.
-    pub recording: u32,
-}
-
-/// A semaphore, with its value when it is a timeline semaphore (0 otherwise).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SemaphoreValue {
-    /// Id of the semaphore.
-    pub semaphore: u32,
-    /// The value waited for or signalled.
-    pub value: u64,
-}
-
-/// How an instance's timing ended. All but `Timed` mean unknown times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Outcome {
-    /// Its timestamps have been written.
-    Timed,
-    /// The queue's family has no timestamps.
-    NoTimestamps,
-    /// It ran (or may have run) but its timestamps never came: the program ended, reset or freed it first.
-    NotSeen,
-    /// The device was lost.
-    DeviceLost,
-    /// Recorded while recording was off, or the hook could not get queries.
-    NotInstrumented,
-}
-
-/// Host calls that explain gaps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum Call {
-    Submit,
-    BindSparse,
-    WaitFences,
-    WaitSemaphores,
-    WaitQueueIdle,
-    WaitDeviceIdle,
-    /// vkGetFenceStatus, folded.
-    PollFence,
-    /// vkGetSemaphoreCounterValue, folded.
-    PollSemaphore,
-    /// vkGetQueryPoolResults of the program's own queries.
-    GetQueryResults,
-    MapMemory,
-    AllocateMemory,
-    FreeMemory,
-    CreatePipelines,
-    CreateShaderModule,
-    Present,
-    AcquireImage,
-}
-
-/// Where a label is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum LabelScope {
-    /// On a queue: it covers what is submitted to it until its end.
-    Queue(u32),
-    /// On the writing thread.
-    Thread,
-}
-
-/// Which end of a label.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum LabelEdge {
-    Begin,
-    End,
-    Instant,
-}
-
-/// What a [`Command`] is. The meaning of `a`–`d` is given for each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Op {
-    /// The command buffer begins; `query` is its timestamp.
-    Begin = 1,
-    /// The command buffer ends; `query` is its timestamp.
-    End,
-    /// a, b, c: workgroups; d: kernel (0: unknown). `query` and `query + 1` enclose it.
-    Dispatch,
-    /// As `Dispatch`, with a non-zero base.
-    DispatchBase,
-    /// Workgroups come from a buffer: a: the buffer's id; b, c: low and high word of the offset; d: kernel.
-    DispatchIndirect,
-    /// a: descriptor set index; b: content id ([`Event::Bindings`]).
-    BindSet,
-    /// a: descriptor set index; b: which dynamic offset of the set; c: the offset.
-    DynamicOffset,
-    /// a, b: low and high word of the bytes; c: source buffer; d: destination buffer (0: an image or unknown).
-    CopyBuffer,
-    /// As `CopyBuffer`, with c = 0.
-    FillBuffer,
-    /// As `CopyBuffer`, with c = 0: data from the command itself.
-    UpdateBuffer,
-    /// Buffer to image or back, image to image: bytes as `CopyBuffer`, both words `u32::MAX` when unknown.
-    CopyImage,
-    /// a, b: low and high word of the source stages; c, d: of the destination stages.
-    Barrier,
-    /// a: text id.
-    LabelBegin,
-    /// Ends the innermost label.
-    LabelEnd,
-    /// a: text id.
-    LabelInstant,
-    /// a: the secondary recording executed here. `query` and `query + 1` enclose it when it has no times of its own.
-    Execute,
-    /// Work that is not taken apart begins: a: [`OpaqueKind`]. `query` is its timestamp.
-    OpaqueBegin,
-    /// It ends; `query` is its timestamp.
-    OpaqueEnd,
-}
-
-/// Work that is timed as a whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u32)]
-#[allow(missing_docs)]
-pub enum OpaqueKind {
-    RenderPass = 1,
-    RayTracing,
-    AccelerationStructure,
-    ClearImage,
-    Other,
-}
-
-/// One command of a recording: 24 bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
-#[repr(C)]
-pub struct Command {
-    op: u32,
-    /// Index of its first timestamp among the recording's queries, or [`NO_QUERY`].
-    pub query: u32,
-    /// See [`Op`].
-    pub a: u32,
-    /// See [`Op`].
-    pub b: u32,
-    /// See [`Op`].
-    pub c: u32,
-    /// See [`Op`].
-    pub d: u32,
-}
-
-impl Command {
-    /// A command with its four operands.
-    #[inline]
-    pub fn new(op: Op, query: u32, [a, b, c, d]: [u32; 4]) -> Command {
-        Command {
-            op: op as u32,
-            query,
-            a,
-            b,
-            c,
-            d,
-        }
-    }
-
-    /// What it is; `None` for a value that this version does not know.
-    pub fn op(&self) -> Option<Op> {
-        use Op::*;
-        const ALL: [Op; 18] = [
-            Begin,
-            End,
-            Dispatch,
-            DispatchBase,
-            DispatchIndirect,
-            BindSet,
-            DynamicOffset,
-            CopyBuffer,
-            FillBuffer,
-            UpdateBuffer,
-            CopyImage,
-            Barrier,
-            LabelBegin,
-            LabelEnd,
-            LabelInstant,
-            Execute,
-            OpaqueBegin,
-            OpaqueEnd,
-        ];
-        // They are numbered from 1 in this order.
-        let index = self.op.checked_sub(1)?;
-        ALL.get(index as usize)
-            .copied()
-            .filter(|op| *op as u32 == self.op)
-    }
-
-    /// `a` and `b` as one number.
-    pub fn ab(&self) -> u64 {
-        u64::from(self.a) | u64::from(self.b) << 32
-    }
-
-    /// `c` and `d` as one number.
-    pub fn cd(&self) -> u64 {
-        u64::from(self.c) | u64::from(self.d) << 32
-    }
-
-    /// The commands in the bytes of [`Event::Commands`]. A torn last one is left out.
-    pub fn all(bytes: &[u8]) -> impl Iterator<Item = Command> + '_ {
-        bytes
-            .chunks_exact(size_of::<Command>())
-            .map(bytemuck::pod_read_unaligned)
     }
 }

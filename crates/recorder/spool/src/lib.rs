@@ -18,6 +18,7 @@
 mod chunk;
 mod control;
 pub mod event;
+pub mod interface;
 pub mod reader;
 pub mod writer;
 

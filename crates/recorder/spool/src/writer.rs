@@ -116,8 +116,14 @@ impl Spool {
 
     /// Starts recording in this process, as a start label does.
     pub fn start(&self) {
+        self.record(true);
+    }
+
+    /// Switches recording on or off in this process, as a capture does.
+    pub fn record(&self, on: bool) {
         if let Some(process) = self.current() {
-            process.0.control.page().recording.store(1, Relaxed);
+            let recording = &process.0.control.page().recording;
+            recording.store(u32::from(on), Relaxed);
         }
     }
 

@@ -55,13 +55,18 @@ pub(crate) fn blocks(findings: &Findings, top: usize, origin_ns: i64) -> Vec<Blo
     }
     blocks.push(Block::Table(table));
     blocks.extend(host_time(&idle.host_calls));
-    if let Some(uncertain) = idle.uncertain_ns.filter(|ns| *ns > 0) {
-        let text = format!(
+    let uncertain = match idle.uncertain_ns {
+        Some(0) => None,
+        Some(ns) => Some(format!(
             "Up to {} of it could have another cause, within the clocks' error.",
-            number::duration(uncertain)
-        );
-        blocks.push(Block::Sentence(Text::new().faint(text)));
-    }
+            number::duration(ns)
+        )),
+        None => Some(
+            "How much of it could have another cause is not known: the clocks' error is not."
+                .to_owned(),
+        ),
+    };
+    blocks.extend(uncertain.map(|text| Block::Sentence(Text::new().faint(text))));
     if idle.below_threshold_count > 0 {
         let text = format!(
             "{} below the threshold, {} in all, are not in the table.",

@@ -45,15 +45,11 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
         }
         text.push('.');
         blocks.push(Block::Sentence(text.into()));
-        if queue.started_before_submission_count > 0 {
+        if let Some(early @ 1..) = queue.started_before_submission_count {
             let text = format!(
                 "{} seem to start before they were submitted, by more than the clocks' error: \
                  do not trust times across host and device here.",
-                number::of(
-                    queue.started_before_submission_count,
-                    "submission",
-                    "submissions"
-                ),
+                number::of(early, "submission", "submissions"),
             );
             blocks.push(Block::Sentence(
                 Text::new().with(crate::document::Tone::Warning, text),
