@@ -310,6 +310,7 @@ impl Assembler {
                 count,
                 reason,
             } => self.ledger.add(&what, count, &reason),
+            Event::Capture { at_ns, .. } => self.saw(at_ns),
         }
     }
 }

@@ -1,0 +1,145 @@
+//! The program's end of the interface.
+
+use super::{Entry, SYMBOL, Status, Table, VERSION};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::Duration;
+
+/// How the file names of hooks begin.
+const FILE_PREFIX: &[u8] = b"libgapscope_";
+
+/// A hook that is loaded into this process.
+#[derive(Debug, Clone, Copy)]
+pub struct Hook(&'static Table);
+
+/// The hooks that are loaded into this process. Looking them up takes microseconds; a hook may be loaded later, with
+/// the first Vulkan instance or CUDA context, so look again while there is none.
+#[derive(Debug, Clone, Default)]
+pub struct Hooks(Vec<Hook>);
+
+impl Hooks {
+    /// Looks at the libraries of this process. Nothing is loaded that is not loaded already.
+    pub fn loaded() -> Hooks {
+        let mut names: Vec<CString> = Vec::new();
+        // SAFETY: `collect` is called with `names`, which lives until the call returns.
+        unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut names).cast()) };
+        Hooks(
+            names
+                .iter()
+                .filter_map(|name| table_in(name))
+                .map(Hook)
+                .collect(),
+        )
+    }
+
+    /// The hooks.
+    pub fn iter(&self) -> impl Iterator<Item = &Hook> {
+        self.0.iter()
+    }
+
+    /// True when there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+unsafe extern "C" fn collect(info: *mut libc::dl_phdr_info, _: usize, names: *mut c_void) -> c_int {
+    // SAFETY: the system calls this with a valid structure and with the vector of `Hooks::loaded`.
+    let (name, names) = unsafe {
+        let name = (*info).dlpi_name;
+        if name.is_null() {
+            return 0;
+        }
+        (CStr::from_ptr(name), &mut *names.cast::<Vec<CString>>())
+    };
+    let path = name.to_bytes();
+    let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    if file.starts_with(FILE_PREFIX) {
+        names.push(name.to_owned());
+    }
+    0
+}
+
+fn table_in(library: &CStr) -> Option<&'static Table> {
+    // SAFETY: RTLD_NOLOAD only finds what is loaded. The handle is kept, so that the table stays mapped. The symbol has
+    // the type that its name promises; a table of this version or later begins as ours does.
+    unsafe {
+        let handle = libc::dlopen(library.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD);
+        if handle.is_null() {
+            return None;
+        }
+        let symbol = libc::dlsym(handle, SYMBOL.as_ptr());
+        if symbol.is_null() {
+            libc::dlclose(handle);
+            return None;
+        }
+        let entry = std::mem::transmute::<*mut c_void, Entry>(symbol);
+        let table = entry(VERSION).as_ref()?;
+        (table.version >= VERSION && table.bytes as usize >= size_of::<Table>()).then_some(table)
+    }
+}
+
+impl Hook {
+    /// `vulkan` or `cuda`.
+    pub fn name(&self) -> &'static str {
+        // SAFETY: the table's text is static and NUL-terminated.
+        let name = unsafe { CStr::from_ptr(self.0.hook) };
+        name.to_str().unwrap_or("unknown")
+    }
+
+    /// Whether this process is recorded: [`Status::Done`], [`Status::Off`] or [`Status::NotRecorded`].
+    pub fn state(&self) -> Status {
+        Status::of((self.0.state)())
+    }
+
+    /// Begins a capture; its number. `None`: the window is only marked, and no trace of its own is written.
+    ///
+    /// # Errors
+    /// The status that says why not.
+    pub fn start_capture(&self, path: Option<&Path>) -> Result<u32, Status> {
+        let path = path.map_or(&[] as &[u8], |path| path.as_os_str().as_bytes());
+        let mut capture = 0;
+        // SAFETY: text and variable live through the call.
+        let status = unsafe {
+            (self.0.start_capture)(path.as_ptr().cast::<c_char>(), path.len(), &mut capture)
+        };
+        match Status::of(status) {
+            Status::Done => Ok(capture),
+            other => Err(other),
+        }
+    }
+
+    /// Ends a capture.
+    pub fn stop_capture(&self, capture: u32) -> Status {
+        Status::of((self.0.stop_capture)(capture))
+    }
+
+    /// How far a capture is.
+    pub fn capture_state(&self, capture: u32) -> Status {
+        Status::of((self.0.capture_state)(capture))
+    }
+
+    /// Begins a label on the calling thread.
+    pub fn push_label(&self, text: &str) -> Status {
+        // SAFETY: the text lives through the call.
+        Status::of(unsafe { (self.0.push_label)(text.as_ptr().cast(), text.len()) })
+    }
+
+    /// Ends the innermost label of the calling thread.
+    pub fn pop_label(&self) -> Status {
+        Status::of((self.0.pop_label)())
+    }
+
+    /// Sets a label at this moment on the calling thread.
+    pub fn instant_label(&self, text: &str) -> Status {
+        // SAFETY: the text lives through the call.
+        Status::of(unsafe { (self.0.instant_label)(text.as_ptr().cast(), text.len()) })
+    }
+
+    /// Waits until the times of all finished work are in the spool.
+    pub fn flush(&self, timeout: Duration) -> Status {
+        let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        Status::of((self.0.flush)(timeout_ns))
+    }
+}

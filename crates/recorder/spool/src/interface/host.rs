@@ -1,0 +1,290 @@
+//! The hook's end of the interface.
+
+use super::{Status, Table, VERSION};
+use crate::event::{LabelEdge, LabelScope};
+use crate::{Control, Event, Spool, monotonic_ns};
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::ffi::{CStr, OsStr, c_char};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Longer texts are refused.
+const LONGEST_TEXT: usize = 64 * 1024;
+
+/// What a hook brings so that [`Table::of`] can make its table.
+pub trait Host: Sync + 'static {
+    /// The hook's name.
+    const NAME: &'static CStr;
+
+    /// The hook's state, when this process is recorded.
+    fn get() -> Option<&'static Self>;
+
+    /// Its spool.
+    fn spool(&self) -> &Spool;
+
+    /// The id of a text, which is written to the spool once.
+    fn text(&self, text: &str) -> u32;
+
+    /// Recording is about to begin or to end.
+    fn recording_changes(&self) {}
+
+    /// Writes what is known of finished work to the spool; true when no work is pending any more.
+    fn flush(&self) -> bool;
+}
+
+/// The capture that is open.
+struct Open {
+    generation: u32,
+    capture: u32,
+    /// Recording was on before.
+    was_recording: bool,
+}
+
+static OPEN: Mutex<Option<Open>> = Mutex::new(None);
+
+thread_local! {
+    /// Labels that this thread has pushed and not popped.
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+}
+
+impl Table {
+    /// The table of a hook.
+    pub const fn of<H: Host>() -> Table {
+        Table {
+            version: VERSION,
+            bytes: size_of::<Table>() as u32,
+            hook: H::NAME.as_ptr(),
+            state: state::<H>,
+            start_capture: start_capture::<H>,
+            stop_capture: stop_capture::<H>,
+            capture_state: capture_state::<H>,
+            push_label: push_label::<H>,
+            pop_label: pop_label::<H>,
+            instant_label: instant_label::<H>,
+            flush: flush::<H>,
+        }
+    }
+
+    /// What the exported function returns: the table, or null for a caller who needs a newer one.
+    pub fn answer(&'static self, version: u32) -> *const Table {
+        if (1..=VERSION).contains(&version) {
+            self
+        } else {
+            std::ptr::null()
+        }
+    }
+}
+
+/// Runs a function of the interface: no panic leaves it.
+fn guarded<H: Host>(work: impl FnOnce(&'static H) -> Status) -> i32 {
+    let status = catch_unwind(AssertUnwindSafe(|| match H::get() {
+        Some(host) => work(host),
+        None => Status::NotRecorded,
+    }));
+    status.unwrap_or(Status::Internal) as i32
+}
+
+/// # Safety
+/// `text` is null or points to `bytes` bytes.
+unsafe fn bytes_at<'a>(text: *const c_char, bytes: usize) -> Option<&'a [u8]> {
+    if text.is_null() || bytes > LONGEST_TEXT {
+        return None;
+    }
+    // SAFETY: as the caller promises.
+    Some(unsafe { std::slice::from_raw_parts(text.cast(), bytes) })
+}
+
+fn page<H: Host>(host: &H) -> Option<&'static crate::control::Page> {
+    host.spool().control().map(Control::page)
+}
+
+extern "C" fn state<H: Host>() -> i32 {
+    guarded::<H>(|host| {
+        if host.spool().recording() {
+            Status::Done
+        } else {
+            Status::Off
+        }
+    })
+}
+
+unsafe extern "C" fn start_capture<H: Host>(
+    path: *const c_char,
+    path_bytes: usize,
+    capture: *mut u32,
+) -> i32 {
+    guarded::<H>(|host| {
+        let path = if path.is_null() {
+            &[]
+        } else {
+            // SAFETY: the caller's own text.
+            match unsafe { bytes_at(path, path_bytes) } {
+                Some(path) => path,
+                None => return Status::BadText,
+            }
+        };
+        if capture.is_null() || path.contains(&0) {
+            return Status::BadText;
+        }
+        let Some(page) = page(host) else {
+            return Status::NotRecorded;
+        };
+        let generation = crate::writer::generation();
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.as_ref().is_some_and(|o| o.generation == generation) {
+            return Status::AlreadyCapturing;
+        }
+        let number = page.captures.fetch_add(1, Relaxed) + 1;
+        let was_recording = host.spool().recording();
+        host.recording_changes();
+        // Written first: what is recorded because of the capture comes behind its begin.
+        host.spool().write(&Event::Capture {
+            capture: number,
+            edge: LabelEdge::Begin,
+            path: absolute(path),
+            at_ns: monotonic_ns(),
+        });
+        host.spool().record(true);
+        *open = Some(Open {
+            generation,
+            capture: number,
+            was_recording,
+        });
+        // SAFETY: checked for null above; the caller's own variable.
+        unsafe { capture.write(number) };
+        Status::Done
+    })
+}
+
+/// The path as the session, which may have another working directory, can use it.
+fn absolute(path: &[u8]) -> Cow<'_, [u8]> {
+    if path.is_empty() {
+        return Cow::Borrowed(path);
+    }
+    match std::path::absolute(Path::new(OsStr::from_bytes(path))) {
+        Ok(absolute) => Cow::Owned(PathBuf::into_os_string(absolute).into_vec()),
+        Err(_) => Cow::Borrowed(path),
+    }
+}
+
+extern "C" fn stop_capture<H: Host>(capture: u32) -> i32 {
+    guarded::<H>(|host| {
+        let generation = crate::writer::generation();
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(ended) = open.take_if(|o| o.generation == generation && o.capture == capture)
+        else {
+            return Status::NotCapturing;
+        };
+        host.flush();
+        if !ended.was_recording {
+            host.recording_changes();
+            host.spool().record(false);
+        }
+        host.spool().write(&Event::Capture {
+            capture,
+            edge: LabelEdge::End,
+            path: Cow::Borrowed(&[]),
+            at_ns: monotonic_ns(),
+        });
+        Status::Done
+    })
+}
+
+extern "C" fn capture_state<H: Host>(capture: u32) -> i32 {
+    guarded::<H>(|host| {
+        let Some(page) = page(host) else {
+            return Status::NotRecorded;
+        };
+        if capture == 0 || capture > page.captures.load(Relaxed) {
+            return Status::NotCapturing;
+        }
+        // Captures are written in order, and a failure is stored before the count is raised.
+        if page.captures_finished.load(Acquire) < capture {
+            return Status::Pending;
+        }
+        // One bit for each of the last 64 captures.
+        let failed = page.captures_failed.load(Relaxed) >> (capture % 64) & 1 == 1;
+        if failed {
+            Status::NotWritten
+        } else {
+            Status::Done
+        }
+    })
+}
+
+/// # Safety
+/// `text` is null or points to `bytes` bytes.
+unsafe fn label<H: Host>(text: *const c_char, bytes: usize, edge: LabelEdge) -> i32 {
+    guarded::<H>(|host| {
+        // SAFETY: as the caller promises.
+        let Some(text) = (unsafe { bytes_at(text, bytes) }) else {
+            return Status::BadText;
+        };
+        // It may start the recording.
+        let text = host.text(&String::from_utf8_lossy(text));
+        if edge == LabelEdge::Begin {
+            DEPTH.with(|depth| depth.set(depth.get().saturating_add(1)));
+        }
+        // Written even while recording is off: a label that is open when recording starts applies to what follows.
+        host.spool().write(&Event::Label {
+            scope: LabelScope::Thread,
+            edge,
+            text,
+            at_ns: monotonic_ns(),
+        });
+        Status::Done
+    })
+}
+
+unsafe extern "C" fn push_label<H: Host>(text: *const c_char, bytes: usize) -> i32 {
+    // SAFETY: the caller's own text.
+    unsafe { label::<H>(text, bytes, LabelEdge::Begin) }
+}
+
+unsafe extern "C" fn instant_label<H: Host>(text: *const c_char, bytes: usize) -> i32 {
+    // SAFETY: the caller's own text.
+    unsafe { label::<H>(text, bytes, LabelEdge::Instant) }
+}
+
+extern "C" fn pop_label<H: Host>() -> i32 {
+    guarded::<H>(|host| {
+        let popped = DEPTH.with(|depth| match depth.get().checked_sub(1) {
+            Some(left) => {
+                depth.set(left);
+                true
+            }
+            None => false,
+        });
+        if !popped {
+            return Status::NoLabel;
+        }
+        host.spool().write(&Event::Label {
+            scope: LabelScope::Thread,
+            edge: LabelEdge::End,
+            text: 0,
+            at_ns: monotonic_ns(),
+        });
+        Status::Done
+    })
+}
+
+extern "C" fn flush<H: Host>(timeout_ns: u64) -> i32 {
+    guarded::<H>(|host| {
+        let begun = Instant::now();
+        let timeout = Duration::from_nanos(timeout_ns);
+        loop {
+            if host.flush() {
+                return Status::Done;
+            }
+            if begun.elapsed() >= timeout {
+                return Status::TimedOut;
+            }
+            std::thread::sleep(Duration::from_millis(1).min(timeout));
+        }
+    })
+}
