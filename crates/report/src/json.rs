@@ -171,6 +171,7 @@ fn gaps(report: &Report) -> Vec<GapJson> {
 fn kernels<'a>(report: &Report<'a>) -> Vec<KernelJson<'a>> {
     let why = match report.findings.sampling_mode {
         SamplingMode::CommandBuffer => "recorded in command-buffer mode",
+        SamplingMode::Pass => "passes were timed as a whole",
         _ => NOT_TIMED,
     };
     let kernels = report.findings.kernels.iter().map(|kernel| KernelJson {

@@ -59,6 +59,8 @@ pub enum Exit {
 pub enum SamplingMode {
     /// Times of command buffers only.
     CommandBuffer,
+    /// Times of passes (Metal's encoders) as opaque work; none of single dispatches.
+    Pass,
     /// Times of each dispatch, no barriers added.
     #[default]
     Dispatch,
@@ -71,6 +73,7 @@ impl SamplingMode {
     pub const fn as_str(self) -> &'static str {
         match self {
             SamplingMode::CommandBuffer => "command-buffer",
+            SamplingMode::Pass => "pass",
             SamplingMode::Dispatch => "dispatch",
             SamplingMode::DispatchSerialised => "dispatch-serialised",
         }

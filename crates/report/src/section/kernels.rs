@@ -30,6 +30,7 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
             SamplingMode::CommandBuffer => {
                 "No times of dispatches: they were recorded in command-buffer mode; --mode dispatch has them."
             }
+            SamplingMode::Pass => "No times of dispatches: passes were timed as a whole.",
             _ => "No times of dispatches: see what was lost, below.",
         };
         blocks.push(Block::Sentence(Text::new().faint(why)));
