@@ -1,0 +1,216 @@
+//! Large traces made up by rule, for benchmarks and for tests of sizes: no program was recorded.
+//!
+//! Each queue is fed by a thread of its own, which prepares, submits and now and then waits. A command buffer runs some
+//! layers of kernels, one after the other; some dispatches begin before the one before has ended. The same
+//! [`Synthetic`] gives the same trace on every machine.
+
+mod catalogue;
+mod noise;
+mod stream;
+
+use crate::manifest::*;
+use crate::{Error, Tables, Trace, TraceWriter};
+use std::path::Path;
+use stream::Stream;
+
+/// What to make up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Synthetic {
+    /// Dispatches, exactly.
+    pub dispatches: u64,
+    /// Queues, shared out evenly among the devices; at least 1.
+    pub queues: u32,
+    /// GPUs; at least 1.
+    pub devices: u32,
+    /// Kernels; at least 1.
+    pub kernels: u32,
+    /// Layers with a label each, around labels of their own; at least 1.
+    pub layers: u32,
+    /// Another seed is another trace.
+    pub seed: u64,
+}
+
+impl Default for Synthetic {
+    fn default() -> Synthetic {
+        Synthetic {
+            dispatches: 1_000_000,
+            queues: 8,
+            devices: 1,
+            kernels: 200,
+            layers: 32,
+            seed: 1,
+        }
+    }
+}
+
+impl Synthetic {
+    /// The trace in memory.
+    pub fn trace(&self) -> Trace {
+        let mut tables = Tables::default();
+        let mut stream = Stream::new(self);
+        stream.begin(&mut tables);
+        while stream.submit(&mut tables) {}
+        Trace {
+            manifest: self.manifest(stream.end_ns()),
+            tables,
+        }
+    }
+
+    /// Writes the trace into `folder`, which must not exist. Memory stays small at any number of dispatches.
+    ///
+    /// # Errors
+    /// `folder` exists, its parent does not, or the system refuses.
+    pub fn write(&self, folder: &Path) -> Result<(), Error> {
+        let mut writer = TraceWriter::create(folder)?;
+        let mut stream = Stream::new(self);
+        stream.begin(writer.tables_mut());
+        while stream.submit(writer.tables_mut()) {
+            writer.flush_full()?;
+        }
+        writer.finish(&self.manifest(stream.end_ns()))
+    }
+
+    fn manifest(&self, end_ns: i64) -> Manifest {
+        let process = Process {
+            id: stream::PROCESS,
+            pid: 4242,
+            parent_pid: 1,
+            executable: "/usr/bin/synthetic".to_owned(),
+            hook: "none".to_owned(),
+            start_ns: stream::START_NS,
+            end_ns: Some(end_ns),
+            ..Process::default()
+        };
+        let devices = (1..=self.devices.max(1)).map(|id| Device {
+            id,
+            process: stream::PROCESS,
+            api: "vulkan".to_owned(),
+            name: format!("Synthetic GPU {id}"),
+            driver: "none".to_owned(),
+            uuid: format!("{id:032x}"),
+            heaps: vec![16 << 30],
+            clock: Clock {
+                method: ClockMethod::Calibrated,
+                error_ns: Some(1_000),
+                samples: 2,
+                drift_ppm: Some(0.0),
+                nanoseconds_per_tick: 1.0,
+            },
+            ..Device::default()
+        });
+        let queues = (1..=self.queues.max(1)).map(|id| Queue {
+            id,
+            device: self.device_of(id),
+            index: (id - 1) / self.devices.max(1),
+            capabilities: vec!["compute".to_owned(), "transfer".to_owned()],
+            timestamp_bits: 64,
+            ..Queue::default()
+        });
+        let threads = (1..=self.queues.max(1)).map(|queue| Thread {
+            process: stream::PROCESS,
+            thread: stream::thread_of(queue),
+            name: format!("worker {queue}"),
+        });
+        Manifest {
+            format_version: FORMAT_VERSION,
+            gapscope_version: env!("CARGO_PKG_VERSION").to_owned(),
+            complete: true,
+            command: vec!["synthetic".to_owned()],
+            exit: Some(Exit::Code(0)),
+            sampling_mode: SamplingMode::Dispatch,
+            start_ns: stream::START_NS,
+            end_ns,
+            start_unix_ns: 1_790_000_000_000_000_000,
+            host: Host {
+                system: "none".to_owned(),
+                processor: "none".to_owned(),
+                cores: 8,
+            },
+            processes: vec![process],
+            threads: threads.collect(),
+            devices: devices.collect(),
+            queues: queues.collect(),
+            losses: Vec::new(),
+            notes: vec!["This trace is made up: no program was recorded.".to_owned()],
+        }
+    }
+
+    fn device_of(&self, queue: u32) -> u32 {
+        (queue - 1) % self.devices.max(1) + 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tables::Table;
+    use crate::{Selection, read};
+
+    fn small() -> Synthetic {
+        Synthetic {
+            dispatches: 20_001,
+            queues: 3,
+            devices: 2,
+            kernels: 7,
+            layers: 2,
+            seed: 5,
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_what_is_made_and_refers_to_nothing_unknown() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.gapscope");
+        small().write(&path).unwrap();
+        let (read, diagnostics) = read(&path, &Selection::all()).unwrap();
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        assert_eq!(read, small().trace());
+        assert_eq!(read.tables.dispatches.len(), 20_001);
+        assert_ne!(read, Synthetic { seed: 6, ..small() }.trace());
+    }
+
+    #[test]
+    fn the_work_of_a_queue_is_mostly_apart_and_sometimes_overlaps() {
+        let trace = Synthetic::default();
+        let trace = Synthetic {
+            dispatches: 50_000,
+            ..trace
+        }
+        .trace();
+        let d = &trace.tables.dispatches;
+        let mut overlaps = 0;
+        for queue in 1..=8 {
+            let mut end_ns = 0;
+            for row in (0..d.len()).filter(|row| d.queue[*row] == queue) {
+                let start_ns = d.start_ns[row].unwrap();
+                overlaps += usize::from(start_ns < end_ns);
+                end_ns = end_ns.max(start_ns + d.duration_ns[row].unwrap());
+            }
+        }
+        let share = overlaps as f64 / d.len() as f64;
+        assert!((0.02..0.2).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn the_calls_of_a_thread_do_not_overlap_and_work_runs_after_its_submission() {
+        let trace = small().trace();
+        let t = &trace.tables;
+        for thread in &trace.manifest.threads {
+            let mut end_ns = 0;
+            for row in
+                (0..t.host_calls.len()).filter(|row| t.host_calls.thread[*row] == thread.thread)
+            {
+                assert!(t.host_calls.start_ns[row] >= end_ns);
+                end_ns = t.host_calls.start_ns[row] + t.host_calls.duration_ns[row];
+            }
+        }
+        for row in 0..t.command_buffers.len() {
+            let submission = t.command_buffers.submission[row] as usize - 1;
+            assert_eq!(t.submissions.id[submission], submission as u64 + 1);
+            assert!(t.command_buffers.start_ns[row].unwrap() > t.submissions.end_ns[submission]);
+        }
+        let wait = crate::tables::HostCallKind::WaitFences;
+        assert!(t.host_calls.call.contains(&wait));
+        assert!(!t.markers.is_empty() && !t.transfers.is_empty() && !t.memory.is_empty());
+    }
+}

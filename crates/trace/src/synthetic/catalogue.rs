@@ -1,0 +1,129 @@
+//! The kernels, labels, buffers and bindings of a made-up trace.
+
+use super::Synthetic;
+use super::noise::Noise;
+use super::stream::PROCESS;
+use crate::Tables;
+use crate::tables::*;
+
+/// Buffers of each queue.
+pub(super) const BUFFERS: u32 = 64;
+/// Bytes of a buffer.
+pub(super) const BUFFER_BYTES: u64 = 4 << 20;
+
+const OPERATIONS: [&str; 12] = [
+    "rms_norm",
+    "mul_mat",
+    "rope",
+    "mul_mat_vec",
+    "soft_max",
+    "mul_mat",
+    "add",
+    "rms_norm",
+    "mul_mat",
+    "silu",
+    "mul_mat",
+    "add",
+];
+const TYPES: [&str; 4] = ["f32", "f16", "q4_k", "q8_0"];
+
+/// What a kernel usually takes and how many workgroups it has.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Usual {
+    pub duration_ns: i64,
+    pub groups: u32,
+}
+
+/// The parts of a layer, each with a label inside the layer's.
+pub(super) const PARTS: [&str; 2] = ["attention", "feed-forward"];
+/// The label around all layers.
+pub(super) const FORWARD: u32 = 1;
+
+/// The label of a layer, which is counted from 0.
+pub(super) fn layer_label(layer: u32) -> u32 {
+    FORWARD + 1 + layer * (1 + PARTS.len() as u32)
+}
+
+/// The buffer, counted from 0, of a queue.
+pub(super) fn buffer_id(queue: u32, buffer: u32) -> u32 {
+    (queue - 1) * BUFFERS + buffer % BUFFERS + 1
+}
+
+/// Adds kernels, labels, buffers and bindings; gives what is usual for each kernel.
+pub(super) fn add(of: &Synthetic, noise: &mut Noise, tables: &mut Tables) -> Vec<Usual> {
+    labels(of, tables);
+    for queue in 1..=of.queues.max(1) {
+        buffers(of, queue, tables);
+    }
+    let count = of.kernels.max(1);
+    let kernel = |id: u32| {
+        let at = id as usize - 1;
+        let operation = OPERATIONS[at % OPERATIONS.len()];
+        let variant = at / OPERATIONS.len();
+        let kind = TYPES[variant % TYPES.len()];
+        let tile = 16 << (variant / TYPES.len() % 4);
+        let unroll = 1 + at / (OPERATIONS.len() * TYPES.len() * 4);
+        tables.kernels.push(Kernel {
+            id,
+            process: PROCESS,
+            name: format!("{operation}_{kind}_t{tile}_u{unroll}_{at}"),
+            name_source: NameSource::ObjectName,
+            entry_point: Some("main".to_owned()),
+            source: Some(format!(
+                "{:064x}",
+                u64::from(id).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            )),
+            local_x: Some(tile * 4),
+            local_y: Some(1),
+            local_z: Some(1),
+            ..Kernel::default()
+        });
+        // From 2 to 66 us, short ones more often.
+        let duration_ns = (2_000 << noise.below(6)) + noise.between(0, 2_000);
+        Usual {
+            duration_ns,
+            groups: 1 << noise.between(2, 12),
+        }
+    };
+    (1..=count).map(kernel).collect()
+}
+
+fn labels(of: &Synthetic, tables: &mut Tables) {
+    let mut label = |id, text: String, parent| tables.labels.push(Label { id, text, parent });
+    label(FORWARD, "forward".to_owned(), None);
+    for layer in 0..of.layers.max(1) {
+        let id = layer_label(layer);
+        label(id, format!("layer {layer}"), Some(FORWARD));
+        for (part, text) in (1..).zip(PARTS) {
+            label(id + part, text.to_owned(), Some(id));
+        }
+    }
+}
+
+/// A dispatch reads one buffer of its queue and writes the next: set of bindings N has buffer N first.
+fn buffers(of: &Synthetic, queue: u32, tables: &mut Tables) {
+    for buffer in 0..BUFFERS {
+        let id = buffer_id(queue, buffer);
+        tables.buffers.push(Buffer {
+            id,
+            process: PROCESS,
+            device: of.device_of(queue),
+            bytes: BUFFER_BYTES,
+            allocation: Some(queue),
+            offset_bytes: Some(u64::from(buffer) * BUFFER_BYTES),
+            name: (buffer % 4 == 0).then(|| format!("activations {queue}.{buffer}")),
+        });
+        for (binding, access) in [(0, Access::Read), (1, Access::Write)] {
+            tables.bindings.push(Binding {
+                id,
+                set: 0,
+                binding,
+                element: 0,
+                buffer: buffer_id(queue, buffer + binding),
+                offset_bytes: 0,
+                bytes: BUFFER_BYTES,
+                access,
+            });
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Numbers that look random and are the same everywhere.
+
+/// SplitMix64, by Guy Steele, Doug Lea and Christine Flood: *Fast splittable pseudorandom number generators* (2014).
+#[derive(Debug, Clone)]
+pub(super) struct Noise(u64);
+
+impl Noise {
+    pub fn new(seed: u64) -> Noise {
+        Noise(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Below `end`, which is not 0.
+    pub fn below(&mut self, end: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
+    }
+
+    /// From `first` up to `last`.
+    pub fn between(&mut self, first: i64, last: i64) -> i64 {
+        first + self.below((last - first) as u64 + 1) as i64
+    }
+
+    /// True once in `times`.
+    pub fn once_in(&mut self, times: u64) -> bool {
+        self.below(times) == 0
+    }
+}

@@ -1,0 +1,430 @@
+//! The rows of a made-up trace, a submission at a time.
+
+use super::Synthetic;
+use super::catalogue::{
+    self, BUFFER_BYTES, BUFFERS, FORWARD, PARTS, Usual, buffer_id, layer_label,
+};
+use super::noise::Noise;
+use crate::Tables;
+use crate::tables::*;
+
+pub(super) const PROCESS: u32 = 1;
+pub(super) const START_NS: i64 = 1_000_000_000;
+
+/// Dispatches of one part of a layer.
+const IN_PART: u64 = 6;
+/// A thread that is so far ahead of its queue waits for it.
+const MOST_AHEAD_NS: i64 = 5_000_000;
+
+/// The thread that feeds a queue.
+pub(super) fn thread_of(queue: u32) -> u32 {
+    4242 + queue
+}
+
+/// One queue and its thread.
+#[derive(Debug, Clone)]
+struct Feed {
+    queue: u32,
+    device: u32,
+    /// Where the thread is.
+    host_ns: i64,
+    /// Where the queue's work so far ends.
+    device_ns: i64,
+    last_submission: Option<u64>,
+    next_buffer: u32,
+}
+
+pub(super) struct Stream<'a> {
+    of: &'a Synthetic,
+    noise: Noise,
+    usual: Vec<Usual>,
+    feeds: Vec<Feed>,
+    left: u64,
+    submissions: u64,
+    command_buffers: u64,
+    allocations: u32,
+}
+
+impl Stream<'_> {
+    pub fn new(of: &Synthetic) -> Stream<'_> {
+        let feed = |queue| Feed {
+            queue,
+            device: of.device_of(queue),
+            host_ns: START_NS + 1_000_000,
+            device_ns: START_NS,
+            last_submission: None,
+            next_buffer: 0,
+        };
+        Stream {
+            of,
+            noise: Noise::new(of.seed),
+            usual: Vec::new(),
+            feeds: (1..=of.queues.max(1)).map(feed).collect(),
+            left: of.dispatches,
+            submissions: 0,
+            command_buffers: 0,
+            allocations: of.queues.max(1),
+        }
+    }
+
+    /// Adds what stands before all work.
+    pub fn begin(&mut self, tables: &mut Tables) {
+        self.usual = catalogue::add(self.of, &mut self.noise, tables);
+        for feed in &mut self.feeds {
+            let bytes = u64::from(BUFFERS) * BUFFER_BYTES;
+            feed.call(tables, HostCallKind::AllocateMemory, 80_000, Some(bytes));
+            tables
+                .memory
+                .push(feed.memory(MemoryEvent::Allocate, feed.queue, bytes));
+        }
+    }
+
+    /// When the last work ended.
+    pub fn end_ns(&self) -> i64 {
+        let ends = self
+            .feeds
+            .iter()
+            .map(|feed| feed.host_ns.max(feed.device_ns));
+        ends.max().unwrap_or(START_NS) + 1_000_000
+    }
+
+    /// Adds one submission with its command buffers; false when all dispatches are there.
+    pub fn submit(&mut self, tables: &mut Tables) -> bool {
+        if self.left == 0 {
+            return false;
+        }
+        // The thread that is furthest behind, so that rows come in the order of time, more or less.
+        let at = (0..self.feeds.len()).min_by_key(|at| self.feeds[*at].host_ns);
+        let at = at.expect("there is a queue");
+        self.prepare(at, tables);
+        let noise = &mut self.noise;
+        let feed = &mut self.feeds[at];
+        self.submissions += 1;
+        let id = self.submissions;
+        let begin_ns = feed.host_ns;
+        feed.call(
+            tables,
+            HostCallKind::Submit,
+            noise.between(4_000, 20_000),
+            None,
+        );
+        let count = 1 + u32::from(noise.once_in(4));
+        tables.submissions.push(Submission {
+            id,
+            process: PROCESS,
+            queue: feed.queue,
+            thread: thread_of(feed.queue),
+            begin_ns,
+            end_ns: feed.host_ns,
+            command_buffers: count,
+            function: None,
+            ..Submission::default()
+        });
+        feed.device_ns = feed
+            .device_ns
+            .max(feed.host_ns + noise.between(5_000, 25_000));
+        feed.last_submission = Some(id);
+        self.depend(at, id, tables);
+        let mut in_it = 0;
+        while in_it < count && (self.left > 0 || in_it == 0) {
+            self.command_buffer(at, id, tables);
+            in_it += 1;
+        }
+        if let Some(last) = tables.submissions.command_buffers.last_mut() {
+            *last = in_it;
+        }
+        self.settle(at, tables);
+        true
+    }
+
+    /// What a thread does before it submits.
+    fn prepare(&mut self, at: usize, tables: &mut Tables) {
+        let noise = &mut self.noise;
+        let feed = &mut self.feeds[at];
+        feed.host_ns += match noise.below(64) {
+            0 => noise.between(200_000, 2_000_000),
+            _ => noise.between(5_000, 60_000),
+        };
+        if noise.once_in(200) {
+            let length_ns = noise.between(300_000, 3_000_000);
+            feed.call(tables, HostCallKind::CreatePipelines, length_ns, None);
+            feed.host_ns += 2_000;
+        }
+        if noise.once_in(100) {
+            let bytes = 1 << noise.between(16, 26);
+            self.allocations += 1;
+            feed.call(tables, HostCallKind::AllocateMemory, 30_000, Some(bytes));
+            let row = feed.memory(MemoryEvent::Allocate, self.allocations, bytes);
+            tables.memory.push(row);
+            feed.call(tables, HostCallKind::FreeMemory, 10_000, Some(bytes));
+            tables
+                .memory
+                .push(feed.memory(MemoryEvent::Free, self.allocations, bytes));
+            feed.host_ns += 1_000;
+        }
+    }
+
+    /// Some submissions wait for the last one of another queue.
+    fn depend(&mut self, at: usize, submission: u64, tables: &mut Tables) {
+        let other = self.noise.below(self.feeds.len() as u64) as usize;
+        if other == at || !self.noise.once_in(8) {
+            return;
+        }
+        let (waits_for, end_ns) = (
+            self.feeds[other].last_submission,
+            self.feeds[other].device_ns,
+        );
+        if waits_for.is_some() {
+            tables.dependencies.push(Dependency {
+                submission,
+                waits_for,
+                host_signal_ns: None,
+            });
+            let feed = &mut self.feeds[at];
+            feed.device_ns = feed.device_ns.max(end_ns + 3_000);
+        }
+    }
+
+    /// What a thread does after it submitted: it polls, waits, or goes on.
+    fn settle(&mut self, at: usize, tables: &mut Tables) {
+        let noise = &mut self.noise;
+        let feed = &mut self.feeds[at];
+        let ahead_ns = feed.device_ns - feed.host_ns;
+        if ahead_ns > MOST_AHEAD_NS || noise.once_in(6) {
+            feed.host_ns += 1_000;
+            let length_ns = (feed.device_ns - feed.host_ns).max(0) + noise.between(8_000, 20_000);
+            feed.call(tables, HostCallKind::WaitFences, length_ns, None);
+        } else if noise.once_in(5) {
+            feed.host_ns += 1_000;
+            let count = noise.between(2, 40);
+            feed.call(tables, HostCallKind::PollFence, count * 900, None);
+            let calls = &mut tables.host_calls;
+            let last = calls.call.len() - 1;
+            calls.count[last] = count as u32;
+            calls.busy_ns[last] = count * 300;
+            // VK_NOT_READY
+            calls.result[last] = 1;
+        }
+    }
+
+    fn command_buffer(&mut self, at: usize, submission: u64, tables: &mut Tables) {
+        self.command_buffers += 1;
+        let id = self.command_buffers;
+        let mut recorded = Recorded {
+            id,
+            position: 0,
+            dispatches: 0,
+            transfers: 0,
+        };
+        let begin_ns = self.feeds[at].device_ns;
+        if self.noise.once_in(2) {
+            self.transfer(at, TransferKind::Update, &mut recorded, tables);
+        }
+        let layers = u64::from(self.of.layers.max(1));
+        let first = self.noise.below(layers);
+        let forward_ns = self.feeds[at].device_ns;
+        for layer in first..first + 2 + self.noise.below(4) {
+            if self.left > 0 {
+                self.layer(at, (layer % layers) as u32, &mut recorded, tables);
+            }
+        }
+        self.marker(at, id, FORWARD, forward_ns, tables);
+        if self.noise.once_in(4) {
+            self.transfer(at, TransferKind::Copy, &mut recorded, tables);
+        }
+        let feed = &self.feeds[at];
+        tables.command_buffers.push(CommandBuffer {
+            id,
+            process: PROCESS,
+            queue: feed.queue,
+            submission,
+            start_ns: Some(begin_ns),
+            duration_ns: Some(feed.device_ns - begin_ns),
+            seen_ns: Some(feed.device_ns + self.noise.between(20_000, 60_000)),
+            timing: Timing::Measured,
+            dispatches: recorded.dispatches,
+            transfers: recorded.transfers,
+            label: Some(FORWARD),
+            name: None,
+        });
+    }
+
+    fn layer(&mut self, at: usize, layer: u32, recorded: &mut Recorded, tables: &mut Tables) {
+        let begin_ns = self.feeds[at].device_ns;
+        let label = layer_label(layer);
+        for part in 0..PARTS.len() as u32 {
+            let part_ns = self.feeds[at].device_ns;
+            // A layer runs the same kernels each time.
+            let first = u64::from(layer) * 5 + u64::from(part) * IN_PART;
+            for step in 0..IN_PART.min(self.left) {
+                self.dispatch(at, first + step, label + 1 + part, recorded, tables);
+            }
+            self.marker(at, recorded.id, label + 1 + part, part_ns, tables);
+            if self.left == 0 {
+                break;
+            }
+        }
+        self.marker(at, recorded.id, label, begin_ns, tables);
+    }
+
+    fn dispatch(
+        &mut self,
+        at: usize,
+        kernel: u64,
+        label: u32,
+        recorded: &mut Recorded,
+        tables: &mut Tables,
+    ) {
+        let noise = &mut self.noise;
+        let feed = &mut self.feeds[at];
+        let kernel = (kernel % self.usual.len() as u64) as usize;
+        let usual = self.usual[kernel];
+        let duration_ns = usual.duration_ns + noise.between(0, usual.duration_ns / 8);
+        let start_ns = match noise.below(16) {
+            // Where nothing is between them, the next may begin before the one before has ended.
+            0 if recorded.dispatches > 0 => feed.device_ns - noise.between(0, 1_500),
+            _ => {
+                if recorded.position % 3 == 0 {
+                    tables.barriers.push(Barrier {
+                        command_buffer: recorded.id,
+                        position: recorded.next(),
+                        // VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT
+                        source_stages: 0x800,
+                        destination_stages: 0x800,
+                    });
+                }
+                feed.device_ns + noise.between(300, 1_800)
+            }
+        };
+        tables.dispatches.push(Dispatch {
+            command_buffer: Some(recorded.id),
+            position: recorded.next(),
+            queue: feed.queue,
+            kernel: kernel as u32 + 1,
+            start_ns: Some(start_ns),
+            duration_ns: Some(duration_ns),
+            groups_x: Some(usual.groups),
+            groups_y: Some(1),
+            groups_z: Some(1),
+            bindings: Some(buffer_id(feed.queue, feed.next_buffer)),
+            label: Some(label),
+            submission: None,
+            ..Dispatch::default()
+        });
+        feed.next_buffer = (feed.next_buffer + 1) % BUFFERS;
+        feed.device_ns = feed.device_ns.max(start_ns + duration_ns);
+        recorded.dispatches += 1;
+        self.left -= 1;
+    }
+
+    fn transfer(
+        &mut self,
+        at: usize,
+        kind: TransferKind,
+        recorded: &mut Recorded,
+        tables: &mut Tables,
+    ) {
+        let feed = &mut self.feeds[at];
+        let bytes = 1 << self.noise.between(8, 22);
+        let start_ns = feed.device_ns + self.noise.between(200, 900);
+        // At 16 bytes a nanosecond.
+        let duration_ns = 1_000 + bytes as i64 / 16;
+        let reads = kind == TransferKind::Copy;
+        tables.transfers.push(Transfer {
+            command_buffer: Some(recorded.id),
+            position: recorded.next(),
+            queue: feed.queue,
+            kind,
+            bytes: Some(bytes),
+            start_ns: Some(start_ns),
+            duration_ns: Some(duration_ns),
+            source: reads.then(|| buffer_id(feed.queue, feed.next_buffer)),
+            destination: Some(buffer_id(feed.queue, 0)),
+            label: None,
+            submission: None,
+            ..Transfer::default()
+        });
+        recorded.transfers += 1;
+        feed.device_ns = start_ns + duration_ns;
+    }
+
+    /// A label's range in a command buffer, up to now.
+    fn marker(
+        &self,
+        at: usize,
+        command_buffer: u64,
+        label: u32,
+        start_ns: i64,
+        tables: &mut Tables,
+    ) {
+        let feed = &self.feeds[at];
+        tables.markers.push(Marker {
+            process: PROCESS,
+            scope: MarkerScope::CommandBuffer,
+            label,
+            queue: Some(feed.queue),
+            thread: None,
+            command_buffer: Some(command_buffer),
+            start_ns: Some(start_ns),
+            duration_ns: Some(feed.device_ns - start_ns),
+        });
+    }
+}
+
+/// What is in a command buffer so far.
+struct Recorded {
+    id: u64,
+    position: u32,
+    dispatches: u32,
+    transfers: u32,
+}
+
+impl Recorded {
+    fn next(&mut self) -> u32 {
+        self.position += 1;
+        self.position - 1
+    }
+}
+
+impl Feed {
+    /// A host call from now on; the thread goes on after it.
+    fn call(
+        &mut self,
+        tables: &mut Tables,
+        call: HostCallKind,
+        duration_ns: i64,
+        bytes: Option<u64>,
+    ) {
+        let of_queue = matches!(
+            call,
+            HostCallKind::Submit | HostCallKind::WaitFences | HostCallKind::PollFence
+        );
+        tables.host_calls.push(HostCall {
+            process: PROCESS,
+            thread: thread_of(self.queue),
+            call,
+            start_ns: self.host_ns,
+            duration_ns,
+            count: 1,
+            busy_ns: duration_ns,
+            queue: of_queue.then_some(self.queue),
+            bytes,
+            result: 0,
+            function: None,
+            ..HostCall::default()
+        });
+        self.host_ns += duration_ns;
+    }
+
+    fn memory(&self, event: MemoryEvent, allocation: u32, bytes: u64) -> MemoryRow {
+        MemoryRow {
+            process: PROCESS,
+            device: self.device,
+            at_ns: self.host_ns,
+            event,
+            allocation,
+            bytes,
+            heap: 0,
+        }
+    }
+}
