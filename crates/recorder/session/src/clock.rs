@@ -72,7 +72,8 @@ impl DeviceClock {
             early: Vec::new(),
             method: match source {
                 ClockSource::Calibrated => Method::Calibrated(Calibrated::new(rate)),
-                ClockSource::Brackets => Method::Brackets(Brackets::new(rate)),
+                // Times that need no mapping come with no ticks, so that the method is not used.
+                ClockSource::Brackets | ClockSource::Host => Method::Brackets(Brackets::new(rate)),
             },
         }
     }

@@ -1,10 +1,15 @@
 //! What hooks tell the session.
 //!
 //! Ids are made by the hook, from one counter a kind, never reused within a process. Host times are nanoseconds of
-//! the monotonic clock; device times are raw ticks, which the session maps with [`Event::ClockSample`]s.
+//! the monotonic clock; device times are raw ticks, which the session maps with [`Event::ClockSample`]s, unless the
+//! device's clock is [`ClockSource::Host`].
 //!
 //! A command buffer is *recorded* once and may run many times. So its commands are written once, as a recording, and
 //! each submitted instance refers to it; the session expands instances into dispatches.
+//!
+//! A tracing library of the driver (CUDA) tells of single kernels, transfers and calls, after they happened. They come
+//! packed in batches of [`Activity`] entries; what many entries share ([`Event::Function`], [`Event::Launch`],
+//! [`Event::Route`]) is written once, before the first batch that refers to it.
 
 mod activity;
 mod command;
@@ -17,11 +22,14 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 pub use activity::{Activity, GraphNode, Span};
-pub use command::{Command, OpaqueKind, Op};
-pub use cuda::{LaunchShape, MemoryPlace, OverheadKind, PoolEdge, StreamKind, TransferKind, WaitKind, heap};
+pub use command::{Command, Op, OpaqueKind};
+pub use cuda::{
+    LaunchShape, MemoryPlace, OverheadKind, PoolEdge, StreamKind, TransferKind, WaitKind, heap,
+};
 pub use label::{LabelEdge, LabelScope, Payload};
 pub use object::{
-    Binding, BindingAccess, Call, ClockSource, Instance, ObjectKind, Outcome, SemaphoreValue, SourceFormat,
+    Binding, BindingAccess, Call, ClockSource, Instance, ObjectKind, Outcome, SemaphoreValue,
+    SourceFormat,
 };
 pub use packed::{Packer, Torn, unpack};
 
@@ -51,11 +59,12 @@ pub enum Event<'a> {
         /// When.
         at_ns: i64,
     },
-    /// A thread begins to write; the first record of its log, but for the greeting.
+    /// A thread begins to write; the first record of its log, but for the greeting. CUDA: also a thread that calls were
+    /// made on and that has no log, written by another.
     Thread {
         /// The system's thread id.
         thread: u32,
-        /// Its name when it first wrote.
+        /// Its name at that time.
         name: &'a str,
     },
     /// A logical device was made.
@@ -92,11 +101,11 @@ pub enum Event<'a> {
         queue: u32,
         /// Its device.
         device: u32,
-        /// Queue family.
+        /// Queue family. CUDA: id of the context.
         family: u32,
-        /// Index in the family.
+        /// Index in the family. CUDA: id of the stream, unique in the process.
         index: u32,
-        /// VkQueueFlags.
+        /// VkQueueFlags. CUDA: compute and transfer.
         flags: u32,
         /// Valid bits of a timestamp; 0: the queue has none.
         timestamp_bits: u32,
@@ -126,11 +135,11 @@ pub enum Event<'a> {
     Kernel {
         /// Id of the kernel.
         kernel: u32,
-        /// Its device.
+        /// Its device; 0: any of the process.
         device: u32,
         /// Its [`Event::Source`]. All zero: not known.
         source: [u8; 16],
-        /// The entry point.
+        /// The entry point. CUDA: the name in the code, as the compiler mangled it.
         entry_point: Cow<'a, str>,
         /// Specialisation: (constant id, value bytes) pairs as `id:hex` joined by `,`; empty when there is none.
         specialisation: Cow<'a, str>,
@@ -163,7 +172,7 @@ pub enum Event<'a> {
         memory: u32,
         /// Its device.
         device: u32,
-        /// Its heap.
+        /// Its heap. CUDA: one of [`heap`].
         heap: u32,
         /// VkMemoryPropertyFlags of its type.
         flags: u32,
@@ -330,6 +339,116 @@ pub enum Event<'a> {
         path: Cow<'a, [u8]>,
         /// When.
         at_ns: i64,
+    },
+    /// Activities, packed. Any thread may write it; see [`Activity`] for what is promised.
+    Activities {
+        /// How many activities the process had written before these. A hole between batches is thus an exact loss; the
+        /// batch that a process writes at its end has no entries and closes the last hole.
+        first: u64,
+        /// Entries in `bytes`.
+        count: u32,
+        /// For [`unpack`].
+        #[serde(with = "serde_bytes")]
+        bytes: &'a [u8],
+    },
+    /// A function of an API that the program calls ([`Activity::Call`]).
+    Function {
+        /// Id of the function.
+        function: u32,
+        /// The API: `cuda-runtime`, `cuda-driver`.
+        interface: Cow<'a, str>,
+        /// Its name, without suffixes for versions: `cudaLaunchKernel`.
+        name: Cow<'a, str>,
+    },
+    /// A way in which the program launches a kernel ([`Activity::Kernel`]).
+    Launch {
+        /// Id of the launch shape.
+        launch: u32,
+        /// What it is.
+        shape: LaunchShape,
+    },
+    /// No later batch refers to launch shapes below this id: they may be forgotten.
+    LaunchesEnd {
+        /// The least id that may still come.
+        below: u32,
+    },
+    /// A way for data ([`Activity::Transfer`]).
+    Route {
+        /// Id of the route.
+        route: u32,
+        /// The queue.
+        queue: u32,
+        /// What the transfer does.
+        kind: TransferKind,
+        /// Where it reads.
+        source: MemoryPlace,
+        /// Where it writes.
+        destination: MemoryPlace,
+        /// Between devices: the ids of source and destination.
+        devices: Option<(u32, u32)>,
+    },
+    /// What is known of a queue that is a CUDA stream, besides [`Event::Queue`].
+    Stream {
+        /// Id of the queue.
+        queue: u32,
+        /// What kind of stream.
+        kind: StreamKind,
+        /// As the program set it; lower is more urgent, 0 is the default.
+        priority: i32,
+    },
+    /// What a CUDA device can do, besides [`Event::Device`]. 0: not known.
+    DeviceLimits {
+        /// Id of the device.
+        device: u32,
+        /// Compute capability, major and minor.
+        capability: (u32, u32),
+        /// Streaming multiprocessors.
+        multiprocessors: u32,
+        /// Clock of the cores, kHz.
+        core_clock_khz: u32,
+        /// Bandwidth of the device's memory by its data sheet, bytes a second.
+        memory_bytes_per_s: u64,
+        /// Size of the L2 cache.
+        l2_bytes: u64,
+        /// Threads that a multiprocessor can hold.
+        threads_per_multiprocessor: u32,
+        /// Registers of a multiprocessor.
+        registers_per_multiprocessor: u32,
+        /// Shared memory of a multiprocessor.
+        shared_bytes_per_multiprocessor: u64,
+        /// Workgroups that a multiprocessor can hold.
+        groups_per_multiprocessor: u32,
+        /// It is a part of a device (MIG).
+        partition: bool,
+    },
+    /// The state of a memory pool.
+    Pool {
+        /// Id of the pool.
+        pool: u32,
+        /// Its device.
+        device: u32,
+        /// Why it is written.
+        edge: PoolEdge,
+        /// Bytes that the pool holds of the device's memory.
+        bytes: u64,
+        /// Bytes of them that the program has allocated.
+        used_bytes: u64,
+        /// When.
+        at_ns: i64,
+    },
+    /// More of the label that the same thread wrote last.
+    LabelDetail {
+        /// Id of its category, which [`Event::Name`] may name; 0: none.
+        category: u32,
+        /// Its colour as ARGB.
+        color: Option<u32>,
+        /// Its value.
+        payload: Option<Payload>,
+    },
+    /// A sentence that belongs in every report of the recording.
+    Note {
+        /// The sentence.
+        text: Cow<'a, str>,
     },
 }
 

@@ -290,6 +290,7 @@ impl Assembler {
                     queue,
                     bytes,
                     result,
+                    function: None,
                 });
                 self.saw(end_ns);
             }
@@ -311,6 +312,19 @@ impl Assembler {
                 reason,
             } => self.ledger.add(&what, count, &reason),
             Event::Capture { at_ns, .. } => self.saw(at_ns),
+            Event::Activities { count, .. } => {
+                self.ledger
+                    .add("CUDA activities", u64::from(count), "not assembled")
+            }
+            Event::Function { .. }
+            | Event::Launch { .. }
+            | Event::LaunchesEnd { .. }
+            | Event::Route { .. }
+            | Event::Stream { .. }
+            | Event::DeviceLimits { .. }
+            | Event::Pool { .. }
+            | Event::LabelDetail { .. }
+            | Event::Note { .. } => {}
         }
     }
 }

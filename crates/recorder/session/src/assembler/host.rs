@@ -20,7 +20,7 @@ impl Assembler {
         self.saw(at_ns);
         let queue = match scope {
             LabelScope::Queue(queue) => Some(self.queue(process, queue)),
-            LabelScope::Thread => None,
+            LabelScope::Thread | LabelScope::Domain(_) | LabelScope::Range { .. } => None,
         };
         let state = &mut self.processes[process as usize];
         let text = commands::text(&state.texts, &mut self.labels, text);

@@ -100,6 +100,7 @@ impl Assembler {
             }
             // The manifest has the driver's name for it.
             ObjectKind::Device => {}
+            ObjectKind::Thread | ObjectKind::LabelDomain | ObjectKind::LabelCategory => {}
             ObjectKind::Recording => state.recordings.entry(id).or_default().name = name,
         }
     }

@@ -1,0 +1,423 @@
+//! [`Activity`] entries as bytes: about 7 for a kernel, 7 for a call.
+//!
+//! Each entry is a tag (3 bits of kind, 5 of flags) and LEB128 numbers. Times, correlations and nodes are differences
+//! from the last entry of the same kind in the same batch, so each batch can be read on its own.
+
+use super::{Activity, GraphNode, OverheadKind, Span, WaitKind};
+
+const KERNEL: u8 = 0;
+const TRANSFER: u8 = 1;
+const CALL: u8 = 2;
+const GRAPH_RUN: u8 = 3;
+const WAIT: u8 = 4;
+const EVENT_RECORD: u8 = 5;
+const OVERHEAD: u8 = 6;
+const KINDS: usize = 7;
+
+/// The times are unknown.
+const NO_SPAN: u8 = 0x08;
+/// The correlation differs from the last one as much as that did from the one before.
+const STEADY: u8 = 0x10;
+/// Kernel and transfer: a graph node follows. Call: a result that is not 0 follows.
+const EXTRA: u8 = 0x20;
+/// Kernel: launch; transfer: route; call: thread; graph run: queue: as in the last entry.
+const SAME: u8 = 0x40;
+/// The longest entry: a tag, seven numbers of at most 10 bytes and a byte.
+const LONGEST: usize = 72;
+
+/// What the entries of one kind are differences from.
+#[derive(Debug, Clone, Copy, Default)]
+struct Last {
+    end_ns: i64,
+    correlation: u32,
+    step: u32,
+    key: u32,
+    graph: u32,
+    node: u64,
+}
+
+/// Packs activities into a batch.
+#[derive(Debug)]
+pub struct Packer {
+    bytes: Vec<u8>,
+    capacity: usize,
+    count: u32,
+    last: [Last; KINDS],
+}
+
+impl Packer {
+    /// A packer of batches of at most `capacity` bytes. It allocates here and never again.
+    pub fn new(capacity: usize) -> Packer {
+        let capacity = capacity.max(LONGEST);
+        Packer {
+            bytes: Vec::with_capacity(capacity),
+            capacity,
+            count: 0,
+            last: Default::default(),
+        }
+    }
+
+    /// True when another entry might not fit: take the batch with [`Self::bytes`] and then [`Self::clear`].
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.bytes.len() + LONGEST > self.capacity
+    }
+
+    /// Entries in the batch.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The batch so far.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Begins a new batch.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.count = 0;
+        self.last = Default::default();
+    }
+
+    /// Appends an entry. A full batch grows past its capacity.
+    #[inline]
+    pub fn push(&mut self, activity: &Activity) {
+        self.count += 1;
+        match *activity {
+            Activity::Kernel {
+                launch,
+                span,
+                correlation,
+                node,
+            } => {
+                let mut entry = self.entry(KERNEL, launch, span, correlation);
+                entry.flag(EXTRA, node.is_some());
+                entry.head_with_key();
+                entry.node(node);
+            }
+            Activity::Transfer {
+                route,
+                bytes,
+                span,
+                correlation,
+                node,
+            } => {
+                let mut entry = self.entry(TRANSFER, route, span, correlation);
+                entry.flag(EXTRA, node.is_some());
+                entry.head_with_key();
+                entry.number(bytes);
+                entry.node(node);
+            }
+            Activity::Call {
+                function,
+                thread,
+                span,
+                correlation,
+                result,
+            } => {
+                let mut entry = self.entry(CALL, thread, span, correlation);
+                entry.flag(EXTRA, result != 0);
+                entry.head_with_key();
+                entry.number(u64::from(function));
+                if result != 0 {
+                    entry.number(u64::from(result));
+                }
+            }
+            Activity::GraphRun {
+                graph,
+                queue,
+                span,
+                correlation,
+            } => {
+                let mut entry = self.entry(GRAPH_RUN, queue, span, correlation);
+                entry.head_with_key();
+                entry.number(u64::from(graph));
+            }
+            Activity::Wait {
+                kind,
+                queue,
+                event,
+                occurrence,
+                span,
+                correlation,
+            } => {
+                let mut entry = self.entry(WAIT, queue, span, correlation);
+                entry.head_with_key();
+                entry.byte(kind as u8);
+                entry.number(u64::from(event));
+                entry.number(occurrence);
+            }
+            Activity::EventRecord {
+                event,
+                occurrence,
+                queue,
+                correlation,
+            } => {
+                let mut entry = self.entry(EVENT_RECORD, queue, None, correlation);
+                entry.head_with_key();
+                entry.number(u64::from(event));
+                entry.number(occurrence);
+            }
+            Activity::Overhead {
+                kind,
+                thread,
+                span,
+                correlation,
+            } => {
+                let mut entry = self.entry(OVERHEAD, thread, span, correlation);
+                entry.head_with_key();
+                entry.byte(kind as u8);
+            }
+        }
+    }
+
+    #[inline]
+    fn entry(&mut self, kind: u8, key: u32, span: Option<Span>, correlation: u32) -> Entry<'_> {
+        Entry {
+            bytes: &mut self.bytes,
+            last: &mut self.last[usize::from(kind)],
+            tag: kind,
+            key,
+            span,
+            correlation,
+        }
+    }
+}
+
+/// An entry that is being written.
+struct Entry<'a> {
+    bytes: &'a mut Vec<u8>,
+    last: &'a mut Last,
+    tag: u8,
+    key: u32,
+    span: Option<Span>,
+    correlation: u32,
+}
+
+impl Entry<'_> {
+    #[inline]
+    fn flag(&mut self, flag: u8, set: bool) {
+        if set {
+            self.tag |= flag;
+        }
+    }
+
+    /// Tag, key, correlation and times: what every kind has.
+    #[inline]
+    fn head_with_key(&mut self) {
+        let step = self.correlation.wrapping_sub(self.last.correlation);
+        self.flag(SAME, self.key == self.last.key);
+        self.flag(STEADY, step == self.last.step);
+        self.flag(NO_SPAN, self.span.is_none());
+        self.byte(self.tag);
+        if self.tag & SAME == 0 {
+            self.number(u64::from(self.key));
+        }
+        if self.tag & STEADY == 0 {
+            self.number(zigzag(i64::from(step as i32)));
+        }
+        if let Some(span) = self.span {
+            self.number(zigzag(span.start_ns.wrapping_sub(self.last.end_ns)));
+            self.number(span.duration_ns as u64);
+            self.last.end_ns = span.start_ns.wrapping_add(span.duration_ns);
+        }
+        self.last.key = self.key;
+        self.last.step = step;
+        self.last.correlation = self.correlation;
+    }
+
+    #[inline]
+    fn node(&mut self, node: Option<GraphNode>) {
+        let Some(GraphNode { graph, node }) = node else {
+            return;
+        };
+        self.number(zigzag(
+            i64::from(graph.wrapping_sub(self.last.graph) as i32),
+        ));
+        self.number(zigzag(node.wrapping_sub(self.last.node) as i64));
+        self.last.graph = graph;
+        self.last.node = node;
+    }
+
+    #[inline]
+    fn byte(&mut self, byte: u8) {
+        self.bytes.push(byte);
+    }
+
+    #[inline]
+    fn number(&mut self, mut number: u64) {
+        while number >= 0x80 {
+            self.bytes.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.bytes.push(number as u8);
+    }
+}
+
+#[inline]
+fn zigzag(number: i64) -> u64 {
+    ((number << 1) ^ (number >> 63)) as u64
+}
+
+#[inline]
+fn unzigzag(number: u64) -> i64 {
+    (number >> 1) as i64 ^ -((number & 1) as i64)
+}
+
+/// The bytes of a batch are damaged from some entry on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the activities are damaged at byte {at} of {bytes}")]
+pub struct Torn {
+    /// Where the entry begins that could not be read.
+    pub at: usize,
+    /// The bytes of the batch.
+    pub bytes: usize,
+}
+
+/// The entries that a [`Packer`] wrote. After damage nothing more comes.
+pub fn unpack(bytes: &[u8]) -> impl Iterator<Item = Result<Activity, Torn>> + '_ {
+    let mut reader = Reader {
+        bytes,
+        at: 0,
+        last: Default::default(),
+    };
+    std::iter::from_fn(move || {
+        let at = reader.at;
+        if at >= bytes.len() {
+            return None;
+        }
+        let activity = reader.next();
+        if activity.is_none() {
+            reader.at = bytes.len();
+        }
+        Some(activity.ok_or(Torn {
+            at,
+            bytes: bytes.len(),
+        }))
+    })
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    last: [Last; KINDS],
+}
+
+impl Reader<'_> {
+    fn next(&mut self) -> Option<Activity> {
+        let tag = self.byte()?;
+        let kind = tag & 0x07;
+        let mut last = *self.last.get(usize::from(kind))?;
+        if tag & SAME == 0 {
+            last.key = self.small()?;
+        }
+        if tag & STEADY == 0 {
+            last.step = unzigzag(self.number()?) as u32;
+        }
+        last.correlation = last.correlation.wrapping_add(last.step);
+        let span = if tag & NO_SPAN == 0 {
+            let start_ns = last.end_ns.wrapping_add(unzigzag(self.number()?));
+            let duration_ns = i64::try_from(self.number()?).ok()?;
+            last.end_ns = start_ns.wrapping_add(duration_ns);
+            Some(Span {
+                start_ns,
+                duration_ns,
+            })
+        } else {
+            None
+        };
+        let (key, correlation) = (last.key, last.correlation);
+        let extra = tag & EXTRA != 0;
+        let activity = match kind {
+            KERNEL => Activity::Kernel {
+                launch: key,
+                span,
+                correlation,
+                node: self.node(extra, &mut last)?,
+            },
+            TRANSFER => Activity::Transfer {
+                route: key,
+                bytes: self.number()?,
+                span,
+                correlation,
+                node: self.node(extra, &mut last)?,
+            },
+            CALL => Activity::Call {
+                function: self.small()?,
+                thread: key,
+                span,
+                correlation,
+                result: if extra { self.small()? } else { 0 },
+            },
+            GRAPH_RUN => Activity::GraphRun {
+                graph: self.small()?,
+                queue: key,
+                span,
+                correlation,
+            },
+            WAIT => Activity::Wait {
+                kind: WaitKind::from_number(self.byte()?),
+                queue: key,
+                event: self.small()?,
+                occurrence: self.number()?,
+                span,
+                correlation,
+            },
+            EVENT_RECORD => Activity::EventRecord {
+                event: self.small()?,
+                occurrence: self.number()?,
+                queue: key,
+                correlation,
+            },
+            OVERHEAD => Activity::Overhead {
+                kind: OverheadKind::from_number(self.byte()?),
+                thread: key,
+                span,
+                correlation,
+            },
+            _ => return None,
+        };
+        self.last[usize::from(kind)] = last;
+        Some(activity)
+    }
+
+    /// The node, where there is one; the outer `None` is damage.
+    fn node(&mut self, present: bool, last: &mut Last) -> Option<Option<GraphNode>> {
+        if !present {
+            return Some(None);
+        }
+        last.graph = last.graph.wrapping_add(unzigzag(self.number()?) as u32);
+        last.node = last.node.wrapping_add(unzigzag(self.number()?) as u64);
+        Some(Some(GraphNode {
+            graph: last.graph,
+            node: last.node,
+        }))
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        let byte = *self.bytes.get(self.at)?;
+        self.at += 1;
+        Some(byte)
+    }
+
+    fn small(&mut self) -> Option<u32> {
+        u32::try_from(self.number()?).ok()
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            let bits = u64::from(byte & 0x7f);
+            if shift == 63 && bits > 1 {
+                return None;
+            }
+            number |= bits << shift;
+            if byte & 0x80 == 0 {
+                return Some(number);
+            }
+        }
+        None
+    }
+}
