@@ -69,6 +69,7 @@ pub fn command_buffers(timeline: &Timeline, longest: usize) -> CommandBuffers {
     let rows = &timeline.trace.tables.command_buffers;
     let opaque: HashSet<u64> = (timeline.trace.tables.opaque_work.command_buffer.iter())
         .copied()
+        .flatten()
         .collect();
     let empty = |row: &usize| {
         rows.dispatches[*row] == 0 && rows.transfers[*row] == 0 && !opaque.contains(&rows.id[*row])

@@ -40,7 +40,8 @@ pub struct LabelWork {
     pub dispatch_count: u64,
     /// Transfers.
     pub transfer_count: u64,
-    /// Durations of the timed dispatches; in `command-buffer` mode of the command buffers with this label.
+    /// Durations of the timed dispatches; in `command-buffer` mode of the command buffers, in
+    /// `pass` mode of the passes with this label.
     #[serde(flatten)]
     pub durations: Durations,
     /// Time in which at least one piece of its work ran, transfers and opaque work included.
@@ -242,15 +243,15 @@ fn rows(timeline: &Timeline, tree: &LabelTree) -> Vec<LabelRow> {
         });
     }
     let tables = &trace.tables;
-    let mut last = (None, NONE);
-    let mut node_of = |own: Option<u32>, command_buffer: u64| {
+    let mut last = (None, tree.node(None));
+    let mut node_of = |own: Option<u32>, command_buffer: Option<u64>| {
         if own.is_some() {
             return tree.node(own);
         }
-        if last.0 != Some(command_buffer) {
-            let row = timeline.command_buffer_ids.get(command_buffer);
+        if last.0 != command_buffer {
+            let row = command_buffer.and_then(|id| timeline.command_buffer_ids.get(id));
             let label = row.and_then(|row| tables.command_buffers.label[row]);
-            last = (Some(command_buffer), tree.node(label));
+            last = (command_buffer, tree.node(label));
         }
         last.1
     };
@@ -269,6 +270,7 @@ fn rows(timeline: &Timeline, tree: &LabelTree) -> Vec<LabelRow> {
 
     let timed_kind = match trace.manifest.sampling_mode {
         SamplingMode::CommandBuffer => WorkKind::CommandBuffer,
+        SamplingMode::Pass => WorkKind::Opaque,
         _ => WorkKind::Dispatch,
     };
     let expected = |row: &LabelRow| {

@@ -11,7 +11,7 @@ use crate::ids::{Ids, NONE};
 use crate::intervals::Interval;
 use gapscope_trace::Trace;
 use gapscope_trace::manifest::SamplingMode;
-use gapscope_trace::tables::{Table, Timing};
+use gapscope_trace::tables::{Table, Tables, Timing};
 use std::collections::HashMap;
 
 /// A trace, indexed for the analyses.
@@ -91,11 +91,21 @@ impl Work {
     pub fn row(&self) -> usize {
         (self.source & ((1 << ROW_BITS) - 1)) as usize
     }
+
+    /// Id of the submission that its own row names.
+    fn own_submission(&self, tables: &Tables) -> Option<u64> {
+        match self.kind() {
+            WorkKind::Dispatch => tables.dispatches.submission[self.row()],
+            WorkKind::Transfer => tables.transfers.submission[self.row()],
+            WorkKind::Opaque => tables.opaque_work.submission[self.row()],
+            WorkKind::CommandBuffer => None,
+        }
+    }
 }
 
 /// The columns that dispatches, transfers and opaque work share.
 struct Rows<'a> {
-    command_buffers: &'a [u64],
+    command_buffers: &'a [Option<u64>],
     queues: &'a [u32],
     start_ns: &'a [Option<i64>],
     duration_ns: &'a [Option<i64>],
@@ -103,7 +113,7 @@ struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     fn of(
-        command_buffers: &'a [u64],
+        command_buffers: &'a [Option<u64>],
         queues: &'a [u32],
         start_ns: &'a [Option<i64>],
         duration_ns: &'a [Option<i64>],
@@ -158,6 +168,11 @@ pub(crate) struct SubmissionTimes {
 }
 
 impl SubmissionTimes {
+    fn add(&mut self, work: Interval) {
+        self.first_start_ns = self.first_start_ns.min(work.start_ns);
+        self.last_end_ns = self.last_end_ns.max(work.end_ns);
+    }
+
     pub(crate) fn interval(&self) -> Option<Interval> {
         (self.first_start_ns <= self.last_end_ns)
             .then(|| Interval::new(self.first_start_ns, self.last_end_ns))
@@ -316,8 +331,9 @@ impl<'a> Timeline<'a> {
     fn find_rows(&mut self, kind: WorkKind, inside: bool, rows: Rows) {
         let mut last = (None, NONE);
         for (row, id) in rows.command_buffers.iter().enumerate() {
-            if last.0 != Some(*id) {
-                last = (Some(*id), self.command_buffer_ids.row(*id));
+            if last.0 != *id {
+                let row = id.map_or(NONE, |id| self.command_buffer_ids.row(id));
+                last = (*id, row);
             }
             let interval =
                 Interval::of_row(rows.start_ns[row], rows.duration_ns[row]).filter(|_| inside);
@@ -340,8 +356,13 @@ impl<'a> Timeline<'a> {
     }
 
     fn sum_command_buffers(&mut self) {
+        let (tables, ids) = (&self.trace.tables, &self.submission_ids);
         for work in self.gpus.iter().flat_map(|gpu| &gpu.works) {
             let Some(times) = self.command_buffers.get_mut(work.command_buffer as usize) else {
+                let submission = work.own_submission(tables).map_or(NONE, |id| ids.row(id));
+                if let Some(times) = self.submissions.get_mut(submission as usize) {
+                    times.add(work.interval);
+                }
                 continue;
             };
             let Interval { start_ns, end_ns } = work.interval;
@@ -355,8 +376,10 @@ impl<'a> Timeline<'a> {
         }
         for times in &self.command_buffers {
             if let Some(submission) = self.submissions.get_mut(times.submission as usize) {
-                submission.first_start_ns = submission.first_start_ns.min(times.first_start_ns);
-                submission.last_end_ns = submission.last_end_ns.max(times.last_end_ns);
+                submission.add(Interval {
+                    start_ns: times.first_start_ns,
+                    end_ns: times.last_end_ns,
+                });
             }
         }
     }
@@ -375,6 +398,16 @@ impl<'a> Timeline<'a> {
             WorkKind::CommandBuffer => tables.command_buffers.queue[work.row()],
         };
         self.queue_ids.row(u64::from(id))
+    }
+
+    /// Row of the submission that launched `work`, or [`NONE`].
+    #[inline]
+    pub(crate) fn submission_of(&self, work: &Work) -> u32 {
+        if let Some(times) = self.command_buffers.get(work.command_buffer as usize) {
+            return times.submission;
+        }
+        let own = work.own_submission(&self.trace.tables);
+        own.map_or(NONE, |id| self.submission_ids.row(id))
     }
 
     /// Id of the innermost label of `work`: its own, else its command buffer's.

@@ -52,6 +52,7 @@ fn work_under_label(trace: &Trace, text: &str) -> Option<Trace> {
         .map(|(id, _)| *id)
         .collect();
     let mut touched = all.clone();
+    let mut submissions = HashSet::new();
     let mut part = Trace {
         manifest: trace.manifest.clone(),
         ..Trace::default()
@@ -62,8 +63,10 @@ fn work_under_label(trace: &Trace, text: &str) -> Option<Trace> {
             for row in 0..rows.len() {
                 let command_buffer = rows.command_buffer[row];
                 let own = rows.label[row];
-                if under(&own) || (own.is_none() && all.contains(&command_buffer)) {
-                    touched.insert(command_buffer);
+                let around = command_buffer.is_some_and(|id| all.contains(&id));
+                if under(&own) || (own.is_none() && around) {
+                    touched.extend(command_buffer);
+                    submissions.extend(rows.submission[row]);
                     part.tables.$table.push(rows.row(row));
                 }
             }
@@ -71,7 +74,6 @@ fn work_under_label(trace: &Trace, text: &str) -> Option<Trace> {
     }
     work!(dispatches, transfers, opaque_work);
     let rows = &tables.command_buffers;
-    let mut submissions = HashSet::new();
     for row in (0..rows.len()).filter(|row| touched.contains(&rows.id[*row])) {
         submissions.insert(rows.submission[row]);
         part.tables.command_buffers.push(rows.row(row));
@@ -85,7 +87,7 @@ fn work_under_label(trace: &Trace, text: &str) -> Option<Trace> {
     part.tables.markers = tables.markers.clone();
     part.tables.buffers = tables.buffers.clone();
     part.tables.bindings = tables.bindings.clone();
-    (!touched.is_empty()).then_some(part)
+    (!touched.is_empty() || !submissions.is_empty()).then_some(part)
 }
 
 /// Ids of the labels with this text in their own or in that of a label around them.

@@ -132,9 +132,9 @@ fn measure(
             ..Work::default()
         })
         .collect();
-    let label = |own: Option<u32>, command_buffer: u64| {
+    let label = |own: Option<u32>, command_buffer: Option<u64>| {
         own.or_else(|| {
-            let row = timeline.command_buffer_ids.get(command_buffer)?;
+            let row = timeline.command_buffer_ids.get(command_buffer?)?;
             tables.command_buffers.label[row]
         })
     };

@@ -102,7 +102,8 @@ impl Scene<'_> {
                     take(*key, Text(*text))?;
                 }
                 take(Key::Kernel, Unsigned(t.kernel[row].into()))?;
-                take(Key::CommandBuffer, Unsigned(t.command_buffer[row]))?;
+                known!(CommandBuffer, t.command_buffer[row]);
+                known!(Submission, t.submission[row]);
                 take(Key::Position, Unsigned(t.position[row].into()))?;
                 if let Some(path) = label(t.label[row]) {
                     take(Key::Label, path)?;
@@ -113,7 +114,8 @@ impl Scene<'_> {
                 known!(Bytes, t.bytes[row]);
                 known!(SourceBuffer, t.source[row]);
                 known!(DestinationBuffer, t.destination[row]);
-                take(Key::CommandBuffer, Unsigned(t.command_buffer[row]))?;
+                known!(CommandBuffer, t.command_buffer[row]);
+                known!(Submission, t.submission[row]);
                 take(Key::Position, Unsigned(t.position[row].into()))?;
                 if let Some(path) = label(t.label[row]) {
                     take(Key::Label, path)?;
@@ -121,7 +123,8 @@ impl Scene<'_> {
             }
             Kind::Opaque => {
                 let t = &tables.opaque_work;
-                take(Key::CommandBuffer, Unsigned(t.command_buffer[row]))?;
+                known!(CommandBuffer, t.command_buffer[row]);
+                known!(Submission, t.submission[row]);
                 take(Key::Position, Unsigned(t.position[row].into()))?;
                 if let Some(path) = label(t.label[row]) {
                     take(Key::Label, path)?;

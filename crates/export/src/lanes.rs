@@ -1,8 +1,8 @@
 //! Lanes: tracks for tools that can show only one thing at a time, or things nested in each other.
 
 use crate::slice::Slice;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use gapscope_analysis::intervals::Interval;
+use gapscope_analysis::lanes::Lanes;
 
 /// How slices may share a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,24 +45,14 @@ fn apart(slices: Vec<Slice>) -> Vec<Vec<Slice>> {
             vec![slices]
         };
     }
-    let mut lanes: Vec<Vec<Slice>> = Vec::new();
-    let mut taken: BinaryHeap<Reverse<(i64, usize)>> = BinaryHeap::new();
-    let mut free: BinaryHeap<Reverse<usize>> = BinaryHeap::new();
+    let mut split: Vec<Vec<Slice>> = Vec::new();
+    let mut lanes = Lanes::default();
     for slice in slices {
-        while let Some(Reverse((end_ns, lane))) = taken.peek().copied()
-            && end_ns <= slice.start_ns
-        {
-            taken.pop();
-            free.push(Reverse(lane));
-        }
-        let lane = free.pop().map_or(lanes.len(), |Reverse(lane)| lane);
-        if lane == lanes.len() {
-            lanes.push(Vec::new());
-        }
-        taken.push(Reverse((slice.end_ns, lane)));
-        lanes[lane].push(slice);
+        let lane = lanes.place(Interval::new(slice.start_ns, slice.end_ns));
+        split.resize_with(lanes.count(), Vec::new);
+        split[lane as usize].push(slice);
     }
-    lanes
+    split
 }
 
 fn nested(slices: Vec<Slice>) -> Vec<Vec<Slice>> {

@@ -193,6 +193,26 @@ impl Column for Option<String> {
     }
 }
 
+/// A text that many rows share: each distinct one is in memory once.
+impl Column for Option<Arc<str>> {
+    fn data_type() -> DataType {
+        dictionary()
+    }
+    const NULLABLE: bool = true;
+    fn to_array(values: &[Self]) -> ArrayRef {
+        write_texts(values.iter().map(|v| v.as_deref()))
+    }
+    fn append_array(array: &dyn Array, values: &mut Vec<Self>) -> Option<()> {
+        read_texts(array, values, Some(None), |text| Some(Arc::from(text)))
+    }
+    fn to_text(&self) -> Option<String> {
+        self.as_deref().map(str::to_owned)
+    }
+    fn from_text(text: &str) -> Option<Self> {
+        Some(Some(Arc::from(text)))
+    }
+}
+
 /// An enum that is kept as text. A text that this version does not know is `Unknown`, which is the default.
 macro_rules! text_enum {
     ($(#[$doc:meta])* $name:ident { $($(#[doc = $value_doc:literal])+ $value:ident = $text:literal,)+ }) => {

@@ -17,6 +17,10 @@ text_enum! {
         HostToDevice = "host-to-device",
         /// Device to host (CUDA).
         DeviceToHost = "device-to-host",
+        /// From one device to another (CUDA).
+        PeerToPeer = "peer-to-peer",
+        /// Host to host (CUDA).
+        HostToHost = "host-to-host",
     }
 }
 
@@ -25,12 +29,16 @@ text_enum! {
     OpaqueWorkKind {
         /// A render pass or dynamic rendering.
         RenderPass = "render-pass",
+        /// A compute pass whose dispatches have no times of their own.
+        ComputePass = "compute-pass",
         /// A ray-tracing dispatch.
         RayTracing = "ray-tracing",
         /// A build or copy of acceleration structures.
         AccelerationStructure = "acceleration-structure",
         /// An image is cleared or resolved.
         ClearImage = "clear-image",
+        /// A graph launch (CUDA).
+        Graph = "graph",
         /// Anything else.
         Other = "other",
     }
@@ -67,6 +75,22 @@ text_enum! {
         CreatePipelines = "create-pipelines",
         /// Makes a shader module.
         CreateShaderModule = "create-shader-module",
+        /// Copies or fills memory and returns when that is done (CUDA).
+        CopyAndWait = "copy-and-wait",
+        /// Waits for an event (CUDA).
+        WaitEvent = "wait-event",
+        /// Asks whether an event or a stream has got so far; folded (CUDA).
+        PollEvent = "poll-event",
+        /// Loads or compiles code: modules, libraries, kernels that are loaded when first used (CUDA).
+        LoadModule = "load-module",
+        /// Captures, builds or instantiates a graph (CUDA).
+        BuildGraph = "build-graph",
+        /// Launches work that is not in the trace (CUDA).
+        Launch = "launch",
+        /// Anything else that takes time in the driver (CUDA).
+        OtherCall = "other-call",
+        /// Time that recording itself took on the thread.
+        Recording = "recording",
         /// Presents an image.
         Present = "present",
         /// Acquires an image.
@@ -84,6 +108,9 @@ impl HostCallKind {
                 | WaitSemaphores
                 | WaitQueueIdle
                 | WaitDeviceIdle
+                | WaitEvent
+                | CopyAndWait
+                | PollEvent
                 | PollFence
                 | PollSemaphore
                 | GetQueryResults

@@ -2,6 +2,7 @@
 //! manifest's losses say why.
 
 use crate::table::table;
+use std::sync::Arc;
 
 pub use crate::kinds::*;
 pub use crate::table::{ColumnFacts, Table};
@@ -9,9 +10,10 @@ pub use crate::table::{ColumnFacts, Table};
 table! {
     /// Kernel executions, in the order in which their command buffers were seen finished.
     Dispatches of Dispatch, "dispatch" in "dispatches" {
-        /// Id of the command buffer.
-        command_buffer: u64,
-        /// Position among the commands of its command buffer (dispatches, transfers, barriers and opaque work).
+        /// Id of the command buffer; absent for work that a host call launched by itself (CUDA, outside of graphs).
+        command_buffer: Option<u64>,
+        /// Position among the commands of its command buffer (dispatches, transfers, barriers and opaque work), or of
+        /// its submission where there is no command buffer.
         position: u32,
         /// Id of the queue.
         queue: u32,
@@ -31,6 +33,8 @@ table! {
         bindings: Option<u32>,
         /// Id of the innermost label.
         label: Option<u32>,
+        /// Id of the submission (`submissions`), where there is no command buffer to name it.
+        submission: Option<u64>,
     }
 }
 
@@ -81,6 +85,8 @@ table! {
         end_ns: i64,
         /// Command buffers in it.
         command_buffers: u32,
+        /// The function that the program called (CUDA), such as `cudaLaunchKernel`.
+        function: Option<Arc<str>>,
     }
 }
 
@@ -99,9 +105,9 @@ table! {
 table! {
     /// Copies, fills and the like.
     Transfers of Transfer, "transfer" in "transfers" {
-        /// Id of the command buffer.
-        command_buffer: u64,
-        /// Position among the commands of its command buffer.
+        /// Id of the command buffer; absent for work that a host call launched by itself (CUDA, outside of graphs).
+        command_buffer: Option<u64>,
+        /// Position among the commands of its command buffer, or of its submission.
         position: u32,
         /// Id of the queue.
         queue: u32,
@@ -119,15 +125,17 @@ table! {
         destination: Option<u32>,
         /// Id of the innermost label.
         label: Option<u32>,
+        /// Id of the submission (`submissions`), where there is no command buffer to name it.
+        submission: Option<u64>,
     }
 }
 
 table! {
     /// GPU work that is timed as a whole, such as render passes.
     OpaqueWork of OpaqueWorkRow, "opaque_work" in "opaque_work" {
-        /// Id of the command buffer.
-        command_buffer: u64,
-        /// Position among the commands of its command buffer.
+        /// Id of the command buffer; absent for work that a host call launched by itself.
+        command_buffer: Option<u64>,
+        /// Position among the commands of its command buffer, or of its submission.
         position: u32,
         /// Id of the queue.
         queue: u32,
@@ -139,6 +147,8 @@ table! {
         duration_ns: Option<i64>,
         /// Id of the innermost label.
         label: Option<u32>,
+        /// Id of the submission (`submissions`), where there is no command buffer to name it.
+        submission: Option<u64>,
     }
 }
 
@@ -179,6 +189,8 @@ table! {
         bytes: Option<u64>,
         /// What it returned (VkResult, CUresult); 0 is success.
         result: i32,
+        /// The function that the program called (CUDA), such as `cudaStreamSynchronize`.
+        function: Option<Arc<str>>,
     }
 }
 
@@ -301,6 +313,15 @@ table! {
         local_y: Option<u32>,
         /// In z.
         local_z: Option<u32>,
+        /// The whole name of a C++ kernel, with namespaces and parameters, where `name` is a shorter one.
+        full_name: Option<String>,
+        /// Registers of a thread.
+        registers: Option<u32>,
+        /// Shared memory of a workgroup that the code declares, in bytes.
+        static_shared_bytes: Option<u32>,
+        /// Shared memory of a workgroup that its launches ask for, in bytes: a kernel that is launched with several
+        /// sizes, of workgroups or of this memory, has a row for each.
+        dynamic_shared_bytes: Option<u32>,
     }
 }
 

@@ -61,7 +61,7 @@ impl Program {
         self.now += (duration + 800 + self.noise.below(400)) as i64;
         self.position += 1;
         Dispatch {
-            command_buffer: self.command_buffer,
+            command_buffer: Some(self.command_buffer),
             // There is a barrier between any two.
             position: 2 * (self.position - 1),
             queue: 1,
@@ -73,6 +73,7 @@ impl Program {
             groups_z: Some(1),
             bindings: Some(1 + self.step),
             label: Some(1 + self.step / 30),
+            submission: None,
         }
     }
 }

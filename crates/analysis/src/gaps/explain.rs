@@ -95,7 +95,7 @@ impl<'a> Explainer<'a> {
             push(&mut explanation.parts, gap, Cause::WithinCommandBuffer);
             return;
         }
-        let row = command_buffer.map_or(NONE, |times| times.submission);
+        let row = timeline.submission_of(after);
         let mut fresh = Explanation {
             parts: std::mem::take(parts),
             ..Explanation::default()

@@ -293,9 +293,7 @@ impl Place {
             }
         }
         let tables = &timeline.trace.tables;
-        let command_buffer = timeline.command_buffers.get(after.command_buffer as usize);
-        let submission = command_buffer
-            .map(|times| times.submission as usize)
+        let submission = Some(timeline.submission_of(after) as usize)
             .filter(|row| *row < timeline.submissions.len());
         let process_id = submission.map(|row| tables.submissions.process[row]);
         let thread = submission.map(|row| tables.submissions.thread[row]);

@@ -75,19 +75,19 @@ prop_compose! {
         let t = &mut trace.tables;
         for (cb, queue, kernel, start_ns, duration_ns, label) in dispatches {
             t.dispatches.push(Dispatch {
-                command_buffer: cb.into(), queue, kernel, start_ns, duration_ns, label, bindings: label,
+                command_buffer: Some(cb.into()), queue, kernel, start_ns, duration_ns, label, bindings: label,
                 ..Dispatch::default()
             });
         }
         for (cb, queue, _, start_ns, duration_ns, label) in transfers {
             t.transfers.push(Transfer {
-                command_buffer: cb.into(), queue, start_ns, duration_ns, label, bytes: label.map(u64::from),
+                command_buffer: Some(cb.into()), queue, start_ns, duration_ns, label, bytes: label.map(u64::from),
                 ..Transfer::default()
             });
         }
         for (cb, queue, _, start_ns, duration_ns, label) in opaque {
             t.opaque_work.push(OpaqueWorkRow {
-                command_buffer: cb.into(), queue, start_ns, duration_ns, label, ..OpaqueWorkRow::default()
+                command_buffer: Some(cb.into()), queue, start_ns, duration_ns, label, ..OpaqueWorkRow::default()
             });
         }
         for ((cb, queue, count, start_ns, duration_ns, label), submission, timing) in command_buffers {
@@ -226,7 +226,7 @@ proptest! {
                 let (start, duration, queue, ..) = works[at];
                 let (start_ns, duration_ns) = (Some(start), Some(duration));
                 t.dispatches.push(Dispatch {
-                    command_buffer: at as u64, queue, kernel: queue, start_ns, duration_ns, ..Dispatch::default()
+                    command_buffer: Some(at as u64), queue, kernel: queue, start_ns, duration_ns, ..Dispatch::default()
                 });
             }
             for at in order(works.len()) {

@@ -91,8 +91,8 @@ impl Builder<'_> {
                     let Some(interval) = times else { continue };
                     drawn += 1;
                     let id = table.command_buffer[row];
-                    if last.0 != Some(id) {
-                        last = (Some(id), self.command_buffers.get(id));
+                    if last.0 != id {
+                        last = (id, id.and_then(|id| self.command_buffers.get(id)));
                     }
                     self.draw_one(slice($kind, row, interval), table.queue[row], last.1);
                 }

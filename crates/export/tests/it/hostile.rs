@@ -45,7 +45,7 @@ fn a_name_of_ten_megabytes_is_cut_and_does_not_swell_the_file() {
     for position in 0..10_000 {
         trace.tables.dispatches.push(Dispatch {
             kernel: 1,
-            command_buffer: 1,
+            command_buffer: Some(1),
             queue: 1,
             position,
             start_ns: Some(1_100_000 + i64::from(position)),
@@ -69,7 +69,7 @@ fn times_that_cannot_be_are_counted_and_not_drawn() {
     let mut trace = Trace::from_text(super::traces::CROSSING).unwrap();
     for (start_ns, duration_ns) in [(i64::MAX, 1), (0, -1), (i64::MIN, i64::MAX)] {
         trace.tables.dispatches.push(Dispatch {
-            command_buffer: 1,
+            command_buffer: Some(1),
             queue: 1,
             start_ns: Some(start_ns),
             duration_ns: Some(duration_ns),

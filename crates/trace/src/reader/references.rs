@@ -41,6 +41,7 @@ pub(super) fn check(trace: &Trace, selection: &Selection, diagnostics: &mut Vec<
             kernel -> kernels,
             bindings -> bindings,
             label -> labels,
+            submission -> submissions,
         }
         command_buffers {
             process -> processes,
@@ -56,8 +57,14 @@ pub(super) fn check(trace: &Trace, selection: &Selection, diagnostics: &mut Vec<
             source -> buffers,
             destination -> buffers,
             label -> labels,
+            submission -> submissions,
         }
-        opaque_work { command_buffer -> command_buffers, queue -> queues, label -> labels, }
+        opaque_work {
+            command_buffer -> command_buffers,
+            queue -> queues,
+            label -> labels,
+            submission -> submissions,
+        }
         barriers { command_buffer -> command_buffers, }
         host_calls { process -> processes, queue -> queues, }
         markers {

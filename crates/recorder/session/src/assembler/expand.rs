@@ -241,7 +241,7 @@ impl Expansion<'_> {
                     self.kernels.dispatched(kernel, label.map(|l| l.1));
                     let [x, y, z] = groups.map_or([None; 3], |g| g.map(Some));
                     let rows = &mut self.tables.dispatches;
-                    rows.command_buffer.push(self.instance.command_buffer);
+                    rows.command_buffer.push(Some(self.instance.command_buffer));
                     rows.position.push(self.state.position);
                     rows.queue.push(self.instance.queue);
                     rows.kernel.push(kernel);
@@ -252,6 +252,7 @@ impl Expansion<'_> {
                     rows.groups_z.push(z);
                     rows.bindings.push(bindings);
                     rows.label.push(label.map(|l| l.0));
+                    rows.submission.push(None);
                     self.state.position += 1;
                     self.state.dispatches += 1;
                 }
@@ -266,7 +267,7 @@ impl Expansion<'_> {
                     let interval = self.count(Work::Transfer, time, self.sampled);
                     self.timed(interval);
                     let rows = &mut self.tables.transfers;
-                    rows.command_buffer.push(self.instance.command_buffer);
+                    rows.command_buffer.push(Some(self.instance.command_buffer));
                     rows.position.push(self.state.position);
                     rows.queue.push(self.instance.queue);
                     rows.kind.push(kind.kind());
@@ -276,6 +277,7 @@ impl Expansion<'_> {
                     rows.source.push(source);
                     rows.destination.push(destination);
                     rows.label.push(self.state.open.last().map(|o| o.label));
+                    rows.submission.push(None);
                     self.state.position += 1;
                     self.state.transfers += 1;
                 }
@@ -346,13 +348,14 @@ impl Expansion<'_> {
         let interval = self.count(Work::Opaque, time, self.sampled);
         self.timed(interval);
         self.tables.opaque_work.push(OpaqueWorkRow {
-            command_buffer: self.instance.command_buffer,
+            command_buffer: Some(self.instance.command_buffer),
             position: self.state.position,
             queue: self.instance.queue,
             kind: kind.kind(),
             start_ns: interval.map(|i| i.0),
             duration_ns: interval.map(|i| i.1),
             label: self.state.open.last().map(|o| o.label),
+            submission: None,
         });
         self.state.position += 1;
     }

@@ -130,6 +130,7 @@ impl Kernels {
                 local_x: x,
                 local_y: y,
                 local_z: z,
+                ..tables::Kernel::default()
             });
         }
     }

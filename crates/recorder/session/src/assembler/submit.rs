@@ -68,6 +68,7 @@ impl Assembler {
             begin_ns: call.begin_ns,
             end_ns: call.end_ns,
             command_buffers: instances.len() as u32,
+            function: None,
         });
         self.saw(call.end_ns);
     }

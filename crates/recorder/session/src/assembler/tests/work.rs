@@ -32,7 +32,7 @@ fn a_resubmitted_recording_has_its_own_rows_each_time() {
     assert_eq!(losses(&manifest), []);
     let rows = &tables.dispatches;
     let at = at as i64;
-    assert_eq!(rows.command_buffer, [0, 0, 1, 1]);
+    assert_eq!(rows.command_buffer, [0, 0, 1, 1].map(Some));
     assert_eq!(rows.position, [0, 1, 0, 1]);
     assert_eq!(rows.start_ns, [10, 30, 1010, 1030].map(|t| Some(at + t)));
     assert_eq!(rows.duration_ns, [10, 15, 10, 16].map(Some));
