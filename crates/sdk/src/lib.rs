@@ -1,1 +1,13 @@
 //! Capture and kernel profiling from inside a Rust program.
+//!
+//! - [`capture`]: capture a window of GPU work, chosen by environment, by code, by count or by signal.
+//! - [`label`]: name what the program does, so that recordings say it.
+//!
+//! Everything here is harmless where it does not apply: without a hook in the process, without the environment
+//! variables, without a capable device, the program runs on and is told why nothing was captured or timed.
+#![deny(missing_docs)]
+
+pub mod capture;
+pub mod label;
+
+pub use capture::{Capture, Captured, NotCaptured, Trigger};

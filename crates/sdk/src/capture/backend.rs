@@ -1,0 +1,75 @@
+//! What captures, behind a seam: Apple's capture manager, or a hook of gapscope.
+
+use super::{Destination, NotCaptured};
+use std::sync::Arc;
+
+/// A device whose work can be captured: implemented for the devices of wgpu and Metal, and by [`super::Hooked`] for
+/// any device of a program that gapscope records.
+pub trait CaptureDevice {
+    /// What captures the work of this device.
+    fn backend(&self) -> Arc<dyn Backend>;
+}
+
+impl<D: CaptureDevice + ?Sized> CaptureDevice for &D {
+    fn backend(&self) -> Arc<dyn Backend> {
+        (**self).backend()
+    }
+}
+
+impl CaptureDevice for Arc<dyn Backend> {
+    fn backend(&self) -> Arc<dyn Backend> {
+        Arc::clone(self)
+    }
+}
+
+/// What captures the work of one device.
+///
+/// The callers of a backend see to the order (`ready`, `synchronise`, `start`, the work, `synchronise`, `stop`,
+/// `finished`), to the checks of paths, and to there being one capture at a time in the process.
+pub trait Backend: Send + Sync {
+    /// What it is called in messages, such as `Metal`.
+    fn name(&self) -> &'static str;
+
+    /// The extension that files of this backend have, without the dot.
+    fn extension(&self) -> &'static str;
+
+    /// The free space in bytes below which a capture is not begun.
+    fn least_free_bytes(&self) -> u64 {
+        256 << 20
+    }
+
+    /// Whether a capture to `destination` could start now: gates of the environment, support of the device.
+    ///
+    /// # Errors
+    /// Why not, and what to do.
+    fn ready(&self, destination: &Destination) -> Result<(), NotCaptured>;
+
+    /// Waits until the device has finished everything that the program has submitted to it.
+    ///
+    /// # Errors
+    /// [`NotCaptured::Synchronise`]: the device could not be waited for.
+    fn synchronise(&self) -> Result<(), NotCaptured>;
+
+    /// Starts a capture.
+    ///
+    /// # Errors
+    /// Why it did not start; nothing is to be stopped then.
+    fn start(&self, destination: &Destination) -> Result<Box<dyn Running>, NotCaptured>;
+}
+
+/// A capture that runs. Dropped without [`Running::stop`] it must stop as well.
+pub trait Running: Send {
+    /// Stops it. Called once, when the device has finished the work of the window.
+    ///
+    /// # Errors
+    /// [`NotCaptured::Stop`]: the capture cannot be relied on.
+    fn stop(&mut self) -> Result<(), NotCaptured>;
+
+    /// Waits until what was captured is written. The file itself is checked by the caller.
+    ///
+    /// # Errors
+    /// [`NotCaptured::NotWritten`], with the reason.
+    fn finished(&mut self) -> Result<(), NotCaptured> {
+        Ok(())
+    }
+}

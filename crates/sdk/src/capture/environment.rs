@@ -1,0 +1,59 @@
+//! What the environment asks for.
+
+use super::{Destination, NotCaptured};
+use std::env;
+
+/// The variables that ask for a capture and hold its path; the first that is set counts. An empty one is not set.
+pub const CAPTURE_VARIABLES: [&str; 2] = ["GAPSCOPE_CAPTURE", "MLX_METAL_CAPTURE"];
+
+/// How many units of work to let pass before the capture. Default: 0.
+pub const SKIP_VARIABLE: &str = "GAPSCOPE_CAPTURE_SKIP";
+
+/// How many units of work the capture holds. Default: 1.
+pub const TAKE_VARIABLE: &str = "GAPSCOPE_CAPTURE_TAKE";
+
+/// The capture that the environment asks for; read anew at each call. On Metal, Apple's own gate
+/// (`MTL_CAPTURE_ENABLED=1`, on older systems `METAL_CAPTURE_ENABLED=1`) must be open as well.
+///
+/// # Errors
+/// [`NotCaptured::NotRequested`].
+///
+/// ```
+/// # use gapscope_sdk::capture::{NotCaptured, requested};
+/// // Without GAPSCOPE_CAPTURE and MLX_METAL_CAPTURE:
+/// assert_eq!(requested(), Err(NotCaptured::NotRequested));
+/// ```
+pub fn requested() -> Result<Destination, NotCaptured> {
+    CAPTURE_VARIABLES
+        .iter()
+        .find_map(|variable| env::var_os(variable).filter(|path| !path.is_empty()))
+        .map(|path| Destination::File(path.into()))
+        .ok_or(NotCaptured::NotRequested)
+}
+
+/// Units to skip, and units to take.
+pub(super) fn units() -> Result<(u64, u64), NotCaptured> {
+    let skip = count(SKIP_VARIABLE, 0, 0, "a whole number of units, 0 or more")?;
+    let take = count(TAKE_VARIABLE, 1, 1, "a whole number of units, 1 or more")?;
+    Ok((skip, take))
+}
+
+fn count(
+    variable: &'static str,
+    default: u64,
+    least: u64,
+    expected: &'static str,
+) -> Result<u64, NotCaptured> {
+    let Some(value) = env::var_os(variable).filter(|value| !value.is_empty()) else {
+        return Ok(default);
+    };
+    let value = value.to_string_lossy().into_owned();
+    match value.trim().parse() {
+        Ok(number) if number >= least => Ok(number),
+        _ => Err(NotCaptured::BadVariable {
+            variable,
+            value,
+            expected,
+        }),
+    }
+}

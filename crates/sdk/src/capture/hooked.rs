@@ -1,0 +1,207 @@
+//! Captures by the hook that `gapscope record` puts into the process: Vulkan and CUDA.
+
+use super::{Backend, CaptureDevice, Destination, NotCaptured, Running};
+use gapscope_spool::interface::{Hook, Hooks, Status};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long the work of a window may take to arrive at the hook after the device has been waited for.
+const ARRIVES_WITHIN: Duration = Duration::from_secs(10);
+/// How long the session may take to write a capture.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(60);
+
+type Wait = dyn Fn() -> Result<(), String> + Send + Sync;
+
+/// A Vulkan or CUDA device of this process, as far as captures concern it: something that can be waited for.
+///
+/// ```
+/// use gapscope_sdk::{Capture, capture::Hooked};
+///
+/// # struct Device;
+/// # impl Device { fn wait_idle(&self) -> Result<(), String> { Ok(()) } }
+/// # let device = std::sync::Arc::new(Device);
+/// // With ash: `move || unsafe { device.device_wait_idle() }.map_err(|e| e.to_string())`, while no other thread uses
+/// // the device's queues; with cudarc: `move || context.synchronize().map_err(|e| e.to_string())`.
+/// let hooked = Hooked::new(move || device.wait_idle());
+/// match Capture::from_env(&hooked) {
+///     Ok(mut capture) => drop(capture.begin()),
+///     Err(why) => println!("{why}"),
+/// }
+/// ```
+#[derive(Clone)]
+pub struct Hooked(Arc<Waits>);
+
+struct Waits(Option<Box<Wait>>);
+
+impl Hooked {
+    /// A device with a function that returns when it has finished everything that was submitted to it, or says why it
+    /// cannot.
+    pub fn new(wait: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Hooked {
+        Hooked(Arc::new(Waits(Some(Box::new(wait)))))
+    }
+
+    /// Whatever devices the hooks of this process see. What was submitted before a window began does not belong to
+    /// it; its end waits until the hooks have seen all its work finished.
+    pub fn any() -> Hooked {
+        Hooked(Arc::new(Waits(None)))
+    }
+}
+
+impl CaptureDevice for Hooked {
+    fn backend(&self) -> Arc<dyn Backend> {
+        let waits: Arc<Waits> = Arc::clone(&self.0);
+        waits
+    }
+}
+
+/// The hooks of this process that a session records.
+fn recorded() -> Vec<Hook> {
+    let hooks = Hooks::loaded();
+    hooks
+        .iter()
+        .filter(|hook| matches!(hook.state(), Status::Done | Status::Off))
+        .copied()
+        .collect()
+}
+
+fn reason(status: Status) -> String {
+    match status {
+        Status::NotRecorded => "no session records this process",
+        Status::AlreadyCapturing => "another capture of this process is open",
+        Status::NotCapturing => "it does not know this capture",
+        Status::BadText => "the path is longer than it takes",
+        Status::NotWritten => "the session could not write it; its standard error says why",
+        Status::NoSession => "the session that recorded this process is gone",
+        Status::TimedOut => {
+            "work of the capture was still running 10 s after the device was waited for"
+        }
+        Status::Internal => "internal error",
+        _ => "it gave an answer that this version does not know",
+    }
+    .to_owned()
+}
+
+impl Backend for Waits {
+    fn name(&self) -> &'static str {
+        "gapscope"
+    }
+
+    fn extension(&self) -> &'static str {
+        "gapscope"
+    }
+
+    /// A trace of a window is small: some bytes a dispatch.
+    fn least_free_bytes(&self) -> u64 {
+        64 << 20
+    }
+
+    fn ready(&self, _: &Destination) -> Result<(), NotCaptured> {
+        if recorded().is_empty() {
+            Err(NotCaptured::NoHook)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn synchronise(&self) -> Result<(), NotCaptured> {
+        match &self.0 {
+            Some(wait) => wait().map_err(|reason| NotCaptured::Synchronise { reason }),
+            None => Ok(()),
+        }
+    }
+
+    fn start(&self, destination: &Destination) -> Result<Box<dyn Running>, NotCaptured> {
+        let mut window = Window {
+            open: Vec::new(),
+            path: destination.path().map(PathBuf::from),
+            written_by: None,
+        };
+        for hook in recorded() {
+            // All hooks of a process record the window; the session writes it once.
+            let first = window.open.is_empty();
+            let path = destination.path().filter(|_| first);
+            match hook.start_capture(path) {
+                Ok(capture) => window.open.push((hook, capture)),
+                // What has been started stops when the window is dropped.
+                Err(status) => {
+                    let reason = reason(status);
+                    return Err(NotCaptured::Start {
+                        backend: "gapscope",
+                        reason,
+                    });
+                }
+            }
+        }
+        if window.open.is_empty() {
+            return Err(NotCaptured::NoHook);
+        }
+        Ok(Box::new(window))
+    }
+}
+
+/// A window that is open.
+struct Window {
+    open: Vec<(Hook, u32)>,
+    path: Option<PathBuf>,
+    /// The hook through which the session is told to write it.
+    written_by: Option<(Hook, u32)>,
+}
+
+impl Running for Window {
+    fn stop(&mut self) -> Result<(), NotCaptured> {
+        let mut outcome = Ok(());
+        self.written_by = self.open.first().copied();
+        for (hook, _) in &self.open {
+            if let status @ (Status::TimedOut | Status::Internal) = hook.flush(ARRIVES_WITHIN) {
+                let reason = reason(status);
+                outcome = Err(NotCaptured::Stop {
+                    backend: "gapscope",
+                    reason,
+                });
+            }
+        }
+        // The one that has the path comes last: then the session has seen the ends of the others.
+        while let Some((hook, capture)) = self.open.pop() {
+            match hook.stop_capture(capture) {
+                Status::Done => {}
+                status => {
+                    let reason = reason(status);
+                    outcome = Err(NotCaptured::Stop {
+                        backend: "gapscope",
+                        reason,
+                    });
+                }
+            }
+        }
+        outcome
+    }
+
+    fn finished(&mut self) -> Result<(), NotCaptured> {
+        let (Some((hook, capture)), Some(path)) = (self.written_by, &self.path) else {
+            return Ok(());
+        };
+        let begun = Instant::now();
+        loop {
+            let reason = match hook.capture_state(capture) {
+                Status::Done => return Ok(()),
+                Status::Pending if begun.elapsed() < WRITTEN_WITHIN => {
+                    std::thread::sleep(Duration::from_millis(2));
+                    continue;
+                }
+                Status::Pending => "the session has not written it in 60 s".to_owned(),
+                status => reason(status),
+            };
+            let path = path.clone();
+            return Err(NotCaptured::NotWritten { path, reason });
+        }
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        for (hook, capture) in self.open.drain(..) {
+            hook.stop_capture(capture);
+        }
+    }
+}

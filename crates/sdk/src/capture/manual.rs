@@ -1,0 +1,72 @@
+//! Captures that the program starts and stops by itself.
+
+use super::{Capture, CaptureDevice, Captured, Destination, NotCaptured};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+static CURRENT: Mutex<Option<Capture>> = Mutex::new(None);
+
+/// Starts a capture of the GPU work of this process, as MLX's `metal.start_capture` does. `""` as path: to Xcode on
+/// Metal; elsewhere the window is marked in the running recording.
+///
+/// Which device it is follows from the process: the hooks in it on Linux. Where the program has the device at hand,
+/// [`start_capture_on`] also waits for what it has submitted before.
+///
+/// # Errors
+/// Why it did not start.
+///
+/// ```
+/// use gapscope_sdk::capture::{start_capture, stop_capture};
+///
+/// if let Err(why) = start_capture("step.gapscope") {
+///     eprintln!("{why}"); // not under `gapscope record`
+/// }
+/// // … work …
+/// let _ = stop_capture();
+/// ```
+pub fn start_capture(path: impl AsRef<Path>) -> Result<(), NotCaptured> {
+    start_capture_on(&default_device()?, path)
+}
+
+/// As [`start_capture`], of one device.
+///
+/// # Errors
+/// Why it did not start.
+pub fn start_capture_on(
+    device: &(impl CaptureDevice + ?Sized),
+    path: impl AsRef<Path>,
+) -> Result<(), NotCaptured> {
+    let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
+    if current.is_some() {
+        return Err(NotCaptured::AlreadyCapturing);
+    }
+    let mut capture = Capture::to(device, Destination::of(path))?;
+    capture.begin()?;
+    *current = Some(capture);
+    Ok(())
+}
+
+/// Stops what [`start_capture`] started, from any thread, and waits until it is written.
+///
+/// # Errors
+/// [`NotCaptured::NotBegun`], or why the capture cannot be relied on.
+pub fn stop_capture() -> Result<Captured, NotCaptured> {
+    let capture = CURRENT
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
+    capture.ok_or(NotCaptured::NotBegun)?.end()
+}
+
+#[cfg(target_os = "linux")]
+fn default_device() -> Result<super::Hooked, NotCaptured> {
+    Ok(super::Hooked::any())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn default_device() -> Result<std::sync::Arc<dyn super::Backend>, NotCaptured> {
+    Err(NotCaptured::Unsupported {
+        backend: "gapscope",
+        reason: "no device is known here: give one to start_capture_on".to_owned(),
+    })
+}

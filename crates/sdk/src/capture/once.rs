@@ -1,0 +1,82 @@
+//! One capture at a time, and by default one for each process.
+
+use super::NotCaptured;
+use std::sync::{Mutex, PoisonError};
+
+/// What the process has done.
+#[derive(Debug, Default)]
+struct State {
+    running: bool,
+    /// A one-shot capture has succeeded.
+    spent: bool,
+}
+
+/// Guards a process's captures.
+#[derive(Debug, Default)]
+pub(super) struct Once(Mutex<State>);
+
+/// The right to capture now. Dropped, it is given back.
+#[derive(Debug)]
+pub(super) struct Turn {
+    once: &'static Once,
+    one_shot: bool,
+}
+
+/// That of the process.
+pub(super) static PROCESS: Once = Once::new();
+
+impl Once {
+    pub const fn new() -> Once {
+        Once(Mutex::new(State {
+            running: false,
+            spent: false,
+        }))
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether [`Self::take`] would fail now.
+    pub fn check(&self, one_shot: bool) -> Result<(), NotCaptured> {
+        let state = self.state();
+        if one_shot && state.spent {
+            Err(NotCaptured::Spent)
+        } else if state.running {
+            Err(NotCaptured::AlreadyCapturing)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Takes the turn.
+    pub fn take(&'static self, one_shot: bool) -> Result<Turn, NotCaptured> {
+        let mut state = self.state();
+        if one_shot && state.spent {
+            return Err(NotCaptured::Spent);
+        }
+        if state.running {
+            return Err(NotCaptured::AlreadyCapturing);
+        }
+        state.running = true;
+        Ok(Turn {
+            once: self,
+            one_shot,
+        })
+    }
+}
+
+impl Turn {
+    /// The capture has succeeded: only now is a one-shot spent.
+    pub fn succeeded(self) {
+        if self.one_shot {
+            self.once.state().spent = true;
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.once.state().running = false;
+    }
+}

@@ -1,0 +1,174 @@
+//! How an attempt to capture ended.
+
+use super::Destination;
+use std::path::PathBuf;
+
+/// A capture that succeeded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Captured {
+    /// Where it is.
+    pub destination: Destination,
+    /// Size of the file, or of all files in the folder; `None` when the capture has no file of its own.
+    pub bytes: Option<u64>,
+}
+
+impl Captured {
+    pub(super) fn new(destination: Destination, bytes: Option<u64>) -> Captured {
+        Captured { destination, bytes }
+    }
+
+    /// The path of the capture, when it has a file of its own.
+    pub fn path(&self) -> Option<&std::path::Path> {
+        self.destination.path()
+    }
+}
+
+/// Why nothing was captured. The text of each says what is wrong, where, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotCaptured {
+    /// No environment variable asks for a capture.
+    #[error(
+        "no capture was asked for: set GAPSCOPE_CAPTURE (or MLX_METAL_CAPTURE) to the path of the capture"
+    )]
+    NotRequested,
+    /// A variable has a value that means nothing.
+    #[error("{variable}={value} is not understood: {expected}")]
+    BadVariable {
+        /// The variable.
+        variable: &'static str,
+        /// Its value.
+        value: String,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// The schedule does not choose this unit of work.
+    #[error("unit {unit} is not to be captured: {schedule}")]
+    NotThisUnit {
+        /// The unit, counted from 1.
+        unit: u64,
+        /// What is to be captured.
+        schedule: String,
+    },
+    /// This process has captured what it was asked for.
+    #[error(
+        "the one capture of this process has been made: start it again, or arm a trigger, for another"
+    )]
+    Spent,
+    /// A capture runs.
+    #[error("a capture runs already: end it before another begins")]
+    AlreadyCapturing,
+    /// `end` without `begin`, or `stop_capture` without `start_capture`.
+    #[error("no capture has been begun")]
+    NotBegun,
+    /// The capture has ended; a [`super::Capture`] is for one window.
+    #[error("this capture has ended: make another one for another window")]
+    Ended,
+    /// A gate of the system is closed.
+    #[error("{backend} does not allow captures: {reason}")]
+    Gate {
+        /// What captures.
+        backend: &'static str,
+        /// What is closed and how to open it.
+        reason: String,
+    },
+    /// The device or its driver cannot do it.
+    #[error("{backend} cannot capture here: {reason}")]
+    Unsupported {
+        /// What captures.
+        backend: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// No hook of gapscope is in this process.
+    #[error(
+        "gapscope does not record this process: run it as `gapscope record --capture-only -- COMMAND`"
+    )]
+    NoHook,
+    /// The path is empty.
+    #[error("the path of the capture is empty")]
+    NoPath,
+    /// The path is taken.
+    #[error("{path} exists and is not overwritten: remove it, or choose another path")]
+    Exists {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The folder of the path does not exist or is no folder.
+    #[error("{parent} is no folder: make it, or choose another path for the capture")]
+    NoParent {
+        /// The folder.
+        parent: PathBuf,
+    },
+    /// The folder of the path cannot be written.
+    #[error("{parent} cannot be written: {reason}")]
+    NotWritable {
+        /// The folder.
+        parent: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
+    /// The extension is not the backend's.
+    #[error("{path} must end in .{expected}, the extension of what {backend} captures")]
+    Extension {
+        /// The path.
+        path: PathBuf,
+        /// The extension that it must have, without the dot.
+        expected: &'static str,
+        /// What captures.
+        backend: &'static str,
+    },
+    /// There is too little space.
+    #[error(
+        "{parent} has {free_bytes} bytes free and a capture wants {wanted_bytes}: free some, or choose another path"
+    )]
+    NoSpace {
+        /// The folder.
+        parent: PathBuf,
+        /// What it has.
+        free_bytes: u64,
+        /// What is wanted.
+        wanted_bytes: u64,
+    },
+    /// The device could not be waited for.
+    #[error("the device could not be waited for: {reason}")]
+    Synchronise {
+        /// What it said.
+        reason: String,
+    },
+    /// The capture did not start.
+    #[error("{backend} did not start the capture: {reason}")]
+    Start {
+        /// What captures.
+        backend: &'static str,
+        /// What it said.
+        reason: String,
+    },
+    /// The capture did not stop in order.
+    #[error("{backend} did not stop the capture in order: {reason}")]
+    Stop {
+        /// What captures.
+        backend: &'static str,
+        /// What it said.
+        reason: String,
+    },
+    /// The file is missing or empty after the stop.
+    #[error("the capture {path} was not written: {reason}")]
+    NotWritten {
+        /// The path.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl NotCaptured {
+    /// True when nothing went wrong: nothing was asked for, or not now.
+    pub fn is_expected(&self) -> bool {
+        matches!(
+            self,
+            NotCaptured::NotRequested | NotCaptured::NotThisUnit { .. } | NotCaptured::Spent
+        )
+    }
+}

@@ -1,0 +1,308 @@
+//! Which units of work are captured.
+
+use super::once::{self, Once};
+use super::{Capture, CaptureDevice, Captured, Destination, NotCaptured, environment};
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+/// Chooses units of work (steps, tokens, frames) to capture: the N-th, n after skipping k, the next one when the
+/// program or a signal says so.
+///
+/// ```
+/// use gapscope_sdk::{Trigger, capture::CaptureDevice};
+///
+/// fn decode(device: &impl CaptureDevice) {
+///     let mut trigger = Trigger::from_env(); // GAPSCOPE_CAPTURE, …_SKIP, …_TAKE
+///     for _token in 0..100 {
+///         let _unit = trigger.unit(device); // begins the capture where it is due; dropping it ends the unit
+///         // … encode and submit …
+///     }
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Trigger {
+    destination: Result<Destination, NotCaptured>,
+    take: u64,
+    arm: Arm,
+    /// Set by signal handlers.
+    signalled: Arc<AtomicBool>,
+    once: &'static Once,
+    /// Units begun.
+    units: u64,
+    /// Units inside units are one.
+    depth: u32,
+    captured: u64,
+    running: Option<(Capture, u64)>,
+    last: Option<Result<Captured, NotCaptured>>,
+}
+
+/// Arms a [`Trigger`] from elsewhere: another thread, a handler of requests.
+#[derive(Debug, Clone)]
+pub struct Arm(Arc<AtomicU64>);
+
+impl Arm {
+    /// The `n`-th unit from now is captured: 1 is the next that begins. 0 disarms. Arming again replaces.
+    ///
+    /// ```
+    /// # use gapscope_sdk::Trigger;
+    /// let trigger = Trigger::to("slow.gapscope").disarmed();
+    /// let arm = trigger.arm();
+    /// std::thread::spawn(move || arm.nth(1)); // when a watchdog finds the program slow
+    /// ```
+    pub fn nth(&self, n: u64) {
+        self.0.store(n, Relaxed);
+    }
+
+    /// Units to go, the captured one included; 0: not armed.
+    pub fn left(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
+    /// Counts a unit; true when it is the one.
+    fn count(&self) -> bool {
+        let counted = self
+            .0
+            .fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
+        counted == Ok(1)
+    }
+}
+
+impl Trigger {
+    /// The trigger that the environment asks for: the path in `GAPSCOPE_CAPTURE` or `MLX_METAL_CAPTURE`,
+    /// `GAPSCOPE_CAPTURE_SKIP` units let pass, then `GAPSCOPE_CAPTURE_TAKE` units in one capture. Without a path no
+    /// unit is captured, and each is told so.
+    pub fn from_env() -> Trigger {
+        let asked = environment::requested().and_then(|to| Ok((to, environment::units()?)));
+        match asked {
+            Ok((destination, (skip, take))) => {
+                let mut trigger = Trigger::new(Ok(destination));
+                trigger.take = take;
+                trigger.arm.nth(skip.saturating_add(1));
+                trigger
+            }
+            Err(why) => Trigger::new(Err(why)),
+        }
+    }
+
+    /// A trigger that captures the first unit to `path`. Later captures of the same trigger are numbered: `NAME-2`,
+    /// `NAME-3`, ….
+    pub fn to(path: impl AsRef<Path>) -> Trigger {
+        Trigger::new(Ok(Destination::of(path)))
+    }
+
+    fn new(destination: Result<Destination, NotCaptured>) -> Trigger {
+        Trigger {
+            destination,
+            take: 1,
+            arm: Arm(Arc::new(AtomicU64::new(1))),
+            signalled: Arc::new(AtomicBool::new(false)),
+            once: &once::PROCESS,
+            units: 0,
+            depth: 0,
+            captured: 0,
+            running: None,
+            last: None,
+        }
+    }
+
+    /// Lets so many units pass first.
+    ///
+    /// ```
+    /// # use gapscope_sdk::Trigger;
+    /// let warmed_up = Trigger::to("steady.gapscope").skip(10).take(3);
+    /// assert_eq!(warmed_up.arm().left(), 11);
+    /// ```
+    #[must_use]
+    pub fn skip(self, units: u64) -> Trigger {
+        self.arm.nth(units.saturating_add(1));
+        self
+    }
+
+    /// Captures the `n`-th unit, counted from 1; 0 captures none.
+    #[must_use]
+    pub fn nth(self, n: u64) -> Trigger {
+        self.arm.nth(n);
+        self
+    }
+
+    /// A capture holds so many units; 0 counts as 1.
+    #[must_use]
+    pub fn take(mut self, units: u64) -> Trigger {
+        self.take = units.max(1);
+        self
+    }
+
+    /// Captures nothing until it is armed.
+    #[must_use]
+    pub fn disarmed(self) -> Trigger {
+        self.arm.nth(0);
+        self
+    }
+
+    /// What arms it again, at any time and from any thread.
+    pub fn arm(&self) -> Arm {
+        self.arm.clone()
+    }
+
+    /// The next unit after each of these signals is captured. The program's own handler, if it has one, is still
+    /// called.
+    ///
+    /// # Errors
+    /// The system refuses a handler for this signal.
+    ///
+    /// ```
+    /// # use gapscope_sdk::Trigger;
+    /// // kill -USR2 PID
+    /// let trigger = Trigger::to("on-demand.gapscope").disarmed();
+    /// trigger.arm_on_signal(12).unwrap();
+    /// ```
+    #[cfg(unix)]
+    pub fn arm_on_signal(&self, signal: i32) -> std::io::Result<()> {
+        signal_hook::flag::register(signal, Arc::clone(&self.signalled)).map(drop)
+    }
+
+    /// Begins a unit. A unit inside a unit is part of it.
+    ///
+    /// # Errors
+    /// Why this unit is not captured. After a failure the next unit is tried.
+    pub fn begin_unit(
+        &mut self,
+        device: &(impl CaptureDevice + ?Sized),
+    ) -> Result<(), NotCaptured> {
+        self.depth += 1;
+        if self.depth > 1 {
+            return if self.running.is_some() {
+                Ok(())
+            } else {
+                Err(self.not_this())
+            };
+        }
+        self.units += 1;
+        if self.running.is_some() {
+            return Ok(());
+        }
+        let destination = self.destination.clone()?;
+        if self.signalled.swap(false, Relaxed) {
+            self.arm.nth(1);
+        }
+        if !self.arm.count() {
+            return Err(self.not_this());
+        }
+        let begun = Capture::prepare(
+            device.backend(),
+            numbered(&destination, self.captured + 1),
+            false,
+            self.once,
+        )
+        .and_then(|mut capture| capture.begin().map(|()| capture));
+        match begun {
+            Ok(capture) => {
+                self.running = Some((capture, self.take));
+                Ok(())
+            }
+            Err(why) => {
+                self.last = Some(Err(why.clone()));
+                // Only a capture that was made counts.
+                let _ = self.arm.0.compare_exchange(0, 1, Relaxed, Relaxed);
+                Err(why)
+            }
+        }
+    }
+
+    /// Ends a unit; the outcome of the capture if this was its last unit.
+    pub fn end_unit(&mut self) -> Option<Result<Captured, NotCaptured>> {
+        self.depth = self.depth.checked_sub(1)?;
+        if self.depth > 0 {
+            return None;
+        }
+        let (capture, left) = self.running.as_mut()?;
+        *left = left.saturating_sub(1);
+        if *left > 0 {
+            return None;
+        }
+        let outcome = capture.end();
+        self.running = None;
+        self.captured += u64::from(outcome.is_ok());
+        self.last = Some(outcome.clone());
+        Some(outcome)
+    }
+
+    /// Begins a unit that ends when it is dropped.
+    pub fn unit(&mut self, device: &(impl CaptureDevice + ?Sized)) -> Unit<'_> {
+        let begun = self.begin_unit(device);
+        Unit {
+            trigger: self,
+            begun,
+        }
+    }
+
+    /// How the last capture that this trigger tried has ended.
+    pub fn last_outcome(&self) -> Option<&Result<Captured, NotCaptured>> {
+        self.last.as_ref()
+    }
+
+    fn not_this(&self) -> NotCaptured {
+        if let Err(why) = &self.destination {
+            return why.clone();
+        }
+        match self.arm.left() {
+            0 if self.captured > 0 => NotCaptured::Spent,
+            0 => NotCaptured::NotThisUnit {
+                unit: self.units,
+                schedule: "the trigger is not armed".to_owned(),
+            },
+            left => NotCaptured::NotThisUnit {
+                unit: self.units,
+                schedule: format!("unit {} is", self.units.saturating_add(left)),
+            },
+        }
+    }
+}
+
+/// A unit of work; dropping it ends it.
+#[derive(Debug)]
+pub struct Unit<'a> {
+    trigger: &'a mut Trigger,
+    begun: Result<(), NotCaptured>,
+}
+
+impl Unit<'_> {
+    /// Whether this unit is being captured.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn captured(&self) -> Result<(), &NotCaptured> {
+        self.begun.as_ref().copied()
+    }
+
+    /// Ends it; the outcome of the capture if this was its last unit.
+    pub fn end(self) -> Option<Result<Captured, NotCaptured>> {
+        let mut unit = std::mem::ManuallyDrop::new(self);
+        unit.trigger.end_unit()
+    }
+}
+
+impl Drop for Unit<'_> {
+    fn drop(&mut self) {
+        self.trigger.end_unit();
+    }
+}
+
+/// The destination of a trigger's `n`-th capture.
+fn numbered(destination: &Destination, n: u64) -> Destination {
+    let Destination::File(path) = destination else {
+        return destination.clone();
+    };
+    if n <= 1 {
+        return destination.clone();
+    }
+    let mut name: OsString = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{n}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    Destination::File(path.with_file_name(name))
+}

@@ -1,0 +1,204 @@
+//! One window of captured work.
+
+use super::once::{self, Once, Turn};
+use super::{Backend, CaptureDevice, Captured, Destination, NotCaptured, Running, environment};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A window of captured work: between [`Capture::begin`] and [`Capture::end`].
+///
+/// The program asks for it once for each unit of work (a step, a token, a frame); by default the first unit of the
+/// process is captured and every later one gets [`NotCaptured::Spent`].
+///
+/// ```
+/// use gapscope_sdk::{Capture, capture::CaptureDevice};
+///
+/// fn forward_pass(device: &impl CaptureDevice) {
+///     // `Err` says why nothing is captured; programs usually do not care.
+///     let mut capture = Capture::from_env(device).ok();
+///     if let Some(capture) = &mut capture {
+///         let _ = capture.begin(); // before the command buffers of the window are made
+///     }
+///     // … encode and submit …
+///     if let Some(capture) = &mut capture {
+///         match capture.end() {
+///             Ok(captured) => eprintln!("captured {:?}", captured.path()),
+///             Err(why) => eprintln!("not captured: {why}"),
+///         }
+///     }
+/// }
+/// ```
+pub struct Capture {
+    backend: Arc<dyn Backend>,
+    destination: Destination,
+    one_shot: bool,
+    once: &'static Once,
+    state: State,
+}
+
+enum State {
+    Ready,
+    Running {
+        running: Box<dyn Running>,
+        destination: Destination,
+        turn: Turn,
+    },
+    Ended(Result<Captured, NotCaptured>),
+}
+
+static LAST: Mutex<Option<Result<Captured, NotCaptured>>> = Mutex::new(None);
+
+/// How the last capture of this process ended, also when it ended because its [`Capture`] was dropped.
+///
+/// ```
+/// assert_eq!(gapscope_sdk::capture::last_outcome(), None);
+/// ```
+pub fn last_outcome() -> Option<Result<Captured, NotCaptured>> {
+    LAST.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+impl Capture {
+    /// The capture that the environment asks for: `GAPSCOPE_CAPTURE` or `MLX_METAL_CAPTURE` holds its path. Nothing
+    /// starts before [`Self::begin`]. One capture is made in a process, and only one that succeeded counts.
+    ///
+    /// # Errors
+    /// Why not: nothing asks for one, the one has been made, the path cannot be used, the device cannot capture.
+    pub fn from_env(device: &(impl CaptureDevice + ?Sized)) -> Result<Capture, NotCaptured> {
+        let destination = environment::requested()?;
+        Capture::prepare(device.backend(), destination, true, &once::PROCESS)
+    }
+
+    /// A capture to `destination`, whatever the environment says, and as often as the program wants.
+    ///
+    /// # Errors
+    /// As [`Self::from_env`].
+    ///
+    /// ```
+    /// # use gapscope_sdk::{Capture, NotCaptured, capture::{CaptureDevice, Destination}};
+    /// # fn example(device: &impl CaptureDevice) -> Result<(), NotCaptured> {
+    /// let mut capture = Capture::to(device, Destination::of("step 3.gapscope"))?;
+    /// capture.begin()?;
+    /// // … encode and submit …
+    /// println!("{:?}", capture.end()?.path());
+    /// # Ok(()) }
+    /// ```
+    pub fn to(
+        device: &(impl CaptureDevice + ?Sized),
+        destination: Destination,
+    ) -> Result<Capture, NotCaptured> {
+        Capture::prepare(device.backend(), destination, false, &once::PROCESS)
+    }
+
+    pub(super) fn prepare(
+        backend: Arc<dyn Backend>,
+        destination: Destination,
+        one_shot: bool,
+        once: &'static Once,
+    ) -> Result<Capture, NotCaptured> {
+        once.check(one_shot)?;
+        destination.check(&*backend)?;
+        backend.ready(&destination)?;
+        Ok(Capture {
+            backend,
+            destination,
+            one_shot,
+            once,
+            state: State::Ready,
+        })
+    }
+
+    /// Begins the window: waits for what was submitted before, and starts the capture. While it runs this does
+    /// nothing, so that nested units of work may each call it. Call it before the first command buffer of the window
+    /// is made: Metal captures no other.
+    ///
+    /// # Errors
+    /// Why it did not start. Nothing is spent: it may be tried again.
+    pub fn begin(&mut self) -> Result<(), NotCaptured> {
+        match self.state {
+            State::Running { .. } => return Ok(()),
+            State::Ended(_) => return Err(NotCaptured::Ended),
+            State::Ready => {}
+        }
+        let turn = self.once.take(self.one_shot)?;
+        // Time has passed since the capture was made.
+        let destination = self.destination.check(&*self.backend)?;
+        self.backend.ready(&destination)?;
+        self.backend.synchronise()?;
+        let running = self.backend.start(&destination)?;
+        self.state = State::Running {
+            running,
+            destination,
+            turn,
+        };
+        Ok(())
+    }
+
+    /// True between [`Self::begin`] and [`Self::end`].
+    pub fn is_running(&self) -> bool {
+        matches!(self.state, State::Running { .. })
+    }
+
+    /// Where it goes.
+    pub fn destination(&self) -> &Destination {
+        &self.destination
+    }
+
+    /// Ends the window: waits for its work, stops the capture, waits until it is written and checks it. Called again
+    /// it gives the same answer.
+    ///
+    /// # Errors
+    /// [`NotCaptured::NotBegun`], or why the capture cannot be relied on. It is stopped in any case.
+    pub fn end(&mut self) -> Result<Captured, NotCaptured> {
+        let State::Running {
+            mut running,
+            destination,
+            turn,
+        } = std::mem::replace(&mut self.state, State::Ready)
+        else {
+            if let State::Ended(outcome) = &self.state {
+                return outcome.clone();
+            }
+            return Err(NotCaptured::NotBegun);
+        };
+        let waited = self.backend.synchronise();
+        // It is stopped whatever happened before.
+        let stopped = running.stop();
+        let outcome = waited
+            .and(stopped)
+            .and_then(|()| running.finished())
+            .and_then(|()| destination.written())
+            .map(|bytes| Captured::new(destination, bytes));
+        if outcome.is_ok() {
+            turn.succeeded();
+        }
+        *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome.clone());
+        self.state = State::Ended(outcome.clone());
+        outcome
+    }
+}
+
+impl Drop for Capture {
+    /// Ends a window that is open, also while a panic unwinds; [`last_outcome`] says how.
+    fn drop(&mut self) {
+        if self.is_running() {
+            // A panic here, while another unwinds, would end the program.
+            let _ = catch_unwind(AssertUnwindSafe(|| self.end()));
+        }
+    }
+}
+
+impl std::fmt::Debug for Capture {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let state = match &self.state {
+            State::Ready => "ready",
+            State::Running { .. } => "running",
+            State::Ended(Ok(_)) => "captured",
+            State::Ended(Err(_)) => "failed",
+        };
+        f.debug_struct("Capture")
+            .field("backend", &self.backend.name())
+            .field("destination", &self.destination)
+            .field("state", &state)
+            .finish()
+    }
+}
