@@ -1,0 +1,55 @@
+"""Planted causes of idle time: the report must name what was planted."""
+
+from ..processes import Failed, program
+from ..registry import part
+
+# The verdict, and the cause that most of the idle time must have; None: not looked at.
+PLANTED = {
+    "host-sleep": (("host-bound",), ("host-late",)),
+    "host-python": (("host-bound",), ("host-late",)),
+    "synchronise": (("sync-bound", "host-bound", "mixed"), ("after-host-wait",)),
+    "allocate": (("host-bound",), ("host-allocate",)),
+    "two-streams": (None, ("queue-handover", "other-queue")),
+    "copies": (("transfer-bound",), None),
+    "graph": (None, ("within-command-buffer", "launch-latency", "submit-call")),
+    "busy": (("device-bound",), None),
+}
+
+
+@part("causes", limit_s=150)
+def causes(bench, result):
+    """Planted causes of idle time, one program each: verdict, main cause, counts by construction."""
+    for way, (verdicts, wanted) in PLANTED.items():
+        try:
+            one(bench, result, way, verdicts, wanted)
+        except Failed as failure:
+            result.check(way, False, str(failure))
+
+
+def one(bench, result, way, verdicts, wanted):
+    command = program("planted", way)
+    ran, trace, _ = bench.recorded(command)
+    told = ran.told
+    report = trace.report()
+    region = told["regions"][way]
+    span = trace.within(region["begin_ns"], region["end_ns"])
+    result.equal(f"{way}: result", told["result"], 4)
+    result.equal(f"{way}: nothing lost", trace.losses, [])
+    if "kernels" in told:
+        result.equal(f"{way}: kernels", span.kernels, told["kernels"])
+    if "transfers" in told:
+        result.equal(f"{way}: transfers", span.transfers, told["transfers"])
+        result.equal(f"{way}: bytes", span.transfer_bytes, told["transfer_bytes"])
+    if "graph_launches" in told:
+        result.equal(f"{way}: graph launches", span.command_buffers, told["graph_launches"])
+        if span.kernels:
+            result.equal(f"{way}: kernels in graphs", span.kernels, told["graph_kernels"])
+    gaps = sorted(report["gaps"], key=lambda gap: -gap["total_ns"])
+    result.measure(way, [report["verdict"]] + [f"{gap['cause']} {gap['total_ns'] / 1e6:.2f} ms" for gap in gaps[:3]])
+    if verdicts:
+        result.one_of(f"{way}: verdict", report["verdict"], verdicts)
+    if wanted:
+        result.one_of(f"{way}: main cause", gaps[0]["cause"] if gaps else None, wanted)
+    if "idle_ns" in told:
+        of_cause = sum(gap["total_ns"] for gap in gaps if gap["cause"] in wanted)
+        result.within(f"{way}: idle time of the cause", of_cause, told["idle_ns"], 0.1)

@@ -1,0 +1,123 @@
+"""What recording costs: alone, gapscope, torch.profiler and a bare CUPTI subscription, interleaved in one series."""
+
+from statistics import median
+
+from .. import machine
+from ..processes import program
+from ..registry import part
+
+# Time that a last round may need beyond that of the longest so far.
+SPARE = 1.15
+
+
+def series(bench, result, command, ways, launches, rounds, driver=False):
+    """Runs `command` in each way in turn, for as many rounds as fit; the order turns with the rounds."""
+    names = list(ways)
+    times = {name: [] for name in names}
+    extra = {name: {} for name in names}
+    longest, done = 0.0, 0
+    while done < rounds and (done == 0 or bench.left() > longest * SPARE):
+        before = bench.left()
+        for name in names[done % len(names):] + names[: done % len(names)]:  # fmt: skip
+            ran, found = ways[name](bench, command, driver)
+            times[name].append(ran.told["milliseconds"])
+            for key, value in found.items():
+                extra[name].setdefault(key, []).append(value)
+        longest = max(longest, before - bench.left())
+        done += 1
+    result.note(f"{done} interleaved rounds; a round ran every way once; ratios are medians of the rounds' ratios")
+    for name in names:
+        ratios = [ours / alone for ours, alone in zip(times[name], times["none"])]
+        result.measure(name, {
+            "ms": median(times[name]), "least_ms": min(times[name]), "most_ms": max(times[name]),
+            "ns_per_launch": median(times[name]) * 1e6 / launches if launches else None,
+            "ratio": median(ratios), "least_ratio": min(ratios), "most_ratio": max(ratios),
+            **{key: median(values) for key, values in extra[name].items()},
+        })  # fmt: skip
+    return times, extra
+
+
+def alone(bench, command, _driver):
+    return bench.alone(command), {}
+
+
+def gapscope(bench, command, _driver):
+    ran, trace, told = bench.recorded(command, "--no-report")
+    launches = trace.report()["dispatch_count"]
+    found = {
+        "lost": sum(loss["count"] for loss in trace.losses),
+        "kernels": launches,
+        "bytes": trace.bytes,
+        "bytes_per_kernel": trace.bytes / launches if launches else 0,
+        "exit_to_trace_ms": (ran.ended_ns - told["ended_ns"]) / 1e6,
+    }
+    rows = trace.rows("dispatches", "transfers", "host_calls", "markers", "submissions")
+    if rows:
+        found["bytes_per_event"] = trace.bytes / rows
+    return ran, found
+
+
+def profiler(bench, command, _driver):
+    ran = bench.profiled(command)
+    stops = [region["profiler_stop_ns"] / 1e6 for region in ran.told["regions"].values()]
+    return ran, {"stop_ms": median(stops)}
+
+
+def bare(bench, command, driver):
+    ran, told = bench.bare(command, driver)
+    return ran, {"bytes": told["bytes"]}
+
+
+FRAMEWORK = {"none": alone, "gapscope": gapscope, "torch.profiler": profiler, "bare CUPTI": bare}
+DRIVER = {"none": alone, "gapscope": gapscope, "bare CUPTI": bare}
+
+
+@part("cost-tiny", limit_s=150, needs=["torch"])
+def cost_tiny(bench, result):
+    """100,000 launches of a tiny PyTorch kernel."""
+    bench.alone(program("torch_chain", "tiny", 1000, 1))
+    _, extra = series(bench, result, program("torch_chain", "tiny", 100_000, 3), FRAMEWORK, 100_000, rounds=5)
+    result.equal("nothing lost", max(extra["gapscope"]["lost"]), 0)
+    result.at_most("ratio", result.measured["gapscope"]["ratio"], 1.15)
+
+
+@part("cost-driver", limit_s=90)
+def cost_driver(bench, result):
+    """200,000 launches of an empty kernel from C, through the driver."""
+    command = [machine.build("launches", bench.scratch), 200_000, 200_000]
+    _, extra = series(bench, result, command, DRIVER, 200_000, rounds=7, driver=True)
+    result.equal("nothing lost", max(extra["gapscope"]["lost"]), 0)
+
+
+@part("cost-gpt", limit_s=180, needs=["torch"])
+def cost_gpt(bench, result):
+    """A GPT's training step."""
+    _, extra = series(bench, result, program("gpt", 20, 3), FRAMEWORK, 0, rounds=4)
+    result.equal("nothing lost", max(extra["gapscope"]["lost"]), 0)
+    result.at_most("ratio", result.measured["gapscope"]["ratio"], 1.05)
+
+
+@part("cost-chain", limit_s=120, needs=["torch"])
+def cost_chain(bench, result):
+    """A chain of four kernels on 64 MiB, 400 kernels."""
+    _, extra = series(bench, result, program("torch_chain", "chain", 400, 5), FRAMEWORK, 400, rounds=4)
+    result.equal("nothing lost", max(extra["gapscope"]["lost"]), 0)
+
+
+@part("five-million", limit_s=200)
+def five_million(bench, result):
+    """5,000,000 launches from C: nothing lost, or the loss counted exactly; memory stays bounded."""
+    launches = 5_000_000
+    command = [machine.build("launches", bench.scratch), launches, 100_000]
+    none = bench.alone(command)
+    ran, trace, told = bench.recorded(command, "--no-report")
+    recorded = trace.report()["dispatch_count"]
+    lost = sum(loss["count"] for loss in trace.losses if "dispatch" in loss["what"])
+    result.equal("kernels recorded, and lost by the ledger", recorded + lost, launches + 1000)
+    result.measure("lost", trace.losses)
+    result.measure("peak MiB of the program", told["peak_kib"] / 1024)
+    result.measure("ns a launch: none, gapscope",
+                   [one.told["milliseconds"] * 1e6 / launches for one in (none, ran)])  # fmt: skip
+    result.measure("ratio", ran.told["milliseconds"] / none.told["milliseconds"])
+    result.measure("bytes a launch on disk", trace.bytes / recorded if recorded else None)
+    result.measure("exit to trace ms", (ran.ended_ns - told["ended_ns"]) / 1e6)

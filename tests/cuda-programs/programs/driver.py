@@ -1,0 +1,155 @@
+"""The CUDA driver's interface through ctypes, as far as the planted programs need it; no package, no compiler."""
+
+import ctypes
+from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
+
+PTX = b"""
+.version 7.0
+.target sm_75
+.address_size 64
+
+.visible .entry nothing()
+{
+    ret;
+}
+
+// Runs for so many nanoseconds.
+.visible .entry spin(.param .u64 nanoseconds)
+{
+    .reg .u64 %t<4>;
+    .reg .pred %p;
+    ld.param.u64 %t0, [nanoseconds];
+    mov.u64 %t1, %globaltimer;
+    add.u64 %t2, %t1, %t0;
+again:
+    mov.u64 %t3, %globaltimer;
+    setp.lt.u64 %p, %t3, %t2;
+    @%p bra again;
+    ret;
+}
+
+// Adds 1 to the first number.
+.visible .entry count(.param .u64 pointer)
+{
+    .reg .u64 %a;
+    .reg .u32 %v;
+    ld.param.u64 %a, [pointer];
+    cvta.to.global.u64 %a, %a;
+    ld.global.u32 %v, [%a];
+    add.u32 %v, %v, 1;
+    st.global.u32 [%a], %v;
+    ret;
+}
+"""
+
+
+class CudaError(Exception):
+    """A call of the driver failed."""
+
+
+class Driver:
+    """The first device with its primary context, which is current on the calling thread."""
+
+    def __init__(self, library="libcuda.so.1"):
+        self._library = ctypes.CDLL(library)
+        self.call("cuInit", c_uint(0))
+        device = c_int()
+        self.call("cuDeviceGet", byref(device), c_int(0))
+        self._context = c_void_p()
+        self.call("cuDevicePrimaryCtxRetain", byref(self._context), device)
+        self.enter()
+        module = c_void_p()
+        self.call("cuModuleLoadData", byref(module), c_char_p(PTX))
+        self._module = module
+        self._launch = self._library.cuLaunchKernel
+        self._launch.argtypes = [c_void_p] + [c_uint] * 7 + [c_void_p, POINTER(c_void_p), c_void_p]
+        self._kernels = {}
+        self._arguments = {}
+        # What the parameters point to.
+        self._values = []
+
+    def call(self, name, *arguments):
+        status = getattr(self._library, name)(*arguments)
+        if status != 0:
+            raise CudaError(f"{name} failed with CUresult {status}")
+
+    def enter(self):
+        """Makes the context current on this thread."""
+        self.call("cuCtxSetCurrent", self._context)
+
+    def launch(self, name, argument=None, stream=None):
+        """One block of one thread."""
+        kernel = self._kernels.get(name)
+        if kernel is None:
+            kernel = c_void_p()
+            self.call("cuModuleGetFunction", byref(kernel), self._module, c_char_p(name.encode()))
+            self._kernels[name] = kernel
+        parameters = None
+        if argument is not None:
+            parameters = self._arguments.get(argument)
+            if parameters is None:
+                value = c_uint64(argument)
+                parameters = (c_void_p * 1)(ctypes.addressof(value))
+                self._arguments[argument] = parameters
+                self._values.append(value)
+        status = self._launch(kernel, 1, 1, 1, 1, 1, 1, 0, stream, parameters, None)
+        if status != 0:
+            raise CudaError(f"cuLaunchKernel failed with CUresult {status}")
+
+    def synchronise(self):
+        self.call("cuCtxSynchronize")
+
+    def stream(self):
+        stream = c_void_p()
+        # 1: not ordered with the default stream.
+        self.call("cuStreamCreate", byref(stream), c_uint(1))
+        return stream
+
+    def event(self):
+        event = c_void_p()
+        # 2: without its own timing.
+        self.call("cuEventCreate", byref(event), c_uint(2))
+        return event
+
+    def record(self, event, stream):
+        self.call("cuEventRecord", event, stream)
+
+    def wait(self, stream, event):
+        self.call("cuStreamWaitEvent", stream, event, c_uint(0))
+
+    def allocate(self, size):
+        pointer = c_uint64()
+        self.call("cuMemAlloc_v2", byref(pointer), c_size_t(size))
+        return pointer.value
+
+    def free(self, pointer):
+        self.call("cuMemFree_v2", c_uint64(pointer))
+
+    def pinned(self, size):
+        pointer = c_void_p()
+        self.call("cuMemHostAlloc", byref(pointer), c_size_t(size), c_uint(0))
+        return pointer
+
+    def copy_to_device(self, device, host, size, stream=None):
+        self.call("cuMemcpyHtoDAsync_v2", c_uint64(device), host, c_size_t(size), stream)
+
+    def read(self, pointer):
+        """The first number at a device address."""
+        value = c_uint()
+        self.call("cuMemcpyDtoH_v2", byref(value), c_uint64(pointer), c_size_t(4))
+        return value.value
+
+    def clear(self, pointer):
+        self.call("cuMemsetD32_v2", c_uint64(pointer), c_uint(0), c_size_t(1))
+
+    def graph(self, stream, record):
+        """An executable graph of what `record` does on the stream."""
+        self.call("cuStreamBeginCapture_v2", stream, c_int(0))
+        record()
+        graph, executable = c_void_p(), c_void_p()
+        self.call("cuStreamEndCapture", stream, byref(graph))
+        self.call("cuGraphInstantiateWithFlags", byref(executable), graph, c_uint64(0))
+        return executable
+
+    def launch_graph(self, executable, stream):
+        self.call("cuGraphLaunch", executable, stream)

@@ -1,0 +1,225 @@
+"""Tests of the harness itself, with a FAKE command: no GPU is used and nothing is recorded."""
+
+import json
+import py_compile
+import struct
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+import unittest
+from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE / "mlx")]
+
+from fatbin import MAGIC, keep_architecture  # noqa: E402
+from harness import registry, trace  # noqa: E402
+from harness.checks import Result  # noqa: E402
+from harness.parts import cost, endings  # noqa: E402
+from harness.processes import Failed  # noqa: E402
+from harness.workbench import Workbench  # noqa: E402
+
+# Two kernels in the region, one before it, one without a time, a copy and their launch calls.
+PROGRAM = """
+import json, os, time
+dispatches = [
+    {"command_buffer": 1, "submission": "", "kernel": 1, "start_ns": 5, "duration_ns": 9, "queue": 1},
+    {"command_buffer": "", "submission": 20, "kernel": 1, "start_ns": 100, "duration_ns": 10, "queue": 1},
+    {"command_buffer": 3, "submission": "", "kernel": 2, "start_ns": 199, "duration_ns": 30, "queue": 1},
+] + ([{"command_buffer": 4, "submission": "", "kernel": 2, "start_ns": "", "duration_ns": "", "queue": 1}] if UNTIMED else [])
+tables = {
+    "kernels": [{"id": 1, "name": "a", "full_name": ""}, {"id": 2, "name": "b", "full_name": "b<x, y>"}],
+    "dispatches": dispatches,
+    "transfers": [{"start_ns": 150, "bytes": 64}, {"start_ns": 150, "bytes": ""}, {"start_ns": 200, "bytes": 8}],
+    "command_buffers": [{"id": n, "submission": 10 * n, "start_ns": 100 * (n - 1)} for n in (1, 2, 3)],
+    "submissions": [{"id": 10, "begin_ns": 7}, {"id": 20, "begin_ns": 90}, {"id": 30, "begin_ns": 100}],
+    "labels": [{"id": 1, "text": "step"}],
+    "markers": [{"label": 1}, {"label": 1}],
+}
+if "FAKE_TABLES" in os.environ:
+    json.dump(tables, open(os.environ["FAKE_TABLES"], "w"))
+print("noise")
+print(json.dumps({"regions": {"r": {"begin_ns": 100, "end_ns": 200, "profiler_stop_ns": 2}}, "milliseconds": 4.0}))
+"""
+
+
+class Harness(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.bench = Workbench(HERE / "fake_gapscope.py", folder.name, limit_s=60)
+        self.bench.begin()
+        # The other way to read tables is the one on machines with pyarrow, from real Parquet files.
+        without = mock.patch.dict(sys.modules, {"pyarrow": None, "pyarrow.parquet": None})
+        without.start()
+        self.addCleanup(without.stop)
+
+    def program(self, text):
+        path = self.bench.file(".py")
+        path.write_text(textwrap.dedent(text))
+        return [sys.executable, path]
+
+    def recorded(self, untimed=False):
+        return self.bench.recorded(self.program(PROGRAM.replace("UNTIMED", str(untimed))))
+
+    def test_work_is_attributed_to_a_region_by_its_start(self):
+        ran, found, told = self.recorded()
+        span = found.within(100, 200)
+        self.assertEqual((span.kernels, span.kernel_ns), (2, 40))
+        self.assertEqual(span.by_name, {"a": [1, 10], "b<x, y>": [1, 30]})
+        self.assertEqual((span.transfers, span.transfer_bytes, span.command_buffers), (2, 64, 1))
+        self.assertEqual(ran.told["regions"]["r"]["end_ns"], 200)
+        self.assertLessEqual(told["ended_ns"], ran.ended_ns)
+
+    def test_a_kernel_without_a_time_makes_the_total_unknown(self):
+        _, found, _ = self.recorded(untimed=True)
+        self.assertIsNone(found.within(100, 200).kernel_ns)
+
+    def test_a_kernel_that_starts_before_its_call_is_found(self):
+        _, found, _ = self.recorded()
+        self.assertEqual(found.launched_before(), ([-2, 10, 99], 0))
+
+    def test_markers_are_counted_by_label(self):
+        _, found, _ = self.recorded()
+        self.assertEqual(found.markers(), {"step": 2})
+
+    def test_a_program_that_hangs_is_killed_with_its_children(self):
+        self.bench.limit_s = 1
+        self.bench.begin()
+        begin = time.monotonic()
+        with self.assertRaisesRegex(Failed, "longer than"):
+            self.recorded_command("import subprocess; subprocess.run(['sleep', '60'])")
+        self.assertLess(time.monotonic() - begin, 20)
+
+    def recorded_command(self, text, **options):
+        return self.bench.recorded(self.program(text), **options)
+
+    def test_a_wrong_status_says_what_the_program_complained_of(self):
+        with self.assertRaisesRegex(Failed, "ended with 3, not 0.*out of paper"):
+            self.bench.alone(self.program("import sys; print('out of paper', file=sys.stderr); sys.exit(3)"))
+
+    def test_signals_pass_through_the_stamp(self):
+        for name, status in (("KILL", 137), ("ABRT", 134)):
+            self.recorded_command(f"import os, signal; os.kill(os.getpid(), signal.SIG{name})", status=status)
+        self.recorded_command("import os; os._exit(3)", status=3)
+
+    def test_a_series_interleaves_and_compares_with_the_run_alone(self):
+        order, speed = [], {"none": 10.0, "slow": 15.0}
+
+        def way(name):
+            def run(_bench, _command, _driver):
+                order.append(name)
+                return SimpleNamespace(told={"milliseconds": speed[name] + len(order)}), {"lost": 0}
+
+            return run
+
+        result = Result("series")
+        cost.series(self.bench, result, ["x"], {name: way(name) for name in speed}, 1000, rounds=3)
+        self.assertEqual(order, ["none", "slow", "slow", "none", "none", "slow"])
+        self.assertEqual(result.measured["none"]["ms"], 14.0)
+        self.assertEqual(result.measured["none"]["ratio"], 1.0)
+        self.assertAlmostEqual(result.measured["slow"]["ratio"], 21 / 15)
+        self.assertAlmostEqual(result.measured["slow"]["ns_per_launch"], 18_000)
+
+    def test_a_series_ends_with_its_time(self):
+        def slow(_bench, _command, _driver):
+            time.sleep(0.6)
+            return SimpleNamespace(told={"milliseconds": 1.0}), {}
+
+        self.bench.limit_s = 1
+        self.bench.begin()
+        times, _ = cost.series(self.bench, Result("series"), ["x"], {"none": slow}, 1, rounds=50)
+        self.assertEqual(len(times["none"]), 1)
+
+    def test_progress_of_a_killed_program_is_read_as_far_as_it_goes(self):
+        path = self.folder / "progress"
+        path.write_bytes(struct.pack("<qq", 1000, 5) + struct.pack("<qq", 2000, 9) + bytes(32))
+        self.assertEqual(endings.progress(path), [(1000, 5), (2000, 9)])
+
+    def test_checks_know_what_is_not_known(self):
+        result = Result("checks")
+        result.within("unknown", None, 5, 0.1)
+        result.at_most("unknown", None, 5)
+        self.assertFalse(result.ok)
+        result = Result("checks")
+        result.unchecked("a thing", "no time left")
+        self.assertTrue(result.within("near", 1.009, 1.0, 0.01))
+        self.assertTrue(result.ok)
+
+    def test_no_trace_is_a_failure(self):
+        self.assertEqual(trace.traces_under("gapscope", self.folder), [])
+
+
+class Runner(unittest.TestCase):
+    def run_it(self, *arguments):
+        with tempfile.TemporaryDirectory() as out:
+            command = [sys.executable, HERE / "run.py", "--out", out, *arguments]
+            done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=60)
+            results = Path(out) / "results.json"
+            return done, json.loads(results.read_text()) if results.exists() else None
+
+    def test_a_failing_part_is_told_and_the_next_runs(self):
+        # Without CUDA both fail, each for itself.
+        done, results = self.run_it("--gapscope", HERE / "fake_gapscope.py", "--limit", "20", "cost-driver", "clock")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual([part["part"] for part in results["parts"]], ["cost-driver", "clock"])
+        for part in results["parts"]:
+            self.assertIn("libcuda", part["failure"])
+        self.assertIn("FAILED", done.stdout)
+
+    def test_a_part_whose_needs_are_missing_is_skipped(self):
+        with mock.patch.dict(registry.PARTS):
+
+            def needy(bench, result):
+                """Needs what is not there."""
+
+            registry.part("needy", needs=["no_such_module"])(needy)
+            import run
+
+            result = run.run_part(registry.PARTS["needy"], "gapscope", SimpleNamespace(limit=5, keep=False), None)
+        self.assertIn("no no_such_module", result.failure)
+
+    def test_an_unknown_part_is_named(self):
+        done, results = self.run_it("--gapscope", HERE / "fake_gapscope.py", "nonsense")
+        self.assertIn("no part nonsense", done.stderr)
+        self.assertIsNone(results)
+
+    def test_every_program_compiles_as_python(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for source in HERE.rglob("*.py"):
+                py_compile.compile(str(source), cfile=f"{folder}/{source.stem}.pyc", doraise=True)
+
+
+class Fatbin(unittest.TestCase):
+    def test_only_the_wanted_architecture_is_kept(self):
+        def entry(kind, architecture, payload):
+            head = struct.pack("<HHIQ", kind, 0, 0x40, len(payload)).ljust(0x1C, b"\0")
+            return (head + struct.pack("<I", architecture)).ljust(0x40, b"\0") + payload
+
+        entries = entry(2, 80, b"A" * 16) + entry(2, 90, b"B" * 16) + entry(1, 90, b"C" * 8)
+        section = struct.pack("<IHHQ", MAGIC, 1, 16, len(entries)) + entries
+        names = b"\0.nv_fatbin\0.shstrtab\0"
+        at = 64
+        table = at + len(section) + len(names)
+        head = b"\x7fELF\x02".ljust(0x28, b"\0") + struct.pack("<Q", table)
+        head = head.ljust(0x3A, b"\0") + struct.pack("<HHH", 64, 3, 2)
+        headers = bytes(64)
+        headers += struct.pack("<IIQQQQ", 1, 1, 0, 0, at, len(section)).ljust(64, b"\0")
+        headers += struct.pack("<IIQQQQ", 12, 3, 0, 0, at + len(section), len(names)).ljust(64, b"\0")
+        library = head + section + names + headers
+        kept, dropped = keep_architecture(library, 90)
+        self.assertEqual(dropped, 24)
+        self.assertEqual(kept, library.replace(b"A" * 16, bytes(16)).replace(b"C" * 8, bytes(8)))
+
+    def test_a_file_that_is_no_library_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "no 64-bit ELF"):
+            keep_architecture(b"PK\x03\x04" + bytes(100), 90)
+
+
+if __name__ == "__main__":
+    unittest.main()
