@@ -29,10 +29,12 @@
 //! against unrecorded commands inside a command buffer; work of programs that are not in the trace. Host and device
 //! times agree only within the clock's error: [`IdleTime::uncertain_ns`] says how much idle time that can move.
 
+mod each;
 pub(crate) mod explain;
 mod totals;
 mod walk;
 
+pub use each::each_gap;
 pub use walk::idle_time;
 
 /// Longest time outside of calls, between the return of a wait and the next submission, that counts as part of the

@@ -13,7 +13,7 @@ use std::collections::BinaryHeap;
 pub struct Lanes {
     /// Where each lane ends.
     ends: Vec<i64>,
-    /// Lanes by their end, and those that are known to be free at `now_ns`.
+    /// Lanes by their end, and those that are free from `now_ns` on; to be made anew for what begins before that.
     taken: BinaryHeap<Reverse<(i64, u32)>>,
     free: BinaryHeap<Reverse<u32>>,
     now_ns: i64,
@@ -28,15 +28,14 @@ impl Lanes {
             && *end_ns <= interval.start_ns
         {
             *end_ns = interval.end_ns;
-            self.now_ns = interval.start_ns;
-            self.taken.clear();
-            self.free.clear();
-            self.taken.push(Reverse((interval.end_ns, 0)));
+            self.now_ns = i64::MAX;
             return 0;
         }
         if interval.start_ns < self.now_ns {
             let lanes = self.ends.iter().zip(0u32..);
-            self.taken = lanes.map(|(end_ns, lane)| Reverse((*end_ns, lane))).collect();
+            self.taken = lanes
+                .map(|(end_ns, lane)| Reverse((*end_ns, lane)))
+                .collect();
             self.free.clear();
         }
         self.now_ns = interval.start_ns;
@@ -72,7 +71,9 @@ mod tests {
     fn intervals() -> impl Strategy<Value = Vec<Interval>> {
         proptest::collection::vec((0i64..60, 0i64..20), 0..80).prop_map(|times| {
             let times = times.into_iter();
-            times.map(|(start_ns, ns)| Interval::new(start_ns, start_ns + ns)).collect()
+            times
+                .map(|(start_ns, ns)| Interval::new(start_ns, start_ns + ns))
+                .collect()
         })
     }
 

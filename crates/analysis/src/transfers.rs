@@ -37,10 +37,20 @@ pub struct TransferRow {
 
 /// Transfers of the whole recording by kind, those of most bytes first.
 pub fn transfers(timeline: &Timeline) -> Vec<TransferRow> {
+    transfers_in(timeline, None)
+}
+
+/// The same of those that start in `window`; without a window of all.
+pub fn transfers_in(timeline: &Timeline, window: Option<Interval>) -> Vec<TransferRow> {
     let rows = &timeline.trace.tables.transfers;
     let timed = timeline.trace.manifest.sampling_mode != SamplingMode::CommandBuffer;
     let mut kinds: BTreeMap<TransferKind, Vec<usize>> = BTreeMap::new();
-    for row in 0..rows.len() {
+    let counts = |row: &usize| match (window, rows.start_ns[*row]) {
+        (Some(window), Some(start_ns)) => window.start_ns <= start_ns && start_ns < window.end_ns,
+        (Some(_), None) => false,
+        (None, _) => true,
+    };
+    for row in (0..rows.len()).filter(counts) {
         kinds.entry(rows.kind[row]).or_default().push(row);
     }
     let interval =

@@ -1,0 +1,60 @@
+//! Every gap of a device, one after the other.
+
+use super::GapPart;
+use super::explain::{Explainer, Explanation};
+use crate::intervals::Interval;
+use crate::timeline::{Timeline, Work};
+
+/// Visits the gaps of a device (an index of [`Timeline::gpus`]) in order of time, each with its parts, which cover it.
+/// They are the gaps that [`idle_time`](super::idle_time) adds up without a threshold over the device's whole work.
+pub fn each_gap(timeline: &Timeline, device: usize, mut visit: impl FnMut(Interval, &[GapPart])) {
+    let explainer = Explainer::new(timeline);
+    let mut explanation = Explanation::default();
+    let mut last: Option<&Work> = None;
+    for work in &timeline.gpus[device].works {
+        let Some(before) = last else {
+            last = Some(work);
+            continue;
+        };
+        let gap = Interval::new(before.interval.end_ns, work.interval.start_ns);
+        if !gap.is_empty() {
+            explainer.explain(before, work, gap, &mut explanation);
+            visit(gap, &explanation.parts);
+        }
+        if work.interval.end_ns > before.interval.end_ns {
+            last = Some(work);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gaps::idle_time;
+    use gapscope_trace::Trace;
+
+    #[test]
+    fn they_sum_to_the_idle_time_of_each_cause() {
+        let trace = Trace::from_text(
+            "device id=1\nqueue id=1 device=1
+            submission id=1 process=1 queue=1 thread=1 begin_ns=0 end_ns=10
+            submission id=2 process=1 queue=1 thread=1 begin_ns=300 end_ns=320
+            command_buffer id=1 process=1 queue=1 submission=1 dispatches=2
+            command_buffer id=2 process=1 queue=1 submission=2 dispatches=1
+            dispatch command_buffer=1 queue=1 kernel=1 start_ns=100 duration_ns=100
+            dispatch command_buffer=1 queue=1 kernel=1 start_ns=120 duration_ns=10
+            dispatch command_buffer=1 queue=1 kernel=1 start_ns=210 duration_ns=10
+            dispatch command_buffer=2 queue=1 kernel=1 start_ns=400 duration_ns=10",
+        )
+        .unwrap();
+        let timeline = Timeline::of(&trace);
+        let (mut gaps, mut parts_ns) = (Vec::new(), 0);
+        each_gap(&timeline, 0, |gap, parts| {
+            gaps.push((gap.start_ns, gap.end_ns));
+            parts_ns += parts.iter().map(|part| part.duration_ns).sum::<i64>();
+        });
+        assert_eq!(gaps, [(200, 210), (220, 400)]);
+        let idle = idle_time(&timeline, timeline.work_window().unwrap(), 0, 10);
+        assert_eq!((idle.gap_count, idle.total_ns), (2, parts_ns));
+    }
+}
