@@ -60,7 +60,8 @@ Examples:
   gapscope record -- ./my-program --steps 10
   gapscope record -o before.gapscope --mode command-buffer -- python train.py
   gapscope record --delay 5s --time-limit 10s --no-report -- ./server
-  gapscope record --start-label 'step 3' -- ./my-program")]
+  gapscope record --start-label 'step 3' -- ./my-program
+  gapscope record --capture-only -- ./my-program-with-the-sdk")]
 pub struct Record {
     /// Folder to write; it must not exist [default: NAME.gapscope or NAME-2.gapscope, …, of the command's name]
     #[arg(short, long, value_name = "OUT.gapscope", value_hint = ValueHint::DirPath)]
@@ -87,6 +88,11 @@ pub struct Record {
     /// Begin to record when a debug label that contains TEXT begins
     #[arg(long, value_name = "TEXT", conflicts_with = "delay")]
     pub start_label: Option<String>,
+
+    /// Record only the captures that the command makes with gapscope's SDK (`start_capture`), each as a trace of its
+    /// own: at the path that the command gives, or OUT, OUT-2, …
+    #[arg(long, conflicts_with_all = ["delay", "start_label"])]
+    pub capture_only: bool,
 
     /// Write the trace, print no report
     #[arg(long)]

@@ -44,6 +44,7 @@ fn record(arguments: &Record) -> Result<Recorded, Failure> {
         start: match (&arguments.start_label, arguments.delay) {
             (Some(label), _) => Start::Label(label.clone()),
             (None, Some(delay)) => Start::After(delay),
+            (None, None) if arguments.capture_only => Start::Capture,
             (None, None) => Start::AtOnce,
         },
         time_limit: arguments.time_limit,
@@ -72,11 +73,21 @@ fn said(arguments: &Record, recorded: &Recorded) -> Result<(), Failure> {
     if recorded.timed_out && !arguments.quiet {
         page::say("gapscope: the time limit ended the command\n");
     }
+    for capture in &recorded.captures {
+        if let Some(failure) = &capture.failure {
+            page::say(&format!("gapscope: a capture was not written: {failure}\n"));
+        }
+    }
     if let Outcome::NothingRecorded { reason, trace_kept } = &recorded.outcome {
         return Err(nothing(recorded, reason, *trace_kept));
     }
     if arguments.quiet {
         return Ok(());
+    }
+    for capture in &recorded.captures {
+        if let (Some(path), None) = (&capture.path, &capture.failure) {
+            page::say(&format!("gapscope: a capture is in {}\n", path.display()));
+        }
     }
     if arguments.no_report {
         let lost = match recorded.losses.len() {

@@ -23,6 +23,7 @@ pub mod synthetic;
 mod table;
 pub mod tables;
 pub mod text;
+mod window;
 pub mod writer;
 
 pub use diagnostic::Diagnostic;

@@ -7,6 +7,7 @@
 mod apply;
 mod bindings;
 mod buffers;
+mod captures;
 mod commands;
 mod device;
 mod expand;
@@ -27,6 +28,7 @@ mod submit;
 mod tests;
 
 use crate::names::Names;
+pub use captures::Capture;
 use device::{Device, Queue};
 use gapscope_trace::manifest::{self, Manifest, SamplingMode};
 use gapscope_trace::tables::{MarkerScope, Tables};
@@ -58,6 +60,7 @@ pub struct Assembler {
     /// The latest host time in any event.
     latest_ns: i64,
     first_submit_ns: Option<i64>,
+    captures: Vec<Capture>,
     sources: FxHashSet<[u8; 16]>,
     #[serde(skip)]
     new_sources: Vec<Source>,
@@ -104,6 +107,7 @@ impl Assembler {
             dispatches: 0,
             latest_ns: i64::MIN,
             first_submit_ns: None,
+            captures: Vec::new(),
             sources: FxHashSet::default(),
             new_sources: Vec::new(),
             recent: Vec::new(),

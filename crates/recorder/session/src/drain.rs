@@ -6,12 +6,12 @@ use crate::{Error, procfs};
 use gapscope_spool::reader::{Damage, Until};
 use gapscope_spool::{ProcessSpool, SpoolReader};
 use gapscope_trace::manifest::{self, Manifest, SamplingMode};
-use gapscope_trace::{Parts, TraceWriter};
+use gapscope_trace::{Parts, Selection, Trace, TraceWriter};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, Release};
 
 /// The spool in a trace's folder.
 pub const SPOOL: &str = "spool";
@@ -19,7 +19,7 @@ pub const SPOOL: &str = "spool";
 pub const LAYER: &str = "layer";
 const STATE: &str = "parts/state";
 /// The version of [`STATE`]: it changes with everything in it, so that a gapscope reads only its own.
-const STATE_VERSION: u32 = 1;
+const STATE_VERSION: u32 = 2;
 
 /// What is fixed when a recording begins.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -298,6 +298,32 @@ impl Drain {
         self.write_state(&parts)?;
         self.delete_consumed();
         Ok(())
+    }
+
+    /// The trace so far, as if everything had ended now; the recording goes on.
+    ///
+    /// # Errors
+    /// The trace cannot be written or read.
+    pub fn so_far(&mut self) -> Result<Trace, Error> {
+        self.checkpoint()?;
+        let (mut trace, _) = gapscope_trace::read(self.folder(), &Selection::all())?;
+        // A copy by way of the checkpoint: nothing that it does is seen by the recording.
+        let mut copy = Checkpoint::read(self.folder())?.assembler;
+        copy.finish(&self.header.names, &mut trace.tables);
+        copy.describe(&mut trace.manifest);
+        Ok(trace)
+    }
+
+    /// Tells a process that the session is done with one of its captures.
+    pub fn capture_done(&self, process: u32, number: u32, failed: bool) {
+        let Some(process) = self.processes.iter().find(|p| p.id == process) else {
+            return;
+        };
+        let page = process.spool.control().page();
+        if failed {
+            page.captures_failed.fetch_or(1 << (number % 64), Relaxed);
+        }
+        page.captures_finished.fetch_max(number, Release);
     }
 
     fn close_parts(&mut self) -> Result<Parts, Error> {

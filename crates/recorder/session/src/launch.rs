@@ -47,6 +47,8 @@ pub enum Start {
     After(Duration),
     /// When a debug label that contains this text begins.
     Label(String),
+    /// With each capture that the program begins, until its end: every capture is a trace of its own.
+    Capture,
 }
 
 impl Recording {

@@ -8,6 +8,7 @@
 
 pub mod assembler;
 mod bypass;
+mod captures;
 pub mod clock;
 mod drain;
 mod error;
@@ -21,6 +22,7 @@ mod session;
 mod signals;
 
 pub use assembler::Assembler;
+pub use captures::WrittenCapture;
 pub use error::Error;
 pub use launch::{LAYER_NAME, Recording, Start};
 pub use names::{Names, NamesError};

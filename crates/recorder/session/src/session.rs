@@ -1,6 +1,7 @@
 //! The session: from the program's start to the finished trace.
 
 use crate::bypass::{Bypass, Watcher};
+use crate::captures::{Captures, Remains, WrittenCapture};
 use crate::drain::Drain;
 use crate::launch::{Child, Recording, Start};
 use crate::progress::{Progress, Recent};
@@ -55,6 +56,8 @@ pub struct Recorded {
     pub losses: Vec<Loss>,
     /// Sentences that are in the manifest, for every report.
     pub notes: Vec<String>,
+    /// Captures that the program made.
+    pub captures: Vec<WrittenCapture>,
 }
 
 /// What a recording gave.
@@ -96,6 +99,7 @@ impl Session {
                 recording_since_ns: None,
                 terminated: None,
                 failure: None,
+                captures: Captures::default(),
             };
             run.run(watcher)
         });
@@ -144,6 +148,7 @@ struct Run {
     terminated: Option<(Instant, bool)>,
     /// Why the trace cannot be written any more; the program goes on.
     failure: Option<Error>,
+    captures: Captures,
 }
 
 impl Run {
@@ -157,6 +162,7 @@ impl Run {
             return Err(failure);
         }
         self.drain.drain_all()?;
+        self.captures.write(&mut self.drain, end_ns, true);
         let output = self.drain.folder().to_owned();
         let timed_out = self.terminated.is_some();
         let nothing = nothing_recorded(&self.drain, &self.recording.start, &bypasses);
@@ -174,7 +180,27 @@ impl Run {
                 dispatches: 0,
                 losses: Vec::new(),
                 notes: Vec::new(),
+                captures: Vec::new(),
             });
+        }
+        let mut window = None;
+        if self.recording.start == Start::Capture && nothing.is_none() {
+            match self.captures.alone(&mut self.drain, end_ns) {
+                Some(Remains::Captures(first)) => {
+                    return Ok(Recorded {
+                        output: first,
+                        exit,
+                        timed_out,
+                        outcome: Outcome::Recorded,
+                        dispatches: self.drain.assembler.dispatches(),
+                        losses: self.drain.manifest().losses,
+                        notes: Vec::new(),
+                        captures: self.captures.done().to_vec(),
+                    });
+                }
+                Some(Remains::Own { begin_ns, end_ns }) => window = Some((begin_ns, end_ns)),
+                None => {}
+            }
         }
         let mut notes: Vec<String> = still_running;
         notes.extend(bypasses.iter().map(|b| format!("{}.", b.sentence())));
@@ -189,6 +215,10 @@ impl Run {
                 manifest.start_unix_ns += since_ns - manifest.start_ns;
                 manifest.start_ns = since_ns;
             }
+            if let Some((begin_ns, end_ns)) = window {
+                manifest.start_unix_ns += begin_ns - manifest.start_ns;
+                (manifest.start_ns, manifest.end_ns) = (begin_ns, end_ns);
+            }
             manifest.notes = notes.clone();
         })?;
         Ok(Recorded {
@@ -199,6 +229,7 @@ impl Run {
             dispatches: finished.dispatches,
             losses: finished.losses,
             notes,
+            captures: self.captures.done().to_vec(),
         })
     }
 
@@ -267,6 +298,7 @@ impl Run {
     fn try_tick(&mut self, checkpointed: &mut Instant) -> Result<(), Error> {
         self.drain.drain()?;
         self.switch_on();
+        self.captures.write(&mut self.drain, monotonic_ns(), false);
         if checkpointed.elapsed() >= CHECKPOINT_EVERY
             || self.drain.waiting_bytes() >= CHECKPOINT_BYTES
         {
@@ -277,7 +309,11 @@ impl Run {
         self.recent.add(self.drain.take_activity());
         let progress = Progress {
             elapsed: Duration::from_nanos((now_ns - self.child.started_ns).max(0) as u64),
-            recording: self.recording.start == Start::AtOnce || self.recording_since_ns.is_some(),
+            recording: match self.recording.start {
+                Start::AtOnce => true,
+                Start::Capture => self.drain.processes().iter().any(|p| p.is_recording()),
+                Start::After(_) | Start::Label(_) => self.recording_since_ns.is_some(),
+            },
             processes: self.drain.processes().len() as u32,
             dispatches: self.drain.assembler.dispatches(),
             gpu_busy_share: self.recent.busy_share(now_ns),
@@ -291,7 +327,7 @@ impl Run {
     fn switch_on(&mut self) {
         let now_ns = monotonic_ns();
         match &self.recording.start {
-            Start::AtOnce => {}
+            Start::AtOnce | Start::Capture => {}
             Start::After(delay) => {
                 let elapsed = Duration::from_nanos((now_ns - self.child.started_ns).max(0) as u64);
                 if elapsed >= *delay {
@@ -373,6 +409,10 @@ fn nothing_recorded(drain: &Drain, start: &Start, bypasses: &[Bypass]) -> Option
     }
     let reason = match start {
         Start::Label(text) => format!("nothing was recorded: no label with `{text}` began"),
+        Start::Capture if drain.assembler.captures().is_empty() => {
+            "nothing was recorded: the program began no capture".to_owned()
+        }
+        Start::Capture => "the program submitted no work in its captures".to_owned(),
         Start::After(_) if drain.assembler.devices() > 0 => {
             "nothing was recorded: the program submitted no work after the start delay".to_owned()
         }

@@ -311,7 +311,12 @@ impl Assembler {
                 count,
                 reason,
             } => self.ledger.add(&what, count, &reason),
-            Event::Capture { at_ns, .. } => self.saw(at_ns),
+            Event::Capture {
+                capture,
+                edge,
+                path,
+                at_ns,
+            } => self.capture((process, thread), capture, edge, &path, at_ns, tables),
             Event::Activities { count, .. } => {
                 self.ledger
                     .add("CUDA activities", u64::from(count), "not assembled")

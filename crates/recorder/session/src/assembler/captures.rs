@@ -1,0 +1,98 @@
+//! Captures: windows that a recorded program marks.
+
+use super::Assembler;
+use gapscope_spool::event::LabelEdge;
+use gapscope_trace::manifest::Loss;
+use gapscope_trace::tables::{Marker, MarkerScope, Table, Tables};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// A capture of a recorded process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Capture {
+    /// Id of the process in the trace.
+    pub process: u32,
+    /// The system's id of the thread that began it.
+    pub thread: u32,
+    /// Its number in the process.
+    pub number: u32,
+    /// The trace that the program wants of it.
+    pub path: Option<PathBuf>,
+    /// Begin on the host's clock.
+    pub begin_ns: i64,
+    /// End; absent while it is open.
+    pub end_ns: Option<i64>,
+    /// What had been lost before it.
+    pub lost_before: Vec<Loss>,
+}
+
+impl Assembler {
+    pub(super) fn capture(
+        &mut self,
+        (process, thread): (u32, u32),
+        number: u32,
+        edge: LabelEdge,
+        path: &[u8],
+        at_ns: i64,
+        tables: &mut Tables,
+    ) {
+        self.saw(at_ns);
+        if edge == LabelEdge::Begin {
+            let path = (!path.is_empty()).then(|| path_of(path));
+            let lost_before = self.ledger.losses();
+            self.captures.push(Capture {
+                process,
+                thread,
+                number,
+                path,
+                begin_ns: at_ns,
+                end_ns: None,
+                lost_before,
+            });
+            return;
+        }
+        let open = |c: &&mut Capture| c.process == process && c.number == number;
+        let Some(capture) = self.captures.iter_mut().rev().find(open) else {
+            return;
+        };
+        capture.end_ns = Some(at_ns);
+        let begin_ns = capture.begin_ns;
+        let thread = capture.thread;
+        let text = self.labels.text(&format!("capture {number}"));
+        let label = self.labels.label(None, text);
+        tables.markers.push(Marker {
+            process,
+            scope: MarkerScope::Thread,
+            label,
+            thread: Some(thread),
+            start_ns: Some(begin_ns),
+            duration_ns: Some(at_ns.saturating_sub(begin_ns)),
+            ..Marker::default()
+        });
+    }
+
+    /// All captures so far, in the order in which they began.
+    pub fn captures(&self) -> &[Capture] {
+        &self.captures
+    }
+
+    /// Processes of the trace that are the same process of the system as `process`: each hook in it has its own.
+    pub fn same_process(&self, process: u32) -> Vec<u32> {
+        let pid = self.processes[process as usize].facts.pid;
+        let same = self.processes.iter().filter(|p| p.facts.pid == pid);
+        same.map(|p| p.facts.id).collect()
+    }
+
+    /// True when all work that these processes submitted until `end_ns` has been seen to its end.
+    pub fn seen_until(&self, processes: &[u32], end_ns: i64) -> bool {
+        processes.iter().all(|process| {
+            let mut open = self.processes[*process as usize].instances.values();
+            !open.any(|instance| instance.submitted_ns <= end_ns)
+        })
+    }
+}
+
+fn path_of(bytes: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt;
+    PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
+}

@@ -1,0 +1,259 @@
+//! Writes the captures of recorded programs as traces of their own.
+
+use crate::Error;
+use crate::assembler::Capture;
+use crate::drain::Drain;
+use gapscope_trace::manifest::Loss;
+use gapscope_trace::{Trace, TraceWriter};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Work of a capture that is not seen finished so long after its end is not waited for.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// A capture that the session is done with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WrittenCapture {
+    /// Its trace; where there is none, because the program named none, `None`.
+    pub path: Option<PathBuf>,
+    /// Why it was not written.
+    pub failure: Option<String>,
+}
+
+/// The captures of one recording.
+#[derive(Debug, Default)]
+pub struct Captures {
+    /// Those that the session is done with, in the order in which they began.
+    done: Vec<WrittenCapture>,
+    /// When the end of the first that is not done was seen.
+    ended: Option<Instant>,
+}
+
+/// What is left of a recording of captures alone.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Remains {
+    /// The recording's own trace, from the first begin to the last end.
+    Own {
+        /// Begin.
+        begin_ns: i64,
+        /// End.
+        end_ns: i64,
+    },
+    /// The traces of the captures; the recording's own is gone. This is the first of them.
+    Captures(PathBuf),
+}
+
+impl Captures {
+    /// Writes what can be written now. `last`: nothing more comes, and every capture is ended.
+    pub fn write(&mut self, drain: &mut Drain, end_ns: i64, last: bool) {
+        while let Some(capture) = drain.assembler.captures().get(self.done.len()).cloned() {
+            let Some(end_ns) = capture.end_ns.or(last.then_some(end_ns)) else {
+                return;
+            };
+            if !last && !self.is_whole(drain, &capture, end_ns) {
+                return;
+            }
+            self.ended = None;
+            let failure = capture
+                .path
+                .as_deref()
+                .and_then(|path| write(drain, &capture, path, end_ns).err());
+            if let Some(failure) = &failure {
+                drain
+                    .assembler
+                    .lose("captures", 1, &format!("not written: {failure}"));
+            }
+            drain.capture_done(capture.process, capture.number, failure.is_some());
+            self.done.push(WrittenCapture {
+                path: capture.path,
+                failure,
+            });
+        }
+    }
+
+    /// True when all of a capture has been drained, or has been waited for long enough.
+    fn is_whole(&mut self, drain: &Drain, capture: &Capture, end_ns: i64) -> bool {
+        let Some(ended) = self.ended else {
+            // What other hooks of the process wrote before the end may come with the next drain.
+            self.ended = Some(Instant::now());
+            return false;
+        };
+        let processes = drain.assembler.same_process(capture.process);
+        drain.assembler.seen_until(&processes, end_ns) || ended.elapsed() >= WAIT
+    }
+
+    /// Ends a recording of captures alone, when all of them are done: every capture is a trace, and what lies between
+    /// them, where nothing was recorded, is in none. Those that name no path get the recording's: `OUT`, `OUT-2`, ….
+    pub fn alone(&mut self, drain: &mut Drain, end_ns: i64) -> Option<Remains> {
+        let captures = drain.assembler.captures().to_vec();
+        let begin_ns = captures.iter().map(|c| c.begin_ns).min()?;
+        let end_of = |c: &Capture| c.end_ns.unwrap_or(end_ns);
+        let last_ns = captures.iter().map(end_of).max()?;
+        let own = Remains::Own {
+            begin_ns,
+            end_ns: last_ns,
+        };
+        let unnamed = captures.iter().filter(|c| c.path.is_none()).count();
+        if (captures.len() == 1 && unnamed == 1) || self.done.iter().any(|d| d.failure.is_some()) {
+            return Some(own);
+        }
+        let output = drain.folder().to_owned();
+        // Takes the place of the recording's own trace at the end.
+        let first = beside(&output);
+        let mut made: Vec<PathBuf> = Vec::new();
+        let unnamed_captures = captures.iter().filter(|c| c.path.is_none());
+        for (n, capture) in unnamed_captures.enumerate() {
+            let path = match n {
+                0 => first.clone(),
+                n => numbered(&output, n + 1),
+            };
+            if let Err(failure) = write(drain, capture, &path, end_of(capture)) {
+                for path in made {
+                    let _ = fs::remove_dir_all(path);
+                }
+                let lost = format!("not written: {failure}");
+                drain.assembler.lose("captures", 1, &lost);
+                return Some(own);
+            }
+            made.push(path);
+        }
+        if fs::remove_dir_all(&output).is_err()
+            || (unnamed > 0 && move_new(&first, &output).is_err())
+        {
+            // What could not be moved is whole where it is.
+            return Some(Remains::Captures(made.into_iter().next().unwrap_or(output)));
+        }
+        let mut n = 0;
+        for (capture, done) in captures.iter().zip(&mut self.done) {
+            if capture.path.is_none() {
+                n += 1;
+                done.path = Some(if n == 1 {
+                    output.clone()
+                } else {
+                    numbered(&output, n)
+                });
+            }
+        }
+        self.done
+            .first()
+            .and_then(|d| d.path.clone())
+            .map(Remains::Captures)
+    }
+
+    /// What has become of them.
+    pub fn done(&self) -> &[WrittenCapture] {
+        &self.done
+    }
+}
+
+/// Writes a capture to `path`; what is wrong otherwise, as a sentence.
+fn write(drain: &mut Drain, capture: &Capture, path: &Path, end_ns: i64) -> Result<(), String> {
+    let trace = trace(drain, capture, end_ns).map_err(|e| e.to_string())?;
+    write_to(&trace, drain.folder(), path)
+}
+
+/// The trace of a capture.
+fn trace(drain: &mut Drain, capture: &Capture, end_ns: i64) -> Result<Trace, Error> {
+    let losses = drain.manifest().losses;
+    let mut whole = drain.so_far()?;
+    let processes = drain.assembler.same_process(capture.process);
+    whole.manifest.losses = since(&capture.lost_before, losses);
+    Ok(whole.window(&processes, capture.begin_ns, end_ns))
+}
+
+/// What was lost after `before`.
+fn since(before: &[Loss], now: Vec<Loss>) -> Vec<Loss> {
+    let mut new = now;
+    for loss in &mut new {
+        let known = before
+            .iter()
+            .find(|b| b.what == loss.what && b.reason == loss.reason);
+        loss.count -= known.map_or(0, |b| b.count.min(loss.count));
+    }
+    new.retain(|loss| loss.count > 0);
+    new
+}
+
+/// Writes a trace beside `path` and moves it there when it is whole, so that nobody sees half of it.
+fn write_to(trace: &Trace, recording: &Path, path: &Path) -> Result<(), String> {
+    let said = |what: &dyn std::fmt::Display| format!("{}: {what}", path.display());
+    if path.symlink_metadata().is_ok() {
+        return Err(said(&"it exists and is not overwritten"));
+    }
+    let beside = beside(path);
+    let written = write_trace(trace, recording, &beside)
+        .map_err(|e| said(&e))
+        .and_then(|()| move_new(&beside, path).map_err(|e| said(&e)));
+    if written.is_err() {
+        let _ = fs::remove_dir_all(&beside);
+    }
+    written
+}
+
+fn write_trace(trace: &Trace, recording: &Path, folder: &Path) -> Result<(), Error> {
+    let mut writer = TraceWriter::create(folder)?;
+    *writer.tables_mut() = trace.tables.clone();
+    let wanted: HashSet<&str> = trace
+        .tables
+        .kernels
+        .source
+        .iter()
+        .flatten()
+        .map(String::as_str)
+        .collect();
+    // A source that cannot be read is missing, as the reader says; the times do not depend on it.
+    for source in fs::read_dir(recording.join("sources"))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let path = source.path();
+        let part = |part: Option<&OsStr>| part.and_then(OsStr::to_str).map(str::to_owned);
+        if let (Some(hash), Some(extension)) = (part(path.file_stem()), part(path.extension()))
+            && wanted.contains(hash.as_str())
+            && let Ok(bytes) = fs::read(&path)
+        {
+            writer.add_source(&hash, &extension, &bytes)?;
+        }
+    }
+    Ok(writer.finish(&trace.manifest)?)
+}
+
+/// `OUT-n`, with the extension of `OUT`.
+fn numbered(output: &Path, n: usize) -> PathBuf {
+    let mut name = output.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{n}"));
+    if let Some(extension) = output.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    output.with_file_name(name)
+}
+
+/// A name beside `path` that nothing has.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}", std::process::id()));
+    path.with_file_name(name)
+}
+
+/// Moves a folder to a name that must be free.
+fn move_new(from: &Path, to: &Path) -> std::io::Result<()> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        Ok(()) => Ok(()),
+        // Some file systems cannot promise it; then it has just been looked at.
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
+            if to.symlink_metadata().is_ok() {
+                return Err(ErrorKind::AlreadyExists.into());
+            }
+            fs::rename(from, to)
+        }
+        Err(error) => Err(error.into()),
+    }
+}

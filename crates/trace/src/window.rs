@@ -1,0 +1,107 @@
+//! A part of a trace, as a trace of its own.
+
+use crate::Trace;
+use crate::manifest::Manifest;
+use crate::tables::{Table, Tables};
+use std::collections::HashSet;
+
+impl Trace {
+    /// What some processes did from `start_ns` to `end_ns` (host's clock).
+    ///
+    /// GPU work belongs to the window in which it was submitted, whole; host calls and markers of the host belong to
+    /// every window that they touch. Kernels, labels, buffers and the memory history before the window stay, because
+    /// the work refers to them. The manifest's times are those of the window; its losses and notes are kept, since a
+    /// trace does not say when something was lost.
+    #[must_use]
+    pub fn window(&self, processes: &[u32], start_ns: i64, end_ns: i64) -> Trace {
+        let from = &self.tables;
+        let ours = |process: u32| processes.contains(&process);
+        let touches = |start: i64, duration: i64| {
+            start <= end_ns && start.saturating_add(duration) >= start_ns
+        };
+        let submissions: HashSet<u64> = (0..from.submissions.len())
+            .filter(|&row| ours(from.submissions.process[row]))
+            .filter(|&row| (start_ns..=end_ns).contains(&from.submissions.begin_ns[row]))
+            .map(|row| from.submissions.id[row])
+            .collect();
+        let command_buffers: HashSet<u64> = (0..from.command_buffers.len())
+            .filter(|&row| submissions.contains(&from.command_buffers.submission[row]))
+            .map(|row| from.command_buffers.id[row])
+            .collect();
+        let work = |command_buffer: Option<u64>, submission: Option<u64>| match command_buffer {
+            Some(id) => command_buffers.contains(&id),
+            None => submission.is_some_and(|id| submissions.contains(&id)),
+        };
+        let mut tables = Tables {
+            labels: from.labels.clone(),
+            buffers: rows(&from.buffers, |t, row| ours(t.process[row])),
+            bindings: from.bindings.clone(),
+            kernels: rows(&from.kernels, |t, row| ours(t.process[row])),
+            ..Tables::default()
+        };
+        tables.submissions = rows(&from.submissions, |t, row| submissions.contains(&t.id[row]));
+        tables.command_buffers = rows(&from.command_buffers, |t, row| {
+            command_buffers.contains(&t.id[row])
+        });
+        tables.dispatches = rows(&from.dispatches, |t, row| {
+            work(t.command_buffer[row], t.submission[row])
+        });
+        tables.transfers = rows(&from.transfers, |t, row| {
+            work(t.command_buffer[row], t.submission[row])
+        });
+        tables.opaque_work = rows(&from.opaque_work, |t, row| {
+            work(t.command_buffer[row], t.submission[row])
+        });
+        tables.barriers = rows(&from.barriers, |t, row| {
+            command_buffers.contains(&t.command_buffer[row])
+        });
+        tables.dependencies = rows(&from.dependencies, |t, row| {
+            submissions.contains(&t.submission[row])
+        });
+        tables.host_calls = rows(&from.host_calls, |t, row| {
+            ours(t.process[row]) && touches(t.start_ns[row], t.duration_ns[row])
+        });
+        tables.markers = rows(&from.markers, |t, row| match t.command_buffer[row] {
+            Some(id) => command_buffers.contains(&id),
+            // A range whose end is not known is open.
+            None => {
+                ours(t.process[row])
+                    && t.start_ns[row]
+                        .is_some_and(|start| touches(start, t.duration_ns[row].unwrap_or(i64::MAX)))
+            }
+        });
+        tables.memory = rows(&from.memory, |t, row| {
+            ours(t.process[row]) && t.at_ns[row] <= end_ns
+        });
+        Trace {
+            manifest: self.manifest.window(processes, start_ns, end_ns),
+            tables,
+        }
+    }
+}
+
+impl Manifest {
+    fn window(&self, processes: &[u32], start_ns: i64, end_ns: i64) -> Manifest {
+        let mut manifest = self.clone();
+        manifest.processes.retain(|p| processes.contains(&p.id));
+        manifest.threads.retain(|t| processes.contains(&t.process));
+        manifest.devices.retain(|d| processes.contains(&d.process));
+        let devices: HashSet<u32> = manifest.devices.iter().map(|d| d.id).collect();
+        manifest.queues.retain(|q| devices.contains(&q.device));
+        manifest.start_unix_ns += start_ns - self.start_ns;
+        manifest.start_ns = start_ns;
+        manifest.end_ns = end_ns.max(start_ns);
+        manifest
+    }
+}
+
+/// The rows of a table that are wanted, in their order.
+fn rows<T: Table>(from: &T, wanted: impl Fn(&T, usize) -> bool) -> T {
+    let mut to = T::default();
+    for row in 0..from.len() {
+        if wanted(from, row) {
+            to.push(from.row(row));
+        }
+    }
+    to
+}
