@@ -128,6 +128,11 @@ pub struct Report {
     #[arg(long)]
     pub markdown: bool,
 
+    /// Add the timeline to the JSON as `activity`: the time of the GPU's work in N equal slices
+    #[arg(long, value_name = "N", requires = "json", conflicts_with = "compare_labels",
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub slices: Option<u32>,
+
     /// Include the warm-up, which is left out where it is detected
     #[arg(long)]
     pub all: bool,

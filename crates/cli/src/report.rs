@@ -38,7 +38,9 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
     }
     let terminal = page::of_stdout();
     let name = trace::name(&arguments.trace);
-    let activity = activity(&Timeline::of(&opened.trace), slices(terminal.columns));
+    let columns = slices(terminal.columns);
+    let columns = arguments.slices.map_or(columns, |slices| slices as usize);
+    let activity = activity(&Timeline::of(&opened.trace), columns);
     let report = gapscope_report::Report {
         trace: &name,
         manifest: &opened.trace.manifest,
@@ -52,7 +54,11 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
         },
     };
     let text = if arguments.json {
-        json::text(&report).map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?
+        let text = match arguments.slices {
+            Some(_) => json::text_with_activity(&report),
+            None => json::text(&report),
+        };
+        text.map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?
     } else if arguments.markdown {
         markdown::draw(&report.document())
     } else {

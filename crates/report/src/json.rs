@@ -4,6 +4,7 @@
 //! key `…_unknown_because` then holds a sentence.
 
 use crate::page::Report;
+use gapscope_analysis::activity::Activity;
 use gapscope_analysis::busy::DeviceBusy;
 use gapscope_analysis::command_buffers::CommandBuffers;
 use gapscope_analysis::drift::Drift;
@@ -26,6 +27,17 @@ const VERSION: u32 = 1;
 /// Writes the findings; the text ends with a line feed.
 pub fn text(report: &Report) -> Result<String, serde_json::Error> {
     let mut text = serde_json::to_string_pretty(&Json::of(report))?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// The same with the timeline's slices as `activity`.
+pub fn text_with_activity(report: &Report) -> Result<String, serde_json::Error> {
+    let json = Json {
+        activity: Some(report.activity),
+        ..Json::of(report)
+    };
+    let mut text = serde_json::to_string(&json)?;
     text.push('\n');
     Ok(text)
 }
@@ -77,6 +89,8 @@ struct Json<'a> {
     equal_work: Option<&'a WorkComparison>,
     losses: &'a [Loss],
     notes: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    activity: Option<&'a Activity>,
 }
 
 #[derive(Serialize)]
@@ -153,6 +167,7 @@ impl<'a> Json<'a> {
             equal_work: findings.equal_work.as_ref(),
             losses: &findings.losses,
             notes: notes.map(String::as_str).collect(),
+            activity: None,
         }
     }
 }
