@@ -1,0 +1,512 @@
+// Puts the page together and connects its parts.
+
+import { readSide, type Side, writtenSide } from "./compare.ts";
+import type { Gap, LabelRow, Overview } from "./data/answers.ts";
+import type { DataSource } from "./data/source.ts";
+import { Trace } from "./data/trace.ts";
+import { fill, h } from "./dom.ts";
+import type { Theme } from "./draw/palette.ts";
+import { helpDialog } from "./help.ts";
+import { type Action, actionOf } from "./input/keys.ts";
+import { type Colouring, read, type ViewState, written } from "./link.ts";
+import { Loader } from "./loading.ts";
+import { Look } from "./look.ts";
+import { Minimap } from "./minimap.ts";
+import { AboutPanel } from "./panels/about.ts";
+import { ComparePanel } from "./panels/compare.ts";
+import { DetailsPanel } from "./panels/details.ts";
+import { GapsPanel } from "./panels/gaps.ts";
+import { GraphPanel } from "./panels/graph.ts";
+import { kernelTable, labelTable, namedKernels } from "./panels/kernels.ts";
+import { SelectionPanel } from "./panels/selection.ts";
+import { Verdict } from "./panels/verdict.ts";
+import { pattern } from "./search.ts";
+import { Stage } from "./stage.ts";
+import { Tabs } from "./tabs.ts";
+import { of } from "./time/format.ts";
+import { length, panned, type Range, zoomed } from "./time/range.ts";
+import { placeName, type Timeline } from "./timeline/timeline.ts";
+import { Topbar } from "./topbar.ts";
+import { eventRange, View } from "./view.ts";
+
+const THEME = "gapscope-theme";
+/** The address follows when the view has rested for so long. */
+const REST_MS = 300;
+
+export class App {
+  private readonly traces: Trace[];
+  private readonly look = new Look();
+  private readonly view: View;
+  private readonly loader: Loader;
+  private readonly stage: Stage;
+  private readonly topbar: Topbar;
+  private readonly minimap: Minimap;
+  private readonly verdict = new Verdict();
+  private readonly gaps: GapsPanel;
+  private readonly kernels;
+  private readonly labels;
+  private readonly about = new AboutPanel();
+  private readonly graph: GraphPanel;
+  private readonly compare: ComparePanel;
+  private readonly tabs: Tabs;
+  private readonly help = helpDialog();
+  private readonly status = h("p", { class: "status", role: "status", hidden: true });
+  private readonly side = h("aside", { class: "side", "aria-label": "Details" });
+  private address: ReturnType<typeof setTimeout> | undefined;
+  private searching: ReturnType<typeof setTimeout> | undefined;
+  private reading = false;
+
+  constructor(
+    private readonly root: HTMLElement,
+    private readonly source: DataSource,
+    private readonly overview: Overview,
+  ) {
+    this.traces = overview.traces.map((trace, number) => new Trace(number, trace, source));
+    const trace = this.traces[0];
+    this.view = new View(trace);
+    this.applyTheme(storedTheme());
+    this.loader = new Loader(source, this.look, () => this.dataCame(), (problem) => this.say(problem));
+    this.compare = new ComparePanel(this.traces, source, {
+      start: (before, after) => void this.startComparing(before, after),
+      stop: () => this.stopComparing(),
+      step: (by) => this.stage.step(by),
+      selection: () => this.view.selection,
+    });
+    this.stage = new Stage(this.view, this.traces, source, this.look, (trace, tracks) => this.loader.wanted(trace, tracks), (shown, all) => this.compare.instances(shown, all));
+    this.topbar = new Topbar(this.traces.map(({ overview }) => overview.name).join("  |  "), source.file, {
+      search: (text) => this.search(text),
+      colour: (by) => this.colour(by),
+      theme: () => this.applyTheme(this.look.theme === "dark" ? "light" : "dark", true),
+      copyLink: async () => {
+        this.writeAddress();
+        await navigator.clipboard.writeText(location.href);
+      },
+      help: () => this.help.showModal(),
+    });
+    this.minimap = new Minimap(this.view, this.look);
+    this.gaps = new GapsPanel((gap) => this.goToGap(gap));
+    this.kernels = kernelTable(trace, this.look, (row) => this.search(`^${escaped(row.name)}$`));
+    this.labels = labelTable((row) => this.goToLabel(row));
+    this.graph = new GraphPanel(this.view, source, this.look, (node) => this.search(`^${escaped(node.name)}$`));
+    this.tabs = new Tabs(
+      [
+        { name: "gaps", title: "Gaps", element: this.gaps.element },
+        { name: "kernels", title: "Kernels", element: h("div", { class: "panel" }, this.kernels.element) },
+        { name: "labels", title: "Labels", element: h("div", { class: "panel" }, this.labels.element) },
+        { name: "graph", title: "Dependencies", element: this.graph.element, opened: () => void this.graph.open() },
+        { name: "compare", title: "Compare", element: this.compare.element },
+        { name: "about", title: "Recording", element: this.about.element },
+      ],
+      () => this.addressLater(),
+    );
+    const steps = { go: (table: string, row: number) => void this.goTo(table, row), search: (text: string) => this.search(escaped(text)) };
+    fill(
+      this.side,
+      new DetailsPanel(this.view, source, steps).element,
+      new SelectionPanel(this.view, source, this.look).element,
+      h(
+        "div",
+        { class: "hint" },
+        h("p", {}, "Click work, a gap or a call to see all about it. Drag on the ruler to select a range."),
+        h("p", {}, h("kbd", {}, "W"), h("kbd", {}, "A"), h("kbd", {}, "S"), h("kbd", {}, "D"), " zoom and move, ", h("kbd", {}, "N"), " next gap, ", h("kbd", {}, "?"), " all keys"),
+      ),
+    );
+    const notice = [overview.file?.folded, ...trace.overview.remarks.filter((remark) => !trace.overview.complete && remark)].filter(Boolean).slice(0, 2);
+    fill(
+      root,
+      this.topbar.element,
+      this.verdict.element,
+      notice.length > 0 ? h("p", { class: "notice" }, notice.join(" ")) : null,
+      h("div", { class: "minimap-row" }, this.minimap.canvas),
+      this.stage.element,
+      this.splitter(),
+      this.tabs.element,
+      this.side,
+      this.status,
+      this.help,
+    );
+  }
+
+  async begin(): Promise<void> {
+    const trace = this.traces[0];
+    document.title = `${trace.overview.name} · gapscope`;
+    this.verdict.show(null, trace.overview);
+    this.about.show(trace.overview, null, this.overview.file?.folded ?? null);
+    this.topbar.colouring(this.look.colouring);
+    this.topbar.recording(trace.overview.live);
+    this.view.onChange((change) => {
+      if (change === "range" || change === "selection" || change === "event") this.addressLater();
+      if (change === "event" || change === "selection") this.side.classList.toggle("filled", this.view.event !== null || this.view.selection !== null);
+      if (change === "selection") this.graph.forget();
+    });
+    document.addEventListener("keydown", (event) => this.key(event));
+    window.addEventListener("hashchange", () => void this.readAddress());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.applyTheme(storedTheme()));
+    this.stage.main.draw();
+    this.minimap.draw();
+    requestAnimationFrame(() => requestAnimationFrame(() => this.mark("firstDraw")));
+    await Promise.all(this.traces.map((trace) => trace.loadStrings()));
+    for (const trace of this.traces) void this.loadFindings(trace);
+    this.stage.renew();
+    await this.readAddress();
+    if (this.traces.length > 1 && !this.stage.comparing) {
+      this.tabs.show("compare");
+      void this.startComparing({ trace: 0, what: "all" }, { trace: 1, what: "all" });
+    }
+    if (trace.overview.live && !this.source.file) {
+      this.loader.follow(trace, () => this.grown()).catch((error: unknown) => this.say(error instanceof Error ? error.message : String(error)));
+    }
+  }
+
+  private async loadFindings(trace: Trace): Promise<void> {
+    try {
+      const findings = await this.source.findings(trace.number);
+      // Names may have come with the analysis.
+      await trace.loadStrings();
+      trace.findings = findings;
+    } catch (error) {
+      trace.findings = { missing: error instanceof Error ? error.message : String(error) };
+    }
+    this.compare.fillChoices();
+    if (trace.number === 0) this.showFindings();
+    this.view.changed("data");
+  }
+
+  private showFindings(): void {
+    const trace = this.traces[0];
+    const { findings } = trace;
+    this.verdict.show(findings, trace.overview);
+    if (!findings || "missing" in findings) return;
+    this.about.show(trace.overview, findings, this.overview.file?.folded ?? null);
+    this.gaps.show(findings);
+    this.kernels.show(namedKernels(findings));
+    this.labels.show(findings.labels.map((label, order) => ({ ...label, order })));
+    this.minimap.draw();
+  }
+
+  /** A live trace has more than before. */
+  private grown(): void {
+    const trace = this.traces[0];
+    this.topbar.recording(trace.overview.live);
+    // Who looks at the end goes on looking at it.
+    const atEnd = this.view.range.to_ns >= this.lastEnd_ns * 0.999;
+    this.lastEnd_ns = trace.whole.to_ns;
+    if (atEnd) this.view.fit();
+    this.root.dataset.generation = String(trace.overview.generation);
+    this.stage.renew();
+    this.view.changed("data");
+    void this.loadFindings(trace);
+  }
+  private lastEnd_ns = 0;
+
+  private dataCame(): void {
+    this.stage.renew();
+    this.view.changed("data");
+    const trace = this.traces[0];
+    const work = trace.tracks.filter((track) => track.kind === "work");
+    if (work.every((track) => track.state !== "waiting" && track.state !== "loading")) {
+      requestAnimationFrame(() => requestAnimationFrame(() => this.mark("fullDraw")));
+      if (this.kernels.all.length > 0 && trace.findings && !("missing" in trace.findings)) this.kernels.show(namedKernels(trace.findings));
+    }
+  }
+
+  /** When something was first drawn, in milliseconds since 1970, for measurements from outside. */
+  private mark(what: "firstDraw" | "fullDraw"): void {
+    this.root.dataset[what] ??= (performance.timeOrigin + performance.now()).toFixed(1);
+    this.root.dataset[`${what}Ms`] ??= performance.now().toFixed(1);
+  }
+
+  private say(problem: string): void {
+    this.status.textContent = problem;
+    this.status.hidden = problem === "";
+  }
+
+  // ---- search, colours ----
+
+  private search(text: string): void {
+    if (this.topbar.input.value !== text) this.topbar.input.value = text;
+    clearTimeout(this.searching);
+    this.searching = setTimeout(() => this.searchNow(text), 120);
+  }
+
+  private searchNow(text: string): void {
+    const found = pattern(text);
+    this.look.search(found);
+    this.topbar.searched(found && "problem" in found ? found.problem : "", "");
+    this.stage.renew();
+    this.addressLater();
+    if (!found || "problem" in found) return;
+    // The timeline counts while it draws.
+    requestAnimationFrame(() => requestAnimationFrame(() => this.topbar.searched("", this.foundText())));
+  }
+
+  private foundText(): string {
+    let events = 0;
+    for (const timeline of this.stage.timelines) events += Number(timeline.element.dataset.found || 0);
+    return events === 0 ? "nothing found" : of(events, "found", "found");
+  }
+
+  private colour(by: Colouring): void {
+    this.look.colouring = by;
+    this.topbar.colouring(by);
+    this.stage.renew();
+    this.addressLater();
+  }
+
+  private applyTheme(theme: Theme, keep = false): void {
+    this.look.theme = theme;
+    document.documentElement.dataset.theme = theme;
+    if (keep) keepTheme(theme);
+    if (this.stage) {
+      this.stage.renew();
+      this.minimap.draw();
+      this.showFindings();
+    }
+  }
+
+  // ---- going to things ----
+
+  private async goTo(table: string, row: number): Promise<void> {
+    const { trace } = this.view;
+    try {
+      const found = await this.source.row(trace.number, table, row);
+      const track = trace.track(found.track);
+      if (!track || found.start_ns === null) return this.say(found.times_unknown_because ?? "That is not drawn: its times are unknown.");
+      if (track.state === "waiting") await trace.loadTrack(track);
+      const place = track.placeOf(table, row, found.start_ns);
+      if (!place) return this.say("That row is not drawn.");
+      if (this.stage.comparing) this.stopComparing();
+      this.stage.main.renew();
+      this.view.reveal({ from_ns: found.start_ns, to_ns: found.start_ns + (found.duration_ns ?? 0) });
+      this.view.pick({ track, ...place });
+      this.stage.main.bringIntoSight({ track, ...place });
+    } catch (error) {
+      this.say(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  private goToGap(gap: Gap): void {
+    const range = { from_ns: gap.start_ns, to_ns: gap.start_ns + gap.duration_ns };
+    if (this.stage.comparing) this.stopComparing();
+    const margin = length(range) * 1.5;
+    this.view.show({ from_ns: range.from_ns - margin, to_ns: range.to_ns + margin });
+    this.root.dataset.gap = String(gap.start_ns);
+    for (const track of this.view.trace.tracks) {
+      if (track.kind !== "gaps" || track.state !== "ready") continue;
+      // The part that gives the gap its cause; any part of it opens the same gap.
+      const part = gap.parts.find((part) => part.cause === gap.cause) ?? gap.parts[0];
+      const middle = part ? part.start_ns + part.duration_ns / 2 : range.from_ns;
+      for (let lane = 0; lane < track.lanes.length; lane += 1) {
+        const index = track.lanes[lane].at(middle);
+        const found = index >= 0 ? { track, lane, index } : null;
+        if (!found || Math.abs(eventRange(found).from_ns - (part?.start_ns ?? range.from_ns)) > 1) continue;
+        this.view.pick(found);
+        this.stage.main.bringIntoSight(found);
+        return;
+      }
+    }
+  }
+
+  private jump(forward: boolean): void {
+    const from = this.root.dataset.gap && this.view.event?.track.kind === "gaps" ? Number(this.root.dataset.gap) : (this.view.range.from_ns + this.view.range.to_ns) / 2;
+    const gap = this.gaps.next(from, forward);
+    if (gap) this.goToGap(gap);
+    else this.say("There are no gaps to go to.");
+  }
+
+  private goToLabel(row: LabelRow): void {
+    this.search(escaped(row.path));
+  }
+
+  private stepEvent(by: number): void {
+    const { event } = this.view;
+    if (!event) return;
+    const lane = event.track.lanes[event.lane];
+    const index = event.index + by;
+    if (index < 0 || index >= lane.count) return;
+    const next = { ...event, index };
+    this.view.reveal(eventRange(next));
+    this.view.pick(next);
+    this.stage.main.bringIntoSight(next);
+  }
+
+  // ---- comparison ----
+
+  private async startComparing(before: Side, after: Side): Promise<void> {
+    try {
+      await this.ready(before);
+      await this.ready(after);
+      await this.stage.compare(before, after);
+      this.root.dataset.comparing = "true";
+      this.addressLater();
+      await this.compare.show(before, after);
+    } catch (error) {
+      this.say(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  /** Aligning whole traces needs to know when their work began. */
+  private async ready(side: Side): Promise<void> {
+    const trace = this.traces[side.trace];
+    if (!trace || side.what === "range") return;
+    for (const track of trace.tracks) if (track.kind === "work" && track.state === "waiting") await trace.loadTrack(track);
+    this.dataCame();
+  }
+
+  private stopComparing(): void {
+    this.stage.stop();
+    delete this.root.dataset.comparing;
+    this.addressLater();
+  }
+
+  // ---- keys ----
+
+  private key(event: KeyboardEvent): void {
+    const target = event.target as HTMLElement;
+    const typing = target.matches("input, select, textarea") || this.help.open;
+    if (typing) {
+      if (event.key === "Escape" && target === this.topbar.input) {
+        this.search("");
+        target.blur();
+      }
+      return;
+    }
+    const action = actionOf(event);
+    if (!action || (event.key.startsWith("Arrow") && target.closest("[role=tablist], .table"))) return;
+    event.preventDefault();
+    this.act(action);
+  }
+
+  private act(action: Action): void {
+    const timeline: Timeline = this.stage.timelines[0];
+    const { view } = timeline;
+    const middle = (view.range.from_ns + view.range.to_ns) / 2;
+    const at_ns = view.hovered ? Math.max(view.range.from_ns, Math.min(eventRange(view.hovered).from_ns, view.range.to_ns)) : middle;
+    const actions: Record<Action, () => void> = {
+      "zoom-in": () => view.show(zoomed(view.range, at_ns, 0.6, view.bounds)),
+      "zoom-out": () => view.show(zoomed(view.range, at_ns, 1 / 0.6, view.bounds)),
+      "pan-left": () => view.show(panned(view.range, -0.2, view.bounds)),
+      "pan-right": () => view.show(panned(view.range, 0.2, view.bounds)),
+      "scroll-up": () => timeline.scrollBy(-60),
+      "scroll-down": () => timeline.scrollBy(60),
+      fit: () => view.fit(),
+      "fit-selection": () => this.fitSelection(view),
+      back: () => void view.back(),
+      "next-gap": () => this.jump(true),
+      "previous-gap": () => this.jump(false),
+      "next-event": () => this.stepEvent(1),
+      "previous-event": () => this.stepEvent(-1),
+      "measure-screen": () => view.select(view.range),
+      search: () => this.topbar.input.focus(),
+      clear: () => this.clear(view),
+      help: () => this.help.showModal(),
+    };
+    actions[action]();
+  }
+
+  private fitSelection(view: View): void {
+    const range: Range | null = view.event ? eventRange(view.event) : view.selection;
+    if (!range) return;
+    const margin = Math.max(1, length(range) * 0.1);
+    view.show({ from_ns: range.from_ns - margin, to_ns: range.to_ns + margin });
+  }
+
+  private clear(view: View): void {
+    this.say("");
+    if (view.event) view.pick(null);
+    else if (view.selection) view.select(null);
+    else this.search("");
+  }
+
+  // ---- the address ----
+
+  private addressLater(): void {
+    if (this.reading) return;
+    clearTimeout(this.address);
+    this.address = setTimeout(() => this.writeAddress(), REST_MS);
+  }
+
+  private writeAddress(): void {
+    const { range, bounds, selection, event } = this.view;
+    const state: ViewState = { search: this.topbar.input.value, colouring: this.look.colouring, panel: this.tabs.shown };
+    if (length(range) < length(bounds) * 0.999) state.range = range;
+    if (selection) state.selection = selection;
+    if (event) state.event = event.track.rowOf(event);
+    const sides = this.stage.comparedSides;
+    if (sides) state.compare = { before: writtenSide(sides.before), after: writtenSide(sides.after) };
+    const hash = `#${written(state)}`;
+    if (hash !== location.hash && !(hash === "#" && location.hash === "")) history.replaceState(null, "", hash);
+  }
+
+  private async readAddress(): Promise<void> {
+    const state = read(location.hash);
+    this.reading = true;
+    if (state.range) this.view.show(state.range);
+    else this.view.fit();
+    this.view.select(state.selection ?? null);
+    if (state.colouring) this.colour(state.colouring);
+    if (state.search) this.search(state.search);
+    if (state.panel) this.tabs.show(state.panel);
+    this.reading = false;
+    const before = state.compare && readSide(state.compare.before);
+    const after = state.compare && readSide(state.compare.after);
+    if (before && after) await this.startComparing(before, after);
+    const { event } = this.view;
+    if (state.event && (!event || placeName(event) !== `${state.event.table}.${state.event.row}`)) {
+      await this.goTo(state.event.table, state.event.row);
+      if (state.range) this.view.show(state.range);
+    }
+  }
+
+  /** The line between timeline and panels, which can be moved. */
+  private splitter(): HTMLElement {
+    const set = (pixels: number): void => this.root.style.setProperty("--panels", `${Math.round(Math.max(80, Math.min(pixels, window.innerHeight - 260)))}px`);
+    const height = (): number => this.tabs.element.offsetHeight;
+    return h("div", {
+      class: "splitter",
+      role: "separator",
+      tabindex: "0",
+      "aria-orientation": "horizontal",
+      "aria-label": "Height of the panels",
+      onpointerdown: (event: Event) => {
+        const { pointerId, clientY } = event as PointerEvent;
+        const line = event.currentTarget as HTMLElement;
+        const begin = height();
+        line.setPointerCapture(pointerId);
+        const move = (event: PointerEvent): void => set(begin + clientY - event.clientY);
+        line.addEventListener("pointermove", move);
+        line.addEventListener("pointerup", () => line.removeEventListener("pointermove", move), { once: true });
+      },
+      onkeydown: (event: Event) => {
+        const by = { ArrowUp: 24, ArrowDown: -24 }[(event as KeyboardEvent).key];
+        if (!by) return;
+        event.preventDefault();
+        event.stopPropagation();
+        set(height() + by);
+      },
+    });
+  }
+}
+
+function escaped(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+}
+
+function storedTheme(): Theme {
+  let stored: string | null = null;
+  try {
+    stored = localStorage.getItem(THEME);
+  } catch {
+    // A file may have no storage.
+  }
+  if (stored === "light" || stored === "dark") return stored;
+  return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+}
+
+function keepTheme(theme: Theme): void {
+  try {
+    localStorage.setItem(THEME, theme);
+  } catch {
+    // It holds until the page is closed.
+  }
+}

@@ -1,0 +1,135 @@
+// Two sides compared: two traces, two labels of one, or two ranges, on one scale and with a common begin.
+
+import type { Comparison, Instances } from "./data/answers.ts";
+import type { DataSource } from "./data/source.ts";
+import type { Trace } from "./data/trace.ts";
+import { length, type Range } from "./time/range.ts";
+import { View } from "./view.ts";
+
+/** A side of a comparison. */
+export type Side =
+  | { trace: number; what: "all" }
+  | { trace: number; what: "label"; path: string }
+  | { trace: number; what: "range"; range: Range };
+
+export function writtenSide(side: Side): string {
+  switch (side.what) {
+    case "all":
+      return `${side.trace}:all`;
+    case "label":
+      return `${side.trace}:label:${side.path}`;
+    case "range":
+      return `${side.trace}:range:${Math.floor(side.range.from_ns)}:${Math.ceil(side.range.to_ns)}`;
+  }
+}
+
+export function readSide(text: string): Side | null {
+  const found = /^(\d):(all|label|range)(?::(.*))?$/s.exec(text);
+  if (!found) return null;
+  const trace = Number(found[1]);
+  if (found[2] === "all") return { trace, what: "all" };
+  if (found[2] === "label") return found[3] ? { trace, what: "label", path: found[3] } : null;
+  const [from_ns, to_ns] = (found[3] ?? "").split(":").map(Number);
+  return from_ns < to_ns ? { trace, what: "range", range: { from_ns, to_ns } } : null;
+}
+
+export function sideName(side: Side, traces: readonly Trace[]): string {
+  const trace = traces.length > 1 ? traces[side.trace]?.overview.name : "";
+  const what = side.what === "label" ? side.path : side.what === "range" ? "selected range" : "whole trace";
+  return [trace, side.what === "all" && trace ? "" : what].filter(Boolean).join(", ");
+}
+
+/** The server's comparison of equal work. */
+export function compared(source: DataSource, before: Side, after: Side): Promise<Comparison> {
+  return source.compare({ ...asked("a", before), ...asked("b", after) });
+}
+
+function asked(name: "a" | "b", side: Side): Record<string, string | number> {
+  const query: Record<string, string | number> = { [name]: side.trace };
+  if (side.what === "label") query[`${name}_label`] = side.path.split(" / ").at(-1) ?? side.path;
+  if (side.what === "range") {
+    query[`${name}_from`] = Math.floor(side.range.from_ns);
+    query[`${name}_to`] = Math.ceil(side.range.to_ns);
+  }
+  return query;
+}
+
+/** The stretches of a side that can be put under each other: each instance of a label, or the one range. */
+export async function stretches(source: DataSource, trace: Trace, side: Side): Promise<Range[]> {
+  if (side.what === "range") return [side.range];
+  if (side.what === "all") return [workExtent(trace)];
+  try {
+    return joined((await source.instances(side.trace, side.path)).instances);
+  } catch (error) {
+    const found = ownInstances(trace, side.path);
+    if (found.length === 0) throw error;
+    return joined(found);
+  }
+}
+
+/** Instances that touch or overlap, as of a label in each command buffer of one step, are one stretch only if they overlap. */
+function joined(instances: Instances["instances"]): Range[] {
+  const ranges: { from_ns: number; to_ns: number }[] = [];
+  for (const { start_ns, duration_ns } of [...instances].sort((a, b) => a.start_ns - b.start_ns)) {
+    const last = ranges[ranges.length - 1];
+    if (last && start_ns < last.to_ns) last.to_ns = Math.max(last.to_ns, start_ns + duration_ns);
+    else ranges.push({ from_ns: start_ns, to_ns: start_ns + duration_ns });
+  }
+  return ranges.filter((range) => length(range) > 0);
+}
+
+/** Instances from the tracks in the page, for files; by the label's own text. */
+function ownInstances(trace: Trace, path: string): Instances["instances"] {
+  const text = path.split(" / ").at(-1);
+  for (const kind of ["labels", "queue-labels", "thread-labels"]) {
+    const found = trace.tracks
+      .filter((track) => track.kind === kind && track.state === "ready")
+      .flatMap((track) =>
+        track.lanes.flatMap((lane) => {
+          const instances: Instances["instances"] = [];
+          for (let i = 0; i < lane.count; i += 1) {
+            if (trace.text(lane.key[i]) === text) instances.push({ start_ns: lane.start_ns[i], duration_ns: lane.duration_ns[i], track: track.id, row: -1 });
+          }
+          return instances;
+        }),
+      );
+    if (found.length > 0) return found;
+  }
+  return [];
+}
+
+/** From the first work to the last, so that two traces begin together whatever came before. */
+function workExtent(trace: Trace): Range {
+  const lanes = trace.tracks.filter((track) => track.kind === "work").flatMap((track) => track.lanes.filter((lane) => lane.count > 0));
+  if (lanes.length === 0) return trace.whole;
+  return {
+    from_ns: Math.min(...lanes.map((lane) => lane.start_ns[0])),
+    to_ns: Math.max(...lanes.map((lane) => lane.end_ns(lane.count - 1))),
+  };
+}
+
+/** Two views that show the same stretch of time after their own begin, at the same scale. */
+export function linkedViews(before: { trace: Trace; stretch: Range }, after: { trace: Trace; stretch: Range }): [View, View] {
+  const least = Math.min(before.trace.whole.from_ns - before.stretch.from_ns, after.trace.whole.from_ns - after.stretch.from_ns);
+  const most = Math.max(before.trace.whole.to_ns - before.stretch.from_ns, after.trace.whole.to_ns - after.stretch.from_ns);
+  const view = ({ trace, stretch }: { trace: Trace; stretch: Range }): View => {
+    const made = new View(trace, { from_ns: stretch.from_ns + least, to_ns: stretch.from_ns + most });
+    made.origin_ns = stretch.from_ns;
+    made.selection = stretch;
+    return made;
+  };
+  const views: [View, View] = [view(before), view(after)];
+  const follow = (leader: View, follower: View): void =>
+    leader.onChange((change) => {
+      if (change !== "range") return;
+      const by = follower.origin_ns - leader.origin_ns;
+      const range = { from_ns: leader.range.from_ns + by, to_ns: leader.range.to_ns + by };
+      if (Math.abs(follower.range.from_ns - range.from_ns) + Math.abs(follower.range.to_ns - range.to_ns) < 1e-3) return;
+      follower.show(range);
+    });
+  follow(views[0], views[1]);
+  follow(views[1], views[0]);
+  const span = Math.max(length(before.stretch), length(after.stretch));
+  views[0].show({ from_ns: before.stretch.from_ns - span * 0.05, to_ns: before.stretch.from_ns + span * 1.1 });
+  return views;
+}

@@ -1,0 +1,348 @@
+// The shapes of the answers, as `crates/view/PROTOCOL.md` describes them.
+
+export interface Missing {
+  missing: string;
+}
+
+export function isMissing(answer: unknown): answer is Missing {
+  return typeof answer === "object" && answer !== null && "missing" in answer;
+}
+
+export interface Overview {
+  protocol: number;
+  gapscope: string;
+  file: { folded: string | null; made_unix_ns: string } | null;
+  traces: TraceOverview[];
+  bins: number;
+}
+
+export type GroupKind = "gpu" | "process";
+
+export interface Group {
+  id: string;
+  kind: GroupKind;
+  name: string;
+}
+
+export type TrackKind =
+  | "work"
+  | "command-buffers"
+  | "labels"
+  | "queue-labels"
+  | "depth"
+  | "gaps"
+  | "memory"
+  | "counter"
+  | "calls"
+  | "thread-labels";
+
+export interface TrackOverview {
+  id: string;
+  group: string;
+  kind: TrackKind;
+  name: string;
+  rows: number | null;
+  untimed: number;
+  queue: number | null;
+  process: number | null;
+  thread: number | null;
+  unit: string | null;
+  busy: string | null;
+}
+
+export interface Loss {
+  what: string;
+  count: number;
+  reason: string;
+}
+
+export interface ManifestDevice {
+  id: number;
+  api: string;
+  name: string;
+  driver: string;
+  clock: { method: string; error_ns: number | null };
+}
+
+export interface TraceOverview {
+  name: string;
+  generation: number;
+  live: boolean;
+  complete: boolean;
+  origin_ns: string;
+  start_unix_ns: string | null;
+  duration_ns: number | null;
+  extent: [number, number];
+  sampling_mode: string;
+  clock_error_ns: number | null;
+  manifest: { command?: string[]; host?: { system?: string; processor?: string; cores?: number }; devices?: ManifestDevice[]; exit?: unknown };
+  tables: { name: string; rows: number | null; bytes: number }[];
+  losses: Loss[];
+  remarks: string[];
+  groups: Group[];
+  tracks: TrackOverview[];
+}
+
+export interface Strings {
+  from: number;
+  strings: string[];
+}
+
+export interface Part {
+  what: string;
+  total_ns: number;
+  share: number;
+  sentence: string;
+}
+
+export interface GapTotal {
+  cause: string;
+  count: number;
+  total_ns: number;
+  main_count: number;
+  main_ns: number;
+}
+
+export interface HostTime {
+  call: string;
+  count: number;
+  total_ns: number;
+}
+
+export interface WorkName {
+  name: string;
+  label: string | null;
+  queue_id: number;
+}
+
+export interface Gap {
+  device: number;
+  start_ns: number;
+  duration_ns: number;
+  cause: string;
+  parts: { cause: string; start_ns: number; duration_ns: number }[];
+  before: WorkName;
+  after: WorkName;
+  thread: number | null;
+  thread_name: string | null;
+  submission: number | null;
+  submit_begin_ns: number | null;
+  host_calls: HostTime[];
+  other_threads: HostTime[];
+  waited_for_queue: number | null;
+}
+
+export interface Durations {
+  timed_count: number;
+  total_ns: number | null;
+  min_ns: number | null;
+  median_ns: number | null;
+  p95_ns: number | null;
+  max_ns: number | null;
+}
+
+export interface KernelRow extends Durations {
+  name: string;
+  count: number;
+  untimed_count: number;
+  busy_ns: number | null;
+  busy_share: number | null;
+  bound_read_bytes: number | null;
+  bound_written_bytes: number | null;
+}
+
+export interface LabelRow {
+  path: string;
+  text: string;
+  depth: number;
+  instances: number | null;
+  inclusive: Durations & { dispatch_count: number; transfer_count: number; busy_ns: number | null };
+}
+
+export interface Interval {
+  start_ns: number;
+  end_ns: number;
+}
+
+export interface DeviceBusy {
+  name?: string;
+  analysed?: { window_ns: number; busy_ns: number; transfer_only_ns: number | null } | null;
+  [figure: string]: unknown;
+}
+
+export interface IdleTime {
+  gap_count: number;
+  total_ns: number;
+  serialised_ns: number;
+  serialised_count: number;
+  uncertain_ns: number | null;
+  longest: Gap[];
+}
+
+export interface Findings {
+  verdict: string;
+  verdict_sentence: string;
+  verdict_window_ns: number | null;
+  verdict_evidence: Part[];
+  sampling_mode: string;
+  gpu_busy_ns: number | null;
+  wall_ns: number | null;
+  analysed_window: Interval | null;
+  work_window: Interval | null;
+  dispatch_count: number;
+  timed_dispatch_count: number;
+  transfer_count: number;
+  transfer_bytes: number;
+  devices: DeviceBusy[];
+  gaps: GapTotal[];
+  idle_time: IdleTime;
+  kernels: KernelRow[];
+  labels: LabelRow[];
+  losses: Loss[];
+  notes: string[];
+  causes: { cause: string; explanation: string; advice?: string }[];
+  kernel_rows: { name: number | null; kernels: number[] }[];
+  label_names: (number | null)[];
+  activity?: {
+    window: Interval;
+    rows: { device: number; queue_id: number | null; slices: { length_ns: number; busy_ns: number; idle_cause: string | null }[] }[];
+  };
+  generation?: number;
+}
+
+export interface Field {
+  name: string;
+  value: string | null;
+  meaning: string;
+}
+
+export interface Link {
+  relation: string;
+  table: string;
+  row: number;
+  name: string;
+  track: string | null;
+  start_ns: number | null;
+  duration_ns: number | null;
+}
+
+export interface Binding {
+  set: number;
+  binding: number;
+  element: number;
+  access: string;
+  buffer: string;
+  buffer_row: number;
+  offset_bytes: string;
+  bytes: string;
+}
+
+export interface Row {
+  table: string;
+  row: number;
+  title: string;
+  start_ns: number | null;
+  duration_ns: number | null;
+  track: string | null;
+  times_unknown_because?: string;
+  fields: Field[];
+  label: { path: string[]; rows: number[] } | null;
+  kernel: { row: number; name: string; fields: Field[]; has_source: boolean } | null;
+  queue: string | null;
+  device: string | null;
+  thread: string | null;
+  bindings?: Binding[] | Missing | null;
+  links: Link[];
+  link_counts?: Record<string, number>;
+  gap?: Gap;
+  explanation?: string;
+}
+
+export interface Dependency {
+  table: string;
+  row: number;
+  name: string;
+  track: string | null;
+  start_ns: number | null;
+  duration_ns: number | null;
+  buffers: string[];
+  bytes: string;
+  kind: string;
+}
+
+export interface Dependencies {
+  predecessors: Dependency[];
+  successors: Dependency[];
+  note: string;
+}
+
+export interface Source {
+  language: string;
+  text: string;
+  cut: boolean;
+  file: string;
+}
+
+export interface RangeFindings {
+  verdict: string;
+  verdict_sentence: string;
+  verdict_evidence: Part[];
+  gaps: GapTotal[];
+  dispatch_count: number;
+  transfers: { kind: string; count: number; bytes: number }[];
+  transfer_bytes: string | null;
+}
+
+export interface Instances {
+  instances: { start_ns: number; duration_ns: number; track: string; row: number }[];
+  count: number;
+}
+
+export interface GraphNode {
+  id: number;
+  name: string;
+  label: string | null;
+  count: number;
+  total_ns: number | null;
+  first_start_ns: number | null;
+  kind: "dispatch" | "transfer" | "rest";
+}
+
+export interface GraphEdge {
+  from: number;
+  to: number;
+  count: number;
+  buffers: string[];
+  bytes: string;
+}
+
+export interface Graph {
+  nodes: GraphNode[];
+  edges: GraphEdge[];
+  folded: string;
+  dispatches: number;
+  considered: number;
+}
+
+export interface Work {
+  name: string;
+  evaluations: number | null;
+  dispatch_count: number;
+  gpu_busy_ns: number | null;
+  wall_ns: number | null;
+}
+
+export interface Comparison {
+  before: Work;
+  after: Work;
+  per_evaluation: boolean;
+  ratios: { what: string; before: number | null; after: number | null; ratio: number | null }[];
+  sentences: string[];
+}
+
+export interface Live {
+  generation: number;
+  live: boolean;
+  complete: boolean;
+  reset: boolean;
+}

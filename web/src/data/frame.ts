@@ -1,0 +1,57 @@
+// Frames: raw columns with a JSON header, as `crates/view/PROTOCOL.md` describes them.
+
+export type Column = Float64Array | Uint32Array | Uint16Array | Uint8Array;
+
+interface ColumnHeader {
+  name: string;
+  type: string;
+  offset: number;
+}
+
+export interface Header {
+  rows: number;
+  columns: ColumnHeader[];
+  generation?: number;
+  lanes?: number[];
+  tables?: string[];
+  unit?: string;
+}
+
+export interface Frame {
+  header: Header;
+  columns: Map<string, Column>;
+}
+
+const MAGIC = "GSC1";
+
+/** The header of a frame or container, and where its contents begin. */
+export function readHeader<T>(buffer: ArrayBuffer): { header: T; at: number } {
+  const magic = new TextDecoder().decode(new Uint8Array(buffer, 0, Math.min(4, buffer.byteLength)));
+  if (magic !== MAGIC || buffer.byteLength < 8) throw new Error("The answer is no frame of columns: it was cut short or is of another version.");
+  const length = new DataView(buffer).getUint32(4, true);
+  if (8 + length > buffer.byteLength) throw new Error("The answer was cut short in its header.");
+  return { header: JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length))) as T, at: 8 + length };
+}
+
+/** Reads a frame without copying its columns. */
+export function readFrame(buffer: ArrayBuffer): Frame {
+  const { header, at } = readHeader<Header>(buffer);
+  const columns = new Map<string, Column>();
+  for (const { name, type, offset } of header.columns) columns.set(name, view(buffer, type, at + offset, header.rows, name));
+  return { header, columns };
+}
+
+function view(buffer: ArrayBuffer, type: string, offset: number, rows: number, name: string): Column {
+  const kinds = { f64: Float64Array, u32: Uint32Array, u16: Uint16Array, u8: Uint8Array } as const;
+  const Kind = kinds[type as keyof typeof kinds];
+  if (!Kind) throw new Error(`Column ${name} has the type ${type}, which this page does not know.`);
+  if (offset + rows * Kind.BYTES_PER_ELEMENT > buffer.byteLength) throw new Error(`Column ${name} was cut short.`);
+  return new Kind(buffer, offset, rows);
+}
+
+/** A column that a frame must have. */
+export function column(frame: Frame, name: string): Column {
+  const found = frame.columns.get(name);
+  if (!found) throw new Error(`The answer lacks the column ${name}.`);
+  return found;
+}

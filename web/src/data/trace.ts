@@ -1,0 +1,204 @@
+// A trace in the page: its tracks with what of them has been loaded.
+
+import { Lane, type Durations, type Integers } from "../lane/lane.ts";
+import { Peaks } from "../lane/peaks.ts";
+import type { Range } from "../time/range.ts";
+import type { Findings, TraceOverview, TrackOverview } from "./answers.ts";
+import { column, type Frame } from "./frame.ts";
+import type { DataSource } from "./source.ts";
+
+export const NO_LABEL = 0xffffffff;
+
+export type TrackState = "waiting" | "loading" | "ready" | { missing: string };
+
+/** A place in a track. */
+export interface Place {
+  lane: number;
+  index: number;
+}
+
+export class Track {
+  state: TrackState = "waiting";
+  lanes: Lane[] = [];
+  /** For each lane the packed table and row of each event. */
+  rows: Uint32Array[] = [];
+  /** For each lane the label path of each event, once asked for. */
+  labels: Uint32Array[] | null = null;
+  tables: string[] = [];
+  counter: { at_ns: Float64Array; value: Float64Array; most: number; peaks: Peaks } | null = null;
+  /** Busy share of equal slices of the trace's extent times 255. */
+  readonly summary: Uint8Array | null;
+  generation = 0;
+
+  constructor(readonly overview: TrackOverview) {
+    this.summary = overview.busy === null ? null : Uint8Array.from(atob(overview.busy), (character) => character.charCodeAt(0));
+  }
+
+  get id(): string {
+    return this.overview.id;
+  }
+  get kind(): TrackOverview["kind"] {
+    return this.overview.kind;
+  }
+  get isCounter(): boolean {
+    return this.kind === "depth" || this.kind === "memory" || this.kind === "counter";
+  }
+  get count(): number {
+    return this.lanes.reduce((sum, lane) => sum + lane.count, 0);
+  }
+
+  /** Takes a frame: all rows, or those after what is there. */
+  take(frame: Frame): void {
+    const start = column(frame, "start") as Float64Array;
+    const duration = column(frame, "duration") as Durations;
+    const key = column(frame, "name") as Integers;
+    const row = column(frame, "row") as Uint32Array;
+    const bounds = frame.header.lanes ?? [0, frame.header.rows];
+    const more = this.generation > 0;
+    for (let lane = 0; lane + 1 < bounds.length; lane += 1) {
+      const [from, to] = [bounds[lane], bounds[lane + 1]];
+      const old = more ? this.lanes[lane] : undefined;
+      if (old && from === to) continue;
+      this.lanes[lane] = new Lane({
+        start_ns: joined(old?.start_ns, start.subarray(from, to)) as Float64Array,
+        duration_ns: joined(old?.duration_ns, duration.subarray(from, to)) as Durations,
+        key: joined(old?.key, key.subarray(from, to)) as Integers,
+      });
+      this.rows[lane] = joined(old ? this.rows[lane] : undefined, row.subarray(from, to)) as Uint32Array;
+    }
+    if (!more) {
+      this.lanes.length = bounds.length - 1;
+      this.rows.length = bounds.length - 1;
+    }
+    this.tables = frame.header.tables ?? this.tables;
+    this.generation = frame.header.generation ?? 1;
+    this.labels = null;
+    this.state = "ready";
+  }
+
+  takeLabels(frame: Frame): void {
+    const label = column(frame, "label") as Uint32Array;
+    let at = 0;
+    this.labels = this.lanes.map((lane) => label.subarray(at, (at += lane.count)));
+  }
+
+  takeCounter(frame: Frame): void {
+    const value = column(frame, "value") as Float64Array;
+    const peaks = new Peaks(value);
+    const most = value[peaks.of(0, value.length)] ?? 0;
+    this.counter = { at_ns: column(frame, "at") as Float64Array, value, most, peaks };
+    this.state = "ready";
+  }
+
+  /** The table and row of an event. */
+  rowOf(place: Place): { table: string; row: number } {
+    const packed = this.rows[place.lane][place.index];
+    return { table: this.tables[packed >>> 30] ?? "unknown", row: packed & 0x3fffffff };
+  }
+
+  /** Where a row is drawn, given when it begins. */
+  placeOf(table: string, row: number, start_ns: number): Place | null {
+    const kind = this.tables.indexOf(table);
+    if (kind < 0) return null;
+    const packed = ((kind << 30) | row) >>> 0;
+    for (let lane = 0; lane < this.lanes.length; lane += 1) {
+      const it = this.lanes[lane];
+      for (let i = it.startingBefore(start_ns); i < it.count && it.start_ns[i] <= start_ns; i += 1) {
+        if (this.rows[lane][i] === packed) return { lane, index: i };
+      }
+    }
+    return null;
+  }
+}
+
+type Numbers = Float64Array | Uint32Array | Uint16Array | Uint8Array;
+
+/** Two columns as one, in the wider of their types. */
+function joined(old: Numbers | undefined, more: Numbers): Numbers {
+  if (!old || old.length === 0) return more;
+  const Wider = (old.BYTES_PER_ELEMENT >= more.BYTES_PER_ELEMENT ? old : more).constructor as new (length: number) => Numbers;
+  const both = new Wider(old.length + more.length);
+  both.set(old);
+  both.set(more, old.length);
+  return both;
+}
+
+/** A trace with its tracks. */
+export class Trace {
+  overview: TraceOverview;
+  tracks: Track[];
+  strings: string[] = [];
+  findings: Findings | { missing: string } | null = null;
+  private loadingStrings: Promise<void> | null = null;
+
+  constructor(
+    readonly number: number,
+    overview: TraceOverview,
+    private readonly source: DataSource,
+  ) {
+    this.overview = overview;
+    this.tracks = overview.tracks.map((track) => new Track(track));
+  }
+
+  get whole(): Range {
+    const [from_ns, to_ns] = this.overview.extent;
+    return { from_ns, to_ns: Math.max(to_ns, from_ns + 1) };
+  }
+
+  track(id: string | null): Track | undefined {
+    return this.tracks.find((track) => track.id === id);
+  }
+
+  text(name: number): string {
+    return this.strings[name] ?? "unknown";
+  }
+
+  /** Takes a newer overview; tracks that are known stay as they are. */
+  renew(overview: TraceOverview, reset: boolean): void {
+    const known = new Map(reset ? [] : this.tracks.map((track) => [track.id, track]));
+    this.tracks = overview.tracks.map((track) => {
+      const fresh = new Track(track);
+      const old = known.get(track.id);
+      if (!old) return fresh;
+      fresh.lanes = old.lanes;
+      fresh.rows = old.rows;
+      fresh.tables = old.tables;
+      fresh.counter = old.counter;
+      fresh.generation = old.generation;
+      fresh.state = old.state;
+      return fresh;
+    });
+    this.overview = overview;
+  }
+
+  async loadStrings(): Promise<void> {
+    // One at a time, so that answers are appended in order.
+    const before = this.loadingStrings;
+    this.loadingStrings = (async () => {
+      await before?.catch(() => undefined);
+      const more = await this.source.strings(this.number, this.strings.length);
+      if (more.from === this.strings.length) for (const text of more.strings) this.strings.push(text);
+    })();
+    await this.loadingStrings;
+  }
+
+  /** Loads a track, or what came to it; what cannot be had is said in its state. */
+  async loadTrack(track: Track): Promise<void> {
+    if (track.state === "loading") return;
+    const before = track.state;
+    track.state = before === "ready" ? "ready" : "loading";
+    try {
+      if (track.isCounter) track.takeCounter(await this.source.counter(this.number, track.id));
+      else track.take(await this.source.track(this.number, track.id, track.generation));
+    } catch (error) {
+      if (before === "ready") throw error;
+      track.state = { missing: error instanceof Error ? error.message : String(error) };
+    }
+  }
+
+  async loadLabels(track: Track): Promise<void> {
+    if (track.labels || track.state !== "ready" || !(track.kind === "work" || track.kind === "command-buffers")) return;
+    const frame = await this.source.trackLabels(this.number, track.id, 0);
+    if (frame.header.rows === track.count) track.takeLabels(frame);
+  }
+}

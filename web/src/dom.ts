@@ -1,0 +1,50 @@
+// Elements, made so that text from a trace can only ever be text.
+
+type Child = Node | string | number | null | undefined | false;
+type Attribute = string | number | boolean | null | undefined | EventListener | ((event: never) => void);
+
+/** Makes an element. `on…` attributes are listeners; `true` and `false` set and leave out; children that are texts stay texts. */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Record<string, Attribute> = {},
+  ...children: (Child | Child[])[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") element.addEventListener(name.slice(2), value as EventListener);
+    else setAttribute(element, name, value);
+  }
+  append(element, children);
+  return element;
+}
+
+export function setAttribute(element: Element, name: string, value: string | number | boolean | null | undefined): void {
+  if (value === false || value === null || value === undefined) element.removeAttribute(name);
+  else element.setAttribute(name, value === true ? "" : String(value));
+}
+
+function append(element: Element, children: (Child | Child[])[]): void {
+  for (const child of children.flat()) {
+    if (child === null || child === undefined || child === false) continue;
+    element.append(typeof child === "number" ? String(child) : child);
+  }
+}
+
+/** Replaces what is in an element. */
+export function fill(element: Element, ...children: (Child | Child[])[]): void {
+  element.replaceChildren();
+  append(element, children);
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** The same for SVG. */
+export function svg(tag: string, attributes: Record<string, Attribute> = {}, ...children: (Child | Child[])[]): SVGElement {
+  const element = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") element.addEventListener(name.slice(2), value as EventListener);
+    else setAttribute(element, name, value);
+  }
+  append(element, children);
+  return element;
+}

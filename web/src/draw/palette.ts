@@ -1,0 +1,126 @@
+// Colours. Causes of gaps are strong and told apart by people with the common colour blindnesses; work is calm.
+
+export type Theme = "light" | "dark";
+
+/** Causes of idle time, in families that share a hue. The names are those of the trace's analysis. */
+export const CAUSES = [
+  "host-late",
+  "host-compile",
+  "host-allocate",
+  "submit-call",
+  "after-host-wait",
+  "host-signal",
+  "other-queue",
+  "queue-handover",
+  "launch-latency",
+  "within-command-buffer",
+  "unknown",
+] as const;
+
+/** Hues after Okabe and Ito's palette for colour blindness; within a family the lightness differs. */
+const CAUSE_COLOURS: Record<string, string> = {
+  "host-late": "#d55e00",
+  "host-compile": "#f08a2e",
+  "host-allocate": "#a84300",
+  "submit-call": "#f5b97a",
+  "after-host-wait": "#c0569a",
+  "host-signal": "#e59ccb",
+  "other-queue": "#0072b2",
+  "queue-handover": "#56b4e9",
+  "launch-latency": "#009e73",
+  "within-command-buffer": "#e0c92f",
+  unknown: "#8b8f96",
+};
+
+/** What work is coloured with: low in chroma, so that causes stand out. The last one is for everything else. */
+const WORK: Record<Theme, readonly string[]> = {
+  light: ["#6f94c4", "#8fb3a4", "#a796c9", "#c7a98a", "#7fb0c4", "#b8909e", "#9aa86f", "#8f9fd6", "#c3b476", "#86a1a8", "#b59cc0", "#aab2bd"],
+  dark: ["#5b82b8", "#6f9c8b", "#8d7bb5", "#b08f6d", "#609bb3", "#a3778a", "#85955a", "#7586c4", "#a8985a", "#6c8991", "#9a7fa8", "#6d7683"],
+};
+
+export interface Colours {
+  background: string;
+  panel: string;
+  lane: string;
+  line: string;
+  strong: string;
+  text: string;
+  faint: string;
+  accent: string;
+  selection: string;
+  dimmed: string;
+  host: string;
+  hostWait: string;
+  marker: string;
+  counter: string;
+  work: readonly string[];
+}
+
+const COLOURS: Record<Theme, Colours> = {
+  light: {
+    background: "#ffffff",
+    panel: "#f6f7f9",
+    lane: "#f3f5f8",
+    line: "#e3e7ec",
+    strong: "#c6ccd5",
+    text: "#1b2430",
+    faint: "#5d6876",
+    accent: "#1f5fd0",
+    selection: "rgba(31, 95, 208, 0.13)",
+    dimmed: "#dfe3e9",
+    host: "#9db4cf",
+    hostWait: "#d3d9e1",
+    marker: "#c9d6ea",
+    counter: "#7f9cc6",
+    work: WORK.light,
+  },
+  dark: {
+    background: "#14181e",
+    panel: "#1b2027",
+    lane: "#1a1f26",
+    line: "#2a313a",
+    strong: "#414b57",
+    text: "#e6eaf0",
+    faint: "#98a3b1",
+    accent: "#6ea3ff",
+    selection: "rgba(110, 163, 255, 0.17)",
+    dimmed: "#2a313a",
+    host: "#4f6a8c",
+    hostWait: "#37404b",
+    marker: "#34455e",
+    counter: "#5d7fb3",
+    work: WORK.dark,
+  },
+};
+
+export function colours(theme: Theme): Colours {
+  return COLOURS[theme];
+}
+
+/** The colour of a cause; one that this page does not know is drawn as unknown. */
+export function causeColour(cause: string): string {
+  return CAUSE_COLOURS[cause] ?? CAUSE_COLOURS["unknown"];
+}
+
+/** Black or white, whichever reads better on a colour `#rrggbb`. */
+export function inkOn(colour: string): string {
+  return luminance(colour) > 0.33 ? "#10151c" : "#ffffff";
+}
+
+/** Relative luminance after WCAG 2. */
+export function luminance(colour: string): number {
+  const channel = (at: number): number => {
+    const value = parseInt(colour.slice(at, at + 2), 16) / 255;
+    return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+  };
+  return 0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5);
+}
+
+/** Ranks by cost: the costliest get a colour of their own, the rest share the last. */
+export function workSlots(costs: ArrayLike<number>): Uint8Array {
+  const order = Array.from({ length: costs.length }, (_, i) => i).sort((a, b) => costs[b] - costs[a] || a - b);
+  const rest = WORK.light.length - 1;
+  const slots = new Uint8Array(costs.length).fill(rest);
+  order.slice(0, rest).forEach((key, rank) => (slots[key] = rank));
+  return slots;
+}

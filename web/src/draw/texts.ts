@@ -1,0 +1,34 @@
+// Texts on a canvas, cut to the room that they have.
+
+const ELLIPSIS = "…";
+
+export class Texts {
+  private readonly widths = new Map<string, number>();
+  private average = 6;
+
+  constructor(private readonly context: CanvasRenderingContext2D) {}
+
+  /** Call after the font was changed. */
+  reset(): void {
+    this.widths.clear();
+    this.average = this.context.measureText("abcdefghijklmnopqrstuvwxyz_0123456789").width / 37;
+  }
+
+  width(text: string): number {
+    let width = this.widths.get(text);
+    if (width === undefined) {
+      if (this.widths.size > 5000) this.widths.clear();
+      this.widths.set(text, (width = this.context.measureText(text).width));
+    }
+    return width;
+  }
+
+  /** As much of a text as fits in `room` pixels; nothing when that is too little to read. */
+  cut(text: string, room: number): string {
+    if (room < 16) return "";
+    const short = text.length > 300 ? text.slice(0, 300) : text;
+    if (this.width(short) <= room) return short;
+    const fits = Math.floor((room - this.average) / this.average);
+    return fits < 2 ? "" : short.slice(0, fits) + ELLIPSIS;
+  }
+}

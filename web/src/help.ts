@@ -1,0 +1,34 @@
+// The keys, as a dialogue.
+
+import { h } from "./dom.ts";
+import { KEYS, keyName } from "./input/keys.ts";
+
+export function helpDialog(): HTMLDialogElement {
+  const dialog = h(
+    "dialog",
+    { class: "help", "aria-label": "Keys" },
+    h("h2", {}, "Keys"),
+    h(
+      "dl",
+      {},
+      KEYS.map(({ keys, says }) => [h("dt", {}, keys.map((key) => h("kbd", {}, keyName(key)))), h("dd", {}, says)]).flat(),
+    ),
+    h("h2", {}, "Mouse and trackpad"),
+    h(
+      "dl",
+      {},
+      ([
+        ["drag", "move"],
+        ["Shift + drag, or drag on the ruler", "select a range"],
+        ["Ctrl + wheel, pinch, or wheel on the ruler", "zoom"],
+        ["Shift + wheel, or sideways", "move"],
+        ["click, double click", "select, zoom to"],
+      ] as const).flatMap(([what, says]) => [h("dt", {}, what), h("dd", {}, says)]),
+    ),
+    h("form", { method: "dialog" }, h("button", { class: "primary" }, "Close")),
+  );
+  dialog.addEventListener("click", (event) => {
+    if (event.target === dialog) dialog.close();
+  });
+  return dialog;
+}

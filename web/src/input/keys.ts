@@ -1,0 +1,67 @@
+// Which key does what on the timeline.
+
+export type Action =
+  | "pan-left"
+  | "pan-right"
+  | "zoom-in"
+  | "zoom-out"
+  | "scroll-up"
+  | "scroll-down"
+  | "fit"
+  | "fit-selection"
+  | "back"
+  | "next-gap"
+  | "previous-gap"
+  | "next-event"
+  | "previous-event"
+  | "search"
+  | "clear"
+  | "measure-screen"
+  | "help";
+
+export interface Key {
+  action: Action;
+  /** As the help lists it. */
+  keys: string[];
+  says: string;
+}
+
+export const KEYS: readonly Key[] = [
+  { action: "zoom-in", keys: ["w", "+", "="], says: "zoom in" },
+  { action: "zoom-out", keys: ["s", "-"], says: "zoom out" },
+  { action: "pan-left", keys: ["a", "ArrowLeft"], says: "pan left" },
+  { action: "pan-right", keys: ["d", "ArrowRight"], says: "pan right" },
+  { action: "scroll-up", keys: ["ArrowUp"], says: "scroll the tracks up" },
+  { action: "scroll-down", keys: ["ArrowDown"], says: "scroll the tracks down" },
+  { action: "fit", keys: ["f", "Home"], says: "show everything" },
+  { action: "fit-selection", keys: ["e"], says: "zoom to what is selected" },
+  { action: "back", keys: ["b", "Backspace"], says: "back to the view before" },
+  { action: "next-gap", keys: ["n"], says: "next gap of the list in time" },
+  { action: "previous-gap", keys: ["p"], says: "previous gap" },
+  { action: "next-event", keys: ["."], says: "next event of the lane" },
+  { action: "previous-event", keys: [","], says: "previous event of the lane" },
+  { action: "measure-screen", keys: ["r"], says: "select the visible range" },
+  { action: "search", keys: ["/"], says: "search" },
+  { action: "clear", keys: ["Escape"], says: "clear selection and search" },
+  { action: "help", keys: ["?"], says: "these keys" },
+];
+
+const BY_KEY = new Map(KEYS.flatMap(({ action, keys }) => keys.map((key) => [key, action] as const)));
+
+export interface Pressed {
+  key: string;
+  ctrlKey: boolean;
+  metaKey: boolean;
+  altKey: boolean;
+}
+
+/** The action of a key; none with Control, Alt or the system's key held, which belong to the browser. */
+export function actionOf(pressed: Pressed): Action | undefined {
+  if (pressed.ctrlKey || pressed.metaKey || pressed.altKey) return undefined;
+  return BY_KEY.get(pressed.key) ?? BY_KEY.get(pressed.key.toLowerCase());
+}
+
+/** A key's name as it is written on keyboards. */
+export function keyName(key: string): string {
+  return { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" }[key] ?? (key.length === 1 ? key.toUpperCase() : key);
+}

@@ -1,0 +1,80 @@
+// What of a lane is drawn: its events where they are wide enough, otherwise columns of pixels with their busy share.
+
+import type { Scale } from "../time/range.ts";
+import type { Lane } from "./lane.ts";
+
+/** Busy shares are drawn in so many steps, so that columns that look the same become one rectangle. */
+export const LEVELS = 16;
+
+/** Rectangles to draw. The arrays are reused from one drawing to the next. */
+export class Runs {
+  count = 0;
+  /** True when each is one event; false when each stands for the columns that it covers. */
+  exact = true;
+  left = new Float32Array(256);
+  right = new Float32Array(256);
+  /** Busy share of 1 to `LEVELS`; `LEVELS` when exact. */
+  level = new Uint8Array(256);
+  /** The event, or the longest of those that it stands for. */
+  event = new Uint32Array(256);
+
+  private push(left: number, right: number, level: number, event: number): void {
+    if (this.count === this.left.length) this.grow();
+    this.left[this.count] = left;
+    this.right[this.count] = right;
+    this.level[this.count] = level;
+    this.event[this.count] = event;
+    this.count += 1;
+  }
+
+  private grow(): void {
+    const grown = <T extends Float32Array | Uint8Array | Uint32Array>(old: T): T => {
+      const larger = new (old.constructor as new (size: number) => T)(old.length * 2);
+      larger.set(old);
+      return larger;
+    };
+    this.left = grown(this.left);
+    this.right = grown(this.right);
+    this.level = grown(this.level);
+    this.event = grown(this.event);
+  }
+
+  /** What of `lane` is in the scale's range. An event is at least `least_px` wide. */
+  of(lane: Lane, scale: Scale, least_px = 1): this {
+    this.count = 0;
+    const { from, to } = lane.within(scale.range);
+    // Below two pixels an event, single events say less than their share does.
+    this.exact = (to - from) * 2 <= scale.width_px;
+    const right_px = scale.left_px + scale.width_px;
+    if (this.exact) {
+      for (let i = from; i < to; i += 1) {
+        const left = Math.max(scale.x(lane.start_ns[i]), scale.left_px);
+        const right = Math.min(scale.x(lane.end_ns(i)), right_px);
+        this.push(left, Math.max(right, left + least_px), LEVELS, i);
+      }
+      return this;
+    }
+    const columns = Math.max(1, Math.floor(scale.width_px));
+    const column_ns = (scale.range.to_ns - scale.range.from_ns) / columns;
+    const column_px = scale.width_px / columns;
+    lane.columns(scale.range, columns, (column, first, past, busy_ns) => {
+      const share = busy_ns / column_ns;
+      const level = Math.max(1, Math.min(LEVELS, Math.round(share * LEVELS)));
+      const event = past - first === 1 ? first : lane.longestOf(first, past);
+      const left = scale.left_px + column * column_px;
+      const last = this.count - 1;
+      if (
+        last >= 0 &&
+        this.level[last] === level &&
+        Math.abs(this.right[last] - left) < 0.01 &&
+        lane.key[this.event[last]] === lane.key[event]
+      ) {
+        this.right[last] = left + column_px;
+        if (lane.duration_ns[event] > lane.duration_ns[this.event[last]]) this.event[last] = event;
+      } else {
+        this.push(left, left + column_px, level, event);
+      }
+    });
+    return this;
+  }
+}

@@ -1,0 +1,72 @@
+// The state of a view in the address, so that a link shows another person the same: everything after `#`.
+
+import type { Range } from "./time/range.ts";
+
+export type Colouring = "kernel" | "label" | "cause";
+export type PanelName = "gaps" | "kernels" | "labels" | "graph" | "compare" | "about";
+
+/** What a link carries. Absent: as when the page is opened. */
+export interface ViewState {
+  range?: Range;
+  selection?: Range;
+  /** The selected event by its table and row. */
+  event?: { table: string; row: number };
+  search?: string;
+  colouring?: Colouring;
+  panel?: PanelName;
+  /** Two labels, or two ranges, that are compared. */
+  compare?: { before: string; after: string };
+}
+
+const COLOURINGS: readonly string[] = ["kernel", "label", "cause"] satisfies Colouring[];
+const PANELS: readonly string[] = ["gaps", "kernels", "labels", "graph", "compare", "about"] satisfies PanelName[];
+
+function writtenRange(range: Range): string {
+  const digit = (ns: number): string => (Number.isInteger(ns) ? ns.toString() : ns.toFixed(1));
+  return `${digit(range.from_ns)}-${digit(range.to_ns)}`;
+}
+
+function readRange(text: string | null): Range | undefined {
+  const found = /^(-?\d+(?:\.\d+)?)-(-?\d+(?:\.\d+)?)$/.exec(text ?? "");
+  if (!found) return undefined;
+  const range = { from_ns: Number(found[1]), to_ns: Number(found[2]) };
+  return range.from_ns < range.to_ns && Number.isFinite(range.to_ns) ? range : undefined;
+}
+
+/** The state as the part of an address after `#`. */
+export function written(state: ViewState): string {
+  const parts = new URLSearchParams();
+  if (state.range) parts.set("t", writtenRange(state.range));
+  if (state.selection) parts.set("s", writtenRange(state.selection));
+  if (state.event) parts.set("e", `${state.event.table}.${state.event.row}`);
+  if (state.search) parts.set("q", state.search);
+  if (state.colouring && state.colouring !== "kernel") parts.set("c", state.colouring);
+  if (state.panel && state.panel !== "gaps") parts.set("p", state.panel);
+  if (state.compare) {
+    parts.set("a", state.compare.before);
+    parts.set("z", state.compare.after);
+  }
+  return parts.toString();
+}
+
+/** The state of such a text. What it does not understand it leaves out. */
+export function read(hash: string): ViewState {
+  const parts = new URLSearchParams(hash.replace(/^#/, ""));
+  const state: ViewState = {};
+  const range = readRange(parts.get("t"));
+  if (range) state.range = range;
+  const selection = readRange(parts.get("s"));
+  if (selection) state.selection = selection;
+  const event = /^([a-z_]+)\.(\d+)$/.exec(parts.get("e") ?? "");
+  if (event) state.event = { table: event[1], row: Number(event[2]) };
+  const search = parts.get("q");
+  if (search) state.search = search;
+  const colouring = parts.get("c");
+  if (colouring && COLOURINGS.includes(colouring)) state.colouring = colouring as Colouring;
+  const panel = parts.get("p");
+  if (panel && PANELS.includes(panel)) state.panel = panel as PanelName;
+  const before = parts.get("a");
+  const after = parts.get("z");
+  if (before !== null && after !== null) state.compare = { before, after };
+  return state;
+}

@@ -1,0 +1,145 @@
+// How events look: their colour and whether the search finds them.
+
+import type { Trace, Track } from "./data/trace.ts";
+import { NO_LABEL } from "./data/trace.ts";
+import { causeColour, type Colours, colours, type Theme, workSlots } from "./draw/palette.ts";
+import type { Lane } from "./lane/lane.ts";
+import type { Colouring } from "./link.ts";
+import { marks, type Pattern } from "./search.ts";
+
+/** The colours of host calls are those of the causes that they explain. */
+const CALL_CAUSES: [prefix: string, cause: string][] = [
+  ["submit", "submit-call"],
+  ["bind-sparse", "submit-call"],
+  ["launch", "submit-call"],
+  ["wait", "after-host-wait"],
+  ["create", "host-compile"],
+  ["compile", "host-compile"],
+  ["load", "host-compile"],
+  ["allocate", "host-allocate"],
+  ["free", "host-allocate"],
+  ["map", "host-allocate"],
+];
+
+export function callColour(call: string, colours: Colours): string {
+  const cause = CALL_CAUSES.find(([prefix]) => call.startsWith(prefix))?.[1];
+  return cause ? causeColour(cause) : call.startsWith("poll") ? colours.hostWait : colours.host;
+}
+
+/** A lane's events that the search finds, as a lane of their own. */
+export interface Found {
+  lane: Lane;
+  place: Uint32Array;
+}
+
+interface Ranks {
+  tracks: number;
+  strings: number;
+  slots: Uint8Array;
+}
+
+export class Look {
+  theme: Theme = "light";
+  colouring: Colouring = "kernel";
+  /** What the search finds, by index in a trace's strings; null without a search. */
+  private found: Map<Trace, Uint8Array> | null = null;
+  private matches: ((text: string) => boolean) | null = null;
+  private readonly lanes = new WeakMap<Lane, Found>();
+  private foundLanes: WeakMap<Lane, Found> = this.lanes;
+  private readonly ranks = new WeakMap<Trace, { kernel?: Ranks; label?: Ranks }>();
+
+  get colours(): Colours {
+    return colours(this.theme);
+  }
+
+  get searching(): boolean {
+    return this.matches !== null;
+  }
+
+  search(pattern: Pattern): void {
+    this.matches = pattern && "matches" in pattern ? pattern.matches : null;
+    this.found = this.matches ? new Map() : null;
+    this.foundLanes = new WeakMap();
+  }
+
+  /** For each of a trace's strings whether the search finds it. */
+  private marks(trace: Trace): Uint8Array {
+    const { found, matches } = this;
+    if (!found || !matches) return new Uint8Array(0);
+    let known = found.get(trace);
+    if (!known || known.length !== trace.strings.length) found.set(trace, (known = marks(trace.strings, matches)));
+    return known;
+  }
+
+  /** What the search finds of a lane. */
+  foundIn(trace: Trace, track: Track, lane: number): Found | null {
+    if (!this.matches) return null;
+    const it = track.lanes[lane];
+    const known = this.foundLanes.get(it);
+    if (known) return known;
+    const marks = this.marks(trace);
+    const labels = track.labels?.[lane];
+    const found = it.filtered((i) => marks[it.key[i]] === 1 || (labels !== undefined && labels[i] !== NO_LABEL && marks[labels[i]] === 1));
+    this.foundLanes.set(it, found);
+    return found;
+  }
+
+  /** Labels came: what was found without them is not all. */
+  forget(track: Track): void {
+    for (const lane of track.lanes) this.foundLanes.delete(lane);
+  }
+
+  /** The colour of each kernel or label of a trace: the costliest have their own. */
+  private slots(trace: Trace, by: "kernel" | "label"): Uint8Array {
+    let ranks = this.ranks.get(trace);
+    if (!ranks) this.ranks.set(trace, (ranks = {}));
+    const ready = trace.tracks.filter((track) => track.kind === "work" && track.state === "ready" && (by === "kernel" || track.labels));
+    const known = ranks[by];
+    if (known && known.tracks === ready.length && known.strings === trace.strings.length) return known.slots;
+    const costs = new Float64Array(trace.strings.length);
+    for (const track of ready) {
+      track.lanes.forEach((lane, number) => {
+        const keys = by === "kernel" ? lane.key : track.labels?.[number];
+        if (!keys) return;
+        for (let i = 0; i < lane.count; i += 1) if (keys[i] < costs.length) costs[keys[i]] += lane.duration_ns[i];
+      });
+    }
+    const slots = workSlots(costs);
+    ranks[by] = { tracks: ready.length, strings: trace.strings.length, slots };
+    return slots;
+  }
+
+  /** The colour of a name in the current colouring, for tables. */
+  nameColour(trace: Trace, name: number | null, by: "kernel" | "label"): string {
+    const { work } = this.colours;
+    return name === null ? work[work.length - 1] : (work[this.slots(trace, by)[name]] ?? work[work.length - 1]);
+  }
+
+  /** Gives the colour of the events of a lane. */
+  colourOf(trace: Trace, track: Track, lane: number): (event: number) => string {
+    const { colours } = this;
+    const it = track.lanes[lane];
+    switch (track.kind) {
+      case "work": {
+        const rest = colours.work[colours.work.length - 1];
+        if (this.colouring === "cause") return () => rest;
+        const labels = track.labels?.[lane];
+        if (this.colouring === "label") {
+          if (!labels) return () => rest;
+          const slots = this.slots(trace, "label");
+          return (event) => (labels[event] === NO_LABEL ? rest : (colours.work[slots[labels[event]]] ?? rest));
+        }
+        const slots = this.slots(trace, "kernel");
+        return (event) => colours.work[slots[it.key[event]]] ?? rest;
+      }
+      case "gaps":
+        return (event) => causeColour(trace.text(it.key[event]));
+      case "calls":
+        return (event) => callColour(trace.text(it.key[event]), colours);
+      case "command-buffers":
+        return () => colours.host;
+      default:
+        return () => colours.marker;
+    }
+  }
+}

@@ -1,0 +1,35 @@
+// The page: finds its data and begins.
+
+import "./style/page.css";
+import "./style/panels.css";
+import "./style/timeline.css";
+import { App } from "./app.ts";
+import { ELEMENT, FileAnswers } from "./data/file.ts";
+import { DataSource, ServerAnswers } from "./data/source.ts";
+import { fill, h } from "./dom.ts";
+
+async function begin(): Promise<void> {
+  const root = document.getElementById("app");
+  if (!root) return;
+  try {
+    const inside = document.getElementById(ELEMENT);
+    const source = new DataSource(inside ? await FileAnswers.open(inside.textContent ?? "") : new ServerAnswers());
+    // The data's text is not needed twice.
+    inside?.remove();
+    const overview = await source.overview();
+    if (overview.traces.length === 0) throw new Error("There is no trace to show.");
+    await new App(root, source, overview).begin();
+  } catch (error) {
+    fill(
+      root,
+      h(
+        "div",
+        { class: "failure", role: "alert" },
+        h("h1", {}, "This trace cannot be shown"),
+        h("p", {}, error instanceof Error ? error.message : String(error)),
+      ),
+    );
+  }
+}
+
+void begin();

@@ -1,0 +1,65 @@
+// What the trace is, and what it lacks.
+
+import type { Findings, TraceOverview } from "../data/answers.ts";
+import { fill, h } from "../dom.ts";
+import { bytes, count, duration } from "../time/format.ts";
+
+export class AboutPanel {
+  readonly element = h("div", { class: "panel about-panel" });
+
+  show(overview: TraceOverview, findings: Findings | null, file: string | null): void {
+    const { manifest } = overview;
+    const host = manifest.host;
+    fill(
+      this.element,
+      h(
+        "div",
+        {},
+        h("h3", {}, "Recording"),
+        h(
+          "dl",
+          { class: "fields" },
+          pair("command", manifest.command?.join(" ")),
+          pair("machine", [host?.system, host?.processor, host?.cores ? `${host.cores} cores` : ""].filter(Boolean).join(", ")),
+          pair("begun", overview.start_unix_ns ? new Date(Number(overview.start_unix_ns) / 1e6).toLocaleString() : "unknown"),
+          (manifest.devices ?? []).flatMap((device) => [
+            h("dt", {}, "device"),
+            h("dd", {}, `${device.name} (${device.api}, ${device.driver}); clock ${device.clock.method}${device.clock.error_ns === null ? "" : ` ± ${duration(device.clock.error_ns)}`}`),
+          ]),
+        ),
+      ),
+      h(
+        "div",
+        { class: "losses" },
+        h("h3", {}, "Not recorded"),
+        overview.losses.length === 0
+          ? h("p", { class: "note" }, "Nothing is known to be missing.")
+          : h("ul", {}, overview.losses.map((loss) => h("li", {}, h("b", {}, `${count(loss.count)} ${loss.what}`), `: ${loss.reason}`))),
+        file ? h("p", { class: "problem" }, file) : null,
+        h("h3", {}, "Remarks"),
+        [...new Set([...overview.remarks, ...(findings?.notes ?? [])])].map((remark) => h("p", {}, remark)),
+      ),
+      h(
+        "div",
+        {},
+        h("h3", {}, "Tables"),
+        h(
+          "table",
+          { "aria-label": "Tables of the trace" },
+          h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Table"), h("th", { scope: "col", class: "number" }, "Rows"), h("th", { scope: "col", class: "number" }, "On disk"))),
+          h(
+            "tbody",
+            {},
+            overview.tables
+              .filter((table) => table.rows !== 0)
+              .map((table) => h("tr", {}, h("td", {}, table.name), h("td", { class: "number" }, table.rows === null ? "unknown" : count(table.rows)), h("td", { class: "number" }, bytes(table.bytes)))),
+          ),
+        ),
+      ),
+    );
+  }
+}
+
+function pair(name: string, value: string | undefined): HTMLElement[] {
+  return value ? [h("dt", {}, name), h("dd", {}, value)] : [];
+}

@@ -1,0 +1,164 @@
+// Choosing what is compared, and what the comparison says.
+
+import { compared, readSide, type Side, sideName, writtenSide } from "../compare.ts";
+import type { Comparison } from "../data/answers.ts";
+import type { DataSource } from "../data/source.ts";
+import type { Trace } from "../data/trace.ts";
+import { fill, h } from "../dom.ts";
+import { bytes, count, duration, factor, known } from "../time/format.ts";
+import type { Range } from "../time/range.ts";
+
+export interface CompareSteps {
+  /** Puts two sides under each other. */
+  start: (before: Side, after: Side) => void;
+  stop: () => void;
+  /** Goes to another instance of the labels. */
+  step: (by: number) => void;
+  selection: () => Range | null;
+}
+
+const MOST_LABELS = 300;
+
+export class ComparePanel {
+  readonly element = h("div", { class: "panel compare-panel" });
+  private readonly before = h("select", { "aria-label": "Before" });
+  private readonly after = h("select", { "aria-label": "After" });
+  private readonly result = h("div", { class: "compare-result", role: "status" });
+  private readonly stepper = h("span", { class: "stepper", hidden: true });
+  private readonly extra: Side[] = [];
+
+  constructor(
+    private readonly traces: readonly Trace[],
+    private readonly source: DataSource,
+    private readonly steps: CompareSteps,
+  ) {
+    const use = (select: HTMLSelectElement): HTMLElement =>
+      h("button", { type: "button", title: "Take the selected range", onclick: () => this.useSelection(select) }, "use selection");
+    fill(
+      this.element,
+      h(
+        "form",
+        {
+          class: "panel-head",
+          onsubmit: (event: Event) => {
+            event.preventDefault();
+            this.start();
+          },
+        },
+        h("label", {}, "Before ", this.before),
+        use(this.before),
+        h("label", {}, "After ", this.after),
+        use(this.after),
+        h("button", { type: "submit", class: "primary" }, "Compare"),
+        h("button", { type: "button", class: "stop", onclick: () => this.steps.stop() }, "Back to one timeline"),
+        this.stepper,
+      ),
+      this.result,
+    );
+    this.fillChoices();
+  }
+
+  /** The choices: labels, whole traces, and ranges that were taken. */
+  fillChoices(): void {
+    const sides: Side[] = [...this.extra];
+    for (const trace of this.traces) {
+      if (this.traces.length > 1) sides.push({ trace: trace.number, what: "all" });
+      const { findings } = trace;
+      if (findings && "labels" in findings) {
+        for (const label of findings.labels.slice(0, MOST_LABELS)) sides.push({ trace: trace.number, what: "label", path: label.path });
+      }
+    }
+    const option = (side: Side): HTMLElement => h("option", { value: writtenSide(side) }, sideName(side, this.traces));
+    const [before, after] = [this.before.value, this.after.value];
+    fill(this.before, sides.map(option));
+    fill(this.after, sides.map(option));
+    const of_two = this.traces.length > 1;
+    const second = of_two ? sides.find((side) => side.trace === 1) : sides[1];
+    this.before.value = before || (sides[0] ? writtenSide(sides[0]) : "");
+    this.after.value = after || (second ? writtenSide(second) : "");
+    if (sides.length < 2 && !this.result.hasChildNodes()) {
+      fill(this.result, h("p", { class: "empty" }, "Open two traces (gapscope view A B), label the parts that do the same work, or take two selected ranges here."));
+    }
+  }
+
+  private useSelection(select: HTMLSelectElement): void {
+    const range = this.steps.selection();
+    if (!range) return fill(this.result, h("p", { class: "problem" }, "Select a range first: drag on the ruler, or with Shift on the tracks."));
+    const side: Side = { trace: 0, what: "range", range };
+    this.extra.unshift(side);
+    this.fillChoices();
+    select.value = writtenSide(side);
+  }
+
+  private start(): void {
+    const before = readSide(this.before.value);
+    const after = readSide(this.after.value);
+    if (before && after) this.steps.start(before, after);
+  }
+
+  /** Shows what the comparison says; `shown` and `all` are of the instances that are aligned. */
+  async show(before: Side, after: Side): Promise<void> {
+    for (const [side, select] of [[before, this.before] as const, [after, this.after] as const]) {
+      const value = writtenSide(side);
+      if (![...select.options].some((option) => option.value === value)) this.extra.unshift(side);
+    }
+    this.fillChoices();
+    this.before.value = writtenSide(before);
+    this.after.value = writtenSide(after);
+    fill(this.result, h("p", { class: "working" }, "Comparing…"));
+    try {
+      this.tell(await compared(this.source, before, after), before, after);
+    } catch (error) {
+      fill(this.result, h("p", { class: "problem" }, error instanceof Error ? error.message : String(error)));
+    }
+  }
+
+  instances(shown: number, of_all: number): void {
+    this.stepper.hidden = of_all < 2;
+    fill(
+      this.stepper,
+      h("button", { type: "button", "aria-label": "Previous instance", onclick: () => this.steps.step(-1) }, "◂"),
+      ` instance ${shown + 1} of ${of_all} `,
+      h("button", { type: "button", "aria-label": "Next instance", onclick: () => this.steps.step(1) }, "▸"),
+    );
+  }
+
+  private tell(found: Comparison, before: Side, after: Side): void {
+    const rows = found.ratios.map((ratio) => {
+      const most = Math.max(ratio.before ?? 0, ratio.after ?? 0);
+      return h(
+        "tr",
+        { "data-what": ratio.what, "data-ratio": ratio.ratio === null ? "unknown" : ratio.ratio.toFixed(4) },
+        h("th", { scope: "row" }, ratio.what.replace(/ ns$/, " time")),
+        h("td", {}, figure(ratio.what, ratio.before, most, "before")),
+        h("td", {}, figure(ratio.what, ratio.after, most, "after")),
+        h("td", { class: "number" }, h("b", {}, ratio.ratio === null ? "unknown" : factor(ratio.ratio))),
+      );
+    });
+    fill(
+      this.result,
+      h(
+        "div",
+        { class: "split" },
+        h(
+          "table",
+          { "aria-label": "Equal work compared" },
+          h(
+            "thead",
+            {},
+            h("tr", {}, h("th", { scope: "col" }, found.per_evaluation ? "For one evaluation" : "In all"), h("th", { scope: "col" }, sideName(before, this.traces)), h("th", { scope: "col" }, sideName(after, this.traces)), h("th", { scope: "col", class: "number" }, "less by")),
+          ),
+          h("tbody", {}, rows),
+        ),
+        h("div", {}, found.sentences.map((sentence) => h("p", {}, sentence))),
+      ),
+    );
+  }
+}
+
+function figure(what: string, value: number | null, most: number, side: string): HTMLElement {
+  const format = what.includes("byte") ? bytes : what.endsWith("ns") ? duration : (n: number) => (Number.isInteger(n) ? count(n) : n.toFixed(2));
+  const bar = h("span", { class: `figure-bar ${side}`, "aria-hidden": "true" });
+  bar.style.width = `${most > 0 && value !== null ? Math.max(1, (value / most) * 100) : 0}%`;
+  return h("div", { class: "figure" }, h("span", { class: "number" }, known(value, format)), h("span", { class: "figure-track" }, bar));
+}

@@ -1,0 +1,293 @@
+// Everything about the selected event.
+
+import { type Dependencies, type Dependency, type Field, isMissing, type Link, type Row } from "../data/answers.ts";
+import type { DataSource } from "../data/source.ts";
+import { fill, h } from "../dom.ts";
+import { causeColour } from "../draw/palette.ts";
+import { bytes, duration, instant, of } from "../time/format.ts";
+import { type Arrow, arrowEnd, eventRange, type View } from "../view.ts";
+import { gapDetails } from "./gap-details.ts";
+
+const TABLES: Record<string, string> = {
+  dispatches: "dispatch",
+  transfers: "transfer",
+  opaque_work: "GPU work",
+  command_buffers: "command buffer",
+  host_calls: "host call",
+  markers: "label",
+  gaps: "gap",
+  kernels: "kernel",
+  submissions: "submission",
+};
+
+const RELATIONS: Record<string, string> = {
+  "submitted-by": "Submitted by",
+  runs: "Runs",
+  "command-buffer": "Command buffer",
+  submission: "Submission",
+  "waits-for": "Waits for",
+};
+
+export interface Steps {
+  /** Selects a row and shows it. */
+  go: (table: string, row: number) => void;
+  search: (text: string) => void;
+}
+
+export class DetailsPanel {
+  readonly element = h("section", { class: "details-panel", "aria-label": "Details", "aria-live": "polite", hidden: true });
+  private asked = 0;
+
+  constructor(
+    private readonly view: View,
+    private readonly source: DataSource,
+    private readonly steps: Steps,
+  ) {
+    view.onChange((change) => {
+      if (change === "event") void this.showEvent();
+    });
+  }
+
+  private async showEvent(): Promise<void> {
+    const { event, trace } = this.view;
+    const asked = (this.asked += 1);
+    this.element.hidden = event === null;
+    if (!event) return;
+    const { table, row } = event.track.rowOf(event);
+    this.element.dataset.row = "";
+    const lane = event.track.lanes[event.lane];
+    // What the page has is there at once.
+    fill(
+      this.element,
+      this.head(TABLES[table] ?? table, trace.text(lane.key[event.index])),
+      this.times(lane.start_ns[event.index], lane.duration_ns[event.index]),
+      h("p", { class: "note", role: "status" }, "Loading details…"),
+    );
+    try {
+      const found = await this.source.row(trace.number, table, row);
+      if (asked === this.asked) await this.show(found, asked);
+    } catch (error) {
+      if (asked !== this.asked) return;
+      const status = this.element.querySelector("[role=status]");
+      if (status) status.textContent = error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  private head(what: string, name: string): HTMLElement {
+    return h(
+      "header",
+      {},
+      h("h2", { title: name }, h("span", { class: "note" }, what), h("span", { class: "name" }, name)),
+      h("button", { type: "button", onclick: () => this.view.event && this.zoom(), title: "Zoom to it (E)" }, "Zoom"),
+      h("button", { type: "button", onclick: () => this.view.pick(null), "aria-label": "Close the details" }, "✕"),
+    );
+  }
+
+  private zoom(): void {
+    if (!this.view.event) return;
+    const range = eventRange(this.view.event);
+    const margin = Math.max(1, (range.to_ns - range.from_ns) * 0.2);
+    this.view.show({ from_ns: range.from_ns - margin, to_ns: range.to_ns + margin });
+  }
+
+  private times(start_ns: number | null, duration_ns: number | null): HTMLElement {
+    return h(
+      "p",
+      { class: "big" },
+      duration_ns === null ? "unknown length" : duration(duration_ns),
+      h("span", { class: "note" }, start_ns === null ? " at an unknown time" : ` from ${instant(start_ns, 10)}`),
+    );
+  }
+
+  private async show(row: Row, asked: number): Promise<void> {
+    const dependencies = h("div", { class: "dependencies" });
+    fill(
+      this.element,
+      this.head(TABLES[row.table] ?? row.table, row.title),
+      this.times(row.start_ns, row.duration_ns),
+      row.times_unknown_because ? h("p", { class: "problem" }, row.times_unknown_because) : null,
+      row.label ? this.label(row.label.path) : null,
+      row.gap ? gapDetails(row.gap, row.explanation ?? "", causeColour(row.title)) : null,
+      this.links(row),
+      dependencies,
+      row.kernel ? this.kernel(row.kernel) : null,
+      this.bindings(row),
+      this.fields("All fields", [
+        ...(row.device ? [{ name: "device", value: row.device, meaning: "" }] : []),
+        ...(row.queue ? [{ name: "queue", value: row.queue, meaning: "" }] : []),
+        ...(row.thread ? [{ name: "thread", value: row.thread, meaning: "" }] : []),
+        ...row.fields,
+      ]),
+    );
+    this.element.dataset.row = `${row.table}.${row.row}`;
+    this.view.setArrows(submissionArrows(row));
+    if (row.table !== "dispatches" && row.table !== "transfers") return;
+    if (this.source.file) return;
+    const found = await this.source.dependencies(this.view.trace.number, row.table, row.row).catch((error: unknown) => ({ missing: String(error) }));
+    if (asked !== this.asked) return;
+    this.dependencies(dependencies, found);
+    if (!isMissing(found)) this.view.setArrows([...this.view.arrows, ...dependencyArrows(row, found)]);
+  }
+
+  private label(path: string[]): HTMLElement {
+    return h(
+      "nav",
+      { class: "path", "aria-label": "Labels around it" },
+      path.map((text) => h("button", { type: "button", title: `Search ${text}`, onclick: () => this.steps.search(text) }, text)),
+    );
+  }
+
+  private links(row: Row): HTMLElement | null {
+    if (row.links.length === 0) return null;
+    const relations = [...new Set(row.links.map((link) => link.relation))];
+    return h(
+      "div",
+      { class: "links" },
+      relations.map((relation) => {
+        const links = row.links.filter((link) => link.relation === relation);
+        const all = row.link_counts?.[relation] ?? links.length;
+        return h(
+          "div",
+          { "data-relation": relation },
+          h("h3", {}, RELATIONS[relation] ?? relation, all > 1 ? h("span", { class: "note" }, ` ${all}`) : null),
+          h("ul", {}, links.slice(0, 8).map((link) => h("li", {}, this.link(link)))),
+          all > 8 ? h("p", { class: "note" }, `and ${of(all - Math.min(8, links.length), "more", "more")}`) : null,
+        );
+      }),
+    );
+  }
+
+  private link(link: Pick<Link, "table" | "row" | "name" | "duration_ns" | "track">): HTMLElement {
+    const text = [link.name, link.duration_ns === null ? "" : duration(link.duration_ns)].filter(Boolean).join("  ");
+    if (link.track === null) return h("span", {}, text);
+    return h("button", { type: "button", class: "link clip", title: link.name, onclick: () => this.steps.go(link.table, link.row) }, text);
+  }
+
+  private dependencies(element: HTMLElement, found: Dependencies | { missing: string }): void {
+    if (isMissing(found)) return fill(element, h("h3", {}, "Depends on"), h("p", { class: "note" }, found.missing));
+    const list = (title: string, all: Dependency[]): HTMLElement | null =>
+      all.length === 0
+        ? null
+        : h(
+            "div",
+            {},
+            h("h3", {}, title, h("span", { class: "note" }, ` ${all.length}`)),
+            h(
+              "ul",
+              {},
+              all.slice(0, 8).map((one) =>
+                h("li", {}, this.link(one), h("span", { class: "note clip", title: one.buffers.join(", ") }, `${one.kind}, ${bytes(Number(one.bytes))}: ${one.buffers.join(", ")}`)),
+              ),
+            ),
+          );
+    fill(
+      element,
+      list("Depends on", found.predecessors),
+      list("Needed by", found.successors),
+      h("p", { class: "note" }, found.predecessors.length + found.successors.length === 0 ? `Shares no buffer with other work. ${found.note}` : found.note),
+    );
+  }
+
+  private kernel(kernel: NonNullable<Row["kernel"]>): HTMLElement {
+    const code = h("pre", { class: "source", tabindex: "0" });
+    const said = h("p", { class: "note" });
+    const load = async (): Promise<void> => {
+      if (code.textContent) return;
+      said.textContent = "Loading…";
+      try {
+        const source = await this.source.source(this.view.trace.number, kernel.row);
+        if (isMissing(source)) {
+          said.textContent = source.missing;
+          return;
+        }
+        said.textContent = `${source.language}, ${source.file}${source.cut ? "; cut to its beginning" : ""}`;
+        code.textContent = source.text;
+      } catch (error) {
+        said.textContent = error instanceof Error ? error.message : String(error);
+      }
+    };
+    return h(
+      "div",
+      { class: "kernel" },
+      this.fields(`Kernel ${kernel.name}`, kernel.fields),
+      kernel.has_source ? h("details", { class: "code", ontoggle: () => void load() }, h("summary", {}, "Source"), said, code) : h("p", { class: "note" }, "The trace does not have its code."),
+    );
+  }
+
+  private bindings(row: Row): HTMLElement | null {
+    if (!row.bindings) return null;
+    if (isMissing(row.bindings)) return h("div", {}, h("h3", {}, "Buffers"), h("p", { class: "note" }, row.bindings.missing));
+    return h(
+      "div",
+      {},
+      h("h3", {}, "Buffers"),
+      h(
+        "ul",
+        { class: "causes" },
+        row.bindings.map((binding) =>
+          h(
+            "li",
+            { title: `set ${binding.set}, binding ${binding.binding}, element ${binding.element}, from byte ${binding.offset_bytes}` },
+            h("span", { class: "note" }, `${binding.set}.${binding.binding}`),
+            h("span", { class: "clip" }, binding.buffer),
+            h("span", { class: "note" }, binding.access),
+            h("span", { class: "number" }, bytes(Number(binding.bytes))),
+          ),
+        ),
+      ),
+    );
+  }
+
+  private fields(title: string, fields: Field[]): HTMLElement {
+    return h(
+      "div",
+      {},
+      h("h3", {}, title),
+      h(
+        "dl",
+        { class: "fields" },
+        fields.flatMap(({ name, value, meaning }) => [
+          h("dt", { title: meaning || null }, name.replaceAll("_", " ")),
+          h("dd", { class: value === null ? "note" : null }, fieldValue(name, value)),
+        ]),
+      ),
+    );
+  }
+}
+
+/** Times and sizes also as people read them. */
+export function fieldValue(name: string, value: string | null): string {
+  if (value === null) return "unknown";
+  const number = Number(value);
+  if (value === "" || !Number.isFinite(number)) return value;
+  if (/^(duration|busy)_ns$|_duration_ns$/.test(name) && number >= 1000) return `${value} (${duration(number)})`;
+  if (/bytes$/.test(name) && number >= 1024) return `${value} (${bytes(number)})`;
+  return value;
+}
+
+function submissionArrows(row: Row): Arrow[] {
+  const self = arrowEnd(row);
+  if (!self) return [];
+  return row.links.flatMap((link): Arrow[] => {
+    const other = arrowEnd(link);
+    if (!other) return [];
+    if (link.relation === "submitted-by") return [{ from: other, to: self, kind: "submits" }];
+    if (link.relation === "runs") return [{ from: self, to: other, kind: "submits" }];
+    return [];
+  });
+}
+
+function dependencyArrows(row: Row, found: Dependencies): Arrow[] {
+  const self = arrowEnd(row);
+  if (!self) return [];
+  const arrows = (others: Dependency[], make: (other: Arrow["from"]) => Arrow): Arrow[] =>
+    others.flatMap((other) => {
+      const end = arrowEnd(other);
+      return end ? [make(end)] : [];
+    });
+  return [
+    ...arrows(found.predecessors, (from) => ({ from, to: self, kind: "depends" })),
+    ...arrows(found.successors, (to) => ({ from: self, to, kind: "depends" })),
+  ];
+}
+

@@ -1,0 +1,77 @@
+// A gap: its parts by cause, what ran before and after, what the host did meanwhile.
+
+import type { Gap, HostTime, WorkName } from "../data/answers.ts";
+import { h } from "../dom.ts";
+import { causeColour } from "../draw/palette.ts";
+import { count, duration, share } from "../time/format.ts";
+import { swatch } from "./swatch.ts";
+
+export function gapDetails(gap: Gap, explanation: string, colour: string): HTMLElement {
+  const bar = h(
+    "div",
+    { class: "bar", "aria-hidden": "true" },
+    gap.parts.map((part) => {
+      const piece = h("span", { title: part.cause });
+      piece.style.flexGrow = String(part.duration_ns);
+      piece.style.background = causeColour(part.cause);
+      return piece;
+    }),
+  );
+  const accent = h("p", { class: "explanation" }, explanation);
+  accent.style.borderColor = colour;
+  return h(
+    "div",
+    { class: "gap-details", "data-gap-ns": gap.duration_ns },
+    explanation ? accent : null,
+    h("h3", {}, `The whole gap: ${duration(gap.duration_ns)}`),
+    bar,
+    h(
+      "ul",
+      { class: "causes" },
+      gap.parts.map((part) =>
+        h(
+          "li",
+          {},
+          swatch(causeColour(part.cause)),
+          h("span", { class: "clip" }, part.cause),
+          h("span", { class: "number" }, duration(part.duration_ns)),
+          h("span", { class: "number note" }, share(part.duration_ns / gap.duration_ns)),
+        ),
+      ),
+    ),
+    h("dl", { class: "fields" }, around("after", gap.before), around("before", gap.after), thread(gap)),
+    times("The submitting thread meanwhile", gap.host_calls),
+    times("Other threads meanwhile", gap.other_threads),
+  );
+}
+
+function around(where: string, work: WorkName): HTMLElement[] {
+  return [h("dt", {}, where), h("dd", {}, work.label ? `${work.name} (${work.label})` : work.name)];
+}
+
+function thread(gap: Gap): HTMLElement[] {
+  if (gap.thread === null) return [];
+  return [h("dt", {}, "submitted by"), h("dd", {}, [gap.thread_name, String(gap.thread)].filter(Boolean).join(" "))];
+}
+
+function times(title: string, calls: HostTime[]): HTMLElement | null {
+  if (!calls || calls.length === 0) return null;
+  return h(
+    "div",
+    {},
+    h("h3", {}, title),
+    h(
+      "ul",
+      { class: "causes" },
+      calls.map((call) =>
+        h(
+          "li",
+          {},
+          h("span", { class: "clip" }, call.call),
+          call.count > 0 ? h("span", { class: "number note" }, `${count(call.count)} ×`) : null,
+          h("span", { class: "number" }, duration(call.total_ns)),
+        ),
+      ),
+    ),
+  );
+}

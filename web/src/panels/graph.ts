@@ -1,0 +1,126 @@
+// The folded graph of dependencies.
+
+import { graphlib, layout } from "@dagrejs/dagre";
+import { type Graph, type GraphEdge, type GraphNode, isMissing } from "../data/answers.ts";
+import type { DataSource } from "../data/source.ts";
+import { fill, h, svg } from "../dom.ts";
+import type { Look } from "../look.ts";
+import { bytes, count, duration, of } from "../time/format.ts";
+import type { View } from "../view.ts";
+
+const NODE_PX = { width: 168, height: 44 };
+
+export class GraphPanel {
+  readonly element = h("div", { class: "panel graph-panel" });
+  private readonly head = h("p", { class: "panel-head" });
+  private readonly canvas = h("div", { class: "graph" });
+  private loaded = "";
+
+  constructor(
+    private readonly view: View,
+    private readonly source: DataSource,
+    private readonly look: Look,
+    private readonly go: (node: GraphNode) => void,
+  ) {
+    fill(this.element, this.head, this.canvas);
+  }
+
+  /** Loads the graph when the panel is opened: of the selected range, where there is one. */
+  async open(): Promise<void> {
+    const range = this.source.file ? null : this.view.selection;
+    const wanted = range ? `${range.from_ns}-${range.to_ns}` : "all";
+    if (this.loaded === wanted) return;
+    this.loaded = wanted;
+    fill(this.head, h("span", { role: "status" }, "Folding the graph…"));
+    fill(this.canvas);
+    try {
+      this.show(await this.source.graph(this.view.trace.number, range ?? undefined));
+    } catch (error) {
+      this.loaded = "";
+      this.show({ missing: error instanceof Error ? error.message : String(error) });
+    }
+  }
+
+  forget(): void {
+    this.loaded = "";
+  }
+
+  private show(graph: Graph | { missing: string }): void {
+    if (isMissing(graph)) {
+      this.element.dataset.nodes = "0";
+      fill(this.head, h("span", { class: "missing" }, graph.missing));
+      return;
+    }
+    this.element.dataset.nodes = String(graph.nodes.length);
+    this.element.dataset.edges = String(graph.edges.length);
+    const of_all = graph.considered < graph.dispatches ? `, the first ${count(graph.considered)} of ${count(graph.dispatches)} dispatches` : "";
+    fill(
+      this.head,
+      h("span", {}, `${of(graph.nodes.length, "node", "nodes")}, ${of(graph.edges.length, "dependency", "dependencies")}${of_all}. `),
+      h("span", { class: "note" }, `${graph.folded} ${this.source.file || this.view.selection ? "" : "Select a range for a part of it."}`),
+    );
+    fill(this.canvas, this.drawing(graph));
+  }
+
+  private drawing(graph: Graph): SVGElement {
+    const g = new graphlib.Graph();
+    g.setGraph({ rankdir: "LR", nodesep: 14, ranksep: 56, marginx: 12, marginy: 12 });
+    g.setDefaultEdgeLabel(() => ({}));
+    for (const node of graph.nodes) g.setNode(String(node.id), { ...NODE_PX });
+    for (const edge of graph.edges) if (edge.from !== edge.to) g.setEdge(String(edge.from), String(edge.to));
+    layout(g);
+    const most_ns = Math.max(1, ...graph.nodes.map((node) => node.total_ns ?? 0));
+    const { width = 100, height = 100 } = g.graph() as { width?: number; height?: number };
+    const lines = graph.edges.map((edge) => this.edge(g, edge));
+    const boxes = graph.nodes.map((node) => this.node(g.node(String(node.id)) as { x: number; y: number }, node, graph, most_ns));
+    return svg("svg", { width: Math.ceil(width), height: Math.ceil(height), role: "group", "aria-label": "Folded graph of dependencies" }, lines, boxes);
+  }
+
+  private edge(g: InstanceType<typeof graphlib.Graph>, edge: GraphEdge): SVGElement {
+    const title = svg("title", {}, `${edge.buffers.join(", ")}: ${bytes(Number(edge.bytes))}, ${of(edge.count, "time", "times")}`);
+    const from = g.node(String(edge.from)) as { x: number; y: number };
+    const to = g.node(String(edge.to)) as { x: number; y: number };
+    // From the right side of one to the left of the other; repetitions bow below.
+    const x1 = from.x + NODE_PX.width / 2;
+    const x2 = to.x - NODE_PX.width / 2;
+    const back = x2 <= x1;
+    const bow = back ? 40 : 0;
+    const bend = back ? 40 : (x2 - x1) / 2;
+    const d = `M${x1},${from.y} C${x1 + bend},${from.y + bow} ${x2 - bend},${to.y + bow} ${x2},${to.y}`;
+    const width = 1 + Math.min(3, Math.log10(1 + edge.count));
+    return svg("g", { class: back ? "edge back" : "edge" }, title, svg("path", { d, "stroke-width": width.toFixed(1) }), svg("path", { class: "head", d: `M${x2},${to.y} l-7,-4 v8 z` }));
+  }
+
+  private node(at: { x: number; y: number }, node: GraphNode, graph: Graph, most_ns: number): SVGElement {
+    const [x, y] = [at.x - NODE_PX.width / 2, at.y - NODE_PX.height / 2];
+    const says = [node.name, node.label, of(node.count, "execution", "executions"), node.total_ns === null ? "time unknown" : duration(node.total_ns)];
+    const needs = graph.edges.filter((edge) => edge.to === node.id).length;
+    const name = svg("text", { x: x + 10, y: y + 18, class: "node-name" }, shortened(node.name, 22));
+    const figures = `${count(node.count)} ×${node.total_ns === null ? "" : `  ${duration(node.total_ns)}`}`;
+    const go = (): void => this.go(node);
+    const group = svg(
+      "g",
+      {
+        class: `node node-${node.kind}`,
+        tabindex: "0",
+        role: "button",
+        "aria-label": `${says.filter(Boolean).join(", ")}; depends on ${of(needs, "node", "nodes")}`,
+        onclick: go,
+        onkeydown: (event: Event) => {
+          if ((event as KeyboardEvent).key === "Enter") go();
+        },
+      },
+      svg("title", {}, says.filter(Boolean).join("\n")),
+      svg("rect", { x, y, width: NODE_PX.width, height: NODE_PX.height, rx: 6, class: "box" }),
+      svg("rect", { x: x + 1, y: y + NODE_PX.height - 4, width: Math.max(0, ((node.total_ns ?? 0) / most_ns) * (NODE_PX.width - 2)), height: 3, rx: 1.5, class: "cost" }),
+      name,
+      svg("text", { x: x + 10, y: y + 34, class: "node-note" }, figures),
+    );
+    (group.querySelector(".cost") as SVGElement).style.fill = this.look.colours.accent;
+    return group;
+  }
+}
+
+function shortened(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}

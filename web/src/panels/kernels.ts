@@ -1,0 +1,59 @@
+// Kernels and labels as tables.
+
+import type { Findings, KernelRow, LabelRow } from "../data/answers.ts";
+import type { Trace } from "../data/trace.ts";
+import { h } from "../dom.ts";
+import type { Look } from "../look.ts";
+import { bytes, count, duration, known, share } from "../time/format.ts";
+import { swatch } from "./swatch.ts";
+import { Table } from "./table.ts";
+
+export interface NamedKernel extends KernelRow {
+  /** Its index in the trace's strings. */
+  key: number | null;
+}
+
+export function kernelTable(trace: Trace, look: Look, pick: (row: NamedKernel) => void): Table<NamedKernel> {
+  return new Table<NamedKernel>({
+    name: "Kernels",
+    sorted: 2,
+    empty: "The trace has no dispatches.",
+    pick,
+    columns: [
+      { head: "Kernel", text: (row) => h("span", { class: "cause", title: row.name }, swatch(look.nameColour(trace, row.key, "kernel")), h("span", { class: "clip" }, row.name)), sort: (row) => row.name, wide: true },
+      { head: "Dispatches", text: (row) => count(row.count), sort: (row) => row.count, number: true },
+      { head: "Busy", text: (row) => known(row.busy_ns, duration), sort: (row) => row.busy_ns, number: true, says: "Time in which at least one of them ran." },
+      { head: "Share", text: (row) => known(row.busy_share, share), sort: (row) => row.busy_share, number: true, says: "Of the devices' busy time." },
+      { head: "Median", text: (row) => known(row.median_ns, duration), sort: (row) => row.median_ns, number: true },
+      { head: "p95", text: (row) => known(row.p95_ns, duration), sort: (row) => row.p95_ns, number: true },
+      { head: "Longest", text: (row) => known(row.max_ns, duration), sort: (row) => row.max_ns, number: true },
+      { head: "Reads", text: (row) => known(row.bound_read_bytes, bytes), sort: (row) => row.bound_read_bytes, number: true, says: "Bytes of the buffer ranges bound for reading: an upper bound." },
+      { head: "Writes", text: (row) => known(row.bound_written_bytes, bytes), sort: (row) => row.bound_written_bytes, number: true, says: "Bytes of the buffer ranges bound for writing: an upper bound." },
+    ],
+  });
+}
+
+export function namedKernels(findings: Findings): NamedKernel[] {
+  return findings.kernels.map((kernel, at) => ({ ...kernel, key: findings.kernel_rows[at]?.name ?? null }));
+}
+
+export function labelTable(pick: (row: LabelRow) => void): Table<LabelRow & { order: number }> {
+  const indented = (row: LabelRow): HTMLElement => {
+    const element = h("span", { class: "clip", title: row.path }, row.text);
+    element.style.paddingLeft = `${Math.min(row.depth, 12) * 12}px`;
+    return element;
+  };
+  return new Table<LabelRow & { order: number }>({
+    name: "Labels",
+    sorted: -1,
+    empty: "The program set no labels. Labels (debug-utils, NVTX) show which part of the program GPU work belongs to.",
+    pick,
+    columns: [
+      { head: "Label", text: indented, sort: (row) => row.order, wide: true },
+      { head: "Set", text: (row) => known(row.instances, count), sort: (row) => row.instances, number: true, says: "How often it was set." },
+      { head: "Dispatches", text: (row) => count(row.inclusive.dispatch_count), sort: (row) => row.inclusive.dispatch_count, number: true, says: "With those of the labels inside." },
+      { head: "Transfers", text: (row) => count(row.inclusive.transfer_count), sort: (row) => row.inclusive.transfer_count, number: true },
+      { head: "Busy", text: (row) => known(row.inclusive.busy_ns, duration), sort: (row) => row.inclusive.busy_ns, number: true, says: "Time in which work of it ran." },
+    ],
+  });
+}

@@ -1,0 +1,156 @@
+// What the selected range holds.
+
+import type { RangeFindings } from "../data/answers.ts";
+import type { DataSource } from "../data/source.ts";
+import type { Trace } from "../data/trace.ts";
+import { fill, h } from "../dom.ts";
+import { causeColour } from "../draw/palette.ts";
+import { partsIn, shareOf, startingIn, unionBusy } from "../lane/statistics.ts";
+import type { Look } from "../look.ts";
+import { bytes, count, duration, instant, of, share } from "../time/format.ts";
+import { length, type Range } from "../time/range.ts";
+import type { View } from "../view.ts";
+import { swatch } from "./swatch.ts";
+
+/** The server is asked when the selection has rested for so long. */
+const REST_MS = 250;
+const MOST_KERNELS = 12;
+
+export class SelectionPanel {
+  readonly element = h("section", { class: "selection-panel", "aria-label": "Selected range", hidden: true });
+  private asked = 0;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private calculating = 0;
+
+  constructor(
+    private readonly view: View,
+    private readonly source: DataSource,
+    private readonly look: Look,
+  ) {
+    view.onChange((change) => {
+      if (change === "selection" || (change === "data" && view.selection)) this.show();
+    });
+  }
+
+  private show(): void {
+    const { selection, trace } = this.view;
+    this.element.hidden = selection === null;
+    clearTimeout(this.timer);
+    cancelAnimationFrame(this.calculating);
+    this.asked += 1;
+    if (!selection) return;
+    // Once a frame is enough while the range is dragged.
+    this.calculating = requestAnimationFrame(() => this.calculate(trace, selection, null));
+    if (this.source.file) return;
+    const asked = this.asked;
+    this.timer = setTimeout(() => {
+      this.source.range(trace.number, selection.from_ns, selection.to_ns).then(
+        (found) => asked === this.asked && this.calculate(trace, selection, found),
+        () => undefined,
+      );
+    }, REST_MS);
+  }
+
+  private calculate(trace: Trace, range: Range, found: RangeFindings | null): void {
+    const step = Math.max(1, length(range) / 1000);
+    fill(
+      this.element,
+      h(
+        "header",
+        {},
+        h("h2", {}, "Selected range"),
+        h("button", { type: "button", onclick: () => this.view.show(range) }, "Zoom"),
+        h("button", { type: "button", onclick: () => this.view.select(null), "aria-label": "Clear the selected range" }, "✕"),
+      ),
+      h("p", { class: "big" }, duration(Math.round(length(range))), h("span", { class: "note" }, ` from ${instant(range.from_ns, step)}`)),
+      found ? h("p", { class: "verdict-line" }, found.verdict_sentence) : null,
+      trace.overview.groups.filter((group) => group.kind === "gpu").map((group) => this.device(trace, group.id, group.name, range)),
+      this.bytes(found),
+      this.kernels(trace, range),
+    );
+  }
+
+  private device(trace: Trace, group: string, name: string, range: Range): HTMLElement | null {
+    const lanes = trace.tracks
+      .filter((track) => track.overview.group === group && track.kind === "work" && track.state === "ready")
+      .flatMap((track) => track.lanes);
+    if (lanes.length === 0) return null;
+    const busy_ns = unionBusy(lanes, range);
+    const gaps = trace.tracks.filter((track) => track.overview.group === group && track.kind === "gaps" && track.state === "ready");
+    const causes = partsIn(gaps.flatMap((track) => track.lanes), range).filter((total) => total.total_ns > 0);
+    const explained = causes.reduce((sum, total) => sum + total.total_ns, 0);
+    const rest = length(range) - busy_ns - explained;
+    const element = h(
+      "div",
+      { class: "device-share", "data-busy-ns": busy_ns.toFixed(0), "data-idle-ns": explained.toFixed(0) },
+      h("h3", { class: "clip", title: name }, name),
+      h("p", {}, h("b", {}, share(shareOf(busy_ns, range))), ` busy, ${duration(Math.round(busy_ns))}`),
+      h(
+        "ul",
+        { class: "causes" },
+        causes.map((total) =>
+          h(
+            "li",
+            { "data-cause": trace.text(total.key), "data-total-ns": total.total_ns.toFixed(0) },
+            swatch(causeColour(trace.text(total.key))),
+            h("span", { class: "clip" }, trace.text(total.key)),
+            h("span", { class: "number" }, duration(Math.round(total.total_ns))),
+            h("span", { class: "number note" }, share(shareOf(total.total_ns, range))),
+          ),
+        ),
+        rest > 0.5
+          ? h(
+              "li",
+              { title: "Before the first work, after the last, or in the warm-up that the analysis leaves out." },
+              swatch("transparent"),
+              h("span", { class: "clip" }, gaps.length > 0 ? "outside of the analysed time" : "idle; causes not loaded"),
+              h("span", { class: "number" }, duration(Math.round(rest))),
+              h("span", { class: "number note" }, share(shareOf(rest, range))),
+            )
+          : null,
+      ),
+    );
+    return element;
+  }
+
+  private bytes(found: RangeFindings | null): HTMLElement | null {
+    if (this.source.file) return h("p", { class: "note" }, "Bytes of transfers in a range: open the trace with `gapscope view`.");
+    if (!found) return h("p", { class: "note" }, "Asking for bytes and verdict…");
+    const transfers = found.transfers.reduce((sum, row) => sum + row.count, 0);
+    if (transfers === 0) return h("p", { class: "note", "data-bytes": "0" }, "No transfers start in it.");
+    return h(
+      "p",
+      { "data-bytes": found.transfer_bytes ?? "unknown" },
+      h("b", {}, found.transfer_bytes === null ? "unknown" : bytes(Number(found.transfer_bytes))),
+      ` by ${of(transfers, "transfer", "transfers")} that start in it`,
+    );
+  }
+
+  private kernels(trace: Trace, range: Range): HTMLElement {
+    const lanes = trace.tracks.filter((track) => track.kind === "work" && track.state === "ready").flatMap((track) => track.lanes);
+    const totals = startingIn(lanes, range);
+    const events = totals.reduce((sum, total) => sum + total.count, 0);
+    const sum_ns = totals.reduce((sum, total) => sum + total.total_ns, 0);
+    return h(
+      "div",
+      { class: "range-kernels", "data-events": events },
+      h("h3", {}, `${of(events, "piece of work starts", "pieces of work start")} in it`),
+      h(
+        "ul",
+        { class: "causes" },
+        totals.slice(0, MOST_KERNELS).map((total) =>
+          h(
+            "li",
+            { title: trace.text(total.key) },
+            swatch(this.look.nameColour(trace, total.key, "kernel")),
+            h("span", { class: "clip" }, trace.text(total.key)),
+            h("span", { class: "number" }, `${count(total.count)} ×`),
+            h("span", { class: "number" }, duration(total.total_ns)),
+            h("span", { class: "number note" }, share(sum_ns > 0 ? total.total_ns / sum_ns : NaN)),
+          ),
+        ),
+      ),
+      totals.length > MOST_KERNELS ? h("p", { class: "note" }, `and ${of(totals.length - MOST_KERNELS, "more", "more")}`) : null,
+    );
+  }
+}

@@ -1,0 +1,120 @@
+// A table that sorts and can hold many rows: those past the first screens are added as one scrolls.
+
+import { fill, h } from "../dom.ts";
+
+export interface Column<Row> {
+  /** Its heading. */
+  head: string;
+  /** What it means, shown when the pointer rests on the heading. */
+  says?: string;
+  text: (row: Row) => string | Node;
+  /** What it is sorted by; a column without cannot be sorted by. `null` is unknown and comes last. */
+  sort?: (row: Row) => number | string | null;
+  number?: boolean;
+  /** Takes what room is left. */
+  wide?: boolean;
+}
+
+export interface TableOptions<Row> {
+  name: string;
+  columns: Column<Row>[];
+  /** The column that is sorted by at first, downwards. */
+  sorted: number;
+  pick?: (row: Row) => void;
+  /** Said instead of a table without rows. */
+  empty: string;
+}
+
+const CHUNK = 100;
+
+export class Table<Row> {
+  readonly element: HTMLElement;
+  private rows: Row[] = [];
+  private sorted: number;
+  private down = true;
+  private shown = 0;
+  private readonly body = h("tbody");
+  private readonly heads: HTMLElement[];
+  private readonly none: HTMLElement;
+  private readonly table: HTMLTableElement;
+
+  constructor(private readonly options: TableOptions<Row>) {
+    this.sorted = options.sorted;
+    this.heads = options.columns.map((column, number) =>
+      h(
+        "th",
+        { scope: "col", class: classes(column), title: column.says, "aria-sort": "none" },
+        column.sort ? h("button", { type: "button", onclick: () => this.sortBy(number) }, column.head) : column.head,
+      ),
+    );
+    this.none = h("p", { class: "empty" }, options.empty);
+    this.table = h("table", { "aria-label": options.name }, h("thead", {}, h("tr", {}, this.heads)), this.body);
+    this.element = h("div", { class: "table", onscroll: () => this.more(), tabindex: "-1" }, this.table, this.none);
+    this.show([]);
+  }
+
+  get all(): readonly Row[] {
+    return this.rows;
+  }
+
+  show(rows: readonly Row[]): void {
+    this.rows = [...rows];
+    this.sort();
+  }
+
+  private sortBy(number: number): void {
+    this.down = this.sorted === number ? !this.down : (this.options.columns[number].number ?? false);
+    this.sorted = number;
+    this.sort();
+  }
+
+  private sort(): void {
+    const { columns } = this.options;
+    const by = columns[this.sorted]?.sort;
+    if (by) this.rows = sorted(this.rows, by, this.down);
+    this.heads.forEach((head, number) =>
+      head.setAttribute("aria-sort", number !== this.sorted ? "none" : this.down ? "descending" : "ascending"),
+    );
+    this.none.hidden = this.rows.length > 0;
+    this.table.hidden = this.rows.length === 0;
+    this.element.dataset.rows = String(this.rows.length);
+    this.shown = 0;
+    fill(this.body);
+    this.element.scrollTop = 0;
+    this.add();
+  }
+
+  private more(): void {
+    const { scrollTop, clientHeight, scrollHeight } = this.element;
+    if (scrollTop + clientHeight > scrollHeight - 400) this.add();
+  }
+
+  private add(): void {
+    const { columns, pick } = this.options;
+    const until = Math.min(this.rows.length, this.shown + CHUNK);
+    for (; this.shown < until; this.shown += 1) {
+      const row = this.rows[this.shown];
+      const cells = columns.map((column, number) => {
+        const text = column.text(row);
+        const first = number === (columns.findIndex((column) => column.wide) + columns.length) % columns.length;
+        const inner = pick && first ? h("button", { type: "button", class: "pick clip", title: typeof text === "string" ? text : null }, text) : text;
+        return h("td", { class: classes(column), title: column.wide && typeof text === "string" ? text : null }, inner);
+      });
+      this.body.append(h("tr", pick ? { class: "picks", onclick: () => pick(row) } : {}, cells));
+    }
+  }
+}
+
+function classes<Row>(column: Column<Row>): string {
+  return [column.number ? "number" : "", column.wide ? "wide" : ""].filter(Boolean).join(" ");
+}
+
+/** Sorted stably; what is unknown comes last either way. */
+export function sorted<Row>(rows: readonly Row[], by: (row: Row) => number | string | null, down: boolean): Row[] {
+  const sign = down ? -1 : 1;
+  return [...rows].sort((a, b) => {
+    const [x, y] = [by(a), by(b)];
+    if (x === null || y === null) return x === y ? 0 : x === null ? 1 : -1;
+    return x < y ? -sign : x > y ? sign : 0;
+  });
+}

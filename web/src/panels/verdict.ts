@@ -1,0 +1,101 @@
+// The verdict and its evidence, at the top of the page.
+
+import type { Findings, Part, TraceOverview } from "../data/answers.ts";
+import { fill, h } from "../dom.ts";
+import { causeColour } from "../draw/palette.ts";
+import { count, duration, known, of, share } from "../time/format.ts";
+
+/** Words for the verdict. */
+const VERDICTS: Record<string, string> = {
+  "host-bound": "Host-bound",
+  "device-bound": "Device-bound",
+  "transfer-bound": "Transfer-bound",
+  "sync-bound": "Sync-bound",
+  mixed: "Mixed",
+  unknown: "No verdict",
+};
+
+/** Parts of the judged time have the colours of the causes that they consist of. */
+const PARTS: Record<string, { colour: string; name: string }> = {
+  compute: { colour: "#6f94c4", name: "computing" },
+  transfer: { colour: "#8fb3a4", name: "transfers" },
+  host: { colour: causeColour("host-late"), name: "waiting for the host" },
+  sync: { colour: causeColour("after-host-wait"), name: "synchronisation" },
+  launch: { colour: causeColour("launch-latency"), name: "starting work" },
+  unknown: { colour: causeColour("unknown"), name: "unexplained" },
+};
+
+export class Verdict {
+  readonly element = h("section", { class: "verdict", "aria-label": "Verdict" });
+
+  show(findings: Findings | { missing: string } | null, overview: TraceOverview): void {
+    if (!findings) {
+      this.element.dataset.verdict = "";
+      return fill(this.element, h("p", { class: "working", role: "status" }, "Analysing the trace…"), this.facts(null, overview));
+    }
+    if ("missing" in findings) {
+      this.element.dataset.verdict = "missing";
+      return fill(this.element, h("p", { class: "problem" }, findings.missing), this.facts(null, overview));
+    }
+    this.element.dataset.verdict = findings.verdict;
+    fill(
+      this.element,
+      h(
+        "div",
+        { class: "verdict-words" },
+        h("h1", { class: `bound bound-${findings.verdict}` }, VERDICTS[findings.verdict] ?? findings.verdict),
+        h("p", { title: findings.verdict_sentence }, findings.verdict_sentence),
+      ),
+      evidence(findings.verdict_evidence),
+      this.facts(findings, overview),
+    );
+  }
+
+  private facts(findings: Findings | null, overview: TraceOverview): HTMLElement {
+    const facts: [name: string, value: string, title?: string][] = [
+      ["Recorded", known(overview.duration_ns, duration)],
+      ["Dispatches", findings ? count(findings.dispatch_count) : count(overview.tables.find(({ name }) => name === "dispatches")?.rows ?? NaN)],
+      ["Sampling", overview.sampling_mode, "How the GPU's times were taken."],
+      ["Clock error", overview.clock_error_ns === null ? "unknown" : `± ${duration(overview.clock_error_ns)}`, "Bound of the error of a device's time on the host's clock."],
+    ];
+    const lost = overview.losses.reduce((sum, loss) => sum + loss.count, 0);
+    return h(
+      "dl",
+      { class: "facts" },
+      facts.map(([name, value, title]) => h("div", { title }, h("dt", {}, name), h("dd", {}, value))),
+      lost > 0 ? h("div", { class: "lost", title: overview.losses.map(({ what, count: n, reason }) => `${of(n, what, what)}: ${reason}`).join("\n") }, h("dt", {}, "Not recorded"), h("dd", {}, count(lost))) : null,
+      overview.complete ? null : h("div", { class: "lost" }, h("dt", {}, "Recording"), h("dd", {}, overview.live ? "running" : "not complete")),
+    );
+  }
+}
+
+/** The parts of the judged time as one bar, each with its sentence. */
+export function evidence(parts: readonly Part[]): HTMLElement {
+  const shown = parts.filter((part) => part.total_ns > 0);
+  const bar = h(
+    "div",
+    { class: "bar", "aria-hidden": "true" },
+    shown.map((part) => {
+      const piece = h("span", { title: part.sentence });
+      piece.style.flexGrow = String(part.share);
+      piece.style.background = PARTS[part.what]?.colour ?? causeColour("unknown");
+      return piece;
+    }),
+  );
+  const list = h(
+    "ul",
+    { class: "parts" },
+    shown.map((part) => {
+      const swatch = h("span", { class: "swatch" });
+      swatch.style.background = PARTS[part.what]?.colour ?? causeColour("unknown");
+      return h(
+        "li",
+        { title: part.sentence, "data-part": part.what, "data-share": part.share.toFixed(4) },
+        swatch,
+        h("b", {}, share(part.share)),
+        ` ${PARTS[part.what]?.name ?? part.what}`,
+      );
+    }),
+  );
+  return h("div", { class: "evidence" }, bar, list);
+}

@@ -1,0 +1,111 @@
+// The timelines on the page: one, or two under each other that are compared.
+
+import type { Side } from "./compare.ts";
+import { linkedViews, sideName, stretches } from "./compare.ts";
+import type { DataSource } from "./data/source.ts";
+import type { Trace, Track } from "./data/trace.ts";
+import { fill, h } from "./dom.ts";
+import type { Look } from "./look.ts";
+import { duration } from "./time/format.ts";
+import { length, type Range } from "./time/range.ts";
+import { Timeline } from "./timeline/timeline.ts";
+import type { View } from "./view.ts";
+
+/** Tracks of a comparison: what the devices did, and why not. */
+const COMPARED = ["work", "gaps", "labels"];
+
+export class Stage {
+  readonly element = h("div", { class: "stage" });
+  readonly main: Timeline;
+  private pair: [Timeline, Timeline] | null = null;
+  private sides: { before: Side; after: Side; stretches: [Range[], Range[]]; at: number } | null = null;
+
+  constructor(
+    readonly view: View,
+    private readonly traces: readonly Trace[],
+    private readonly source: DataSource,
+    private readonly look: Look,
+    private readonly wanted: (trace: Trace, tracks: Track[]) => void,
+    private readonly instances: (shown: number, of_all: number) => void,
+  ) {
+    this.main = new Timeline(view, look, { shown: (track) => hasRows(track), name: "Timeline" }, (tracks) => wanted(view.trace, tracks));
+    fill(this.element, this.main.element);
+  }
+
+  get comparing(): boolean {
+    return this.pair !== null;
+  }
+
+  get timelines(): Timeline[] {
+    return this.pair ?? [this.main];
+  }
+
+  renew(): void {
+    for (const timeline of [this.main, ...(this.pair ?? [])]) timeline.renew();
+  }
+
+  /** Puts two sides under each other. */
+  async compare(before: Side, after: Side): Promise<void> {
+    const [first, second] = [this.traces[before.trace], this.traces[after.trace]];
+    if (!first || !second) throw new Error("One of the traces of this comparison is not open.");
+    const found: [Range[], Range[]] = [await stretches(this.source, first, before), await stretches(this.source, second, after)];
+    if (found[0].length === 0 || found[1].length === 0) throw new Error("One side has no times, so that it cannot be put under the other.");
+    this.sides = { before, after, stretches: found, at: Math.min(1, found[0].length - 1, found[1].length - 1) };
+    this.showPair();
+  }
+
+  /** The next or previous instance of the labels on both sides. */
+  step(by: number): void {
+    if (!this.sides) return;
+    const most = Math.min(this.sides.stretches[0].length, this.sides.stretches[1].length);
+    this.sides.at = (this.sides.at + by + most) % most;
+    this.showPair();
+  }
+
+  private showPair(): void {
+    const { sides } = this;
+    if (!sides) return;
+    const stretch: [Range, Range] = [sides.stretches[0][sides.at], sides.stretches[1][sides.at]];
+    const traces: [Trace, Trace] = [this.traces[sides.before.trace], this.traces[sides.after.trace]];
+    const views = linkedViews({ trace: traces[0], stretch: stretch[0] }, { trace: traces[1], stretch: stretch[1] });
+    const most = Math.min(sides.stretches[0].length, sides.stretches[1].length);
+    const made = views.map((view, number) => {
+      const side = number === 0 ? sides.before : sides.after;
+      const timeline = new Timeline(
+        view,
+        this.look,
+        { shown: (track) => hasRows(track) && COMPARED.includes(track.kind), name: `${number === 0 ? "Before" : "After"}: ${sideName(side, this.traces)}` },
+        (tracks) => this.wanted(view.trace, tracks),
+      );
+      timeline.element.classList.add("compared", number === 0 ? "before" : "after");
+      timeline.element.dataset.side = number === 0 ? "before" : "after";
+      timeline.element.dataset.stretchNs = length(stretch[number]).toFixed(0);
+      const corner = timeline.element.querySelector(".ruler-corner");
+      if (corner) fill(corner, h("b", {}, sideName(side, this.traces)), h("span", { class: "note" }, ` ${duration(Math.round(length(stretch[number])))}`));
+      // Picks and hovers of one side leave the other alone.
+      view.onChange((change) => change === "event" && view.event && views[1 - number].event && views[1 - number].pick(null));
+      return timeline;
+    });
+    this.pair = [made[0], made[1]];
+    fill(this.element, made[0].element, made[1].element);
+    this.element.classList.add("comparing");
+    this.instances(sides.at, most);
+  }
+
+  stop(): void {
+    this.pair = null;
+    this.sides = null;
+    this.element.classList.remove("comparing");
+    fill(this.element, this.main.element);
+    this.main.renew();
+    this.instances(0, 0);
+  }
+
+  get comparedSides(): { before: Side; after: Side } | null {
+    return this.sides;
+  }
+}
+
+function hasRows(track: Track): boolean {
+  return track.overview.rows === null || track.overview.rows > 0 || track.isCounter || track.overview.untimed > 0;
+}

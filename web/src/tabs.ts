@@ -1,0 +1,65 @@
+// Panels of which one is shown.
+
+import { fill, h } from "./dom.ts";
+import type { PanelName } from "./link.ts";
+
+export interface Tab {
+  name: PanelName;
+  title: string;
+  element: HTMLElement;
+  opened?: () => void;
+}
+
+export class Tabs {
+  readonly element: HTMLElement;
+  private readonly buttons: HTMLButtonElement[];
+  private readonly body = h("div", { class: "tab-body", role: "tabpanel" });
+  shown: PanelName;
+
+  constructor(
+    private readonly tabs: readonly Tab[],
+    private readonly changed: (name: PanelName) => void,
+  ) {
+    this.shown = tabs[0].name;
+    this.buttons = tabs.map((tab, number) =>
+      h(
+        "button",
+        {
+          type: "button",
+          role: "tab",
+          id: `tab-${tab.name}`,
+          "data-tab": tab.name,
+          onclick: () => this.show(tab.name),
+          onkeydown: (event: Event) => this.key(event as KeyboardEvent, number),
+        },
+        tab.title,
+      ),
+    );
+    this.element = h("section", { class: "tabs", "aria-label": "Panels" }, h("div", { class: "tab-list", role: "tablist", "aria-label": "Panels" }, this.buttons), this.body);
+    this.show(this.shown);
+  }
+
+  private key(event: KeyboardEvent, number: number): void {
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const next = (number + by + this.tabs.length) % this.tabs.length;
+    this.show(this.tabs[next].name);
+    this.buttons[next].focus();
+  }
+
+  show(name: PanelName): void {
+    const tab = this.tabs.find((tab) => tab.name === name) ?? this.tabs[0];
+    this.shown = tab.name;
+    this.tabs.forEach((other, number) => {
+      this.buttons[number].setAttribute("aria-selected", String(other === tab));
+      this.buttons[number].tabIndex = other === tab ? 0 : -1;
+    });
+    this.body.setAttribute("aria-labelledby", `tab-${tab.name}`);
+    this.element.dataset.shown = tab.name;
+    fill(this.body, tab.element);
+    tab.opened?.();
+    this.changed(tab.name);
+  }
+}

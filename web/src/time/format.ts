@@ -1,0 +1,73 @@
+// Quantities as people read them: three significant digits, always with a unit. The same rules as the terminal report.
+
+/** Decimals for three significant digits. */
+function decimals(size: number): number {
+  return size < 9.995 ? 2 : size < 99.95 ? 1 : 0;
+}
+
+function scaled(value: number, step: number, units: readonly string[]): string {
+  let size = Math.abs(value);
+  let unit = 0;
+  // The comparison is with the rounded text, so that 999.96 becomes 1.00 of the next unit.
+  while (unit < units.length - 1 && Number(size.toFixed(decimals(size))) >= step) {
+    size /= step;
+    unit += 1;
+  }
+  return `${value < 0 ? "-" : ""}${size.toFixed(decimals(size))} ${units[unit]}`;
+}
+
+/** A time in nanoseconds, such as `873 ns`, `12.3 µs`, `1.04 ms`. */
+export function duration(ns: number): string {
+  if (Math.abs(ns) < 1000 && Number.isInteger(ns)) return `${ns} ns`;
+  return scaled(ns, 1000, ["ns", "µs", "ms", "s"]);
+}
+
+/** Bytes, such as `512 B`, `1.50 KiB`. */
+export function bytes(size: number): string {
+  if (size < 1024) return `${Math.round(size)} B`;
+  return scaled(size, 1024, ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]);
+}
+
+/** A count with thousands separators. */
+export function count(number: number): string {
+  return Math.round(number).toString().replace(/\B(?=(\d{3})+(?!\d))/g, ",");
+}
+
+/** A share of 1 in per cent. What is not quite nothing or everything never reads as if it were. */
+export function share(part: number): string {
+  const percent = part * 100;
+  if (!Number.isFinite(percent)) return "unknown";
+  if (percent > 0 && percent < 0.05) return "<0.1 %";
+  if (percent >= 99.95 && percent < 100) return ">99.9 %";
+  return percent === 0 || percent === 100 ? `${percent} %` : `${percent.toFixed(1)} %`;
+}
+
+/** `1 gap`, `1,204 gaps`. */
+export function of(number: number, one: string, many: string): string {
+  return `${count(number)} ${number === 1 ? one : many}`;
+}
+
+/** `before / after` as a factor, such as `4.57×`. */
+export function factor(ratio: number): string {
+  if (!Number.isFinite(ratio)) return "unknown";
+  return `${ratio >= 99.5 ? count(ratio) : ratio.toFixed(decimals(ratio))}×`;
+}
+
+const UNITS = [
+  { ns: 1e9, name: "s" },
+  { ns: 1e6, name: "ms" },
+  { ns: 1e3, name: "µs" },
+  { ns: 1, name: "ns" },
+] as const;
+
+/** A point in time since the trace's begin, as exact as steps of `step_ns` ask for: `1.0034 s`. */
+export function instant(ns: number, step_ns: number): string {
+  const unit = UNITS.find((unit) => Math.abs(ns) >= unit.ns) ?? UNITS[3];
+  const digits = Math.max(0, Math.min(9, Math.round(Math.log10(unit.ns)) - Math.floor(Math.log10(Math.max(step_ns, 1)))));
+  return `${(ns / unit.ns).toFixed(digits)} ${unit.name}`;
+}
+
+/** A number that may be unknown. */
+export function known(value: number | null | undefined, format: (value: number) => string): string {
+  return value === null || value === undefined ? "unknown" : format(value);
+}

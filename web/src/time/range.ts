@@ -1,0 +1,93 @@
+// Ranges of time, in nanoseconds since the trace's begin, and how pan and zoom change the visible one.
+
+export interface Range {
+  readonly from_ns: number;
+  readonly to_ns: number;
+}
+
+/** The closest zoom: so many nanoseconds over the whole width. */
+export const CLOSEST_NS = 50;
+
+export function length(range: Range): number {
+  return range.to_ns - range.from_ns;
+}
+
+export function overlaps(a: Range, b: Range): boolean {
+  return a.from_ns < b.to_ns && b.from_ns < a.to_ns;
+}
+
+/** The range of two times in any order. */
+export function between(a_ns: number, b_ns: number): Range {
+  return { from_ns: Math.min(a_ns, b_ns), to_ns: Math.max(a_ns, b_ns) };
+}
+
+/** `range` with a part of its length added on both sides. */
+export function widened(range: Range, part: number): Range {
+  const margin = Math.max(length(range) * part, 1);
+  return { from_ns: range.from_ns - margin, to_ns: range.to_ns + margin };
+}
+
+/** Keeps a visible range sensible: not shorter than `CLOSEST_NS`, not longer than `whole` with a little room, and in it. */
+export function clamped(range: Range, whole: Range): Range {
+  const bounds = widened(whole, 0.02);
+  const span = Math.min(Math.max(length(range), CLOSEST_NS), Math.max(length(bounds), CLOSEST_NS));
+  const middle = (range.from_ns + range.to_ns) / 2;
+  let from_ns = length(range) === span ? range.from_ns : middle - span / 2;
+  from_ns = Math.max(bounds.from_ns, Math.min(from_ns, bounds.to_ns - span));
+  return { from_ns, to_ns: from_ns + span };
+}
+
+/** Zooms by `factor` (below 1: closer) with `at_ns` staying where it is on the screen. */
+export function zoomed(range: Range, at_ns: number, factor: number, whole: Range): Range {
+  const limit = Math.max(factor, CLOSEST_NS / length(range));
+  return clamped({ from_ns: at_ns - (at_ns - range.from_ns) * limit, to_ns: at_ns + (range.to_ns - at_ns) * limit }, whole);
+}
+
+/** Moves by a part of the visible length. */
+export function panned(range: Range, part: number, whole: Range): Range {
+  const by = length(range) * part;
+  return clamped({ from_ns: range.from_ns + by, to_ns: range.to_ns + by }, whole);
+}
+
+/** Time to pixel and back. */
+export class Scale {
+  readonly pixels_per_ns: number;
+  constructor(
+    readonly range: Range,
+    readonly left_px: number,
+    readonly width_px: number,
+  ) {
+    this.pixels_per_ns = width_px / Math.max(length(range), 1e-9);
+  }
+  x(ns: number): number {
+    return this.left_px + (ns - this.range.from_ns) * this.pixels_per_ns;
+  }
+  ns(x: number): number {
+    return this.range.from_ns + (x - this.left_px) / this.pixels_per_ns;
+  }
+}
+
+/** Ranges that were visible, for going back. Steps within one gesture count as one. */
+export class History {
+  private past: Range[] = [];
+  private last_at = -Infinity;
+  constructor(
+    private readonly pause_ms = 500,
+    private readonly most = 200,
+  ) {}
+  /** Remembers `left`, the range that is being left at time `now_ms`. */
+  leave(left: Range, now_ms: number): void {
+    if (now_ms - this.last_at > this.pause_ms) {
+      this.past.push(left);
+      if (this.past.length > this.most) this.past.shift();
+    }
+    this.last_at = now_ms;
+  }
+  back(): Range | undefined {
+    this.last_at = -Infinity;
+    return this.past.pop();
+  }
+  get depth(): number {
+    return this.past.length;
+  }
+}

@@ -1,0 +1,79 @@
+// The names of the tracks, as elements beside the canvas.
+
+import type { TrackOverview } from "../data/answers.ts";
+import type { Trace, Track } from "../data/trace.ts";
+import { fill, h } from "../dom.ts";
+import { count, of } from "../time/format.ts";
+import type { Layout, Row } from "./layout.ts";
+
+const WHAT: Record<TrackOverview["kind"], string> = {
+  work: "",
+  "command-buffers": "command buffers",
+  labels: "labels in the work",
+  "queue-labels": "labels on the queue",
+  depth: "submissions outstanding",
+  gaps: "idle time by cause",
+  memory: "device memory",
+  counter: "counter",
+  calls: "GPU calls",
+  "thread-labels": "labels of the thread",
+};
+
+export class Headers {
+  readonly element = h("div", { class: "headers", role: "list", "aria-label": "Tracks" });
+
+  constructor(private readonly toggle: (group: string) => void) {}
+
+  show(layout: Layout, trace: Trace): void {
+    fill(this.element, layout.rows.map((row) => this.row(row, trace)));
+    // At least as high as what is seen, so that the canvas beside it stays whole.
+    this.element.style.height = `${layout.height}px`;
+  }
+
+  private row(row: Row, trace: Trace): HTMLElement {
+    const element =
+      row.what === "group"
+        ? h(
+            "button",
+            {
+              class: "group-name",
+              type: "button",
+              "aria-expanded": String(!row.closed),
+              title: row.group.name,
+              onclick: () => this.toggle(row.group.id),
+            },
+            h("span", { class: "fold", "aria-hidden": "true" }, row.closed ? "▸" : "▾"),
+            h("span", { class: "clip" }, row.group.name),
+          )
+        : this.track(row.track, row.hidden_lanes, row.height, trace);
+    element.setAttribute("role", row.what === "group" ? "button" : "listitem");
+    element.style.top = `${row.top}px`;
+    element.style.height = `${row.height}px`;
+    return element;
+  }
+
+  private track(track: Track, hidden: number, height: number, trace: Trace): HTMLElement {
+    const { overview } = track;
+    const state = this.state(track, hidden, trace);
+    const what = WHAT[track.kind] ?? track.kind;
+    const title = [overview.name, what, state].filter(Boolean).join(" · ");
+    const [name, note] = track.kind === "work" ? [overview.name, state] : overview.name === what ? [what, state] : [what || overview.name, state];
+    return h(
+      "div",
+      { class: `track-name kind-${track.kind}`, title, "data-track": track.id, "data-lanes": track.lanes.length },
+      h("span", { class: "clip" }, name),
+      note && height >= 36 ? h("span", { class: "clip note" }, note) : null,
+    );
+  }
+
+  private state(track: Track, hidden: number, trace: Trace): string {
+    const said: string[] = [];
+    if (typeof track.state === "object") said.push(track.summary ? "busy share only" : track.state.missing);
+    else if (track.state === "loading") said.push("loading…");
+    else if (!track.isCounter && track.overview.rows !== null) said.push(of(track.overview.rows, "row", "rows"));
+    if (track.overview.untimed > 0) said.push(`${count(track.overview.untimed)} untimed`);
+    if (hidden > 0) said.push(`${of(hidden, "lane", "lanes")} not drawn`);
+    if (track.kind === "work" && trace.overview.sampling_mode === "command-buffer") said.push("command buffers");
+    return said.join(", ");
+  }
+}

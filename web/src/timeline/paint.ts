@@ -1,0 +1,260 @@
+// Draws the tracks of a view on a canvas.
+
+import type { Track } from "../data/trace.ts";
+import { causeColour, inkOn } from "../draw/palette.ts";
+import type { Texts } from "../draw/texts.ts";
+import type { Lane } from "../lane/lane.ts";
+import { LEVELS, Runs } from "../lane/runs.ts";
+import type { Look } from "../look.ts";
+import { bytes, count, duration } from "../time/format.ts";
+import { overlaps, Scale } from "../time/range.ts";
+import { ticks } from "../time/ticks.ts";
+import { eventRange, type EventPlace, type View } from "../view.ts";
+import { paintArrows } from "./arrows.ts";
+import { type Layout, laneTop, type TrackRow } from "./layout.ts";
+
+export interface Canvas {
+  context: CanvasRenderingContext2D;
+  texts: Texts;
+  width: number;
+  height: number;
+}
+
+const FONT = "11px system-ui, 'Segoe UI', 'Helvetica Neue', 'DejaVu Sans', sans-serif";
+/** An event whose rectangle is at least so wide carries its name. */
+const NAMED_PX = 30;
+
+export class Painter {
+  private readonly runs = new Runs();
+
+  constructor(private readonly look: Look) {}
+
+  paint(canvas: Canvas, view: View, layout: Layout, scroll: number): void {
+    const { context, width, height } = canvas;
+    const colours = this.look.colours;
+    const scale = new Scale(view.range, 0, width);
+    if (context.font !== FONT) {
+      context.font = FONT;
+      canvas.texts.reset();
+    }
+    context.textBaseline = "middle";
+    context.fillStyle = colours.background;
+    context.fillRect(0, 0, width, height);
+    const visible = layout.rows.filter((row) => row.top + row.height > scroll && row.top < scroll + height);
+
+    context.save();
+    context.translate(0, -scroll);
+    for (const row of visible) {
+      if (row.what === "group") {
+        context.fillStyle = colours.panel;
+        context.fillRect(0, row.top, width, row.height);
+      }
+    }
+    this.grid(canvas, view, scale, scroll);
+    for (const row of visible) if (row.what === "track") this.beds(canvas, row);
+    this.tints(canvas, view, layout, scale);
+    for (const row of visible) {
+      if (row.what !== "track") continue;
+      this.track(canvas, view, row, scale);
+      context.fillStyle = colours.line;
+      context.fillRect(0, row.top + row.height - 1, width, 1);
+    }
+    this.outline(canvas, view.hovered, layout, scale, 1);
+    this.outline(canvas, view.event, layout, scale, 2);
+    paintArrows(canvas, view, layout, scale, colours);
+    this.selection(canvas, view, scale, scroll);
+    context.restore();
+  }
+
+  private grid({ context, width, height }: Canvas, view: View, scale: Scale, scroll: number): void {
+    const { at_ns } = ticks(view.range.from_ns - view.origin_ns, view.range.to_ns - view.origin_ns, width, 90);
+    context.fillStyle = this.look.colours.line;
+    for (const at of at_ns) context.fillRect(Math.round(scale.x(at + view.origin_ns)), scroll, 1, height);
+    // Outside of the trace nothing is known.
+    const left = scale.x(view.bounds.from_ns);
+    const right = scale.x(view.bounds.to_ns);
+    context.fillStyle = this.look.colours.panel;
+    if (left > 0) context.fillRect(0, scroll, left, height);
+    if (right < width) context.fillRect(right, scroll, width - right, height);
+  }
+
+  private beds({ context, width }: Canvas, row: TrackRow): void {
+    if (row.track.kind !== "work") return;
+    context.fillStyle = this.look.colours.lane;
+    for (let lane = 0; lane < row.lanes; lane += 1) context.fillRect(0, laneTop(row, lane) + 1, width, row.lane_px - 2);
+  }
+
+  /** Gaps that can be seen tint the lanes of their device, so that empty space has a reason. */
+  private tints({ context }: Canvas, view: View, layout: Layout, scale: Scale): void {
+    for (const row of layout.rows) {
+      if (row.what !== "track" || row.track.kind !== "gaps") continue;
+      const lane = row.track.lanes[0];
+      const work = layout.rows.filter(
+        (other): other is TrackRow => other.what === "track" && other.track.kind === "work" && other.track.overview.group === row.track.overview.group,
+      );
+      if (!lane || work.length === 0) continue;
+      const { from, to } = lane.within(scale.range);
+      if (to - from > 2000) continue;
+      context.globalAlpha = this.look.colouring === "cause" ? 0.3 : 0.13;
+      for (let i = from; i < to; i += 1) {
+        const left = scale.x(lane.start_ns[i]);
+        const right = scale.x(lane.end_ns(i));
+        if (right - left < 2) continue;
+        context.fillStyle = causeColour(view.trace.text(lane.key[i]));
+        for (const { top, height } of work) context.fillRect(left, top + 4, right - left, height - 8);
+      }
+      context.globalAlpha = 1;
+    }
+  }
+
+  private track(canvas: Canvas, view: View, row: TrackRow, scale: Scale): void {
+    const { track } = row;
+    if (track.isCounter) {
+      if (track.counter) this.counter(canvas, row, track.counter, scale);
+      return;
+    }
+    if (track.state !== "ready") {
+      if (track.summary) this.summary(canvas, view, row, track.summary, scale);
+      return;
+    }
+    for (let lane = 0; lane < row.lanes && lane < track.lanes.length; lane += 1) {
+      const found = this.look.foundIn(view.trace, track, lane);
+      const top = laneTop(row, lane) + 1;
+      const height = row.lane_px - 2;
+      const colour = this.look.colourOf(view.trace, track, lane);
+      if (!found) {
+        this.lane(canvas, view, track, track.lanes[lane], scale, top, height, colour, (event) => event);
+      } else {
+        const dimmed = this.look.colours.dimmed;
+        this.lane(canvas, view, track, track.lanes[lane], scale, top, height, () => dimmed, null);
+        this.lane(canvas, view, track, found.lane, scale, top, height, (event) => colour(found.place[event]), (event) => event);
+      }
+    }
+  }
+
+  /** Draws a lane. `named` is null for one that carries no names. */
+  private lane(
+    { context, texts }: Canvas,
+    view: View,
+    track: Track,
+    lane: Lane,
+    scale: Scale,
+    top: number,
+    height: number,
+    colourOf: (event: number) => string,
+    named: ((event: number) => number) | null,
+  ): void {
+    const runs = this.runs.of(lane, scale);
+    const full = track.kind === "gaps";
+    let last = "";
+    for (let i = 0; i < runs.count; i += 1) {
+      const colour = colourOf(runs.event[i]);
+      if (colour !== last) context.fillStyle = last = colour;
+      const left = runs.left[i];
+      // A hair between events that touch, where there is room for it.
+      const width = runs.right[i] - left - (runs.exact && runs.right[i] - left > 3 ? 0.5 : 0);
+      const part = runs.exact || full ? height : Math.max(2, (height * runs.level[i]) / LEVELS);
+      if (full && !runs.exact) context.globalAlpha = 0.25 + (0.75 * runs.level[i]) / LEVELS;
+      context.fillRect(left, top + height - part, width, part);
+    }
+    context.globalAlpha = 1;
+    if (!named || !runs.exact || height < 9) return;
+    for (let i = 0; i < runs.count; i += 1) {
+      const room = runs.right[i] - runs.left[i] - 8;
+      if (room < NAMED_PX - 8) continue;
+      const event = runs.event[i];
+      const text = texts.cut(this.caption(view, track, lane, event, room), room);
+      if (!text) continue;
+      context.fillStyle = inkOn(colourOf(event));
+      context.fillText(text, runs.left[i] + 4, top + height / 2 + 0.5);
+    }
+  }
+
+  private caption(view: View, track: Track, lane: Lane, event: number, room: number): string {
+    const name = view.trace.text(lane.key[event]);
+    return room > 110 && track.kind !== "calls" ? `${name}  ${duration(lane.duration_ns[event])}` : name;
+  }
+
+  /** Busy shares from the overview, while the rows are not there. */
+  private summary({ context }: Canvas, view: View, row: TrackRow, summary: Uint8Array, scale: Scale): void {
+    const { from_ns, to_ns } = view.trace.whole;
+    const bin_ns = (to_ns - from_ns) / summary.length;
+    const colours = this.look.colours;
+    context.fillStyle = row.track.kind === "work" ? colours.work[colours.work.length - 1] : colours.host;
+    const top = laneTop(row, 0) + 1;
+    const height = row.lane_px * row.lanes - 2;
+    const first = Math.max(0, Math.floor((view.range.from_ns - from_ns) / bin_ns));
+    const last = Math.min(summary.length, Math.ceil((view.range.to_ns - from_ns) / bin_ns));
+    for (let bin = first; bin < last; bin += 1) {
+      if (summary[bin] === 0) continue;
+      const left = scale.x(from_ns + bin * bin_ns);
+      const part = Math.max(2, (height * summary[bin]) / 255);
+      context.fillRect(left, top + height - part, Math.max(1, bin_ns * scale.pixels_per_ns), part);
+    }
+  }
+
+  private counter({ context, width }: Canvas, row: TrackRow, counter: NonNullable<Track["counter"]>, scale: Scale): void {
+    const { at_ns, value, most, peaks } = counter;
+    if (most <= 0) return;
+    const colours = this.look.colours;
+    const bottom = row.top + row.height - 5;
+    const height = row.height - 10;
+    const startingBefore = (ns: number): number => {
+      let low = 0;
+      let high = at_ns.length;
+      while (low < high) {
+        const middle = (low + high) >>> 1;
+        if (at_ns[middle] < ns) low = middle + 1;
+        else high = middle;
+      }
+      return low;
+    };
+    context.beginPath();
+    context.moveTo(0, bottom);
+    let first = startingBefore(scale.range.from_ns);
+    for (let x = 0; x < width; x += 1) {
+      const next = startingBefore(scale.ns(x + 1));
+      // What held at the column's begin counts in it too.
+      const from = Math.max(0, first - 1);
+      const y = next > from ? bottom - (value[peaks.of(from, next)] / most) * height : bottom;
+      context.lineTo(x, y);
+      context.lineTo(x + 1, y);
+      first = next;
+    }
+    context.lineTo(width, bottom);
+    context.closePath();
+    context.globalAlpha = 0.35;
+    context.fillStyle = colours.counter;
+    context.fill();
+    context.globalAlpha = 1;
+    context.strokeStyle = colours.counter;
+    context.lineWidth = 1;
+    context.stroke();
+    context.fillStyle = colours.faint;
+    const text = `most ${row.track.overview.unit === "bytes" ? bytes(most) : count(most)}`;
+    context.fillText(text, 4, row.top + 10);
+  }
+
+  private outline({ context, width }: Canvas, event: EventPlace | null, layout: Layout, scale: Scale, line: number): void {
+    if (!event) return;
+    const row = layout.rows.find((row): row is TrackRow => row.what === "track" && row.track === event.track);
+    const range = eventRange(event);
+    if (!row || event.lane >= row.lanes || !overlaps(range, { from_ns: scale.range.from_ns - 1, to_ns: scale.range.to_ns + 1 })) return;
+    const left = Math.max(scale.x(range.from_ns), -4);
+    const right = Math.min(scale.x(range.to_ns), width + 4);
+    context.strokeStyle = line > 1 ? this.look.colours.text : this.look.colours.faint;
+    context.lineWidth = line;
+    context.strokeRect(left - 0.5, laneTop(row, event.lane) + 0.5, Math.max(right - left, 2) + 1, row.lane_px - 1);
+  }
+
+  private selection({ context, height }: Canvas, view: View, scale: Scale, scroll: number): void {
+    if (!view.selection) return;
+    const left = scale.x(view.selection.from_ns);
+    const right = scale.x(view.selection.to_ns);
+    context.fillStyle = this.look.colours.selection;
+    context.fillRect(left, scroll, right - left, height);
+    context.fillStyle = this.look.colours.accent;
+    context.fillRect(left - 0.5, scroll, 1, height);
+    context.fillRect(right - 0.5, scroll, 1, height);
+  }
+}

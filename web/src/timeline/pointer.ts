@@ -1,0 +1,79 @@
+// Mouse, wheel, trackpad and touch on a timeline.
+
+import { between, panned, zoomed } from "../time/range.ts";
+import type { Timeline } from "./timeline.ts";
+
+/** A press that moves less is a click. */
+const CLICK_PX = 4;
+
+export function listen(timeline: Timeline): void {
+  const { canvas, rulerElement: ruler, view } = timeline;
+
+  const wheel = (event: WheelEvent): void => {
+    const pixels = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1;
+    const [dx, dy] = [event.deltaX * pixels, event.deltaY * pixels];
+    if (event.ctrlKey || event.metaKey || event.currentTarget === ruler) {
+      event.preventDefault();
+      // Pinching on a trackpad comes as small steps of a wheel with Control.
+      const strength = Math.abs(dy) < 30 ? 0.01 : 0.0025;
+      view.show(zoomed(view.range, timeline.scale.ns(event.offsetX), Math.exp(dy * strength), view.bounds));
+    } else if (event.shiftKey || Math.abs(dx) > Math.abs(dy)) {
+      event.preventDefault();
+      view.show(panned(view.range, (event.shiftKey && dx === 0 ? dy : dx) / canvas.clientWidth, view.bounds));
+    }
+  };
+  canvas.addEventListener("wheel", wheel, { passive: false });
+  ruler.addEventListener("wheel", wheel, { passive: false });
+
+  const drag = (event: PointerEvent, selects: boolean): void => {
+    if (event.button > 1) return;
+    const target = event.currentTarget as HTMLElement;
+    const begin = { x: event.offsetX, y: event.offsetY, range: view.range, ns: timeline.scale.ns(event.offsetX) };
+    let moved = false;
+    target.setPointerCapture(event.pointerId);
+    target.classList.add(selects ? "selecting" : "panning");
+    const move = (event: PointerEvent): void => {
+      const dx = event.offsetX - begin.x;
+      const dy = event.offsetY - begin.y;
+      if (!moved && Math.hypot(dx, dy) < CLICK_PX) return;
+      if (!moved) timeline.pointTo(null, 0, 0);
+      moved = true;
+      if (selects) {
+        view.select(between(begin.ns, timeline.scale.ns(Math.max(0, Math.min(event.offsetX, canvas.clientWidth)))));
+      } else {
+        view.show(panned(begin.range, -dx / canvas.clientWidth, view.bounds));
+        timeline.scrollBy(-event.movementY);
+      }
+    };
+    const up = (event: PointerEvent): void => {
+      target.removeEventListener("pointermove", move);
+      target.removeEventListener("pointerup", up);
+      target.removeEventListener("pointercancel", up);
+      target.classList.remove("selecting", "panning");
+      if (moved || event.type === "pointercancel") return;
+      if (target === canvas) timeline.clickAt(event.offsetX, event.offsetY);
+      else view.select(null);
+    };
+    target.addEventListener("pointermove", move);
+    target.addEventListener("pointerup", up);
+    target.addEventListener("pointercancel", up);
+  };
+  canvas.addEventListener("pointerdown", (event) => drag(event, event.shiftKey));
+  ruler.addEventListener("pointerdown", (event) => drag(event, true));
+
+  canvas.addEventListener("pointermove", (event) => {
+    if (event.buttons !== 0) return;
+    const under = timeline.eventAt(event.offsetX, event.offsetY);
+    canvas.classList.toggle("pointing", under !== null);
+    timeline.pointTo(under, event.clientX, event.clientY);
+  });
+  canvas.addEventListener("pointerleave", () => timeline.pointTo(null, 0, 0));
+
+  canvas.addEventListener("dblclick", (event) => {
+    const under = timeline.eventAt(event.offsetX, event.offsetY);
+    if (!under) return;
+    const lane = under.track.lanes[under.lane];
+    const duration_ns = lane.duration_ns[under.index];
+    view.show({ from_ns: lane.start_ns[under.index] - duration_ns * 0.1, to_ns: lane.end_ns(under.index) + duration_ns * 0.1 });
+  });
+}

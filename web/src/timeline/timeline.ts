@@ -1,0 +1,254 @@
+// The timeline: names of tracks on the left, their events on a canvas, a ruler above.
+
+import type { Track } from "../data/trace.ts";
+import { h } from "../dom.ts";
+import { Texts } from "../draw/texts.ts";
+import type { Look } from "../look.ts";
+import { length, overlaps, Scale } from "../time/range.ts";
+import type { EventPlace, View } from "../view.ts";
+import { Headers } from "./headers.ts";
+import { GROUP_PX, layout, type Layout, laneTop, rowAt, rowOf } from "./layout.ts";
+import { Painter } from "./paint.ts";
+import { listen } from "./pointer.ts";
+import { paintRuler, RULER_PX } from "./ruler.ts";
+import { Tooltip } from "./tooltip.ts";
+
+/** Tracks that are folded at first: their group is opened by a click. */
+export interface TimelineOptions {
+  /** Which tracks are drawn. */
+  shown: (track: Track) => boolean;
+  /** What screen readers call it. */
+  name: string;
+}
+
+/** Draw times that are kept for the figures that the page publishes. */
+const KEPT = 240;
+
+export class Timeline {
+  readonly element: HTMLElement;
+  readonly canvas: HTMLCanvasElement;
+  private readonly ruler: HTMLCanvasElement;
+  private readonly body: HTMLElement;
+  private readonly headers: Headers;
+  private readonly painter: Painter;
+  private readonly tooltip: Tooltip;
+  private readonly closed = new Set<string>();
+  private rows: Layout = { rows: [], height: 0 };
+  private readonly texts: Texts;
+  private readonly drawn_ms: number[] = [];
+  private draws = 0;
+  private scheduled = 0;
+  private stale = true;
+
+  constructor(
+    readonly view: View,
+    private readonly look: Look,
+    private readonly options: TimelineOptions,
+    /** Loads what has come into sight. */
+    private readonly wanted: (tracks: Track[]) => void,
+  ) {
+    this.painter = new Painter(look);
+    this.ruler = h("canvas", { class: "ruler", "aria-hidden": "true" });
+    this.canvas = h("canvas", {
+      class: "tracks",
+      tabindex: "0",
+      role: "application",
+      "aria-label": `${options.name}. Press question mark for its keys. Everything in it is also in the tables below.`,
+    });
+    this.headers = new Headers((group) => this.toggle(group));
+    this.tooltip = new Tooltip(look);
+    const spacer = h("div", { class: "spacer" }, this.headers.element, this.canvas);
+    this.body = h("div", { class: "tracks-body", onscroll: () => this.draw() }, spacer);
+    this.element = h(
+      "section",
+      { class: "timeline", "aria-label": options.name },
+      h("div", { class: "ruler-row" }, h("div", { class: "ruler-corner" }, view.trace.overview.name), this.ruler),
+      this.body,
+      this.tooltip.element,
+    );
+    this.texts = new Texts(this.context(this.canvas));
+    listen(this);
+    view.onChange((change) => {
+      if (change === "data") this.stale = true;
+      if (change === "hover") this.tooltip.show(view);
+      this.draw();
+    });
+    new ResizeObserver(() => this.draw()).observe(this.element);
+  }
+
+  /** Pixels from the left of the canvas to time. */
+  get scale(): Scale {
+    return new Scale(this.view.range, 0, this.canvas.clientWidth);
+  }
+
+  get rulerElement(): HTMLCanvasElement {
+    return this.ruler;
+  }
+
+  /** Draws at the next frame. */
+  draw(): void {
+    this.scheduled ||= requestAnimationFrame(() => {
+      this.scheduled = 0;
+      this.drawNow();
+    });
+  }
+
+  /** Tracks, groups or colours changed. */
+  renew(): void {
+    this.stale = true;
+    this.draw();
+  }
+
+  private toggle(group: string): void {
+    if (!this.closed.delete(group)) this.closed.add(group);
+    this.renew();
+  }
+
+  /** Groups that are folded until they are opened. */
+  close(groups: Iterable<string>): void {
+    for (const group of groups) this.closed.add(group);
+    this.renew();
+  }
+
+  private context(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
+    const context = canvas.getContext("2d", { alpha: false });
+    if (!context) throw new Error("This browser has no 2D canvas.");
+    return context;
+  }
+
+  private fitted(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
+    const ratio = window.devicePixelRatio || 1;
+    if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+      canvas.width = Math.round(width * ratio);
+      canvas.height = Math.round(height * ratio);
+    }
+    const context = this.context(canvas);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    return context;
+  }
+
+  private drawNow(): void {
+    const height = this.body.clientHeight;
+    const width = this.body.clientWidth - this.headers.element.offsetWidth;
+    if (width <= 0 || height <= 0) return;
+    const started = performance.now();
+    if (this.stale) {
+      this.stale = false;
+      this.rows = layout(this.view.trace, this.closed, this.options.shown);
+      this.headers.show(this.rows, this.view.trace);
+    }
+    this.canvas.style.width = `${width}px`;
+    this.canvas.style.height = `${height}px`;
+    const context = this.fitted(this.canvas, width, height);
+    const scroll = this.body.scrollTop;
+    this.painter.paint({ context, texts: this.texts, width, height }, this.view, this.rows, scroll);
+    this.ruler.style.width = `${width}px`;
+    paintRuler(this.fitted(this.ruler, width, RULER_PX), this.view, width, this.look.colours);
+    this.wanted(this.inSight(scroll, height));
+    this.publish(performance.now() - started);
+  }
+
+  private inSight(scroll: number, height: number): Track[] {
+    return this.rows.rows.flatMap((row) =>
+      row.what === "track" && row.top + row.height > scroll && row.top < scroll + height ? [row.track] : [],
+    );
+  }
+
+  /** The state as data, for tests and for the curious. */
+  private publish(draw_ms: number): void {
+    const { view } = this;
+    this.draws += 1;
+    this.drawn_ms.push(draw_ms);
+    if (this.drawn_ms.length > KEPT) this.drawn_ms.shift();
+    const data = this.element.dataset;
+    data.from = view.range.from_ns.toFixed(1);
+    data.to = view.range.to_ns.toFixed(1);
+    data.selection = view.selection ? `${view.selection.from_ns.toFixed(0)}-${view.selection.to_ns.toFixed(0)}` : "";
+    data.event = view.event ? placeName(view.event) : "";
+    data.hovered = view.hovered ? placeName(view.hovered) : "";
+    data.arrows = String(view.arrows.length);
+    data.tracks = String(this.rows.rows.filter((row) => row.what === "track").length);
+    data.ready = String(view.trace.tracks.filter((track) => track.state === "ready").length);
+    data.events = String(view.trace.tracks.reduce((sum, track) => sum + track.count, 0));
+    data.found = this.look.searching ? String(this.countFound()) : "";
+    data.draws = String(this.draws);
+    data.drawMs = draw_ms.toFixed(2);
+  }
+
+  private countFound(): number {
+    let sum = 0;
+    for (const track of this.view.trace.tracks) {
+      if (track.kind !== "work" || track.state !== "ready") continue;
+      track.lanes.forEach((_, lane) => (sum += this.look.foundIn(this.view.trace, track, lane)?.lane.count ?? 0));
+    }
+    return sum;
+  }
+
+  /** The last draw times, the newest last. */
+  get drawTimes(): readonly number[] {
+    return this.drawn_ms;
+  }
+
+  /** What is drawn at a point of the canvas. */
+  eventAt(x: number, y: number): EventPlace | null {
+    const hit = rowAt(this.rows, y + this.body.scrollTop);
+    if (!hit || hit.row.what !== "track" || hit.lane < 0) return null;
+    const { track } = hit.row;
+    const lane = track.lanes[hit.lane];
+    if (!lane || track.state !== "ready") return null;
+    const scale = this.scale;
+    const found = this.look.foundIn(this.view.trace, track, hit.lane);
+    const reach_ns = 2 / scale.pixels_per_ns;
+    // Where columns are drawn the longest event under the pointer is meant, as it gave the column its colour.
+    const under = (found?.lane ?? lane).within({ from_ns: scale.ns(Math.floor(x)), to_ns: scale.ns(Math.floor(x) + 1) });
+    const at = under.to - under.from > 1 ? (found?.lane ?? lane).longestOf(under.from, under.to) : (found?.lane ?? lane).nearest(scale.ns(x), reach_ns);
+    if (at < 0) return null;
+    return { track, lane: hit.lane, index: found ? found.place[at] : at };
+  }
+
+  /** Folds or unfolds a group when its row is clicked on the canvas. */
+  clickAt(x: number, y: number): void {
+    const hit = rowAt(this.rows, y + this.body.scrollTop);
+    if (hit?.row.what === "group") this.toggle(hit.row.group.id);
+    else this.view.pick(this.eventAt(x, y));
+  }
+
+  /** Scrolls so that an event's lane is seen. */
+  bringIntoSight(event: EventPlace): void {
+    if (this.closed.delete(event.track.overview.group)) this.stale = true;
+    if (this.stale) this.rows = layout(this.view.trace, this.closed, this.options.shown);
+    const row = rowOf(this.rows, event.track);
+    if (!row) return;
+    const top = laneTop(row, event.lane);
+    const { scrollTop, clientHeight } = this.body;
+    if (top < scrollTop || top + row.lane_px > scrollTop + clientHeight) this.body.scrollTop = Math.max(0, top - GROUP_PX - 8);
+    this.draw();
+  }
+
+  scrollBy(pixels: number): void {
+    this.body.scrollTop += pixels;
+  }
+
+  /** Whether there is more above or below. */
+  get scrolls(): boolean {
+    return this.body.scrollHeight > this.body.clientHeight + 1;
+  }
+
+  pointTo(event: EventPlace | null, client_x: number, client_y: number): void {
+    this.tooltip.at(client_x, client_y);
+    this.view.hover(event);
+  }
+
+  get visibleLength_ns(): number {
+    return length(this.view.range);
+  }
+
+  seesSelection(): boolean {
+    return this.view.selection !== null && overlaps(this.view.selection, this.view.range);
+  }
+}
+
+export function placeName(event: EventPlace): string {
+  const { table, row } = event.track.rowOf(event);
+  return `${table}.${row}`;
+}

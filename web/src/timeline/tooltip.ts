@@ -1,0 +1,56 @@
+// What the pointer is on, in a few words beside it.
+
+import { NO_LABEL } from "../data/trace.ts";
+import { fill, h } from "../dom.ts";
+import type { Look } from "../look.ts";
+import { duration, instant } from "../time/format.ts";
+import { length } from "../time/range.ts";
+import type { View } from "../view.ts";
+
+export class Tooltip {
+  readonly element = h("div", { class: "tooltip", hidden: true, "aria-hidden": "true" });
+
+  constructor(private readonly look: Look) {}
+
+  at(client_x: number, client_y: number): void {
+    const parent = this.element.offsetParent?.getBoundingClientRect();
+    if (!parent) return this.place(client_x, client_y, window.innerWidth, window.innerHeight);
+    this.place(client_x - parent.left, client_y - parent.top, parent.width, parent.height);
+  }
+
+  private place(x: number, y: number, width: number, height: number): void {
+    const { style } = this.element;
+    style.left = x > width * 0.6 ? "auto" : `${x + 14}px`;
+    style.right = x > width * 0.6 ? `${width - x + 10}px` : "auto";
+    style.top = y > height * 0.65 ? "auto" : `${y + 16}px`;
+    style.bottom = y > height * 0.65 ? `${height - y + 10}px` : "auto";
+  }
+
+  show(view: View): void {
+    const { hovered } = view;
+    this.element.hidden = hovered === null;
+    if (!hovered) return;
+    const { track, lane, index } = hovered;
+    const it = track.lanes[lane];
+    const label = track.labels?.[lane][index];
+    const swatch = h("span", { class: "swatch" });
+    swatch.style.background = this.look.colourOf(view.trace, track, lane)(index);
+    const step = Math.max(1, length(view.range) / 1000);
+    fill(
+      this.element,
+      h("div", { class: "tooltip-name" }, swatch, shortened(view.trace.text(it.key[index]))),
+      h("div", {}, h("b", {}, duration(it.duration_ns[index])), ` from ${instant(it.start_ns[index] - view.origin_ns, step)}`),
+      label !== undefined && label !== NO_LABEL ? h("div", { class: "note" }, shortened(view.trace.text(label))) : null,
+      track.kind === "gaps" ? h("div", { class: "note" }, explanation(view, view.trace.text(it.key[index]))) : null,
+    );
+  }
+}
+
+function explanation(view: View, cause: string): string {
+  const { findings } = view.trace;
+  return findings && "causes" in findings ? (findings.causes.find((known) => known.cause === cause)?.explanation ?? "") : "";
+}
+
+function shortened(text: string): string {
+  return text.length > 160 ? `${text.slice(0, 159)}…` : text;
+}

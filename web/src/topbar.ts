@@ -1,0 +1,71 @@
+// The bar at the top: search, colouring, theme, link.
+
+import { fill, h } from "./dom.ts";
+import type { Colouring } from "./link.ts";
+
+export interface TopbarSteps {
+  search: (text: string) => void;
+  colour: (by: Colouring) => void;
+  theme: () => void;
+  copyLink: () => Promise<void>;
+  help: () => void;
+}
+
+export class Topbar {
+  readonly element: HTMLElement;
+  readonly input: HTMLInputElement;
+  private readonly problem = h("span", { class: "search-problem", role: "status" });
+  private readonly choices: HTMLButtonElement[];
+  private readonly live = h("span", { class: "live", hidden: true, role: "status" }, "● recording");
+
+  constructor(name: string, file: boolean, steps: TopbarSteps) {
+    this.input = h("input", {
+      type: "search",
+      placeholder: "Search kernels and labels",
+      "aria-label": "Search kernels and labels with a regular expression",
+      spellcheck: "false",
+      autocomplete: "off",
+      oninput: () => steps.search(this.input.value),
+    });
+    const colourings: Colouring[] = ["kernel", "label", "cause"];
+    this.choices = colourings.map((by) => h("button", { type: "button", role: "radio", "data-colouring": by, onclick: () => steps.colour(by) }, by));
+    const link = h("button", { type: "button", title: "Copy a link to this view", onclick: () => void this.copy(link, steps) }, "Link");
+    this.element = h(
+      "header",
+      { class: "topbar" },
+      h("span", { class: "brand" }, "gapscope"),
+      h("span", { class: "trace-name clip", title: name }, name),
+      this.live,
+      h("span", { class: "search" }, this.input, this.problem),
+      h("span", { class: "choice", role: "radiogroup", "aria-label": "Colour work by" }, h("span", { class: "note" }, "Colour"), this.choices),
+      file ? null : link,
+      h("button", { type: "button", class: "icon", title: "Light or dark", "aria-label": "Change between light and dark", onclick: steps.theme }, "◐"),
+      h("button", { type: "button", class: "icon", title: "Keys (?)", "aria-label": "Keys", onclick: steps.help }, "?"),
+    );
+  }
+
+  private async copy(button: HTMLButtonElement, steps: TopbarSteps): Promise<void> {
+    try {
+      await steps.copyLink();
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "In the address bar";
+    }
+    setTimeout(() => (button.textContent = "Link"), 1500);
+  }
+
+  colouring(by: Colouring): void {
+    for (const choice of this.choices) choice.setAttribute("aria-checked", String(choice.dataset.colouring === by));
+  }
+
+  searched(problem: string, found: string): void {
+    this.input.setAttribute("aria-invalid", String(problem !== ""));
+    this.problem.classList.toggle("problem", problem !== "");
+    fill(this.problem, problem || found);
+    this.problem.title = problem;
+  }
+
+  recording(live: boolean): void {
+    this.live.hidden = !live;
+  }
+}

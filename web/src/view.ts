@@ -1,0 +1,119 @@
+// A view of a trace: what of it is visible, selected and pointed at.
+
+import type { Link } from "./data/answers.ts";
+import type { Place, Trace, Track } from "./data/trace.ts";
+import { clamped, History, length, type Range, widened } from "./time/range.ts";
+
+/** An event of a track. */
+export interface EventPlace extends Place {
+  track: Track;
+}
+
+/** An arrow between two events. */
+export interface Arrow {
+  from: { track: string; start_ns: number; duration_ns: number; table: string; row: number };
+  to: { track: string; start_ns: number; duration_ns: number; table: string; row: number };
+  kind: "submits" | "depends";
+}
+
+export type Change = "range" | "selection" | "event" | "hover" | "arrows" | "data";
+
+export class View {
+  range: Range;
+  selection: Range | null = null;
+  event: EventPlace | null = null;
+  hovered: EventPlace | null = null;
+  arrows: Arrow[] = [];
+  /** Time that the ruler calls 0. */
+  origin_ns = 0;
+  private readonly history = new History();
+  private readonly listeners: ((change: Change) => void)[] = [];
+
+  constructor(
+    readonly trace: Trace,
+    /** The part of the trace that can be shown; the whole trace when absent. */
+    private readonly part?: Range,
+  ) {
+    this.range = clamped(this.bounds, this.bounds);
+  }
+
+  get bounds(): Range {
+    return this.part ?? this.trace.whole;
+  }
+
+  onChange(listener: (change: Change) => void): void {
+    this.listeners.push(listener);
+  }
+
+  changed(change: Change): void {
+    for (const listener of this.listeners) listener(change);
+  }
+
+  /** Shows a range, as near as the trace allows. */
+  show(range: Range, now_ms = performance.now()): void {
+    const next = clamped(range, this.bounds);
+    if (next.from_ns === this.range.from_ns && next.to_ns === this.range.to_ns) return;
+    this.history.leave(this.range, now_ms);
+    this.range = next;
+    this.changed("range");
+  }
+
+  /** Shows everything. */
+  fit(): void {
+    this.show(widened(this.bounds, 0.01));
+  }
+
+  back(): boolean {
+    const before = this.history.back();
+    if (!before) return false;
+    this.range = before;
+    this.changed("range");
+    return true;
+  }
+
+  select(range: Range | null): void {
+    this.selection = range && length(range) > 0 ? range : null;
+    this.changed("selection");
+  }
+
+  pick(event: EventPlace | null): void {
+    this.event = event;
+    this.arrows = [];
+    this.changed("event");
+  }
+
+  hover(event: EventPlace | null): void {
+    const old = this.hovered;
+    if (old?.track === event?.track && old?.lane === event?.lane && old?.index === event?.index) return;
+    this.hovered = event;
+    this.changed("hover");
+  }
+
+  setArrows(arrows: Arrow[]): void {
+    this.arrows = arrows;
+    this.changed("arrows");
+  }
+
+  /** Moves the view so that `range` is in it, closer only where it would be too small to see. */
+  reveal(range: Range): void {
+    const inside = range.from_ns >= this.range.from_ns && range.to_ns <= this.range.to_ns;
+    const visible = length(this.range);
+    const wanted = Math.max(length(range), 1);
+    if (inside && wanted > visible / 200) return;
+    const span = wanted > visible / 200 && wanted < visible * 0.8 ? visible : wanted * 8;
+    const middle = (range.from_ns + range.to_ns) / 2;
+    this.show({ from_ns: middle - span / 2, to_ns: middle + span / 2 });
+  }
+}
+
+/** An arrow's end of a link. */
+export function arrowEnd(link: Pick<Link, "track" | "start_ns" | "duration_ns" | "table" | "row">): Arrow["from"] | null {
+  if (link.track === null || link.start_ns === null) return null;
+  return { track: link.track, start_ns: link.start_ns, duration_ns: link.duration_ns ?? 0, table: link.table, row: link.row };
+}
+
+/** The range of an event. */
+export function eventRange(event: EventPlace): Range {
+  const lane = event.track.lanes[event.lane];
+  return { from_ns: lane.start_ns[event.index], to_ns: lane.end_ns(event.index) };
+}
