@@ -14,6 +14,7 @@ use gapscope_spool::Event;
 use gapscope_spool::event::{Command, NO_QUERY, ObjectKind, Op};
 use std::cell::{Cell, UnsafeCell};
 use std::hash::Hasher;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// Commands that are kept before they go to the spool as one block.
@@ -290,6 +291,7 @@ impl CommandBuffer {
         if !chunks.is_empty() || !children.is_empty() {
             let timing = Timing::new(self.device, self.recording, self.delivery, chunks, children);
             self.timing = Some(Arc::new(timing));
+            self.device.has_queries.store(true, Relaxed);
         }
     }
 

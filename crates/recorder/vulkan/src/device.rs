@@ -49,6 +49,8 @@ pub struct Device {
     pub clock: Clock,
     pub harvester: Harvester,
     pub lost: AtomicBool,
+    /// There are command buffers with queries of ours, which must be prepared even while recording is off.
+    pub has_queries: AtomicBool,
 }
 
 /// What the physical device says that we need later.
@@ -143,6 +145,17 @@ pub fn stop_all() {
     for device in devices {
         device.harvester.stop_at_exit();
     }
+}
+
+/// Collects what has finished on all devices; true when nothing is pending any more.
+pub fn flush_all() -> bool {
+    // Held throughout: a device is taken from the list before it is destroyed.
+    let devices = DEVICES.read().unwrap_or_else(PoisonError::into_inner);
+    let flushed = |(_, device): &(usize, &'static Device)| {
+        device.lost.load(Relaxed) || device.harvester.flush(device)
+    };
+    // Not `all`: each is to be flushed.
+    devices.iter().map(flushed).fold(true, |all, one| all & one)
 }
 
 impl Device {
@@ -265,6 +278,7 @@ pub unsafe extern "system" fn create_device(
                     clock,
                     harvester: Harvester::default(),
                     lost: AtomicBool::new(false),
+                    has_queries: AtomicBool::new(false),
                 };
                 let device: &'static Device = Box::leak(Box::new(device));
                 instance.write_device(device, physical);

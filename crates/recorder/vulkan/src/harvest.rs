@@ -244,6 +244,16 @@ impl Harvester {
         });
     }
 
+    /// Collects all instances that have finished, and both clocks; true when none is pending any more.
+    pub fn flush(&self, device: &'static Device) -> bool {
+        if self.harvest(device) > 0 {
+            device.clock.sample(device);
+        }
+        // Whoever took an instance has written it when the lock is free.
+        drop(lock(&self.writing));
+        !self.has_pending()
+    }
+
     /// A recording is about to be submitted again, so its earlier instance has finished: collects that one before its
     /// results are overwritten.
     pub fn settle(&self, device: &'static Device, timing: &Arc<Timing>) {

@@ -31,6 +31,7 @@ mod harvest;
 mod host_calls;
 mod images;
 mod instance;
+mod interface;
 mod kernels;
 mod labels;
 mod loader;

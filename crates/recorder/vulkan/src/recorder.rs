@@ -106,6 +106,10 @@ impl Recorder {
         self.spool.write(event);
     }
 
+    pub fn spool(&self) -> &Spool {
+        &self.spool
+    }
+
     /// True while work shall be recorded; definitions always are.
     pub fn recording(&self) -> bool {
         self.spool.recording()

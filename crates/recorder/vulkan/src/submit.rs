@@ -107,6 +107,24 @@ impl Queue {
         batch
     }
 
+    /// Prepares command buffers that were recorded while recording was on and are submitted while it is off: their
+    /// queries must be reset before they are written again, and what they hold is then of no instance.
+    #[cold]
+    fn submit_unrecorded(&self, command_buffers: impl Iterator<Item = vk::CommandBuffer>) {
+        for handle in command_buffers {
+            // SAFETY: a command buffer that is being submitted is not being recorded.
+            let Some(state) = (unsafe { command_buffer::state(handle) }) else {
+                continue;
+            };
+            if let Some(timing) = &state.timing {
+                if !state.simultaneous {
+                    self.ready(timing);
+                }
+                timing.begin_unrecorded(state.simultaneous);
+            }
+        }
+    }
+
     fn untimed(&self) -> Outcome {
         match self.device.family(self.family) {
             Some(family) if family.timestamp_bits == 0 => Outcome::NoTimestamps,
@@ -205,8 +223,22 @@ pub unsafe extern "system" fn queue_submit(
             return vk::Result::ERROR_INITIALIZATION_FAILED;
         };
         let timer = HostCallTimer::start(device);
-        let queue = device.queue(handle).filter(|_| timer.begin_ns().is_some());
-        let Some(queue) = queue else {
+        if timer.begin_ns().is_none() {
+            if device.has_queries.load(Relaxed) {
+                guard(|| {
+                    let queue = device.queue(handle)?;
+                    let all = slice(infos, count).iter();
+                    queue.submit_unrecorded(all.flat_map(|info| {
+                        slice(info.p_command_buffers, info.command_buffer_count)
+                            .iter()
+                            .copied()
+                    }));
+                    Some(())
+                });
+            }
+            return call(handle, count, infos, fence);
+        }
+        let Some(queue) = device.queue(handle) else {
             return call(handle, count, infos, fence);
         };
         let infos_given = slice(infos, count);
@@ -248,8 +280,22 @@ pub unsafe extern "system" fn queue_submit2(
             return vk::Result::ERROR_INITIALIZATION_FAILED;
         };
         let timer = HostCallTimer::start(device);
-        let queue = device.queue(handle).filter(|_| timer.begin_ns().is_some());
-        let Some(queue) = queue else {
+        if timer.begin_ns().is_none() {
+            if device.has_queries.load(Relaxed) {
+                guard(|| {
+                    let queue = device.queue(handle)?;
+                    let all = slice(infos, count).iter();
+                    queue.submit_unrecorded(all.flat_map(|info| {
+                        slice(info.p_command_buffer_infos, info.command_buffer_info_count)
+                            .iter()
+                            .map(|cb| cb.command_buffer)
+                    }));
+                    Some(())
+                });
+            }
+            return call(handle, count, infos, fence);
+        }
+        let Some(queue) = device.queue(handle) else {
             return call(handle, count, infos, fence);
         };
         let infos_given = slice(infos, count);

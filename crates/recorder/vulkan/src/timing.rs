@@ -17,6 +17,8 @@ pub struct Timing {
     pub children: Vec<Arc<Timing>>,
     /// It has been submitted.
     executed: AtomicBool,
+    /// It has been submitted while recording was off: what its queries hold is nobody's.
+    unrecorded: AtomicBool,
     overlap: Mutex<Overlap>,
 }
 
@@ -44,6 +46,7 @@ impl Timing {
             chunks,
             children,
             executed: AtomicBool::new(false),
+            unrecorded: AtomicBool::new(false),
             overlap: Mutex::default(),
         }
     }
@@ -87,6 +90,21 @@ impl Timing {
             overlap.spoilt = true;
         }
         overlap.outstanding += 1;
+    }
+
+    /// An execution that is not recorded is about to be submitted. Of a recording that may run twice at once nobody
+    /// sees its end, so that what is inside is not known from here on.
+    pub fn begin_unrecorded(&self, simultaneous: bool) {
+        if simultaneous {
+            let mut overlap = lock(&self.overlap);
+            overlap.outstanding += 1;
+            overlap.spoilt = true;
+        } else {
+            self.unrecorded.store(true, Relaxed);
+            for child in &self.children {
+                child.begin_unrecorded(false);
+            }
+        }
     }
 
     /// It has finished, or was not submitted: hands out its ticks as [`Self::collect`] does. False when another one
@@ -138,6 +156,11 @@ impl Timing {
     /// # Safety
     /// No instance of the recording is pending.
     pub unsafe fn prepare(&self) {
+        if self.unrecorded.swap(false, Relaxed) {
+            for (chunk, used) in &self.chunks {
+                chunk.clear(self.device, 0..*used);
+            }
+        }
         if self.executed.swap(true, Relaxed) && self.delivery == Delivery::Asked {
             for (chunk, _) in &self.chunks {
                 // SAFETY: as the caller promises; `Asked` is chosen only with the feature enabled.

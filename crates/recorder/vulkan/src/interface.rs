@@ -1,0 +1,39 @@
+//! What the recorded program itself may ask of the layer: see [`gapscope_spool::interface`].
+
+use crate::recorder::{Recorder, recorder};
+use crate::{device, host_calls};
+use gapscope_spool::Spool;
+use gapscope_spool::interface::{Host, Table};
+use std::ffi::CStr;
+
+impl Host for Recorder {
+    const NAME: &'static CStr = c"vulkan";
+
+    fn get() -> Option<&'static Recorder> {
+        recorder()
+    }
+
+    fn spool(&self) -> &Spool {
+        Recorder::spool(self)
+    }
+
+    fn text(&self, text: &str) -> u32 {
+        Recorder::text(self, text)
+    }
+
+    fn recording_changes(&self) {
+        host_calls::flush();
+    }
+
+    fn flush(&self) -> bool {
+        device::flush_all()
+    }
+}
+
+static TABLE: Table = Table::of::<Recorder>();
+
+/// [`gapscope_spool::interface::SYMBOL`].
+#[unsafe(no_mangle)]
+pub extern "C" fn gapscope_interface(version: u32) -> *const Table {
+    TABLE.answer(version)
+}
