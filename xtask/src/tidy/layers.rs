@@ -39,6 +39,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("planted", &[]),
     ("fake-vulkan-driver", &[]),
     ("fake-cuda", &[]),
+    ("stand-in-xctrace", &[]),
     (
         "end-to-end",
         &["gapscope-trace", "gapscope-analysis", "gapscope-report"],

@@ -1,1 +1,2 @@
 //! Recording Metal programs on macOS.
+#![forbid(unsafe_code)]

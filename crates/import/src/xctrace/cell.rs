@@ -1,0 +1,193 @@
+//! The values of cells. xctrace writes a value once, with an id, and refers to it afterwards; a value may hold others.
+
+use std::rc::Rc;
+
+/// A value as far as an import needs it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Value {
+    /// There is none (`<sentinel/>`), or it cannot be read.
+    Nothing,
+    /// A whole number: a time in nanoseconds, an id, a size.
+    Number(u64),
+    /// A text.
+    Text(Rc<str>),
+    /// A process.
+    Process(Rc<Process>),
+    /// A thread.
+    Thread(Rc<Thread>),
+}
+
+/// A process as the exports name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Process {
+    pub pid: u32,
+    pub name: Rc<str>,
+}
+
+/// A thread as the exports name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Thread {
+    pub tid: u64,
+    pub name: Rc<str>,
+    pub pid: Option<u32>,
+}
+
+/// How the elements with one tag are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The text is a whole number; `fmt` is rounded for people and never used.
+    Number,
+    /// The text, else that of the first text inside, else `fmt`.
+    Text,
+    /// `fmt`, which says more than the text.
+    Shown,
+    Process,
+    Thread,
+    /// `<sentinel/>`: no value.
+    Sentinel,
+    /// Nothing that an import uses; it is not kept.
+    Unused,
+}
+
+impl Kind {
+    pub fn of(tag: &str) -> Kind {
+        match tag {
+            "start-time"
+            | "event-time"
+            | "sample-time"
+            | "duration"
+            | "uint32"
+            | "uint64"
+            | "pid"
+            | "tid"
+            | "size-in-bytes"
+            | "metal-command-buffer-id"
+            | "metal-nesting-level"
+            | "gpu-hardware-trace"
+            | "mach-absolute-time" => Kind::Number,
+            "string"
+            | "formatted-label"
+            | "metal-object-label"
+            | "narrative"
+            | "gpu-channel-name"
+            | "metal-event-name"
+            | "metal-device-name"
+            | "gpu-driver-name"
+            | "gpu-memory-event-name"
+            | "gpu-state"
+            | "gpu-performance-state"
+            | "thermal-state"
+            | "boolean" => Kind::Text,
+            "mach-timebase-info" => Kind::Shown,
+            "process" => Kind::Process,
+            "thread" => Kind::Thread,
+            "sentinel" => Kind::Sentinel,
+            _ => Kind::Unused,
+        }
+    }
+}
+
+/// An element that is being read.
+#[derive(Debug, Default)]
+pub(crate) struct Element {
+    pub id: Option<u64>,
+    fmt: String,
+    text: String,
+    /// The first text inside it.
+    inner_text: Option<Rc<str>>,
+    pid: Option<u32>,
+    tid: Option<u64>,
+}
+
+impl Element {
+    /// Makes it ready for the next element; the space stays.
+    pub fn reset(&mut self) {
+        self.id = None;
+        self.fmt.clear();
+        self.text.clear();
+        self.inner_text = None;
+        self.pid = None;
+        self.tid = None;
+    }
+
+    pub fn set_fmt(&mut self, fmt: &str) {
+        self.fmt.push_str(fmt);
+    }
+
+    pub fn add_text(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    /// Takes note of an element inside this one.
+    pub fn add_inner(&mut self, tag: &str, value: &Value) {
+        match (tag, value) {
+            ("pid", Value::Number(pid)) => self.pid = u32::try_from(*pid).ok(),
+            ("tid", Value::Number(tid)) => self.tid = Some(*tid),
+            ("process", Value::Process(process)) => self.pid = Some(process.pid),
+            (_, Value::Text(text)) if self.inner_text.is_none() => {
+                self.inner_text = Some(text.clone());
+            }
+            _ => {}
+        }
+    }
+
+    pub fn value(&self, kind: Kind) -> Value {
+        let text = self.text.trim();
+        match kind {
+            Kind::Number => number(text).map_or(Value::Nothing, Value::Number),
+            Kind::Text => match (text, &self.inner_text, self.fmt.as_str()) {
+                ("", Some(inner), _) => Value::Text(inner.clone()),
+                ("", None, "") => Value::Nothing,
+                ("", None, fmt) => Value::Text(fmt.into()),
+                (text, ..) => Value::Text(text.into()),
+            },
+            Kind::Shown => Value::Text(if self.fmt.is_empty() {
+                text.into()
+            } else {
+                self.fmt.as_str().into()
+            }),
+            Kind::Process => self
+                .process()
+                .map_or(Value::Nothing, |process| Value::Process(Rc::new(process))),
+            Kind::Thread => self.tid.map_or(Value::Nothing, |tid| {
+                Value::Thread(Rc::new(Thread {
+                    tid,
+                    name: before(&self.fmt, " (0x").into(),
+                    pid: self.pid,
+                }))
+            }),
+            Kind::Sentinel | Kind::Unused => Value::Nothing,
+        }
+    }
+
+    /// From the pid inside, else from a `fmt` of the form `NAME (PID)`.
+    fn process(&self) -> Option<Process> {
+        let shown = self.fmt.trim_end();
+        let in_fmt = shown
+            .strip_suffix(')')
+            .and_then(|shown| shown.rsplit_once(" ("));
+        let pid = self
+            .pid
+            .or_else(|| in_fmt.and_then(|(_, pid)| pid.parse().ok()))?;
+        Some(Process {
+            pid,
+            name: in_fmt.map_or(shown, |(name, _)| name).into(),
+        })
+    }
+}
+
+/// A whole number, decimal or as `0x…`.
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+/// What stands before the last `mark`, or all of it.
+fn before<'a>(text: &'a str, mark: &str) -> &'a str {
+    match text.find(mark) {
+        Some(at) => &text[..at],
+        None => text,
+    }
+}

@@ -1,0 +1,468 @@
+//! A document of `xctrace export --xpath`, read as a stream of rows.
+//!
+//! `<trace-query-result>` holds a `<node>` for each table, a node a `<schema>` and rows, a row a cell for each column
+//! in their order. The name of a cell's element is its column's engineering type. A value stands once, with an `id`
+//! that holds in the whole document, and later as a `ref` to it, at any depth; no value is `<sentinel/>`. A node may
+//! lack its schema, and then has that of the node before.
+
+use super::cell::{Element, Kind, Value};
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::{Reader, XmlVersion};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::io::BufRead;
+use std::rc::Rc;
+
+/// Elements nest no deeper than this in a row; what does is damage.
+const DEEPEST: usize = 64;
+
+/// The columns of a table.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Schema {
+    pub name: String,
+    columns: Vec<Column>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Column {
+    mnemonic: String,
+    engineering_type: String,
+}
+
+impl Schema {
+    /// The first of `mnemonics` that it has no column for.
+    pub fn lacks<'a>(&self, mnemonics: &[&'a str]) -> Option<&'a str> {
+        let has = |mnemonic: &str| self.columns.iter().any(|c| c.mnemonic == mnemonic);
+        mnemonics.iter().copied().find(|mnemonic| !has(mnemonic))
+    }
+
+    fn place(&self, mnemonic: &str) -> Option<usize> {
+        self.columns.iter().position(|c| c.mnemonic == mnemonic)
+    }
+}
+
+/// A row whose cells stand in the order of the schema's columns.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Row<'a> {
+    schema: &'a Schema,
+    cells: &'a [Value],
+}
+
+impl Row<'_> {
+    fn value(&self, mnemonic: &str) -> Option<&Value> {
+        self.cells.get(self.schema.place(mnemonic)?)
+    }
+
+    /// A whole number.
+    pub fn number(&self, mnemonic: &str) -> Option<u64> {
+        match self.value(mnemonic)? {
+            Value::Number(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// A time or duration in nanoseconds.
+    pub fn ns(&self, mnemonic: &str) -> Option<i64> {
+        i64::try_from(self.number(mnemonic)?).ok()
+    }
+
+    /// An id: all bits set, and 0, mean none.
+    pub fn id(&self, mnemonic: &str) -> Option<u64> {
+        self.number(mnemonic)
+            .filter(|id| *id != u64::MAX && *id != 0)
+    }
+
+    /// A text that is not empty.
+    pub fn text(&self, mnemonic: &str) -> Option<&Rc<str>> {
+        match self.value(mnemonic)? {
+            Value::Text(text) if !text.is_empty() => Some(text),
+            _ => None,
+        }
+    }
+
+    pub fn process(&self, mnemonic: &str) -> Option<&Rc<super::cell::Process>> {
+        match self.value(mnemonic)? {
+            Value::Process(process) => Some(process),
+            _ => None,
+        }
+    }
+
+    pub fn thread(&self, mnemonic: &str) -> Option<&Rc<super::cell::Thread>> {
+        match self.value(mnemonic)? {
+            Value::Thread(thread) => Some(thread),
+            _ => None,
+        }
+    }
+}
+
+/// How a document ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// With the tag that closes it.
+    #[default]
+    Complete,
+    /// After a whole row or node: xctrace may have crashed when all was written, or before.
+    AfterRow,
+    /// Inside a row, which is lost.
+    InRow,
+    /// It is no XML from here on.
+    Malformed(String),
+}
+
+/// What there is to say of a document beside its rows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Summary {
+    /// Nodes; none is what xctrace writes when the table or the run does not exist.
+    pub nodes: u64,
+    /// Rows of each table that were read.
+    pub rows: BTreeMap<String, u64>,
+    /// Rows that were not, by table and reason.
+    pub damaged: BTreeMap<(String, &'static str), u64>,
+    pub ending: Ending,
+}
+
+const WRONG_CELLS: &str = "the row has not one cell for each column";
+const WRONG_TYPE: &str = "a cell is not of its column's type";
+const DANGLING: &str = "a cell refers to a value that the document does not have";
+const NO_SCHEMA: &str = "the table has no schema";
+const TOO_DEEP: &str = "its elements nest too deep";
+
+/// A cell of the row that is being read.
+#[derive(Debug, Clone)]
+enum Cell {
+    Known {
+        tag: Rc<str>,
+        value: Value,
+    },
+    /// Refers to a value that has not come yet.
+    Later {
+        tag: Rc<str>,
+        id: u64,
+    },
+}
+
+struct Waiting {
+    schema: Rc<Schema>,
+    cells: Vec<Cell>,
+}
+
+/// Reads the rest of a document whose root element has begun, and gives each row to `take`.
+pub(crate) fn read<R: BufRead>(
+    reader: &mut Reader<R>,
+    take: &mut dyn FnMut(&Schema, Row),
+) -> Summary {
+    let mut document = Document {
+        take,
+        values: FxHashMap::default(),
+        tags: FxHashMap::default(),
+        schema: None,
+        fresh: None,
+        waiting: Vec::new(),
+        summary: Summary::default(),
+        cells: Vec::new(),
+        values_of_row: Vec::new(),
+    };
+    document.summary.ending = document.read_all(reader);
+    document.read_waiting();
+    document.summary
+}
+
+struct Document<'a> {
+    take: &'a mut dyn FnMut(&Schema, Row),
+    values: FxHashMap<u64, Value>,
+    /// Each tag once, with how its elements are read.
+    tags: FxHashMap<Box<str>, (Rc<str>, Kind)>,
+    schema: Option<Rc<Schema>>,
+    /// The schema that is being read.
+    fresh: Option<Schema>,
+    /// Rows with references to values that had not come.
+    waiting: Vec<Waiting>,
+    summary: Summary,
+    cells: Vec<Cell>,
+    values_of_row: Vec<Value>,
+}
+
+impl Document<'_> {
+    fn read_all<R: BufRead>(&mut self, reader: &mut Reader<R>) -> Ending {
+        reader.config_mut().expand_empty_elements = true;
+        let mut buffer = Vec::new();
+        // The text of the schema's element that is being read.
+        let mut text = String::new();
+        loop {
+            buffer.clear();
+            let event = match reader.read_event_into(&mut buffer) {
+                Ok(event) => event,
+                Err(error) => return broken(&error, Ending::AfterRow),
+            };
+            match event {
+                Event::Start(start) => match name(&start) {
+                    "row" => match self.read_row(reader) {
+                        Ok(fault) => self.finish_row(fault),
+                        Err(ending) => {
+                            self.cells.clear();
+                            return ending;
+                        }
+                    },
+                    "node" => self.summary.nodes += 1,
+                    "schema" => {
+                        self.fresh = Some(Schema {
+                            name: attribute(&start, "name").unwrap_or_default(),
+                            columns: Vec::new(),
+                        });
+                    }
+                    "col" => {
+                        if let Some(schema) = &mut self.fresh {
+                            schema.columns.push(Column::default());
+                        }
+                    }
+                    _ => text.clear(),
+                },
+                Event::End(end) => match end.name().as_ref() {
+                    "trace-query-result" => return Ending::Complete,
+                    "schema" => {
+                        if let Some(schema) = self.fresh.take() {
+                            self.schema = Some(Rc::new(schema));
+                        }
+                    }
+                    "mnemonic" => self.set_column(|column| &mut column.mnemonic, &text),
+                    "engineering-type" => {
+                        self.set_column(|column| &mut column.engineering_type, &text);
+                    }
+                    _ => {}
+                },
+                Event::Text(part) => text.push_str(&part.xml10_content()),
+                Event::Eof => return Ending::AfterRow,
+                _ => {}
+            }
+        }
+    }
+
+    fn set_column(&mut self, field: impl Fn(&mut Column) -> &mut String, text: &str) {
+        if let Some(column) = self.fresh.as_mut().and_then(|s| s.columns.last_mut()) {
+            *field(column) = text.trim().to_owned();
+        }
+    }
+
+    /// Reads up to the end of a row into `cells`. Gives what is wrong with the row, or how the document ended in it.
+    fn read_row<R: BufRead>(
+        &mut self,
+        reader: &mut Reader<R>,
+    ) -> Result<Option<&'static str>, Ending> {
+        self.cells.clear();
+        let mut stack: Vec<(Rc<str>, Kind, Element)> = Vec::new();
+        let mut spare: Vec<Element> = Vec::new();
+        // The reference that the innermost element is.
+        let mut reference: Option<u64> = None;
+        let mut fault = None;
+        let mut buffer = Vec::new();
+        loop {
+            buffer.clear();
+            let event = match reader.read_event_into(&mut buffer) {
+                Ok(event) => event,
+                Err(error) => return Err(broken(&error, Ending::InRow)),
+            };
+            match event {
+                Event::Start(start) => {
+                    if stack.len() >= DEEPEST {
+                        fault = Some(TOO_DEEP);
+                    }
+                    let (tag, kind) = self.tag(name(&start));
+                    let mut element = spare.pop().unwrap_or_default();
+                    element.reset();
+                    reference = None;
+                    if kind != Kind::Unused {
+                        for attribute in start.attributes().with_checks(false).flatten() {
+                            match attribute.key.as_ref() {
+                                "id" => element.id = attribute.value.parse().ok(),
+                                "ref" => reference = attribute.value.parse().ok(),
+                                "fmt" if kind != Kind::Number => {
+                                    if let Ok(fmt) =
+                                        attribute.normalized_value(XmlVersion::Implicit1_0)
+                                    {
+                                        element.set_fmt(&fmt);
+                                    }
+                                }
+                                _ => {}
+                            }
+                        }
+                    }
+                    stack.push((tag, kind, element));
+                }
+                Event::End(_) => {
+                    let Some((tag, kind, element)) = stack.pop() else {
+                        return Ok(fault);
+                    };
+                    let cell = match reference.take() {
+                        Some(id) => match self.values.get(&id) {
+                            Some(value) => Cell::Known {
+                                tag: tag.clone(),
+                                value: value.clone(),
+                            },
+                            None => Cell::Later {
+                                tag: tag.clone(),
+                                id,
+                            },
+                        },
+                        None => Cell::Known {
+                            tag: tag.clone(),
+                            value: element.value(kind),
+                        },
+                    };
+                    if let (Cell::Known { value, .. }, Some(id)) = (&cell, element.id)
+                        && kind != Kind::Unused
+                    {
+                        self.values.insert(id, value.clone());
+                    }
+                    spare.push(element);
+                    match stack.last_mut() {
+                        Some((_, _, around)) => {
+                            if let Cell::Known { value, .. } = &cell {
+                                around.add_inner(&tag, value);
+                            }
+                        }
+                        None => self.cells.push(cell),
+                    }
+                }
+                Event::Text(part) => {
+                    if let Some((_, _, element)) = stack.last_mut() {
+                        element.add_text(&part.xml10_content());
+                    }
+                }
+                Event::CData(part) => {
+                    if let Some((_, _, element)) = stack.last_mut() {
+                        element.add_text(&part.xml10_content());
+                    }
+                }
+                Event::GeneralRef(entity) => {
+                    if let Some((_, _, element)) = stack.last_mut() {
+                        match entity.resolve_char_ref() {
+                            Ok(Some(character)) => {
+                                element.add_text(character.encode_utf8(&mut [0; 4]))
+                            }
+                            _ => element.add_text(match entity.xml10_content().as_ref() {
+                                "amp" => "&",
+                                "lt" => "<",
+                                "gt" => ">",
+                                "quot" => "\"",
+                                "apos" => "'",
+                                _ => "\u{fffd}",
+                            }),
+                        }
+                    }
+                }
+                Event::Eof => return Err(Ending::InRow),
+                _ => {}
+            }
+        }
+    }
+
+    fn tag(&mut self, name: &str) -> (Rc<str>, Kind) {
+        if let Some((tag, kind)) = self.tags.get(name) {
+            return (tag.clone(), *kind);
+        }
+        let tag: Rc<str> = name.into();
+        let kind = Kind::of(name);
+        self.tags.insert(name.into(), (tag.clone(), kind));
+        (tag, kind)
+    }
+
+    fn finish_row(&mut self, fault: Option<&'static str>) {
+        let Some(schema) = self.schema.clone() else {
+            self.damaged("?", NO_SCHEMA);
+            return;
+        };
+        let cells = std::mem::take(&mut self.cells);
+        let fault = fault.or_else(|| fault_of(&schema, &cells));
+        if let Some(fault) = fault {
+            self.damaged(&schema.name, fault);
+        } else if cells.iter().any(|cell| matches!(cell, Cell::Later { .. })) {
+            self.waiting.push(Waiting { schema, cells });
+            return;
+        } else {
+            self.hand_over(&schema, &cells);
+        }
+        self.cells = cells;
+    }
+
+    /// Rows whose references led forwards: at the end of the document all values are known.
+    fn read_waiting(&mut self) {
+        for Waiting { schema, mut cells } in std::mem::take(&mut self.waiting) {
+            let mut dangling = false;
+            for cell in &mut cells {
+                let Cell::Later { tag, id } = cell else {
+                    continue;
+                };
+                let used = Kind::of(tag) != Kind::Unused;
+                let value = self.values.get(id).cloned();
+                dangling |= used && value.is_none();
+                *cell = Cell::Known {
+                    tag: tag.clone(),
+                    value: value.unwrap_or(Value::Nothing),
+                };
+            }
+            if dangling {
+                self.damaged(&schema.name, DANGLING);
+            } else {
+                self.hand_over(&schema, &cells);
+            }
+        }
+    }
+
+    fn hand_over(&mut self, schema: &Schema, cells: &[Cell]) {
+        let mut values = std::mem::take(&mut self.values_of_row);
+        values.clear();
+        values.extend(cells.iter().map(|cell| match cell {
+            Cell::Known { value, .. } => value.clone(),
+            Cell::Later { .. } => Value::Nothing,
+        }));
+        let row = Row {
+            schema,
+            cells: &values,
+        };
+        (self.take)(schema, row);
+        *self.summary.rows.entry(schema.name.clone()).or_default() += 1;
+        self.values_of_row = values;
+    }
+
+    fn damaged(&mut self, table: &str, reason: &'static str) {
+        let key = (table.to_owned(), reason);
+        *self.summary.damaged.entry(key).or_default() += 1;
+    }
+}
+
+/// What shows that a row's cells do not stand where the schema says: a value in the wrong column would look right.
+fn fault_of(schema: &Schema, cells: &[Cell]) -> Option<&'static str> {
+    if cells.len() != schema.columns.len() {
+        return Some(WRONG_CELLS);
+    }
+    let wrong = cells.iter().zip(&schema.columns).any(|(cell, column)| {
+        let (Cell::Known { tag, .. } | Cell::Later { tag, .. }) = cell;
+        let wanted = column.engineering_type.as_str();
+        &**tag != wanted && &**tag != "sentinel" && Kind::of(wanted) != Kind::Unused
+    });
+    wrong.then_some(WRONG_TYPE)
+}
+
+/// A document that ends too early is torn; everything else that cannot be read is damage.
+fn broken(error: &quick_xml::Error, torn: Ending) -> Ending {
+    match error {
+        quick_xml::Error::Syntax(_) => torn,
+        quick_xml::Error::IllFormed(quick_xml::errors::IllFormedError::MissingEndTag(_)) => torn,
+        error => Ending::Malformed(error.to_string()),
+    }
+}
+
+pub(crate) fn name<'a>(start: &'a BytesStart) -> &'a str {
+    start.name().into_inner()
+}
+
+/// An attribute's value with its entities resolved.
+pub(crate) fn attribute(start: &BytesStart, key: &str) -> Option<String> {
+    let attribute = start.try_get_attribute(key).ok()??;
+    Some(
+        attribute
+            .normalized_value(XmlVersion::Implicit1_0)
+            .ok()?
+            .into_owned(),
+    )
+}

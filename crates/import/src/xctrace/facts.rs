@@ -1,0 +1,513 @@
+//! What the rows of the exports say, before they are put together.
+
+use super::Table;
+use super::cell::{Process, Thread};
+use super::document::{Ending, Row, Schema, Summary};
+use super::toc::Toc;
+use gapscope_trace::manifest::Loss;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+const fn table(schema: &'static str, gives: &'static str) -> Table {
+    Table {
+        schema,
+        gives,
+        needed: false,
+    }
+}
+
+const fn needed(schema: &'static str, gives: &'static str) -> Table {
+    Table {
+        schema,
+        gives,
+        needed: true,
+    }
+}
+
+pub(crate) const TABLES: [Table; 20] = [
+    needed("metal-gpu-intervals", "times of GPU work"),
+    needed(
+        "metal-application-command-buffer-submissions",
+        "command buffers and their commits",
+    ),
+    table("time-info", "times on the machine's own clock"),
+    table(
+        "metal-application-encoders-list",
+        "labels of command buffers and encoders",
+    ),
+    table(
+        "metal-command-buffer-completed",
+        "when command buffers were seen finished",
+    ),
+    table("metal-command-buffer-error", "command buffers that failed"),
+    table("metal-gpu-info", "the name of the GPU"),
+    table("device-gpu-info", "the name of the GPU"),
+    table(
+        "metal-application-event-interval",
+        "debug groups and completion handlers",
+    ),
+    table("metal-driver-intervals", "the driver's work on the host"),
+    table("graphics-compiler-activity-intervals", "shader compilation"),
+    table("metal-shader-profiler-shader-list", "names of kernels"),
+    table("metal-resource-allocations", "allocations of memory"),
+    table("metal-gpu-state-intervals", "GPU use by other processes"),
+    table(
+        "gpu-performance-state-intervals",
+        "the GPU's performance state",
+    ),
+    table("device-thermal-state-intervals", "the thermal state"),
+    table(
+        "metal-gpu-execution-points",
+        "times of GPU work where intervals are missing",
+    ),
+    table(
+        "metal-gpu-submission-to-command-buffer-id",
+        "times of GPU work where intervals are missing",
+    ),
+    table("graphics-compiler-spill-events", "register spills"),
+    table(
+        "metal-shader-profiler-intervals",
+        "samples of the shader profiler",
+    ),
+];
+
+/// The channel that a GPU interval ran on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Channel {
+    Compute,
+    Render,
+    Blit,
+    Other,
+}
+
+/// A stretch of GPU work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct GpuInterval {
+    pub start_ns: i64,
+    pub duration_ns: i64,
+    pub channel: Channel,
+    pub pid: Option<u32>,
+    pub command_buffer: Option<u64>,
+    pub encoder: Option<u64>,
+    pub label: Option<Rc<str>>,
+}
+
+/// A command buffer as the application committed it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Submission {
+    /// When it was created.
+    pub created_ns: i64,
+    /// When it was committed.
+    pub committed_ns: i64,
+    pub pid: Option<u32>,
+    pub thread: Option<Rc<Thread>>,
+    pub command_buffer: u64,
+    pub encoders: Option<u64>,
+}
+
+/// An encoder as the application made it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Encoder {
+    pub pid: Option<u32>,
+    pub command_buffer: Option<u64>,
+    pub encoder: u64,
+    pub command_buffer_label: Option<Rc<str>>,
+    pub label: Option<Rc<str>>,
+}
+
+/// A stretch of time on the host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HostInterval {
+    pub start_ns: i64,
+    pub duration_ns: i64,
+    pub pid: Option<u32>,
+    pub thread: Option<Rc<Thread>>,
+    /// What it is of, such as `Completion Handlers`.
+    pub group: Rc<str>,
+    pub text: Rc<str>,
+}
+
+/// A compiled shader.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Shader {
+    pub pid: Option<u32>,
+    pub id: u64,
+    pub name: Rc<str>,
+    pub label: Option<Rc<str>>,
+    pub shader_type: Option<Rc<str>>,
+}
+
+/// An allocated resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Allocation {
+    pub at_ns: i64,
+    /// How long it lived; absent when it did to the end.
+    pub lifetime_ns: Option<i64>,
+    pub pid: Option<u32>,
+    pub resource: u64,
+    pub bytes: u64,
+}
+
+/// The begin or end of GPU work on a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ExecutionPoint {
+    pub at_ns: i64,
+    pub begins: bool,
+    pub gpu_submission: u64,
+}
+
+/// Which command buffer a piece of GPU work is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct GpuSubmission {
+    pub gpu_submission: u64,
+    pub command_buffer: u64,
+    pub encoder: Option<u64>,
+    pub pid: Option<u32>,
+}
+
+/// Everything that was read.
+#[derive(Debug, Default)]
+pub(crate) struct Facts {
+    pub toc: Option<Toc>,
+    /// Mach's absolute time at the trace's start, in nanoseconds.
+    pub epoch_ns: Option<i64>,
+    pub gpu: Option<Rc<str>>,
+    pub gpus: BTreeMap<Rc<str>, u64>,
+    pub intervals: Vec<GpuInterval>,
+    pub submissions: Vec<Submission>,
+    pub encoders: Vec<Encoder>,
+    /// (time, command buffer)
+    pub completions: Vec<(i64, u64)>,
+    /// (time, command buffer, error code)
+    pub errors: Vec<(i64, u64, u64)>,
+    pub host: Vec<HostInterval>,
+    pub shaders: Vec<Shader>,
+    pub allocations: Vec<Allocation>,
+    /// Times in which the GPU ran anything, of whatever process.
+    pub active: Vec<(i64, i64)>,
+    /// Time in each performance state.
+    pub performance_ns: BTreeMap<Rc<str>, i64>,
+    /// Time in each thermal state.
+    pub thermal_ns: BTreeMap<Rc<str>, i64>,
+    pub points: Vec<ExecutionPoint>,
+    pub gpu_submissions: Vec<GpuSubmission>,
+    /// (bytes, pid)
+    pub spills: Vec<(u64, Option<u32>)>,
+    pub shader_samples: u64,
+    pub processes: BTreeMap<u32, Rc<str>>,
+    /// Rows of the tables that an import knows.
+    pub rows: BTreeMap<&'static str, u64>,
+    pub losses: Vec<Loss>,
+    pub notes: Vec<String>,
+    /// Tables whose columns are not those that are needed, with the first that is missing.
+    unfit: BTreeMap<String, (&'static str, u64)>,
+    /// Rows that lack a value that is needed.
+    incomplete: BTreeMap<&'static str, u64>,
+}
+
+impl Facts {
+    /// Takes note of a row.
+    pub fn add(&mut self, schema: &Schema, row: Row) {
+        let Some(table) = TABLES.iter().find(|table| table.schema == schema.name) else {
+            return;
+        };
+        if let Some(missing) = schema.lacks(columns(table.schema)) {
+            self.unfit
+                .entry(schema.name.clone())
+                .or_insert((missing, 0))
+                .1 += 1;
+            return;
+        }
+        *self.rows.entry(table.schema).or_default() += 1;
+        if self.take(table.schema, row).is_none() {
+            *self.incomplete.entry(table.schema).or_default() += 1;
+        }
+    }
+
+    /// `None`: the row lacks a value that is needed.
+    fn take(&mut self, table: &'static str, row: Row) -> Option<()> {
+        match table {
+            "metal-gpu-intervals" => {
+                if row.text("state").is_some_and(|state| &**state == "Idle") {
+                    return Some(());
+                }
+                let gpu = row.text("gpu").cloned();
+                if let Some(gpu) = gpu {
+                    *self.gpus.entry(gpu).or_default() += 1;
+                }
+                let interval = GpuInterval {
+                    start_ns: row.ns("start")?,
+                    duration_ns: row.ns("duration")?,
+                    channel: channel(row.text("channel-name").map(|text| &**text)),
+                    pid: self.pid(row.process("process")),
+                    command_buffer: row.id("cmdbuffer-id"),
+                    encoder: row.id("encoder-id"),
+                    label: row.text("event-label").cloned(),
+                };
+                self.intervals.push(interval);
+            }
+            "metal-application-command-buffer-submissions" => {
+                let created_ns = row.ns("start")?;
+                let submission = Submission {
+                    created_ns,
+                    committed_ns: created_ns.checked_add(row.ns("duration")?)?,
+                    pid: self.pid(row.process("process")),
+                    thread: row.thread("thread").cloned(),
+                    command_buffer: row.id("cmdbuffer-id")?,
+                    encoders: row.number("num-encoders"),
+                };
+                self.submissions.push(submission);
+            }
+            "metal-application-encoders-list" => {
+                let encoder = Encoder {
+                    pid: self.pid(row.process("process")),
+                    command_buffer: row.id("cmdbuffer-id"),
+                    encoder: row.id("encoder-id")?,
+                    command_buffer_label: row.text("cmdbuffer-label").cloned(),
+                    label: row.text("encoder-label").cloned(),
+                };
+                self.encoders.push(encoder);
+            }
+            "metal-command-buffer-completed" => {
+                self.completions
+                    .push((row.ns("timestamp")?, row.id("cmdbuffer-id")?));
+            }
+            "metal-command-buffer-error" => {
+                let code = row.number("error-code")?;
+                self.errors
+                    .push((row.ns("timestamp")?, row.id("cmdbuffer-id")?, code));
+            }
+            "metal-gpu-info" => self.gpu = Some(row.text("gpu-name")?.clone()),
+            "device-gpu-info" => {
+                let name = row.text("device-name")?;
+                self.gpu.get_or_insert_with(|| name.clone());
+            }
+            "time-info" => {
+                let ticks = row.number("mabs-epoch")?;
+                let (numerator, denominator) = row.text("timebase-info")?.split_once('/')?;
+                let numerator: u128 = numerator.trim().parse().ok()?;
+                let denominator: u128 = denominator.trim().parse().ok().filter(|d| *d > 0)?;
+                let ns = u128::from(ticks).checked_mul(numerator)? / denominator;
+                self.epoch_ns = Some(i64::try_from(ns).ok()?);
+            }
+            "metal-application-event-interval" => {
+                self.host_interval(row, "event-type", "event-label")?;
+            }
+            "metal-driver-intervals" => {
+                // Encoders are inside their command buffers.
+                if row.number("event-depth") == Some(0) {
+                    self.host_interval(row, "gpu-driver-name", "event-label")?;
+                }
+            }
+            "graphics-compiler-activity-intervals" => {
+                let interval = HostInterval {
+                    start_ns: row.ns("start")?,
+                    duration_ns: row.ns("duration")?,
+                    pid: self.pid(row.process("process")),
+                    thread: None,
+                    group: "Shader compiler".into(),
+                    text: row.text("program-type")?.clone(),
+                };
+                self.host.push(interval);
+            }
+            "metal-shader-profiler-shader-list" => {
+                let shader = Shader {
+                    pid: self.pid(row.process("process")),
+                    id: row.number("id")?,
+                    name: row.text("name")?.clone(),
+                    label: row.text("label").cloned(),
+                    shader_type: row.text("shader-type").cloned(),
+                };
+                self.shaders.push(shader);
+            }
+            "metal-resource-allocations" => {
+                // What lies in a heap is in the heap's own row.
+                let inside = row.id("parent-resource-id").is_some();
+                if inside || row.text("event-type").is_none_or(|e| &**e != "Allocation") {
+                    return Some(());
+                }
+                let allocation = Allocation {
+                    at_ns: row.ns("timestamp")?,
+                    lifetime_ns: row.ns("duration"),
+                    pid: self.pid(row.process("process")),
+                    resource: row.id("resource-id")?,
+                    bytes: row.number("resource-size")?,
+                };
+                self.allocations.push(allocation);
+            }
+            "metal-gpu-state-intervals" => {
+                if &**row.text("state")? == "Active" {
+                    self.active.push((row.ns("start")?, row.ns("duration")?));
+                }
+            }
+            "gpu-performance-state-intervals" => {
+                let state = row.text("gpu-performance-state")?.clone();
+                let total = self.performance_ns.entry(state).or_default();
+                *total = total.saturating_add(row.ns("duration")?);
+            }
+            "device-thermal-state-intervals" => {
+                let state = row.text("thermal-state")?.clone();
+                let total = self.thermal_ns.entry(state).or_default();
+                *total = total.saturating_add(row.ns("duration")?);
+            }
+            "metal-gpu-execution-points" => {
+                let begins = match row.number("function")? {
+                    1 => true,
+                    2 => false,
+                    _ => return Some(()),
+                };
+                self.points.push(ExecutionPoint {
+                    at_ns: row.ns("timestamp")?,
+                    begins,
+                    gpu_submission: row.id("gpu-submission-id")?,
+                });
+            }
+            "metal-gpu-submission-to-command-buffer-id" => {
+                let submission = GpuSubmission {
+                    gpu_submission: row.id("gpu-submission-id")?,
+                    command_buffer: row.id("cmdbuffer-id")?,
+                    encoder: row.id("encoder-id"),
+                    pid: self
+                        .pid(row.process("process"))
+                        .or(row.number("pid").and_then(|pid| pid.try_into().ok())),
+                };
+                self.gpu_submissions.push(submission);
+            }
+            "graphics-compiler-spill-events" => {
+                let pid = self.pid(row.process("process"));
+                self.spills.push((row.number("spilled-bytes")?, pid));
+            }
+            "metal-shader-profiler-intervals" => self.shader_samples += 1,
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn host_interval(&mut self, row: Row, group: &str, text: &str) -> Option<()> {
+        let interval = HostInterval {
+            start_ns: row.ns("start")?,
+            duration_ns: row.ns("duration")?,
+            pid: self.pid(row.process("process")),
+            thread: row.thread("thread").cloned(),
+            group: row.text(group)?.clone(),
+            text: row.text(text)?.clone(),
+        };
+        self.host.push(interval);
+        Some(())
+    }
+
+    fn pid(&mut self, process: Option<&Rc<Process>>) -> Option<u32> {
+        let process = process?;
+        let known = self.processes.entry(process.pid);
+        known.or_insert_with(|| process.name.clone());
+        Some(process.pid)
+    }
+
+    /// Takes note of how a file of tables was read.
+    pub fn add_summary(&mut self, file: &str, summary: &Summary) {
+        if summary.nodes == 0 {
+            self.notes.push(format!(
+                "{file} holds no table: xctrace writes an empty result, and no error, for a table or run that does not exist."
+            ));
+        }
+        for ((table, reason), count) in &summary.damaged {
+            self.lose(*count, format!("rows of {table}"), (*reason).to_owned());
+        }
+        let rows: u64 = summary.rows.values().sum();
+        match &summary.ending {
+            Ending::Complete => {}
+            Ending::AfterRow => self.notes.push(format!(
+                "{file} ends without its closing tags after {rows} whole rows, as when xctrace crashes; more rows may be missing."
+            )),
+            Ending::InRow => self.lose(
+                1,
+                format!("rows of {file}"),
+                format!("the file ends inside a row after {rows} rows; more may be missing"),
+            ),
+            Ending::Malformed(error) => self.notes.push(format!(
+                "{file} is damaged after {rows} rows ({error}); what follows was not read."
+            )),
+        }
+    }
+
+    /// Takes note of what the rows themselves lacked, once all are read.
+    pub fn finish(&mut self) {
+        for (table, (column, count)) in std::mem::take(&mut self.unfit) {
+            self.lose(
+                count,
+                format!("rows of {table}"),
+                format!("the table has no column {column}"),
+            );
+        }
+        for (table, count) in std::mem::take(&mut self.incomplete) {
+            self.lose(
+                count,
+                format!("rows of {table}"),
+                "a value that is needed is missing".to_owned(),
+            );
+        }
+    }
+
+    pub fn lose(&mut self, count: u64, what: String, reason: String) {
+        if count > 0 {
+            self.losses.push(Loss {
+                what,
+                count,
+                reason,
+            });
+        }
+    }
+}
+
+/// The columns that a table must have.
+fn columns(table: &str) -> &'static [&'static str] {
+    match table {
+        "metal-gpu-intervals" => &["start", "duration", "process"],
+        "metal-application-command-buffer-submissions" => {
+            &["start", "duration", "process", "cmdbuffer-id"]
+        }
+        "metal-application-encoders-list" => &["encoder-id", "process"],
+        "metal-command-buffer-completed" => &["timestamp", "cmdbuffer-id"],
+        "metal-command-buffer-error" => &["timestamp", "cmdbuffer-id", "error-code"],
+        "metal-gpu-info" => &["gpu-name"],
+        "device-gpu-info" => &["device-name"],
+        "time-info" => &["mabs-epoch", "timebase-info"],
+        "metal-application-event-interval" => &["start", "duration", "event-type", "event-label"],
+        "metal-driver-intervals" => &[
+            "start",
+            "duration",
+            "gpu-driver-name",
+            "event-depth",
+            "event-label",
+        ],
+        "graphics-compiler-activity-intervals" => &["start", "duration", "program-type"],
+        "metal-shader-profiler-shader-list" => &["name", "id"],
+        "metal-resource-allocations" => {
+            &["timestamp", "event-type", "resource-id", "resource-size"]
+        }
+        "metal-gpu-state-intervals" => &["start", "duration", "state"],
+        "gpu-performance-state-intervals" => &["duration", "gpu-performance-state"],
+        "device-thermal-state-intervals" => &["duration", "thermal-state"],
+        "metal-gpu-execution-points" => &["timestamp", "function", "gpu-submission-id"],
+        "metal-gpu-submission-to-command-buffer-id" => &["cmdbuffer-id", "gpu-submission-id"],
+        "graphics-compiler-spill-events" => &["spilled-bytes"],
+        _ => &[],
+    }
+}
+
+fn channel(name: Option<&str>) -> Channel {
+    let Some(name) = name else {
+        return Channel::Other;
+    };
+    let name = name.to_ascii_lowercase();
+    let is = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    if is(&["vertex", "fragment", "render", "tiler", "object", "mesh"]) {
+        Channel::Render
+    } else if is(&["blit", "copy", "dma", "transfer"]) {
+        Channel::Blit
+    } else if is(&["compute"]) {
+        Channel::Compute
+    } else {
+        Channel::Other
+    }
+}

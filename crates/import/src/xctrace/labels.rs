@@ -1,0 +1,105 @@
+//! Labels, and which of Instruments' texts are labels at all.
+
+use gapscope_trace::tables::{Label, Labels, Table};
+use rustc_hash::FxHashMap;
+
+/// The labels of a trace, each once.
+#[derive(Debug, Default)]
+pub(crate) struct LabelIds {
+    ids: FxHashMap<(Option<u32>, Box<str>), u32>,
+}
+
+impl LabelIds {
+    /// The id of the label `text` inside `parent`.
+    pub fn id(&mut self, parent: Option<u32>, text: &str, labels: &mut Labels) -> u32 {
+        if let Some(id) = self.ids.get(&(parent, Box::from(text))) {
+            return *id;
+        }
+        let id = self.ids.len() as u32 + 1;
+        self.ids.insert((parent, text.into()), id);
+        labels.push(Label {
+            id,
+            text: text.to_owned(),
+            parent,
+        });
+        id
+    }
+}
+
+/// What Instruments calls an object that the program did not name: its kind and a number, such as `Blit Command 3`.
+pub(crate) fn default_kind(label: &str) -> Option<&str> {
+    let (kind, number) = label.rsplit_once(' ')?;
+    let counted = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+    let known = kind == "Command Buffer"
+        || kind
+            .strip_suffix(" Command")
+            .is_some_and(|word| ["Compute", "Blit", "Render"].contains(&word));
+    (counted && known).then_some(kind)
+}
+
+/// A label that the program set.
+pub(crate) fn given(label: Option<&str>) -> Option<&str> {
+    label.filter(|label| !label.is_empty() && default_kind(label).is_none())
+}
+
+/// A text without the process or thread that Instruments puts behind it: `X (python (99926))` is X.
+pub(crate) fn without_owner<'a>(text: &'a str, process: &str, pid: u32) -> &'a str {
+    let text = text.trim_end();
+    let owner = [
+        format!(" ({process} ({pid}))"),
+        format!(" ( {process} ({pid}) )"),
+    ];
+    for owner in owner {
+        if let Some(text) = text.strip_suffix(owner.as_str()) {
+            return text;
+        }
+    }
+    // ` (NAME (0xTID) (python, pid: 99926))`
+    if text.ends_with(&format!("pid: {pid}))"))
+        && let Some(tid) = text.rfind(" (0x")
+        && let Some(at) = text[..tid].rfind(" (")
+    {
+        return &text[..at];
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_that_instruments_gives_are_no_labels() {
+        for text in [
+            "Command Buffer 0",
+            "Compute Command 12",
+            "Blit Command 3",
+            "Render Command 1",
+        ] {
+            assert_eq!(given(Some(text)), None, "{text}");
+        }
+        for text in [
+            "layer.attn",
+            "Command Buffer",
+            "Compute Command x",
+            "Command Buffer 0a",
+            "step 3",
+        ] {
+            assert_eq!(given(Some(text)), Some(text));
+        }
+    }
+
+    #[test]
+    fn owners_are_cut_off() {
+        let cut = |text| without_owner(text, "python", 99926);
+        assert_eq!(
+            cut("Command Buffer 0 Scheduled Handler (python (99926))"),
+            "Command Buffer 0 Scheduled Handler"
+        );
+        assert_eq!(
+            cut("Command Buffer 0 (python (0x11ab9f0) (python, pid: 99926))"),
+            "Command Buffer 0"
+        );
+        assert_eq!(cut("a (b)"), "a (b)");
+    }
+}

@@ -1,0 +1,165 @@
+//! The table of contents: `xctrace export --toc`.
+//!
+//! It also holds the name of the machine, its UUID and the environment of the target; those are not read.
+
+use super::document::{attribute, name};
+use quick_xml::Reader;
+use quick_xml::events::Event;
+use std::io::BufRead;
+
+/// A recording of Instruments may hold several runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Toc {
+    /// The runs in order.
+    pub runs: Vec<Run>,
+}
+
+/// One run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Run {
+    /// Its number, counted from 1.
+    pub number: u32,
+    /// `launched`, `attached`; absent when all processes were recorded.
+    pub target_type: Option<String>,
+    /// The recorded process.
+    pub pid: Option<u32>,
+    /// Its name.
+    pub process_name: Option<String>,
+    /// Its arguments as one text.
+    pub arguments: Option<String>,
+    /// With what it ended.
+    pub exit_status: Option<i32>,
+    /// How it ended, such as `exit(0)`.
+    pub termination_reason: Option<String>,
+    /// Operating system and version.
+    pub system: Option<String>,
+    /// The model of the machine.
+    pub model: Option<String>,
+    /// When it began, ISO 8601.
+    pub start_date: Option<String>,
+    /// How long it took, nanoseconds.
+    pub duration_ns: Option<i64>,
+    /// Why it ended, such as `Target app exited`.
+    pub end_reason: Option<String>,
+    /// The version of Instruments.
+    pub instruments_version: Option<String>,
+    /// The template, such as `Metal System Trace`.
+    pub template: Option<String>,
+    /// The schemas of its tables, one for each table.
+    pub tables: Vec<String>,
+}
+
+impl Toc {
+    /// Reads a table of contents from a file's text.
+    ///
+    /// # Errors
+    /// What is wrong with it: it is torn, no XML, or something else.
+    pub fn of(text: impl BufRead) -> Result<Toc, String> {
+        let mut reader = Reader::from_reader(text);
+        match super::root(&mut reader)? {
+            super::Root::Toc => read(&mut reader),
+            super::Root::Tables => Err("it holds tables, not a table of contents".to_owned()),
+        }
+    }
+
+    /// The run with Metal's tables, else the last one.
+    pub fn metal_run(&self) -> Option<&Run> {
+        let metal = |run: &&Run| run.tables.iter().any(|table| table.starts_with("metal-"));
+        self.runs.iter().rfind(metal).or(self.runs.last())
+    }
+}
+
+/// Reads the rest of a document whose root element has begun.
+pub(super) fn read<R: BufRead>(reader: &mut Reader<R>) -> Result<Toc, String> {
+    reader.config_mut().expand_empty_elements = true;
+    let mut toc = Toc::default();
+    let mut path: Vec<String> = Vec::new();
+    let mut text = String::new();
+    let mut buffer = Vec::new();
+    loop {
+        buffer.clear();
+        match reader.read_event_into(&mut buffer) {
+            Err(error) => return Err(format!("its table of contents is damaged: {error}")),
+            Ok(Event::Eof) => return Err("its table of contents ends too early".to_owned()),
+            Ok(Event::Start(start)) => {
+                text.clear();
+                path.push(name(&start).to_owned());
+                let at: Vec<&str> = path.iter().map(String::as_str).collect();
+                let get = |key: &str| attribute(&start, key).filter(|value| !value.is_empty());
+                match (at.as_slice(), toc.runs.last_mut()) {
+                    (["run"], _) => toc.runs.push(Run {
+                        number: get("number").and_then(|n| n.parse().ok()).unwrap_or(1),
+                        ..Run::default()
+                    }),
+                    (["run", "info", "target", "device"], Some(run)) => {
+                        let version = get("os-version").unwrap_or_default();
+                        run.system =
+                            get("platform").map(|p| format!("{p} {version}").trim().to_owned());
+                        run.model = get("model");
+                    }
+                    (["run", "info", "target", "process"], Some(run)) => {
+                        run.target_type = get("type");
+                        run.pid = get("pid").and_then(|pid| pid.parse().ok());
+                        run.process_name = get("name");
+                        run.arguments = get("arguments");
+                        run.exit_status = get("return-exit-status").and_then(|s| s.parse().ok());
+                        run.termination_reason = get("termination-reason");
+                    }
+                    (["run", "data", "table"], Some(run)) => run.tables.extend(get("schema")),
+                    _ => {}
+                }
+            }
+            Ok(Event::Text(part)) => text.push_str(&part.xml10_content()),
+            Ok(Event::End(_)) => {
+                let Some(ended) = path.pop() else {
+                    return Ok(toc);
+                };
+                if let (["run", "info", "summary"], Some(run)) = (
+                    path.iter()
+                        .map(String::as_str)
+                        .collect::<Vec<_>>()
+                        .as_slice(),
+                    toc.runs.last_mut(),
+                ) {
+                    let value = Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+                    match ended.as_str() {
+                        "start-date" => run.start_date = value,
+                        "duration" => run.duration_ns = value.as_deref().and_then(seconds_to_ns),
+                        "end-reason" => run.end_reason = value,
+                        "instruments-version" => run.instruments_version = value,
+                        "template-name" => run.template = value,
+                        _ => {}
+                    }
+                }
+            }
+            Ok(_) => {}
+        }
+    }
+}
+
+/// Nanoseconds of a decimal number of seconds, exactly.
+fn seconds_to_ns(text: &str) -> Option<i64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits: String = fraction
+        .chars()
+        .chain("000000000".chars())
+        .take(9)
+        .collect();
+    let whole: i64 = whole.parse().ok()?;
+    whole
+        .checked_mul(1_000_000_000)?
+        .checked_add(digits.parse().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_are_read_exactly() {
+        assert_eq!(seconds_to_ns("6.075493"), Some(6_075_493_000));
+        assert_eq!(seconds_to_ns("8"), Some(8_000_000_000));
+        assert_eq!(seconds_to_ns("a"), None);
+        assert_eq!(seconds_to_ns("99999999999999"), None);
+    }
+}

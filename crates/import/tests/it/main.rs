@@ -1,0 +1,71 @@
+//! Imports of exports that a stand-in for xctrace wrote, with what it planted, and of values of a real trace.
+
+mod damage;
+mod planted;
+mod properties;
+mod real_values;
+
+use gapscope_import::Error;
+use gapscope_import::xctrace::{Options, read};
+use gapscope_trace::Trace;
+use stand_in_xctrace::{Quirks, SCHEMAS, Scene};
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+/// The exports of a scene as files.
+struct Exports {
+    folder: TempDir,
+}
+
+impl Exports {
+    fn new() -> Exports {
+        Exports {
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn of(scene: &Scene, quirks: &Quirks) -> Exports {
+        let exports = Exports::new();
+        exports.add("toc", &scene.toc());
+        for (schema, _) in SCHEMAS {
+            exports.add(schema, &scene.table(schema, quirks));
+        }
+        exports
+    }
+
+    fn add(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.folder.path().join(format!("{name}.xml"));
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn remove(&self, name: &str) {
+        std::fs::remove_file(self.folder.path().join(format!("{name}.xml"))).unwrap();
+    }
+
+    fn read(&self) -> Result<Trace, Error> {
+        read(&[self.folder.path().to_owned()], &Options::default())
+    }
+
+    fn trace(&self) -> Trace {
+        self.read().unwrap()
+    }
+}
+
+/// The trace of a scene without oddities.
+fn plain(scene: &Scene) -> Trace {
+    Exports::of(scene, &Quirks::default()).trace()
+}
+
+fn loss(trace: &Trace, what: &str) -> Option<u64> {
+    let loss = trace
+        .manifest
+        .losses
+        .iter()
+        .find(|loss| loss.what.contains(what))?;
+    Some(loss.count)
+}
+
+fn noted(trace: &Trace, text: &str) -> bool {
+    trace.manifest.notes.iter().any(|note| note.contains(text))
+}

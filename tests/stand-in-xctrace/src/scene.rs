@@ -1,0 +1,150 @@
+//! What happened on a machine that never was. Times are nanoseconds from the trace's start.
+
+/// A process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// The system's id.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+}
+
+/// A thread of the recorded process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thread {
+    /// The system's id.
+    pub tid: u64,
+    /// Its name.
+    pub name: String,
+}
+
+/// What an encoder encodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EncoderKind {
+    /// Dispatches.
+    Compute,
+    /// Copies and fills.
+    Blit,
+    /// Draws.
+    Render,
+}
+
+/// An encoder and when the GPU ran it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Encoder {
+    /// Metal's id.
+    pub id: u64,
+    /// What it encodes.
+    pub kind: EncoderKind,
+    /// The label that the program set; may be empty.
+    pub label: String,
+    /// Rows of the GPU: start, duration, nesting depth.
+    pub gpu: Vec<(i64, i64, u64)>,
+}
+
+/// A committed command buffer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandBuffer {
+    /// Metal's id.
+    pub id: u64,
+    /// When it was created.
+    pub created_ns: i64,
+    /// When it was committed.
+    pub committed_ns: i64,
+    /// When it was seen finished.
+    pub completed_ns: Option<i64>,
+    /// The label that the program set; may be empty.
+    pub label: String,
+    /// Its encoders.
+    pub encoders: Vec<Encoder>,
+}
+
+/// A recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scene {
+    /// The recorded process.
+    pub process: Process,
+    /// Its arguments as one text.
+    pub arguments: String,
+    /// How it ended.
+    pub exit_status: i32,
+    /// Its main thread.
+    pub thread: Thread,
+    /// Nanoseconds of the recording.
+    pub duration_ns: i64,
+    /// Mach's absolute time at the start, in ticks of 125/3 ns.
+    pub epoch_ticks: u64,
+    /// What it committed.
+    pub command_buffers: Vec<CommandBuffer>,
+    /// GPU work of other processes: start and duration.
+    pub others: Vec<(Process, i64, i64)>,
+    /// Debug groups of the program on its main thread: start, duration, text.
+    pub debug_groups: Vec<(i64, i64, String)>,
+    /// Names of its compute shaders.
+    pub shaders: Vec<String>,
+    /// Allocations: time, lifetime, bytes.
+    pub allocations: Vec<(i64, Option<i64>, u64)>,
+}
+
+/// The id of a resource, encoder or command buffer: the machine counts them together.
+const FIRST_ID: u64 = 0x15_4d18_9050;
+
+impl Scene {
+    /// A process that commits `count` command buffers of one compute encoder each, a millisecond apart, and waits for
+    /// each. Command buffer n is created at n ms + 100 us, committed 300 us later, runs 50 us after that for 200 us + n,
+    /// and is seen finished 40 us after its end.
+    pub fn chain(count: u64) -> Scene {
+        let command_buffers = (0..count)
+            .map(|n| {
+                let created_ns = n as i64 * 1_000_000 + 100_000;
+                let committed_ns = created_ns + 300_000;
+                let start_ns = committed_ns + 50_000;
+                let duration_ns = 200_000 + n as i64;
+                CommandBuffer {
+                    id: FIRST_ID + 2 * n,
+                    created_ns,
+                    committed_ns,
+                    completed_ns: Some(start_ns + duration_ns + 40_000),
+                    label: String::new(),
+                    encoders: vec![Encoder {
+                        id: FIRST_ID + 2 * n + 1,
+                        kind: EncoderKind::Compute,
+                        label: String::new(),
+                        gpu: vec![(start_ns, duration_ns, 0)],
+                    }],
+                }
+            })
+            .collect();
+        Scene {
+            process: Process {
+                pid: 99926,
+                name: "python".to_owned(),
+            },
+            arguments: "train.py --steps 3".to_owned(),
+            exit_status: 0,
+            thread: Thread {
+                tid: 0x11a_b5b7,
+                name: "Main Thread".to_owned(),
+            },
+            duration_ns: count as i64 * 1_000_000 + 1_000_000,
+            epoch_ticks: 2_897_656_234_073,
+            command_buffers,
+            others: Vec::new(),
+            debug_groups: Vec::new(),
+            shaders: Vec::new(),
+            allocations: Vec::new(),
+        }
+    }
+
+    /// The same with labels `step N` for command buffers and `matmul N` for their encoders.
+    pub fn labelled_chain(count: u64) -> Scene {
+        let mut scene = Scene::chain(count);
+        for (n, command_buffer) in scene.command_buffers.iter_mut().enumerate() {
+            command_buffer.label = format!("step {n}");
+            for encoder in &mut command_buffer.encoders {
+                encoder.label = format!("matmul {n}");
+            }
+        }
+        scene
+    }
+}
