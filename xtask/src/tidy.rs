@@ -60,7 +60,9 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "gapscope-spool",
     "gapscope-recorder",
     "gapscope-vulkan",
+    "gapscope-cuda",
     "fake-vulkan-driver",
+    "fake-cuda",
     "planted",
 ];
 

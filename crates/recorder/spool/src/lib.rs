@@ -45,6 +45,11 @@ pub mod env {
     pub const RESULTS: &str = "GAPSCOPE_RESULTS";
     /// Recording starts when a debug label that contains this text begins.
     pub const START_LABEL: &str = "GAPSCOPE_START_LABEL";
+    /// Of CUDA graphs, time each `node` or the `graph` as a whole (cheaper, without kernels). By default nodes, but in
+    /// mode `command-buffer` graphs.
+    pub const CUDA_GRAPHS: &str = "GAPSCOPE_CUDA_GRAPHS";
+    /// The libcupti to use, where the one that the CUDA library would find is the wrong one.
+    pub const CUPTI: &str = "GAPSCOPE_CUPTI";
 }
 
 /// Nanoseconds of the host's monotonic clock, the time base of every trace.

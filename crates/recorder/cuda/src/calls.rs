@@ -1,0 +1,165 @@
+//! Which calls of the program are recorded.
+//!
+//! In PyTorch four of five runtime calls are cudaGetDevice and cudaGetLastError; each record costs the program about
+//! 0.1 µs. So only calls are recorded that cause work on the device, wait for it, or may take long.
+
+use crate::cupti::{Cupti, numbers::domain};
+use crate::recorder::Recorder;
+
+/// Numbers of calls are below this in every CUPTI so far.
+const MOST_CALLS: u32 = 2000;
+
+/// Parts of the names of calls that are recorded.
+const WANTED: [&str; 48] = [
+    "LaunchKernel",
+    "LaunchCooperative",
+    "LaunchHostFunc",
+    "cuLaunch",
+    "GraphLaunch",
+    "GraphInstantiate",
+    "GraphExecUpdate",
+    "StreamBeginCapture",
+    "StreamEndCapture",
+    "Memcpy",
+    "Memset",
+    "MemPrefetch",
+    "MemAdvise",
+    "Synchronize",
+    "StreamWait",
+    "EventRecord",
+    "cudaMalloc",
+    "cudaFree",
+    "cudaHostAlloc",
+    "HostRegister",
+    "HostUnregister",
+    "cuMemAlloc",
+    "cuMemFree",
+    "cuMemHostAlloc",
+    "cuMemCreate",
+    "cuMemRelease",
+    "cuMemMap",
+    "cuMemUnmap",
+    "cuMemSetAccess",
+    "cuMemAddress",
+    "MemPoolCreate",
+    "MemPoolDestroy",
+    "MemPoolTrim",
+    "cuArray",
+    "ModuleLoad",
+    "ModuleUnload",
+    "LibraryLoad",
+    "LibraryUnload",
+    "LibraryGetKernel",
+    "cuLink",
+    "CtxCreate",
+    "CtxDestroy",
+    "PrimaryCtxRetain",
+    "PrimaryCtxRe",
+    "DeviceReset",
+    "InitDevice",
+    "IpcOpen",
+    "ImportExternal",
+];
+
+/// Whether calls of this name are recorded.
+pub fn is_wanted(name: &str) -> bool {
+    WANTED.iter().any(|part| name.contains(part))
+}
+
+/// Switches the other calls off. The opposite way, to switch on the wanted ones alone, records nothing once CUPTI is
+/// initialised and too much before.
+pub fn exclude_noise(recorder: &Recorder, cupti: &Cupti) {
+    let apis = [
+        (domain::RUNTIME, cupti.functions.enable_runtime_call),
+        (domain::DRIVER, cupti.functions.enable_driver_call),
+    ];
+    for (domain, switch) in apis {
+        let mut refused = 0;
+        for call in 1..MOST_CALLS {
+            let Some(name) = cupti.call_name(domain, call) else {
+                continue;
+            };
+            if !is_wanted(name) {
+                // SAFETY: CUPTI's function with one of its calls and a boolean.
+                refused += u64::from(unsafe { switch(call, 0) } != 0);
+            }
+        }
+        if refused > 0 {
+            recorder.loss(
+                "exclusions of calls",
+                refused,
+                "CUPTI refused: recording costs the program more",
+            );
+        }
+    }
+}
+
+/// The name without what tells versions apart: `cudaLaunchKernel_v7000`, `cuMemAlloc_v2`, `cuLaunchKernel_ptsz`.
+pub fn plain_name(name: &str) -> &str {
+    let mut name = name;
+    for suffix in ["_ptsz", "_ptds"] {
+        name = name.strip_suffix(suffix).unwrap_or(name);
+    }
+    if let Some((plain, version)) = name.rsplit_once("_v")
+        && !version.is_empty()
+        && version.bytes().all(|b| b.is_ascii_digit())
+    {
+        name = plain;
+    }
+    for suffix in ["_ptsz", "_ptds"] {
+        name = name.strip_suffix(suffix).unwrap_or(name);
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_launches_waits_allocates_or_loads_is_recorded_and_what_asks_is_not() {
+        for name in [
+            "cudaLaunchKernel_v7000",
+            "cudaLaunchKernelExC_v11060",
+            "cuLaunchKernelEx",
+            "cudaGraphLaunch_v10000",
+            "cudaMemcpyAsync_v3020",
+            "cuMemsetD32Async",
+            "cudaStreamSynchronize_v3020",
+            "cudaStreamWaitEvent_v3020",
+            "cudaMallocAsync_v11020",
+            "cudaFreeHost_v3020",
+            "cuModuleLoadDataEx",
+            "cuLibraryLoadData",
+        ] {
+            assert!(is_wanted(name), "{name}");
+        }
+        for name in [
+            "cudaGetDevice_v3020",
+            "cudaGetLastError_v3020",
+            "cudaPeekAtLastError_v3020",
+            "cudaSetDevice_v3020",
+            "cudaEventQuery_v3020",
+            "cudaStreamIsCapturing_v10000",
+            "cuCtxGetCurrent",
+            "cuGraphAddKernelNode_v2",
+            "cuPointerGetAttribute",
+        ] {
+            assert!(!is_wanted(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn suffixes_of_versions_and_of_the_default_stream_are_no_part_of_the_name() {
+        for (full, plain) in [
+            ("cudaLaunchKernel_v7000", "cudaLaunchKernel"),
+            ("cudaLaunchKernel_ptsz_v7000", "cudaLaunchKernel"),
+            ("cuMemAlloc_v2", "cuMemAlloc"),
+            ("cuMemcpyHtoD_v2_ptds", "cuMemcpyHtoD"),
+            ("cuLaunchKernel", "cuLaunchKernel"),
+            ("cuda_value", "cuda_value"),
+        ] {
+            assert_eq!(plain_name(full), plain);
+        }
+    }
+}

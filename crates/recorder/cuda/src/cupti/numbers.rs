@@ -1,0 +1,42 @@
+//! Numbers of CUPTI's enums that are used, from cupti_activity.h and cupti_callbacks.h.
+
+/// CUpti_ActivityKind
+pub mod kind {
+    pub const MEMCPY: u32 = 1;
+    pub const MEMSET: u32 = 2;
+    pub const KERNEL: u32 = 3;
+    pub const DRIVER: u32 = 4;
+    pub const RUNTIME: u32 = 5;
+    pub const DEVICE: u32 = 8;
+    pub const CONTEXT: u32 = 9;
+    pub const CONCURRENT_KERNEL: u32 = 10;
+    pub const OVERHEAD: u32 = 17;
+    pub const MEMCPY_PEER: u32 = 22;
+    pub const CUDA_EVENT: u32 = 36;
+    pub const STREAM: u32 = 37;
+    pub const SYNCHRONIZATION: u32 = 38;
+    pub const MEMORY2: u32 = 49;
+    pub const MEMORY_POOL: u32 = 50;
+    pub const GRAPH_TRACE: u32 = 51;
+}
+
+/// CUpti_CallbackDomain
+pub mod domain {
+    pub const DRIVER: u32 = 1;
+    pub const RUNTIME: u32 = 2;
+}
+
+/// CUptiResult
+pub mod code {
+    /// No record is left in the buffer.
+    pub const MAX_LIMIT_REACHED: i32 = 12;
+}
+
+/// CUpti_ActivityAttribute: 1 when the buffers that we give are zero already.
+pub const ATTRIBUTE_ZEROED_BUFFERS: u32 = 5;
+/// CUpti_ActivityThreadIdType: the system's ids instead of shortened pthread handles.
+pub const THREAD_IDS_OF_SYSTEM: u32 = 1;
+/// CUPTI_ACTIVITY_FLAG_FLUSH_FORCED: records that are not finished too.
+pub const FLUSH_FORCED: u32 = 1;
+/// CUPTI_SYNCHRONIZATION_INVALID_VALUE
+pub const NO_ID: u32 = u32::MAX;

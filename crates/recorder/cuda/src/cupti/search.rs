@@ -1,0 +1,314 @@
+//! Where libcupti may be.
+//!
+//! The copy that the program has loaded already comes first: two copies in one process fight for the driver's single
+//! place. Then the packages of the program's Python, which match its CUDA, then toolkits.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// What the search depends on.
+#[derive(Debug, Default)]
+pub struct Surroundings {
+    /// The files that are mapped into the process.
+    pub mapped: Vec<PathBuf>,
+    /// The executable.
+    pub executable: PathBuf,
+    /// Variables: `VIRTUAL_ENV`, `CONDA_PREFIX`, `PYTHONPATH`, `CUDA_HOME`, `CUDA_PATH`.
+    pub variables: Vec<(&'static str, OsString)>,
+    /// The newest CUDA that the driver supports, as 1000 × major + 10 × minor.
+    pub driver: Option<u32>,
+    /// Where toolkits are installed: `/usr/local`.
+    pub toolkits: PathBuf,
+}
+
+/// A place to try.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Candidate {
+    /// A file that the process has loaded.
+    Loaded(PathBuf),
+    /// A file that exists.
+    File(PathBuf),
+    /// A name for the system's search.
+    Name(String),
+}
+
+const VARIABLES: [&str; 5] = [
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "PYTHONPATH",
+    "CUDA_HOME",
+    "CUDA_PATH",
+];
+
+/// The folders of a toolkit's libraries.
+const TOOLKIT_FOLDERS: [&str; 4] = [
+    "targets/x86_64-linux/lib",
+    "targets/sbsa-linux/lib",
+    "extras/CUPTI/lib64",
+    "lib64",
+];
+
+impl Surroundings {
+    pub fn of_this_process(driver: Option<u32>) -> Surroundings {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        let mapped: BTreeSet<&str> = maps
+            .lines()
+            .filter_map(|line| line.find('/').map(|at| &line[at..]))
+            .collect();
+        Surroundings {
+            mapped: mapped.into_iter().map(PathBuf::from).collect(),
+            executable: std::env::current_exe().unwrap_or_default(),
+            variables: VARIABLES
+                .into_iter()
+                .filter_map(|name| std::env::var_os(name).map(|value| (name, value)))
+                .collect(),
+            driver,
+            toolkits: PathBuf::from("/usr/local"),
+        }
+    }
+
+    fn paths(&self, variable: &str) -> Vec<PathBuf> {
+        let value = self.variables.iter().find(|(name, _)| *name == variable);
+        value.map_or(Vec::new(), |(_, value)| {
+            std::env::split_paths(value)
+                .filter(|p| p.is_absolute())
+                .collect()
+        })
+    }
+
+    /// Major versions that the driver can serve, the newest first.
+    fn majors(&self) -> Vec<u32> {
+        let newest = self.driver.map_or(13, |version| version / 1000);
+        [13, 12]
+            .into_iter()
+            .filter(|major| *major <= newest)
+            .collect()
+    }
+}
+
+/// The places to try, the best first, each once.
+pub fn candidates(around: &Surroundings) -> Vec<Candidate> {
+    let mut found = Vec::new();
+    let mut add = |candidate: Candidate| {
+        if !found.contains(&candidate) {
+            found.push(candidate);
+        }
+    };
+    for path in &around.mapped {
+        if name_of(path).starts_with("libcupti.so") && !is_private(path) {
+            add(Candidate::Loaded(path.clone()));
+        }
+    }
+    let packages = python_packages(around);
+    for major in around.majors() {
+        for folder in &packages {
+            for place in [
+                format!("nvidia/cu{major}/lib"),
+                "nvidia/cuda_cupti/lib".to_owned(),
+            ] {
+                let path = folder.join(place).join(format!("libcupti.so.{major}"));
+                if path.is_file() {
+                    add(Candidate::File(path));
+                }
+            }
+        }
+    }
+    for major in around.majors() {
+        for root in toolkits(around) {
+            for folder in TOOLKIT_FOLDERS {
+                let path = root.join(folder).join(format!("libcupti.so.{major}"));
+                if path.is_file() {
+                    add(Candidate::File(path));
+                }
+            }
+        }
+    }
+    for major in around.majors() {
+        add(Candidate::Name(format!("libcupti.so.{major}")));
+    }
+    found
+}
+
+/// Folders of Python packages that belong to the program.
+fn python_packages(around: &Surroundings) -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    let mut add = |folder: PathBuf| {
+        if !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    };
+    for path in &around.mapped {
+        for folder in path.ancestors() {
+            if ["site-packages", "dist-packages"].contains(&name_of(folder).as_str()) {
+                add(folder.to_owned());
+            }
+        }
+    }
+    for folder in around.paths("PYTHONPATH") {
+        add(folder);
+    }
+    let roots = around
+        .paths("VIRTUAL_ENV")
+        .into_iter()
+        .chain(around.paths("CONDA_PREFIX"));
+    // PREFIX/bin/python3
+    for root in roots.chain(around.executable.ancestors().nth(2).map(Path::to_owned)) {
+        for lib in ["lib", "lib64"] {
+            let Ok(entries) = root.join(lib).read_dir() else {
+                continue;
+            };
+            for python in entries.flatten().map(|e| e.path()) {
+                if name_of(&python).starts_with("python3") {
+                    add(python.join("site-packages"));
+                    add(python.join("dist-packages"));
+                }
+            }
+        }
+    }
+    folders
+}
+
+fn toolkits(around: &Surroundings) -> Vec<PathBuf> {
+    let mut roots = around.paths("CUDA_HOME");
+    roots.extend(around.paths("CUDA_PATH"));
+    roots.extend(around.paths("CONDA_PREFIX"));
+    roots.push(around.toolkits.join("cuda"));
+    let mut versions: Vec<PathBuf> = around.toolkits.read_dir().map_or(Vec::new(), |entries| {
+        entries
+            .flatten()
+            .map(|e| e.path())
+            .filter(|p| name_of(p).starts_with("cuda-"))
+            .collect()
+    });
+    versions.sort();
+    roots.extend(versions.into_iter().rev());
+    roots
+}
+
+/// A copy that a package keeps for itself, of another version than the program's CUDA.
+fn is_private(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str() == "triton")
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name()
+        .map_or(String::new(), |name| name.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Disk(PathBuf);
+
+    impl Disk {
+        fn new(name: &str) -> Disk {
+            let root =
+                std::env::temp_dir().join(format!("gapscope-cuda-{name}-{}", std::process::id()));
+            std::fs::create_dir_all(&root).expect("a folder");
+            Disk(root)
+        }
+
+        fn file(&self, path: &str) -> PathBuf {
+            let path = self.0.join(path);
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+            std::fs::write(&path, "").expect("a file");
+            path
+        }
+
+        fn surroundings(&self) -> Surroundings {
+            Surroundings {
+                driver: Some(13_000),
+                toolkits: self.0.join("usr-local"),
+                ..Surroundings::default()
+            }
+        }
+    }
+
+    impl Drop for Disk {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn names(majors: &[u32]) -> Vec<Candidate> {
+        majors
+            .iter()
+            .map(|m| Candidate::Name(format!("libcupti.so.{m}")))
+            .collect()
+    }
+
+    #[test]
+    fn the_copy_that_the_program_has_loaded_comes_before_all_others() {
+        let disk = Disk::new("loaded");
+        let wheel = disk.file("env/lib/python3.12/site-packages/nvidia/cu13/lib/libcupti.so.13");
+        let mut around = disk.surroundings();
+        around.mapped = vec![
+            "/opt/x/libcupti.so.2025.3.1".into(),
+            disk.0
+                .join("env/lib/python3.12/site-packages/torch/lib/libtorch.so"),
+        ];
+        let found = candidates(&around);
+        assert_eq!(
+            found[..2],
+            [
+                Candidate::Loaded("/opt/x/libcupti.so.2025.3.1".into()),
+                Candidate::File(wheel)
+            ]
+        );
+    }
+
+    #[test]
+    fn tritons_own_copy_is_left_alone() {
+        let disk = Disk::new("triton");
+        let mut around = disk.surroundings();
+        around.mapped =
+            vec!["/env/site-packages/triton/backends/nvidia/lib/cupti/libcupti.so.12".into()];
+        assert_eq!(candidates(&around), names(&[13, 12]));
+    }
+
+    #[test]
+    fn the_packages_of_the_programs_python_are_found_though_nothing_of_them_is_loaded() {
+        let disk = Disk::new("wheel");
+        let thirteen = disk.file("env/lib/python3.12/site-packages/nvidia/cu13/lib/libcupti.so.13");
+        let twelve =
+            disk.file("env/lib/python3.12/site-packages/nvidia/cuda_cupti/lib/libcupti.so.12");
+        let mut around = disk.surroundings();
+        around.executable = disk.0.join("env/bin/python3");
+        let expected = [Candidate::File(thirteen), Candidate::File(twelve)];
+        assert_eq!(candidates(&around)[..2], expected);
+        around.executable = "/usr/bin/python3".into();
+        around.variables = vec![("VIRTUAL_ENV", disk.0.join("env").into())];
+        assert_eq!(candidates(&around)[..2], expected);
+        around.variables = vec![(
+            "PYTHONPATH",
+            disk.0.join("env/lib/python3.12/site-packages").into(),
+        )];
+        assert_eq!(candidates(&around)[..2], expected);
+    }
+
+    #[test]
+    fn what_is_newer_than_the_driver_is_not_tried() {
+        let disk = Disk::new("driver");
+        let twelve = disk.file("usr-local/cuda-12.8/extras/CUPTI/lib64/libcupti.so.12");
+        disk.file("usr-local/cuda-13.0/targets/x86_64-linux/lib/libcupti.so.13");
+        let mut around = disk.surroundings();
+        around.driver = Some(12_080);
+        let mut expected = vec![Candidate::File(twelve)];
+        expected.extend(names(&[12]));
+        assert_eq!(candidates(&around), expected);
+    }
+
+    #[test]
+    fn of_toolkits_the_one_that_the_user_names_comes_first_and_then_the_newest() {
+        let disk = Disk::new("toolkits");
+        let old = disk.file("usr-local/cuda-13.0/targets/x86_64-linux/lib/libcupti.so.13");
+        let new = disk.file("usr-local/cuda-13.2/targets/x86_64-linux/lib/libcupti.so.13");
+        let named = disk.file("opt/cuda/lib64/libcupti.so.13");
+        let mut around = disk.surroundings();
+        around.variables = vec![("CUDA_HOME", disk.0.join("opt/cuda").into())];
+        let expected = [named, new, old].map(Candidate::File);
+        assert_eq!(candidates(&around)[..3], expected);
+    }
+}

@@ -1,0 +1,75 @@
+//! The functions that this library exports.
+
+use crate::guard::guard;
+use crate::recorder::{Recorder, recorder};
+use crate::{nvtx, tracing};
+use gapscope_spool::Spool;
+use gapscope_spool::interface::{Host, Table};
+use std::ffi::{CStr, c_int, c_void};
+
+/// Called by the driver inside the program's first cuInit, when `CUDA_INJECTION64_PATH` names this library.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub extern "C" fn InitializeInjection() -> c_int {
+    guard(|| {
+        if let Some(recorder) = recorder() {
+            tracing::start(recorder);
+        }
+    });
+    // The driver wants 1; what went wrong is in the ledger, and no business of the program's.
+    1
+}
+
+/// Called by each module with NVTX at its first label, when `NVTX_INJECTION64_PATH` names this library. 0: no tool.
+///
+/// # Safety
+/// `get_export_table` is null or NVTX's function.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn InitializeInjectionNvtx2(
+    get_export_table: Option<nvtx::GetExportTable>,
+) -> c_int {
+    let attached = guard(|| match (recorder(), get_export_table) {
+        // SAFETY: as the caller promises.
+        (Some(_), Some(get)) => unsafe { nvtx::attach(get) },
+        _ => false,
+    });
+    c_int::from(attached.unwrap_or(false))
+}
+
+static TABLE: Table = Table::of::<Recorder>();
+
+/// The functions by which the program speaks to this library; see `gapscope_spool::interface`.
+#[unsafe(no_mangle)]
+pub extern "C" fn gapscope_interface(version: u32) -> *const c_void {
+    TABLE.answer(version).cast()
+}
+
+impl Host for Recorder {
+    const NAME: &'static CStr = c"cuda";
+
+    fn get() -> Option<&'static Recorder> {
+        recorder()
+    }
+
+    fn spool(&self) -> &Spool {
+        Recorder::spool(self)
+    }
+
+    fn text(&self, text: &str) -> u32 {
+        Recorder::text(self, text.as_bytes())
+    }
+
+    fn recording_changes(&self) {
+        if self.recording() {
+            tracing::end_window();
+        } else {
+            tracing::start_window(self);
+        }
+    }
+
+    fn flush(&self) -> bool {
+        tracing::flush();
+        true
+    }
+}

@@ -1,0 +1,56 @@
+//! State that a forked child must not share: another thread of the parent may hold its lock for ever.
+
+use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
+
+/// A value of which each process has its own: the parent's is left alone in a forked child, which gets a new one.
+pub struct PerProcess<T: 'static> {
+    current: AtomicPtr<Held<T>>,
+}
+
+struct Held<T> {
+    generation: u32,
+    value: T,
+}
+
+impl<T: Send + Sync> PerProcess<T> {
+    pub const fn new() -> PerProcess<T> {
+        PerProcess {
+            current: AtomicPtr::new(std::ptr::null_mut()),
+        }
+    }
+
+    /// This process's value, made with `make` at the first use. It lives as long as the process.
+    #[inline]
+    pub fn get(&self, make: impl FnOnce() -> T) -> &'static T {
+        let generation = gapscope_spool::writer::generation();
+        let current = self.current.load(Acquire);
+        // SAFETY: null, or leaked by `replace` and never freed or changed.
+        match unsafe { current.as_ref() } {
+            Some(held) if held.generation == generation => &held.value,
+            _ => self.replace(current, generation, make()),
+        }
+    }
+
+    /// This process's value, where it has one.
+    pub fn existing(&self) -> Option<&'static T> {
+        // SAFETY: as in `get`.
+        let held = unsafe { self.current.load(Acquire).as_ref() }?;
+        (held.generation == gapscope_spool::writer::generation()).then_some(&held.value)
+    }
+
+    #[cold]
+    fn replace(&self, current: *mut Held<T>, generation: u32, value: T) -> &'static T {
+        let new = Box::into_raw(Box::new(Held { generation, value }));
+        let used = match self.current.compare_exchange(current, new, AcqRel, Acquire) {
+            Ok(_) => new,
+            Err(other) => {
+                // SAFETY: it was made above and nobody has seen it.
+                drop(unsafe { Box::from_raw(new) });
+                other
+            }
+        };
+        // SAFETY: as in `get`; it is not null, for only this function stores, and never null.
+        unsafe { &(*used).value }
+    }
+}

@@ -1,0 +1,188 @@
+//! nvtxEventAttributes_t and the texts in it.
+
+use super::domains::RegisteredString;
+use crate::recorder::Recorder;
+use gapscope_spool::event::Payload;
+use std::borrow::Cow;
+use std::ffi::{CStr, c_char, c_void};
+
+/// A text as NVTX gives it.
+pub enum Text<'a> {
+    None,
+    Bytes(Cow<'a, [u8]>),
+    Registered(&'a RegisteredString),
+}
+
+impl<'a> Text<'a> {
+    /// # Safety
+    /// `text` is null or NUL-terminated, and lives for `'a`.
+    pub unsafe fn narrow(text: *const c_char) -> Text<'a> {
+        if text.is_null() {
+            return Text::None;
+        }
+        // SAFETY: as the caller promises.
+        Text::Bytes(Cow::Borrowed(unsafe { CStr::from_ptr(text) }.to_bytes()))
+    }
+
+    /// wchar_t has 32 bits on Linux.
+    ///
+    /// # Safety
+    /// As for [`Self::narrow`].
+    pub unsafe fn wide(text: *const u32) -> Text<'a> {
+        if text.is_null() {
+            return Text::None;
+        }
+        let mut narrow = String::new();
+        let mut at = text;
+        // SAFETY: as the caller promises: the text ends with 0.
+        unsafe {
+            while at.read_unaligned() != 0 {
+                narrow.push(
+                    char::from_u32(at.read_unaligned()).unwrap_or(char::REPLACEMENT_CHARACTER),
+                );
+                at = at.add(1);
+            }
+        }
+        Text::Bytes(Cow::Owned(narrow.into_bytes()))
+    }
+
+    /// Its id in events; 0: none.
+    #[inline]
+    pub fn id(&self, recorder: &Recorder) -> u32 {
+        match self {
+            Text::None => 0,
+            Text::Bytes(bytes) => recorder.text(bytes),
+            Text::Registered(string) => string.id(recorder),
+        }
+    }
+
+    /// Its characters.
+    pub fn to_text(&self) -> String {
+        match self {
+            Text::None => String::new(),
+            Text::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            Text::Registered(string) => string.text().to_owned(),
+        }
+    }
+}
+
+/// nvtxEventAttributes_v2
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct Attributes {
+    version: u16,
+    bytes: u16,
+    pub category: u32,
+    color_type: i32,
+    color: u32,
+    payload_type: i32,
+    reserved: i32,
+    payload: u64,
+    message_type: i32,
+    message: *const c_void,
+}
+
+/// Category, colour, payload and message: what the first version has. Later ones only append.
+const LEAST_BYTES: u16 = 48;
+
+impl Attributes {
+    /// # Safety
+    /// `at` is null or points to attributes of the program.
+    pub unsafe fn at(at: *const c_void) -> Option<Attributes> {
+        if at.is_null() {
+            return None;
+        }
+        // SAFETY: as the caller promises; the first four bytes say how many there are.
+        unsafe {
+            let bytes = at.cast::<u16>().add(1).read_unaligned();
+            (bytes >= LEAST_BYTES).then(|| at.cast::<Attributes>().read_unaligned())
+        }
+    }
+
+    /// The message.
+    ///
+    /// # Safety
+    /// The attributes are the program's own, and it waits while the text is used.
+    pub unsafe fn text<'a>(&self) -> Text<'a> {
+        // SAFETY: as the caller promises; nvtxMessageType_t tells the union's member.
+        unsafe {
+            match self.message_type {
+                1 => Text::narrow(self.message.cast()),
+                2 => Text::wide(self.message.cast()),
+                3 => self
+                    .message
+                    .cast::<RegisteredString>()
+                    .as_ref()
+                    .map_or(Text::None, Text::Registered),
+                _ => Text::None,
+            }
+        }
+    }
+
+    pub fn color(&self) -> Option<u32> {
+        (self.color_type == 1).then_some(self.color)
+    }
+
+    /// nvtxPayloadType_t
+    pub fn payload(&self) -> Option<Payload> {
+        let low = self.payload as u32;
+        match self.payload_type {
+            1 => Some(Payload::Unsigned(self.payload)),
+            2 => Some(Payload::Signed(self.payload as i64)),
+            3 => Some(Payload::Float(f64::from_bits(self.payload))),
+            4 => Some(Payload::Unsigned(low.into())),
+            5 => Some(Payload::Signed((low as i32).into())),
+            6 => Some(Payload::Float(f32::from_bits(low).into())),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::offset_of;
+
+    #[test]
+    fn the_attributes_are_laid_out_as_in_nvtoolsext_h() {
+        let offsets = [
+            offset_of!(Attributes, category),
+            offset_of!(Attributes, color),
+            offset_of!(Attributes, payload_type),
+            offset_of!(Attributes, payload),
+            offset_of!(Attributes, message_type),
+            offset_of!(Attributes, message),
+            size_of::<Attributes>(),
+        ];
+        assert_eq!(offsets, [4, 12, 16, 24, 32, 40, 48]);
+    }
+
+    #[test]
+    fn each_type_of_payload_keeps_its_value() {
+        let attributes = |payload_type, payload| Attributes {
+            version: 3,
+            bytes: 48,
+            category: 0,
+            color_type: 0,
+            color: 0,
+            payload_type,
+            reserved: 0,
+            payload,
+            message_type: 0,
+            message: std::ptr::null(),
+        };
+        // The upper half of a 32-bit payload is whatever lay there.
+        let dirty = |low: u32| 0xdead_beef_0000_0000 | u64::from(low);
+        for (kind, bits, payload) in [
+            (0, 7, None),
+            (1, u64::MAX, Some(Payload::Unsigned(u64::MAX))),
+            (2, -5i64 as u64, Some(Payload::Signed(-5))),
+            (3, 1.5f64.to_bits(), Some(Payload::Float(1.5))),
+            (4, dirty(9), Some(Payload::Unsigned(9))),
+            (5, dirty(-9i32 as u32), Some(Payload::Signed(-9))),
+            (6, dirty(0.5f32.to_bits()), Some(Payload::Float(0.5))),
+        ] {
+            assert_eq!(attributes(kind, bits).payload(), payload);
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Domains and registered strings: handles that the program keeps, valid in forked children too.
+
+use super::attributes::Text;
+use crate::generation::PerProcess;
+use crate::guard::guard;
+use crate::hash::FastMap;
+use crate::recorder::{Recorder, recorder};
+use gapscope_spool::Event;
+use gapscope_spool::event::ObjectKind;
+use gapscope_spool::writer::generation;
+use std::ffi::c_char;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+/// nvtxDomainHandle_t points here. It lives as long as the process.
+pub struct Domain {
+    id: u32,
+    name: String,
+    /// The process in whose spool its name is.
+    named_in: AtomicU32,
+}
+
+/// nvtxStringHandle_t points here. It lives as long as the process.
+pub struct RegisteredString {
+    text: String,
+    /// The process (upper half) in which the text has the id in the lower half.
+    id: AtomicU64,
+}
+
+/// What has been made, so that a program that asks again and again does not fill the memory.
+#[derive(Default)]
+struct Made {
+    domains: FastMap<String, &'static Domain>,
+    strings: FastMap<String, &'static RegisteredString>,
+}
+
+static MADE: PerProcess<Mutex<Made>> = PerProcess::new();
+/// Not per process: a forked child may know its parent's domains.
+static NEXT_DOMAIN: AtomicU32 = AtomicU32::new(1);
+
+fn made() -> &'static Mutex<Made> {
+    MADE.get(Mutex::default)
+}
+
+impl RegisteredString {
+    #[inline]
+    pub fn id(&self, recorder: &Recorder) -> u32 {
+        let generation = generation();
+        let known = self.id.load(Relaxed);
+        if (known >> 32) as u32 == generation {
+            return known as u32;
+        }
+        let id = recorder.text(self.text.as_bytes());
+        self.id
+            .store(u64::from(generation) << 32 | u64::from(id), Relaxed);
+        id
+    }
+
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+/// The id of a domain, whose name is written before its first use in a process; 0: the default domain.
+///
+/// # Safety
+/// `domain` is null or a handle of [`create_a`].
+#[inline]
+pub unsafe fn id(domain: *const Domain, recorder: &Recorder) -> u32 {
+    // SAFETY: as the caller promises; domains are never freed.
+    let Some(domain) = (unsafe { domain.as_ref() }) else {
+        return 0;
+    };
+    let generation = generation();
+    if domain.named_in.swap(generation, Relaxed) != generation {
+        recorder.write(&Event::Name {
+            object: ObjectKind::LabelDomain,
+            id: domain.id,
+            name: &domain.name,
+        });
+    }
+    domain.id
+}
+
+/// The id of a category: 0 for none, and for numbers beyond 2^16, which no id has room for.
+pub fn category(domain: u32, category: u32) -> u32 {
+    match (u16::try_from(domain), u16::try_from(category)) {
+        (Ok(domain), Ok(category)) if category != 0 => {
+            u32::from(domain) << 16 | u32::from(category)
+        }
+        _ => 0,
+    }
+}
+
+fn create(name: Text<'_>) -> *const Domain {
+    let domain = guard(|| {
+        let name = name.to_text();
+        let mut made = made().lock().unwrap_or_else(PoisonError::into_inner);
+        *made.domains.entry(name.clone()).or_insert_with(|| {
+            Box::leak(Box::new(Domain {
+                id: NEXT_DOMAIN.fetch_add(1, Relaxed),
+                name,
+                named_in: AtomicU32::new(0),
+            }))
+        })
+    });
+    domain.map_or(std::ptr::null(), std::ptr::from_ref)
+}
+
+pub unsafe extern "C" fn create_a(name: *const c_char) -> *const Domain {
+    // SAFETY: the program's own text.
+    create(unsafe { Text::narrow(name) })
+}
+
+pub unsafe extern "C" fn create_w(name: *const u32) -> *const Domain {
+    // SAFETY: the program's own text.
+    create(unsafe { Text::wide(name) })
+}
+
+fn register(text: Text<'_>) -> *const RegisteredString {
+    let string = guard(|| {
+        let text = text.to_text();
+        let mut made = made().lock().unwrap_or_else(PoisonError::into_inner);
+        *made.strings.entry(text.clone()).or_insert_with(|| {
+            Box::leak(Box::new(RegisteredString {
+                text,
+                id: AtomicU64::new(0),
+            }))
+        })
+    });
+    string.map_or(std::ptr::null(), std::ptr::from_ref)
+}
+
+pub unsafe extern "C" fn register_a(
+    _domain: *const Domain,
+    text: *const c_char,
+) -> *const RegisteredString {
+    // SAFETY: the program's own text.
+    register(unsafe { Text::narrow(text) })
+}
+
+pub unsafe extern "C" fn register_w(
+    _domain: *const Domain,
+    text: *const u32,
+) -> *const RegisteredString {
+    // SAFETY: the program's own text.
+    register(unsafe { Text::wide(text) })
+}
+
+/// # Safety
+/// The domain is null or a handle of ours.
+unsafe fn name_category(domain: *const Domain, number: u32, name: Text<'_>) {
+    guard(|| {
+        let Some(recorder) = recorder() else { return };
+        // SAFETY: as the caller promises.
+        let id = category(unsafe { id(domain, recorder) }, number);
+        if id != 0 {
+            recorder.write(&Event::Name {
+                object: ObjectKind::LabelCategory,
+                id,
+                name: &name.to_text(),
+            });
+        }
+    });
+}
+
+pub unsafe extern "C" fn category_a(number: u32, name: *const c_char) {
+    // SAFETY: the program's own text; no domain.
+    unsafe { name_category(std::ptr::null(), number, Text::narrow(name)) }
+}
+
+pub unsafe extern "C" fn category_w(number: u32, name: *const u32) {
+    // SAFETY: the program's own text; no domain.
+    unsafe { name_category(std::ptr::null(), number, Text::wide(name)) }
+}
+
+pub unsafe extern "C" fn domain_category_a(
+    domain: *const Domain,
+    number: u32,
+    name: *const c_char,
+) {
+    // SAFETY: the program's own text and handle.
+    unsafe { name_category(domain, number, Text::narrow(name)) }
+}
+
+pub unsafe extern "C" fn domain_category_w(domain: *const Domain, number: u32, name: *const u32) {
+    // SAFETY: the program's own text and handle.
+    unsafe { name_category(domain, number, Text::wide(name)) }
+}

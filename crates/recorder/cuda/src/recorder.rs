@@ -1,0 +1,204 @@
+//! What the whole process shares: the spool and the texts of labels.
+
+use crate::generation::PerProcess;
+use crate::hash::FastMap;
+use crate::{guard, tracing};
+use gapscope_spool::{Event, Spool};
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// A thread remembers so many texts; then it starts anew.
+const TEXTS_OF_A_THREAD: usize = 1 << 12;
+/// The process remembers so many; a text that is used again later is written again, with another id.
+const TEXTS_OF_A_PROCESS: usize = 1 << 16;
+
+pub struct Recorder {
+    spool: Spool,
+    start_label: Option<String>,
+    texts: PerProcess<Mutex<Texts>>,
+    /// The process that has written something: a forked child that does nothing leaves no spool.
+    active: AtomicU32,
+}
+
+/// Ids of the texts that this process has written.
+struct Texts {
+    next: u32,
+    ids: FastMap<Box<[u8]>, u32>,
+}
+
+/// The texts that this thread has used.
+struct ThreadTexts {
+    generation: u32,
+    ids: FastMap<Box<[u8]>, u32>,
+}
+
+thread_local! {
+    static TEXTS: RefCell<Option<ThreadTexts>> = const { RefCell::new(None) };
+}
+
+static RECORDER: OnceLock<Option<Recorder>> = OnceLock::new();
+
+/// The recorder, when this process is being recorded.
+#[inline]
+pub fn recorder() -> Option<&'static Recorder> {
+    RECORDER.get_or_init(Recorder::start).as_ref()
+}
+
+impl Recorder {
+    fn start() -> Option<Recorder> {
+        // A spool that cannot be made leaves the program unrecorded; the session sees that no process appeared.
+        let spool = Spool::from_env(process_event).ok().flatten()?;
+        guard::silence();
+        pin_library();
+        // SAFETY: the handler is a plain function of this library, which is pinned.
+        unsafe { libc::atexit(at_exit) };
+        Some(Recorder {
+            spool,
+            start_label: std::env::var(gapscope_spool::env::START_LABEL)
+                .ok()
+                .filter(|t| !t.is_empty()),
+            texts: PerProcess::new(),
+            active: AtomicU32::new(gapscope_spool::writer::generation()),
+        })
+    }
+
+    pub fn spool(&self) -> &Spool {
+        &self.spool
+    }
+
+    #[inline]
+    pub fn write(&self, event: &Event<'_>) {
+        let generation = gapscope_spool::writer::generation();
+        if self.active.load(Relaxed) != generation {
+            self.active.store(generation, Relaxed);
+        }
+        self.spool.write(event);
+    }
+
+    /// True while work shall be recorded; definitions and labels always are.
+    pub fn recording(&self) -> bool {
+        self.spool.recording()
+    }
+
+    pub fn loss(&self, what: &str, count: u64, reason: &str) {
+        self.write(&Event::Loss {
+            what: Cow::Borrowed(what),
+            count,
+            reason: Cow::Borrowed(reason),
+        });
+    }
+
+    /// The id of a label's text, which is written before its first use. A start label starts the recording.
+    pub fn text(&self, text: &[u8]) -> u32 {
+        if let Some(label) = &self.start_label
+            && !self.recording()
+            && String::from_utf8_lossy(text).contains(label.as_str())
+        {
+            tracing::start_window(self);
+            self.spool.start();
+        }
+        let generation = gapscope_spool::writer::generation();
+        TEXTS
+            .try_with(|texts| {
+                let Ok(mut texts) = texts.try_borrow_mut() else {
+                    return self.new_text(text);
+                };
+                let usable = texts
+                    .as_ref()
+                    .is_some_and(|t| t.generation == generation && t.ids.len() < TEXTS_OF_A_THREAD);
+                if !usable {
+                    *texts = None;
+                }
+                let texts = texts.get_or_insert_with(|| ThreadTexts {
+                    generation,
+                    ids: FastMap::default(),
+                });
+                if let Some(id) = texts.ids.get(text) {
+                    return *id;
+                }
+                let id = self.new_text(text);
+                texts.ids.insert(text.into(), id);
+                id
+            })
+            .unwrap_or_else(|_| self.new_text(text))
+    }
+
+    /// The id of a text that this thread has not used.
+    #[cold]
+    fn new_text(&self, text: &[u8]) -> u32 {
+        let texts = self.texts.get(|| {
+            Mutex::new(Texts {
+                next: 1,
+                ids: FastMap::default(),
+            })
+        });
+        let mut texts = texts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(id) = texts.ids.get(text) {
+            return *id;
+        }
+        if texts.ids.len() >= TEXTS_OF_A_PROCESS {
+            texts.ids.clear();
+        }
+        let id = texts.next;
+        texts.next += 1;
+        texts.ids.insert(text.into(), id);
+        self.write(&Event::Text {
+            text: id,
+            value: &String::from_utf8_lossy(text),
+        });
+        id
+    }
+}
+
+fn process_event() -> Event<'static> {
+    let arguments = std::fs::read("/proc/self/cmdline").unwrap_or_default();
+    let arguments = arguments
+        .split(|byte| *byte == 0)
+        .filter(|a| !a.is_empty())
+        .map(|a| Cow::Owned(String::from_utf8_lossy(a).into_owned()))
+        .collect();
+    let executable = std::env::current_exe()
+        .map(|p| p.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    Event::Process {
+        pid: std::process::id(),
+        // SAFETY: getppid has no preconditions.
+        parent: unsafe { libc::getppid() as u32 },
+        executable: Cow::Owned(executable),
+        arguments,
+        hook: Cow::Borrowed("cuda"),
+    }
+}
+
+/// Keeps this library mapped: exit handlers are registered, and CUPTI and a thread of ours call it.
+fn pin_library() {
+    // SAFETY: dladdr fills `info` for an address inside this library, whose file name then lives as long as the
+    // library; dlopen of a library that is loaded already runs no initialiser.
+    unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        if libc::dladdr(pin_library as *const libc::c_void, &mut info) != 0
+            && !info.dli_fname.is_null()
+        {
+            libc::dlopen(info.dli_fname, libc::RTLD_NOW | libc::RTLD_NODELETE);
+        }
+    }
+}
+
+extern "C" fn at_exit() {
+    guard::guard(|| {
+        let Some(recorder) = recorder() else { return };
+        // A forked child that used neither CUDA nor NVTX is nothing to report.
+        if recorder.active.load(Relaxed) != gapscope_spool::writer::generation() {
+            return;
+        }
+        let caught = guard::take_caught();
+        if caught > 0 {
+            recorder.loss("hook actions", caught, "internal error of the CUDA library");
+        }
+        recorder.write(&Event::ProcessEnd {
+            at_ns: gapscope_spool::monotonic_ns(),
+        });
+    });
+}

@@ -1,0 +1,105 @@
+//! Functions that the program calls, and the threads that call them.
+
+use crate::cupti::numbers::{domain, kind};
+use crate::hash::FastMap;
+use crate::recorder::Recorder;
+use gapscope_spool::Event;
+use std::borrow::Cow;
+
+/// Numbers from here on are looked up in a map; CUPTI's have been below so far.
+const DIRECT: usize = 2048;
+
+#[derive(Debug, Default)]
+pub struct Functions {
+    /// By domain and number; 0: not written yet.
+    ids: [Vec<u32>; 2],
+    far: FastMap<(u32, u32), u32>,
+    next: u32,
+    threads: FastMap<u32, ()>,
+    last_thread: u32,
+}
+
+impl Functions {
+    /// CUpti_CallbackDomain of a kind of record.
+    #[inline]
+    pub fn domain_of(&self, kind: u32) -> u32 {
+        if kind == kind::RUNTIME {
+            domain::RUNTIME
+        } else {
+            domain::DRIVER
+        }
+    }
+
+    /// The id of a function, whose name is asked for once.
+    #[inline]
+    pub fn function(
+        &mut self,
+        domain: u32,
+        call: u32,
+        recorder: &Recorder,
+        name: impl FnOnce() -> Option<&'static str>,
+    ) -> Option<u32> {
+        let ids = &self.ids[usize::from(domain == domain::RUNTIME)];
+        let known = match ids.get(call as usize) {
+            Some(id) => *id,
+            None => self.far.get(&(domain, call)).copied().unwrap_or(0),
+        };
+        if known != 0 {
+            return Some(known);
+        }
+        let name = name()?;
+        Some(self.new_function(domain, call, name, recorder))
+    }
+
+    #[cold]
+    fn new_function(
+        &mut self,
+        domain: u32,
+        call: u32,
+        name: &'static str,
+        recorder: &Recorder,
+    ) -> u32 {
+        self.next += 1;
+        let ids = &mut self.ids[usize::from(domain == domain::RUNTIME)];
+        ids.resize(DIRECT, 0);
+        match ids.get_mut(call as usize) {
+            Some(id) => *id = self.next,
+            None => {
+                self.far.insert((domain, call), self.next);
+            }
+        }
+        let interface = if domain == domain::RUNTIME {
+            "cuda-runtime"
+        } else {
+            "cuda-driver"
+        };
+        recorder.write(&Event::Function {
+            function: self.next,
+            interface: Cow::Borrowed(interface),
+            name: Cow::Borrowed(name),
+        });
+        self.next
+    }
+
+    /// Writes a thread with its name when it is new.
+    #[inline]
+    pub fn thread(&mut self, thread: u32, recorder: &Recorder) {
+        if thread != self.last_thread {
+            self.last_thread = thread;
+            if self.threads.insert(thread, ()).is_none() {
+                write_thread(thread, recorder);
+            }
+        }
+    }
+}
+
+#[cold]
+fn write_thread(thread: u32, recorder: &Recorder) {
+    // It may be gone already; then it has no name.
+    let name = std::fs::read(format!("/proc/self/task/{thread}/comm")).unwrap_or_default();
+    let name = String::from_utf8_lossy(&name);
+    recorder.write(&Event::Thread {
+        thread,
+        name: name.trim_end(),
+    });
+}

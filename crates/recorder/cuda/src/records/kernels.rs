@@ -1,0 +1,151 @@
+//! Kernels and the ways in which they are launched.
+
+use crate::cupti::fields::Record;
+use crate::cupti::fields::kernel::*;
+use crate::hash::FastMap;
+use crate::recorder::Recorder;
+use gapscope_spool::Event;
+use gapscope_spool::event::LaunchShape;
+use std::borrow::Cow;
+use std::ffi::{CStr, CString, c_char};
+
+/// So many launch shapes are remembered; a program whose every launch differs must not fill the memory.
+const SHAPES: usize = 1 << 16;
+/// CUpti_ActivityLaunchType from which on a launch is cooperative, and up to which.
+const COOPERATIVE: std::ops::RangeInclusive<u8> = 1..=2;
+
+#[derive(Debug, Default)]
+pub struct Kernels {
+    /// By name.
+    kernels: FastMap<CString, u32>,
+    /// By where CUPTI keeps the name. Another module may be loaded there later, so the text is compared once a buffer.
+    names: FastMap<usize, Name>,
+    shapes: FastMap<LaunchShape, u32>,
+    next_shape: u32,
+    buffer: u32,
+    last: Option<(LaunchShape, u32)>,
+}
+
+#[derive(Debug)]
+struct Name {
+    kernel: u32,
+    text: CString,
+    buffer: u32,
+}
+
+impl Kernels {
+    /// Records of another buffer follow.
+    pub fn new_buffer(&mut self) {
+        self.buffer = self.buffer.wrapping_add(1);
+    }
+
+    /// The id of the shape of a launch.
+    ///
+    /// # Safety
+    /// It is a kernel's record.
+    #[inline]
+    pub unsafe fn launch(&mut self, record: &Record<'_>, queue: u32, recorder: &Recorder) -> u32 {
+        // SAFETY: as the caller promises.
+        let shape = unsafe {
+            LaunchShape {
+                kernel: self.kernel(record.get(NAME), recorder),
+                queue,
+                groups: record.get(GRID),
+                local_size: record.get(BLOCK),
+                cluster: record.get(CLUSTER),
+                static_shared_bytes: record.get(STATIC_SHARED),
+                dynamic_shared_bytes: record.get(DYNAMIC_SHARED),
+                local_bytes: record.get(LOCAL),
+                registers: record.get(REGISTERS),
+                cooperative: COOPERATIVE.contains(&record.get(LAUNCH_TYPE)),
+                from_device: record
+                    .get_new(FROM_DEVICE)
+                    .is_some_and(|from_device| from_device != 0),
+            }
+        };
+        if let Some((last, launch)) = &self.last
+            && *last == shape
+        {
+            return *launch;
+        }
+        let launch = match self.shapes.get(&shape) {
+            Some(launch) => *launch,
+            None => self.new_shape(shape, recorder),
+        };
+        self.last = Some((shape, launch));
+        launch
+    }
+
+    #[cold]
+    fn new_shape(&mut self, shape: LaunchShape, recorder: &Recorder) -> u32 {
+        if self.shapes.len() >= SHAPES {
+            self.shapes.clear();
+            recorder.write(&Event::LaunchesEnd {
+                below: self.next_shape + 1,
+            });
+        }
+        self.next_shape += 1;
+        self.shapes.insert(shape, self.next_shape);
+        recorder.write(&Event::Launch {
+            launch: self.next_shape,
+            shape,
+        });
+        self.next_shape
+    }
+
+    /// # Safety
+    /// `name` is 0 or the address of a NUL-terminated text.
+    #[inline]
+    unsafe fn kernel(&mut self, name: usize, recorder: &Recorder) -> u32 {
+        let buffer = self.buffer;
+        if let Some(known) = self.names.get_mut(&name) {
+            if known.buffer == buffer {
+                return known.kernel;
+            }
+            // SAFETY: as the caller promises. The comparison ends at the first difference, so it does not leave a text
+            // that has become shorter.
+            if unsafe { libc::strcmp(known.text.as_ptr(), name as *const c_char) } == 0 {
+                known.buffer = buffer;
+                return known.kernel;
+            }
+        }
+        // SAFETY: as the caller promises.
+        let text = if name == 0 {
+            c""
+        } else {
+            unsafe { CStr::from_ptr(name as *const c_char) }
+        };
+        self.new_name(name, text, recorder)
+    }
+
+    #[cold]
+    fn new_name(&mut self, at: usize, text: &CStr, recorder: &Recorder) -> u32 {
+        let kernel = match self.kernels.get(text) {
+            Some(kernel) => *kernel,
+            None => {
+                let kernel = self.kernels.len() as u32 + 1;
+                self.kernels.insert(text.to_owned(), kernel);
+                recorder.write(&Event::Kernel {
+                    kernel,
+                    device: 0,
+                    source: [0; 16],
+                    entry_point: text.to_string_lossy(),
+                    specialisation: Cow::Borrowed(""),
+                    source_name: Cow::Borrowed(""),
+                    local_size: [0; 3],
+                    accesses: Vec::new(),
+                });
+                kernel
+            }
+        };
+        if at != 0 {
+            let name = Name {
+                kernel,
+                text: text.to_owned(),
+                buffer: self.buffer,
+            };
+            self.names.insert(at, name);
+        }
+        kernel
+    }
+}

@@ -1,0 +1,334 @@
+//! CUPTI in this process: from the subscription to the last flush.
+
+use crate::cupti::{self, Cupti, numbers};
+use crate::guard::guard;
+use crate::recorder::{Recorder, recorder};
+use crate::{buffers, calls, notes, records};
+use gapscope_spool::monotonic_ns;
+use numbers::kind;
+use std::ffi::c_void;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32};
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// At a sudden end of the process so much time of records is lost at most.
+const FLUSH_EVERY: Duration = Duration::from_millis(100);
+/// How long the end of the program waits for a flush that is under way.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+/// Always on: objects, and memory, so that its timeline is whole.
+const DEFINITIONS: [(u32, &str); 5] = [
+    (kind::DEVICE, "CUDA devices"),
+    (kind::CONTEXT, "CUDA contexts"),
+    (kind::STREAM, "CUDA streams"),
+    (kind::MEMORY2, "memory allocations"),
+    (kind::MEMORY_POOL, "memory pools"),
+];
+
+/// On while recording is.
+const WORK: [(u32, &str); 8] = [
+    (kind::CONCURRENT_KERNEL, "dispatches"),
+    (kind::MEMCPY, "copies"),
+    (kind::MEMCPY_PEER, "copies between devices"),
+    (kind::MEMSET, "fills"),
+    (kind::SYNCHRONIZATION, "waits"),
+    (kind::CUDA_EVENT, "events on queues"),
+    (kind::OVERHEAD, "overheads"),
+    (kind::DRIVER, "driver calls"),
+];
+
+static CUPTI: OnceLock<Option<Cupti>> = OnceLock::new();
+/// The process whose CUPTI runs: a forked child must not call it.
+static GENERATION: AtomicU32 = AtomicU32::new(0);
+static STOP: AtomicBool = AtomicBool::new(false);
+static FLUSHER_RUNS: AtomicBool = AtomicBool::new(false);
+/// Whether the kinds of [`WORK`] are on. Held while they are switched.
+static WINDOW: Mutex<bool> = Mutex::new(false);
+/// The begin of the window, and its end while recording is off.
+static WINDOW_BEGIN_NS: AtomicI64 = AtomicI64::new(i64::MIN);
+static WINDOW_END_NS: AtomicI64 = AtomicI64::new(i64::MAX);
+
+/// The CUPTI of this process, when it is subscribed to.
+pub fn cupti() -> Option<&'static Cupti> {
+    CUPTI.get().and_then(Option::as_ref)
+}
+
+/// As [`cupti`], where it may be called: not in a forked child, whose CUPTI has lost its threads.
+fn live() -> Option<&'static Cupti> {
+    cupti().filter(|_| GENERATION.load(Acquire) == gapscope_spool::writer::generation())
+}
+
+/// Whether something that began then belongs to what is recorded. For kinds that cannot be switched.
+pub fn in_window(start_ns: i64) -> bool {
+    (WINDOW_BEGIN_NS.load(Relaxed)..=WINDOW_END_NS.load(Relaxed)).contains(&start_ns)
+}
+
+/// Begins to trace. Called inside cuInit, before the program has made a context.
+pub fn start(recorder: &'static Recorder) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        CUPTI.get_or_init(|| subscribe(recorder));
+        if let Some(cupti) = cupti() {
+            GENERATION.store(gapscope_spool::writer::generation(), Release);
+            begin(recorder, cupti);
+        }
+    });
+}
+
+extern "C" fn now() -> u64 {
+    monotonic_ns() as u64
+}
+
+/// Nothing is subscribed to: the subscription keeps others away.
+extern "C" fn nothing(_user: *mut c_void, _domain: u32, _call: u32, _data: *const c_void) {}
+
+/// Finds CUPTI and takes its one place. Nothing else is called before.
+fn subscribe(recorder: &Recorder) -> Option<Cupti> {
+    let cupti = match Cupti::find() {
+        Ok(cupti) => cupti,
+        Err(missing) => {
+            notes::unrecorded(recorder, missing.reason, &missing.sentence);
+            return None;
+        }
+    };
+    let mut subscriber = std::ptr::null_mut();
+    // SAFETY: the callback is a function of this library, which is pinned; CUPTI stores the handle.
+    let code =
+        unsafe { (cupti.functions.subscribe)(&mut subscriber, nothing, std::ptr::null_mut()) };
+    if code != 0 {
+        let sentence = format!(
+            "No GPU work of CUDA was recorded: CUPTI refused the subscription ({}). Another profiler serves this process, \
+             or the driver does not allow it; run the program without the other profiler.",
+            cupti.text(code)
+        );
+        notes::unrecorded(recorder, "CUPTI refused the subscription", &sentence);
+        return None;
+    }
+    Some(cupti)
+}
+
+fn begin(recorder: &'static Recorder, cupti: &'static Cupti) {
+    let functions = &cupti.functions;
+    // SAFETY: CUPTI's functions with what they ask for; the callbacks are of this library, which is pinned.
+    unsafe {
+        if let Some(thread_ids) = functions.thread_ids {
+            check(
+                recorder,
+                cupti,
+                "thread ids of host calls",
+                thread_ids(numbers::THREAD_IDS_OF_SYSTEM),
+            );
+        } else {
+            recorder.loss(
+                "thread ids of host calls",
+                1,
+                "this CUPTI gives shortened ones",
+            );
+        }
+        // Before anything is switched on: a record's times are all in one clock.
+        let code = (functions.timestamp_callback)(now);
+        if code != 0 {
+            let sentence = format!(
+                "No GPU work of CUDA was recorded: CUPTI does not give times in the host's clock ({}).",
+                cupti.text(code)
+            );
+            notes::unrecorded(
+                recorder,
+                "CUPTI does not give times in the host's clock",
+                &sentence,
+            );
+            return;
+        }
+        let (mut zeroed, mut bytes) = (1u8, 1usize);
+        // Where it is not known, CUPTI zeroes buffers that are zero: nothing is wrong, only slower.
+        (functions.set_attribute)(
+            numbers::ATTRIBUTE_ZEROED_BUFFERS,
+            &mut bytes,
+            (&raw mut zeroed).cast(),
+        );
+        let code = (functions.register_callbacks)(buffers::requested, buffers::completed);
+        if code != 0 {
+            let sentence = format!(
+                "No GPU work of CUDA was recorded: CUPTI takes no buffers ({}).",
+                cupti.text(code)
+            );
+            notes::unrecorded(recorder, "CUPTI takes no buffers", &sentence);
+            return;
+        }
+    }
+    enable(recorder, cupti, &DEFINITIONS);
+    // Switched on later, with a graph that exists already, it crashes the program inside the driver.
+    if whole_graphs() {
+        enable(recorder, cupti, &[(kind::GRAPH_TRACE, "graph launches")]);
+    }
+    cupti::describe(cupti, recorder);
+    if recorder.recording() {
+        start_window(recorder);
+    } else {
+        WINDOW_END_NS.store(i64::MIN, Relaxed);
+    }
+    // SAFETY: the handler is a plain function of this library, which is pinned. It is registered after the driver's own
+    // and so runs before them, while CUPTI still works.
+    unsafe { libc::atexit(at_exit) };
+    flush_from_a_thread(recorder);
+}
+
+/// Whether graphs are timed as wholes: when the user says so, and by default when only command buffers are timed.
+fn whole_graphs() -> bool {
+    match std::env::var(gapscope_spool::env::CUDA_GRAPHS).as_deref() {
+        Ok("graph") => true,
+        Ok("node") => false,
+        _ => std::env::var(gapscope_spool::env::MODE).as_deref() == Ok("command-buffer"),
+    }
+}
+
+fn check(recorder: &Recorder, cupti: &Cupti, what: &str, code: cupti::Code) -> bool {
+    if code != 0 {
+        recorder.loss(
+            what,
+            1,
+            &format!("CUPTI refused to record them: {}", cupti.text(code)),
+        );
+    }
+    code == 0
+}
+
+fn enable(recorder: &Recorder, cupti: &Cupti, kinds: &[(u32, &str)]) {
+    for (kind, what) in kinds {
+        // SAFETY: CUPTI's function with one of its kinds.
+        check(recorder, cupti, what, unsafe {
+            (cupti.functions.enable)(*kind)
+        });
+    }
+}
+
+/// Recording begins: kernels, transfers and calls are recorded from here on.
+pub fn start_window(recorder: &Recorder) {
+    let Some(cupti) = live() else { return };
+    let mut on = WINDOW.lock().unwrap_or_else(PoisonError::into_inner);
+    if *on {
+        return;
+    }
+    *on = true;
+    WINDOW_BEGIN_NS.store(monotonic_ns(), Relaxed);
+    WINDOW_END_NS.store(i64::MAX, Relaxed);
+    enable(recorder, cupti, &WORK);
+    enable(recorder, cupti, &[(kind::RUNTIME, "runtime calls")]);
+    calls::exclude_noise(recorder, cupti);
+    if let Some(all_waits) = cupti.functions.all_waits {
+        // Queries that find work unfinished are no waits.
+        // SAFETY: CUPTI's function with a boolean.
+        unsafe { all_waits(0) };
+    }
+}
+
+/// Recording ends: from here on a launch costs next to nothing.
+pub fn end_window() {
+    let Some(cupti) = live() else { return };
+    let mut on = WINDOW.lock().unwrap_or_else(PoisonError::into_inner);
+    if !*on {
+        return;
+    }
+    *on = false;
+    WINDOW_END_NS.store(monotonic_ns(), Relaxed);
+    for kind in WORK
+        .map(|(kind, _)| kind)
+        .into_iter()
+        .chain([kind::RUNTIME])
+    {
+        // SAFETY: CUPTI's function with one of its kinds, which is on.
+        unsafe { (cupti.functions.disable)(kind) };
+    }
+    flush_with(cupti, 0);
+}
+
+/// Writes what CUPTI has of finished work.
+pub fn flush() {
+    if let Some(cupti) = live() {
+        flush_with(cupti, 0);
+    }
+}
+
+fn flush_with(cupti: &Cupti, flags: u32) {
+    // SAFETY: CUPTI's function; it calls `buffers::completed`, on this thread or another.
+    unsafe { (cupti.functions.flush_all)(flags) };
+    records::write_out();
+}
+
+/// CUPTI's own flush period hands back full buffers only; asking for all of them hands back partly filled ones too.
+fn flush_from_a_thread(recorder: &'static Recorder) {
+    let begun = with_signals_blocked(|| {
+        std::thread::Builder::new()
+            .name("gapscope".to_owned())
+            .stack_size(256 << 10)
+            .spawn(move || {
+                guard(|| {
+                    FLUSHER_RUNS.store(true, Release);
+                    while !STOP.load(Acquire) {
+                        std::thread::park_timeout(FLUSH_EVERY);
+                        if STOP.load(Acquire) {
+                            break;
+                        }
+                        follow_switch(recorder);
+                        flush();
+                    }
+                });
+                FLUSHER_RUNS.store(false, Release);
+            })
+    });
+    match begun {
+        Ok(thread) => {
+            let _ = FLUSHER.set(thread.thread().clone());
+        }
+        Err(_) => recorder.loss(
+            "CUDA activities before a sudden end",
+            1,
+            "the thread that flushes could not be started",
+        ),
+    }
+}
+
+static FLUSHER: OnceLock<std::thread::Thread> = OnceLock::new();
+
+/// The session may have switched recording in the control page.
+fn follow_switch(recorder: &Recorder) {
+    let on = *WINDOW.lock().unwrap_or_else(PoisonError::into_inner);
+    match (on, recorder.recording()) {
+        (false, true) => start_window(recorder),
+        (true, false) => end_window(),
+        _ => {}
+    }
+}
+
+/// A thread that is made by `make` handles none of the program's signals.
+fn with_signals_blocked<T>(make: impl FnOnce() -> T) -> T {
+    // SAFETY: both sets are valid; the mask is this thread's own and is restored.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        let mut before: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        let made = make();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+        made
+    }
+}
+
+extern "C" fn at_exit() {
+    guard(|| {
+        let (Some(recorder), Some(cupti)) = (recorder(), live()) else {
+            return;
+        };
+        STOP.store(true, Release);
+        if let Some(flusher) = FLUSHER.get() {
+            flusher.unpark();
+            let begun = Instant::now();
+            while FLUSHER_RUNS.load(Acquire) && begun.elapsed() < LONGEST_WAIT {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+        }
+        flush_with(cupti, numbers::FLUSH_FORCED);
+        records::close(recorder);
+    });
+}
