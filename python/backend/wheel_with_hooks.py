@@ -1,0 +1,66 @@
+"""Builds the wheel: maturin packs the command and the Python files; this adds the hooks, which are files of their own
+because recorded programs load them.
+
+GAPSCOPE_PROFILE   cargo profile of command and hooks: `release` unless given
+GAPSCOPE_HOOKS     a folder with hooks that are built already; then none is built
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import maturin
+from maturin import (  # noqa: F401  (the interface of PEP 517)
+    get_requires_for_build_sdist,
+    get_requires_for_build_wheel,
+    prepare_metadata_for_build_wheel,
+)
+
+PYTHON = Path(__file__).resolve().parent.parent
+REPOSITORY = PYTHON.parent
+DATA = PYTHON / "wheel-data"
+HOOKS = ("gapscope-vulkan", "gapscope-cuda")
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    _collect(Path(os.environ["GAPSCOPE_HOOKS"]) if "GAPSCOPE_HOOKS" in os.environ else None)
+    os.environ["MATURIN_PEP517_ARGS"] = f"--profile {_profile()} " + os.environ.get("MATURIN_PEP517_ARGS", "")
+    return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+
+
+def build_sdist(sdist_directory, config_settings=None):
+    raise SystemExit("gapscope is built from its repository, not from a source archive: `pip install ./python` there")
+
+
+def _profile():
+    return os.environ.get("GAPSCOPE_PROFILE", "release")
+
+
+def _collect(folder):
+    """Puts the hooks where maturin looks for the wheel's data."""
+    libraries = _built() if folder is None else [folder / _library(hook) for hook in HOOKS]
+    shutil.rmtree(DATA, ignore_errors=True)
+    target = DATA / "data" / "lib" / "gapscope"
+    target.mkdir(parents=True)
+    for library in libraries:
+        if not library.is_file():
+            sys.exit(f"{library} is missing: build the hooks first")
+        shutil.copy2(library, target)
+
+
+def _built():
+    """Builds the hooks and gives their files."""
+    cargo = os.environ.get("CARGO", "cargo")
+    packages = [word for hook in HOOKS for word in ("--package", hook)]
+    command = [cargo, "build", "--profile", _profile(), *packages, "--message-format=json-render-diagnostics"]
+    built = subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, check=True)
+    messages = [json.loads(line) for line in built.stdout.splitlines() if line.startswith("{")]
+    files = [Path(file) for message in messages for file in message.get("filenames", [])]
+    return [next(file for file in files if file.name == _library(hook)) for hook in HOOKS]
+
+
+def _library(hook):
+    return f"lib{hook.replace('-', '_')}.so"

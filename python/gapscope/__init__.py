@@ -1,0 +1,41 @@
+"""gapscope says why a GPU is idle, slow or wrong.
+
+    gapscope record -- python train.py          # no change to the program
+
+In the program, what it is doing:
+
+    import gapscope
+
+    with gapscope.range("step"):
+        train_step()
+
+Afterwards, what was recorded:
+
+    trace = gapscope.load("train.gapscope")
+    trace.report["verdict"]
+    trace.to_pandas("dispatches")
+
+Outside of a recording ranges, marks and captures do nothing, and cost next to nothing.
+"""
+
+from ._capture import CaptureError, start_capture, stop_capture
+from ._command import CommandError, command
+from ._range import mark, range
+from ._status import Status, status
+from ._trace import MissingPackage, Trace, TraceError, load
+
+__all__ = [
+    "CaptureError",
+    "CommandError",
+    "MissingPackage",
+    "Status",
+    "Trace",
+    "TraceError",
+    "command",
+    "load",
+    "mark",
+    "range",
+    "start_capture",
+    "status",
+    "stop_capture",
+]

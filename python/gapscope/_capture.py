@@ -1,0 +1,120 @@
+"""Captures: a window of a recording as a trace of its own, with the names of MLX."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import time
+from typing import Callable
+
+from ._hooks import Hook, hooks, session
+from ._status import Status
+
+#: How long finished work may take to arrive at the hook, in nanoseconds.
+_ARRIVES_WITHIN_NS = 10_000_000_000
+#: Between two questions whether the capture is written, in seconds.
+_PAUSE = 0.002
+
+
+class CaptureError(RuntimeError):
+    """A capture could not be started or written; `status` says why where a hook said so."""
+
+    def __init__(self, sentence: str, status: Status | None = None) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+_lock = threading.Lock()
+# The hooks that take part with the numbers of their captures; the first has the path.
+_open: list[tuple[Hook, int]] = []
+
+
+def start_capture(path: str | os.PathLike[str], *, synchronize: Callable[[], object] | None = None) -> Status:
+    """Starts a capture: from here to `stop_capture` the GPU work of this process is also written as a trace of its own.
+
+    `path`: folder to write, named NAME.gapscope; it must not exist. `""`: the window is only marked in the recording.
+    `synchronize`: a function that waits for the device, such as `torch.cuda.synchronize`, `mx.synchronize`. With it
+    the window holds the work that is launched in it and no other; without it, work that was launched before and is
+    still running belongs to the window as far as it is recorded in it.
+
+    Outside of a recording it does nothing and returns why: `Status.NOT_RECORDED` or `Status.NO_HOOK`. Under
+    `gapscope record` it raises CaptureError, a RuntimeError as in MLX, when it cannot start.
+    """
+    if not session:
+        return Status.NOT_RECORDED
+    found = hooks()
+    if not found:
+        return Status.NO_HOOK
+    with _lock:
+        if _open:
+            raise CaptureError(f"cannot start a capture: {Status.ALREADY_CAPTURING}", Status.ALREADY_CAPTURING)
+        name = os.fsencode(_checked(path)) if os.fspath(path) else b""
+        if synchronize is not None:
+            synchronize()
+        for hook in found:
+            number = ctypes.c_uint32()
+            given = b"" if _open else name
+            answer = Status.of(hook.start_capture(given, len(given), ctypes.byref(number)))
+            if answer is Status.NOT_RECORDED:
+                continue
+            if not answer:
+                _stop_all()
+                raise CaptureError(f"cannot start a capture: {answer}", answer)
+            _open.append((hook, number.value))
+        return Status.DONE if _open else Status.NOT_RECORDED
+
+
+def stop_capture(*, synchronize: Callable[[], object] | None = None, timeout: float = 60.0) -> Status:
+    """Ends the capture and waits until its trace is written, so that `load` can open it.
+
+    `synchronize`: as for `start_capture`; give the same. `timeout`: seconds to wait; then it returns `Status.PENDING`, and
+    the trace is complete later.
+
+    Without an open capture it does nothing and returns why. Raises CaptureError when the trace could not be written.
+    """
+    if not session:
+        return Status.NOT_RECORDED
+    with _lock:
+        if not _open:
+            return Status.NOT_CAPTURING
+        if synchronize is not None:
+            synchronize()
+        hook, number = _open[0]
+        answer = _stop_all()
+    if not answer:
+        raise CaptureError(f"the capture cannot be relied on: {answer}", answer)
+    end = time.monotonic() + timeout
+    while True:
+        answer = Status.of(hook.capture_state(number))
+        if answer is not Status.PENDING or time.monotonic() >= end:
+            break
+        time.sleep(_PAUSE)
+    if answer not in (Status.DONE, Status.PENDING):
+        raise CaptureError(f"the capture was not written: {answer}", answer)
+    return answer
+
+
+def _stop_all() -> Status:
+    """Ends what is open; gives the first answer that is not DONE."""
+    answers = [Status.of(hook.flush(_ARRIVES_WITHIN_NS)) for hook, _ in _open]
+    # The one that has the path comes last: then the recorder has seen the ends of the others.
+    while _open:
+        hook, number = _open.pop()
+        answers.append(Status.of(hook.stop_capture(number)))
+    return next((answer for answer in answers if answer is not Status.DONE), Status.DONE)
+
+
+def _checked(path: str | os.PathLike[str]) -> str:
+    """The path, absolute, because the program may change its working directory."""
+    absolute = os.path.abspath(path)
+    parent = os.path.dirname(absolute)
+    if not absolute.endswith(".gapscope"):
+        raise CaptureError(f"{absolute} is no name for a capture: end it with .gapscope")
+    if os.path.lexists(absolute):
+        raise CaptureError(f"{absolute} is there already, and nothing is overwritten: choose another name, or remove it")
+    if not os.path.isdir(parent):
+        raise CaptureError(f"{parent} is no folder: make it first")
+    if not os.access(parent, os.W_OK):
+        raise CaptureError(f"{parent} cannot be written: choose another folder")
+    return absolute

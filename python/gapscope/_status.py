@@ -1,0 +1,80 @@
+"""Whether this process is recorded, and why something was not done."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Status(enum.Enum):
+    """What became of a call. Only `DONE` is true; every other value says why nothing, or not all, was done."""
+
+    #: It is done; from `status()`: this process is recorded now.
+    DONE = 0
+    NOT_RECORDED = 1
+    OFF = 2
+    ALREADY_CAPTURING = 3
+    NOT_CAPTURING = 4
+    BAD_TEXT = 5
+    NO_LABEL = 6
+    PENDING = 7
+    NOT_WRITTEN = 8
+    NO_SESSION = 9
+    TIMED_OUT = 10
+    INTERNAL = 11
+    #: An answer of a hook that is newer than this package.
+    UNKNOWN = -1
+    NO_HOOK = -2
+
+    def __bool__(self) -> bool:
+        return self is Status.DONE
+
+    def __str__(self) -> str:
+        return self.reason
+
+    @property
+    def reason(self) -> str:
+        """It in a sentence."""
+        return _REASONS[self]
+
+    @classmethod
+    def of(cls, code: int) -> Status:
+        """The status behind a number that a hook returned."""
+        try:
+            return cls(code)
+        except ValueError:
+            return cls.UNKNOWN
+
+
+_REASONS = {
+    Status.DONE: "done",
+    Status.NOT_RECORDED: "this process is not recorded: start it with `gapscope record -- …`",
+    Status.OFF: "this process is recorded, and recording is off at present",
+    Status.ALREADY_CAPTURING: "another capture of this process is open",
+    Status.NOT_CAPTURING: "no capture is open",
+    Status.BAD_TEXT: "the text is longer than a hook takes",
+    Status.NO_LABEL: "this thread has no open range",
+    Status.PENDING: "the capture is still being written",
+    Status.NOT_WRITTEN: "the capture could not be written; what gapscope printed says why",
+    Status.NO_SESSION: "the gapscope that recorded this process is gone",
+    Status.TIMED_OUT: "GPU work was still running when the time was over",
+    Status.INTERNAL: "an internal error of the hook; nothing was changed",
+    Status.UNKNOWN: "the hook gave an answer that this version of the package does not know",
+    Status.NO_HOOK: "this process has not used a GPU through Vulkan or CUDA yet",
+}
+
+
+def status() -> Status:
+    """Whether this process is recorded now.
+
+    `DONE`: it is. `OFF`: it is, but not at this moment. `NO_HOOK`: it runs under `gapscope record` and has not used a GPU
+    yet. `NOT_RECORDED`: it does not run under `gapscope record`.
+    """
+    from ._hooks import hooks, session
+
+    if not session:
+        return Status.NOT_RECORDED
+    found = {Status.of(hook.state()) for hook in hooks()}
+    for best in (Status.DONE, Status.OFF):
+        if best in found:
+            return best
+    return found.pop() if found else Status.NO_HOOK

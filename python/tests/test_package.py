@@ -1,0 +1,323 @@
+"""What `import gapscope` does without a recording and without a GPU."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import timeit
+import unittest
+from pathlib import Path
+from unittest import mock
+from xml.etree import ElementTree
+
+import gapscope
+from gapscope import Status, _hooks, _html, _picture
+from gapscope._quantity import count, duration, share
+
+FIXTURE = Path(os.environ["GAPSCOPE_FIXTURES"]) / "v1.gapscope"
+HOSTILE = "<script>alert('x')</script>\u202e\x00\"&"
+
+
+def report(**changes):
+    """Findings with the keys that the pages use."""
+    slices = [{"length_ns": 100, "busy_ns": busy, "idle_cause": cause}
+              for busy, cause in ((100, None), (30, "host-late"), (0, "launch-latency"), (0, "no such cause"))]  # fmt: skip
+    found = {
+        "command": ["python", "train.py"], "verdict": "host-bound", "verdict_sentence": "The device waited.",
+        "wall_ns": 400, "gpu_busy_ns": 130, "dispatch_count": 12345, "sampling_mode": "dispatch",
+        "clock_error_ns": 3, "start_ns": 1000, "losses": [], "devices": [{"name": "Some device"}],
+        "gaps": [{"cause": "host-late", "total_ns": 200}, {"cause": "launch-latency", "total_ns": 70}],
+        "kernels": [{"name": "a", "count": 3, "total_ns": 100}, {"name": "b", "count": 1, "total_ns": None}],
+        "activity": {"window": {"start_ns": 1000, "end_ns": 1400},
+                     "rows": [{"device": 0, "queue_id": None, "slices": slices}, {"device": 0, "queue_id": 3, "slices": slices}]},
+    }  # fmt: skip
+    return {**found, **changes}
+
+
+class Ranges(unittest.TestCase):
+    def test_outside_of_a_recording_everything_says_why_it_does_nothing(self):
+        self.assertIs(gapscope.status(), Status.NOT_RECORDED)
+        self.assertIs(gapscope.mark("here"), Status.NOT_RECORDED)
+        self.assertIs(gapscope.stop_capture(), Status.NOT_RECORDED)
+        with tempfile.TemporaryDirectory() as folder:
+            started = gapscope.start_capture(Path(folder) / "a.gapscope")
+            self.assertEqual(os.listdir(folder), [])
+        self.assertFalse(started)
+        self.assertIn("gapscope record", str(started))
+
+    def test_a_range_passes_errors_and_results_on(self):
+        with self.assertRaises(KeyError):
+            with gapscope.range("step"):
+                raise KeyError("its own")
+
+        @gapscope.range("f")
+        def f(a, *, b):
+            """Adds."""
+            return a + b
+
+        self.assertEqual((f(1, b=2), f.__name__, f.__doc__), (3, "f", "Adds."))
+
+    def test_a_function_that_gives_way_to_others_is_refused(self):
+        async def step():
+            pass
+
+        def batches():
+            yield 1
+
+        for function in (step, batches):
+            with self.assertRaisesRegex(TypeError, "gives way"):
+                gapscope.range("step")(function)
+
+    def test_a_range_outside_of_a_recording_costs_next_to_nothing(self):
+        def body():
+            with gapscope.range("step"):
+                pass
+
+        seconds = min(timeit.repeat(body, number=20_000, repeat=5)) / 20_000
+        # A tenth of it here; the rest is for slow machines.
+        self.assertLess(seconds, 5e-6)
+
+    def test_nothing_is_imported_that_is_heavy(self):
+        code = "import sys, gapscope; print([m for m in ('pandas', 'polars', 'pyarrow', 'numpy', 'torch') if m in sys.modules])"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        self.assertEqual(done.stdout.strip(), "[]")
+
+
+class FakeHook:
+    """A FAKE hook: it notes what it is asked."""
+
+    name = "fake"
+
+    def __init__(self, answer=0):
+        self.asked, self.answer = [], answer
+
+    def state(self):
+        return self.answer
+
+    def push_label(self, text, size):
+        self.asked.append(("push", text[:size].decode()))
+        return self.answer
+
+    def pop_label(self):
+        self.asked.append("pop")
+        return self.answer
+
+    def instant_label(self, text, size):
+        self.asked.append(("mark", text[:size].decode()))
+        return self.answer
+
+    def start_capture(self, path, size, number):
+        self.asked.append(("start", path[:size].decode()))
+        number._obj.value = 7
+        return self.answer
+
+    def stop_capture(self, number):
+        self.asked.append(("stop", number))
+        return 0
+
+    def capture_state(self, number):
+        return self.states.pop(0) if len(self.states) > 1 else self.states[0]
+
+    def flush(self, _nanoseconds):
+        return 0
+
+
+class WithHooks(unittest.TestCase):
+    """The rules about hooks that real ones are hard to bring into; test_recording.py has real ones."""
+
+    def setUp(self):
+        self.present = []
+        for target, value in (("session", True), ("hooks", lambda: tuple(self.present))):
+            for module in (_hooks, gapscope._capture):
+                if hasattr(module, target):
+                    patched = mock.patch.object(module, target, value)
+                    patched.start()
+                    self.addCleanup(patched.stop)
+
+    def hook(self, answer=0, states=(0,)):
+        hook = FakeHook(answer)
+        hook.states = list(states)
+        self.present.append(hook)
+        return hook
+
+    def test_without_a_hook_the_reason_is_another(self):
+        self.assertIs(gapscope.status(), Status.NO_HOOK)
+        self.assertIs(gapscope.mark("x"), Status.NO_HOOK)
+        self.assertIs(gapscope.start_capture("a.gapscope"), Status.NO_HOOK)
+
+    def test_a_hook_that_appears_in_a_range_is_not_asked_to_end_it(self):
+        with gapscope.range("init"):
+            late = self.hook()
+        with gapscope.range("step"):
+            pass
+        self.assertEqual(late.asked, [("push", "step"), "pop"])
+
+    def test_a_hook_that_did_not_take_the_label_is_not_asked_to_end_it(self):
+        refusing, taking = self.hook(answer=1), self.hook()
+        with gapscope.range("a\0b"):
+            pass
+        self.assertEqual(refusing.asked, [("push", "a\ufffdb")])
+        self.assertEqual(taking.asked, [("push", "a\ufffdb"), "pop"])
+
+    def test_calls_of_a_decorated_function_may_nest_and_be_on_several_threads(self):
+        hook = self.hook()
+
+        @gapscope.range("f")
+        def f(depth):
+            if depth:
+                f(depth - 1)
+
+        threads = [threading.Thread(target=f, args=(2,)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(hook.asked.count("pop"), 12)
+        self.assertEqual(len(hook.asked), 24)
+
+    def test_a_capture_starts_on_every_hook_and_only_the_first_has_the_path(self):
+        first, second = self.hook(states=[7, 7, 0]), self.hook()
+        waits = []
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.gapscope")
+            self.assertTrue(gapscope.start_capture(path, synchronize=lambda: waits.append(1)))
+            with self.assertRaisesRegex(gapscope.CaptureError, "another capture"):
+                gapscope.start_capture(os.path.join(folder, "b.gapscope"))
+            self.assertIs(gapscope.stop_capture(synchronize=lambda: waits.append(1)), Status.DONE)
+        self.assertEqual(first.asked, [("start", path), ("stop", 7)])
+        self.assertEqual(second.asked, [("start", ""), ("stop", 7)])
+        self.assertEqual(len(waits), 2)
+        self.assertIs(gapscope.stop_capture(), Status.NOT_CAPTURING)
+
+    def test_a_capture_that_fails_is_a_runtime_error_and_leaves_nothing_open(self):
+        first = self.hook()
+        self.hook(answer=9)
+        with self.assertRaisesRegex(RuntimeError, "gone") as caught:
+            gapscope.start_capture("")
+        self.assertIs(caught.exception.status, Status.NO_SESSION)
+        self.assertEqual(first.asked, [("start", ""), ("stop", 7)])
+        self.present.pop()
+        first.states = [8]
+        self.assertTrue(gapscope.start_capture(""))
+        with self.assertRaisesRegex(gapscope.CaptureError, "not written"):
+            gapscope.stop_capture()
+
+    def test_a_capture_that_takes_long_is_pending(self):
+        self.hook(states=[7])
+        gapscope.start_capture("")
+        self.assertIs(gapscope.stop_capture(timeout=0.01), Status.PENDING)
+
+    def test_a_path_that_cannot_be_is_refused_before_anything_starts(self):
+        hook = self.hook()
+        with tempfile.TemporaryDirectory() as folder:
+            there = Path(folder) / "there.gapscope"
+            there.symlink_to("nowhere")
+            for path, sentence in (
+                (there, "there already"),
+                (Path(folder) / "no" / "a.gapscope", "no folder"),
+                (Path(folder) / "a.gputrace", "end it with .gapscope"),
+            ):
+                with self.assertRaisesRegex(gapscope.CaptureError, sentence):
+                    gapscope.start_capture(path)
+        self.assertEqual(hook.asked, [])
+
+
+class Traces(unittest.TestCase):
+    def broken(self, **changes):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        copy = Path(folder.name) / "copy.gapscope"
+        shutil.copytree(FIXTURE, copy)
+        manifest = json.loads((copy / "trace.json").read_text())
+        (copy / "trace.json").write_text(json.dumps({**manifest, **changes}))
+        return copy
+
+    def test_a_trace_tells_what_it_has(self):
+        trace = gapscope.load(FIXTURE)
+        self.assertEqual(trace.manifest["host"]["cores"], 8)
+        self.assertIn("dispatches", trace.tables)
+        self.assertEqual(trace.report["verdict"], trace.verdict)
+        self.assertEqual(trace.report["dispatch_count"], 3)
+        self.assertEqual(len(trace.report["activity"]["rows"][0]["slices"]), 240)
+        self.assertEqual(eval(repr(trace), {"gapscope": gapscope}).path, FIXTURE)
+
+    def test_what_is_no_complete_trace_says_what_to_do(self):
+        for path, sentence in (
+            (FIXTURE / "nothing", "no trace.json"),
+            (self.broken(complete=False), "gapscope recover"),
+            (self.broken(format_version=99), "upgrade"),
+            (self.broken(format_version=None), "which version"),
+        ):
+            with self.assertRaisesRegex(gapscope.TraceError, sentence):
+                gapscope.load(path)
+
+    def test_an_unknown_table_is_named_with_those_there_are(self):
+        with self.assertRaisesRegex(gapscope.TraceError, "kernles.*kernels"):
+            gapscope.load(FIXTURE).to_pandas("kernles")
+
+    def test_a_missing_package_says_how_to_install_it(self):
+        trace = gapscope.load(FIXTURE)
+        for package, read in (("pandas", trace.to_pandas), ("polars", trace.to_polars), ("pyarrow", trace.to_arrow)):
+            with mock.patch.dict(sys.modules, {package: None}):
+                with self.assertRaisesRegex(gapscope.MissingPackage, r"pip install 'gapscope\["):
+                    read("kernels")
+
+    def test_without_the_command_a_notebook_says_so(self):
+        with mock.patch("gapscope._trace.command", side_effect=gapscope.CommandError("no <command>")):
+            self.assertIn("no &lt;command&gt;", gapscope.load(FIXTURE)._repr_html_())
+
+
+class Pages(unittest.TestCase):
+    def parsed(self, page):
+        """HTML that is also XML, so that what is open is closed."""
+        return ElementTree.fromstring(page)
+
+    def test_the_page_says_what_matters(self):
+        root = self.parsed(_html.page(report(), "run.gapscope"))
+        text = "".join(root.itertext())
+        for part in ("HOST-BOUND", "The device waited.", "12,345 dispatches", "±3 ns", "host-late", "Nothing was lost."):
+            self.assertIn(part, text)
+        self.assertIn("130 ns (32.5 %)", text)
+        self.assertIn("unknown", text)
+
+    def test_the_page_of_a_real_trace_is_well_formed(self):
+        text = "".join(self.parsed(gapscope.load(FIXTURE)._repr_html_()).itertext())
+        self.assertIn("Some device", text)
+
+    def test_hostile_names_have_no_effect(self):
+        page = _html.page(report(
+            command=[HOSTILE], verdict=HOSTILE, verdict_sentence=HOSTILE, sampling_mode=HOSTILE,
+            devices=[{"name": HOSTILE}], kernels=[{"name": HOSTILE, "count": 1, "total_ns": 1}],
+            gaps=[{"cause": HOSTILE, "total_ns": 1}], losses=[{"what": HOSTILE, "count": 1, "reason": HOSTILE}],
+        ), HOSTILE)  # fmt: skip
+        self.assertNotIn("<script", page)
+        self.assertNotIn("\u202e", page)
+        self.assertEqual([e.tag for e in self.parsed(page).iter() if "script" in e.tag], [])
+
+    def test_the_picture_has_the_shares_as_heights(self):
+        svg = self.parsed(_picture.picture(report()))
+        bars = [e for e in svg.iter("{http://www.w3.org/2000/svg}rect") if e.get("fill") == _picture.BUSY]
+        heights = [float(bar.get("height")) for bar in bars]
+        self.assertEqual(heights, [_picture.BAR, round(0.3 * _picture.BAR, 2)] * 2)
+        strips = [e for e in svg.iter("{http://www.w3.org/2000/svg}rect") if e.get("fill") in (
+            _picture.COLOURS["host-late"], _picture.COLOURS["launch-latency"], _picture.OTHER)]  # fmt: skip
+        self.assertEqual(len(strips), 6)
+
+    def test_a_trace_without_times_has_no_picture(self):
+        for activity in (None, {"window": {"start_ns": 0, "end_ns": 0}, "rows": []}):
+            self.assertEqual(_picture.picture(report(activity=activity)), "")
+            self.assertIn("no known times", _html.page(report(activity=activity), "x").replace("No GPU work has", "no"))
+
+    def test_numbers_have_units(self):
+        cases = [(0, "0 ns"), (999, "999 ns"), (999.6, "1.00 µs"), (1234, "1.23 µs"), (56_700_000, "56.7 ms"),
+                 (999_600_000, "1.00 s"), (123_456_000_000, "123 s"), (None, "unknown")]  # fmt: skip
+        for value, text in cases:
+            self.assertEqual(duration(value), text)
+        self.assertEqual((share(1, 8), share(None, 8), share(1, 0), count(None)), ("12.5 %", "unknown", "unknown", "unknown"))
+
+
+if __name__ == "__main__":
+    unittest.main()
