@@ -89,6 +89,8 @@ text_enum! {
         Launch = "launch",
         /// Anything else that takes time in the driver (CUDA).
         OtherCall = "other-call",
+        /// The driver's queue was full: the host waited for the device (CUDA).
+        QueueFull = "queue-full",
         /// Time that recording itself took on the thread.
         Recording = "recording",
         /// Presents an image.
@@ -175,6 +177,8 @@ text_enum! {
         Queue = "queue",
         /// On a host thread.
         Thread = "thread",
+        /// On the process, by the host: it may end on another thread, and overlap others in any way.
+        Process = "process",
     }
 }
 

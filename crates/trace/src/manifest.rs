@@ -144,10 +144,38 @@ pub struct Device {
     pub uuid: String,
     /// Sizes of the memory heaps in bytes.
     pub heaps: Vec<u64>,
+    /// What it can do, where that is known (CUDA).
+    pub limits: Option<DeviceLimits>,
     /// True when the driver said that the device was lost.
     pub lost: bool,
     /// How device times were mapped to host times.
     pub clock: Clock,
+}
+
+/// What a device can do. What is not known is absent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DeviceLimits {
+    /// CUDA's compute capability, such as `9.0`.
+    pub compute_capability: Option<String>,
+    /// Streaming multiprocessors.
+    pub multiprocessors: Option<u32>,
+    /// Greatest clock of the cores, kHz.
+    pub core_clock_khz: Option<u32>,
+    /// Bandwidth of its memory by its data sheet, bytes a second.
+    pub memory_bytes_per_s: Option<u64>,
+    /// Size of its L2 cache, bytes.
+    pub l2_bytes: Option<u64>,
+    /// Threads that a multiprocessor can hold.
+    pub threads_per_multiprocessor: Option<u32>,
+    /// Registers of a multiprocessor.
+    pub registers_per_multiprocessor: Option<u32>,
+    /// Shared memory of a multiprocessor, bytes.
+    pub shared_bytes_per_multiprocessor: Option<u64>,
+    /// Workgroups that a multiprocessor can hold.
+    pub groups_per_multiprocessor: Option<u32>,
+    /// It is a part of a device (MIG).
+    pub partition: bool,
 }
 
 /// The map from a device's clock to the host's.
@@ -197,6 +225,10 @@ pub struct Queue {
     pub timestamp_bits: u32,
     /// Name that the program gave it.
     pub name: Option<String>,
+    /// What kind of CUDA stream it is: `default`, `blocking`, `non-blocking`.
+    pub kind: Option<String>,
+    /// Priority of a CUDA stream: lower is more urgent.
+    pub priority: Option<i32>,
 }
 
 /// Something that was not recorded.

@@ -3,6 +3,7 @@
 mod foreign;
 mod load;
 mod references;
+mod tail;
 
 use crate::manifest::{FORMAT_VERSION, Manifest};
 use crate::tables::*;
@@ -13,6 +14,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+
+pub use tail::Tail;
 
 /// The file of the manifest.
 pub(crate) const MANIFEST: &str = "trace.json";

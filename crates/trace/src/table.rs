@@ -58,6 +58,8 @@ pub trait Table: Default {
     fn row(&self, index: usize) -> Self::Row;
     /// Removes all rows; the space stays.
     fn clear(&mut self);
+    /// Takes all rows of another, which is then empty.
+    fn append(&mut self, other: &mut Self);
     /// The columns in the order of [`Self::COLUMNS`]. Whoever changes their lengths must leave them equal.
     fn columns_mut(&mut self) -> Vec<&mut dyn ColumnValues>;
     /// All rows as one batch.
@@ -152,6 +154,10 @@ macro_rules! table {
 
             fn clear(&mut self) {
                 $(self.$column.clear();)+
+            }
+
+            fn append(&mut self, other: &mut Self) {
+                $(self.$column.append(&mut other.$column);)+
             }
 
             fn columns_mut(&mut self) -> Vec<&mut dyn $crate::column::ColumnValues> {

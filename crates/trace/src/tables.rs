@@ -127,6 +127,8 @@ table! {
         label: Option<u32>,
         /// Id of the submission (`submissions`), where there is no command buffer to name it.
         submission: Option<u64>,
+        /// What memory the host's end is in (CUDA): `pageable` (such a copy is not asynchronous), `pinned`, `managed`.
+        host_memory: Option<Arc<str>>,
     }
 }
 
@@ -213,6 +215,12 @@ table! {
         start_ns: Option<i64>,
         /// How long it lasted; 0 for an instant.
         duration_ns: Option<i64>,
+        /// The library or part of the program that set it (NVTX: the domain); labels nest inside their domain.
+        domain: Option<Arc<str>>,
+        /// Its category (NVTX).
+        category: Option<Arc<str>>,
+        /// The value that the program gave it (NVTX), as a number's text.
+        payload: Option<Arc<str>>,
     }
 }
 
@@ -317,6 +325,8 @@ table! {
         full_name: Option<String>,
         /// Registers of a thread.
         registers: Option<u32>,
+        /// Local memory of a thread (spilled registers, stack), in bytes.
+        local_bytes: Option<u32>,
         /// Shared memory of a workgroup that the code declares, in bytes.
         static_shared_bytes: Option<u32>,
         /// Shared memory of a workgroup that its launches ask for, in bytes: a kernel that is launched with several

@@ -9,11 +9,13 @@ mod bindings;
 mod buffers;
 mod captures;
 mod commands;
+mod cuda;
 mod device;
 mod expand;
 mod finish;
 mod host;
 mod instance;
+mod kernel_names;
 mod kernels;
 mod labels;
 mod ledger;
@@ -26,20 +28,22 @@ mod spans;
 mod submit;
 #[cfg(test)]
 mod tests;
+mod thread_labels;
 
 use crate::names::Names;
 pub use captures::Capture;
 use device::{Device, Queue};
 use gapscope_trace::manifest::{self, Manifest, SamplingMode};
-use gapscope_trace::tables::{MarkerScope, Tables};
-use host::host_marker;
+use gapscope_trace::tables::Tables;
+use host::HostMarker;
 use instance::Instance;
 use kernels::Kernels;
 use labels::Labels;
 use ledger::Ledger;
 use process::Process;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Turns events into rows.
 #[derive(Debug, Serialize, Deserialize)]
@@ -62,6 +66,10 @@ pub struct Assembler {
     first_submit_ns: Option<i64>,
     captures: Vec<Capture>,
     sources: FxHashSet<[u8; 16]>,
+    #[serde(skip)]
+    shared_texts: FxHashMap<String, Arc<str>>,
+    /// Sentences for every report.
+    notes: Vec<String>,
     #[serde(skip)]
     new_sources: Vec<Source>,
     #[serde(skip)]
@@ -109,6 +117,8 @@ impl Assembler {
             first_submit_ns: None,
             captures: Vec::new(),
             sources: FxHashSet::default(),
+            shared_texts: FxHashMap::default(),
+            notes: Vec::new(),
             new_sources: Vec::new(),
             recent: Vec::new(),
         }
@@ -145,6 +155,7 @@ impl Assembler {
         for instance in open {
             self.finished(instance, tables);
         }
+        self.finish_cuda(process, tables);
         for device in 0..self.devices.len() as u32 {
             if self.devices[device as usize].facts.process == process {
                 self.settle(device, true, tables);
@@ -153,14 +164,7 @@ impl Assembler {
         let state = &mut self.processes[process as usize];
         state.semaphores.finish(tables);
         state.recordings.clear();
-        let mut threads: Vec<_> = state.thread_labels.drain().collect();
-        threads.sort_unstable_by_key(|(thread, _)| *thread);
-        for (thread, labels) in threads {
-            for (label, begin_ns) in labels {
-                let scope = (MarkerScope::Thread, None, Some(thread));
-                host_marker(process, scope, label, begin_ns, None, tables);
-            }
-        }
+        state.host_labels.finish(process, tables);
         let mut queues: Vec<u32> = state.queues.values().copied().collect();
         queues.sort_unstable();
         for queue in queues {
@@ -169,8 +173,7 @@ impl Assembler {
                 expand::label_marker(process, queue, label, command_buffer, span.hull, tables);
             }
             for (label, begin_ns) in std::mem::take(&mut self.queues[queue as usize].labels) {
-                let scope = (MarkerScope::Queue, Some(queue), None);
-                host_marker(process, scope, label, begin_ns, None, tables);
+                HostMarker::on_queue(queue, label, begin_ns).write(process, None, tables);
             }
         }
     }
@@ -183,6 +186,18 @@ impl Assembler {
         self.kernels.write(names, &self.labels, tables);
         self.labels.write(tables);
         self.buffers.write(tables);
+    }
+
+    /// Says a sentence in every report, once.
+    pub(super) fn note(&mut self, sentence: &str) {
+        if !self.notes.iter().any(|note| note == sentence) {
+            self.notes.push(sentence.to_owned());
+        }
+    }
+
+    /// What hooks had to say, for every report.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// Counts something that was not recorded.
@@ -201,6 +216,7 @@ impl Assembler {
         manifest.devices = self.devices.iter().map(Device::summary).collect();
         manifest.queues = self.queues.iter().map(|q| q.facts.clone()).collect();
         manifest.losses = self.ledger.losses();
+        manifest.notes.clone_from(&self.notes);
     }
 
     /// Dispatches that have become rows.

@@ -6,12 +6,14 @@
 
 mod brackets;
 mod calibrated;
+mod causal;
 mod fixed;
 #[cfg(test)]
 mod tests;
 
 use brackets::Brackets;
 use calibrated::Calibrated;
+pub use causal::Causal;
 use gapscope_spool::event::ClockSource;
 use gapscope_trace::manifest;
 use serde::{Deserialize, Serialize};
@@ -54,6 +56,8 @@ pub struct DeviceClock {
 enum Method {
     Calibrated(Calibrated),
     Brackets(Brackets),
+    /// Times come on the host's clock; this says how well.
+    Host(Causal),
 }
 
 impl DeviceClock {
@@ -72,8 +76,8 @@ impl DeviceClock {
             early: Vec::new(),
             method: match source {
                 ClockSource::Calibrated => Method::Calibrated(Calibrated::new(rate)),
-                // Times that need no mapping come with no ticks, so that the method is not used.
-                ClockSource::Brackets | ClockSource::Host => Method::Brackets(Brackets::new(rate)),
+                ClockSource::Brackets => Method::Brackets(Brackets::new(rate)),
+                ClockSource::Host => Method::Host(Causal::default()),
             },
         }
     }
@@ -136,7 +140,7 @@ impl DeviceClock {
                 self.epoch = Some(raw);
                 return Ok(Ticks(0));
             }
-            (None, Method::Calibrated(_)) => return Err(Unplaced::NoSamples),
+            (None, Method::Calibrated(_) | Method::Host(_)) => return Err(Unplaced::NoSamples),
         };
         let range = match &self.method {
             Method::Calibrated(samples) => samples
@@ -147,6 +151,7 @@ impl DeviceClock {
                 .ticks_at(earliest_ns)
                 .zip(brackets.ticks_at(latest_ns))
                 .map(|((from, _), (_, to))| (from, to, 0)),
+            Method::Host(_) => None,
         };
         let Some((from, to, distance_ns)) = range else {
             return Err(Unplaced::NoSamples);
@@ -186,6 +191,7 @@ impl DeviceClock {
         match &self.method {
             Method::Calibrated(samples) => samples.covers(ticks),
             Method::Brackets(brackets) => brackets.settled(ticks),
+            Method::Host(_) => true,
         }
     }
 
@@ -196,6 +202,7 @@ impl DeviceClock {
         match &mut self.method {
             Method::Calibrated(samples) => samples.host_ns(ticks),
             Method::Brackets(brackets) => brackets.host_ns(ticks),
+            Method::Host(_) => None,
         }
     }
 
@@ -205,6 +212,15 @@ impl DeviceClock {
         match &self.method {
             Method::Calibrated(samples) => samples.estimate_ns(ticks),
             Method::Brackets(brackets) => brackets.estimate_ns(ticks),
+            Method::Host(_) => None,
+        }
+    }
+
+    /// Cause and effect, where device times come on the host's clock.
+    pub fn causal(&mut self) -> Option<&mut Causal> {
+        match &mut self.method {
+            Method::Host(causal) => Some(causal),
+            _ => None,
         }
     }
 
@@ -218,6 +234,7 @@ impl DeviceClock {
         let mut clock = match &self.method {
             Method::Calibrated(samples) => samples.summary(),
             Method::Brackets(brackets) => brackets.summary(),
+            Method::Host(causal) => causal.summary(),
         };
         clock.nanoseconds_per_tick = self.rate;
         clock

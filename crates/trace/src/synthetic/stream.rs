@@ -367,6 +367,7 @@ impl Stream<'_> {
             command_buffer: Some(command_buffer),
             start_ns: Some(start_ns),
             duration_ns: Some(feed.device_ns - start_ns),
+            ..Marker::default()
         });
     }
 }

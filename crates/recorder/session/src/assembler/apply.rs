@@ -317,19 +317,49 @@ impl Assembler {
                 path,
                 at_ns,
             } => self.capture((process, thread), capture, edge, &path, at_ns, tables),
-            Event::Activities { count, .. } => {
-                self.ledger
-                    .add("CUDA activities", u64::from(count), "not assembled")
+            Event::Activities {
+                first,
+                count,
+                bytes,
+            } => self.activities(process, first, count, bytes, tables),
+            Event::Function {
+                function,
+                interface: _,
+                name,
+            } => self.cuda_function(process, function, &name),
+            Event::Launch { launch, shape } => self.cuda_launch(process, launch, &shape),
+            Event::LaunchesEnd { below } => self.cuda_launches_end(process, below),
+            Event::Route {
+                route,
+                queue,
+                kind,
+                source,
+                destination,
+                devices: _,
+            } => self.cuda_route(process, route, queue, kind, [source, destination]),
+            Event::Stream {
+                queue,
+                kind,
+                priority,
+            } => self.stream(process, queue, kind, priority),
+            event @ Event::DeviceLimits { .. } => self.device_limits(process, event),
+            Event::Pool {
+                pool,
+                device,
+                edge,
+                bytes,
+                used_bytes: _,
+                at_ns,
+            } => {
+                let device = self.device(process, device);
+                self.pool(process, pool, device, edge, bytes, at_ns, tables);
             }
-            Event::Function { .. }
-            | Event::Launch { .. }
-            | Event::LaunchesEnd { .. }
-            | Event::Route { .. }
-            | Event::Stream { .. }
-            | Event::DeviceLimits { .. }
-            | Event::Pool { .. }
-            | Event::LabelDetail { .. }
-            | Event::Note { .. } => {}
+            Event::LabelDetail {
+                category,
+                color: _,
+                payload,
+            } => self.label_detail(process, thread, category, payload),
+            Event::Note { text } => self.note(&text),
         }
     }
 }

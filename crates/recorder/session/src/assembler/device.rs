@@ -2,7 +2,7 @@
 
 use super::instance::Instance;
 use super::spans::Spans;
-use crate::clock::{DeviceClock, Ticks};
+use crate::clock::{Causal, DeviceClock, Ticks};
 use gapscope_trace::manifest;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -34,6 +34,11 @@ pub struct Queue {
 }
 
 impl Device {
+    /// Cause and effect between it and its host, where its times come on the host's clock.
+    pub fn causal(&mut self) -> Option<&mut Causal> {
+        self.clock.as_mut()?.causal()
+    }
+
     /// What the manifest says of it.
     pub fn summary(&self) -> manifest::Device {
         let mut facts = self.facts.clone();

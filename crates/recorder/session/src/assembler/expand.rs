@@ -278,6 +278,7 @@ impl Expansion<'_> {
                     rows.destination.push(destination);
                     rows.label.push(self.state.open.last().map(|o| o.label));
                     rows.submission.push(None);
+                    rows.host_memory.push(None);
                     self.state.position += 1;
                     self.state.transfers += 1;
                 }
@@ -486,5 +487,6 @@ pub fn label_marker(
         command_buffer: Some(command_buffer),
         start_ns: hull.map(|h| h.0),
         duration_ns: hull.map(|h| h.1 - h.0),
+        ..Marker::default()
     });
 }

@@ -2,8 +2,10 @@
 
 use super::Assembler;
 use super::commands;
+use super::thread_labels::ThreadLabel;
 use gapscope_spool::event::{Call, LabelEdge, LabelScope};
 use gapscope_trace::tables::{HostCallKind, Marker, MarkerScope, Table, Tables};
+use std::sync::Arc;
 
 impl Assembler {
     #[allow(clippy::too_many_arguments)]
@@ -18,56 +20,100 @@ impl Assembler {
         tables: &mut Tables,
     ) {
         self.saw(at_ns);
-        let queue = match scope {
-            LabelScope::Queue(queue) => Some(self.queue(process, queue)),
-            LabelScope::Thread | LabelScope::Domain(_) | LabelScope::Range { .. } => None,
+        let (domain, range) = match scope {
+            LabelScope::Queue(queue) => {
+                let queue = self.queue(process, queue);
+                return self.queue_label(process, queue, edge, text, at_ns, tables);
+            }
+            LabelScope::Thread => (0, None),
+            LabelScope::Domain(domain) => (domain, None),
+            LabelScope::Range { domain, range } => (domain, Some(range)),
         };
+        let event = ThreadLabel {
+            thread,
+            domain,
+            range,
+            edge,
+            text,
+            at_ns,
+        };
+        self.thread_label(process, event, tables);
+    }
+
+    fn queue_label(
+        &mut self,
+        process: u32,
+        queue: u32,
+        edge: LabelEdge,
+        text: u32,
+        at_ns: i64,
+        tables: &mut Tables,
+    ) {
         let state = &mut self.processes[process as usize];
         let text = commands::text(&state.texts, &mut self.labels, text);
-        let (open, place) = match queue {
-            Some(queue) => (
-                &mut self.queues[queue as usize].labels,
-                (MarkerScope::Queue, Some(queue), None),
-            ),
-            None => (
-                state.thread_labels.entry(thread).or_default(),
-                (MarkerScope::Thread, None, Some(thread)),
-            ),
-        };
+        let open = &mut self.queues[queue as usize].labels;
         let parent = open.last().map(|(label, _)| *label);
         match edge {
             LabelEdge::Begin => open.push((self.labels.label(parent, text), at_ns)),
             LabelEdge::End => {
                 if let Some((label, begin_ns)) = open.pop() {
-                    host_marker(process, place, label, begin_ns, Some(at_ns), tables);
+                    HostMarker::on_queue(queue, label, begin_ns).write(
+                        process,
+                        Some(at_ns),
+                        tables,
+                    );
                 }
             }
             LabelEdge::Instant => {
                 let label = self.labels.label(parent, text);
-                host_marker(process, place, label, at_ns, Some(at_ns), tables);
+                HostMarker::on_queue(queue, label, at_ns).write(process, Some(at_ns), tables);
             }
         }
     }
 }
 
-pub(super) fn host_marker(
-    process: u32,
-    (scope, queue, thread): (MarkerScope, Option<u32>, Option<u32>),
-    label: u32,
-    begin_ns: i64,
-    end_ns: Option<i64>,
-    tables: &mut Tables,
-) {
-    tables.markers.push(Marker {
-        process,
-        scope,
-        label,
-        queue,
-        thread,
-        command_buffer: None,
-        start_ns: Some(begin_ns),
-        duration_ns: end_ns.map(|end| end.saturating_sub(begin_ns)),
-    });
+/// A label that the host set.
+pub(super) struct HostMarker<'a> {
+    pub scope: MarkerScope,
+    pub label: u32,
+    pub queue: Option<u32>,
+    pub thread: Option<u32>,
+    pub begin_ns: i64,
+    pub domain: Option<&'a Arc<str>>,
+    pub category: Option<&'a Arc<str>>,
+    pub payload: Option<&'a Arc<str>>,
+}
+
+impl HostMarker<'_> {
+    pub fn on_queue(queue: u32, label: u32, begin_ns: i64) -> HostMarker<'static> {
+        HostMarker {
+            scope: MarkerScope::Queue,
+            label,
+            queue: Some(queue),
+            thread: None,
+            begin_ns,
+            domain: None,
+            category: None,
+            payload: None,
+        }
+    }
+
+    /// Appends its row. `end_ns`: absent when it was never ended.
+    pub fn write(&self, process: u32, end_ns: Option<i64>, tables: &mut Tables) {
+        tables.markers.push(Marker {
+            process,
+            scope: self.scope,
+            label: self.label,
+            queue: self.queue,
+            thread: self.thread,
+            command_buffer: None,
+            start_ns: Some(self.begin_ns),
+            duration_ns: end_ns.map(|end| end.saturating_sub(self.begin_ns)),
+            domain: self.domain.cloned(),
+            category: self.category.cloned(),
+            payload: self.payload.cloned(),
+        });
+    }
 }
 
 pub(super) fn host_call(call: Call) -> HostCallKind {

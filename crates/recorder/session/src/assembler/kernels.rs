@@ -1,8 +1,9 @@
 //! Kernels and their names.
 
+use super::kernel_names::{self, CppName};
 use super::labels::Labels;
 use crate::names::Names;
-use gapscope_spool::event::BindingAccess;
+use gapscope_spool::event::{BindingAccess, LaunchShape};
 use gapscope_trace::tables::{self, NameSource, Table, Tables};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,8 @@ const LONGEST_SPECIALISATION: usize = 32;
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Kernels {
     kernels: Vec<Kernel>,
+    /// Rows of kernels that are launched in several sizes.
+    shaped: FxHashMap<(u32, Shape), u32>,
     /// The kernel of each process for dispatches whose kernel is not known.
     unknown: FxHashMap<u32, u32>,
 }
@@ -53,7 +56,24 @@ pub struct Kernel {
     pub module_name: Option<String>,
     /// The label around its dispatches.
     pub(super) label: CommonLabel,
+    /// What its launches say of it (CUDA).
+    pub(super) shape: Option<Shape>,
+    /// Ways in which it is launched.
+    pub(super) shapes: u32,
 }
+
+/// What launches of a kernel have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(super) struct Shape {
+    local_size: [u32; 3],
+    registers: u16,
+    local_bytes: u32,
+    static_shared_bytes: u32,
+    dynamic_shared_bytes: u32,
+}
+
+/// A kernel that is launched in more ways than this has one row for all the others.
+const MOST_SHAPES: u32 = 1 << 12;
 
 /// The text of the label around a kernel's dispatches, as far as it is always the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,6 +105,47 @@ impl Kernels {
         id
     }
 
+    /// The row of a kernel that is launched in this way: its own for the first way, another for each further one.
+    pub fn shaped(&mut self, id: u32, launch: &LaunchShape) -> u32 {
+        let shape = Shape {
+            local_size: launch.local_size,
+            registers: launch.registers,
+            local_bytes: launch.local_bytes,
+            static_shared_bytes: launch.static_shared_bytes,
+            dynamic_shared_bytes: launch.dynamic_shared_bytes,
+        };
+        if let Some(row) = self.shaped.get(&(id, shape)) {
+            return *row;
+        }
+        let Some(kernel) = self.kernels.get_mut(id as usize) else {
+            return id;
+        };
+        let row = match kernel.shapes {
+            0 => {
+                kernel.shape = Some(shape);
+                id
+            }
+            MOST_SHAPES.. => return id,
+            _ => {
+                let another = Kernel {
+                    process: kernel.process,
+                    source: kernel.source,
+                    entry_point: kernel.entry_point.clone(),
+                    specialisation: kernel.specialisation.clone(),
+                    source_name: kernel.source_name.clone(),
+                    object_name: kernel.object_name.clone(),
+                    shape: Some(shape),
+                    ..Kernel::default()
+                };
+                self.kernels.push(another);
+                self.kernels.len() as u32 - 1
+            }
+        };
+        self.kernels[id as usize].shapes += 1;
+        self.shaped.insert((id, shape), row);
+        row
+    }
+
     /// What the kernel's code declares of its bindings.
     pub fn accesses(&self, id: u32) -> &[BindingAccess] {
         self.kernels
@@ -111,13 +172,45 @@ impl Kernels {
         }
     }
 
+    /// The names that people read of all entry points that a C++ compiler mangled, short and full. Where two have one
+    /// short name, the full one must do.
+    fn demangled(&self) -> FxHashMap<&str, (String, String)> {
+        let mut names: FxHashMap<&str, CppName> = FxHashMap::default();
+        let mut mangled: FxHashMap<String, u32> = FxHashMap::default();
+        for kernel in &self.kernels {
+            let entry = kernel.entry_point.as_str();
+            if !names.contains_key(entry)
+                && let Some(name) = kernel_names::demangle(entry)
+            {
+                *mangled.entry(name.short.clone()).or_default() += 1;
+                names.insert(entry, name);
+            }
+        }
+        names
+            .into_iter()
+            .map(
+                |(entry, CppName { full, short })| match mangled.get(&short) {
+                    Some(1) => (entry, (short, full)),
+                    _ => (entry, (full.clone(), full)),
+                },
+            )
+            .collect()
+    }
+
     /// Appends a row for each kernel.
     pub fn write(&self, names: &Names, labels: &Labels, tables: &mut Tables) {
         let naming = Naming::of(&self.kernels, labels);
+        let demangled = self.demangled();
         for (id, kernel) in self.kernels.iter().enumerate() {
             let (name, name_source) = naming.name(kernel, names, labels);
-            let [x, y, z] = kernel
-                .local_size
+            let cpp = demangled.get(kernel.entry_point.as_str());
+            let (name, full_name) = match cpp.filter(|_| name == kernel.entry_point) {
+                Some((short, full)) => (short.clone(), Some(full.clone()).filter(|f| f != short)),
+                None => (name, None),
+            };
+            let shape = kernel.shape;
+            let [x, y, z] = shape
+                .map_or(kernel.local_size, |s| s.local_size)
                 .map(|threads| Some(threads).filter(|t| *t > 0));
             tables.kernels.push(tables::Kernel {
                 id: id as u32,
@@ -130,7 +223,11 @@ impl Kernels {
                 local_x: x,
                 local_y: y,
                 local_z: z,
-                ..tables::Kernel::default()
+                full_name,
+                registers: shape.map(|s| u32::from(s.registers)).filter(|r| *r > 0),
+                local_bytes: shape.map(|s| s.local_bytes),
+                static_shared_bytes: shape.map(|s| s.static_shared_bytes),
+                dynamic_shared_bytes: shape.map(|s| s.dynamic_shared_bytes),
             });
         }
     }

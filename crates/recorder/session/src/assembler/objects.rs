@@ -3,9 +3,10 @@
 use super::device::{Device, Queue};
 use super::process::Allocation;
 use super::{Assembler, Source, kernels};
-use gapscope_spool::event::{Binding, ObjectKind, SourceFormat};
+use gapscope_spool::event::{Binding, Event, ObjectKind, PoolEdge, SourceFormat, StreamKind, heap};
 use gapscope_trace::manifest;
 use gapscope_trace::tables::{MemoryEvent, MemoryRow, Table, Tables};
+use std::sync::Arc;
 
 impl Assembler {
     /// The trace's id of a process's device. One that was never announced (its record is lost) is made.
@@ -100,7 +101,20 @@ impl Assembler {
             }
             // The manifest has the driver's name for it.
             ObjectKind::Device => {}
-            ObjectKind::Thread | ObjectKind::LabelDomain | ObjectKind::LabelCategory => {}
+            ObjectKind::Thread => {
+                let known = state.threads.iter_mut().find(|t| t.thread == id);
+                if let (Some(thread), Some(name)) = (known, name) {
+                    thread.name = name;
+                }
+            }
+            ObjectKind::LabelDomain => {
+                state.host_labels.name_domain(id, &name.unwrap_or_default());
+            }
+            ObjectKind::LabelCategory => {
+                state
+                    .host_labels
+                    .name_category(id, &name.unwrap_or_default());
+            }
             ObjectKind::Recording => state.recordings.entry(id).or_default().name = name,
         }
     }
@@ -123,6 +137,96 @@ impl Assembler {
             heap: allocation.heap,
         });
         self.saw(at_ns);
+    }
+
+    /// What is known of a stream.
+    pub(super) fn stream(&mut self, process: u32, queue: u32, kind: StreamKind, priority: i32) {
+        let id = self.queue(process, queue);
+        let facts = &mut self.queues[id as usize].facts;
+        facts.kind = match kind {
+            StreamKind::Default => Some("default".to_owned()),
+            StreamKind::Blocking => Some("blocking".to_owned()),
+            StreamKind::NonBlocking => Some("non-blocking".to_owned()),
+            StreamKind::Unknown => None,
+        };
+        facts.priority = Some(priority);
+    }
+
+    /// What a device can do.
+    pub(super) fn device_limits(&mut self, process: u32, event: Event<'_>) {
+        let Event::DeviceLimits {
+            device,
+            capability: (major, minor),
+            multiprocessors,
+            core_clock_khz,
+            memory_bytes_per_s,
+            l2_bytes,
+            threads_per_multiprocessor,
+            registers_per_multiprocessor,
+            shared_bytes_per_multiprocessor,
+            groups_per_multiprocessor,
+            partition,
+        } = event
+        else {
+            return;
+        };
+        let id = self.device(process, device);
+        let known = |value: u32| (value > 0).then_some(value);
+        let bytes = |value: u64| (value > 0).then_some(value);
+        self.devices[id as usize].facts.limits = Some(manifest::DeviceLimits {
+            compute_capability: (major > 0).then(|| format!("{major}.{minor}")),
+            multiprocessors: known(multiprocessors),
+            core_clock_khz: known(core_clock_khz),
+            memory_bytes_per_s: bytes(memory_bytes_per_s),
+            l2_bytes: bytes(l2_bytes),
+            threads_per_multiprocessor: known(threads_per_multiprocessor),
+            registers_per_multiprocessor: known(registers_per_multiprocessor),
+            shared_bytes_per_multiprocessor: bytes(shared_bytes_per_multiprocessor),
+            groups_per_multiprocessor: known(groups_per_multiprocessor),
+            partition,
+        });
+    }
+
+    /// What a memory pool holds of its device's memory: one allocation, which is made anew when its size changes.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn pool(
+        &mut self,
+        process: u32,
+        pool: u32,
+        device: u32,
+        edge: PoolEdge,
+        bytes: u64,
+        at_ns: i64,
+        tables: &mut Tables,
+    ) {
+        let pools = &mut self.processes[process as usize].pools;
+        let before = pools.get(&pool).copied();
+        let bytes = if edge == PoolEdge::End { 0 } else { bytes };
+        if before.map_or(0, |b| b.bytes) == bytes {
+            return;
+        }
+        if let Some(before) = before {
+            pools.remove(&pool);
+            self.memory(process, before, MemoryEvent::Free, at_ns, tables);
+        }
+        if bytes > 0 {
+            let allocation = Allocation {
+                id: self.allocations,
+                device,
+                heap: heap::DEVICE,
+                bytes,
+            };
+            self.allocations += 1;
+            let pools = &mut self.processes[process as usize].pools;
+            pools.insert(pool, allocation);
+            self.memory(process, allocation, MemoryEvent::Allocate, at_ns, tables);
+        }
+    }
+
+    /// A text that many rows share.
+    pub(super) fn shared_text(&mut self, text: &'static str) -> Arc<str> {
+        let known = self.shared_texts.entry(text.to_owned());
+        known.or_insert_with(|| Arc::from(text)).clone()
     }
 
     pub(super) fn bindings(&mut self, process: u32, content: u32, entries: &[Binding]) {

@@ -1,9 +1,11 @@
 //! What is known of one recorded process: from its ids to the trace's.
 
 use super::bindings::Contents;
+use super::cuda::Cuda;
 use super::instance::Instance;
 use super::recording::Recording;
 use super::semaphores::Semaphores;
+use super::thread_labels::HostLabels;
 use gapscope_trace::manifest;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -27,6 +29,8 @@ pub struct Process {
     pub buffers: FxHashMap<u32, u32>,
     /// Allocations that exist.
     pub allocations: FxHashMap<u32, Allocation>,
+    /// What memory pools hold.
+    pub pools: FxHashMap<u32, Allocation>,
     /// Contents of descriptor sets.
     pub contents: Contents,
     /// Recordings that may still be expanded.
@@ -35,8 +39,10 @@ pub struct Process {
     pub instances: FxHashMap<u64, Instance>,
     /// Semaphores.
     pub semaphores: Semaphores,
-    /// Labels that are open on its threads: label and begin.
-    pub thread_labels: FxHashMap<u32, Vec<(u32, i64)>>,
+    /// Labels on its threads.
+    pub host_labels: HostLabels,
+    /// What CUDA's tracing library told of it.
+    pub cuda: Cuda,
     /// It is gone: nothing more comes.
     pub finished: bool,
 }

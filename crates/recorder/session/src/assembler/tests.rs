@@ -1,5 +1,6 @@
 //! Events in, rows out.
 
+mod cuda;
 mod hostile;
 mod naming;
 mod program;

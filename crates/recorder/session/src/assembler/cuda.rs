@@ -1,0 +1,322 @@
+//! CUDA: what its tracing library told, from batches of activities to rows.
+//!
+//! Each host call and each piece of work on the device comes as an entry of its own, up to seconds after it happened
+//! and in any order; equal correlations say what belongs together. A call that launches work becomes a submission,
+//! the launch of a graph a command buffer with its nodes, every other call a host call. Both halves wait for each
+//! other, in bounded memory.
+
+mod call;
+mod event_waits;
+mod finish;
+mod function;
+mod returns;
+mod work;
+
+use super::Assembler;
+use call::{Call, Poll};
+use event_waits::EventWaits;
+use function::Function;
+use gapscope_spool::event::{
+    Activity, LaunchShape, MemoryPlace, Span, TransferKind as Moves, WaitKind, unpack,
+};
+use gapscope_trace::tables::Tables;
+use returns::Returns;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use work::{Launched, Route, Work};
+
+/// Entries that wait for their other half.
+pub(super) const MOST_WAITING: usize = 1 << 18;
+/// Launches whose work has come stay known for more of it, such as the other nodes of a graph.
+const MOST_LAUNCHED: usize = 1 << 12;
+
+/// What is known of a process's use of CUDA.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Cuda {
+    functions: FxHashMap<u32, Function>,
+    launches: FxHashMap<u32, Launch>,
+    routes: FxHashMap<u32, Route>,
+    /// By correlation.
+    slots: FxHashMap<u32, Slot>,
+    next_serial: u64,
+    /// Slots whose other half has not come, by correlation and serial, the oldest first.
+    waiting: VecDeque<(u32, u64)>,
+    /// Slots of launches whose work has come.
+    launched: VecDeque<(u32, u64)>,
+    /// Folded polls of threads.
+    polls: FxHashMap<u32, Poll>,
+    event_waits: EventWaits,
+    returns: Returns,
+    /// The greatest begin of a call whose work has come.
+    latest_launch_ns: Option<i64>,
+    /// Activities that the process has written, as its batches say, and those that came.
+    written: u64,
+    came: u64,
+}
+
+/// What is known under one correlation.
+#[derive(Debug, Serialize, Deserialize)]
+struct Slot {
+    serial: u64,
+    half: Half,
+}
+
+/// The half that came first, or both.
+#[derive(Debug, Serialize, Deserialize)]
+enum Half {
+    /// A call, whose work or wait has not come.
+    Call(Call),
+    /// Work, whose call has not come.
+    Work(Work, Vec<Work>),
+    /// The queue that a call waits for, which has not come itself.
+    Wait(u32),
+    /// A launch and its work.
+    Launched(Launched),
+}
+
+/// A way to launch a kernel, in the trace's ids.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Launch {
+    kernel: u32,
+    queue: u32,
+    groups: [u32; 3],
+}
+
+impl Assembler {
+    /// The program calls this function.
+    pub(super) fn cuda_function(&mut self, process: u32, function: u32, name: &str) {
+        let cuda = &mut self.processes[process as usize].cuda;
+        cuda.functions.insert(function, Function::of(name));
+    }
+
+    /// The program launches kernels in this way.
+    pub(super) fn cuda_launch(&mut self, process: u32, launch: u32, shape: &LaunchShape) {
+        let queue = self.queue(process, shape.queue);
+        let known = self.processes[process as usize].kernels.get(&shape.kernel);
+        let kernel = match known {
+            Some(kernel) => *kernel,
+            None => self.kernels.unknown(process),
+        };
+        let launched = Launch {
+            kernel: self.kernels.shaped(kernel, shape),
+            queue,
+            groups: shape.groups,
+        };
+        let cuda = &mut self.processes[process as usize].cuda;
+        cuda.launches.insert(launch, launched);
+    }
+
+    /// No launch below this id comes any more.
+    pub(super) fn cuda_launches_end(&mut self, process: u32, below: u32) {
+        let cuda = &mut self.processes[process as usize].cuda;
+        cuda.launches.retain(|launch, _| *launch >= below);
+    }
+
+    /// Data takes this way.
+    pub(super) fn cuda_route(
+        &mut self,
+        process: u32,
+        route: u32,
+        queue: u32,
+        moves: Moves,
+        [source, destination]: [MemoryPlace; 2],
+    ) {
+        let queue = self.queue(process, queue);
+        let host = match moves {
+            Moves::HostToDevice | Moves::HostToHost => source,
+            Moves::DeviceToHost => destination,
+            _ => MemoryPlace::Unknown,
+        };
+        let known = Route {
+            queue,
+            moves,
+            host_memory: match host {
+                MemoryPlace::Pageable => Some(Arc::from("pageable")),
+                MemoryPlace::Pinned => Some(Arc::from("pinned")),
+                MemoryPlace::Managed => Some(Arc::from("managed")),
+                _ => None,
+            },
+        };
+        let cuda = &mut self.processes[process as usize].cuda;
+        cuda.routes.insert(route, known);
+    }
+
+    /// A batch of activities: `count` of them after the `first` that were written before.
+    pub(super) fn activities(
+        &mut self,
+        process: u32,
+        first: u64,
+        count: u32,
+        bytes: &[u8],
+        tables: &mut Tables,
+    ) {
+        let mut cuda = std::mem::take(&mut self.processes[process as usize].cuda);
+        cuda.written = cuda.written.max(first.saturating_add(count.into()));
+        cuda.came = cuda.came.saturating_add(count.into());
+        let mut read = 0u32;
+        for activity in unpack(bytes).take(count as usize) {
+            let Ok(activity) = activity else { break };
+            read += 1;
+            self.activity(process, &mut cuda, activity, tables);
+        }
+        self.ledger.add(
+            "CUDA activities",
+            u64::from(count - read),
+            "their batch is damaged",
+        );
+        self.trim(process, &mut cuda, tables);
+        cuda.event_waits.settle(self.latest_ns, false, tables);
+        self.processes[process as usize].cuda = cuda;
+    }
+
+    #[inline]
+    fn activity(&mut self, process: u32, cuda: &mut Cuda, activity: Activity, tables: &mut Tables) {
+        match activity {
+            Activity::Call {
+                function,
+                thread,
+                span,
+                correlation,
+                result,
+            } => {
+                let call = Call::new(function, thread, span, result);
+                self.cuda_call(process, cuda, correlation, call, tables);
+            }
+            Activity::Kernel {
+                launch,
+                span,
+                correlation,
+                node,
+            } => {
+                let known = cuda.launches.get(&launch).copied();
+                let known = known.unwrap_or_else(|| self.lost_launch(process));
+                let work = Work::kernel(known, self.checked(span), node.is_some());
+                self.cuda_work(process, cuda, correlation, work, tables);
+            }
+            Activity::Transfer {
+                route,
+                bytes,
+                span,
+                correlation,
+                node,
+            } => {
+                let known = cuda.routes.get(&route).cloned();
+                let known = known.unwrap_or_else(|| self.lost_route(process));
+                let work = Work::transfer(known, bytes, self.checked(span), node.is_some());
+                self.cuda_work(process, cuda, correlation, work, tables);
+            }
+            Activity::GraphRun {
+                graph: _,
+                queue,
+                span,
+                correlation,
+            } => {
+                let queue = self.queue(process, queue);
+                let work = Work::graph(queue, self.checked(span));
+                self.cuda_work(process, cuda, correlation, work, tables);
+            }
+            Activity::Wait {
+                kind,
+                queue,
+                event,
+                occurrence,
+                span,
+                correlation,
+            } => {
+                let queue = (queue != 0).then(|| self.queue(process, queue));
+                match (kind, queue) {
+                    (WaitKind::QueueForEvent, Some(queue)) => {
+                        let occurrence = (event, occurrence);
+                        cuda.event_waits
+                            .waits(queue, correlation, occurrence, self.latest_ns);
+                    }
+                    (WaitKind::HostForQueue, Some(queue)) => {
+                        if let Some(span) = span {
+                            let bound = cuda.returns.waited(queue, span);
+                            self.returned(queue, bound);
+                        }
+                        self.cuda_wait(process, cuda, correlation, queue, tables);
+                    }
+                    _ => {}
+                }
+            }
+            Activity::EventRecord {
+                event,
+                occurrence,
+                queue,
+                correlation,
+            } => {
+                let queue = self.queue(process, queue);
+                cuda.event_waits
+                    .recorded((event, occurrence), queue, correlation);
+            }
+            Activity::Overhead {
+                kind,
+                thread,
+                span,
+                correlation: _,
+            } => self.cuda_overhead(process, kind, thread, span, tables),
+        }
+    }
+
+    /// Times that can be: damage must not make work that lasts for centuries.
+    fn checked(&mut self, span: Option<Span>) -> Option<Span> {
+        const LONGEST_NS: i64 = 1 << 60;
+        let span = span.filter(|s| {
+            (1..LONGEST_NS).contains(&s.start_ns) && (0..LONGEST_NS).contains(&s.duration_ns)
+        })?;
+        self.saw(span.end_ns());
+        Some(span)
+    }
+
+    fn lost_launch(&mut self, process: u32) -> Launch {
+        self.ledger.add(
+            "kernels of dispatches",
+            1,
+            "the record of how they were launched is missing",
+        );
+        Launch {
+            kernel: self.kernels.unknown(process),
+            queue: self.queue(process, 0),
+            groups: [0; 3],
+        }
+    }
+
+    fn lost_route(&mut self, process: u32) -> Route {
+        self.ledger
+            .add("ways of transfers", 1, "the record of them is missing");
+        Route {
+            queue: self.queue(process, 0),
+            moves: Moves::Unknown,
+            host_memory: None,
+        }
+    }
+}
+
+impl Cuda {
+    /// Puts a half into its slot; gives what was there.
+    fn put(&mut self, correlation: u32, half: Half) -> Option<Half> {
+        let serial = self.next_serial;
+        self.next_serial += 1;
+        match half {
+            Half::Launched(_) => self.launched.push_back((correlation, serial)),
+            _ => self.waiting.push_back((correlation, serial)),
+        }
+        let before = self.slots.insert(correlation, Slot { serial, half });
+        before.map(|slot| slot.half)
+    }
+
+    /// Entries that wait for their other half.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        self.slots.len()
+    }
+
+    fn is_current(&self, (correlation, serial): (u32, u64)) -> bool {
+        self.slots
+            .get(&correlation)
+            .is_some_and(|slot| slot.serial == serial)
+    }
+}

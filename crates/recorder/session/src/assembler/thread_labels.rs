@@ -1,0 +1,253 @@
+//! Labels on host threads: what is open, and what was when. Calls are told of long after they were made, so each
+//! thread remembers its labels of the past.
+
+use super::Assembler;
+use super::commands;
+use super::host::HostMarker;
+use gapscope_spool::event::{LabelEdge, Payload};
+use gapscope_trace::tables::{MarkerScope, Tables};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// A thread remembers so many changes: at 10 us each, more than a second.
+const MOST_REMEMBERED: usize = 1 << 17;
+
+/// Labels of one process's threads.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct HostLabels {
+    threads: FxHashMap<u32, ThreadLabels>,
+    /// Ranges of the process, by their ids.
+    ranges: FxHashMap<u64, Open>,
+    /// Names of domains and categories.
+    domains: FxHashMap<u32, Arc<str>>,
+    categories: FxHashMap<u32, Arc<str>>,
+}
+
+/// Labels of one thread.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct ThreadLabels {
+    /// In the order in which they began, those of all domains.
+    open: Vec<Open>,
+    /// The innermost label from each moment on.
+    past: VecDeque<(i64, Option<u32>)>,
+    /// The innermost label before `past` is not known any more.
+    forgotten: bool,
+    /// An instant that may get a detail yet.
+    instant: Option<Open>,
+    last: Last,
+}
+
+/// The label that a thread wrote last.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Last {
+    #[default]
+    None,
+    Open,
+    Range(u64),
+    Instant,
+}
+
+/// A label that is open.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Open {
+    label: u32,
+    begin_ns: i64,
+    thread: u32,
+    domain: u32,
+    category: u32,
+    payload: Option<Arc<str>>,
+}
+
+impl HostLabels {
+    /// A domain has a name.
+    pub fn name_domain(&mut self, domain: u32, name: &str) {
+        self.domains.insert(domain, Arc::from(name));
+    }
+
+    /// A category has a name.
+    pub fn name_category(&mut self, category: u32, name: &str) {
+        self.categories.insert(category, Arc::from(name));
+    }
+
+    /// The innermost label on a thread at a moment; `Err` when that is forgotten.
+    pub fn at(&self, thread: u32, at_ns: i64) -> Result<Option<u32>, ()> {
+        let Some(labels) = self.threads.get(&thread) else {
+            return Ok(None);
+        };
+        let past = &labels.past;
+        // Mostly the call is of the last moments.
+        let changes = past.partition_point(|(since_ns, _)| *since_ns <= at_ns);
+        match changes.checked_sub(1).and_then(|last| past.get(last)) {
+            Some((_, label)) => Ok(*label),
+            None if labels.forgotten => Err(()),
+            None => Ok(None),
+        }
+    }
+
+    fn marker<'a>(&'a self, open: &'a Open, scope: MarkerScope) -> HostMarker<'a> {
+        HostMarker {
+            scope,
+            label: open.label,
+            queue: None,
+            thread: Some(open.thread),
+            begin_ns: open.begin_ns,
+            domain: self.domains.get(&open.domain),
+            category: self.categories.get(&open.category),
+            payload: open.payload.as_ref(),
+        }
+    }
+
+    /// Rows for what is still open: nothing more comes.
+    pub fn finish(&mut self, process: u32, tables: &mut Tables) {
+        let mut threads: Vec<_> = std::mem::take(&mut self.threads).into_iter().collect();
+        threads.sort_unstable_by_key(|(thread, _)| *thread);
+        for (_, labels) in threads {
+            for open in &labels.open {
+                self.marker(open, MarkerScope::Thread)
+                    .write(process, None, tables);
+            }
+            if let Some(instant) = &labels.instant {
+                self.marker(instant, MarkerScope::Thread).write(
+                    process,
+                    Some(instant.begin_ns),
+                    tables,
+                );
+            }
+        }
+        let mut ranges: Vec<_> = std::mem::take(&mut self.ranges).into_iter().collect();
+        ranges.sort_unstable_by_key(|(range, _)| *range);
+        for (_, open) in &ranges {
+            self.marker(open, MarkerScope::Process)
+                .write(process, None, tables);
+        }
+    }
+}
+
+impl ThreadLabels {
+    fn remember(&mut self, at_ns: i64) {
+        if self.past.len() == MOST_REMEMBERED {
+            self.past.pop_front();
+            self.forgotten = true;
+        }
+        // The clock of one thread does not go back, and a damaged record must not make it seem so.
+        let at_ns = self.past.back().map_or(at_ns, |(last, _)| at_ns.max(*last));
+        self.past
+            .push_back((at_ns, self.open.last().map(|o| o.label)));
+    }
+}
+
+/// A label's event on a thread.
+pub(super) struct ThreadLabel {
+    pub thread: u32,
+    pub domain: u32,
+    /// A range of the process, if it is one.
+    pub range: Option<u64>,
+    pub edge: LabelEdge,
+    pub text: u32,
+    pub at_ns: i64,
+}
+
+impl Assembler {
+    pub(super) fn thread_label(&mut self, process: u32, event: ThreadLabel, tables: &mut Tables) {
+        let ThreadLabel {
+            thread,
+            domain,
+            range,
+            edge,
+            text,
+            at_ns,
+        } = event;
+        let state = &mut self.processes[process as usize];
+        let mut all = std::mem::take(&mut state.host_labels);
+        let labels = all.threads.entry(thread).or_default();
+        if let Some(instant) = labels.instant.take() {
+            all.marker(&instant, MarkerScope::Thread).write(
+                process,
+                Some(instant.begin_ns),
+                tables,
+            );
+        }
+        let mut open = |parent: Option<u32>| {
+            let text = commands::text(&state.texts, &mut self.labels, text);
+            Open {
+                label: self.labels.label(parent, text),
+                begin_ns: at_ns,
+                thread,
+                domain,
+                category: 0,
+                payload: None,
+            }
+        };
+        match (edge, range) {
+            (LabelEdge::Begin, Some(range)) => {
+                all.ranges.insert(range, open(None));
+                all.threads.entry(thread).or_default().last = Last::Range(range);
+            }
+            (LabelEdge::End, Some(range)) => {
+                if let Some(open) = all.ranges.remove(&range) {
+                    all.marker(&open, MarkerScope::Process)
+                        .write(process, Some(at_ns), tables);
+                }
+            }
+            (edge, _) => {
+                let labels = all.threads.entry(thread).or_default();
+                let inner = labels.open.iter().rposition(|o| o.domain == domain);
+                let parent = inner.map(|at| labels.open[at].label);
+                match edge {
+                    LabelEdge::Begin => {
+                        labels.open.push(open(parent));
+                        labels.last = Last::Open;
+                        labels.remember(at_ns);
+                    }
+                    LabelEdge::End => {
+                        labels.last = Last::None;
+                        if let Some(at) = inner {
+                            let ended = labels.open.remove(at);
+                            labels.remember(at_ns);
+                            all.marker(&ended, MarkerScope::Thread).write(
+                                process,
+                                Some(at_ns),
+                                tables,
+                            );
+                        }
+                    }
+                    LabelEdge::Instant => {
+                        labels.instant = Some(open(parent));
+                        labels.last = Last::Instant;
+                    }
+                }
+            }
+        }
+        self.processes[process as usize].host_labels = all;
+    }
+
+    /// More of the label that a thread wrote last.
+    pub(super) fn label_detail(
+        &mut self,
+        process: u32,
+        thread: u32,
+        category: u32,
+        payload: Option<Payload>,
+    ) {
+        let all = &mut self.processes[process as usize].host_labels;
+        let Some(labels) = all.threads.get_mut(&thread) else {
+            return;
+        };
+        let open = match labels.last {
+            Last::None => None,
+            Last::Open => labels.open.last_mut(),
+            Last::Range(range) => all.ranges.get_mut(&range),
+            Last::Instant => labels.instant.as_mut(),
+        };
+        if let Some(open) = open {
+            open.category = category;
+            open.payload = payload.map(|payload| match payload {
+                Payload::Unsigned(value) => Arc::from(value.to_string()),
+                Payload::Signed(value) => Arc::from(value.to_string()),
+                Payload::Float(value) => Arc::from(value.to_string()),
+            });
+        }
+    }
+}

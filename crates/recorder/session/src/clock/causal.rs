@@ -1,0 +1,249 @@
+//! How far device times can be off that come on the host's clock already: the driver's tracing library maps them and
+//! does not say how well, so that cause and effect must.
+//!
+//! Work begins after the call that launched it, and ends before a call returns that waited for it. So a device time
+//! that the library puts early or late by more than these distances would break cause and effect. The distances are
+//! least where the device was idle and where the host waited; between such moments the offset may move, at most by
+//! [`DRIFT_PPM`].
+
+use gapscope_trace::manifest::{Clock, ClockMethod};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The most by which the library's map moves between two moments: about three times the drift between the clocks of
+/// an H200 and of its host (6.4 to 6.7 us a second), of which the library corrects most.
+const DRIFT_PPM: i64 = 20;
+/// Windows of time, each with its least distances, begin so long.
+const FIRST_WIDTH_NS: i64 = 50_000_000;
+/// With more windows than this, two become one.
+const MOST_WINDOWS: usize = 1 << 14;
+
+/// Cause and effect between a device and its host.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Causal {
+    width_ns: i64,
+    windows: BTreeMap<i64, Window>,
+    /// The window of the last time, on its way into `windows`.
+    last: Option<(i64, Window)>,
+    launches: u64,
+    returns: u64,
+    early: u64,
+    earliest_ns: i64,
+}
+
+/// The least distances in a window of time.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Window {
+    /// From a call to the begin of its work; negative where the work seems to begin first.
+    after_call_ns: i64,
+    /// From the end of work to the return of a call that waited for it.
+    before_return_ns: i64,
+}
+
+const NONE: Window = Window {
+    after_call_ns: i64::MAX,
+    before_return_ns: i64::MAX,
+};
+
+impl Window {
+    fn join(self, other: Window) -> Window {
+        Window {
+            after_call_ns: self.after_call_ns.min(other.after_call_ns),
+            before_return_ns: self.before_return_ns.min(other.before_return_ns),
+        }
+    }
+}
+
+impl Default for Causal {
+    fn default() -> Self {
+        Causal {
+            width_ns: FIRST_WIDTH_NS,
+            windows: BTreeMap::new(),
+            last: None,
+            launches: 0,
+            returns: 0,
+            early: 0,
+            earliest_ns: 0,
+        }
+    }
+}
+
+impl Causal {
+    /// Work began at `start_ns` that a call launched which began at `call_ns`.
+    #[inline]
+    pub fn launched(&mut self, call_ns: i64, start_ns: i64) {
+        let after_call_ns = start_ns.saturating_sub(call_ns);
+        self.launches += 1;
+        if after_call_ns < 0 {
+            self.early += 1;
+            self.earliest_ns = self.earliest_ns.min(after_call_ns);
+        }
+        self.add(
+            start_ns,
+            Window {
+                after_call_ns,
+                ..NONE
+            },
+        );
+    }
+
+    /// Work ended at `end_ns` for which a call waited that returned at `return_ns`.
+    #[inline]
+    pub fn returned(&mut self, end_ns: i64, return_ns: i64) {
+        let before_return_ns = return_ns.saturating_sub(end_ns);
+        self.returns += 1;
+        self.add(
+            end_ns,
+            Window {
+                before_return_ns,
+                ..NONE
+            },
+        );
+    }
+
+    #[inline]
+    fn add(&mut self, at_ns: i64, window: Window) {
+        let index = at_ns.div_euclid(self.width_ns);
+        match &mut self.last {
+            Some((last, known)) if *last == index => *known = known.join(window),
+            _ => {
+                self.keep();
+                self.last = Some((index, window));
+            }
+        }
+    }
+
+    fn keep(&mut self) {
+        let Some((index, window)) = self.last.take() else {
+            return;
+        };
+        let known = self.windows.entry(index).or_insert(NONE);
+        *known = known.join(window);
+        if self.windows.len() > MOST_WINDOWS {
+            self.width_ns = self.width_ns.saturating_mul(2);
+            let mut wider: BTreeMap<i64, Window> = BTreeMap::new();
+            for (index, window) in &self.windows {
+                let known = wider.entry(index.div_euclid(2)).or_insert(NONE);
+                *known = known.join(*window);
+            }
+            self.windows = wider;
+        }
+    }
+
+    /// Work that seems to begin before its launch, of all that was launched, and by how much at most.
+    pub fn early(&self) -> (u64, u64, i64) {
+        (self.early, self.launches, self.earliest_ns.saturating_neg())
+    }
+
+    /// The most by which a device time can be off; `None` where no call waited for work, or none launched any.
+    fn error_ns(&self) -> Option<i64> {
+        let mut windows: Vec<(i64, Window)> = self.windows.iter().map(|(i, w)| (*i, *w)).collect();
+        if let Some((index, window)) = self.last {
+            windows.push((index, window));
+            windows.sort_by_key(|(index, _)| *index);
+        }
+        let step_ns = |from: i64, to: i64| {
+            let ns = (to - from).saturating_mul(self.width_ns);
+            // Windows are whole milliseconds wide.
+            (ns / 1_000_000).saturating_mul(DRIFT_PPM)
+        };
+        // From each window the distance grows with time, both ways.
+        for at in 1..windows.len() {
+            let (before, after) = (windows[at - 1], windows[at]);
+            windows[at].1 = after.1.join(before.1.grown(step_ns(before.0, after.0)));
+        }
+        for at in (1..windows.len()).rev() {
+            let (before, after) = (windows[at - 1], windows[at]);
+            windows[at - 1].1 = before.1.join(after.1.grown(step_ns(before.0, after.0)));
+        }
+        // Inside a window the offset moves too.
+        let inside_ns = step_ns(0, 1);
+        let worst = windows
+            .iter()
+            .map(|(_, w)| {
+                w.after_call_ns
+                    .saturating_abs()
+                    .max(w.before_return_ns.saturating_abs())
+            })
+            .max()?;
+        (worst < i64::MAX).then(|| worst.saturating_add(inside_ns))
+    }
+
+    /// What the manifest says.
+    pub fn summary(&self) -> Clock {
+        Clock {
+            method: ClockMethod::Brackets,
+            error_ns: self.error_ns(),
+            samples: u32::try_from(self.launches.saturating_add(self.returns)).unwrap_or(u32::MAX),
+            drift_ppm: None,
+            nanoseconds_per_tick: 1.0,
+        }
+    }
+}
+
+impl Window {
+    fn grown(self, ns: i64) -> Window {
+        Window {
+            after_call_ns: self.after_call_ns.saturating_add(ns),
+            before_return_ns: self.before_return_ns.saturating_add(ns),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bound_is_what_cause_and_effect_leave_open() {
+        let mut causal = Causal::default();
+        for at in [1_000_000, 2_000_000, 3_000_000] {
+            causal.launched(at, at + 5_000 + at / 1000);
+            causal.returned(at + 20_000, at + 32_000);
+        }
+        // A launch into a busy queue says little, and does not make the bound worse.
+        causal.launched(4_000_000, 40_000_000);
+        assert_eq!(causal.error_ns(), Some(12_000 + 1_000));
+        assert_eq!(causal.early().0, 0);
+    }
+
+    #[test]
+    fn far_from_any_wait_the_bound_grows() {
+        let mut causal = Causal::default();
+        causal.launched(0, 4_000);
+        causal.returned(10_000, 14_000);
+        let near = causal.error_ns().unwrap();
+        causal.launched(10_000_000_000, 10_000_005_000);
+        let far = causal.error_ns().unwrap();
+        assert_eq!(near, 4_000 + 1_000);
+        // 10 s at 20 us a second.
+        assert_eq!(far, 4_000 + 200_000 + 1_000);
+    }
+
+    #[test]
+    fn without_a_wait_the_bound_is_not_known() {
+        let mut causal = Causal::default();
+        causal.launched(0, 4_000);
+        assert_eq!(causal.error_ns(), None);
+        assert_eq!(Causal::default().error_ns(), None);
+    }
+
+    #[test]
+    fn work_before_its_launch_is_counted_and_widens_the_bound() {
+        let mut causal = Causal::default();
+        causal.launched(10_000, 3_000);
+        causal.launched(20_000, 29_000);
+        causal.returned(30_000, 31_000);
+        assert_eq!(causal.early(), (1, 2, 7_000));
+        assert_eq!(causal.error_ns(), Some(7_000 + 1_000));
+    }
+
+    #[test]
+    fn windows_stay_few_over_a_long_time() {
+        let mut causal = Causal::default();
+        for at in 0..50_000 {
+            causal.launched(at * FIRST_WIDTH_NS, at * FIRST_WIDTH_NS + 4_000);
+        }
+        assert!(causal.windows.len() <= MOST_WINDOWS);
+    }
+}
