@@ -1,6 +1,7 @@
 //! Capture and kernel profiling from inside a Rust program.
 //!
 //! - [`capture`]: capture a window of GPU work, chosen by environment, by code, by count or by signal.
+//! - [`kernel_profile`]: GPU times by label and kernel, with percentiles, drift and losses; writes gapscope traces.
 //! - [`label`]: name what the program does, so that recordings say it.
 //!
 //! Everything here is harmless where it does not apply: without a hook in the process, without the environment
@@ -8,6 +9,7 @@
 #![deny(missing_docs)]
 
 pub mod capture;
+pub mod kernel_profile;
 pub mod label;
 
 pub use capture::{Capture, Captured, NotCaptured, Trigger};

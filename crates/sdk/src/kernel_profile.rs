@@ -1,0 +1,157 @@
+//! GPU times by label and by kernel, gathered inside the program.
+//!
+//! The program (or an integration such as [`crate::wgpu`]) tells what it measured; the profile adds it up, keeps the
+//! single command buffers and dispatches within a bound, and says in the end what took how long, how well that is
+//! known, and what is missing:
+//!
+//! ```
+//! use gapscope_sdk::kernel_profile::{self, DispatchEntry};
+//!
+//! kernel_profile::reset();
+//! kernel_profile::record("layer.attention", 250_000); // GPU nanoseconds of a command buffer
+//! kernel_profile::record_dispatch(DispatchEntry {
+//!     cb_label: "layer.attention".into(),
+//!     kernel: "softmax".into(),
+//!     groups: Some([64, 1, 1]),
+//!     start_gpu_ns: Some(1_000),
+//!     end_gpu_ns: Some(81_000),
+//!     ..DispatchEntry::default()
+//! });
+//! for (label, entry) in kernel_profile::dump() {
+//!     println!("{label}: {} x, {} ns in all", entry.count, entry.total_ns);
+//! }
+//! println!("{}", kernel_profile::global().snapshot()); // as a table
+//! ```
+//!
+//! **Cost.** `record` locks a lock that threads share only by accident (each thread has one of 64), looks the label up
+//! and adds to a histogram: some tens of nanoseconds, no system call, no allocation once a label is known.
+//!
+//! **Memory** is bounded by [`Limits`]: what is past them is still added up, and the rows that are not kept are counted
+//! in the losses.
+//!
+//! **Time.** Times are nanoseconds; those of single command buffers and dispatches are on the host's monotonic clock
+//! ([`host_now_ns`]). An unknown time is `None` and counted as a loss with its reason, never 0. [`Clock`] maps raw
+//! device ticks by two or more samples and states its error.
+//!
+//! **Drift** ([`Drift`]) compares the dispatches with their command buffers, in a stated direction.
+
+mod aggregate;
+mod clock;
+mod drift;
+mod entry;
+mod environment;
+mod ledger;
+mod profile;
+mod rows;
+mod shard;
+mod snapshot;
+#[cfg(feature = "trace")]
+mod trace;
+
+pub use aggregate::ProfileEntry;
+pub use clock::{Clock, ClockPair, HostTime, NoTime};
+pub use drift::{Drift, Verdict};
+pub use entry::{
+    CommandBufferEntry, CommandBufferId, DeviceInfo, DispatchEntry, KernelEntry, Sampling,
+};
+pub use environment::{COMMAND_BUFFER_VARIABLES, DISPATCH_VARIABLES};
+pub use ledger::Loss;
+pub use profile::{Limits, Profile};
+pub use snapshot::Snapshot;
+#[cfg(feature = "trace")]
+pub use trace::TraceError;
+
+/// The profile of the process, which the functions of this module use.
+pub fn global() -> &'static Profile {
+    static GLOBAL: std::sync::OnceLock<Profile> = std::sync::OnceLock::new();
+    GLOBAL.get_or_init(Profile::new)
+}
+
+/// Now, in nanoseconds of the host's monotonic clock, the time base of all rows.
+///
+/// ```
+/// # use gapscope_sdk::kernel_profile::host_now_ns;
+/// assert!(host_now_ns() <= host_now_ns());
+/// ```
+pub fn host_now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+    let nanoseconds = u64::try_from(now.tv_nsec).unwrap_or(0);
+    seconds
+        .saturating_mul(1_000_000_000)
+        .saturating_add(nanoseconds)
+}
+
+/// Whether command buffers shall be profiled: `GAPSCOPE_PROFILE_CB` or `MLX_PROFILE_CB` is set to something other
+/// than `0` and the empty text, or [`is_dispatch_enabled`]. The environment is read once.
+///
+/// ```
+/// # use gapscope_sdk::kernel_profile;
+/// if kernel_profile::is_enabled() {
+///     kernel_profile::record("step", 1_000);
+/// }
+/// ```
+pub fn is_enabled() -> bool {
+    environment::command_buffers() || is_dispatch_enabled()
+}
+
+/// Whether single dispatches shall be profiled: `GAPSCOPE_PROFILE_DISPATCH` or `MLX_PROFILE_DISPATCH`, as for
+/// [`is_enabled`], which it includes.
+pub fn is_dispatch_enabled() -> bool {
+    environment::dispatches()
+}
+
+/// Adds the GPU time of one command buffer (or of any piece of work) under a label.
+///
+/// ```
+/// # use gapscope_sdk::kernel_profile;
+/// kernel_profile::record("output_head", 42_000);
+/// ```
+pub fn record(label: &str, gpu_ns: u64) {
+    global().record(label, gpu_ns);
+}
+
+/// Adds one dispatch.
+pub fn record_dispatch(entry: DispatchEntry) {
+    global().record_dispatch(entry);
+}
+
+/// Adds a sample of both clocks: the host's time and the device's ticks at the same moment. Take one before and one
+/// after the work at least; their times need not be the same clock's.
+///
+/// ```
+/// # use gapscope_sdk::kernel_profile;
+/// kernel_profile::reset();
+/// kernel_profile::record_clock_pair(1_000_000, 24);
+/// assert_eq!(kernel_profile::convert_gpu_ticks_to_ns(36), None, "one sample has no slope");
+/// kernel_profile::record_clock_pair(2_000_000, 48);
+/// assert_eq!(kernel_profile::convert_gpu_ticks_to_ns(36), Some(1_500_000));
+/// ```
+pub fn record_clock_pair(cpu_ns: u64, gpu_ticks: u64) {
+    global().record_clock_pair(cpu_ns, gpu_ticks);
+}
+
+/// The host's time of a device tick; `None` while it is not known, which is until two samples are there (or one and
+/// [`Profile::set_nanoseconds_per_tick`]). [`Profile::convert`] says how exact it is.
+pub fn convert_gpu_ticks_to_ns(ticks: u64) -> Option<u64> {
+    global().convert(ticks).ok().map(|time| time.ns)
+}
+
+/// Forgets everything that was recorded, at one moment for all threads. The environment's switches stay.
+pub fn reset() {
+    global().reset();
+}
+
+/// The labels with their times, the longest in sum first, equal ones by name. Nothing is forgotten.
+pub fn dump() -> Vec<(String, ProfileEntry)> {
+    global().dump()
+}
+
+/// The dispatches by the label of their command buffer: labels in the order in which they came first, dispatches in
+/// the order in which they were recorded. [`DispatchEntry::command_buffer`] tells instances of one label apart.
+pub fn dump_dispatches() -> Vec<(String, Vec<DispatchEntry>)> {
+    global().dump_dispatches()
+}
+
+#[cfg(test)]
+mod tests;

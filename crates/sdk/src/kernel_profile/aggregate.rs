@@ -1,0 +1,99 @@
+//! Many times as a few numbers.
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+/// Significant decimal digits of the histograms: percentiles are within 1 %.
+const DIGITS: u8 = 2;
+
+/// The times of a label or a kernel.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct ProfileEntry {
+    /// How many have a known time.
+    pub count: u64,
+    /// Their sum in nanoseconds; it stays at `u64::MAX` when it would pass it.
+    pub total_ns: u64,
+    /// The least.
+    pub min_ns: u64,
+    /// The greatest.
+    pub max_ns: u64,
+    /// Half of them are no longer; within 1 % of the true value, as all percentiles here.
+    pub p50_ns: u64,
+    /// Nine of ten are no longer.
+    pub p90_ns: u64,
+    /// 99 of a hundred are no longer.
+    pub p99_ns: u64,
+}
+
+impl ProfileEntry {
+    /// The mean; `None` of nothing.
+    ///
+    /// ```
+    /// # use gapscope_sdk::kernel_profile::ProfileEntry;
+    /// assert_eq!(ProfileEntry::default().mean_ns(), None);
+    /// ```
+    pub fn mean_ns(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.total_ns as f64 / self.count as f64)
+    }
+}
+
+/// Times that are added up.
+#[derive(Debug, Clone)]
+pub(super) struct Aggregate {
+    count: u64,
+    total_ns: u64,
+    min_ns: u64,
+    max_ns: u64,
+    times: Histogram<u32>,
+}
+
+impl Aggregate {
+    pub fn new() -> Aggregate {
+        // It grows with the greatest value: 10 KiB for milliseconds.
+        let mut times = Histogram::new(DIGITS).expect("two digits are in its range");
+        times.auto(true);
+        Aggregate {
+            count: 0,
+            total_ns: 0,
+            min_ns: u64::MAX,
+            max_ns: 0,
+            times,
+        }
+    }
+
+    #[inline]
+    pub fn add(&mut self, ns: u64) {
+        self.count += 1;
+        self.total_ns = self.total_ns.saturating_add(ns);
+        self.min_ns = self.min_ns.min(ns);
+        self.max_ns = self.max_ns.max(ns);
+        // A histogram that grows by itself takes every value.
+        let _ = self.times.record(ns);
+    }
+
+    pub fn merge(&mut self, other: &Aggregate) {
+        self.count += other.count;
+        self.total_ns = self.total_ns.saturating_add(other.total_ns);
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+        let _ = self.times.add(&other.times);
+    }
+
+    /// `None` of nothing.
+    pub fn entry(&self) -> Option<ProfileEntry> {
+        let at = |quantile| {
+            self.times
+                .value_at_quantile(quantile)
+                .clamp(self.min_ns, self.max_ns)
+        };
+        (self.count > 0).then(|| ProfileEntry {
+            count: self.count,
+            total_ns: self.total_ns,
+            min_ns: self.min_ns,
+            max_ns: self.max_ns,
+            p50_ns: at(0.5),
+            p90_ns: at(0.9),
+            p99_ns: at(0.99),
+        })
+    }
+}

@@ -1,0 +1,100 @@
+//! Single command buffers and dispatches as they are kept.
+
+use super::entry::{CommandBufferEntry, CommandBufferId, DispatchEntry};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Unknown, in fields that take no more space than their value.
+const UNKNOWN: u64 = u64::MAX;
+
+/// A dispatch: its texts are shared.
+#[derive(Debug, Clone)]
+pub(super) struct DispatchRow {
+    /// Orders the rows of all threads.
+    pub sequence: u64,
+    pub cb_label: Arc<str>,
+    pub kernel: Arc<str>,
+    pub op_kind: Arc<str>,
+    pub command_buffer: Option<CommandBufferId>,
+    pub dispatch_index: u32,
+    pub groups: Option<[u32; 3]>,
+    pub group_size: Option<[u32; 3]>,
+    start_ns: u64,
+    duration_ns: u64,
+}
+
+impl DispatchRow {
+    pub fn new(
+        sequence: u64,
+        entry: &DispatchEntry,
+        [cb_label, kernel, op_kind]: [Arc<str>; 3],
+        start_ns: Option<u64>,
+        duration_ns: Option<u64>,
+    ) -> DispatchRow {
+        DispatchRow {
+            sequence,
+            cb_label,
+            kernel,
+            op_kind,
+            command_buffer: entry.command_buffer,
+            dispatch_index: entry.dispatch_index,
+            groups: entry.groups,
+            group_size: entry.group_size,
+            start_ns: start_ns.unwrap_or(UNKNOWN),
+            duration_ns: duration_ns.unwrap_or(UNKNOWN),
+        }
+    }
+
+    pub fn start_ns(&self) -> Option<u64> {
+        (self.start_ns != UNKNOWN).then_some(self.start_ns)
+    }
+
+    pub fn duration_ns(&self) -> Option<u64> {
+        (self.duration_ns != UNKNOWN).then_some(self.duration_ns)
+    }
+
+    /// Start and end, where both are known.
+    pub fn interval(&self) -> Option<(u64, u64)> {
+        let start = self.start_ns()?;
+        Some((start, start.saturating_add(self.duration_ns()?)))
+    }
+
+    /// What the kernel is called: its name, else what kind of operation it is.
+    pub fn name(&self) -> &Arc<str> {
+        if self.kernel.is_empty() {
+            &self.op_kind
+        } else {
+            &self.kernel
+        }
+    }
+
+    pub fn entry(&self) -> DispatchEntry {
+        let text = |text: &Arc<str>| Cow::Owned(text.to_string());
+        DispatchEntry {
+            cb_label: text(&self.cb_label),
+            command_buffer: self.command_buffer,
+            op_kind: text(&self.op_kind),
+            kernel: text(&self.kernel),
+            dispatch_index: self.dispatch_index,
+            groups: self.groups,
+            group_size: self.group_size,
+            gpu_ns: self.duration_ns(),
+            start_gpu_ns: self.start_ns(),
+            end_gpu_ns: self.interval().map(|(_, end)| end),
+        }
+    }
+}
+
+/// A command buffer.
+#[derive(Debug, Clone)]
+pub(super) struct CommandBufferRow {
+    pub sequence: u64,
+    pub entry: CommandBufferEntry,
+}
+
+impl CommandBufferRow {
+    /// Start and end, where both are known.
+    pub fn interval(&self) -> Option<(u64, u64)> {
+        self.entry.start_ns.zip(self.entry.end_ns)
+    }
+}

@@ -1,0 +1,184 @@
+//! Everything that a profile knows at one moment.
+
+use super::aggregate::Aggregate;
+use super::drift::drifts;
+use super::profile::Gathered;
+use super::{DeviceInfo, Drift, KernelEntry, Loss, ProfileEntry, Sampling, Verdict, host_now_ns};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use std::fmt;
+use std::sync::Arc;
+
+/// Rows of a printed table.
+const MOST_PRINTED: usize = 20;
+
+/// Everything that a profile knows at one moment. Printed, it is a table; [`Snapshot::to_json`] has everything.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Snapshot {
+    /// How the GPU was sampled.
+    pub sampling: Sampling,
+    /// The device.
+    pub device: DeviceInfo,
+    /// How long the profile had been gathering, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// The labels with their times, the longest in sum first, equal ones by name.
+    pub labels: Vec<(String, ProfileEntry)>,
+    /// The kernels with their times, in the same order.
+    pub kernels: Vec<KernelEntry>,
+    /// Command buffers that are kept as rows.
+    pub command_buffers: u64,
+    /// Dispatches that are kept as rows.
+    pub dispatches: u64,
+    /// Dispatches against their command buffers, by label.
+    pub drift: Vec<Drift>,
+    /// Clock samples.
+    pub clock_samples: u64,
+    /// The greatest error of a time that was mapped to the host's clock, in nanoseconds; `None`: not known.
+    pub clock_error_ns: Option<u64>,
+    /// What was not recorded.
+    pub losses: Vec<Loss>,
+    /// Sentences that belong to every result.
+    pub notes: Vec<String>,
+}
+
+impl Snapshot {
+    pub(super) fn of(gathered: &Gathered) -> Snapshot {
+        let (about, merged) = (&gathered.about, &gathered.merged);
+        let kernel = |(name, times)| KernelEntry { name, times };
+        Snapshot {
+            sampling: about.sampling,
+            device: about.device.clone(),
+            elapsed_ns: host_now_ns().saturating_sub(about.since_ns),
+            labels: entries(&merged.labels),
+            kernels: entries(&merged.kernels).into_iter().map(kernel).collect(),
+            command_buffers: merged.command_buffers.len() as u64,
+            dispatches: merged.dispatches.len() as u64,
+            drift: drifts(gathered),
+            clock_samples: about.clock.pairs().len() as u64,
+            clock_error_ns: about.clock.error_ns(),
+            losses: merged.ledger.losses(),
+            notes: about.notes.clone(),
+        }
+    }
+
+    /// As JSON, for scripts: every field of this structure, times in nanoseconds.
+    ///
+    /// ```
+    /// # use gapscope_sdk::kernel_profile::Profile;
+    /// let profile = Profile::new();
+    /// profile.record("step", 1_500);
+    /// let json = profile.snapshot().to_json();
+    /// assert!(json.contains("\"total_ns\": 1500"));
+    /// ```
+    pub fn to_json(&self) -> String {
+        // Nothing in it can fail: keys are texts and numbers are finite.
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+}
+
+/// The longest in sum first, equal ones by name.
+pub(super) fn entries(of: &FxHashMap<Arc<str>, Aggregate>) -> Vec<(String, ProfileEntry)> {
+    let mut entries: Vec<(String, ProfileEntry)> = of
+        .iter()
+        .filter_map(|(name, times)| Some((name.to_string(), times.entry()?)))
+        .collect();
+    entries.sort_by(|(a, x), (b, y)| y.total_ns.cmp(&x.total_ns).then_with(|| a.cmp(b)));
+    entries
+}
+
+impl fmt::Display for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GPU times (sampling mode {}", self.sampling.as_str())?;
+        if !self.device.name.is_empty() {
+            write!(f, ", {}", self.device.name)?;
+        }
+        writeln!(f, ")")?;
+        let labels = self
+            .labels
+            .iter()
+            .map(|(name, times)| (name.as_str(), times));
+        table(f, "label", labels, self.labels.len())?;
+        let kernels = self.kernels.iter().map(|k| (k.name.as_str(), &k.times));
+        table(f, "kernel", kernels, self.kernels.len())?;
+        for drift in &self.drift {
+            let share = drift.share * 100.0;
+            let meaning = match drift.verdict {
+                Verdict::Consistent => "they fit",
+                Verdict::Overlapping => "they overlap",
+                Verdict::Unexplained => "whether they overlap is not known",
+                Verdict::Inconsistent => "a clock or sampling error: do not rely on these times",
+            };
+            let label = &drift.label;
+            writeln!(
+                f,
+                "  dispatches of `{label}` less its command buffers: {share:+.1} %; {meaning}"
+            )?;
+        }
+        match self.clock_error_ns {
+            _ if self.clock_samples == 0 => {}
+            Some(error) => writeln!(f, "  times are within {} of the host's clock", time(error))?,
+            None => writeln!(f, "  how exact times are on the host's clock is not known")?,
+        }
+        for loss in &self.losses {
+            writeln!(
+                f,
+                "  not recorded: {} {}: {}",
+                loss.count, loss.what, loss.reason
+            )?;
+        }
+        for note in &self.notes {
+            writeln!(f, "  {note}")?;
+        }
+        Ok(())
+    }
+}
+
+fn table<'a>(
+    f: &mut fmt::Formatter<'_>,
+    what: &str,
+    rows: impl Iterator<Item = (&'a str, &'a ProfileEntry)> + Clone,
+    count: usize,
+) -> fmt::Result {
+    if count == 0 {
+        return Ok(());
+    }
+    let all: u128 = rows
+        .clone()
+        .map(|(_, times)| u128::from(times.total_ns))
+        .sum();
+    writeln!(
+        f,
+        "  {:>6} {:>10} {:>9} {:>10} {:>10} {:>10} {:>10}  {what}",
+        "share", "total", "count", "mean", "median", "p99", "max"
+    )?;
+    for (name, times) in rows.take(MOST_PRINTED) {
+        let share = times.total_ns as f64 / (all as f64).max(1.0) * 100.0;
+        let mean = times.mean_ns().unwrap_or(0.0) as u64;
+        writeln!(
+            f,
+            "  {share:>5.1}% {:>10} {:>9} {:>10} {:>10} {:>10} {:>10}  {name}",
+            time(times.total_ns),
+            times.count,
+            time(mean),
+            time(times.p50_ns),
+            time(times.p99_ns),
+            time(times.max_ns),
+        )?;
+    }
+    if count > MOST_PRINTED {
+        writeln!(f, "  … and {} more", count - MOST_PRINTED)?;
+    }
+    Ok(())
+}
+
+/// A time with its unit, three digits or more.
+fn time(ns: u64) -> String {
+    let value = ns as f64;
+    match ns {
+        0..1_000 => format!("{ns} ns"),
+        1_000..1_000_000 => format!("{:.2} us", value / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.2} ms", value / 1e6),
+        _ => format!("{:.2} s", value / 1e9),
+    }
+}
