@@ -684,7 +684,7 @@ impl Builder {
             gapscope_version: env!("CARGO_PKG_VERSION").to_owned(),
             complete: true,
             command: command.clone(),
-            exit: exit(&run),
+            exit: run.exit(),
             sampling_mode: SamplingMode::Pass,
             start_ns: self.base_ns,
             end_ns: self.at(end_ns),
@@ -771,20 +771,6 @@ impl Builder {
             .unwrap_or(0)
             .max(last.saturating_sub(self.base_ns))
     }
-}
-
-/// How the process ended, when it did so within the recording.
-fn exit(run: &Run) -> Option<Exit> {
-    let status = run.exit_status?;
-    let orderly = run
-        .termination_reason
-        .as_deref()
-        .is_none_or(|reason| reason.starts_with("exit"));
-    let exited = run
-        .end_reason
-        .as_deref()
-        .is_none_or(|reason| reason.contains("exited"));
-    (orderly && exited).then_some(Exit::Code(status))
 }
 
 /// Mach's thread ids are counted from the machine's start and fit in practice.

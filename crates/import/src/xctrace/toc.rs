@@ -3,6 +3,7 @@
 //! It also holds the name of the machine, its UUID and the environment of the target; those are not read.
 
 use super::document::{attribute, name};
+use gapscope_trace::manifest::Exit;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 use std::io::BufRead;
@@ -66,6 +67,17 @@ impl Toc {
     pub fn metal_run(&self) -> Option<&Run> {
         let metal = |run: &&Run| run.tables.iter().any(|table| table.starts_with("metal-"));
         self.runs.iter().rfind(metal).or(self.runs.last())
+    }
+}
+
+impl Run {
+    /// How the process ended, when it did so within the recording.
+    pub fn exit(&self) -> Option<Exit> {
+        let orderly = self.termination_reason.as_deref();
+        let exited = self.end_reason.as_deref();
+        let known = orderly.is_none_or(|reason| reason.starts_with("exit"))
+            && exited.is_none_or(|reason| reason.contains("exited"));
+        self.exit_status.filter(|_| known).map(Exit::Code)
     }
 }
 

@@ -1,0 +1,101 @@
+//! Why a Metal program cannot be recorded.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a Metal program cannot be recorded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No command was given.
+    #[error("there is no command to record: write it behind `--`")]
+    NoCommand,
+    /// The command is not there.
+    #[error("cannot run {}: {reason}", command.display())]
+    NoSuchCommand {
+        /// The command.
+        command: PathBuf,
+        /// Where it was looked for, or what to do.
+        reason: String,
+    },
+    /// The command is there and cannot be run.
+    #[error("cannot run {}: {reason}", command.display())]
+    NotExecutable {
+        /// The command.
+        command: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// A program of Apple's is missing.
+    #[error("{tool} cannot be used: {reason}")]
+    NoTool {
+        /// `xctrace` or `gpucapture`.
+        tool: &'static str,
+        /// What is wrong and what to do.
+        reason: String,
+    },
+    /// The recording failed.
+    #[error("xctrace did not record: {reason}")]
+    NotRecorded {
+        /// What it said.
+        reason: String,
+    },
+    /// The recording is there and its tables cannot be exported.
+    #[error("xctrace recorded and did not export {what}: {reason}; the recording is kept in {}", kept.display())]
+    NotExported {
+        /// Which table.
+        what: String,
+        /// What it said.
+        reason: String,
+        /// The recording, which Instruments opens.
+        kept: PathBuf,
+    },
+    /// The recording is there and its tables cannot be imported.
+    #[error("{source}; the recording is kept in {}", kept.display())]
+    NotImported {
+        /// Why.
+        source: gapscope_import::Error,
+        /// The recording, which Instruments opens.
+        kept: PathBuf,
+    },
+    /// The user interrupted the export.
+    #[error("interrupted; the recording is kept in {}", kept.display())]
+    Interrupted {
+        /// The recording, which Instruments opens.
+        kept: PathBuf,
+    },
+    /// The output is there, or its folder is not.
+    #[error(transparent)]
+    Output(#[from] gapscope_trace::Error),
+    /// A path of a capture cannot be used.
+    #[error("{} cannot be captured to: {reason}", path.display())]
+    BadCapturePath {
+        /// The path.
+        path: PathBuf,
+        /// What is wrong and what to do.
+        reason: String,
+    },
+    /// `gpucapture` failed.
+    #[error("gpucapture did not capture: {reason}")]
+    NotCaptured {
+        /// What it said.
+        reason: String,
+    },
+    /// A file or program of the recording could not be used.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or program.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    pub(crate) fn io(path: &std::path::Path) -> impl FnOnce(io::Error) -> Error {
+        |source| Error::Io {
+            path: path.to_owned(),
+            source,
+        }
+    }
+}

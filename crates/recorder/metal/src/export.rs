@@ -1,0 +1,153 @@
+//! Exports the tables of a recording, and does not take xctrace's word for it.
+
+use crate::Error;
+use crate::interrupt::Interrupts;
+use crate::tool::{Xctrace, last_words};
+use gapscope_import::xctrace::{TABLES, Toc, check};
+use std::fs::File;
+use std::io::BufReader;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+/// xctrace may crash; what it does once it may not do twice.
+const ATTEMPTS: u32 = 2;
+
+/// What was exported.
+#[derive(Debug, Default)]
+pub(crate) struct Exports {
+    pub files: Vec<PathBuf>,
+    pub notes: Vec<String>,
+}
+
+/// Exports the table of contents and every table that an import uses, into `folder`.
+pub(crate) fn export(
+    xctrace: &Xctrace,
+    recording: &Path,
+    folder: &Path,
+    interrupts: &Interrupts,
+    mut progress: impl FnMut(usize, usize),
+) -> Result<Exports, Error> {
+    let exporter = Exporter {
+        xctrace,
+        recording,
+        folder,
+        interrupts,
+    };
+    let path = exporter.file("toc");
+    let said = exporter.run(&["--toc"], &path)?;
+    let not_exported = |what: &str, reason: String| Error::NotExported {
+        what: what.to_owned(),
+        reason,
+        kept: recording.to_owned(),
+    };
+    let toc = File::open(&path)
+        .map_err(|error| error.to_string())
+        .and_then(|file| Toc::of(BufReader::new(file)))
+        .map_err(|error| not_exported("its table of contents", format!("{error}; {}", said.words)))?;
+    let run = toc
+        .metal_run()
+        .ok_or_else(|| not_exported("its table of contents", "it lists no run".to_owned()))?;
+    let mut exports = Exports {
+        files: vec![path],
+        notes: Vec::new(),
+    };
+    let wanted: Vec<_> = (TABLES.iter())
+        .filter(|table| run.tables.iter().any(|listed| listed == table.schema))
+        .collect();
+    for (done, table) in wanted.iter().enumerate() {
+        progress(done, wanted.len());
+        let xpath = format!(
+            "/trace-toc/run[@number=\"{}\"]/data/table[@schema=\"{}\"]",
+            run.number, table.schema
+        );
+        match exporter.table(table.schema, &xpath)? {
+            Ok((file, note)) => {
+                exports.files.push(file);
+                exports.notes.extend(note);
+            }
+            Err(reason) if table.needed => return Err(not_exported(table.schema, reason)),
+            Err(reason) => exports.notes.push(format!(
+                "No {}: xctrace did not export {} ({reason}).",
+                table.gives, table.schema
+            )),
+        }
+    }
+    Ok(exports)
+}
+
+struct Exporter<'a> {
+    xctrace: &'a Xctrace,
+    recording: &'a Path,
+    folder: &'a Path,
+    interrupts: &'a Interrupts,
+}
+
+struct Said {
+    success: bool,
+    status: String,
+    words: String,
+}
+
+impl Exporter<'_> {
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{name}.xml"))
+    }
+
+    /// A table's file, with what is to be noted; or why there is none.
+    #[expect(clippy::type_complexity, reason = "either is an ordinary outcome")]
+    fn table(&self, schema: &str, xpath: &str) -> Result<Result<(PathBuf, Option<String>), String>, Error> {
+        let mut kept: Option<(PathBuf, String)> = None;
+        let mut reason = String::new();
+        for attempt in 1..=ATTEMPTS {
+            let path = match attempt {
+                1 => self.file(schema),
+                _ => self.folder.join(format!("{schema}-{attempt}")),
+            };
+            let said = self.run(&["--xpath", xpath], &path)?;
+            match check(&path) {
+                Ok(found) if found.whole && found.nodes > 0 => {
+                    let note = (!said.success).then(|| {
+                        format!("xctrace ended with {} after it had written all of {schema}.", said.status)
+                    });
+                    return Ok(Ok((path, note)));
+                }
+                Ok(found) if found.nodes > 0 => {
+                    let note = format!(
+                        "xctrace ended with {} before {schema} was written to its end: {} rows were read, more may be missing.",
+                        said.status, found.rows
+                    );
+                    kept.get_or_insert((path, note));
+                }
+                Ok(_) => {
+                    // An empty result and no error: asking again gives the same.
+                    return Ok(Err("it wrote an empty result, although its table of contents lists the table".to_owned()));
+                }
+                Err(error) => reason = format!("{error}; {}", said.words),
+            }
+        }
+        Ok(kept.map(|(path, note)| (path, Some(note))).ok_or(reason))
+    }
+
+    fn run(&self, what: &[&str], output: &Path) -> Result<Said, Error> {
+        let program = self.xctrace.program();
+        let log = self.folder.join("export.log");
+        let writer = File::create(&log).map_err(Error::io(&log))?;
+        let mut command = self.xctrace.command(["export", "--input"]);
+        command.arg(self.recording).args(what).arg("--output").arg(output);
+        command.process_group(0);
+        command.stdout(Stdio::null()).stderr(writer);
+        let mut child = command.spawn().map_err(Error::io(program))?;
+        let (status, interrupted) = self.interrupts.wait(&mut child, program)?;
+        if interrupted {
+            return Err(Error::Interrupted {
+                kept: self.recording.to_owned(),
+            });
+        }
+        Ok(Said {
+            success: status.success(),
+            status: status.to_string(),
+            words: last_words(&std::fs::read_to_string(&log).unwrap_or_default()),
+        })
+    }
+}

@@ -1,0 +1,62 @@
+//! Signals of the user: the tool that runs is told, and gapscope lives on to finish the trace.
+
+use crate::Error;
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::io;
+use std::path::Path;
+use std::process::{Child, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Takes signals for as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Interrupts {
+    came: Arc<AtomicBool>,
+    handlers: Vec<signal_hook::SigId>,
+}
+
+impl Interrupts {
+    pub fn take() -> io::Result<Interrupts> {
+        let came = Arc::new(AtomicBool::new(false));
+        let mut handlers = Vec::new();
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            handlers.push(signal_hook::flag::register(signal, came.clone())?);
+        }
+        Ok(Interrupts { came, handlers })
+    }
+
+    /// Whether a signal came since this was last asked.
+    pub fn came(&self) -> bool {
+        self.came.swap(false, Ordering::Relaxed)
+    }
+
+    /// Waits for a tool. A signal is passed on to it as one SIGINT, which ends a recording in order.
+    pub fn wait(&self, child: &mut Child, program: &Path) -> Result<(ExitStatus, bool), Error> {
+        let mut interrupted = false;
+        loop {
+            if let Some(status) = child.try_wait().map_err(Error::io(program))? {
+                return Ok((status, interrupted));
+            }
+            if self.came() && !interrupted {
+                interrupted = true;
+                if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+                    // It has just ended by itself, if this fails.
+                    let _ = kill_process(pid, Signal::INT);
+                }
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+impl Drop for Interrupts {
+    fn drop(&mut self) {
+        for handler in self.handlers.drain(..) {
+            signal_hook::low_level::unregister(handler);
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! A recording: xctrace records, its tables are exported, and imported as a trace.
+
+use crate::export::export;
+use crate::interrupt::Interrupts;
+use crate::program::resolved;
+use crate::target_output::TargetOutput;
+use crate::tool::{Xctrace, last_words};
+use crate::Error;
+use gapscope_import::xctrace::{Imported, Options, import};
+use gapscope_trace::manifest::{Exit, Loss};
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// What to record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// A command with its arguments. It has this process's environment, no standard input, and its standard output is
+    /// passed on; xctrace does not pass on its standard error.
+    Launch(Vec<OsString>),
+    /// A running process.
+    Attach(u32),
+}
+
+/// What to record, and how.
+#[derive(Debug, Clone)]
+pub struct Recording {
+    /// The command or process.
+    pub target: Target,
+    /// The folder of the trace, which must not exist.
+    pub output: PathBuf,
+    /// After this time xctrace ends the recording, and the command if it launched it.
+    pub time_limit: Option<Duration>,
+    /// The xctrace to use.
+    pub xctrace: Xctrace,
+}
+
+/// Where a recording is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// xctrace records.
+    Recording,
+    /// xctrace exports a table.
+    Exporting {
+        /// Tables that are exported.
+        done: usize,
+        /// Tables that there are.
+        of: usize,
+    },
+    /// The tables are imported.
+    Importing,
+}
+
+/// How a recording ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recorded {
+    /// The folder of the trace.
+    pub output: PathBuf,
+    /// How the command ended, if xctrace says it.
+    pub exit: Option<Exit>,
+    /// True when the time limit ended it.
+    pub timed_out: bool,
+    /// What there is to see.
+    pub outcome: Outcome,
+    /// What was not recorded.
+    pub losses: Vec<Loss>,
+    /// Sentences for every report.
+    pub notes: Vec<String>,
+}
+
+/// What a recording gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// A trace with GPU work.
+    Recorded {
+        /// Command buffers in it.
+        command_buffers: u64,
+        /// Pieces of GPU work whose times are known.
+        timed_work: u64,
+    },
+    /// No Metal work, and no trace.
+    NothingRecorded {
+        /// Why: a sentence.
+        reason: String,
+    },
+}
+
+impl Recording {
+    /// Records until the command has ended, the time limit is reached or the user interrupts, and writes the trace.
+    /// `show` is told where it is.
+    ///
+    /// # Errors
+    /// xctrace is not there, cannot record or export; the trace cannot be written. A recording that is worth keeping
+    /// is kept, and the error says where.
+    pub fn run(&self, mut show: impl FnMut(Stage)) -> Result<Recorded, Error> {
+        let launch = match &self.target {
+            Target::Launch(command) => resolved(command)?,
+            Target::Attach(_) => Vec::new(),
+        };
+        let parent = check_output(&self.output)?;
+        let version = self.xctrace.version()?;
+        let interrupts = Interrupts::take().map_err(Error::io(Path::new("signal handlers")))?;
+        // Beside the trace: a recording may be large, and another disk small.
+        let folder = tempfile::Builder::new()
+            .prefix(".gapscope-xctrace-")
+            .tempdir_in(&parent)
+            .map_err(Error::io(&parent))?;
+        let bundle = folder.path().join("recording.trace");
+        show(Stage::Recording);
+        let ended = self.record(&launch, &bundle, folder.path(), &interrupts)?;
+        let result = self.make_trace(&bundle, folder.path(), &version, &ended, &interrupts, &mut show);
+        if let Err(Error::NotExported { .. } | Error::NotImported { .. } | Error::Interrupted { .. }) = &result {
+            // The error names it.
+            let _ = folder.keep();
+        }
+        result
+    }
+
+    fn record(
+        &self,
+        launch: &[OsString],
+        bundle: &Path,
+        folder: &Path,
+        interrupts: &Interrupts,
+    ) -> Result<Ended, Error> {
+        let printed = folder.join("stdout");
+        let mut command = self.xctrace.command(["record", "--template", "Metal System Trace", "--no-prompt", "--output"]);
+        command.arg(bundle);
+        if let Some(limit) = self.time_limit {
+            command.arg("--time-limit").arg(format!("{}ms", limit.as_millis().max(1)));
+        }
+        match &self.target {
+            Target::Attach(pid) => {
+                command.arg("--attach").arg(pid.to_string());
+            }
+            Target::Launch(_) => {
+                for (name, value) in std::env::vars_os() {
+                    let mut pair = name;
+                    pair.push("=");
+                    pair.push(value);
+                    command.arg("--env").arg(pair);
+                }
+                command.arg("--target-stdout").arg(&printed);
+                command.args(["--launch", "--"]).args(launch);
+            }
+        }
+        let log = folder.join("record.log");
+        let writer = File::create(&log).map_err(Error::io(&log))?;
+        let errors = writer.try_clone().map_err(Error::io(&log))?;
+        command.stdout(writer).stderr(Stdio::from(errors));
+        // A Ctrl-C reaches gapscope only, which passes one on: a second one would break off the saving.
+        command.process_group(0);
+        let program = self.xctrace.program();
+        let begun = Instant::now();
+        let mut child = command.spawn().map_err(Error::io(program))?;
+        let output = TargetOutput::copy(printed);
+        let (status, interrupted) = interrupts.wait(&mut child, program)?;
+        drop(output);
+        // A status that is not 0 may be the command's own.
+        if !bundle.exists() {
+            let words = last_words(&std::fs::read_to_string(&log).unwrap_or_default());
+            return Err(Error::NotRecorded {
+                reason: format!("{words} ({status})"),
+            });
+        }
+        Ok(Ended {
+            interrupted,
+            took: begun.elapsed(),
+        })
+    }
+
+    fn make_trace(
+        &self,
+        bundle: &Path,
+        folder: &Path,
+        version: &str,
+        ended: &Ended,
+        interrupts: &Interrupts,
+        show: &mut impl FnMut(Stage),
+    ) -> Result<Recorded, Error> {
+        let exports = folder.join("exports");
+        std::fs::create_dir(&exports).map_err(Error::io(&exports))?;
+        let exported = export(&self.xctrace, bundle, &exports, interrupts, |done, of| {
+            show(Stage::Exporting { done, of });
+        })?;
+        show(Stage::Importing);
+        let mut notes = exported.notes;
+        if ended.interrupted {
+            notes.push("The recording was interrupted by a signal.".to_owned());
+        }
+        if !version.is_empty() {
+            notes.push(format!("Recorded by {version}."));
+        }
+        let options = Options {
+            pid: match self.target {
+                Target::Attach(pid) => Some(pid),
+                Target::Launch(_) => None,
+            },
+            command: match &self.target {
+                Target::Launch(command) => {
+                    Some(command.iter().map(|word| word.to_string_lossy().into_owned()).collect())
+                }
+                Target::Attach(_) => None,
+            },
+            notes,
+        };
+        let exit = self.exit(&exports);
+        let timed_out = self.time_limit.is_some_and(|limit| ended.took >= limit) && exit.is_none();
+        let mut recorded = Recorded {
+            output: self.output.clone(),
+            exit,
+            timed_out,
+            outcome: Outcome::NothingRecorded {
+                reason: String::new(),
+            },
+            losses: Vec::new(),
+            notes: Vec::new(),
+        };
+        match import(&exported.files, &self.output, &options) {
+            Ok(imported) => {
+                recorded.outcome = Outcome::Recorded {
+                    command_buffers: imported.command_buffers,
+                    timed_work: imported.timed_work,
+                };
+                recorded.losses = imported.losses;
+                recorded.notes = imported.notes;
+                Ok(recorded)
+            }
+            Err(gapscope_import::Error::NothingRecorded { reason }) => {
+                recorded.outcome = Outcome::NothingRecorded { reason };
+                Ok(recorded)
+            }
+            Err(source) => Err(Error::NotImported {
+                source,
+                kept: bundle.to_owned(),
+            }),
+        }
+    }
+
+    /// How the command ended, also when it did nothing that can be imported.
+    fn exit(&self, exports: &Path) -> Option<Exit> {
+        let file = File::open(exports.join("toc.xml")).ok()?;
+        let toc = gapscope_import::xctrace::Toc::of(std::io::BufReader::new(file)).ok()?;
+        toc.metal_run()?.exit()
+    }
+}
+
+struct Ended {
+    interrupted: bool,
+    took: Duration,
+}
+
+/// Imports a recording that Instruments or xctrace made, `NAME.trace`; it stays as it is.
+///
+/// # Errors
+/// As [`Recording::run`], without recording.
+pub fn import_bundle(
+    xctrace: &Xctrace,
+    bundle: &Path,
+    output: &Path,
+    options: &Options,
+    mut show: impl FnMut(Stage),
+) -> Result<Imported, Error> {
+    std::fs::metadata(bundle).map_err(Error::io(bundle))?;
+    let parent = check_output(output)?;
+    xctrace.version()?;
+    let interrupts = Interrupts::take().map_err(Error::io(Path::new("signal handlers")))?;
+    let folder = tempfile::Builder::new()
+        .prefix(".gapscope-xctrace-")
+        .tempdir_in(&parent)
+        .map_err(Error::io(&parent))?;
+    let exported = export(xctrace, bundle, folder.path(), &interrupts, |done, of| {
+        show(Stage::Exporting { done, of });
+    })?;
+    show(Stage::Importing);
+    let mut options = options.clone();
+    options.notes.extend(exported.notes);
+    import(&exported.files, output, &options).map_err(|source| Error::NotImported {
+        source,
+        kept: bundle.to_owned(),
+    })
+}
+
+/// Checks that a trace can be written, and gives its folder.
+fn check_output(output: &Path) -> Result<PathBuf, Error> {
+    if output.symlink_metadata().is_ok() {
+        return Err(Error::Output(gapscope_trace::Error::Exists {
+            path: output.to_owned(),
+        }));
+    }
+    let parent = match output.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    if !parent.is_dir() {
+        return Err(Error::Output(gapscope_trace::Error::NoParent {
+            path: output.to_owned(),
+            parent,
+        }));
+    }
+    std::path::absolute(&parent).map_err(Error::io(&parent))
+}
