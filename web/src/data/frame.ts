@@ -12,6 +12,8 @@ export interface Header {
   rows: number;
   columns: ColumnHeader[];
   generation?: number;
+  /** The rows are all that the track has, whatever was asked for. */
+  whole?: boolean;
   lanes?: number[];
   tables?: string[];
   unit?: string;

@@ -47,14 +47,14 @@ export class Track {
     return this.lanes.reduce((sum, lane) => sum + lane.count, 0);
   }
 
-  /** Takes a frame: all rows, or those after what is there. */
+  /** Takes a frame: all rows, or those after what is there. Some tracks always come whole. */
   take(frame: Frame): void {
     const start = column(frame, "start") as Float64Array;
     const duration = column(frame, "duration") as Durations;
     const key = column(frame, "name") as Integers;
     const row = column(frame, "row") as Uint32Array;
     const bounds = frame.header.lanes ?? [0, frame.header.rows];
-    const more = this.generation > 0;
+    const more = this.generation > 0 && !frame.header.whole;
     for (let lane = 0; lane + 1 < bounds.length; lane += 1) {
       const [from, to] = [bounds[lane], bounds[lane + 1]];
       const old = more ? this.lanes[lane] : undefined;
