@@ -1,4 +1,4 @@
-//! Finds the Vulkan layer, which is a file of its own because the recorded program loads it.
+//! Finds the Vulkan layer and the CUDA library, which are files of their own because the recorded program loads them.
 
 use anyhow::{Result, bail};
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
@@ -9,11 +9,22 @@ pub const FOLDER_VARIABLE: &str = "GAPSCOPE_HOOKS_DIR";
 
 /// The path of the layer's library.
 pub fn find() -> Result<PathBuf> {
-    let folders = match std::env::var_os(FOLDER_VARIABLE) {
+    find_in(&folders()?)
+}
+
+/// The path of the library that records CUDA; `None` where there is none, as on systems without CUDA.
+pub fn find_cuda() -> Result<Option<PathBuf>> {
+    let file = format!("{DLL_PREFIX}gapscope_cuda{DLL_SUFFIX}");
+    let found = folders()?.into_iter().map(|folder| folder.join(&file));
+    let found = found.into_iter().find(|path| path.is_file());
+    Ok(found.map(|path| path.canonicalize()).transpose()?)
+}
+
+fn folders() -> Result<Vec<PathBuf>> {
+    Ok(match std::env::var_os(FOLDER_VARIABLE) {
         Some(folder) => vec![PathBuf::from(folder)],
         None => around(&std::env::current_exe()?),
-    };
-    find_in(&folders)
+    })
 }
 
 /// Where an installed or a freshly built gapscope has its hooks.

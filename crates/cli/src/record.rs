@@ -49,6 +49,7 @@ fn record(arguments: &Record) -> Result<Recorded, Failure> {
         },
         time_limit: arguments.time_limit,
         layer: layer::find()?,
+        cuda: layer::find_cuda()?,
         spool_limit_bytes: None,
     };
     let session = recording.start()?;
@@ -107,7 +108,9 @@ fn said(arguments: &Record, recorded: &Recorded) -> Result<(), Failure> {
 /// Why there is nothing to report on.
 fn nothing(recorded: &Recorded, reason: &str, trace_kept: bool) -> Failure {
     let path = recorded.output.display();
-    Failure::new(match recorded.losses.iter().max_by_key(|loss| loss.count) {
+    // A process that could not be recorded at all is what the reason is about.
+    let lost = recorded.losses.iter().filter(|l| l.what != "CUDA work of a process");
+    Failure::new(match lost.max_by_key(|loss| loss.count) {
         // What was lost may be the very work, so it must not be said that there was none.
         Some(loss) => format!(
             "no GPU work was recorded in {path}, and {} {} were lost: {}",

@@ -37,10 +37,26 @@ pub struct Manifest {
     pub devices: Vec<Device>,
     /// Queues that they used.
     pub queues: Vec<Queue>,
+    /// The rank of the processes, where this is the trace of one rank of a distributed program.
+    pub rank: Option<Rank>,
+    /// Ranks with traces of their own, in folders `rank=N` of this one; this one holds what has no rank.
+    pub ranks: Vec<u32>,
     /// What was not recorded.
     pub losses: Vec<Loss>,
     /// Sentences that every report prints.
     pub notes: Vec<String>,
+}
+
+/// A rank of a distributed program.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Rank {
+    /// Its number, from 0.
+    pub rank: u32,
+    /// Its number among those of its machine; absent when it is not known.
+    pub local_rank: Option<u32>,
+    /// How many there are, on all machines.
+    pub world_size: u32,
 }
 
 /// How the recorded command ended.

@@ -16,7 +16,7 @@ fn a_program_without_vulkan_is_said_and_leaves_no_trace() {
     assert_eq!(text(&output.stdout), "its own words\n");
     let said = text(&output.stderr);
     assert!(
-        said.starts_with("gapscope: the program used no Vulkan"),
+        said.starts_with("gapscope: the program used no Vulkan and no CUDA"),
         "{said}"
     );
     assert_eq!(said.lines().count(), 1, "{said}");

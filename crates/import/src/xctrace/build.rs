@@ -683,6 +683,8 @@ impl Builder {
             format_version: FORMAT_VERSION,
             gapscope_version: env!("CARGO_PKG_VERSION").to_owned(),
             complete: true,
+            rank: None,
+            ranks: Vec::new(),
             command: command.clone(),
             exit: run.exit(),
             sampling_mode: SamplingMode::Pass,

@@ -239,6 +239,17 @@ impl Assembler {
         self.first_submit_ns
     }
 
+    /// True when a hook recorded a process: `vulkan`, `cuda`.
+    pub fn is_recorded(&self, pid: u32, hook: &str) -> bool {
+        let facts = |p: &Process| p.facts.pid == pid && p.facts.hook == hook;
+        self.processes.iter().any(facts)
+    }
+
+    /// True when a hook recorded any process.
+    pub fn has_hook(&self, hook: &str) -> bool {
+        self.processes.iter().any(|p| p.facts.hook == hook)
+    }
+
     /// Devices so far.
     pub fn devices(&self) -> usize {
         self.devices.len()

@@ -1,7 +1,10 @@
 //! Notices processes that use a Vulkan driver without our layer, as programs do that open the driver themselves
 //! instead of asking the Vulkan loader.
 
+pub mod cuda;
+
 use crate::procfs;
+use cuda::CudaBypass;
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -23,9 +26,28 @@ const VARIABLES: [&str; 4] = [
 const SHORTEST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_millis(500);
 
+/// A process of which an API's work could not be recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Bypass {
+    /// It used a Vulkan driver without our layer.
+    Vulkan(VulkanBypass),
+    /// It loaded the CUDA driver without our library.
+    Cuda(CudaBypass),
+}
+
+impl Bypass {
+    /// A sentence for the user.
+    pub fn sentence(&self) -> String {
+        match self {
+            Bypass::Vulkan(bypass) => bypass.sentence(),
+            Bypass::Cuda(bypass) => bypass.sentence(),
+        }
+    }
+}
+
 /// A process that used a driver without our layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bypass {
+pub struct VulkanBypass {
     /// The process.
     pub pid: u32,
     /// Its short name.
@@ -38,10 +60,10 @@ pub struct Bypass {
     pub variable: Option<&'static str>,
 }
 
-impl Bypass {
+impl VulkanBypass {
     /// A sentence for the user.
     pub fn sentence(&self) -> String {
-        let Bypass {
+        let VulkanBypass {
             pid, name, library, ..
         } = self;
         let library = library.file_name().unwrap_or_default().display();
@@ -80,16 +102,18 @@ struct Sighting {
     pause: Duration,
     /// Times that a driver was mapped and our layer was not.
     times: u32,
-    bypass: Option<Bypass>,
+    bypass: Option<VulkanBypass>,
     recorded: bool,
+    cuda: Option<CudaBypass>,
 }
 
 impl Watcher {
-    /// Watches a process and all that descend from it.
-    pub fn start(root: u32, layer: &Path) -> Watcher {
+    /// Watches a process and all that descend from it. `layer` and `cuda` are our libraries.
+    pub fn start(root: u32, layer: &Path, cuda: Option<&Path>) -> Watcher {
         let stop = Arc::new(AtomicBool::new(false));
         let found = Arc::new(Mutex::new(BTreeMap::new()));
         let layer = layer.file_name().unwrap_or_default().to_owned();
+        let cuda = cuda.map(Path::to_owned);
         let thread = std::thread::Builder::new()
             .name("gapscope-watch".to_owned())
             .spawn({
@@ -101,6 +125,7 @@ impl Watcher {
                             look(
                                 pid,
                                 &layer,
+                                cuda.as_deref(),
                                 &drivers,
                                 &mut found.lock().unwrap_or_else(PoisonError::into_inner),
                             );
@@ -116,29 +141,35 @@ impl Watcher {
         }
     }
 
-    /// Stops watching. Returns the processes that went round the layer, `recorded` being those that did not.
-    pub fn finish(mut self, recorded: impl Fn(u32) -> bool) -> Vec<Bypass> {
+    /// Stops watching. Returns the processes that went round our libraries; `recorded` says of a process whether a hook
+    /// (`vulkan`, `cuda`) recorded it.
+    pub fn finish(mut self, recorded: impl Fn(u32, &str) -> bool) -> Vec<Bypass> {
         self.stop.store(true, Release);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
             let _ = thread.join();
         }
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        found
+        let vulkan = found
             .iter()
-            .filter(|(pid, sighting)| !sighting.recorded && !recorded(**pid))
+            .filter(|(pid, sighting)| !sighting.recorded && !recorded(**pid, "vulkan"))
             .filter_map(|(_, sighting)| {
                 // A loader maps drivers for a moment before it loads layers, and to ask them for their extensions.
                 let bypass = sighting.bypass.as_ref()?;
-                (!bypass.loader || sighting.times > 1).then(|| bypass.clone())
-            })
-            .collect()
+                (!bypass.loader || sighting.times > 1).then(|| Bypass::Vulkan(bypass.clone()))
+            });
+        let cuda = found
+            .iter()
+            .filter(|(pid, _)| !recorded(**pid, "cuda"))
+            .filter_map(|(_, sighting)| Some(Bypass::Cuda(sighting.cuda.clone()?)));
+        vulkan.chain(cuda).collect()
     }
 }
 
 fn look(
     pid: u32,
     layer: &OsString,
+    cuda: Option<&Path>,
     drivers: &HashSet<OsString>,
     found: &mut BTreeMap<u32, Sighting>,
 ) {
@@ -149,6 +180,7 @@ fn look(
         times: 0,
         bypass: None,
         recorded: false,
+        cuda: None,
     });
     if sighting.recorded || now < sighting.next {
         return;
@@ -156,6 +188,7 @@ fn look(
     sighting.next = now + sighting.pause;
     sighting.pause = (sighting.pause * 5 / 4).min(LONGEST);
     let files = procfs::mapped_files(pid);
+    sighting.cuda = cuda::look(pid, &files, cuda).or(sighting.cuda.take());
     let named = |name: &OsString| files.iter().find(|file| file.file_name() == Some(name));
     if named(layer).is_some() {
         sighting.recorded = true;
@@ -175,7 +208,7 @@ fn look(
         .find(|file| !is_opengl(file) || mapped("glvkspirv"));
     if let Some(driver) = driver {
         sighting.times += 1;
-        sighting.bypass = Some(Bypass {
+        sighting.bypass = Some(VulkanBypass {
             pid,
             name: procfs::name(pid).unwrap_or_else(|| "a process".to_owned()),
             library: driver.clone(),
@@ -261,6 +294,7 @@ mod tests {
         look(
             std::process::id(),
             &layer,
+            None,
             &HashSet::from([name]),
             &mut found,
         );

@@ -4,7 +4,7 @@ use crate::assembler::{Activity, Assembler};
 use crate::names::Names;
 use crate::{Error, procfs};
 use gapscope_spool::reader::{Damage, Until};
-use gapscope_spool::{ProcessSpool, SpoolReader};
+use gapscope_spool::{ProcessSpool, Rank, SpoolReader};
 use gapscope_trace::manifest::{self, Manifest, SamplingMode};
 use gapscope_trace::{Parts, Selection, Trace, TraceWriter};
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ pub const SPOOL: &str = "spool";
 pub const LAYER: &str = "layer";
 const STATE: &str = "parts/state";
 /// The version of [`STATE`]: it changes with everything in it, so that a gapscope reads only its own.
-const STATE_VERSION: u32 = 2;
+const STATE_VERSION: u32 = 3;
 
 /// What is fixed when a recording begins.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -45,6 +45,7 @@ struct Checkpoint {
     header: Header,
     parts: Parts,
     assembler: Assembler,
+    ranks: Vec<(Rank, Parts, Assembler)>,
     processes: Vec<Position>,
 }
 
@@ -52,17 +53,30 @@ struct Checkpoint {
 #[derive(Debug, Serialize, Deserialize)]
 struct Position {
     folder: String,
+    trace: Option<usize>,
     id: u32,
     position: u64,
     missing_records: u64,
     undecodable_records: u64,
 }
 
+/// The trace of one rank of a distributed program.
+#[derive(Debug)]
+struct RankTrace {
+    rank: Rank,
+    assembler: Assembler,
+    writer: TraceWriter,
+    /// Captures that were refused.
+    refused: usize,
+}
+
 /// A process whose spool is drained.
 #[derive(Debug)]
 pub struct Drained {
-    /// Its id in the trace.
+    /// Its id in its trace.
     pub id: u32,
+    /// Index of its rank's trace; `None` for the recording's own.
+    trace: Option<usize>,
     spool: ProcessSpool,
     /// What was missing before the last resumption.
     earlier: Damage,
@@ -95,6 +109,14 @@ impl Drained {
             .store(u32::from(on), Relaxed);
     }
 
+    fn capture_done(&self, number: u32, failed: bool) {
+        let page = self.spool.control().page();
+        if failed {
+            page.captures_failed.fetch_or(1 << (number % 64), Relaxed);
+        }
+        page.captures_finished.fetch_max(number, Release);
+    }
+
     fn waiting_bytes(&self) -> u64 {
         let page = self.spool.control().page();
         page.bytes_created
@@ -116,9 +138,11 @@ impl Drained {
 pub struct Drain {
     /// What is fixed.
     pub header: Header,
-    /// The events' way to rows.
+    /// The events' way to rows, of processes without a rank.
     pub assembler: Assembler,
     writer: TraceWriter,
+    /// Traces of ranks, in folders of their own.
+    ranks: Vec<RankTrace>,
     spool: SpoolReader,
     processes: Vec<Drained>,
     /// Positions of a checkpoint, of processes that have not been found again yet.
@@ -140,6 +164,7 @@ impl Drain {
             assembler: Assembler::new(header.mode),
             header,
             writer,
+            ranks: Vec::new(),
             spool: SpoolReader::open(spool),
             processes: Vec::new(),
             resumed: Vec::new(),
@@ -156,10 +181,23 @@ impl Drain {
     pub fn resume(folder: &Path) -> Result<Drain, Error> {
         let checkpoint = Checkpoint::read(folder)?;
         let writer = TraceWriter::resume(folder, &checkpoint.parts)?;
+        let ranks = checkpoint
+            .ranks
+            .into_iter()
+            .map(|(rank, parts, assembler)| {
+                let writer = TraceWriter::resume(&rank_folder(folder, rank), &parts)?;
+                Ok(RankTrace {
+                    rank,
+                    refused: assembler.captures().len(),
+                    assembler,
+                    writer,
+                })
+            });
         Ok(Drain {
             header: checkpoint.header,
             assembler: checkpoint.assembler,
             writer,
+            ranks: ranks.collect::<Result<_, Error>>()?,
             spool: SpoolReader::open(folder.join(SPOOL)),
             processes: Vec::new(),
             resumed: checkpoint.processes,
@@ -174,7 +212,8 @@ impl Drain {
 
     /// Bytes of the trace so far.
     pub fn bytes_written(&self) -> u64 {
-        self.writer.bytes_written()
+        let ranks: u64 = self.ranks.iter().map(|r| r.writer.bytes_written()).sum();
+        self.writer.bytes_written() + ranks
     }
 
     /// The processes that have appeared.
@@ -207,27 +246,57 @@ impl Drain {
         for mut spool in found {
             let name = folder_name(&spool);
             let known = self.resumed.iter().position(|p| p.folder == name);
-            let (id, earlier) = match known.map(|index| self.resumed.swap_remove(index)) {
+            let rank = spool.control().rank();
+            let (trace, id, earlier) = match known.map(|index| self.resumed.swap_remove(index)) {
                 Some(position) => {
                     spool.resume_at(position.position);
                     let earlier = Damage {
                         missing_records: position.missing_records,
                         undecodable_records: position.undecodable_records,
                     };
-                    (position.id, earlier)
+                    (position.trace, position.id, earlier)
                 }
                 None => {
-                    let id = self.assembler.add_process(spool.pid(), spool.start_ns());
-                    (id, Damage::default())
+                    let trace = rank.and_then(|rank| self.rank_trace(rank));
+                    let assembler = match trace {
+                        Some(trace) => &mut self.ranks[trace].assembler,
+                        None => &mut self.assembler,
+                    };
+                    let id = assembler.add_process(spool.pid(), spool.start_ns());
+                    (trace, id, Damage::default())
                 }
             };
             self.processes.push(Drained {
                 id,
+                trace,
                 spool,
                 earlier,
                 ended: false,
             });
         }
+    }
+
+    /// The trace of a rank, made when it is new. `None` where its folder cannot be made: its work is then in the
+    /// recording's own trace.
+    fn rank_trace(&mut self, rank: Rank) -> Option<usize> {
+        let known = self.ranks.iter().position(|r| r.rank.rank == rank.rank);
+        if known.is_some() {
+            return known;
+        }
+        match TraceWriter::create(&rank_folder(self.folder(), rank)) {
+            Ok(writer) => self.ranks.push(RankTrace {
+                rank,
+                assembler: Assembler::new(self.header.mode),
+                writer,
+                refused: 0,
+            }),
+            Err(error) => {
+                let reason = format!("they are in the recording's own: {error}");
+                self.assembler.lose("traces of ranks", 1, &reason);
+                return None;
+            }
+        }
+        Some(self.ranks.len() - 1)
     }
 
     /// Drains what is there. A process that has ended is drained to its end.
@@ -247,7 +316,28 @@ impl Drain {
                 self.drain_process(index, until)?;
             }
         }
+        self.refuse_captures_of_ranks();
         Ok(())
+    }
+
+    /// A capture is a trace of its own, which one of several ranks cannot have: the program must not wait for it.
+    fn refuse_captures_of_ranks(&mut self) {
+        for (at, rank) in self.ranks.iter_mut().enumerate() {
+            while let Some(capture) = rank.assembler.captures().get(rank.refused) {
+                if capture.end_ns.is_none() {
+                    break;
+                }
+                let (id, number) = (capture.process, capture.number);
+                rank.refused += 1;
+                let reason = "a recording of several ranks has no captures";
+                rank.assembler.lose("captures", 1, reason);
+                for process in &self.processes {
+                    if process.trace == Some(at) && process.id == id {
+                        process.capture_done(number, true);
+                    }
+                }
+            }
+        }
     }
 
     /// Drains everything to its end.
@@ -265,7 +355,13 @@ impl Drain {
     fn drain_process(&mut self, index: usize, until: Until) -> Result<(), Error> {
         let process = &mut self.processes[index];
         let id = process.id;
-        let (assembler, writer) = (&mut self.assembler, &mut self.writer);
+        let (assembler, writer) = match process.trace {
+            Some(trace) => {
+                let rank = &mut self.ranks[trace];
+                (&mut rank.assembler, &mut rank.writer)
+            }
+            None => (&mut self.assembler, &mut self.writer),
+        };
         let mut refused = None;
         process.spool.drain(until, |thread, event| {
             assembler.apply(id, thread, event, writer.tables_mut());
@@ -286,7 +382,11 @@ impl Drain {
 
     /// Command buffers seen finished since the last call.
     pub fn take_activity(&mut self) -> Vec<Activity> {
-        self.assembler.take_activity()
+        let mut activity = self.assembler.take_activity();
+        for rank in &mut self.ranks {
+            activity.extend(rank.assembler.take_activity());
+        }
+        activity
     }
 
     /// Makes everything drained so far durable, then deletes it from the spool.
@@ -295,7 +395,8 @@ impl Drain {
     /// The trace cannot be written. The last checkpoint stays.
     pub fn checkpoint(&mut self) -> Result<(), Error> {
         let parts = self.close_parts()?;
-        self.write_state(&parts)?;
+        let ranks = self.close_rank_parts()?;
+        self.write_state(&parts, &ranks)?;
         self.delete_consumed();
         Ok(())
     }
@@ -316,14 +417,11 @@ impl Drain {
 
     /// Tells a process that the session is done with one of its captures.
     pub fn capture_done(&self, process: u32, number: u32, failed: bool) {
-        let Some(process) = self.processes.iter().find(|p| p.id == process) else {
+        let of_own = |p: &&Drained| p.trace.is_none() && p.id == process;
+        let Some(process) = self.processes.iter().find(of_own) else {
             return;
         };
-        let page = process.spool.control().page();
-        if failed {
-            page.captures_failed.fetch_or(1 << (number % 64), Relaxed);
-        }
-        page.captures_finished.fetch_max(number, Release);
+        process.capture_done(number, failed);
     }
 
     fn close_parts(&mut self) -> Result<Parts, Error> {
@@ -332,8 +430,18 @@ impl Drain {
         Ok(parts)
     }
 
+    fn close_rank_parts(&mut self) -> Result<Vec<Parts>, Error> {
+        let mut parts = Vec::with_capacity(self.ranks.len());
+        for at in 0..self.ranks.len() {
+            parts.push(self.ranks[at].writer.checkpoint()?);
+            let manifest = self.rank_manifest(&self.ranks[at]);
+            self.ranks[at].writer.write_manifest(&manifest)?;
+        }
+        Ok(parts)
+    }
+
     /// From here on a resumption goes on behind what has been drained.
-    fn write_state(&self, parts: &Parts) -> Result<(), Error> {
+    fn write_state(&self, parts: &Parts, ranks: &[Parts]) -> Result<(), Error> {
         let processes = self
             .processes
             .iter()
@@ -341,6 +449,7 @@ impl Drain {
                 let damage = process.damage();
                 Position {
                     folder: folder_name(&process.spool),
+                    trace: process.trace,
                     id: process.id,
                     position: process.spool.position(),
                     missing_records: damage.missing_records,
@@ -353,6 +462,9 @@ impl Drain {
             header: &self.header,
             parts,
             assembler: &self.assembler,
+            ranks: (self.ranks.iter().zip(ranks))
+                .map(|(rank, parts)| (rank.rank, parts, &rank.assembler))
+                .collect(),
             processes,
         };
         checkpoint.write(self.folder())
@@ -364,8 +476,25 @@ impl Drain {
         }
     }
 
-    /// What is known so far.
+    /// What is known so far of the recording's own trace.
     pub fn manifest(&self) -> Manifest {
+        let mut manifest = self.manifest_of(&self.assembler);
+        manifest.ranks = self.ranks.iter().map(|r| r.rank.rank).collect();
+        manifest.ranks.sort_unstable();
+        manifest
+    }
+
+    fn rank_manifest(&self, rank: &RankTrace) -> Manifest {
+        let mut manifest = self.manifest_of(&rank.assembler);
+        manifest.rank = Some(manifest::Rank {
+            rank: rank.rank.rank,
+            local_rank: rank.rank.local_rank,
+            world_size: rank.rank.world_size,
+        });
+        manifest
+    }
+
+    fn manifest_of(&self, assembler: &Assembler) -> Manifest {
         let mut manifest = Manifest {
             gapscope_version: env!("CARGO_PKG_VERSION").to_owned(),
             command: self.header.command.clone(),
@@ -375,18 +504,74 @@ impl Drain {
             host: crate::host::describe(),
             ..Manifest::default()
         };
-        self.assembler.describe(&mut manifest);
-        manifest.end_ns = self.assembler.latest_ns().max(manifest.start_ns);
+        assembler.describe(&mut manifest);
+        manifest.end_ns = assembler.latest_ns().max(manifest.start_ns);
         manifest
+    }
+
+    fn assemblers(&self) -> impl Iterator<Item = &Assembler> {
+        std::iter::once(&self.assembler).chain(self.ranks.iter().map(|r| &r.assembler))
+    }
+
+    /// Dispatches so far.
+    pub fn dispatches(&self) -> u64 {
+        self.assemblers().map(Assembler::dispatches).sum()
+    }
+
+    /// Submissions so far.
+    pub fn submissions(&self) -> u64 {
+        self.assemblers().map(Assembler::submissions).sum()
+    }
+
+    /// Devices so far, each as one process uses it.
+    pub fn devices(&self) -> usize {
+        self.assemblers().map(Assembler::devices).sum()
+    }
+
+    /// When the first submission began.
+    pub fn first_submit_ns(&self) -> Option<i64> {
+        self.assemblers()
+            .filter_map(Assembler::first_submit_ns)
+            .min()
+    }
+
+    /// What hooks had to say.
+    pub fn notes(&self) -> Vec<&str> {
+        let all = self.assemblers().flat_map(Assembler::notes);
+        all.map(String::as_str).collect()
+    }
+
+    /// True when a hook recorded a process: `vulkan`, `cuda`.
+    pub fn is_recorded(&self, pid: u32, hook: &str) -> bool {
+        self.assemblers().any(|a| a.is_recorded(pid, hook))
+    }
+
+    /// True when a hook recorded any process.
+    pub fn has_hook(&self, hook: &str) -> bool {
+        self.assemblers().any(|a| a.has_hook(hook))
     }
 
     /// Completes the trace and removes the spool. `complete` fills in what only the session knows.
     ///
     /// # Errors
     /// The trace cannot be written: `gapscope recover` tries again.
-    pub fn finish(mut self, complete: impl FnOnce(&mut Manifest)) -> Result<Finished, Error> {
+    pub fn finish(mut self, mut complete: impl FnMut(&mut Manifest)) -> Result<Finished, Error> {
         self.count_damage();
         let folder = self.folder().to_owned();
+        let (mut losses, mut ranks) = (Vec::new(), Vec::new());
+        for mut rank in std::mem::take(&mut self.ranks) {
+            let names = &self.header.names;
+            rank.assembler.finish(names, rank.writer.tables_mut());
+            for source in rank.assembler.take_sources() {
+                rank.writer
+                    .add_source(&source.hash, source.extension, &source.bytes)?;
+            }
+            let mut manifest = self.rank_manifest(&rank);
+            complete(&mut manifest);
+            losses.extend(manifest.losses.iter().cloned());
+            rank.writer.finish(&manifest)?;
+            ranks.push((rank.rank, rank.assembler));
+        }
         self.assembler
             .finish(&self.header.names, self.writer.tables_mut());
         for source in self.assembler.take_sources() {
@@ -394,13 +579,17 @@ impl Drain {
                 .add_source(&source.hash, source.extension, &source.bytes)?;
         }
         let mut manifest = self.manifest();
+        manifest.ranks = ranks.iter().map(|(rank, _)| rank.rank).collect();
+        manifest.ranks.sort_unstable();
         complete(&mut manifest);
         self.writer.finish(&manifest)?;
         remove_leftovers(&folder);
+        losses.extend(manifest.losses);
+        let all = || std::iter::once(&self.assembler).chain(ranks.iter().map(|(_, a)| a));
         Ok(Finished {
-            dispatches: self.assembler.dispatches(),
-            submissions: self.assembler.submissions(),
-            losses: manifest.losses,
+            dispatches: all().map(Assembler::dispatches).sum(),
+            submissions: all().map(Assembler::submissions).sum(),
+            losses,
         })
     }
 
@@ -410,7 +599,10 @@ impl Drain {
             let damage = process.damage();
             let dropped = process.spool.control().page().dropped.load(Relaxed);
             let dropped = dropped.min(damage.missing_records);
-            let lose = &mut self.assembler;
+            let lose = match process.trace {
+                Some(trace) => &mut self.ranks[trace].assembler,
+                None => &mut self.assembler,
+            };
             lose.lose(
                 "records",
                 dropped,
@@ -424,7 +616,10 @@ impl Drain {
             lose.lose("records", damage.undecodable_records, "damaged");
         }
         for gone in std::mem::take(&mut self.resumed) {
-            let lose = &mut self.assembler;
+            let lose = match gone.trace {
+                Some(trace) => &mut self.ranks[trace].assembler,
+                None => &mut self.assembler,
+            };
             lose.lose(
                 "records",
                 gone.missing_records,
@@ -466,6 +661,7 @@ struct CheckpointRef<'a> {
     header: &'a Header,
     parts: &'a Parts,
     assembler: &'a Assembler,
+    ranks: Vec<(Rank, &'a Parts, &'a Assembler)>,
     processes: Vec<Position>,
 }
 
@@ -514,6 +710,11 @@ impl Checkpoint {
 /// The header of a recording's checkpoint.
 pub fn read_header(folder: &Path) -> Result<Header, Error> {
     Ok(Checkpoint::read(folder)?.header)
+}
+
+/// Where the trace of a rank is: query engines that know such names give each row its rank.
+fn rank_folder(folder: &Path, rank: Rank) -> PathBuf {
+    folder.join(format!("rank={}", rank.rank))
 }
 
 /// Where a recording's spool is.

@@ -1,6 +1,7 @@
 //! Launches the program with the hooks in its environment.
 
 use crate::Error;
+use crate::bypass::cuda::{INJECTION, NVTX_INJECTION};
 use crate::drain::{self, Drain, Header};
 use crate::names::Names;
 use crate::session::Session;
@@ -33,6 +34,8 @@ pub struct Recording {
     pub time_limit: Option<Duration>,
     /// The Vulkan layer's library.
     pub layer: PathBuf,
+    /// The library that records CUDA; without it CUDA is not recorded.
+    pub cuda: Option<PathBuf>,
     /// The most bytes of spool that may wait in one process; the hooks' default when absent.
     pub spool_limit_bytes: Option<u64>,
 }
@@ -122,6 +125,14 @@ impl Recording {
             "VK_INSTANCE_LAYERS",
             prepended(OsStr::new(LAYER_NAME), "VK_INSTANCE_LAYERS"),
         );
+        if let Some(library) = &self.cuda {
+            for variable in [INJECTION, NVTX_INJECTION] {
+                // What the user has set stays: it is another tool's, and only one library is loaded.
+                if std::env::var_os(variable).is_none_or(|v| v.is_empty()) {
+                    command.env(variable, library);
+                }
+            }
+        }
         let path = Path::new(program);
         let signals = Signals::catch().map_err(Error::io(path))?;
         let started_ns = monotonic_ns();

@@ -1,5 +1,6 @@
 //! The session: from the program's start to the finished trace.
 
+use crate::bypass::cuda::NVTX_INJECTION;
 use crate::bypass::{Bypass, Watcher};
 use crate::captures::{Captures, Remains, WrittenCapture};
 use crate::drain::Drain;
@@ -69,7 +70,7 @@ pub enum Outcome {
     NothingRecorded {
         /// Why: a sentence.
         reason: String,
-        /// A trace was written all the same, because the program did use Vulkan.
+        /// A trace was written all the same, because the program did use a GPU's library.
         trace_kept: bool,
     },
 }
@@ -83,7 +84,7 @@ impl Session {
     ) -> Session {
         let progress = Arc::new(Mutex::new(Progress::default()));
         let pid = child.process.id();
-        let watcher = Watcher::start(pid, &recording.layer);
+        let watcher = Watcher::start(pid, &recording.layer, recording.cuda.as_deref());
         let shared = progress.clone();
         let thread = std::thread::spawn(move || {
             // It only costs comfort when the system refuses.
@@ -156,12 +157,11 @@ impl Run {
         let exit = self.until_exit();
         let end_ns = monotonic_ns();
         let still_running = self.until_descendants_end();
-        let seen = self.drain.processes();
-        let bypasses = watcher.finish(|pid| seen.iter().any(|p| p.pid() == pid));
         if let Some(failure) = self.failure {
             return Err(failure);
         }
         self.drain.drain_all()?;
+        let bypasses = watcher.finish(|pid, hook| self.drain.is_recorded(pid, hook));
         self.captures.write(&mut self.drain, end_ns, true);
         let output = self.drain.folder().to_owned();
         let timed_out = self.terminated.is_some();
@@ -192,7 +192,7 @@ impl Run {
                         exit,
                         timed_out,
                         outcome: Outcome::Recorded,
-                        dispatches: self.drain.assembler.dispatches(),
+                        dispatches: self.drain.dispatches(),
                         losses: self.drain.manifest().losses,
                         notes: Vec::new(),
                         captures: self.captures.done().to_vec(),
@@ -207,6 +207,8 @@ impl Run {
         if let Some(Outcome::NothingRecorded { reason, .. }) = &nothing {
             notes.push(format!("{reason}."));
         }
+        notes.extend(nvtx_note(&self.drain));
+        let mut all_notes = Vec::new();
         let since_ns = self.recording_since_ns;
         let finished = self.drain.finish(|manifest| {
             manifest.exit = Some(exit);
@@ -219,7 +221,8 @@ impl Run {
                 manifest.start_unix_ns += begin_ns - manifest.start_ns;
                 (manifest.start_ns, manifest.end_ns) = (begin_ns, end_ns);
             }
-            manifest.notes = notes.clone();
+            manifest.notes.extend(notes.iter().cloned());
+            all_notes.clone_from(&manifest.notes);
         })?;
         Ok(Recorded {
             output,
@@ -228,7 +231,7 @@ impl Run {
             outcome: nothing.unwrap_or(Outcome::Recorded),
             dispatches: finished.dispatches,
             losses: finished.losses,
-            notes,
+            notes: all_notes,
             captures: self.captures.done().to_vec(),
         })
     }
@@ -315,7 +318,7 @@ impl Run {
                 Start::After(_) | Start::Label(_) => self.recording_since_ns.is_some(),
             },
             processes: self.drain.processes().len() as u32,
-            dispatches: self.drain.assembler.dispatches(),
+            dispatches: self.drain.dispatches(),
             gpu_busy_share: self.recent.busy_share(now_ns),
             bytes_written: self.drain.bytes_written(),
         };
@@ -341,7 +344,7 @@ impl Run {
                 if self.recording_since_ns.is_none()
                     && self.drain.processes().iter().any(|p| p.is_recording())
                 {
-                    let submitted_ns = self.drain.assembler.first_submit_ns().unwrap_or(now_ns);
+                    let submitted_ns = self.drain.first_submit_ns().unwrap_or(now_ns);
                     self.recording_since_ns = Some(now_ns.min(submitted_ns));
                 }
             }
@@ -388,6 +391,18 @@ impl Run {
     }
 }
 
+/// A sentence where CUDA was recorded and another tool has NVTX's ranges.
+fn nvtx_note(drain: &Drain) -> Option<String> {
+    let other = std::env::var_os(NVTX_INJECTION).filter(|v| !v.is_empty())?;
+    let recorded = drain.has_hook("cuda");
+    recorded.then(|| {
+        format!(
+            "{NVTX_INJECTION} was set to {} already, so that NVTX ranges are not in the trace; unset it to record them.",
+            other.display()
+        )
+    })
+}
+
 /// Readable once the process has ended. Old kernels have none.
 fn pidfd(pid: u32) -> Option<OwnedFd> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw)?;
@@ -396,7 +411,7 @@ fn pidfd(pid: u32) -> Option<OwnedFd> {
 
 /// Why there is no GPU work in a recording; `None` when there is.
 fn nothing_recorded(drain: &Drain, start: &Start, bypasses: &[Bypass]) -> Option<Outcome> {
-    if drain.assembler.submissions() > 0 {
+    if drain.submissions() > 0 {
         return None;
     }
     let nothing =
@@ -404,8 +419,19 @@ fn nothing_recorded(drain: &Drain, start: &Start, bypasses: &[Bypass]) -> Option
     if drain.processes().is_empty() {
         return match bypasses.first() {
             Some(bypass) => nothing(bypass.sentence(), false),
-            None => nothing("the program used no Vulkan: no process of it loaded the Vulkan layer or a Vulkan driver".to_owned(), false),
+            None => nothing(
+                "the program used no Vulkan and no CUDA: no process of it loaded a Vulkan driver, or began to use CUDA"
+                    .to_owned(),
+                false,
+            ),
         };
+    }
+    if let Some(note) = drain.notes().first() {
+        // A hook that could not record knows best.
+        return nothing(note.trim_end_matches('.').to_owned(), true);
+    }
+    if let Some(bypass) = bypasses.first() {
+        return nothing(bypass.sentence(), true);
     }
     let reason = match start {
         Start::Label(text) => format!("nothing was recorded: no label with `{text}` began"),
@@ -413,13 +439,13 @@ fn nothing_recorded(drain: &Drain, start: &Start, bypasses: &[Bypass]) -> Option
             "nothing was recorded: the program began no capture".to_owned()
         }
         Start::Capture => "the program submitted no work in its captures".to_owned(),
-        Start::After(_) if drain.assembler.devices() > 0 => {
+        Start::After(_) if drain.devices() > 0 => {
             "nothing was recorded: the program submitted no work after the start delay".to_owned()
         }
-        _ if drain.assembler.devices() > 0 => {
-            "the program made a Vulkan device and submitted nothing to it".to_owned()
+        _ if drain.devices() > 0 => {
+            "the program made a device and submitted nothing to it".to_owned()
         }
-        _ => "the program loaded Vulkan and made no device".to_owned(),
+        _ => "the program loaded a GPU library and made no device".to_owned(),
     };
     nothing(reason, true)
 }

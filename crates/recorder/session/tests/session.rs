@@ -192,6 +192,7 @@ fn record(
         start: Start::AtOnce,
         time_limit: None,
         layer: "/dev/null".into(),
+        cuda: None,
         spool_limit_bytes: None,
     };
     change(&mut recording);

@@ -1,6 +1,6 @@
 //! The control page of a process: shared counters and switches.
 
-use crate::{Error, VERSION};
+use crate::{Error, Rank, VERSION};
 use memmap2::{MmapOptions, MmapRaw};
 use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
@@ -38,6 +38,12 @@ pub struct Page {
     pub captures_finished: AtomicU32,
     /// Bit `n % 64`: the session could not write capture `n`.
     pub captures_failed: AtomicU64,
+    /// One more than the process's rank; 0: it has none.
+    rank_and_one: AtomicU32,
+    /// Ranks that there are.
+    world_size: AtomicU32,
+    /// One more than its rank on the machine; 0: not known.
+    local_rank_and_one: AtomicU32,
 }
 
 /// The mapped control page of one process.
@@ -60,6 +66,12 @@ impl Control {
         page.pid.store(std::process::id(), Relaxed);
         page.start_ns.store(start_ns, Relaxed);
         page.recording.store(u32::from(recording), Relaxed);
+        if let Some(rank) = Rank::of_environment() {
+            let local = rank.local_rank.and_then(|local| local.checked_add(1));
+            page.local_rank_and_one.store(local.unwrap_or(0), Relaxed);
+            page.world_size.store(rank.world_size, Relaxed);
+            page.rank_and_one.store(rank.rank + 1, Relaxed);
+        }
         page.magic.store(MAGIC, Release);
         Ok(control)
     }
@@ -96,6 +108,21 @@ impl Control {
             VERSION => Ok(control),
             other => Err(foreign(format!("its version is {other}"))),
         }
+    }
+
+    /// The process's rank, where it has one.
+    pub fn rank(&self) -> Option<Rank> {
+        use std::sync::atomic::Ordering::Relaxed;
+        let page = self.page();
+        let (rank, world_size) = (
+            page.rank_and_one.load(Relaxed).checked_sub(1)?,
+            page.world_size.load(Relaxed),
+        );
+        (rank < world_size).then(|| Rank {
+            rank,
+            world_size,
+            local_rank: page.local_rank_and_one.load(Relaxed).checked_sub(1),
+        })
     }
 
     /// The shared counters.

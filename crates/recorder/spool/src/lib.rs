@@ -19,11 +19,13 @@ mod chunk;
 mod control;
 pub mod event;
 pub mod interface;
+mod rank;
 pub mod reader;
 pub mod writer;
 
 pub use control::Control;
 pub use event::Event;
+pub use rank::Rank;
 pub use reader::{ProcessSpool, SpoolReader};
 pub use writer::Spool;
 

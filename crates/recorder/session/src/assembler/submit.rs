@@ -28,11 +28,12 @@ impl Assembler {
         let submission = self.submissions;
         self.submissions += 1;
         self.first_submit_ns.get_or_insert(call.begin_ns);
-        let label = self.queues[queue as usize]
-            .labels
-            .last()
-            .map(|(label, _)| *label);
+        let of_queue = self.queues[queue as usize].labels.last();
+        let of_queue = of_queue.map(|(label, _)| *label);
         let state = &mut self.processes[process as usize];
+        // What the thread says that it is doing is about all that it submits.
+        let of_thread = || state.host_labels.at(call.thread, call.begin_ns);
+        let label = of_queue.or_else(|| of_thread().ok().flatten());
         let spans = &mut self.queues[queue as usize].spans;
         for submitted in instances {
             let (mut ends, mut opens): (u32, &[u32]) = (0, &[]);

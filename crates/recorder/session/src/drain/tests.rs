@@ -159,7 +159,7 @@ fn dies(death: Death) {
     if death != Death::BeforeParts {
         let parts = drain.close_parts().unwrap();
         if death != Death::BeforeState {
-            drain.write_state(&parts).unwrap();
+            drain.write_state(&parts, &[]).unwrap();
             if death != Death::BeforeDeletion {
                 drain.delete_consumed();
             }

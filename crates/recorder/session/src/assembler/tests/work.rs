@@ -604,6 +604,26 @@ fn labels_on_queues_and_threads_are_host_markers() {
 }
 
 #[test]
+fn what_a_thread_submits_under_its_label_carries_it() {
+    let mut program = Program::new();
+    program.text(1, "step");
+    program.record(5, &Commands::begun().end());
+    let label = |edge, at_ns| Event::Label {
+        scope: LabelScope::Thread,
+        edge,
+        text: 1,
+        at_ns,
+    };
+    program.run(5, &[1_001_000, 1_001_010]);
+    program.event(label(LabelEdge::Begin, 100));
+    program.run(5, &[1_002_000, 1_002_010]);
+    program.event(label(LabelEdge::End, 1 << 40));
+    let (_, tables) = program.finish();
+    assert_eq!(tables.labels.text, ["step"]);
+    assert_eq!(tables.command_buffers.label, [None, Some(0)]);
+}
+
+#[test]
 fn rows_wait_for_the_next_clock_sample_and_are_then_exact() {
     let mut program = Program::new();
     program.kernel(1, "k");

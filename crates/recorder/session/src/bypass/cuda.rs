@@ -1,0 +1,102 @@
+//! Notices processes that load the CUDA driver in an environment that does not let it load our library.
+
+use crate::procfs;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// The variable by which the CUDA driver is told what to load.
+pub const INJECTION: &str = "CUDA_INJECTION64_PATH";
+/// The variable by which NVTX is told the same.
+pub const NVTX_INJECTION: &str = "NVTX_INJECTION64_PATH";
+
+/// A process that loaded the CUDA driver and not our library.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CudaBypass {
+    /// The process.
+    pub pid: u32,
+    /// Its short name.
+    pub name: String,
+    /// What the driver was told to load instead; absent when it was told nothing.
+    pub instead: Option<String>,
+    /// There is no library of ours that it could have been told to load.
+    pub missing: bool,
+}
+
+impl CudaBypass {
+    /// A sentence for the user.
+    pub fn sentence(&self) -> String {
+        let CudaBypass { pid, name, .. } = self;
+        let why = match &self.instead {
+            _ if self.missing => {
+                "the library that records CUDA is not beside gapscope; build it with `cargo build -p gapscope-cuda` \
+                 (with the same --release)"
+                    .to_owned()
+            }
+            Some(other) => format!(
+                "{INJECTION} was set to {other} already, and the driver loads one library only; unset it to record CUDA"
+            ),
+            None => {
+                format!("it was started with an environment without {INJECTION}, so that nothing could record it")
+            }
+        };
+        format!(
+            "{name} (process {pid}) loaded the CUDA driver, and its CUDA work could not be recorded: {why}"
+        )
+    }
+}
+
+/// Looks at a process: has it loaded the driver where that does not load `library`?
+pub fn look(pid: u32, files: &[PathBuf], library: Option<&Path>) -> Option<CudaBypass> {
+    let named = |begin: &str| {
+        files.iter().any(|file| {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with(begin)
+        })
+    };
+    if !named("libcuda.so") || named("libgapscope_cuda.") {
+        return None;
+    }
+    let told = procfs::environment(pid, INJECTION).filter(|value| !value.is_empty());
+    // Where it was told to load ours and has not, it has not begun to use CUDA.
+    let ours = |told: &String| library.is_some_and(|l| l.as_os_str() == OsStr::new(told));
+    (!told.as_ref().is_some_and(ours)).then(|| CudaBypass {
+        pid,
+        name: procfs::name(pid).unwrap_or_else(|| "a process".to_owned()),
+        instead: told,
+        missing: library.is_none(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_driver_that_was_told_of_no_library_is_a_bypass() {
+        let me = std::process::id();
+        let driver = PathBuf::from("/usr/lib/libcuda.so.1");
+        let ours = PathBuf::from("/opt/lib/libgapscope_cuda.so");
+        let library = Some(ours.as_path());
+        assert_eq!(look(me, &[], library), None);
+        assert_eq!(look(me, &[driver.clone(), ours.clone()], library), None);
+        let found = look(me, std::slice::from_ref(&driver), library).unwrap();
+        assert!(found.sentence().contains("without CUDA_INJECTION64_PATH"));
+        let missing = look(me, &[driver], None).unwrap();
+        assert!(missing.sentence().contains("cargo build -p gapscope-cuda"));
+    }
+
+    #[test]
+    fn a_library_that_the_user_chose_is_named() {
+        let bypass = CudaBypass {
+            pid: 7,
+            name: "python".to_owned(),
+            instead: Some("/opt/other.so".to_owned()),
+            missing: false,
+        };
+        assert_eq!(
+            bypass.sentence(),
+            "python (process 7) loaded the CUDA driver, and its CUDA work could not be recorded: CUDA_INJECTION64_PATH \
+             was set to /opt/other.so already, and the driver loads one library only; unset it to record CUDA"
+        );
+    }
+}
