@@ -1,0 +1,36 @@
+//! Why a query has no answer.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a query has no answer. Each prints as one sentence that says what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No trace can be queried.
+    #[error("{0}")]
+    NoTrace(String),
+    /// The SQL cannot be understood, or names what is not there.
+    #[error("{0}")]
+    Sql(String),
+    /// The query failed while it ran.
+    #[error("{0}")]
+    Failed(String),
+    /// There is no saved query of that name.
+    #[error("no saved query is called {name}: there are {known}")]
+    NoSaved {
+        /// What was asked for.
+        name: String,
+        /// The names of those that there are.
+        known: String,
+    },
+    /// The answer cannot be written.
+    #[error("the answer cannot be written: {0}")]
+    Write(#[source] io::Error),
+    /// The history or the terminal of the prompt.
+    #[error("the prompt failed: {0}")]
+    Prompt(String),
+    /// The file for the answer is there already.
+    #[error("{} is there already, and nothing is overwritten: choose another name after -o, or remove it", .0.display())]
+    Exists(PathBuf),
+}

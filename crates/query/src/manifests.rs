@@ -1,0 +1,306 @@
+//! What the manifests say, as tables.
+
+use crate::schema::{ColumnFacts, Origin, TableFacts, common_columns, schema};
+use crate::source::{Source, Traces};
+use datafusion::arrow::array::{ArrayRef, RecordBatch, new_empty_array};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
+use datafusion::datasource::MemTable;
+use datafusion::error::DataFusionError;
+use gapscope_trace::manifest::{ClockMethod, Exit};
+use std::sync::Arc;
+
+/// The rows that one trace adds.
+type Rows = fn(&Source) -> Vec<Vec<ScalarValue>>;
+
+/// A column: name, type, what it says.
+type Column = (&'static str, DataType, &'static str);
+
+struct ManifestTable {
+    name: &'static str,
+    meaning: &'static str,
+    columns: Vec<Column>,
+    rows: Rows,
+}
+
+/// The tables, each with what it holds.
+pub(crate) fn tables(
+    traces: &Traces,
+) -> Result<Vec<(Arc<TableFacts>, Arc<MemTable>)>, DataFusionError> {
+    let tables = definitions().into_iter();
+    tables.map(|table| table.fill(traces)).collect()
+}
+
+impl ManifestTable {
+    fn fill(self, traces: &Traces) -> Result<(Arc<TableFacts>, Arc<MemTable>), DataFusionError> {
+        let taken: Vec<&str> = self.columns.iter().map(|(name, ..)| *name).collect();
+        let mut columns = common_columns(&traces.partitions, &taken);
+        let own = self.columns.into_iter();
+        columns.extend(own.map(|(name, data_type, meaning)| ColumnFacts {
+            name: name.to_owned(),
+            data_type,
+            meaning: meaning.to_owned(),
+            origin: Origin::File,
+        }));
+        let facts = Arc::new(TableFacts {
+            name: self.name,
+            meaning: self.meaning,
+            schema: schema(&columns),
+            columns,
+        });
+        let mut values: Vec<Vec<ScalarValue>> = facts.columns.iter().map(|_| Vec::new()).collect();
+        for source in &traces.sources {
+            for row in (self.rows)(source) {
+                let common = facts
+                    .columns
+                    .iter()
+                    .map_while(|column| match column.origin {
+                        Origin::Trace => Some(text(&source.name)),
+                        Origin::Partition(index) => {
+                            let value = source.partitions[index].clone();
+                            Some(match traces.partitions[index].is_integer {
+                                true => {
+                                    ScalarValue::Int64(value.and_then(|value| value.parse().ok()))
+                                }
+                                false => ScalarValue::Utf8View(value),
+                            })
+                        }
+                        _ => None,
+                    });
+                for (column, value) in values.iter_mut().zip(common.chain(row)) {
+                    column.push(value);
+                }
+            }
+        }
+        let arrays = values.into_iter().zip(&facts.columns);
+        let arrays: Vec<ArrayRef> = arrays
+            .map(|(values, column)| match values.is_empty() {
+                true => Ok(new_empty_array(&column.data_type)),
+                false => ScalarValue::iter_to_array(values),
+            })
+            .collect::<Result<_, _>>()?;
+        let batch = RecordBatch::try_new(facts.schema.clone(), arrays)?;
+        let table = MemTable::try_new(facts.schema.clone(), vec![vec![batch]])?;
+        Ok((facts, Arc::new(table)))
+    }
+}
+
+fn text(text: &str) -> ScalarValue {
+    ScalarValue::Utf8View(Some(text.to_owned()))
+}
+
+fn optional(text: Option<&str>) -> ScalarValue {
+    ScalarValue::Utf8View(text.map(str::to_owned))
+}
+
+fn number(number: u32) -> ScalarValue {
+    ScalarValue::UInt32(Some(number))
+}
+
+fn ns(ns: i64) -> ScalarValue {
+    ScalarValue::Int64(Some(ns))
+}
+
+const TEXT: DataType = DataType::Utf8View;
+const NUMBER: DataType = DataType::UInt32;
+const NS: DataType = DataType::Int64;
+
+fn definitions() -> Vec<ManifestTable> {
+    vec![
+        ManifestTable {
+            name: "traces",
+            meaning: "Traces: a row for each.",
+            columns: vec![
+                ("command", TEXT, "The recorded command."),
+                (
+                    "exit_code",
+                    DataType::Int32,
+                    "How it ended, if with a code.",
+                ),
+                (
+                    "exit_signal",
+                    DataType::Int32,
+                    "How it ended, if by a signal.",
+                ),
+                ("sampling_mode", TEXT, "How the GPU was sampled."),
+                ("start_ns", NS, "Begin of the recording."),
+                ("end_ns", NS, "Its end."),
+                (
+                    "start_unix_ns",
+                    NS,
+                    "Begin on the wall clock, nanoseconds since 1970.",
+                ),
+                ("system", TEXT, "Operating system."),
+                ("processor", TEXT, "Processor."),
+                ("cores", NUMBER, "Logical cores."),
+                ("gapscope_version", TEXT, "The gapscope that wrote it."),
+                (
+                    "clock_error_ns",
+                    NS,
+                    "The greatest error of a device time; unknown if one device's is.",
+                ),
+            ],
+            rows: of_trace,
+        },
+        ManifestTable {
+            name: "devices",
+            meaning: "Devices, each as one process used it.",
+            columns: vec![
+                ("id", NUMBER, "Id in the trace."),
+                ("process", NUMBER, "Id of the process."),
+                ("api", TEXT, "`vulkan`, `cuda`, `metal`."),
+                ("name", TEXT, "Name."),
+                ("driver", TEXT, "Driver and version."),
+                ("uuid", TEXT, "Tells physical devices apart."),
+                (
+                    "lost",
+                    DataType::Boolean,
+                    "The driver said that the device was lost.",
+                ),
+                ("clock_method", TEXT, "Where clock samples come from."),
+                ("clock_error_ns", NS, "The greatest error of a mapped time."),
+            ],
+            rows: |source| {
+                let devices = source.manifest.devices.iter();
+                let row = |d: &gapscope_trace::manifest::Device| {
+                    vec![
+                        number(d.id),
+                        number(d.process),
+                        text(&d.api),
+                        text(&d.name),
+                        text(&d.driver),
+                        text(&d.uuid),
+                        ScalarValue::Boolean(Some(d.lost)),
+                        text(clock_method(d.clock.method)),
+                        ScalarValue::Int64(d.clock.error_ns),
+                    ]
+                };
+                devices.map(row).collect()
+            },
+        },
+        ManifestTable {
+            name: "queues",
+            meaning: "Queues.",
+            columns: vec![
+                ("id", NUMBER, "Id in the trace."),
+                ("device", NUMBER, "Id of the device."),
+                ("family", NUMBER, "Queue family."),
+                ("index", NUMBER, "Index in the family."),
+                ("capabilities", TEXT, "What it can do, joined by commas."),
+                ("name", TEXT, "Name that the program gave it."),
+            ],
+            rows: |source| {
+                let queues = source.manifest.queues.iter();
+                let row = |q: &gapscope_trace::manifest::Queue| {
+                    vec![
+                        number(q.id),
+                        number(q.device),
+                        number(q.family),
+                        number(q.index),
+                        text(&q.capabilities.join(",")),
+                        optional(q.name.as_deref()),
+                    ]
+                };
+                queues.map(row).collect()
+            },
+        },
+        ManifestTable {
+            name: "processes",
+            meaning: "Recorded processes.",
+            columns: vec![
+                ("id", NUMBER, "Id in the trace."),
+                ("pid", NUMBER, "The system's id."),
+                ("parent_pid", NUMBER, "The parent's."),
+                ("executable", TEXT, "Path of the executable."),
+                ("arguments", TEXT, "Arguments, joined by spaces."),
+                ("start_ns", NS, "When its recording began."),
+                ("end_ns", NS, "When it ended in an orderly way."),
+            ],
+            rows: |source| {
+                let processes = source.manifest.processes.iter();
+                let row = |p: &gapscope_trace::manifest::Process| {
+                    vec![
+                        number(p.id),
+                        number(p.pid),
+                        number(p.parent_pid),
+                        text(&p.executable),
+                        text(&p.arguments.join(" ")),
+                        ns(p.start_ns),
+                        ScalarValue::Int64(p.end_ns),
+                    ]
+                };
+                processes.map(row).collect()
+            },
+        },
+        ManifestTable {
+            name: "threads",
+            meaning: "Threads that made host calls.",
+            columns: vec![
+                ("process", NUMBER, "Id of the process."),
+                ("thread", NUMBER, "The system's id."),
+                ("name", TEXT, "Its name."),
+            ],
+            rows: |source| {
+                let threads = source.manifest.threads.iter();
+                let row = |t: &gapscope_trace::manifest::Thread| {
+                    vec![number(t.process), number(t.thread), text(&t.name)]
+                };
+                threads.map(row).collect()
+            },
+        },
+        ManifestTable {
+            name: "losses",
+            meaning: "What was not recorded.",
+            columns: vec![
+                ("what", TEXT, "What, in the plural."),
+                ("count", DataType::UInt64, "How many."),
+                ("reason", TEXT, "Why."),
+            ],
+            rows: |source| {
+                let losses = source.manifest.losses.iter();
+                let row = |l: &gapscope_trace::manifest::Loss| {
+                    vec![
+                        text(&l.what),
+                        ScalarValue::UInt64(Some(l.count)),
+                        text(&l.reason),
+                    ]
+                };
+                losses.map(row).collect()
+            },
+        },
+    ]
+}
+
+fn of_trace(source: &Source) -> Vec<Vec<ScalarValue>> {
+    let m = &source.manifest;
+    let (code, signal) = match m.exit {
+        Some(Exit::Code(code)) => (Some(code), None),
+        Some(Exit::Signal(signal)) => (None, Some(signal)),
+        None => (None, None),
+    };
+    let errors: Option<Vec<i64>> = m.devices.iter().map(|d| d.clock.error_ns).collect();
+    vec![vec![
+        text(&m.command.join(" ")),
+        ScalarValue::Int32(code),
+        ScalarValue::Int32(signal),
+        text(m.sampling_mode.as_str()),
+        ns(m.start_ns),
+        ns(m.end_ns),
+        ns(m.start_unix_ns),
+        text(&m.host.system),
+        text(&m.host.processor),
+        number(m.host.cores),
+        text(&m.gapscope_version),
+        ScalarValue::Int64(errors.and_then(|errors| errors.into_iter().max())),
+    ]]
+}
+
+fn clock_method(method: ClockMethod) -> &'static str {
+    match method {
+        ClockMethod::Calibrated => "calibrated",
+        ClockMethod::Brackets => "brackets",
+        ClockMethod::None => "none",
+        #[allow(unreachable_patterns)]
+        _ => "unknown",
+    }
+}

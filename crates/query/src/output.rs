@@ -1,0 +1,51 @@
+//! Writing answers: as a table, CSV, JSON or Parquet, batch by batch.
+
+mod cells;
+mod csv;
+mod json;
+mod parquet;
+mod table;
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
+use std::io::{self, Write};
+
+/// The form of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// For people: columns side by side, long texts cut, control characters made visible.
+    Table,
+    /// RFC 4180 with `\n`; an empty field is NULL, an empty text is `""`.
+    Csv,
+    /// An array of objects, a line each; NULL is `null`.
+    Json,
+    /// Parquet, compressed by zstd.
+    Parquet,
+}
+
+/// What an answer had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rows(pub u64);
+
+/// Takes the batches of one answer.
+pub(crate) trait Writer {
+    fn write(&mut self, batch: &RecordBatch) -> io::Result<()>;
+    /// After the last batch.
+    fn finish(self: Box<Self>) -> io::Result<()>;
+}
+
+impl Format {
+    /// A writer of answers with these columns.
+    pub(crate) fn writer<'a>(
+        self,
+        schema: &SchemaRef,
+        out: &'a mut (dyn Write + Send),
+    ) -> io::Result<Box<dyn Writer + 'a>> {
+        Ok(match self {
+            Format::Table => Box::new(table::TableWriter::new(schema, out)),
+            Format::Csv => Box::new(csv::CsvWriter::new(schema, out)?),
+            Format::Json => Box::new(json::JsonWriter::new(schema, out)?),
+            Format::Parquet => Box::new(parquet::ParquetWriter::new(schema, out)?),
+        })
+    }
+}

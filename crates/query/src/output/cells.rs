@@ -1,0 +1,42 @@
+//! Values as texts.
+
+use datafusion::arrow::array::{Array, RecordBatch};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use std::fmt::Write as _;
+use std::io;
+
+/// The cells of a batch as texts.
+pub(super) struct Cells<'a> {
+    columns: Vec<(&'a dyn Array, ArrayFormatter<'a>)>,
+    text: String,
+}
+
+impl<'a> Cells<'a> {
+    pub fn of(batch: &'a RecordBatch, options: &'a FormatOptions) -> io::Result<Cells<'a>> {
+        let columns = batch.columns().iter().map(|column| {
+            let formatter = ArrayFormatter::try_new(column.as_ref(), options);
+            Ok((column.as_ref(), formatter.map_err(io::Error::other)?))
+        });
+        Ok(Cells {
+            columns: columns.collect::<io::Result<_>>()?,
+            text: String::new(),
+        })
+    }
+
+    /// The text of a value; `None` for NULL.
+    pub fn text(&mut self, row: usize, column: usize) -> io::Result<Option<&str>> {
+        let (array, formatter) = &self.columns[column];
+        if array.is_null(row) {
+            return Ok(None);
+        }
+        self.text.clear();
+        write!(self.text, "{}", formatter.value(row)).map_err(io::Error::other)?;
+        Ok(Some(&self.text))
+    }
+}
+
+/// Whether a column is of numbers, which stand at the right.
+pub(super) fn is_number(data_type: &DataType) -> bool {
+    data_type.is_numeric()
+}

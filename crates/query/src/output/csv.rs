@@ -1,0 +1,56 @@
+//! CSV as the export writes it.
+
+use super::Writer;
+use super::cells::Cells;
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::util::display::FormatOptions;
+use std::io::{self, Write};
+
+pub(super) struct CsvWriter<'a> {
+    out: &'a mut (dyn Write + Send),
+}
+
+impl<'a> CsvWriter<'a> {
+    pub fn new(schema: &SchemaRef, out: &'a mut (dyn Write + Send)) -> io::Result<CsvWriter<'a>> {
+        for (place, field) in schema.fields().iter().enumerate() {
+            if place > 0 {
+                out.write_all(b",")?;
+            }
+            write_text(field.name(), out)?;
+        }
+        out.write_all(b"\n")?;
+        Ok(CsvWriter { out })
+    }
+}
+
+impl Writer for CsvWriter<'_> {
+    fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
+        let options = FormatOptions::new();
+        let mut cells = Cells::of(batch, &options)?;
+        for row in 0..batch.num_rows() {
+            for column in 0..batch.num_columns() {
+                if column > 0 {
+                    self.out.write_all(b",")?;
+                }
+                if let Some(text) = cells.text(row, column)? {
+                    write_text(text, self.out)?;
+                }
+            }
+            self.out.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// An empty text is quoted, unlike NULL.
+fn write_text(text: &str, out: &mut dyn Write) -> io::Result<()> {
+    match !text.is_empty() && !text.contains(['"', ',', '\n', '\r']) {
+        true => out.write_all(text.as_bytes()),
+        false => write!(out, "\"{}\"", text.replace('"', "\"\"")),
+    }
+}

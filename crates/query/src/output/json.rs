@@ -1,0 +1,64 @@
+//! JSON: an array of objects, a line each.
+
+use super::Writer;
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::json::WriterBuilder;
+use datafusion::arrow::json::writer::LineDelimited;
+use std::io::{self, Write};
+
+pub(super) struct JsonWriter<'a> {
+    out: &'a mut (dyn Write + Send),
+    lines: Vec<u8>,
+    begun: bool,
+}
+
+impl<'a> JsonWriter<'a> {
+    /// Columns of one name would be one key.
+    pub fn new(schema: &SchemaRef, out: &'a mut (dyn Write + Send)) -> io::Result<JsonWriter<'a>> {
+        let mut names: Vec<&String> = schema.fields().iter().map(|field| field.name()).collect();
+        names.sort();
+        if let Some(two) = names.windows(2).find(|two| two[0] == two[1]) {
+            return Err(io::Error::other(format!(
+                "JSON cannot have two columns called {}: name one of them by AS",
+                two[0]
+            )));
+        }
+        out.write_all(b"[")?;
+        Ok(JsonWriter {
+            out,
+            lines: Vec::new(),
+            begun: false,
+        })
+    }
+}
+
+impl Writer for JsonWriter<'_> {
+    fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
+        self.lines.clear();
+        let mut writer = WriterBuilder::new()
+            .with_explicit_nulls(true)
+            .build::<_, LineDelimited>(&mut self.lines);
+        writer
+            .write(batch)
+            .and_then(|()| writer.finish())
+            .map_err(io::Error::other)?;
+        drop(writer);
+        // No text has a line end: JSON escapes them.
+        for line in self.lines.split(|byte| *byte == b'\n') {
+            if line.is_empty() {
+                continue;
+            }
+            self.out
+                .write_all(if self.begun { b",\n" } else { b"\n" })?;
+            self.out.write_all(line)?;
+            self.begun = true;
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> io::Result<()> {
+        self.out.write_all(b"\n]\n")?;
+        self.out.flush()
+    }
+}

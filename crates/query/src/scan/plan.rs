@@ -1,0 +1,211 @@
+//! The plan that reads a table: which row groups of which traces, and on which partition.
+
+use super::file::TableFile;
+use super::reader::Reader;
+use crate::library::Library;
+use crate::schema::{ColumnFacts, TableFacts, schema};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::Statistics;
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::error::DataFusionError;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
+    ReplaceChildrenOptions,
+};
+use futures::stream;
+use std::fmt;
+use std::sync::Arc;
+
+/// A row group to read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unit {
+    /// Index of the trace.
+    pub source: usize,
+    pub row_group: usize,
+    pub rows: usize,
+}
+
+/// Reads some columns of row groups.
+#[derive(Debug)]
+pub(super) struct Scan {
+    pub facts: Arc<TableFacts>,
+    pub library: Arc<Library>,
+    pub files: Arc<Vec<Option<TableFile>>>,
+    /// The columns in the order of the schema.
+    pub columns: Vec<ColumnFacts>,
+    pub schema: SchemaRef,
+    /// For each partition its row groups. They are shared out here and not while they are read: a plan may run twice.
+    partitions: Vec<Vec<Unit>>,
+    /// No partition needs to give more rows.
+    limit: Option<usize>,
+    properties: Arc<PlanProperties>,
+}
+
+impl Scan {
+    pub fn new(
+        facts: Arc<TableFacts>,
+        library: Arc<Library>,
+        files: Arc<Vec<Option<TableFile>>>,
+        columns: &[usize],
+        units: Vec<Unit>,
+        most_partitions: usize,
+        limit: Option<usize>,
+    ) -> Result<Scan, DataFusionError> {
+        let columns: Vec<_> = columns
+            .iter()
+            .map(|at| facts.columns[*at].clone())
+            .collect();
+        let schema = schema(&columns);
+        let partitions = share_out(units, most_partitions);
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(schema.clone()),
+            Partitioning::UnknownPartitioning(partitions.len()),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        Ok(Scan {
+            facts,
+            library,
+            files,
+            columns,
+            schema,
+            partitions,
+            limit,
+            properties: Arc::new(properties),
+        })
+    }
+}
+
+/// Neighbours stay together, as those of one trace share its names, and every partition gets about as many rows.
+fn share_out(units: Vec<Unit>, most: usize) -> Vec<Vec<Unit>> {
+    let count = units.len().clamp(1, most.max(1));
+    let all: usize = units.iter().map(|unit| unit.rows).sum();
+    let mut partitions = vec![Vec::new(); count];
+    let mut before = 0;
+    for unit in units {
+        // By the middle of its rows.
+        let place = (before + unit.rows / 2) as u128 * count as u128 / all.max(1) as u128;
+        partitions[(place as usize).min(count - 1)].push(unit);
+        before += unit.rows;
+    }
+    partitions
+}
+
+impl DisplayAs for Scan {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
+        let groups: usize = self.partitions.iter().map(Vec::len).sum();
+        let names: Vec<&str> = self.columns.iter().map(|c| c.name.as_str()).collect();
+        write!(
+            f,
+            "TraceScan: {}, columns=[{}], row_groups={groups}, partitions={}",
+            self.facts.name,
+            names.join(", "),
+            self.partitions.len()
+        )
+    }
+}
+
+impl ExecutionPlan for Scan {
+    fn name(&self) -> &str {
+        "TraceScan"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion, DataFusionError>,
+    ) -> Result<TreeNodeRecursion, DataFusionError> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+        Ok(self)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+        Ok(self)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream, DataFusionError> {
+        let reader = Reader::new(
+            self.library.clone(),
+            self.files.clone(),
+            self.columns.clone(),
+            self.schema.clone(),
+            self.partitions[partition].clone(),
+            context.session_config().batch_size(),
+            self.limit,
+        );
+        Ok(Box::pin(RecordBatchStreamAdapter::new(
+            self.schema.clone(),
+            stream::iter(reader),
+        )))
+    }
+
+    /// How many rows: `count(*)` needs nothing else, and joins choose their sides by it.
+    fn partition_statistics(
+        &self,
+        partition: Option<usize>,
+    ) -> Result<Arc<Statistics>, DataFusionError> {
+        let rows = |units: &Vec<Unit>| units.iter().map(|unit| unit.rows).sum::<usize>();
+        let rows = match partition {
+            Some(partition) => rows(&self.partitions[partition]),
+            None => self.partitions.iter().map(rows).sum(),
+        };
+        let rows = match self.limit {
+            Some(limit) => Precision::Inexact(rows.min(limit)),
+            None => Precision::Exact(rows),
+        };
+        Ok(Arc::new(
+            Statistics::new_unknown(&self.schema).with_num_rows(rows),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_group_is_read_once_and_the_work_is_even() {
+        let unit = |source, rows| Unit {
+            source,
+            row_group: 0,
+            rows,
+        };
+        let units: Vec<Unit> = (0..100).map(|at| unit(at, 10 + at % 3)).collect();
+        let shared = share_out(units, 4);
+        assert_eq!(shared.len(), 4);
+        let order: Vec<usize> = shared.iter().flatten().map(|unit| unit.source).collect();
+        assert_eq!(order, (0..100).collect::<Vec<_>>());
+        for part in &shared {
+            let rows: usize = part.iter().map(|unit| unit.rows).sum();
+            assert!((250..=300).contains(&rows), "{rows}");
+        }
+        assert_eq!(share_out(vec![unit(0, 5), unit(1, 5)], 8).len(), 2);
+        assert_eq!(share_out(Vec::new(), 8).len(), 1);
+    }
+}

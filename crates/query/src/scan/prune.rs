@@ -1,0 +1,160 @@
+//! Leaving out row groups that cannot have a row of the answer.
+
+use super::file::TableFile;
+use super::plan::Unit;
+use crate::schema::{Origin, TableFacts};
+use crate::source::Traces;
+use datafusion::arrow::array::{
+    ArrayRef, BooleanArray, Int64Array, StringViewArray, UInt64Array, new_null_array,
+};
+use datafusion::arrow::compute::concat;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::catalog::Session;
+use datafusion::common::{Column, DFSchema, ScalarValue};
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::Expr;
+use datafusion::logical_expr::utils::conjunction;
+use datafusion::physical_optimizer::pruning::{PruningPredicateBuilder, PruningStatistics};
+use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
+use parquet_of_datafusion as parquet;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// What is known of row groups without reading them.
+pub(super) struct RowGroups<'a> {
+    pub facts: &'a TableFacts,
+    pub traces: &'a Traces,
+    pub files: &'a [Option<TableFile>],
+    pub units: &'a [Unit],
+}
+
+impl RowGroups<'_> {
+    /// For each row group, whether it may have a row that all filters let through.
+    pub fn that_may_match(
+        &self,
+        state: &dyn Session,
+        filters: &[Expr],
+    ) -> Result<Vec<bool>, DataFusionError> {
+        let every = || Ok(vec![true; self.units.len()]);
+        let Some(filter) = conjunction(filters.iter().cloned()) else {
+            return every();
+        };
+        let schema = DFSchema::try_from(self.facts.schema.clone())?;
+        let filter = state.create_physical_expr(filter, &schema)?;
+        let predicate = PruningPredicateBuilder::new()
+            .with_file_schema(self.facts.schema.clone())
+            .build(filter);
+        match predicate {
+            Some(predicate) => predicate.prune(self),
+            None => every(),
+        }
+    }
+
+    /// The value that all rows of a row group have.
+    fn constants(&self, column: &Column) -> Option<ArrayRef> {
+        let place = self.facts.column(&column.name)?;
+        let sources = self
+            .units
+            .iter()
+            .map(|unit| &self.traces.sources[unit.source]);
+        match self.facts.columns[place].origin {
+            Origin::Trace => {
+                let names = sources.map(|source| Some(source.name.as_str()));
+                Some(Arc::new(names.collect::<StringViewArray>()))
+            }
+            Origin::Partition(index) => {
+                let values = sources.map(|source| source.partitions[index].as_deref());
+                Some(match self.traces.partitions[index].is_integer {
+                    true => Arc::new(
+                        values
+                            .map(|value| value?.parse().ok())
+                            .collect::<Int64Array>(),
+                    ),
+                    false => Arc::new(values.collect::<StringViewArray>()),
+                })
+            }
+            Origin::File | Origin::Name(_) => None,
+        }
+    }
+
+    /// A statistic of a column in the files, for each row group.
+    fn of_files(
+        &self,
+        column: &Column,
+        data_type: &DataType,
+        statistic: impl Fn(&StatisticsConverter, &TableFile, usize) -> Option<ArrayRef>,
+    ) -> Option<ArrayRef> {
+        let mut arrays: Vec<ArrayRef> = Vec::new();
+        for unit in self.units {
+            let file = self.files[unit.source].as_ref()?;
+            let metadata = &file.metadata;
+            let converter = StatisticsConverter::try_new(
+                &column.name,
+                metadata.schema(),
+                metadata.parquet_schema(),
+            );
+            let found = converter
+                .ok()
+                .and_then(|c| statistic(&c, file, unit.row_group));
+            arrays.push(found.unwrap_or_else(|| new_null_array(data_type, 1)));
+        }
+        let arrays: Vec<_> = arrays.iter().map(AsRef::as_ref).collect();
+        concat(&arrays).ok()
+    }
+
+    fn of_integers(
+        &self,
+        column: &Column,
+        statistic: impl Fn(&StatisticsConverter, &TableFile, usize) -> Option<ArrayRef>,
+    ) -> Option<ArrayRef> {
+        let known = &self.facts.columns[self.facts.column(&column.name)?];
+        (known.origin == Origin::File && known.data_type != DataType::Utf8View)
+            .then(|| self.of_files(column, &known.data_type, statistic))?
+    }
+}
+
+impl PruningStatistics for RowGroups<'_> {
+    fn min_values(&self, column: &Column) -> Option<ArrayRef> {
+        self.constants(column).or_else(|| {
+            self.of_integers(column, |converter, file, group| {
+                let group = file.metadata.metadata().row_group(group);
+                converter.row_group_mins([group]).ok()
+            })
+        })
+    }
+
+    fn max_values(&self, column: &Column) -> Option<ArrayRef> {
+        self.constants(column).or_else(|| {
+            self.of_integers(column, |converter, file, group| {
+                let group = file.metadata.metadata().row_group(group);
+                converter.row_group_maxes([group]).ok()
+            })
+        })
+    }
+
+    fn num_containers(&self) -> usize {
+        self.units.len()
+    }
+
+    fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
+        self.of_files(column, &DataType::UInt64, |converter, file, group| {
+            let group = file.metadata.metadata().row_group(group);
+            // A column that the file lacks is null in every row, which its statistics do not say.
+            let counts: UInt64Array = converter.row_group_null_counts([group]).ok()?;
+            Some(Arc::new(counts))
+        })
+        .filter(|_| {
+            let place = self.facts.column(&column.name);
+            place.is_some_and(|place| self.facts.columns[place].origin == Origin::File)
+        })
+    }
+
+    fn row_counts(&self) -> Option<ArrayRef> {
+        let rows = self.units.iter().map(|unit| unit.rows as u64);
+        Some(Arc::new(rows.map(Some).collect::<UInt64Array>()))
+    }
+
+    fn contained(&self, _: &Column, _: &HashSet<ScalarValue>) -> Option<BooleanArray> {
+        None
+    }
+}

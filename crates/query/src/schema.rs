@@ -1,0 +1,240 @@
+//! The SQL tables: which there are, and where each column's values come from.
+
+use crate::source::Partition;
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use gapscope_trace::for_each_table;
+use gapscope_trace::tables::*;
+use std::sync::Arc;
+
+/// A table of the trace format as an SQL table.
+#[derive(Debug)]
+pub(crate) struct TableFacts {
+    pub name: &'static str,
+    pub meaning: &'static str,
+    pub columns: Vec<ColumnFacts>,
+    pub schema: SchemaRef,
+}
+
+/// A column of an SQL table.
+#[derive(Debug, Clone)]
+pub(crate) struct ColumnFacts {
+    pub name: String,
+    pub data_type: DataType,
+    pub meaning: String,
+    pub origin: Origin,
+}
+
+/// Where the values of a column come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Origin {
+    /// The name of the trace.
+    Trace,
+    /// A folder: an index of [`crate::Traces::partitions`].
+    Partition(usize),
+    /// The file of the table.
+    File,
+    /// The name behind an id in the file.
+    Name(Name),
+}
+
+/// A name behind an id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Name {
+    Kernel,
+    Label,
+    /// The path of the label that the row is.
+    LabelItself,
+    Queue,
+    DeviceOfQueue,
+    Device,
+    Thread,
+    Process,
+}
+
+impl Name {
+    /// The columns of the file that name it.
+    pub fn keys(self) -> &'static [&'static str] {
+        match self {
+            Name::Kernel => &["kernel"],
+            Name::Label => &["label"],
+            Name::LabelItself => &["id"],
+            Name::Queue | Name::DeviceOfQueue => &["queue"],
+            Name::Device => &["device"],
+            Name::Thread => &["process", "thread"],
+            Name::Process => &["process"],
+        }
+    }
+
+    /// The column that it is in, and what that says.
+    fn column(self) -> (&'static str, &'static str) {
+        match self {
+            Name::Kernel => ("kernel_name", "Name of the kernel."),
+            Name::Label => ("label_path", "The label in its nesting: `step / layer 3`."),
+            Name::LabelItself => ("path", "The text in its nesting: `step / layer 3`."),
+            Name::Queue => ("queue_name", "Name of the queue, or `FAMILY.INDEX`."),
+            Name::DeviceOfQueue | Name::Device => ("device_name", "Name of the device."),
+            Name::Thread => ("thread_name", "Name of the thread."),
+            Name::Process => ("program", "The program that the process ran."),
+        }
+    }
+
+    /// The names that a table gets, by its columns.
+    fn of_table(table: &str, has: impl Fn(&str) -> bool) -> Vec<Name> {
+        let mut names = Vec::new();
+        let mut add = |name: Name, wanted: bool| {
+            if wanted {
+                names.push(name);
+            }
+        };
+        add(Name::Kernel, has("kernel"));
+        add(Name::Label, has("label"));
+        add(Name::LabelItself, table == Labels::NAME);
+        add(Name::Queue, has("queue"));
+        add(Name::DeviceOfQueue, has("queue"));
+        add(Name::Device, has("device"));
+        add(Name::Thread, has("process") && has("thread"));
+        add(Name::Process, has("process"));
+        names
+    }
+}
+
+impl TableFacts {
+    /// The place of a column.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+}
+
+/// The column `trace` and those of folders, which every table begins with. `taken` are the table's own names: a folder
+/// of such a name is in `folder_NAME`.
+pub(crate) fn common_columns(partitions: &[Partition], taken: &[&str]) -> Vec<ColumnFacts> {
+    let trace = ColumnFacts {
+        name: "trace".to_owned(),
+        data_type: DataType::Utf8View,
+        meaning: "The trace: its path as it was given.".to_owned(),
+        origin: Origin::Trace,
+    };
+    let folders = partitions.iter().enumerate().map(|(index, partition)| {
+        let is_taken = partition.name == "trace" || taken.contains(&partition.name.as_str());
+        ColumnFacts {
+            name: match is_taken {
+                true => format!("folder_{}", partition.name),
+                false => partition.name.clone(),
+            },
+            data_type: match partition.is_integer {
+                true => DataType::Int64,
+                false => DataType::Utf8View,
+            },
+            meaning: format!("From the folder {}=….", partition.name),
+            origin: Origin::Partition(index),
+        }
+    });
+    std::iter::once(trace).chain(folders).collect()
+}
+
+/// All tables of the trace format.
+pub(crate) fn tables(partitions: &[Partition]) -> Vec<Arc<TableFacts>> {
+    let mut tables = Vec::new();
+    macro_rules! add {
+        ($($field:ident: $table:ty,)+) => { $(tables.push(Arc::new(table::<$table>(partitions)));)+ };
+    }
+    for_each_table!(add);
+    tables
+}
+
+fn table<T: Table>(partitions: &[Partition]) -> TableFacts {
+    let own = T::columns();
+    let names = Name::of_table(T::NAME, |column| T::COLUMNS.contains(&column));
+    let mut taken = T::COLUMNS.to_vec();
+    taken.extend(names.iter().map(|name| name.column().0));
+    let mut columns = common_columns(partitions, &taken);
+    for column in own {
+        let mut meaning = column.meaning.trim().to_owned();
+        if !column.values.is_empty() {
+            let values: Vec<&str> = column.values.iter().map(|(value, _)| *value).collect();
+            meaning = format!("{meaning} One of {}.", values.join(", "));
+        }
+        columns.push(ColumnFacts {
+            data_type: data_type(&column),
+            name: column.name.to_owned(),
+            meaning,
+            origin: Origin::File,
+        });
+    }
+    for name in names {
+        let (column, meaning) = name.column();
+        columns.push(ColumnFacts {
+            name: column.to_owned(),
+            data_type: DataType::Utf8View,
+            meaning: meaning.to_owned(),
+            origin: Origin::Name(name),
+        });
+    }
+    TableFacts {
+        name: T::NAME,
+        meaning: T::MEANING.trim(),
+        schema: schema(&columns),
+        columns,
+    }
+}
+
+/// The type of a column for DataFusion, whose Arrow is another version than the trace's.
+fn data_type(column: &gapscope_trace::tables::ColumnFacts) -> DataType {
+    match column.data_type.to_string().as_str() {
+        "UInt32" => DataType::UInt32,
+        "UInt64" => DataType::UInt64,
+        "Int32" => DataType::Int32,
+        "Int64" => DataType::Int64,
+        _ => DataType::Utf8View,
+    }
+}
+
+/// Every column may lack values: a trace of an earlier version may not have it.
+pub(crate) fn schema(columns: &[ColumnFacts]) -> SchemaRef {
+    let fields = columns.iter();
+    let fields = fields.map(|c| Field::new(&c.name, c.data_type.clone(), true));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_have_their_columns_the_folders_and_the_names() {
+        let partition = |name: &str| Partition {
+            name: name.to_owned(),
+            is_integer: true,
+        };
+        let tables = tables(&[partition("queue"), partition("rank")]);
+        let dispatches = tables.iter().find(|t| t.name == "dispatches").unwrap();
+        let names: Vec<&str> = dispatches.columns.iter().map(|c| c.name.as_str()).collect();
+        assert_eq!(
+            names[..4],
+            ["trace", "folder_queue", "rank", "command_buffer"]
+        );
+        for name in ["kernel_name", "label_path", "queue_name", "device_name"] {
+            assert!(names.contains(&name), "{name}");
+        }
+        for table in &tables {
+            let mut names: Vec<_> = table.columns.iter().map(|c| &c.name).collect();
+            names.sort();
+            names.dedup();
+            assert_eq!(names.len(), table.columns.len(), "{}", table.name);
+        }
+    }
+
+    #[test]
+    fn no_type_of_a_column_is_guessed() {
+        macro_rules! check {
+            ($($field:ident: $table:ty,)+) => {$(
+                for column in <$table>::columns() {
+                    let text = column.data_type.to_string();
+                    let known = ["UInt32", "UInt64", "Int32", "Int64", "Dictionary(Int32, Utf8)"];
+                    assert!(known.contains(&text.as_str()), "{} is {text}", column.name);
+                }
+            )+};
+        }
+        for_each_table!(check);
+    }
+}

@@ -1,0 +1,291 @@
+//! A session: the tables of some traces, and the answers to queries on them.
+
+use crate::library::Library;
+use crate::output::{Format, Rows};
+use crate::scan::TraceTable;
+use crate::schema::{self, TableFacts};
+use crate::similar::{or, similar};
+use crate::{Error, Traces, manifests};
+use datafusion::common::SchemaError;
+use datafusion::error::DataFusionError;
+use datafusion::execution::context::SQLOptions;
+use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use futures::StreamExt;
+use std::io::Write;
+use std::num::NonZero;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Rows that are worked on at once.
+const BATCH_ROWS: usize = 1 << 14;
+/// How often a running query looks whether it shall stop.
+const STOP_EVERY: Duration = Duration::from_millis(50);
+
+/// The tables of some traces.
+pub struct Session {
+    library: Arc<Library>,
+    pub(crate) tables: Vec<Arc<TableFacts>>,
+    context: SessionContext,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Session {
+    /// Makes the tables of `traces`. Nothing but the manifests was read so far.
+    ///
+    /// # Errors
+    /// The system refuses threads.
+    pub fn new(traces: Traces) -> Result<Session, Error> {
+        let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(threads)
+            .enable_time()
+            .build()
+            .map_err(|error| Error::Failed(format!("no threads can be had: {error}")))?;
+        let config = SessionConfig::new()
+            .with_target_partitions(threads)
+            .with_batch_size(BATCH_ROWS)
+            .with_information_schema(true);
+        let environment = RuntimeEnvBuilder::new()
+            .with_memory_pool(Arc::new(FairSpillPool::new(memory_bytes())))
+            .build_arc()
+            .map_err(|error| Error::Failed(sentence(&error, &[])))?;
+        let context = SessionContext::new_with_config_rt(config, environment);
+        let library = Arc::new(Library::new(traces));
+        let mut tables = Vec::new();
+        let failed = |error: DataFusionError| Error::Failed(sentence(&error, &[]));
+        for (facts, table) in manifests::tables(&library.traces).map_err(failed)? {
+            context.register_table(facts.name, table).map_err(failed)?;
+            tables.push(facts);
+        }
+        for facts in schema::tables(&library.traces.partitions) {
+            let table = TraceTable::new(facts.clone(), library.clone());
+            let table = Arc::new(table);
+            context.register_table(facts.name, table).map_err(failed)?;
+            tables.push(facts);
+        }
+        Ok(Session {
+            library,
+            tables,
+            context,
+            runtime,
+        })
+    }
+
+    /// The traces.
+    pub fn traces(&self) -> &Traces {
+        &self.library.traces
+    }
+
+    /// Sentences about rows that were found missing since the last call, such as those of a torn file.
+    pub fn take_remarks(&self) -> Vec<String> {
+        self.library.take_remarks()
+    }
+
+    /// Answers one statement. Memory does not grow with the answer; what must be sorted or grouped goes to temporary
+    /// files when it is larger than half of the machine's memory.
+    ///
+    /// # Errors
+    /// The SQL is wrong, the query fails, or `out` does.
+    pub fn run(
+        &self,
+        sql: &str,
+        format: Format,
+        out: &mut (dyn Write + Send),
+    ) -> Result<Rows, Error> {
+        self.run_until(sql, format, out, &AtomicBool::new(false))
+    }
+
+    /// As [`Self::run`], and gives up when `stop` is set.
+    pub(crate) fn run_until(
+        &self,
+        sql: &str,
+        format: Format,
+        out: &mut (dyn Write + Send),
+        stop: &AtomicBool,
+    ) -> Result<Rows, Error> {
+        let stopped = async {
+            while !stop.load(Ordering::Relaxed) {
+                tokio::time::sleep(STOP_EVERY).await;
+            }
+            Err(Error::Failed("stopped".to_owned()))
+        };
+        let answer = self.answer(sql, format, out);
+        self.runtime.block_on(async {
+            let (answer, stopped) = (std::pin::pin!(answer), std::pin::pin!(stopped));
+            futures::future::select(answer, stopped)
+                .await
+                .factor_first()
+                .0
+        })
+    }
+
+    async fn answer(
+        &self,
+        sql: &str,
+        format: Format,
+        out: &mut (dyn Write + Send),
+    ) -> Result<Rows, Error> {
+        // Nothing is written but the answer.
+        let options = SQLOptions::new().with_allow_dml(false);
+        let wrong = |error: DataFusionError| Error::Sql(sentence(&error, &self.tables));
+        let sql = sql.trim().trim_end_matches(';');
+        let frame = self
+            .context
+            .sql_with_options(sql, options)
+            .await
+            .map_err(wrong)?;
+        let mut batches = frame.execute_stream().await.map_err(wrong)?;
+        let mut writer = format
+            .writer(&batches.schema(), out)
+            .map_err(Error::Write)?;
+        let mut rows = 0;
+        while let Some(batch) = batches.next().await {
+            let batch = batch.map_err(|error| Error::Failed(sentence(&error, &self.tables)))?;
+            rows += batch.num_rows() as u64;
+            writer.write(&batch).map_err(Error::Write)?;
+        }
+        writer.finish().map_err(Error::Write)?;
+        Ok(Rows(rows))
+    }
+
+    /// The tables and columns with what they mean; of one table if it is named.
+    ///
+    /// # Errors
+    /// There is no such table.
+    pub fn schema(&self, table: Option<&str>) -> Result<String, Error> {
+        let mut text = String::new();
+        for facts in &self.tables {
+            if table.is_some_and(|name| name != facts.name) {
+                continue;
+            }
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            text += &format!("{}: {}\n", facts.name, facts.meaning);
+            let width = facts
+                .columns
+                .iter()
+                .map(|c| c.name.len())
+                .max()
+                .unwrap_or(0);
+            for column in &facts.columns {
+                let kind = type_name(&column.data_type);
+                text += &format!("  {:<width$}  {kind:<6}  {}\n", column.name, column.meaning);
+            }
+        }
+        match (table, text.is_empty()) {
+            (Some(table), true) => Err(Error::Sql(no_table(table, &self.tables))),
+            _ => Ok(text),
+        }
+    }
+}
+
+fn type_name(data_type: &datafusion::arrow::datatypes::DataType) -> &'static str {
+    use datafusion::arrow::datatypes::DataType;
+    match data_type {
+        DataType::UInt32 => "u32",
+        DataType::UInt64 => "u64",
+        DataType::Int32 => "i32",
+        DataType::Int64 => "i64",
+        DataType::Boolean => "bool",
+        _ => "text",
+    }
+}
+
+/// Half of the machine's memory, or 2 GiB where that is not known.
+fn memory_bytes() -> usize {
+    let known = std::fs::read_to_string("/proc/meminfo").ok();
+    let total = known.as_deref().and_then(|text| {
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("MemTotal:"))?;
+        line.trim().strip_suffix(" kB")?.parse::<usize>().ok()
+    });
+    total.map_or(2 << 30, |kib| kib * 1024 / 2)
+}
+
+/// What went wrong, in one sentence with a hint.
+fn sentence(error: &DataFusionError, tables: &[Arc<TableFacts>]) -> String {
+    match error {
+        DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => {
+            sentence(inner, tables)
+        }
+        DataFusionError::Shared(inner) => sentence(inner, tables),
+        DataFusionError::Collection(all) if !all.is_empty() => sentence(&all[0], tables),
+        DataFusionError::SchemaError(error, _) => of_schema(error),
+        DataFusionError::SQL(error, _) => {
+            let text = error.to_string();
+            let text = text.strip_prefix("sql parser error: ").unwrap_or(&text);
+            format!("the SQL cannot be understood: {}", one_line(text))
+        }
+        DataFusionError::Execution(text) => one_line(text),
+        DataFusionError::ResourcesExhausted(_) => format!(
+            "the query needs more than {} MiB of memory: ask for fewer rows or fewer groups",
+            memory_bytes() >> 20
+        ),
+        DataFusionError::Plan(text) => match missing_table(text) {
+            Some(name) => no_table(name, tables),
+            None if text.contains("DML") => {
+                "a query cannot change or write anything: name the file for its answer by -o"
+                    .to_owned()
+            }
+            None => one_line(text),
+        },
+        DataFusionError::ArrowError(error, _) => one_line(&error.to_string()),
+        other => one_line(&other.strip_backtrace()),
+    }
+}
+
+fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ")
+}
+
+fn of_schema(error: &SchemaError) -> String {
+    match error {
+        SchemaError::FieldNotFound {
+            field,
+            valid_fields,
+        } => {
+            let known: Vec<&str> = valid_fields
+                .iter()
+                .map(|field| field.name.as_str())
+                .collect();
+            let name = field.flat_name();
+            let meant = similar(&field.name, known.iter().copied());
+            match meant.is_empty() {
+                false => format!("there is no column {name}: did you mean {}?", or(&meant)),
+                true if known.is_empty() => format!(
+                    "there is no column {name}: `gapscope query --schema TRACE` shows the tables and their columns"
+                ),
+                true => format!("there is no column {name}: there are {}", known.join(", ")),
+            }
+        }
+        SchemaError::AmbiguousReference { field } => format!(
+            "{0} is a column of several tables: write which, as in TABLE.{0}",
+            field.name
+        ),
+        other => one_line(&other.to_string()),
+    }
+}
+
+/// The name in "table 'datafusion.public.NAME' not found".
+fn missing_table(text: &str) -> Option<&str> {
+    let name = text.strip_prefix("table '")?.split_once("' not found")?.0;
+    Some(name.strip_prefix("datafusion.public.").unwrap_or(name))
+}
+
+fn no_table(name: &str, tables: &[Arc<TableFacts>]) -> String {
+    let known = || tables.iter().map(|table| table.name);
+    let meant = similar(name, known());
+    match meant.is_empty() {
+        false => format!("there is no table {name}: did you mean {}?", or(&meant)),
+        true => {
+            let known: Vec<&str> = known().collect();
+            format!("there is no table {name}: there are {}", known.join(", "))
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! The traces of a session: what was given, globs expanded, and what their folders are called.
+
+use crate::Error;
+use gapscope_trace::{Manifest, read_manifest};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ffi::{OsStr, OsString};
+use std::path::{Component, Path, PathBuf};
+
+/// A trace that is queried.
+#[derive(Debug)]
+pub struct Source {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// What the column `trace` says: the path as it was given or found.
+    pub name: String,
+    /// What its manifest says.
+    pub manifest: Manifest,
+    /// The value of each partition column, where the path has one.
+    pub(crate) partitions: Vec<Option<String>>,
+}
+
+/// A column made of folders that are called `NAME=VALUE`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Partition {
+    pub name: String,
+    /// Every value is a whole number.
+    pub is_integer: bool,
+}
+
+/// The traces of a session.
+#[derive(Debug)]
+pub struct Traces {
+    /// In the order given; those of a glob by name.
+    pub sources: Vec<Source>,
+    /// A sentence for each thing that was given and cannot be queried.
+    pub skipped: Vec<String>,
+    pub(crate) partitions: Vec<Partition>,
+}
+
+impl Traces {
+    /// Finds the traces. Each of `given` is the folder of a trace, or a glob such as `runs/*/rank=*`.
+    ///
+    /// # Errors
+    /// A path does not exist, a glob matches nothing or cannot be understood, or nothing can be queried.
+    pub fn open(given: &[OsString]) -> Result<Traces, Error> {
+        let mut traces = Traces {
+            sources: Vec::new(),
+            skipped: Vec::new(),
+            partitions: Vec::new(),
+        };
+        let mut known = HashSet::new();
+        for argument in given {
+            let paths = expand(argument)?;
+            let only = paths.len() == 1 && given.len() == 1;
+            for path in paths {
+                traces.add(path, only, &mut known)?;
+            }
+        }
+        if traces.sources.is_empty() {
+            return Err(Error::NoTrace(match traces.skipped.as_slice() {
+                [one] => one.clone(),
+                many => format!("none of {} traces can be queried: {}", many.len(), many[0]),
+            }));
+        }
+        traces.find_partitions();
+        Ok(traces)
+    }
+
+    /// Adds a trace unless it is there already.
+    fn add(
+        &mut self,
+        folder: PathBuf,
+        only: bool,
+        known: &mut HashSet<PathBuf>,
+    ) -> Result<(), Error> {
+        if folder.canonicalize().is_ok_and(|path| !known.insert(path)) {
+            return Ok(());
+        }
+        let name = folder.to_string_lossy().into_owned();
+        match read_manifest(&folder) {
+            Ok(manifest) if manifest.complete => {
+                let ranks = manifest.ranks.clone();
+                self.sources.push(Source {
+                    folder: folder.clone(),
+                    name,
+                    manifest,
+                    partitions: Vec::new(),
+                });
+                for rank in ranks {
+                    self.add(folder.join(format!("rank={rank}")), false, known)?;
+                }
+            }
+            Ok(_) => self.skipped.push(format!(
+                "{name} is not complete: it is still being recorded, or its recording was killed; wait for its end, or \
+                 run `gapscope recover {name}`"
+            )),
+            Err(error) => {
+                let mut text = error.to_string();
+                if let Some(glob) = traces_below(&folder) {
+                    text = format!("{text}; for the traces in it write '{glob}'");
+                }
+                if only {
+                    return Err(Error::NoTrace(text));
+                }
+                self.skipped.push(text);
+            }
+        }
+        Ok(())
+    }
+
+    fn find_partitions(&mut self) {
+        let of_sources: Vec<_> = self.sources.iter().map(|s| partitions(&s.folder)).collect();
+        let names: BTreeSet<&String> = of_sources.iter().flat_map(BTreeMap::keys).collect();
+        // By the order of the folders in the first path that has each of them.
+        self.partitions = names
+            .into_iter()
+            .map(|name| {
+                let mut values = of_sources.iter().filter_map(|all| all.get(name)).flatten();
+                Partition {
+                    name: name.clone(),
+                    is_integer: values.all(|value| is_integer(value)),
+                }
+            })
+            .collect();
+        for (source, mut values) in self.sources.iter_mut().zip(of_sources) {
+            let columns = self.partitions.iter();
+            source.partitions = columns
+                .map(|column| values.remove(&column.name).flatten())
+                .collect();
+        }
+    }
+}
+
+/// Numbers as people write them: `007` is a name.
+fn is_integer(text: &str) -> bool {
+    text.parse::<i64>()
+        .is_ok_and(|number| number.to_string() == text)
+}
+
+/// The paths that an argument stands for. What exists is taken as it is, whatever characters its name has.
+fn expand(argument: &OsStr) -> Result<Vec<PathBuf>, Error> {
+    let path = Path::new(argument);
+    if path.symlink_metadata().is_ok() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let text = argument
+        .to_str()
+        .filter(|text| text.contains(['*', '?', '[']));
+    let Some(pattern) = text else {
+        return Err(Error::NoTrace(format!("{} does not exist", path.display())));
+    };
+    let options = glob::MatchOptions {
+        require_literal_leading_dot: true,
+        ..glob::MatchOptions::new()
+    };
+    let found = glob::glob_with(pattern, options).map_err(|error| {
+        Error::NoTrace(format!("{pattern} cannot be understood: {}", error.msg))
+    })?;
+    // Folders that may not be read hold no traces for us.
+    let found: Vec<PathBuf> = found.flatten().collect();
+    if found.is_empty() {
+        return Err(Error::NoTrace(format!(
+            "nothing is called {pattern}: check the pattern, in which * stands for any part of one name and ** for any \
+             folders"
+        )));
+    }
+    Ok(found)
+}
+
+/// Whether an argument is SQL rather than a trace: SQL begins with a word of SQL, or it is several words that no path has.
+pub fn looks_like_sql(argument: &OsStr) -> bool {
+    const FIRST: [&str; 12] = [
+        "select", "with", "explain", "show", "describe", "values", "create", "drop", "set",
+        "insert", "copy", "from",
+    ];
+    let Some(text) = argument.to_str().map(str::trim_start) else {
+        return false;
+    };
+    if Path::new(argument).symlink_metadata().is_ok() {
+        return false;
+    }
+    let word: String = text
+        .chars()
+        .take_while(|c| c.is_ascii_alphabetic())
+        .collect();
+    let after = text[word.len()..].chars().next();
+    let is_word = FIRST.iter().any(|first| word.eq_ignore_ascii_case(first));
+    let begins = is_word && after.is_none_or(|c| c.is_whitespace() || "(*;'\"".contains(c));
+    begins
+        || text.starts_with(['(', ';'])
+        || (text.contains(char::is_whitespace) && expand(argument).is_err())
+}
+
+/// A glob for the traces in a folder that is none itself.
+fn traces_below(folder: &Path) -> Option<String> {
+    let has_manifest = |path: &Path| path.join("trace.json").is_file();
+    let below = |folder: &Path| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).take(1000).collect()
+    };
+    if has_manifest(folder) {
+        return None;
+    }
+    let first = below(folder);
+    if first.iter().any(|path| has_manifest(path)) {
+        return Some(folder.join("*").display().to_string());
+    }
+    let mut second = first.iter().take(100).flat_map(|path| below(path));
+    second
+        .any(|path| has_manifest(&path))
+        .then(|| folder.join("*/*").display().to_string())
+}
+
+/// What Hive writes for no value.
+const NO_VALUE: &str = "__HIVE_DEFAULT_PARTITION__";
+
+/// The `NAME=VALUE` folders of a path; a value may be absent.
+fn partitions(path: &Path) -> BTreeMap<String, Option<String>> {
+    let names = path.components().filter_map(|part| match part {
+        Component::Normal(name) => name.to_str(),
+        _ => None,
+    });
+    names
+        .filter_map(|name| name.split_once('='))
+        .filter(|(name, _)| !name.is_empty())
+        .map(|(name, value)| {
+            let value = value.strip_suffix(".gapscope").unwrap_or(value);
+            let value = (value != NO_VALUE).then(|| decoded(value));
+            (decoded(name).to_lowercase(), value)
+        })
+        .collect()
+}
+
+/// A text in which `%20` and the like stand for characters that names of folders lack.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        let code = after.get(..2).filter(|_| *first == b'%');
+        let code = code.and_then(|hex| std::str::from_utf8(hex).ok());
+        match code.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_name_partitions() {
+        let found = partitions(Path::new("runs/Model=big%20one/x/rank=0.gapscope"));
+        let found: Vec<_> = found.into_iter().collect();
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(
+            found,
+            [
+                ("model".to_owned(), some("big one")),
+                ("rank".to_owned(), some("0"))
+            ]
+        );
+        assert_eq!(
+            partitions(Path::new("a=__HIVE_DEFAULT_PARTITION__"))["a"],
+            None
+        );
+        assert!(partitions(Path::new("../=x/plain")).is_empty());
+    }
+
+    #[test]
+    fn sql_is_told_from_traces() {
+        for sql in [
+            "select 1",
+            "SELECT*from x",
+            "with a as (select 1) select 1",
+            "(select 1)",
+            "selct 1 from x",
+        ] {
+            assert!(looks_like_sql(OsStr::new(sql)), "{sql}");
+        }
+        for trace in [
+            "run.gapscope",
+            "selection.gapscope",
+            "runs/*/rank=*",
+            "values-1",
+            "src",
+        ] {
+            assert!(!looks_like_sql(OsStr::new(trace)), "{trace}");
+        }
+    }
+
+    #[test]
+    fn a_percent_sign_that_is_no_code_stays() {
+        assert_eq!(decoded("50%"), "50%");
+        assert_eq!(decoded("50%zz%2"), "50%zz%2");
+        assert_eq!(decoded("%ff"), "%ff");
+    }
+
+    #[test]
+    fn numbers_are_as_people_write_them() {
+        assert!(is_integer("-12"));
+        assert!(!is_integer("007") && !is_integer("1.5") && !is_integer(""));
+    }
+}

@@ -1,0 +1,49 @@
+//! The examples of `docs/query.md` run.
+
+use crate::{Place, TEXT, csv};
+use gapscope_query::saved;
+use gapscope_trace::synthetic::Synthetic;
+
+const PAGE: &str = include_str!("../../../../docs/query.md");
+
+#[test]
+fn every_example_runs() {
+    let place = Place::new();
+    for seed in 0..2 {
+        let of = Synthetic {
+            dispatches: 5_000,
+            seed,
+            ..Synthetic::default()
+        };
+        place.write(&format!("runs/rank={seed}"), of.trace());
+    }
+    let session = place.session(&["runs/rank=*"]);
+    let mut examples = 0;
+    for block in PAGE.split("```sql\n").skip(1) {
+        let sql = block.split("```").next().unwrap();
+        let answer = csv(&session, sql);
+        let rows = answer.lines().count() - 1;
+        assert!(rows > 0 || sql.contains("losses"), "{sql}\n{answer}");
+        examples += 1;
+    }
+    assert_eq!(examples, 6);
+}
+
+#[test]
+fn every_saved_query_is_listed() {
+    for saved in saved::ALL {
+        let row = format!("| `{}` | {} |", saved.name, saved.meaning);
+        assert!(PAGE.contains(&row), "{row}");
+    }
+}
+
+#[test]
+fn the_columns_of_names_are_listed() {
+    let place = Place::new();
+    place.trace("t.gapscope", TEXT);
+    let session = place.session(&["t.gapscope"]);
+    let schema = session.schema(Some("dispatches")).unwrap();
+    for name in ["kernel_name", "label_path", "queue_name", "device_name"] {
+        assert!(PAGE.contains(&format!("`{name}`")) && schema.contains(name));
+    }
+}

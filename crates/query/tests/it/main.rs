@@ -1,0 +1,107 @@
+//! Queries on real trace folders.
+
+mod answers;
+mod bad_input;
+mod documentation;
+mod many;
+mod saved;
+
+use gapscope_query::{Error, Format, Session, Traces};
+use gapscope_trace::{Trace, TraceWriter};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Two queues of one device, three kernels of which one has no name in the trace, transfers, host calls, labels.
+pub const TEXT: &str = "\
+manifest sampling_mode=dispatch start_ns=0 end_ns=1ms
+process id=1 pid=100 executable=/usr/bin/program
+thread process=1 thread=101 name=worker
+device id=1 process=1 api=vulkan name=\"Some GPU\" uuid=00ff
+queue id=1 device=1 name=compute
+queue id=2 device=1 family=1
+kernel id=1 process=1 name=matmul
+kernel id=2 process=1 name=softmax
+label id=1 text=step
+label id=2 text=attention parent=1
+submission id=1 process=1 queue=1 thread=101 begin_ns=10us end_ns=20us command_buffers=1
+host_call process=1 thread=101 call=submit start_ns=10us duration_ns=10us queue=1 busy_ns=10us
+host_call process=1 thread=101 call=poll-fence start_ns=30us duration_ns=9us count=5 busy_ns=3us queue=1
+command_buffer id=1 process=1 queue=1 submission=1 start_ns=100us duration_ns=100us dispatches=3 transfers=1 label=1
+dispatch command_buffer=1 position=0 queue=1 kernel=1 start_ns=100us duration_ns=40us label=2
+dispatch command_buffer=1 position=1 queue=1 kernel=2 start_ns=150us duration_ns=10us
+dispatch command_buffer=1 position=2 queue=2 kernel=1 start_ns=180us duration_ns=20us
+dispatch command_buffer=1 position=3 queue=1 kernel=77
+transfer command_buffer=1 position=4 queue=1 kind=copy bytes=4000 start_ns=200us duration_ns=1us
+";
+
+/// A folder for one test.
+pub struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    pub fn new() -> Place {
+        Place {
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a trace.
+    pub fn trace(&self, name: &str, text: &str) {
+        self.write(name, Trace::from_text(text).unwrap());
+    }
+
+    pub fn write(&self, name: &str, trace: Trace) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mut writer = TraceWriter::create(&path).unwrap();
+        *writer.tables_mut() = trace.tables;
+        writer.finish(&trace.manifest).unwrap();
+    }
+
+    pub fn open(&self, names: &[&str]) -> Result<Traces, Error> {
+        let paths: Vec<OsString> = names.iter().map(|name| self.path(name).into()).collect();
+        Traces::open(&paths)
+    }
+
+    pub fn session(&self, names: &[&str]) -> Session {
+        Session::new(self.open(names).unwrap()).unwrap()
+    }
+
+    /// A text without the place of the test.
+    pub fn without_folder(&self, text: &str) -> String {
+        text.replace(&format!("{}/", self.folder.path().display()), "")
+    }
+}
+
+/// A session on one trace of [`TEXT`].
+pub fn one() -> (Place, Session) {
+    let place = Place::new();
+    place.trace("t.gapscope", TEXT);
+    let session = place.session(&["t.gapscope"]);
+    (place, session)
+}
+
+pub fn csv(session: &Session, sql: &str) -> String {
+    let mut out = Vec::new();
+    session
+        .run(sql, Format::Csv, &mut out)
+        .unwrap_or_else(|error| panic!("{sql}: {error}"));
+    String::from_utf8(out).unwrap()
+}
+
+pub fn error(session: &Session, sql: &str) -> String {
+    let error = session.run(sql, Format::Csv, &mut Vec::new());
+    let text = error.expect_err(sql).to_string();
+    assert!(!text.contains('\n'), "{text}");
+    text
+}
+
+pub fn cut_short(path: &Path) {
+    let bytes = std::fs::read(path).unwrap();
+    std::fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+}

@@ -1,0 +1,54 @@
+//! Saved queries: each runs, and says what the trace shows.
+
+use crate::{Place, TEXT, csv, one};
+use gapscope_query::saved;
+
+#[test]
+fn every_saved_query_runs_on_one_trace_and_on_many() {
+    let place = Place::new();
+    place.trace("runs/model=a/rank=0", TEXT);
+    place.trace("runs/model=a/rank=1", TEXT);
+    for names in [&["runs/*/rank=0"][..], &["runs/*/rank=*"]] {
+        let session = place.session(names);
+        for saved in saved::ALL {
+            let answer = csv(&session, &session.saved(saved.name).unwrap());
+            let several = answer.starts_with("trace,model,rank,");
+            assert_eq!(several, names[0].ends_with('*'), "{}: {answer}", saved.name);
+            assert!(answer.lines().count() > 1, "{}: {answer}", saved.name);
+        }
+    }
+}
+
+#[test]
+fn they_say_what_the_trace_shows() {
+    let (_place, session) = one();
+    let ask = |name: &str| csv(&session, &session.saved(name).unwrap());
+    assert_eq!(
+        ask("kernels"),
+        "kernel_name,dispatches,total_ms,mean_us,longest_us,without_time\n\
+         matmul,2,0.06,30.0,40.0,0\nsoftmax,1,0.01,10.0,10.0,0\n,1,,,,1\n"
+    );
+    assert_eq!(
+        ask("transfers"),
+        "kind,transfers,bytes,total_ms,gb_per_s\ncopy,1,4000,0.001,4.0\n"
+    );
+    assert_eq!(
+        ask("host-calls"),
+        "call,calls,busy_ms,longest_us,bytes\nsubmit,1,0.01,10.0,\npoll-fence,5,0.003,3.0,\n"
+    );
+    // Work from 100 to 201 us with gaps of 10 and 20 us.
+    assert_eq!(
+        ask("busy"),
+        "device_name,span_ms,busy_ms,idle_ms,idle_percent\nSome GPU,0.101,0.071,0.03,29.7\n"
+    );
+}
+
+#[test]
+fn a_name_that_there_is_not_gets_those_that_there_are() {
+    let (_place, session) = one();
+    let error = session.saved("nosuch").unwrap_err().to_string();
+    assert!(
+        error.starts_with("no saved query is called nosuch: there are kernels, "),
+        "{error}"
+    );
+}
