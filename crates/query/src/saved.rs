@@ -103,7 +103,7 @@ from devices_of r join traces t using (trace) order by idle_ms desc"
 )
 select {by}p.pid, r.pieces, r.work_ms, r.span_ms, round(r.span_ms - min(r.span_ms) over (), 6) as behind_ms
 from of_process r join traces t using (trace)
-left join (select trace as of_trace, id, pid from processes) p on p.of_trace = trace and p.id = r.process order by behind_ms desc"
+left join (select trace as of_trace, id, pid from processes) p on p.of_trace = r.trace and p.id = r.process order by behind_ms desc"
         ),
     },
 ];

@@ -132,6 +132,7 @@ impl Synthetic {
             queues: queues.collect(),
             losses: Vec::new(),
             notes: vec!["This trace is made up: no program was recorded.".to_owned()],
+            ..Manifest::default()
         }
     }
 
