@@ -28,7 +28,7 @@ export default defineConfig({
     cssCodeSplit: false,
     reportCompressedSize: false,
     rolldownOptions: {
-      output: { entryFileNames: "app.js", assetFileNames: "app.[ext]", inlineDynamicImports: true },
+      output: { entryFileNames: "app.js", assetFileNames: "app.[ext]", codeSplitting: false },
     },
   },
 });

@@ -17,6 +17,7 @@ import { ComparePanel } from "./panels/compare.ts";
 import { DetailsPanel } from "./panels/details.ts";
 import { GapsPanel } from "./panels/gaps.ts";
 import { GraphPanel } from "./panels/graph.ts";
+import { Legend } from "./panels/legend.ts";
 import { kernelTable, labelTable, namedKernels } from "./panels/kernels.ts";
 import { SelectionPanel } from "./panels/selection.ts";
 import { Verdict } from "./panels/verdict.ts";
@@ -46,6 +47,8 @@ export class App {
   private readonly kernels;
   private readonly labels;
   private readonly about = new AboutPanel();
+  private readonly legend: Legend;
+  private readonly details: DetailsPanel;
   private readonly graph: GraphPanel;
   private readonly compare: ComparePanel;
   private readonly tabs: Tabs;
@@ -54,7 +57,8 @@ export class App {
   private readonly side = h("aside", { class: "side", "aria-label": "Details" });
   private address: ReturnType<typeof setTimeout> | undefined;
   private searching: ReturnType<typeof setTimeout> | undefined;
-  private reading = false;
+  /** The address is not written before it has been read. */
+  private reading = true;
 
   constructor(
     private readonly root: HTMLElement,
@@ -72,7 +76,7 @@ export class App {
       step: (by) => this.stage.step(by),
       selection: () => this.view.selection,
     });
-    this.stage = new Stage(this.view, this.traces, source, this.look, (trace, tracks) => this.loader.wanted(trace, tracks), (shown, all) => this.compare.instances(shown, all));
+    this.stage = new Stage(this.view, this.traces, source, this.look, (trace, tracks) => this.loader.wanted(trace, tracks), (shown, all) => this.compare.instances(shown, all), (view) => this.watch(view));
     this.topbar = new Topbar(this.traces.map(({ overview }) => overview.name).join("  |  "), source.file, {
       search: (text) => this.search(text),
       colour: (by) => this.colour(by),
@@ -83,6 +87,7 @@ export class App {
       },
       help: () => this.help.showModal(),
     });
+    this.legend = new Legend(trace, this.look);
     this.minimap = new Minimap(this.view, this.look);
     this.gaps = new GapsPanel((gap) => this.goToGap(gap));
     this.kernels = kernelTable(trace, this.look, (row) => this.search(`^${escaped(row.name)}$`));
@@ -99,11 +104,15 @@ export class App {
       ],
       () => this.addressLater(),
     );
-    const steps = { go: (table: string, row: number) => void this.goTo(table, row), search: (text: string) => this.search(escaped(text)) };
+    this.details = new DetailsPanel(this.view, source, {
+      go: (view, table, row) => void this.goTo(view, table, row),
+      search: (text) => this.search(escaped(text)),
+    });
     fill(
       this.side,
-      new DetailsPanel(this.view, source, steps).element,
+      this.details.element,
       new SelectionPanel(this.view, source, this.look).element,
+      this.legend.element,
       h(
         "div",
         { class: "hint" },
@@ -136,7 +145,7 @@ export class App {
     this.topbar.recording(trace.overview.live);
     this.view.onChange((change) => {
       if (change === "range" || change === "selection" || change === "event") this.addressLater();
-      if (change === "event" || change === "selection") this.side.classList.toggle("filled", this.view.event !== null || this.view.selection !== null);
+      if (change === "event" || change === "selection") this.fillSide();
       if (change === "selection") this.graph.forget();
     });
     document.addEventListener("keydown", (event) => this.key(event));
@@ -156,6 +165,18 @@ export class App {
     if (trace.overview.live && !this.source.file) {
       this.loader.follow(trace, () => this.grown()).catch((error: unknown) => this.say(error instanceof Error ? error.message : String(error)));
     }
+  }
+
+  /** A view of a comparison: what is picked in it is shown beside it. */
+  private watch(view: View): void {
+    this.details.follow(view);
+    view.onChange((change) => change === "event" && this.fillSide());
+  }
+
+  private fillSide(): void {
+    const picked = [this.view, ...this.stage.timelines.map((timeline) => timeline.view)].some((view) => view.event !== null);
+    this.side.classList.toggle("filled", picked || this.view.selection !== null);
+    this.legend.element.hidden = picked || this.view.selection !== null;
   }
 
   private async loadFindings(trace: Trace): Promise<void> {
@@ -181,6 +202,7 @@ export class App {
     this.gaps.show(findings);
     this.kernels.show(namedKernels(findings));
     this.labels.show(findings.labels.map((label, order) => ({ ...label, order })));
+    this.legend.show();
     this.minimap.draw();
   }
 
@@ -206,6 +228,7 @@ export class App {
     const work = trace.tracks.filter((track) => track.kind === "work");
     if (work.every((track) => track.state !== "waiting" && track.state !== "loading")) {
       requestAnimationFrame(() => requestAnimationFrame(() => this.mark("fullDraw")));
+      this.legend.show();
       if (this.kernels.all.length > 0 && trace.findings && !("missing" in trace.findings)) this.kernels.show(namedKernels(trace.findings));
     }
   }
@@ -249,6 +272,7 @@ export class App {
   private colour(by: Colouring): void {
     this.look.colouring = by;
     this.topbar.colouring(by);
+    this.legend.show();
     this.stage.renew();
     this.addressLater();
   }
@@ -266,8 +290,8 @@ export class App {
 
   // ---- going to things ----
 
-  private async goTo(table: string, row: number): Promise<void> {
-    const { trace } = this.view;
+  private async goTo(view: View, table: string, row: number): Promise<void> {
+    const { trace } = view;
     try {
       const found = await this.source.row(trace.number, table, row);
       const track = trace.track(found.track);
@@ -275,11 +299,12 @@ export class App {
       if (track.state === "waiting") await trace.loadTrack(track);
       const place = track.placeOf(table, row, found.start_ns);
       if (!place) return this.say("That row is not drawn.");
-      if (this.stage.comparing) this.stopComparing();
-      this.stage.main.renew();
-      this.view.reveal({ from_ns: found.start_ns, to_ns: found.start_ns + (found.duration_ns ?? 0) });
-      this.view.pick({ track, ...place });
-      this.stage.main.bringIntoSight({ track, ...place });
+      if (view === this.view && this.stage.comparing) this.stopComparing();
+      const timeline = this.stage.timelines.find((timeline) => timeline.view === view);
+      timeline?.renew();
+      view.reveal({ from_ns: found.start_ns, to_ns: found.start_ns + (found.duration_ns ?? 0) });
+      view.pick({ track, ...place });
+      timeline?.bringIntoSight({ track, ...place });
     } catch (error) {
       this.say(error instanceof Error ? error.message : String(error));
     }
@@ -453,7 +478,7 @@ export class App {
     if (before && after) await this.startComparing(before, after);
     const { event } = this.view;
     if (state.event && (!event || placeName(event) !== `${state.event.table}.${state.event.row}`)) {
-      await this.goTo(state.event.table, state.event.row);
+      await this.goTo(this.view, state.event.table, state.event.row);
       if (state.range) this.view.show(state.range);
     }
   }

@@ -115,7 +115,7 @@ export function linkedViews(before: { trace: Trace; stretch: Range }, after: { t
   const view = ({ trace, stretch }: { trace: Trace; stretch: Range }): View => {
     const made = new View(trace, { from_ns: stretch.from_ns + least, to_ns: stretch.from_ns + most });
     made.origin_ns = stretch.from_ns;
-    made.selection = stretch;
+    made.aligned = stretch;
     return made;
   };
   const views: [View, View] = [view(before), view(after)];

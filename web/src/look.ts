@@ -2,7 +2,7 @@
 
 import type { Trace, Track } from "./data/trace.ts";
 import { NO_LABEL } from "./data/trace.ts";
-import { causeColour, type Colours, colours, type Theme, workSlots } from "./draw/palette.ts";
+import { causeColour, type Colours, colours, mixed, type Theme, WORK_SLOTS, workSlots } from "./draw/palette.ts";
 import type { Lane } from "./lane/lane.ts";
 import type { Colouring } from "./link.ts";
 import { marks, type Pattern } from "./search.ts";
@@ -23,7 +23,8 @@ const CALL_CAUSES: [prefix: string, cause: string][] = [
 
 export function callColour(call: string, colours: Colours): string {
   const cause = CALL_CAUSES.find(([prefix]) => call.startsWith(prefix))?.[1];
-  return cause ? causeColour(cause) : call.startsWith("poll") ? colours.hostWait : colours.host;
+  // Paler than the gaps, which are what one looks for.
+  return cause ? mixed(causeColour(cause), colours.background, 0.45) : call.startsWith("poll") ? colours.hostWait : colours.host;
 }
 
 /** A lane's events that the search finds, as a lane of their own. */
@@ -109,10 +110,14 @@ export class Look {
     return slots;
   }
 
-  /** The colour of a name in the current colouring, for tables. */
+  /** Which of the colours of work a name has. */
+  slotOf(trace: Trace, name: number | null, by: "kernel" | "label"): number {
+    return (name === null ? undefined : this.slots(trace, by)[name]) ?? WORK_SLOTS - 1;
+  }
+
+  /** The colour of a name, for tables. */
   nameColour(trace: Trace, name: number | null, by: "kernel" | "label"): string {
-    const { work } = this.colours;
-    return name === null ? work[work.length - 1] : (work[this.slots(trace, by)[name]] ?? work[work.length - 1]);
+    return this.colours.work[this.slotOf(trace, name, by)];
   }
 
   /** Gives the colour of the events of a lane. */

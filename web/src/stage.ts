@@ -27,6 +27,8 @@ export class Stage {
     private readonly look: Look,
     private readonly wanted: (trace: Trace, tracks: Track[]) => void,
     private readonly instances: (shown: number, of_all: number) => void,
+    /** Views of a comparison that were made. */
+    private readonly made: (view: View) => void,
   ) {
     this.main = new Timeline(view, look, { shown: (track) => hasRows(track), name: "Timeline" }, (tracks) => wanted(view.trace, tracks));
     fill(this.element, this.main.element);
@@ -82,11 +84,13 @@ export class Stage {
       timeline.element.dataset.stretchNs = length(stretch[number]).toFixed(0);
       const corner = timeline.element.querySelector(".ruler-corner");
       if (corner) fill(corner, h("b", {}, sideName(side, this.traces)), h("span", { class: "note" }, ` ${duration(Math.round(length(stretch[number])))}`));
-      // Picks and hovers of one side leave the other alone.
+      this.made(view);
+      // One event is picked at a time.
       view.onChange((change) => change === "event" && view.event && views[1 - number].event && views[1 - number].pick(null));
       return timeline;
     });
     this.pair = [made[0], made[1]];
+    this.view.pick(null);
     fill(this.element, made[0].element, made[1].element);
     this.element.classList.add("comparing");
     this.instances(sides.at, most);

@@ -24,6 +24,8 @@ export class View {
   event: EventPlace | null = null;
   hovered: EventPlace | null = null;
   arrows: Arrow[] = [];
+  /** In a comparison: what is put under the other side. */
+  aligned: Range | null = null;
   /** Time that the ruler calls 0. */
   origin_ns = 0;
   private readonly history = new History();

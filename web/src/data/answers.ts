@@ -135,9 +135,10 @@ export interface Gap {
 export interface Durations {
   timed_count: number;
   total_ns: number | null;
+  mean_ns: number | null;
+  p50_ns: number | null;
+  p99_ns: number | null;
   min_ns: number | null;
-  median_ns: number | null;
-  p95_ns: number | null;
   max_ns: number | null;
 }
 

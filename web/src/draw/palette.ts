@@ -17,19 +17,19 @@ export const CAUSES = [
   "unknown",
 ] as const;
 
-/** Hues after Okabe and Ito's palette for colour blindness; within a family the lightness differs. */
+/** Hues near Okabe and Ito's palette, moved apart by search for the greatest least distance with each colour blindness. */
 const CAUSE_COLOURS: Record<string, string> = {
-  "host-late": "#d55e00",
-  "host-compile": "#f08a2e",
-  "host-allocate": "#a84300",
-  "submit-call": "#f5b97a",
-  "after-host-wait": "#c0569a",
-  "host-signal": "#e59ccb",
-  "other-queue": "#0072b2",
-  "queue-handover": "#56b4e9",
-  "launch-latency": "#009e73",
-  "within-command-buffer": "#e0c92f",
-  unknown: "#8b8f96",
+  "host-late": "#c05000",
+  "host-compile": "#ff671a",
+  "host-allocate": "#992a22",
+  "submit-call": "#ffdb9d",
+  "after-host-wait": "#b96abd",
+  "host-signal": "#ff8fba",
+  "other-queue": "#00589b",
+  "queue-handover": "#3ec8fc",
+  "launch-latency": "#08ae6e",
+  "within-command-buffer": "#c0d023",
+  unknown: "#806c73",
 };
 
 /** What work is coloured with: low in chroma, so that causes stand out. The last one is for everything else. */
@@ -37,6 +37,9 @@ const WORK: Record<Theme, readonly string[]> = {
   light: ["#6f94c4", "#8fb3a4", "#a796c9", "#c7a98a", "#7fb0c4", "#b8909e", "#9aa86f", "#8f9fd6", "#c3b476", "#86a1a8", "#b59cc0", "#aab2bd"],
   dark: ["#5b82b8", "#6f9c8b", "#8d7bb5", "#b08f6d", "#609bb3", "#a3778a", "#85955a", "#7586c4", "#a8985a", "#6c8991", "#9a7fa8", "#6d7683"],
 };
+
+/** Colours of work, with that for everything else. */
+export const WORK_SLOTS = WORK.light.length;
 
 export interface Colours {
   background: string;
@@ -102,9 +105,9 @@ export function causeColour(cause: string): string {
   return CAUSE_COLOURS[cause] ?? CAUSE_COLOURS["unknown"];
 }
 
-/** Black or white, whichever reads better on a colour `#rrggbb`. */
+/** Dark or white, whichever reads better on a colour `#rrggbb`. */
 export function inkOn(colour: string): string {
-  return luminance(colour) > 0.33 ? "#10151c" : "#ffffff";
+  return luminance(colour) > 0.19 ? "#10151c" : "#ffffff";
 }
 
 /** Relative luminance after WCAG 2. */
@@ -118,9 +121,20 @@ export function luminance(colour: string): number {
 
 /** Ranks by cost: the costliest get a colour of their own, the rest share the last. */
 export function workSlots(costs: ArrayLike<number>): Uint8Array {
-  const order = Array.from({ length: costs.length }, (_, i) => i).sort((a, b) => costs[b] - costs[a] || a - b);
+  const order = Array.from({ length: costs.length }, (_, i) => i)
+    .filter((key) => costs[key] > 0)
+    .sort((a, b) => costs[b] - costs[a] || a - b);
   const rest = WORK.light.length - 1;
   const slots = new Uint8Array(costs.length).fill(rest);
   order.slice(0, rest).forEach((key, rank) => (slots[key] = rank));
   return slots;
+}
+
+/** `part` of the one colour `#rrggbb` and the rest of the other. */
+export function mixed(one: string, other: string, part: number): string {
+  const channel = (at: number): string =>
+    Math.round(parseInt(one.slice(at, at + 2), 16) * part + parseInt(other.slice(at, at + 2), 16) * (1 - part))
+      .toString(16)
+      .padStart(2, "0");
+  return `#${channel(1)}${channel(3)}${channel(5)}`;
 }

@@ -30,7 +30,7 @@ const RELATIONS: Record<string, string> = {
 
 export interface Steps {
   /** Selects a row and shows it. */
-  go: (table: string, row: number) => void;
+  go: (view: View, table: string, row: number) => void;
   search: (text: string) => void;
 }
 
@@ -39,12 +39,19 @@ export class DetailsPanel {
   private asked = 0;
 
   constructor(
-    private readonly view: View,
+    private view: View,
     private readonly source: DataSource,
     private readonly steps: Steps,
   ) {
+    this.follow(view);
+  }
+
+  /** Shows what is picked in a view from now on. */
+  follow(view: View): void {
     view.onChange((change) => {
-      if (change === "event") void this.showEvent();
+      if (change !== "event" || (view !== this.view && view.event === null)) return;
+      this.view = view;
+      void this.showEvent();
     });
   }
 
@@ -160,7 +167,7 @@ export class DetailsPanel {
   private link(link: Pick<Link, "table" | "row" | "name" | "duration_ns" | "track">): HTMLElement {
     const text = [link.name, link.duration_ns === null ? "" : duration(link.duration_ns)].filter(Boolean).join("  ");
     if (link.track === null) return h("span", {}, text);
-    return h("button", { type: "button", class: "link clip", title: link.name, onclick: () => this.steps.go(link.table, link.row) }, text);
+    return h("button", { type: "button", class: "link clip", title: link.name, onclick: () => this.steps.go(this.view, link.table, link.row) }, text);
   }
 
   private dependencies(element: HTMLElement, found: Dependencies | { missing: string }): void {

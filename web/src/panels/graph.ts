@@ -9,6 +9,8 @@ import { bytes, count, duration, of } from "../time/format.ts";
 import type { View } from "../view.ts";
 
 const NODE_PX = { width: 168, height: 44 };
+/** Room below for edges that go back. */
+const BACK_PX = 46;
 
 export class GraphPanel {
   readonly element = h("div", { class: "panel graph-panel" });
@@ -73,22 +75,27 @@ export class GraphPanel {
     const { width = 100, height = 100 } = g.graph() as { width?: number; height?: number };
     const lines = graph.edges.map((edge) => this.edge(g, edge));
     const boxes = graph.nodes.map((node) => this.node(g.node(String(node.id)) as { x: number; y: number }, node, graph, most_ns));
-    return svg("svg", { width: Math.ceil(width), height: Math.ceil(height), role: "group", "aria-label": "Folded graph of dependencies" }, lines, boxes);
+    return svg("svg", { width: Math.ceil(width), height: Math.ceil(height) + BACK_PX, role: "group", "aria-label": "Folded graph of dependencies" }, lines, boxes);
   }
 
   private edge(g: InstanceType<typeof graphlib.Graph>, edge: GraphEdge): SVGElement {
     const title = svg("title", {}, `${edge.buffers.join(", ")}: ${bytes(Number(edge.bytes))}, ${of(edge.count, "time", "times")}`);
     const from = g.node(String(edge.from)) as { x: number; y: number };
     const to = g.node(String(edge.to)) as { x: number; y: number };
-    // From the right side of one to the left of the other; repetitions bow below.
     const x1 = from.x + NODE_PX.width / 2;
     const x2 = to.x - NODE_PX.width / 2;
-    const back = x2 <= x1;
-    const bow = back ? 40 : 0;
-    const bend = back ? 40 : (x2 - x1) / 2;
-    const d = `M${x1},${from.y} C${x1 + bend},${from.y + bow} ${x2 - bend},${to.y + bow} ${x2},${to.y}`;
-    const width = 1 + Math.min(3, Math.log10(1 + edge.count));
-    return svg("g", { class: back ? "edge back" : "edge" }, title, svg("path", { d, "stroke-width": width.toFixed(1) }), svg("path", { class: "head", d: `M${x2},${to.y} l-7,-4 v8 z` }));
+    const width = (1 + Math.min(3, Math.log10(1 + edge.count))).toFixed(1);
+    if (x2 > x1) {
+      const bend = (x2 - x1) / 2;
+      const d = `M${x1},${from.y} C${x1 + bend},${from.y} ${x2 - bend},${to.y} ${x2 - 5},${to.y}`;
+      return svg("g", { class: "edge" }, title, svg("path", { d, "stroke-width": width }), svg("path", { class: "head", d: `M${x2},${to.y} l-7,-4 v8 z` }));
+    }
+    // A repetition goes back below the nodes.
+    const below = NODE_PX.height / 2;
+    const depth = Math.max(from.y, to.y) + below + BACK_PX;
+    const [from_x, to_x] = [from.x + 20, to.x - 20];
+    const d = `M${from_x},${from.y + below} C${from_x},${depth} ${to_x},${depth} ${to_x},${to.y + below + 5}`;
+    return svg("g", { class: "edge back" }, title, svg("path", { d, "stroke-width": width }), svg("path", { class: "head", d: `M${to_x},${to.y + below} l-4,7 h8 z` }));
   }
 
   private node(at: { x: number; y: number }, node: GraphNode, graph: Graph, most_ns: number): SVGElement {

@@ -59,6 +59,7 @@ export class Painter {
       context.fillStyle = colours.line;
       context.fillRect(0, row.top + row.height - 1, width, 1);
     }
+    this.aligned(canvas, view, scale, scroll);
     this.outline(canvas, view.hovered, layout, scale, 1);
     this.outline(canvas, view.event, layout, scale, 2);
     paintArrows(canvas, view, layout, scale, colours);
@@ -245,6 +246,21 @@ export class Painter {
     context.strokeStyle = line > 1 ? this.look.colours.text : this.look.colours.faint;
     context.lineWidth = line;
     context.strokeRect(left - 0.5, laneTop(row, event.lane) + 0.5, Math.max(right - left, 2) + 1, row.lane_px - 1);
+  }
+
+  /** The stretch that is compared: what is outside of it is paler. */
+  private aligned({ context, width, height }: Canvas, view: View, scale: Scale, scroll: number): void {
+    if (!view.aligned) return;
+    const left = scale.x(view.aligned.from_ns);
+    const right = scale.x(view.aligned.to_ns);
+    context.globalAlpha = 0.6;
+    context.fillStyle = this.look.colours.background;
+    context.fillRect(0, scroll, Math.max(0, left), height);
+    context.fillRect(right, scroll, Math.max(0, width - right), height);
+    context.globalAlpha = 1;
+    context.fillStyle = this.look.colours.accent;
+    context.fillRect(left - 1, scroll, 1, height);
+    context.fillRect(right, scroll, 1, height);
   }
 
   private selection({ context, height }: Canvas, view: View, scale: Scale, scroll: number): void {

@@ -65,9 +65,16 @@ export function listen(timeline: Timeline): void {
     if (event.buttons !== 0) return;
     const under = timeline.eventAt(event.offsetX, event.offsetY);
     canvas.classList.toggle("pointing", under !== null);
+    timeline.pointAt(event.offsetX);
     timeline.pointTo(under, event.clientX, event.clientY);
   });
-  canvas.addEventListener("pointerleave", () => timeline.pointTo(null, 0, 0));
+  const leave = (): void => {
+    timeline.pointAt(null);
+    timeline.pointTo(null, 0, 0);
+  };
+  canvas.addEventListener("pointerleave", leave);
+  ruler.addEventListener("pointermove", (event) => timeline.pointAt(event.offsetX));
+  ruler.addEventListener("pointerleave", leave);
 
   canvas.addEventListener("dblclick", (event) => {
     const under = timeline.eventAt(event.offsetX, event.offsetY);

@@ -24,12 +24,13 @@ export function paintRuler(context: CanvasRenderingContext2D, view: View, width:
     context.fillStyle = colours.faint;
     context.fillText(instant(at, step_ns), x + 4, RULER_PX / 2 - 2);
   }
-  if (view.selection) {
-    const left = scale.x(view.selection.from_ns);
-    const right = scale.x(view.selection.to_ns);
+  const marked = view.selection ?? view.aligned;
+  if (marked) {
+    const left = scale.x(marked.from_ns);
+    const right = scale.x(marked.to_ns);
     context.fillStyle = colours.accent;
     context.fillRect(left, RULER_PX - 4, Math.max(1, right - left), 4);
-    const text = duration(Math.round(length(view.selection)));
+    const text = duration(Math.round(length(marked)));
     const room = context.measureText(text).width + 12;
     const middle = Math.max(room / 2, Math.min(width - room / 2, (left + right) / 2));
     if (right > 0 && left < width) {

@@ -4,6 +4,7 @@ import type { Track } from "../data/trace.ts";
 import { h } from "../dom.ts";
 import { Texts } from "../draw/texts.ts";
 import type { Look } from "../look.ts";
+import { instant } from "../time/format.ts";
 import { length, overlaps, Scale } from "../time/range.ts";
 import type { EventPlace, View } from "../view.ts";
 import { Headers } from "./headers.ts";
@@ -32,6 +33,8 @@ export class Timeline {
   private readonly headers: Headers;
   private readonly painter: Painter;
   private readonly tooltip: Tooltip;
+  /** The time under the pointer, as a line. */
+  private readonly cursor = h("div", { class: "cursor", hidden: true, "aria-hidden": "true" });
   private readonly closed = new Set<string>();
   private rows: Layout = { rows: [], height: 0 };
   private readonly texts: Texts;
@@ -64,6 +67,7 @@ export class Timeline {
       { class: "timeline", "aria-label": options.name },
       h("div", { class: "ruler-row" }, h("div", { class: "ruler-corner" }, view.trace.overview.name), this.ruler),
       this.body,
+      this.cursor,
       this.tooltip.element,
     );
     this.texts = new Texts(this.context(this.canvas));
@@ -232,6 +236,16 @@ export class Timeline {
   /** Whether there is more above or below. */
   get scrolls(): boolean {
     return this.body.scrollHeight > this.body.clientHeight + 1;
+  }
+
+  /** Puts the line where the pointer is; `null` takes it away. */
+  pointAt(x: number | null): void {
+    this.cursor.hidden = x === null;
+    if (x === null) return;
+    this.cursor.style.left = `${this.canvas.offsetLeft + x}px`;
+    const step_ns = Math.max(1, length(this.view.range) / this.canvas.clientWidth);
+    this.cursor.textContent = instant(this.scale.ns(x) - this.view.origin_ns, step_ns);
+    this.cursor.classList.toggle("at-right", x > this.canvas.clientWidth - 110);
   }
 
   pointTo(event: EventPlace | null, client_x: number, client_y: number): void {

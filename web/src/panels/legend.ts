@@ -1,0 +1,70 @@
+// What the colours of the timeline mean, while nothing is selected.
+
+import type { Trace } from "../data/trace.ts";
+import { fill, h } from "../dom.ts";
+import { causeColour, WORK_SLOTS } from "../draw/palette.ts";
+import type { Look } from "../look.ts";
+import { duration, known, share } from "../time/format.ts";
+import { swatch } from "./swatch.ts";
+
+export class Legend {
+  readonly element = h("section", { class: "legend", "aria-label": "Colours" });
+
+  constructor(
+    private readonly trace: Trace,
+    private readonly look: Look,
+  ) {}
+
+  show(): void {
+    const { findings } = this.trace;
+    if (!findings || "missing" in findings) return fill(this.element);
+    const { colouring } = this.look;
+    const idle = findings.gaps.filter((gap) => gap.total_ns > 0);
+    const rows =
+      colouring === "label"
+        ? findings.labels.map((label, at) => ({ text: label.path, key: findings.label_names[at] ?? null, ns: label.inclusive.busy_ns }))
+        : findings.kernels.map((kernel, at) => ({ text: kernel.name, key: findings.kernel_rows[at]?.name ?? null, ns: kernel.busy_ns }));
+    const by = colouring === "label" ? "label" : "kernel";
+    // Only work of its own has a colour, not what is under the labels inside.
+    const coloured = rows.filter((row) => row.key !== null && this.look.slotOf(this.trace, row.key, by) < WORK_SLOTS - 1).slice(0, WORK_SLOTS);
+    const busy_ns = findings.gpu_busy_ns ?? 0;
+    fill(
+      this.element,
+      colouring === "cause"
+        ? null
+        : [
+            h("h3", {}, colouring === "label" ? "Work by label" : "Work by kernel"),
+            h(
+              "ul",
+              { class: "causes" },
+              coloured.map((row) =>
+                h(
+                  "li",
+                  { title: row.text },
+                  swatch(this.look.nameColour(this.trace, row.key, by)),
+                  h("span", { class: "clip" }, row.text),
+                  h("span", { class: "number" }, known(row.ns, duration)),
+                  h("span", { class: "number note" }, row.ns === null || busy_ns === 0 ? "" : share(row.ns / busy_ns)),
+                ),
+              ),
+              rows.length > coloured.length ? h("li", {}, swatch(this.look.colours.work[WORK_SLOTS - 1]), h("span", { class: "note" }, "everything else")) : null,
+            ),
+          ],
+      h("h3", {}, "Idle time by cause"),
+      h(
+        "ul",
+        { class: "causes" },
+        idle.map((gap) =>
+          h(
+            "li",
+            { title: findings.causes.find((known) => known.cause === gap.cause)?.explanation },
+            swatch(causeColour(gap.cause)),
+            h("span", { class: "clip" }, gap.cause),
+            h("span", { class: "number" }, duration(gap.total_ns)),
+            h("span", { class: "number note" }, share(gap.total_ns / findings.idle_time.total_ns)),
+          ),
+        ),
+      ),
+    );
+  }
+}

@@ -1,0 +1,139 @@
+import { gzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import type { TraceOverview, TrackOverview } from "../src/data/answers.ts";
+import { FileAnswers } from "../src/data/file.ts";
+import { readFrame } from "../src/data/frame.ts";
+import { DataSource, Unanswered } from "../src/data/source.ts";
+import { Trace, Track } from "../src/data/trace.ts";
+import { FakeAnswers, frame, json, packed, trackFrame } from "./fake-answers.ts";
+
+function trackOverview(id: string, kind: TrackOverview["kind"] = "work", busy: string | null = null): TrackOverview {
+  return { id, group: "g0", kind, name: id, rows: 3, untimed: 0, queue: 1, process: null, thread: null, unit: null, busy };
+}
+
+function traceOverview(tracks: TrackOverview[]): TraceOverview {
+  return {
+    name: "made",
+    generation: 1,
+    live: false,
+    complete: true,
+    origin_ns: "0",
+    start_unix_ns: null,
+    duration_ns: 100,
+    extent: [0, 100],
+    sampling_mode: "dispatch",
+    clock_error_ns: null,
+    manifest: {},
+    tables: [],
+    losses: [],
+    remarks: [],
+    groups: [{ id: "g0", kind: "gpu", name: "GPU" }],
+    tracks,
+  };
+}
+
+const LANES = [
+  [
+    { start: 0, duration: 10, name: 0, row: 0 },
+    { start: 10, duration: 5, name: 1, row: 1 | (1 << 30) },
+  ],
+  [{ start: 4, duration: 20, name: 1, row: 2 }],
+];
+
+describe("a frame", () => {
+  test("gives its columns where they are", () => {
+    const made = frame({ generation: 3 }, { start: Float64Array.of(1.5, 2.5), duration: Uint32Array.of(7, 8), name: Uint8Array.of(1, 2) });
+    const { header, columns } = readFrame(made);
+    expect(header.generation).toBe(3);
+    expect([...(columns.get("start") ?? [])]).toEqual([1.5, 2.5]);
+    expect([...(columns.get("duration") ?? [])]).toEqual([7, 8]);
+    expect(columns.get("start")?.buffer).toBe(made);
+  });
+  test("that was cut short, or is none, says so", () => {
+    const made = frame({}, { start: Float64Array.of(1, 2, 3) });
+    expect(() => readFrame(made.slice(0, made.byteLength - 8))).toThrow("cut short");
+    expect(() => readFrame(made.slice(0, 20))).toThrow("cut short");
+    expect(() => readFrame(new ArrayBuffer(2))).toThrow("no frame");
+    expect(() => readFrame(new TextEncoder().encode("<html></html>").buffer)).toThrow("no frame");
+  });
+  test("with a column of an unknown type is refused", () => {
+    const text = JSON.stringify({ rows: 1, columns: [{ name: "start", type: "i128", offset: 0 }] });
+    const bytes = new Uint8Array(8 + Math.ceil(text.length / 8) * 8 + 16).fill(32);
+    bytes.set(new TextEncoder().encode("GSC1"));
+    new DataView(bytes.buffer).setUint32(4, Math.ceil(text.length / 8) * 8, true);
+    bytes.set(new TextEncoder().encode(text), 8);
+    expect(() => readFrame(bytes.buffer)).toThrow("i128");
+  });
+});
+
+describe("a track", () => {
+  test("splits its frame into lanes, and finds rows again", () => {
+    const track = new Track(trackOverview("q1.work"));
+    track.take(readFrame(trackFrame(LANES, ["dispatches", "transfers"])));
+    expect(track.lanes.map((lane) => lane.count)).toEqual([2, 1]);
+    expect(track.rowOf({ lane: 0, index: 1 })).toEqual({ table: "transfers", row: 1 });
+    expect(track.placeOf("transfers", 1, 10)).toEqual({ lane: 0, index: 1 });
+    expect(track.placeOf("dispatches", 2, 4)).toEqual({ lane: 1, index: 0 });
+    expect(track.placeOf("dispatches", 9, 4)).toBeNull();
+  });
+  test("grows by what comes later, into new lanes too", () => {
+    const track = new Track(trackOverview("q1.work"));
+    track.take(readFrame(trackFrame(LANES, ["dispatches", "transfers"], 1)));
+    track.take(readFrame(trackFrame([[{ start: 15, duration: 1, name: 0, row: 3 }], [], [{ start: 16, duration: 9, name: 0, row: 4 }]], ["dispatches", "transfers"], 2)));
+    expect(track.lanes.map((lane) => lane.count)).toEqual([3, 1, 1]);
+    expect(track.generation).toBe(2);
+    expect(track.placeOf("dispatches", 4, 16)).toEqual({ lane: 2, index: 0 });
+    expect(track.lanes[0].busy({ from_ns: 0, to_ns: 100 })).toBe(16);
+  });
+  test("has the summary of the overview", () => {
+    expect([...(new Track(trackOverview("q1.work", "work", btoa("\x00\xff\x80"))).summary ?? [])]).toEqual([0, 255, 128]);
+  });
+});
+
+describe("a trace", () => {
+  test("keeps a reason for a track that cannot be had", async () => {
+    const source = new DataSource(new FakeAnswers(new Map()));
+    const trace = new Trace(0, traceOverview([trackOverview("q1.work")]), source);
+    await trace.loadTrack(trace.tracks[0]);
+    expect(trace.tracks[0].state).toEqual({ missing: "nothing is known of t/0/track/q1.work" });
+  });
+  test("appends strings, and asks only for those that it lacks", async () => {
+    const answers = new FakeAnswers(new Map([["t/0/strings", json({ from: 0, strings: ["a", "b"] })]]));
+    const trace = new Trace(0, traceOverview([]), new DataSource(answers));
+    await trace.loadStrings();
+    answers.answers.set("t/0/strings", json({ from: 2, strings: ["c"] }));
+    await trace.loadStrings();
+    expect(trace.strings).toEqual(["a", "b", "c"]);
+    expect(answers.asked).toEqual(["t/0/strings?after=0", "t/0/strings?after=2"]);
+  });
+  test("that grew keeps what was loaded; one that was reset does not", async () => {
+    const answers = new FakeAnswers(new Map([["t/0/track/q1.work", trackFrame(LANES, ["dispatches", "transfers"])]]));
+    const trace = new Trace(0, traceOverview([trackOverview("q1.work")]), new DataSource(answers));
+    await trace.loadTrack(trace.tracks[0]);
+    trace.renew(traceOverview([trackOverview("q1.work"), trackOverview("q2.work")]), false);
+    expect(trace.tracks.map((track) => track.count)).toEqual([3, 0]);
+    trace.renew(traceOverview([trackOverview("q1.work")]), true);
+    expect(trace.tracks[0].state).toBe("waiting");
+  });
+});
+
+describe("a file", () => {
+  const answers = new Map([
+    ["overview", json({ protocol: 1 })],
+    ["t/0/rows/dispatches/0", json(Array.from({ length: 256 }, (_, row) => ({ row })))],
+    ["t/0/rows/dispatches/1", json([{ row: 256 }])],
+  ]);
+  test("gives its answers, rows by blocks", async () => {
+    const text = gzipSync(new Uint8Array(packed(answers))).toString("base64");
+    const source = new DataSource(await FileAnswers.open(`\n${text}\n`));
+    expect(await source.overview()).toEqual({ protocol: 1 });
+    expect(await source.row(0, "dispatches", 17)).toEqual({ row: 17 });
+    expect(await source.row(0, "dispatches", 256)).toEqual({ row: 256 });
+    await expect(source.row(0, "dispatches", 257)).rejects.toThrow("no row 257");
+  });
+  test("says what it does not have, whatever the key", async () => {
+    const source = new DataSource(FileAnswers.of(packed(answers)));
+    await expect(source.range(0, 0, 1)).rejects.toThrow(Unanswered);
+    await expect(FileAnswers.of(packed(answers)).bytes("constructor")).rejects.toThrow("gapscope view");
+  });
+});

@@ -1,0 +1,84 @@
+// A FAKE of the server's answers, for tests of the page alone: a made-up trace whose numbers are known. What the real
+// server answers is tested in `browser/`.
+
+import type { Answers } from "../src/data/source.ts";
+import { Unanswered } from "../src/data/source.ts";
+
+const ENCODER = new TextEncoder();
+
+export type Event = { start: number; duration: number; name: number; row: number; label?: number };
+
+/** A frame as the server writes it. */
+export function frame(header: Record<string, unknown>, columns: Record<string, Float64Array | Uint32Array | Uint8Array>): ArrayBuffer {
+  const types = { Float64Array: "f64", Uint32Array: "u32", Uint8Array: "u8" } as Record<string, string>;
+  let at = 0;
+  const list = Object.entries(columns).map(([name, values]) => {
+    const offset = at;
+    at = Math.ceil((at + values.byteLength) / 8) * 8;
+    return { name, type: types[values.constructor.name], offset };
+  });
+  const rows = Object.values(columns)[0].length;
+  return container({ rows, columns: list, ...header }, at, (bytes, from) =>
+    Object.values(columns).forEach((values, number) =>
+      bytes.set(new Uint8Array(values.buffer, values.byteOffset, values.byteLength), from + list[number].offset),
+    ),
+  );
+}
+
+function container(header: unknown, size: number, write: (bytes: Uint8Array, from: number) => void): ArrayBuffer {
+  let text = JSON.stringify(header);
+  while ((8 + ENCODER.encode(text).length) % 8 !== 0) text += " ";
+  const head = ENCODER.encode(text);
+  const bytes = new Uint8Array(8 + head.length + size);
+  bytes.set(ENCODER.encode("GSC1"));
+  new DataView(bytes.buffer).setUint32(4, head.length, true);
+  bytes.set(head, 8);
+  write(bytes, 8 + head.length);
+  return bytes.buffer;
+}
+
+/** The container of a file, as `gapscope report --html` packs it before gzip. */
+export function packed(answers: Map<string, ArrayBuffer>): ArrayBuffer {
+  let at = 0;
+  const places: Record<string, [number, number]> = {};
+  for (const [key, value] of answers) {
+    places[key] = [at, value.byteLength];
+    at = Math.ceil((at + value.byteLength) / 8) * 8;
+  }
+  return container({ answers: places }, at, (bytes, from) => {
+    for (const [key, value] of answers) bytes.set(new Uint8Array(value), from + places[key][0]);
+  });
+}
+
+export function trackFrame(lanes: Event[][], tables: string[], generation = 1): ArrayBuffer {
+  const all = lanes.flat();
+  let at = 0;
+  const bounds = [0, ...lanes.map((lane) => (at += lane.length))];
+  return frame(
+    { lanes: bounds, tables, generation },
+    {
+      start: Float64Array.from(all, (event) => event.start),
+      duration: Uint32Array.from(all, (event) => event.duration),
+      name: Uint8Array.from(all, (event) => event.name),
+      row: Uint32Array.from(all, (event) => event.row),
+    },
+  );
+}
+
+export function json(value: unknown): ArrayBuffer {
+  return ENCODER.encode(JSON.stringify(value)).buffer;
+}
+
+/** Answers from a map, by their key without its query. */
+export class FakeAnswers implements Answers {
+  readonly file = false;
+  readonly rowsInAnswer = 1;
+  readonly asked: string[] = [];
+  constructor(readonly answers: Map<string, ArrayBuffer>) {}
+  async bytes(key: string, query: Record<string, string | number> = {}): Promise<ArrayBuffer> {
+    this.asked.push(`${key}?${new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]))}`);
+    const found = this.answers.get(key);
+    if (!found) throw new Unanswered(`nothing is known of ${key}`);
+    return found;
+  }
+}

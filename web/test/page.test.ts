@@ -1,0 +1,189 @@
+import { describe, expect, test } from "vitest";
+import { readSide, writtenSide } from "../src/compare.ts";
+import { CAUSES, causeColour, colours, inkOn, luminance, workSlots } from "../src/draw/palette.ts";
+import { actionOf, KEYS } from "../src/input/keys.ts";
+import { Lane } from "../src/lane/lane.ts";
+import { partsIn, startingIn, unionBusy } from "../src/lane/statistics.ts";
+import { read, type ViewState, written } from "../src/link.ts";
+import { fieldValue } from "../src/panels/details.ts";
+import { sorted } from "../src/panels/table.ts";
+import { marks, pattern } from "../src/search.ts";
+
+function lane(events: [number, number, number][]): Lane {
+  return new Lane({
+    start_ns: Float64Array.from(events, (event) => event[0]),
+    duration_ns: Uint32Array.from(events, (event) => event[1]),
+    key: Uint32Array.from(events, (event) => event[2]),
+  });
+}
+
+describe("a range", () => {
+  const lanes = [
+    lane([
+      [0, 10, 0],
+      [20, 10, 1],
+    ]),
+    lane([
+      [5, 10, 0],
+      [28, 10, 0],
+    ]),
+  ];
+  test("is busy where at least one lane is", () => {
+    expect(unionBusy(lanes, { from_ns: 0, to_ns: 100 })).toBe(33);
+    expect(unionBusy(lanes, { from_ns: 8, to_ns: 30 })).toBe(7 + 10);
+    expect(unionBusy(lanes, { from_ns: 15, to_ns: 20 })).toBe(0);
+    expect(unionBusy([], { from_ns: 0, to_ns: 5 })).toBe(0);
+  });
+  test("counts what starts in it, and the parts that reach into it", () => {
+    expect(startingIn(lanes, { from_ns: 5, to_ns: 28 })).toEqual([
+      { key: 0, count: 1, total_ns: 10, longest_ns: 10 },
+      { key: 1, count: 1, total_ns: 10, longest_ns: 10 },
+    ]);
+    expect(partsIn(lanes, { from_ns: 5, to_ns: 28 })).toEqual([
+      { key: 0, count: 2, total_ns: 15, longest_ns: 10 },
+      { key: 1, count: 1, total_ns: 8, longest_ns: 8 },
+    ]);
+  });
+});
+
+describe("a link", () => {
+  test("carries the whole view", () => {
+    const state: ViewState = {
+      range: { from_ns: -12.5, to_ns: 1e12 },
+      selection: { from_ns: 5, to_ns: 9 },
+      event: { table: "host_calls", row: 12 },
+      search: "a&b#c=ü .*",
+      colouring: "label",
+      panel: "compare",
+      compare: { before: "0:label:eager / sin", after: "1:all" },
+    };
+    expect(read(`#${written(state)}`)).toEqual(state);
+  });
+  test("with nonsense in it shows everything", () => {
+    expect(read("#t=9-3&s=x&e=..&c=purple&p=__proto__&a=1")).toEqual({});
+    expect(written({})).toBe("");
+  });
+  test("names the sides of a comparison", () => {
+    for (const side of [
+      { trace: 1, what: "all" } as const,
+      { trace: 0, what: "label", path: "a:b / c\nd" } as const,
+      { trace: 0, what: "range", range: { from_ns: 3, to_ns: 9 } } as const,
+    ]) {
+      expect(readSide(writtenSide(side))).toEqual(side);
+    }
+    expect(readSide("0:range:9:3")).toBeNull();
+    expect(readSide("nothing")).toBeNull();
+  });
+});
+
+describe("search", () => {
+  test("ignores case unless there is a capital", () => {
+    const found = pattern("mat(mul|vec)");
+    expect(found && "matches" in found && found.matches("MatMul_f32")).toBe(true);
+    const strict = pattern("Mat");
+    expect(strict && "matches" in strict && strict.matches("matmul")).toBe(false);
+    const classes = pattern("\\D+x");
+    expect(classes && "matches" in classes && classes.matches("AX")).toBe(true);
+  });
+  test("says what is wrong with an expression", () => {
+    const found = pattern("a(");
+    expect(found && "problem" in found && found.problem).toContain("no regular expression");
+    expect(pattern("")).toBeNull();
+  });
+  test("marks texts", () => {
+    expect([...marks(["ab", "c", "cab"], (text) => text.includes("ab"))]).toEqual([1, 0, 1]);
+  });
+});
+
+describe("keys", () => {
+  const press = (key: string, held = {}): ReturnType<typeof actionOf> => actionOf({ key, ctrlKey: false, metaKey: false, altKey: false, ...held });
+  test("do what the help says", () => {
+    for (const { keys, action } of KEYS) for (const key of keys) expect(press(key)).toBe(action);
+    expect(press("W")).toBe("zoom-in");
+  });
+  test("with Control belong to the browser", () => {
+    expect(press("f", { ctrlKey: true })).toBeUndefined();
+    expect(press("x")).toBeUndefined();
+  });
+  test("mean one thing each", () => {
+    const all = KEYS.flatMap(({ keys }) => keys);
+    expect(new Set(all).size).toBe(all.length);
+  });
+});
+
+describe("tables", () => {
+  test("sort with what is unknown last, either way", () => {
+    const rows = [{ n: 2 }, { n: null }, { n: 3 }, { n: 1 }];
+    expect(sorted(rows, (row) => row.n, true).map((row) => row.n)).toEqual([3, 2, 1, null]);
+    expect(sorted(rows, (row) => row.n, false).map((row) => row.n)).toEqual([1, 2, 3, null]);
+  });
+  test("write times and sizes so that they can be read", () => {
+    expect(fieldValue("busy_ns", "1500000")).toBe("1500000 (1.50 ms)");
+    expect(fieldValue("bytes", "2048")).toBe("2048 (2.00 KiB)");
+    expect(fieldValue("groups_x", "2048")).toBe("2048");
+    expect(fieldValue("name", null)).toBe("unknown");
+    expect(fieldValue("name", "")).toBe("");
+  });
+});
+
+/** Matrices for whole lack of one kind of cone, on linear RGB: Machado, Oliveira, Fernandes 2009, severity 1. */
+const SEEN_BY: Record<string, number[]> = {
+  everyone: [1, 0, 0, 0, 1, 0, 0, 0, 1],
+  protanopia: [0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216, -0.003882, -0.048116, 1.051998],
+  deuteranopia: [0.367322, 0.860646, -0.227968, 0.280085, 0.672501, 0.047413, -0.01182, 0.04294, 0.968881],
+  tritanopia: [1.255528, -0.076749, -0.178779, -0.078411, 0.930809, 0.147602, 0.004733, 0.691367, 0.3039],
+};
+
+/** The place of a colour in OKLab (Ottosson 2020), where distances are about as large as they look. */
+function seen(colour: string, by: number[]): number[] {
+  const linear = [1, 3, 5].map((at) => {
+    const value = parseInt(colour.slice(at, at + 2), 16) / 255;
+    return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+  });
+  const [r, g, b] = [0, 3, 6].map((row) => Math.max(0, by[row] * linear[0] + by[row + 1] * linear[1] + by[row + 2] * linear[2]));
+  const l = Math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b);
+  const m = Math.cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b);
+  const s = Math.cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b);
+  return [
+    0.2104542553 * l + 0.793617785 * m - 0.0040720468 * s,
+    1.9779984951 * l - 2.428592205 * m + 0.4505937099 * s,
+    0.0259040371 * l + 0.7827717662 * m - 0.8086757660 * s,
+  ];
+}
+
+describe("colours", () => {
+  test("of causes are told apart with each colour blindness", () => {
+    // 0.02 is about what is just noticeable side by side.
+    for (const [who, matrix] of Object.entries(SEEN_BY)) {
+      for (const [at, one] of CAUSES.entries()) {
+        for (const other of CAUSES.slice(at + 1)) {
+          const [a, b] = [seen(causeColour(one), matrix), seen(causeColour(other), matrix)];
+          const distance = Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
+          expect(distance, `${one} and ${other} for ${who}`).toBeGreaterThan(0.1);
+        }
+      }
+    }
+  });
+  test("of text can be read on what they stand on", () => {
+    const contrast = (a: string, b: string): number => {
+      const [x, y] = [luminance(a), luminance(b)].sort((p, q) => q - p);
+      return (x + 0.05) / (y + 0.05);
+    };
+    for (const theme of ["light", "dark"] as const) {
+      const { text, faint, background, panel, work } = colours(theme);
+      for (const on of [background, panel]) {
+        expect(contrast(text, on)).toBeGreaterThan(7);
+        expect(contrast(faint, on)).toBeGreaterThan(4.5);
+      }
+      for (const colour of [...work, ...CAUSES.map(causeColour)]) expect(contrast(inkOn(colour), colour), `${colour} in ${theme}`).toBeGreaterThan(4);
+    }
+  });
+  test("go to what costs most", () => {
+    const costs = Array.from({ length: 30 }, (_, key) => key);
+    const slots = workSlots(costs);
+    expect(slots[29]).toBe(0);
+    expect(slots[28]).toBe(1);
+    expect(new Set(slots).size).toBe(colours("light").work.length);
+    expect(slots[1]).toBe(slots[0]);
+  });
+});
