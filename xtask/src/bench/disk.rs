@@ -1,16 +1,30 @@
 //! Bytes of a trace for each dispatch.
 
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, Result};
+use serde_json::Value;
 
-use super::runs::{Driver, Variant, number, planted, scratch};
+use super::runs::{Driver, Variant, built, client, command, number, planted, scratch};
+use crate::command::output;
 
 /// Real times do not compress as well as the null driver's, so this is measured on lavapipe.
 pub fn measure(_repetitions: u32) -> Result<String> {
     let mut table = String::from(
         "| work | dispatches | `dispatches`, B each | `bindings`, B each | whole trace, B each |\n|---|---|---|---|---|\n",
     );
+    let mut row = |name: &str, dispatches: f64| -> Result<()> {
+        let trace = scratch()?.join("t.gapscope");
+        let each = |bytes: u64| format!("{:.2}", bytes as f64 / dispatches);
+        table += &format!(
+            "| {name} | {dispatches} | {} | {} | {} |\n",
+            each(table_bytes(&trace, "dispatches")?),
+            each(table_bytes(&trace, "bindings")?),
+            each(table_bytes(&trace, "")?),
+        );
+        Ok(())
+    };
     let works = [
         (
             "one kernel, one buffer",
@@ -31,15 +45,20 @@ pub fn measure(_repetitions: u32) -> Result<String> {
     ];
     for (name, arguments) in works {
         let line = planted(Variant::Recorded("dispatch"), Driver::Lavapipe, arguments)?;
-        let dispatches = number(&line, "dispatches")?;
+        row(name, number(&line, "dispatches")?)?;
+    }
+    // A real program: many kernels, other buffers for each dispatch, four dispatches in a command buffer.
+    if let Some(program) = client("llama", "256")? {
+        let recorded = Variant::Recorded("dispatch");
+        output(&mut command(recorded, Driver::Lavapipe, &program)?)?;
         let trace = scratch()?.join("t.gapscope");
-        let each = |bytes: u64| format!("{:.2}", bytes as f64 / dispatches);
-        table += &format!(
-            "| {name} | {dispatches} | {} | {} | {} |\n",
-            each(table_bytes(&trace, "dispatches")?),
-            each(table_bytes(&trace, "bindings")?),
-            each(table_bytes(&trace, "")?),
-        );
+        let report = output(
+            Command::new(built("gapscope")?)
+                .args(["report", "--json"])
+                .arg(&trace),
+        )?;
+        let report: Value = serde_json::from_str(&report).context("cannot read the report")?;
+        row("llama.cpp, 256 tokens", number(&report, "dispatch_count")?)?;
     }
     Ok(table)
 }

@@ -117,6 +117,28 @@ pub fn planted(variant: Variant, driver: Driver, arguments: &str) -> Result<Valu
     last_line(&command::output(&mut command(variant, driver, &program)?)?)
 }
 
+/// The command line of a real program; `None` where it is not installed.
+pub fn client(name: &str, amount: &str) -> Result<Option<Vec<String>>> {
+    if !target("clients").join(format!("{name}.installed")).exists() {
+        eprintln!("{name} is not installed: its rows are missing");
+        return Ok(None);
+    }
+    let clients = target("clients")
+        .canonicalize()
+        .context("no clients are installed")?;
+    let script = PathBuf::from("tests/end-to-end/clients")
+        .join(name)
+        .join("run.py")
+        .canonicalize()?;
+    let shown = |path: PathBuf| path.to_string_lossy().into_owned();
+    Ok(Some(vec![
+        shown(clients.join("python/bin/python")),
+        "-B".into(),
+        shown(script),
+        amount.into(),
+    ]))
+}
+
 /// The line of JSON with which programs end.
 pub fn last_line(stdout: &str) -> Result<Value> {
     let Some(line) = stdout.lines().rev().find(|line| line.starts_with('{')) else {

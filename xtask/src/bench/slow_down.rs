@@ -1,15 +1,12 @@
 //! How much longer whole programs take.
 
-use std::fs;
-use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-use super::runs::{Driver, VARIANTS, Variant, built, command, last_line, number};
+use super::runs::{self, Driver, VARIANTS, Variant, built, command, last_line, number};
 use super::samples::Samples;
 use crate::command::output;
-use crate::target;
 
 /// A program, and how to read from its output how long its work took, in seconds.
 struct Work {
@@ -64,7 +61,7 @@ fn works() -> Result<Vec<Work>> {
     let mut works = vec![Work {
         name: "`fusion`",
         command: vec![
-            shown(&built("fusion")?),
+            built("fusion")?.to_string_lossy().into_owned(),
             "--iterations".into(),
             "100".into(),
         ],
@@ -74,35 +71,13 @@ fn works() -> Result<Vec<Work>> {
         ("llama", "llama.cpp, 256 tokens", "256"),
         ("ncnn", "ncnn, waifu2x 20 times", "20"),
     ] {
-        if !target("clients")
-            .join(format!("{client}.installed"))
-            .exists()
-        {
-            eprintln!("{client} is not installed: its rows are missing");
-            continue;
-        }
-        let script = Path::new("tests/end-to-end/clients")
-            .join(client)
-            .join("run.py");
-        let python = fs::canonicalize(target("clients"))
-            .context("no clients are installed")?
-            .join("python/bin/python");
-        works.push(Work {
+        works.extend(runs::client(client, amount)?.map(|command| Work {
             name,
-            command: vec![
-                shown(&python),
-                "-B".into(),
-                shown(&script.canonicalize()?),
-                amount.into(),
-            ],
+            command,
             seconds: |stdout| number(&last_line(stdout)?, "seconds"),
-        });
+        }));
     }
     Ok(works)
-}
-
-fn shown(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
 }
 
 /// `Eager Time: 1.2345s` and `Compiled Time: …`, together.
