@@ -163,8 +163,10 @@ text_enum! {
         NotSeen = "not-seen",
         /// The device was lost.
         DeviceLost = "device-lost",
-        /// Recorded while recording was off, or queries could not be had.
+        /// Recorded while recording was off.
         NotInstrumented = "not-instrumented",
+        /// Timestamps could not be added to it.
+        NoQueries = "no-queries",
     }
 }
 

@@ -128,7 +128,7 @@ impl Queue {
     fn untimed(&self) -> Outcome {
         match self.device.family(self.family) {
             Some(family) if family.timestamp_bits == 0 => Outcome::NoTimestamps,
-            _ => Outcome::NotInstrumented,
+            _ => Outcome::NoQueries,
         }
     }
 

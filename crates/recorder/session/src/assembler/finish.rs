@@ -232,10 +232,12 @@ fn timing(instance: &Instance, bits: u32) -> (Timing, &'static str) {
         (Place::Nowhere(Why::NotTimed), Outcome::DeviceLost) => {
             (Timing::DeviceLost, "the device was lost")
         }
-        (Place::Nowhere(Why::NotTimed), Outcome::NotInstrumented) => (
-            Timing::NotInstrumented,
-            "recorded while recording was off, or no queries could be had",
-        ),
+        (Place::Nowhere(Why::NotTimed), Outcome::NotInstrumented) => {
+            (Timing::NotInstrumented, "recorded while recording was off")
+        }
+        (Place::Nowhere(Why::NotTimed), Outcome::NoQueries) => {
+            (Timing::NoQueries, "timestamps could not be added to it")
+        }
         (Place::Nowhere(Why::NotTimed), Outcome::NoTimestamps) => {
             (Timing::NoTimestamps, "the queue family has no timestamps")
         }

@@ -104,8 +104,10 @@ pub enum Outcome {
     NotSeen,
     /// The device was lost.
     DeviceLost,
-    /// Recorded while recording was off, or the hook could not get queries.
+    /// Recorded while recording was off.
     NotInstrumented,
+    /// The hook could get no queries, or nothing could be added to the submission.
+    NoQueries,
 }
 
 /// Host calls that explain gaps.

@@ -94,6 +94,7 @@ fn unknown_times_have_a_reason_and_are_never_zero() {
         Outcome::NotSeen,
         Outcome::DeviceLost,
         Outcome::NotInstrumented,
+        Outcome::NoQueries,
     ] {
         let instance = program.submit(5);
         program.end(instance, outcome);
@@ -124,24 +125,26 @@ fn unknown_times_have_a_reason_and_are_never_zero() {
             NotSeen,
             DeviceLost,
             NotInstrumented,
+            NoQueries,
             Measured,
             Unknown
         ]
     );
-    assert_eq!(tables.command_buffers.duration_ns[4..], [Some(20), None]);
-    assert_eq!(tables.command_buffers.seen_ns[..4], [None; 4]);
-    assert_eq!(tables.dispatches.duration_ns[..16], [None; 16]);
+    assert_eq!(tables.command_buffers.duration_ns[5..], [Some(20), None]);
+    assert_eq!(tables.command_buffers.seen_ns[..5], [None; 5]);
+    assert_eq!(tables.dispatches.duration_ns[..20], [None; 20]);
     assert_eq!(
-        tables.dispatches.duration_ns[16..20],
+        tables.dispatches.duration_ns[20..24],
         [None, None, None, Some(2)]
     );
     assert_eq!(
-        tables.dispatches.start_ns[16..20],
+        tables.dispatches.start_ns[20..24],
         [None, None, None, Some(t as i64 + 10)]
     );
     let not_seen =
         "the program ended, reset or freed the command buffer before it was seen finished";
-    let off = "recorded while recording was off, or no queries could be had";
+    let off = "recorded while recording was off";
+    let none = "timestamps could not be added to it";
     assert_eq!(
         losses(&manifest),
         [
@@ -156,6 +159,7 @@ fn unknown_times_have_a_reason_and_are_never_zero() {
                 "command-buffer times (the queue family has no timestamps)".to_owned(),
                 1
             ),
+            (format!("command-buffer times ({none})"), 1),
             ("dispatch times (invalid device timestamps)".to_owned(), 2),
             (format!("dispatch times ({off})"), 4),
             ("dispatch times (the device was lost)".to_owned(), 4),
@@ -168,6 +172,7 @@ fn unknown_times_have_a_reason_and_are_never_zero() {
                 "dispatch times (the queue family has no timestamps)".to_owned(),
                 4
             ),
+            (format!("dispatch times ({none})"), 4),
         ]
     );
 }
