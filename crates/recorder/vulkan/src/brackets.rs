@@ -109,7 +109,7 @@ impl State {
                 }
             }
             let [before, after] = pair;
-            let chunk = device.queries.take(device, true)?;
+            let mut chunk = device.queries.take(device, true)?;
             // They are submitted again once their results have arrived. Others know that they are no longer pending only
             // by a fence of the program's, perhaps later.
             let begin = vk::CommandBufferBeginInfo::default()
@@ -122,7 +122,7 @@ impl State {
             let _ = begin_cb(before, &begin);
             match delivery {
                 Delivery::Copied => chunk.reset_in(device, before),
-                _ => chunk.reset_by_host(device),
+                _ => chunk.make_reset(device),
             }
             write(
                 before,

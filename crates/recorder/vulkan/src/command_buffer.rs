@@ -314,7 +314,7 @@ impl CommandBuffer {
         if self.delivery == Delivery::None || self.in_render_pass {
             return false;
         }
-        let Some(chunk) = self
+        let Some(mut chunk) = self
             .device
             .queries
             .take(self.device, self.chunks.is_empty())
@@ -327,7 +327,7 @@ impl CommandBuffer {
         // SAFETY: the command buffer is being recorded outside a render pass; the chunk is ours alone.
         unsafe {
             match self.delivery {
-                Delivery::Asked if !self.simultaneous => chunk.reset_by_host(self.device),
+                Delivery::Asked if !self.simultaneous => chunk.make_reset(self.device),
                 _ => chunk.reset_in(self.device, self.handle),
             }
         }

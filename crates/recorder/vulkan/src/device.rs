@@ -19,7 +19,7 @@ use ash::vk::Handle;
 use gapscope_spool::{Event, monotonic_ns};
 use std::borrow::Cow;
 use std::ffi::CStr;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError, RwLock};
 
 /// A logical device. Devices are leaked: pointers to them are kept in places that outlive them by a little.
@@ -27,6 +27,7 @@ pub struct Device {
     pub handle: vk::Device,
     /// Its id in events.
     pub id: u32,
+    instance: &'static Instance,
     /// The next layer's vkGetDeviceProcAddr.
     pub get: GetDeviceProcAddr,
     pub next: DeviceFunctions,
@@ -136,14 +137,42 @@ pub unsafe fn of(handle: u64) -> Option<&'static Device> {
         .map(|(_, device)| *device)
 }
 
-/// Ends the threads of all devices, at the exit of the process. Nothing is asked of the driver any more.
-pub fn stop_all() {
-    let devices: Vec<_> = match DEVICES.try_read() {
-        Ok(devices) => devices.iter().map(|(_, device)| *device).collect(),
-        Err(_) => return,
-    };
-    for device in devices {
-        device.harvester.stop_at_exit();
+/// Lets the threads of all devices end at the exit of the process, with what has finished. Handlers run in the reverse
+/// order of their registration: this one is registered when a driver has made a device, and so it runs while the
+/// driver still works.
+fn stop_at_exit() {
+    extern "C" fn stop() {
+        guard(|| {
+            if DEVICES_OF.load(Relaxed) != std::process::id() {
+                // A forked child has none of our threads, and what is pending is its parent's.
+                return;
+            }
+            if let Ok(devices) = DEVICES.try_read() {
+                for (_, device) in devices.iter() {
+                    device.harvester.stop_at_exit(device);
+                }
+            }
+        });
+    }
+    let pid = std::process::id();
+    if DEVICES_OF.swap(pid, Relaxed) == 0 {
+        // SAFETY: the handler is a plain function of this library, which is pinned.
+        unsafe { libc::atexit(stop) };
+    }
+}
+
+/// The process that made a device last.
+static DEVICES_OF: AtomicU32 = AtomicU32::new(0);
+
+/// An instance is about to be destroyed: its driver must not be asked for anything any more, even if the program has
+/// left devices behind.
+pub fn instance_ends(instance: &'static Instance) {
+    let devices = DEVICES.read().unwrap_or_else(PoisonError::into_inner);
+    for (_, device) in devices
+        .iter()
+        .filter(|(_, d)| std::ptr::eq(d.instance, instance))
+    {
+        device.harvester.stop(device);
     }
 }
 
@@ -258,6 +287,7 @@ pub unsafe extern "system" fn create_device(
                 let device = Device {
                     handle,
                     id,
+                    instance,
                     get: link.get_device_proc_addr,
                     next,
                     recorder,
@@ -288,6 +318,7 @@ pub unsafe extern "system" fn create_device(
                     .write()
                     .unwrap_or_else(PoisonError::into_inner)
                     .push((key, device));
+                stop_at_exit();
             });
         }
         result

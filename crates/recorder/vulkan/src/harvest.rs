@@ -8,7 +8,7 @@ use crate::timing::Timing;
 use gapscope_spool::event::{NO_TICKS, Outcome};
 use gapscope_spool::{Event, monotonic_ns};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -19,8 +19,10 @@ const INTERVAL: Duration = Duration::from_millis(4);
 const IDLE_ROUNDS: u32 = 25;
 /// Instances that the program's own thread collects at most after a wait, and their queries; the rest is left to our
 /// thread.
-const SMALL_HARVEST: usize = 4;
+const SMALL_HARVEST: usize = 8;
 const SMALL_QUERIES: u32 = 256;
+/// The program's own thread looks at most this often: to ask a driver costs a microsecond.
+const LOOK_NS: i64 = 250_000;
 
 /// An instance whose results have not been collected.
 pub struct Pending {
@@ -66,6 +68,8 @@ pub struct Harvester {
     thread: Mutex<Option<JoinHandle<()>>>,
     stop: AtomicBool,
     idle: AtomicBool,
+    /// When the program's thread last looked.
+    looked_ns: AtomicI64,
 }
 
 impl Harvester {
@@ -146,8 +150,14 @@ impl Harvester {
             .any(|(_, pending)| !pending.is_empty())
     }
 
-    /// Collects instances that have finished, on the program's thread: only a few, and only while nobody else does.
+    /// Collects instances that have finished, on the program's thread: only a few, seldom, and only while nobody else
+    /// does. A process that is killed loses what has finished since.
     pub fn harvest_small(&self, device: &'static Device) {
+        let now_ns = monotonic_ns();
+        if now_ns < self.looked_ns.load(Relaxed) + LOOK_NS {
+            return;
+        }
+        self.looked_ns.store(now_ns, Relaxed);
         for _ in 0..SMALL_HARVEST {
             let Ok(mut scratch) = self.writing.try_lock() else {
                 break;
@@ -215,6 +225,9 @@ impl Harvester {
         let outcome = match times {
             Times::Inner(timing) => {
                 timing.collect(scratch, &mut timestamps);
+                // SAFETY: the instance has finished, it was the only one, and another is submitted only once this one
+                // has been written (`settle`).
+                unsafe { timing.reset() };
                 Outcome::Timed
             }
             Times::Bracket(bracket, inner) => {
@@ -224,6 +237,8 @@ impl Harvester {
                         *to = *from;
                     }
                 });
+                // SAFETY: the bracket has finished and is not used again before it is given back.
+                unsafe { bracket.timing.reset() };
                 device.brackets.give_back(bracket);
                 if !inner.is_some_and(|inner| inner.end_overlapping(scratch, &mut timestamps)) {
                     let [begin_ticks, end_ticks] = pair;
@@ -313,11 +328,20 @@ impl Harvester {
         self.harvest(device);
     }
 
-    /// Lets the thread finish what it is writing, but waits not long: the process is exiting.
-    pub fn stop_at_exit(&self) {
+    /// Ends the thread and collects what has finished, but waits not long: the process is exiting, and the thread may
+    /// be waiting for a driver that waits for us.
+    pub fn stop_at_exit(&self, device: &'static Device) {
         self.stop.store(true, Relaxed);
+        let ended = || match self.thread.try_lock() {
+            Ok(thread) => thread.as_ref().is_none_or(|thread| {
+                thread.thread().unpark();
+                thread.is_finished()
+            }),
+            Err(_) => false,
+        };
         for _ in 0..50 {
-            if self.writing.try_lock().is_ok() {
+            if ended() {
+                self.harvest(device);
                 return;
             }
             std::thread::sleep(Duration::from_millis(1));

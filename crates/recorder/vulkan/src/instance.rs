@@ -72,6 +72,7 @@ pub unsafe extern "system" fn destroy_instance(
             return;
         };
         guard(|| {
+            crate::device::instance_ends(instance);
             let mut instances = INSTANCES.write().unwrap_or_else(PoisonError::into_inner);
             instances.retain(|(_, i)| !std::ptr::eq(*i, instance));
         });

@@ -60,6 +60,8 @@ pub struct Chunk {
     /// First query in the pool.
     pub first: u32,
     pub count: u32,
+    /// Its queries have been reset by the host and not been written since.
+    pub reset: bool,
     results: *mut [u64; 2],
 }
 
@@ -149,9 +151,19 @@ impl State {
                 },
                 first: 0,
                 count: SLAB_QUERIES,
+                reset: false,
                 results: slab.results,
             });
             self.slabs.push(slab);
+            if let Some(rest) = &mut self.rest
+                && device
+                    .families
+                    .iter()
+                    .any(|f| f.delivery == Delivery::Asked)
+            {
+                // SAFETY: `Asked` is chosen only with the feature enabled; the pool is new.
+                unsafe { rest.make_reset(device) };
+            }
         }
         let rest = self.rest.as_mut()?;
         let chunk = Chunk { count, ..*rest };
@@ -347,6 +359,18 @@ impl Chunk {
         if let Some(reset) = device.next.reset_query_pool {
             // SAFETY: the range lies in the pool.
             unsafe { reset(device.handle, self.pool, self.first, self.count) };
+        }
+    }
+
+    /// Resets all queries from the host unless that has been done.
+    ///
+    /// # Safety
+    /// As [`Self::reset_by_host`].
+    pub unsafe fn make_reset(&mut self, device: &Device) {
+        if !self.reset {
+            // SAFETY: as the caller promises.
+            unsafe { self.reset_by_host(device) };
+            self.reset = true;
         }
     }
 

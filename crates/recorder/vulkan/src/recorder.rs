@@ -200,7 +200,6 @@ fn pin_library() {
 extern "C" fn at_exit() {
     guard::guard(|| {
         let Some(recorder) = recorder() else { return };
-        crate::device::stop_all();
         crate::host_calls::flush();
         let caught = guard::take_caught();
         if caught > 0 {

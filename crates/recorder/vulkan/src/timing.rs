@@ -15,8 +15,8 @@ pub struct Timing {
     chunks: Vec<(Chunk, u32)>,
     /// Timings of secondary recordings that it executes.
     pub children: Vec<Arc<Timing>>,
-    /// It has been submitted.
-    executed: AtomicBool,
+    /// Its queries may have been written since they were reset.
+    written: AtomicBool,
     /// It has been submitted while recording was off: what its queries hold is nobody's.
     unrecorded: AtomicBool,
     overlap: Mutex<Overlap>,
@@ -45,7 +45,7 @@ impl Timing {
             delivery,
             chunks,
             children,
-            executed: AtomicBool::new(false),
+            written: AtomicBool::new(false),
             unrecorded: AtomicBool::new(false),
             overlap: Mutex::default(),
         }
@@ -80,6 +80,7 @@ impl Timing {
 
     /// An instance of a recording that may run twice at once is about to be submitted.
     pub fn begin_overlapping(&self) {
+        self.written.store(true, Relaxed);
         let mut overlap = lock(&self.overlap);
         if overlap.outstanding == 0 {
             overlap.spoilt = false;
@@ -150,8 +151,23 @@ impl Timing {
         }
     }
 
-    /// Prepares the queries for an execution. They were reset when the recording took them; the host resets them
-    /// again for each execution but the first.
+    /// Makes the queries of a collected execution ready for the next one, of this recording or another. It is for
+    /// the collecting thread: the program's shall not have to do it.
+    ///
+    /// # Safety
+    /// The recording is not for simultaneous use, and no instance of it is pending.
+    pub unsafe fn reset(&self) {
+        if self.written.swap(false, Relaxed) {
+            // SAFETY: as the caller promises.
+            unsafe { self.reset_own() };
+        }
+        for child in &self.children {
+            // SAFETY: a pending child would make the recording pending.
+            unsafe { child.reset() };
+        }
+    }
+
+    /// Prepares the queries for an execution.
     ///
     /// # Safety
     /// No instance of the recording is pending.
@@ -161,22 +177,33 @@ impl Timing {
                 chunk.clear(self.device, 0..*used);
             }
         }
-        if self.executed.swap(true, Relaxed) && self.delivery == Delivery::Asked {
-            for (chunk, _) in &self.chunks {
-                // SAFETY: as the caller promises; `Asked` is chosen only with the feature enabled.
-                unsafe { chunk.reset_by_host(self.device) };
-            }
+        if self.written.swap(true, Relaxed) {
+            // SAFETY: as the caller promises.
+            unsafe { self.reset_own() };
         }
         for child in &self.children {
             // SAFETY: a pending child would make the recording pending.
             unsafe { child.prepare() };
         }
     }
+
+    /// # Safety
+    /// As [`Self::reset`]; the children are another matter.
+    unsafe fn reset_own(&self) {
+        if self.delivery == Delivery::Asked {
+            for (chunk, _) in &self.chunks {
+                // SAFETY: as the caller promises; `Asked` is chosen only with the feature enabled.
+                unsafe { chunk.reset_by_host(self.device) };
+            }
+        }
+    }
 }
 
 impl Drop for Timing {
     fn drop(&mut self) {
-        for (chunk, _) in self.chunks.drain(..) {
+        let written = *self.written.get_mut();
+        for (mut chunk, _) in self.chunks.drain(..) {
+            chunk.reset &= !written;
             self.device.queries.give_back(chunk);
         }
     }
