@@ -34,8 +34,8 @@ pub(crate) mod explain;
 mod totals;
 mod walk;
 
-pub use each::each_gap;
-pub use walk::idle_time;
+pub use each::{each_gap, each_gap_before};
+pub use walk::{GapTeller, idle_time};
 
 /// Longest time outside of calls, between the return of a wait and the next submission, that counts as part of the
 /// wait's round trip: recording and handing over a small command buffer takes 5 to 100 us, so a program that needs

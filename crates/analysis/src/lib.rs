@@ -24,6 +24,7 @@ pub mod lanes;
 pub mod latency;
 pub mod memory_timeline;
 pub mod quantity;
+pub mod series;
 pub mod timeline;
 pub mod transfers;
 pub mod under_label;

@@ -77,7 +77,7 @@ impl Work {
             let around = tree.parent(node).and_then(|parent| part_of_node[parent]);
             part_of_node.push(own.or(around));
         }
-        let part = |label| {
+        let part = |label, _| {
             part_of_node
                 .get(tree.node(label) as usize)
                 .copied()
@@ -100,11 +100,29 @@ impl Work {
         name: &str,
         evaluations: Option<u64>,
     ) -> Work {
-        let mut works = measure(timeline, bindings, &[name], &|_| Some(0));
+        let mut works = measure(timeline, bindings, &[name], &|_, _| Some(0));
         Work {
             evaluations,
             ..works.pop().unwrap_or_default()
         }
+    }
+
+    /// The work that starts in `window`.
+    pub fn of_window(
+        timeline: &Timeline,
+        bindings: &BindingSets,
+        name: &str,
+        window: Interval,
+    ) -> Work {
+        let inside = |start_ns: i64| window.start_ns <= start_ns && start_ns < window.end_ns;
+        let part = |_, start_ns: Option<i64>| start_ns.is_some_and(inside).then_some(0);
+        let mut works = measure(timeline, bindings, &[name], &part);
+        works.pop().unwrap_or_default()
+    }
+
+    /// True when there is no work in it.
+    pub fn is_empty(&self) -> bool {
+        self.dispatch_count + self.transfer_count == 0 && self.gpu_busy_ns.is_none()
     }
 
     fn bound_bytes(&self) -> Option<u64> {
@@ -115,12 +133,12 @@ impl Work {
     }
 }
 
-/// Measures the parts of a trace; `part` says of a label which part it belongs to.
+/// Measures the parts of a trace; `part` says of a label and a begin which part they belong to.
 fn measure(
     timeline: &Timeline,
     bindings: &BindingSets,
     names: &[&str],
-    part: &dyn Fn(Option<u32>) -> Option<usize>,
+    part: &dyn Fn(Option<u32>, Option<i64>) -> Option<usize>,
 ) -> Vec<Work> {
     let tables = &timeline.trace.tables;
     let mut works: Vec<Work> = (names.iter())
@@ -138,10 +156,22 @@ fn measure(
             tables.command_buffers.label[row]
         })
     };
+    // What has no times of its own begins with its command buffer.
+    let start_ns = |own: Option<i64>, command_buffer: Option<u64>| {
+        own.or_else(|| {
+            let row = timeline.command_buffer_ids.get(command_buffer?)?;
+            tables.command_buffers.start_ns[row]
+        })
+    };
     let add = |sum: Option<u64>, bytes: Option<u64>| Some(sum?.saturating_add(bytes?));
     let rows = &tables.dispatches;
     for row in 0..rows.len() {
-        if let Some(part) = part(label(rows.label[row], rows.command_buffer[row])) {
+        let command_buffer = rows.command_buffer[row];
+        let (label, start_ns) = (
+            label(rows.label[row], command_buffer),
+            start_ns(rows.start_ns[row], command_buffer),
+        );
+        if let Some(part) = part(label, start_ns) {
             let work = &mut works[part];
             let bytes = bindings.bytes(rows.bindings[row]);
             work.dispatch_count += 1;
@@ -152,7 +182,12 @@ fn measure(
     }
     let rows = &tables.transfers;
     for row in 0..rows.len() {
-        if let Some(part) = part(label(rows.label[row], rows.command_buffer[row])) {
+        let command_buffer = rows.command_buffer[row];
+        let (label, start_ns) = (
+            label(rows.label[row], command_buffer),
+            start_ns(rows.start_ns[row], command_buffer),
+        );
+        if let Some(part) = part(label, start_ns) {
             works[part].transfer_count += 1;
             works[part].transfer_bytes = add(works[part].transfer_bytes, rows.bytes[row]);
         }
@@ -160,7 +195,10 @@ fn measure(
 
     let mut timed: Vec<(Interval, usize)> = (timeline.gpus.iter())
         .flat_map(|gpu| &gpu.works)
-        .filter_map(|work| Some((work.interval, part(timeline.label_of(work))?)))
+        .filter_map(|work| {
+            let part = part(timeline.label_of(work), Some(work.interval.start_ns))?;
+            Some((work.interval, part))
+        })
         .collect();
     if !timed.is_sorted() {
         timed.sort();
@@ -196,10 +234,8 @@ pub fn equal_work(
     after: &str,
 ) -> Option<WorkComparison> {
     let works = Work::of_labels(timeline, bindings, &[before, after]);
-    let none =
-        |work: &Work| work.dispatch_count + work.transfer_count == 0 && work.gpu_busy_ns.is_none();
     let [before, after] = <[Work; 2]>::try_from(works).ok()?;
-    (!none(&before) && !none(&after)).then(|| compare(before, after))
+    (!before.is_empty() && !after.is_empty()).then(|| compare(before, after))
 }
 
 /// Compares two works that are equal in what they do.

@@ -8,6 +8,15 @@ use crate::timeline::{Timeline, Work};
 /// Visits the gaps of a device (an index of [`Timeline::gpus`]) in order of time, each with its parts, which cover it.
 /// They are the gaps that [`idle_time`](super::idle_time) adds up without a threshold over the device's whole work.
 pub fn each_gap(timeline: &Timeline, device: usize, mut visit: impl FnMut(Interval, &[GapPart])) {
+    each_gap_before(timeline, device, |gap, _, parts| visit(gap, parts));
+}
+
+/// As [`each_gap`], with the work that ends the gap.
+pub fn each_gap_before(
+    timeline: &Timeline,
+    device: usize,
+    mut visit: impl FnMut(Interval, &Work, &[GapPart]),
+) {
     let explainer = Explainer::new(timeline);
     let mut explanation = Explanation::default();
     let mut last: Option<&Work> = None;
@@ -19,7 +28,7 @@ pub fn each_gap(timeline: &Timeline, device: usize, mut visit: impl FnMut(Interv
         let gap = Interval::new(before.interval.end_ns, work.interval.start_ns);
         if !gap.is_empty() {
             explainer.explain(before, work, gap, &mut explanation);
-            visit(gap, &explanation.parts);
+            visit(gap, work, &explanation.parts);
         }
         if work.interval.end_ns > before.interval.end_ns {
             last = Some(work);
@@ -30,7 +39,7 @@ pub fn each_gap(timeline: &Timeline, device: usize, mut visit: impl FnMut(Interv
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gaps::idle_time;
+    use crate::gaps::{GapTeller, idle_time};
     use gapscope_trace::Trace;
 
     #[test]
@@ -55,6 +64,11 @@ mod tests {
         });
         assert_eq!(gaps, [(200, 210), (220, 400)]);
         let idle = idle_time(&timeline, timeline.work_window().unwrap(), 0, 10);
+        let teller = GapTeller::of(&timeline);
+        for gap in &idle.longest {
+            assert_eq!(teller.at(0, gap.start_ns).as_ref(), Some(gap));
+        }
+        assert_eq!(teller.at(0, 205), None);
         assert_eq!((idle.gap_count, idle.total_ns), (2, parts_ns));
     }
 }

@@ -245,6 +245,39 @@ impl Walk<'_> {
     }
 }
 
+/// Describes single gaps; made once for many of them.
+pub struct GapTeller<'a> {
+    explainer: Explainer<'a>,
+}
+
+impl<'a> GapTeller<'a> {
+    /// For the gaps of this timeline.
+    pub fn of(timeline: &'a Timeline<'a>) -> GapTeller<'a> {
+        GapTeller {
+            explainer: Explainer::new(timeline),
+        }
+    }
+
+    /// The gap of a device (an index of [`Timeline::gpus`]) that begins at `start_ns`, as [`IdleTime::longest`] has
+    /// gaps; `None` when no work of it ends there, or none begins later.
+    pub fn at(&self, device: usize, start_ns: i64) -> Option<Gap> {
+        let works = &self.explainer.timeline.gpus.get(device)?.works;
+        let after = works.partition_point(|work| work.interval.start_ns <= start_ns);
+        let end_ns = works.get(after)?.interval.start_ns;
+        let mut earlier = works[..after].iter();
+        let before = earlier.rposition(|work| work.interval.end_ns == start_ns)?;
+        let place = Place {
+            duration_ns: end_ns - start_ns,
+            start_ns,
+            gpu: device as u32,
+            before: before as u32,
+            after: after as u32,
+        };
+        let gap = Interval::new(start_ns, end_ns);
+        Some(place.describe(&self.explainer, gap))
+    }
+}
+
 impl Explainer<'_> {
     /// Adds what a thread did in `late`.
     fn add_host(&self, late: Interval, thread: (u32, u32), totals: &mut HostTotals) {
