@@ -10,11 +10,13 @@
 //! | the command buffer of the next work had already begun | `within-command-buffer` |
 //! | the next work depends on submitted, unfinished work of another queue | `other-queue` |
 //! | the submission call had not begun; the thread was in a call that waits for the GPU | `after-host-wait` |
-//! | …in a call that creates pipelines or shader modules | `host-compile` |
+//! | …in a call that creates pipelines or shader modules, loads code or builds graphs | `host-compile` |
 //! | …in a call that allocates, frees or maps memory | `host-allocate` |
 //! | …in another submission call | `submit-call` |
+//! | …held up by the recording itself | `recording` |
 //! | …in none of these, or in no call | `host-late`; `after-host-wait` in a short round trip (below) |
-//! | the submission call was in progress | `submit-call` |
+//! | the submission call was in progress | `submit-call`; inside it, code that is loaded at its first use is `host-compile`, and the recording's own time `recording` |
+//! | the same, and until the device starts, where a CUDA graph is launched | `graph-launch` |
 //! | it had returned, and the host had not given the signal that the work waits for | `host-signal` |
 //! | …and another queue's work, which the next work depends on, had finished | `queue-handover` |
 //! | …and none of these | `launch-latency`; `unknown` where it waits for a signal of unknown source |
@@ -66,15 +68,19 @@ pub enum Cause {
     HostSignal,
     /// The next work was submitted and free to start: the time the device took to start it.
     LaunchLatency,
+    /// A graph was being launched: the host's call, and the time the device took to start the graph.
+    GraphLaunch,
     /// Between two commands of one command buffer: barriers, and commands that are not recorded.
     WithinCommandBuffer,
+    /// The host had not yet submitted: the submitting thread was held up by the recording.
+    Recording,
     /// The trace does not say.
     Unknown,
 }
 
 impl Cause {
     /// All causes.
-    pub const ALL: [Cause; 11] = [
+    pub const ALL: [Cause; 13] = [
         Cause::HostLate,
         Cause::HostCompile,
         Cause::HostAllocate,
@@ -84,7 +90,9 @@ impl Cause {
         Cause::QueueHandover,
         Cause::HostSignal,
         Cause::LaunchLatency,
+        Cause::GraphLaunch,
         Cause::WithinCommandBuffer,
+        Cause::Recording,
         Cause::Unknown,
     ];
 
@@ -100,7 +108,9 @@ impl Cause {
             Cause::QueueHandover => "queue-handover",
             Cause::HostSignal => "host-signal",
             Cause::LaunchLatency => "launch-latency",
+            Cause::GraphLaunch => "graph-launch",
             Cause::WithinCommandBuffer => "within-command-buffer",
+            Cause::Recording => "recording",
             Cause::Unknown => "unknown",
         }
     }
@@ -112,7 +122,7 @@ impl Cause {
                 "The next work had not been submitted: the submitting thread was in code of the program."
             }
             Cause::HostCompile => {
-                "The next work had not been submitted: the submitting thread was compiling pipelines or shaders."
+                "The next work had not been submitted: the submitting thread was compiling or loading code."
             }
             Cause::HostAllocate => {
                 "The next work had not been submitted: the submitting thread was allocating, freeing or mapping memory."
@@ -135,6 +145,12 @@ impl Cause {
             }
             Cause::WithinCommandBuffer => {
                 "Between commands of one command buffer: barriers, and commands that are not recorded."
+            }
+            Cause::GraphLaunch => {
+                "A graph was being launched: the host's call, and the time the device took to start the graph."
+            }
+            Cause::Recording => {
+                "The next work had not been submitted: the submitting thread was held up by the recording itself."
             }
             Cause::Unknown => "The trace does not say.",
         }
@@ -284,6 +300,8 @@ pub struct WorkName {
 pub struct HostTime {
     /// The call, as in the trace, or `outside of GPU calls`.
     pub call: &'static str,
+    /// The function that was called, where the trace says (CUDA).
+    pub function: Option<String>,
     /// Calls that overlap the gaps; a folded row counts as many as it folds. 0 for `outside of GPU calls`.
     pub count: u64,
     /// Time in it.

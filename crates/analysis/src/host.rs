@@ -1,10 +1,12 @@
 //! What each host thread did when: its calls, laid out so that at each moment it is in one call or in none.
 
 use crate::gaps::{Cause, HostTime};
+use crate::ids::NONE;
 use crate::intervals::Interval;
 use gapscope_trace::Trace;
 use gapscope_trace::tables::{HostCallKind, Table};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// Name of the time that a thread spends outside of the calls that the trace knows.
 pub(crate) const OUTSIDE: &str = "outside of GPU calls";
@@ -12,6 +14,8 @@ pub(crate) const OUTSIDE: &str = "outside of GPU calls";
 /// Calls of all threads.
 #[derive(Debug, Default)]
 pub(crate) struct Host {
+    /// Names of functions that were called.
+    functions: Vec<Arc<str>>,
     threads: HashMap<(u32, u32), Vec<Segment>>,
 }
 
@@ -20,6 +24,8 @@ pub(crate) struct Host {
 pub(crate) struct Segment {
     pub(crate) interval: Interval,
     pub(crate) call: HostCallKind,
+    /// Index of the function's name, or [`NONE`].
+    pub(crate) function: u32,
     /// Calls folded into it.
     pub(crate) count: u32,
     /// The whole call.
@@ -31,9 +37,10 @@ impl Segment {
     pub(crate) fn cause(&self) -> Cause {
         use HostCallKind::*;
         match self.call {
-            CreatePipelines | CreateShaderModule => Cause::HostCompile,
+            CreatePipelines | CreateShaderModule | LoadModule | BuildGraph => Cause::HostCompile,
             AllocateMemory | FreeMemory | MapMemory => Cause::HostAllocate,
-            Submit | BindSparse => Cause::SubmitCall,
+            Submit | BindSparse | Launch | QueueFull => Cause::SubmitCall,
+            Recording => Cause::Recording,
             _ if self.blocks() => Cause::AfterHostWait,
             _ => Cause::HostLate,
         }
@@ -44,7 +51,7 @@ impl Segment {
     pub(crate) fn blocks(&self) -> bool {
         use HostCallKind::*;
         match self.call {
-            PollFence | PollSemaphore => self.count > 1,
+            PollFence | PollSemaphore | PollEvent => self.count > 1,
             call => call.is_wait(),
         }
     }
@@ -53,42 +60,52 @@ impl Segment {
 impl Host {
     pub(crate) fn of(trace: &Trace) -> Host {
         let calls = &trace.tables.host_calls;
+        let mut functions = Functions::default();
         let mut threads: HashMap<(u32, u32), Vec<Segment>> = HashMap::new();
-        let mut add = |thread, call, count, start_ns, duration_ns| {
+        let mut add = |thread, (call, function), count, start_ns, duration_ns| {
             if let Some(whole) = Interval::of_row(Some(start_ns), Some(duration_ns)) {
                 let interval = whole;
                 threads.entry(thread).or_default().push(Segment {
                     interval,
                     call,
+                    function,
                     count,
                     whole,
                 });
             }
         };
-        let mut submits_recorded = false;
+        // Processes whose submission calls are host calls too.
+        let mut submits_recorded: HashSet<u32> = HashSet::new();
         for row in 0..calls.len() {
-            submits_recorded |= calls.call[row] == HostCallKind::Submit;
+            if calls.call[row] == HostCallKind::Submit {
+                submits_recorded.insert(calls.process[row]);
+            }
             add(
                 (calls.process[row], calls.thread[row]),
-                calls.call[row],
+                (calls.call[row], functions.index(&calls.function[row])),
                 calls.count[row],
                 calls.start_ns[row],
                 calls.duration_ns[row],
             );
         }
-        if !submits_recorded {
-            let rows = &trace.tables.submissions;
-            for row in 0..rows.len() {
-                let (begin, end) = (rows.begin_ns[row], rows.end_ns[row]);
-                let thread = (rows.process[row], rows.thread[row]);
-                let duration_ns = end.saturating_sub(begin);
-                add(thread, HostCallKind::Submit, 1, begin, duration_ns);
+        let rows = &trace.tables.submissions;
+        for row in 0..rows.len() {
+            if submits_recorded.contains(&rows.process[row]) {
+                continue;
             }
+            let (begin, end) = (rows.begin_ns[row], rows.end_ns[row]);
+            let thread = (rows.process[row], rows.thread[row]);
+            let duration_ns = end.saturating_sub(begin);
+            let call = (HostCallKind::Submit, functions.index(&rows.function[row]));
+            add(thread, call, 1, begin, duration_ns);
         }
         for calls in threads.values_mut() {
             *calls = flatten(std::mem::take(calls));
         }
-        Host { threads }
+        Host {
+            functions: functions.names,
+            threads,
+        }
     }
 
     /// The segments of a thread that overlap `window`, in order of time.
@@ -105,6 +122,33 @@ impl Host {
     pub(crate) fn others(&self, thread: (u32, u32)) -> impl Iterator<Item = (u32, u32)> {
         let all = self.threads.keys().copied();
         all.filter(move |other| other.0 == thread.0 && other.1 != thread.1)
+    }
+}
+
+/// Names of functions, each once.
+#[derive(Default)]
+struct Functions {
+    names: Vec<Arc<str>>,
+    indices: HashMap<Arc<str>, u32>,
+    /// The one that was asked for last: neighbours are often the same.
+    last: Option<(Arc<str>, u32)>,
+}
+
+impl Functions {
+    fn index(&mut self, name: &Option<Arc<str>>) -> u32 {
+        let Some(name) = name else { return NONE };
+        if let Some((last, index)) = &self.last
+            && Arc::ptr_eq(last, name)
+        {
+            return *index;
+        }
+        let next = self.names.len() as u32;
+        let index = *self.indices.entry(name.clone()).or_insert(next);
+        if index == next {
+            self.names.push(name.clone());
+        }
+        self.last = Some((name.clone(), index));
+        index
     }
 }
 
@@ -148,18 +192,23 @@ fn flatten(mut calls: Vec<Segment>) -> Vec<Segment> {
 /// Host time by call, added up.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HostTotals {
-    /// By `HostCallKind as usize`.
-    calls: Vec<Option<(HostCallKind, u64, i64)>>,
+    /// By call and function: how often, and how long.
+    calls: Vec<((HostCallKind, u32), u64, i64)>,
     outside_ns: i64,
 }
 
 impl HostTotals {
     pub(crate) fn add_segment(&mut self, segment: &Segment, ns: i64) {
-        let at = segment.call as usize;
-        if self.calls.len() <= at {
-            self.calls.resize(at + 1, None);
-        }
-        let (_, count, total_ns) = self.calls[at].get_or_insert((segment.call, 0, 0));
+        let key = (segment.call, segment.function);
+        // A program calls few functions.
+        let at = match self.calls.iter().position(|(known, ..)| *known == key) {
+            Some(at) => at,
+            None => {
+                self.calls.push((key, 0, 0));
+                self.calls.len() - 1
+            }
+        };
+        let (_, count, total_ns) = &mut self.calls[at];
         *count = count.saturating_add(u64::from(segment.count));
         *total_ns = total_ns.saturating_add(ns);
     }
@@ -169,18 +218,19 @@ impl HostTotals {
     }
 
     /// The longest first.
-    pub(crate) fn into_rows(self) -> Vec<HostTime> {
+    pub(crate) fn into_rows(self, host: &Host) -> Vec<HostTime> {
         let calls = self
             .calls
             .into_iter()
-            .flatten()
-            .map(|(call, count, total_ns)| HostTime {
+            .map(|((call, function), count, total_ns)| HostTime {
                 call: call.as_str(),
+                function: (host.functions.get(function as usize)).map(|name| name.to_string()),
                 count,
                 total_ns,
             });
         let outside = (self.outside_ns > 0).then_some(HostTime {
             call: OUTSIDE,
+            function: None,
             count: 0,
             total_ns: self.outside_ns,
         });
@@ -199,6 +249,7 @@ mod tests {
         Segment {
             interval,
             call,
+            function: NONE,
             count: 1,
             whole: interval,
         }

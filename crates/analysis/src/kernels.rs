@@ -103,8 +103,10 @@ pub fn kernels(
         let kernel = timeline.kernel_ids.get(u64::from(rows.kernel[row]));
         kernel.map_or(stray, |row| group_of_row[row]) as usize
     };
-    let interval =
-        |row: usize| Interval::of_row(rows.start_ns[row], rows.duration_ns[row]).filter(|_| timed);
+    let interval = |row: usize| {
+        let timed = timed || rows.command_buffer[row].is_none();
+        Interval::of_row(rows.start_ns[row], rows.duration_ns[row]).filter(|_| timed)
+    };
     let counts = |row: usize| match (window, rows.start_ns[row]) {
         (Some(window), Some(start_ns)) => window.start_ns <= start_ns && start_ns < window.end_ns,
         (Some(_), None) => false,

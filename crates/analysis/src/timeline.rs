@@ -335,8 +335,9 @@ impl<'a> Timeline<'a> {
                 let row = id.map_or(NONE, |id| self.command_buffer_ids.row(id));
                 last = (*id, row);
             }
-            let interval =
-                Interval::of_row(rows.start_ns[row], rows.duration_ns[row]).filter(|_| inside);
+            // What is in no command buffer has its own times in every mode.
+            let interval = Interval::of_row(rows.start_ns[row], rows.duration_ns[row])
+                .filter(|_| inside || id.is_none());
             let mut queue = None;
             if let Some(times) = self.command_buffers.get_mut(last.1 as usize) {
                 queue = Some(times.queue);
@@ -398,6 +399,12 @@ impl<'a> Timeline<'a> {
             WorkKind::CommandBuffer => tables.command_buffers.queue[work.row()],
         };
         self.queue_ids.row(u64::from(id))
+    }
+
+    /// Id of the submission that launched `work`; absent when the trace does not say.
+    pub fn submission_id_of(&self, work: &Work) -> Option<u64> {
+        let ids = &self.trace.tables.submissions.id;
+        ids.get(self.submission_of(work) as usize).copied()
     }
 
     /// Row of the submission that launched `work`, or [`NONE`].

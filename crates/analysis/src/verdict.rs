@@ -6,9 +6,9 @@
 //! |---|---|
 //! | `compute` | the device ran something, not only transfers |
 //! | `transfer` | the device ran transfers and nothing else |
-//! | `host` | idle: `host-late`, `host-compile`, `host-allocate`, `submit-call` |
+//! | `host` | idle: `host-late`, `host-compile`, `host-allocate`, `submit-call`, `recording` |
 //! | `sync` | idle: `after-host-wait`, `other-queue`, `queue-handover`, `host-signal` |
-//! | `launch` | idle: `launch-latency`, `within-command-buffer` |
+//! | `launch` | idle: `launch-latency`, `graph-launch`, `within-command-buffer` |
 //! | `unknown` | idle, and the trace does not say why |
 //!
 //! `host-bound` needs [`IDLE_SHARE`] in `host`, `sync-bound` as much in `sync`, `transfer-bound` [`TRANSFER_SHARE`] in
@@ -119,9 +119,9 @@ pub fn verdict(devices: &[DeviceBusy], idle: &IdleTime) -> (Bound, Evidence) {
             .fold(0i64, |sum, total| sum.saturating_add(total.total_ns))
     };
     use Cause::*;
-    let host_ns = of(&[HostLate, HostCompile, HostAllocate, SubmitCall]);
+    let host_ns = of(&[HostLate, HostCompile, HostAllocate, SubmitCall, Recording]);
     let sync_ns = of(&[AfterHostWait, OtherQueue, QueueHandover, HostSignal]);
-    let launch_ns = of(&[LaunchLatency, WithinCommandBuffer]);
+    let launch_ns = of(&[LaunchLatency, GraphLaunch, WithinCommandBuffer]);
     let unknown_ns = of(&[Unknown]).saturating_add(idle.below_threshold_ns);
     let compute_ns = busy_ns - transfer_ns;
     let part = |what, total_ns: i64, text: &str| {
@@ -244,7 +244,8 @@ fn unknown(sentence: &str) -> (Bound, Evidence) {
 fn most(idle: &IdleTime) -> String {
     let doing = |cause| match cause {
         Cause::HostLate => Some("in code of the program"),
-        Cause::HostCompile => Some("compiling pipelines or shaders"),
+        Cause::HostCompile => Some("compiling or loading code"),
+        Cause::Recording => Some("held up by the recording itself"),
         Cause::HostAllocate => Some("allocating, freeing or mapping memory"),
         Cause::SubmitCall => Some("inside submission calls"),
         _ => None,

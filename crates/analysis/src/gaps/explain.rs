@@ -132,11 +132,15 @@ impl<'a> Explainer<'a> {
             explanation.host = Some((late, thread));
             explanation.waited = self.explain_host(late, thread, error_ns, &mut parts);
         }
-        push(
-            &mut parts,
-            Interval::new(begin_ns, end_ns),
-            Cause::SubmitCall,
-        );
+        let graph = table.function[at]
+            .as_deref()
+            .is_some_and(|function| function.ends_with("GraphLaunch"));
+        let (call, start) = match graph {
+            true => (Cause::GraphLaunch, Cause::GraphLaunch),
+            false => (Cause::SubmitCall, Cause::LaunchLatency),
+        };
+        let thread = (table.process[at], table.thread[at]);
+        self.explain_call(Interval::new(begin_ns, end_ns), thread, call, &mut parts);
         let mut from_ns = end_ns;
         if let Some(signal_ns) = waits.host_signal_ns {
             let until_ns = signal_ns.clamp(from_ns, gap.end_ns);
@@ -154,7 +158,7 @@ impl<'a> Explainer<'a> {
         let rest = match () {
             () if handed_over => Cause::QueueHandover,
             () if waits.unknown => Cause::Unknown,
-            () => Cause::LaunchLatency,
+            () => start,
         };
         push(&mut parts, Interval::new(from_ns, gap.end_ns), rest);
 
@@ -198,6 +202,28 @@ impl<'a> Explainer<'a> {
         }
         push(parts, Interval::new(from_ns, late.end_ns), outside);
         waited
+    }
+
+    /// Explains the time inside a submission call: what happens inside it, on the same thread, may be something else.
+    fn explain_call(
+        &self,
+        inside: Interval,
+        thread: (u32, u32),
+        call: Cause,
+        parts: &mut Vec<GapPart>,
+    ) {
+        let mut from_ns = inside.start_ns;
+        for segment in self.host.segments(thread, inside) {
+            let cause = segment.cause();
+            if !matches!(cause, Cause::HostCompile | Cause::Recording) {
+                continue;
+            }
+            let part = segment.interval.intersection(inside);
+            push(parts, Interval::new(from_ns, part.start_ns), call);
+            push(parts, part, cause);
+            from_ns = part.end_ns;
+        }
+        push(parts, Interval::new(from_ns, inside.end_ns), call);
     }
 
     /// What a submission to `queue`, whose work started at `start_ns` or before, waits for.

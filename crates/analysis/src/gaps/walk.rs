@@ -66,7 +66,7 @@ pub fn idle_time(
             .map(|place| place.describe(&explainer, window))
             .collect(),
         histogram: found.histogram.rows(),
-        host_calls: found.host.into_rows(),
+        host_calls: found.host.into_rows(&explainer.host),
         serialised_ns: found.serialised_ns,
         serialised_count: found.serialised_count,
         uncertain_ns: (!found.error_unknown).then_some(found.uncertain_ns),
@@ -348,8 +348,8 @@ impl Place {
                 .filter(|name| !name.is_empty()),
             submission: submission.map(|row| tables.submissions.id[row]),
             submit_begin_ns: submission.map(|row| tables.submissions.begin_ns[row]),
-            host_calls: host.into_rows(),
-            other_threads: others.into_rows(),
+            host_calls: host.into_rows(&explainer.host),
+            other_threads: others.into_rows(&explainer.host),
             waited_for_queue: (explanation.waited_for)
                 .map(|queue| timeline.queues[queue as usize].id),
         }

@@ -27,15 +27,20 @@ fn rows<T: std::fmt::Debug>(of: impl Strategy<Value = T>) -> impl Strategy<Value
     proptest::collection::vec(of, 0..24)
 }
 
-const CALLS: [HostCallKind; 7] = [
+const CALLS: [HostCallKind; 11] = [
     HostCallKind::Submit,
     HostCallKind::WaitFences,
     HostCallKind::PollFence,
     HostCallKind::CreatePipelines,
     HostCallKind::AllocateMemory,
     HostCallKind::Present,
+    HostCallKind::LoadModule,
+    HostCallKind::CopyAndWait,
+    HostCallKind::Recording,
+    HostCallKind::QueueFull,
     HostCallKind::Unknown,
 ];
+const FUNCTIONS: [Option<&str>; 3] = [None, Some("cudaLaunchKernel"), Some("cudaGraphLaunch")];
 
 type Piece = (u32, u32, u32, Option<i64>, Option<i64>, Option<u32>);
 
@@ -75,7 +80,8 @@ prop_compose! {
         let t = &mut trace.tables;
         for (cb, queue, kernel, start_ns, duration_ns, label) in dispatches {
             t.dispatches.push(Dispatch {
-                command_buffer: Some(cb.into()), queue, kernel, start_ns, duration_ns, label, bindings: label,
+                // Every third names its submission and has no command buffer.
+                command_buffer: (cb % 3 > 0).then_some(cb.into()), submission: (cb % 3 == 0).then_some(cb.into()), queue, kernel, start_ns, duration_ns, label, bindings: label,
                 ..Dispatch::default()
             });
         }
@@ -99,7 +105,8 @@ prop_compose! {
         }
         for (id, queue, begin_ns, end_ns, command_buffers) in submissions {
             t.submissions.push(Submission {
-                id: id.into(), queue, begin_ns, end_ns, command_buffers, ..Submission::default()
+                id: id.into(), queue, begin_ns, end_ns, command_buffers,
+                function: FUNCTIONS[id as usize % FUNCTIONS.len()].map(Into::into), ..Submission::default()
             });
         }
         for (submission, waits_for, host_signal_ns) in dependencies {

@@ -1,5 +1,6 @@
 //! Text trace -> findings.
 
+mod cuda;
 mod gaps;
 mod garbage;
 mod planted;

@@ -88,7 +88,7 @@ fn pipelines_compiled_in_the_loop() {
     assert!(
         findings.verdict_evidence.parts[0]
             .sentence
-            .contains("compiling pipelines or shaders")
+            .contains("compiling or loading code")
     );
 }
 
