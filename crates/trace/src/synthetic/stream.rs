@@ -118,7 +118,6 @@ impl Stream<'_> {
             end_ns: feed.host_ns,
             command_buffers: count,
             function: None,
-            ..Submission::default()
         });
         feed.device_ns = feed
             .device_ns
@@ -284,7 +283,7 @@ impl Stream<'_> {
             // Where nothing is between them, the next may begin before the one before has ended.
             0 if recorded.dispatches > 0 => feed.device_ns - noise.between(0, 1_500),
             _ => {
-                if recorded.position % 3 == 0 {
+                if recorded.position.is_multiple_of(3) {
                     tables.barriers.push(Barrier {
                         command_buffer: recorded.id,
                         position: recorded.next(),
@@ -309,7 +308,6 @@ impl Stream<'_> {
             bindings: Some(buffer_id(feed.queue, feed.next_buffer)),
             label: Some(label),
             submission: None,
-            ..Dispatch::default()
         });
         feed.next_buffer = (feed.next_buffer + 1) % BUFFERS;
         feed.device_ns = feed.device_ns.max(start_ns + duration_ns);
@@ -412,7 +410,6 @@ impl Feed {
             bytes,
             result: 0,
             function: None,
-            ..HostCall::default()
         });
         self.host_ns += duration_ns;
     }

@@ -1,0 +1,90 @@
+//! Time of queries over many traces: `cargo run --release -p gapscope-query --example many [-- TRACES DISPATCHES]`.
+//!
+//! One trace is made up and its files are hard-linked into the other folders, so that a thousand traces need no disk; each is
+//! read like any other.
+#![forbid(unsafe_code)]
+
+use gapscope_query::{Format, Session, Traces};
+use gapscope_trace::synthetic::Synthetic;
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+const QUERIES: [(&str, &str); 7] = [
+    ("count", "select count(*) from dispatches"),
+    (
+        "a column by trace",
+        "select rank, sum(duration_ns) as ns from dispatches group by rank order by ns desc limit 3",
+    ),
+    (
+        "kernels by time",
+        "select kernel_name, count(*) as n, sum(duration_ns) as ns from dispatches group by kernel_name order by ns desc limit 3",
+    ),
+    (
+        "spread over ranks",
+        "select kernel_name, max(ns) - min(ns) as spread from (select rank, kernel_name, sum(duration_ns) as ns from dispatches
+         group by rank, kernel_name) as a group by kernel_name order by spread desc limit 3",
+    ),
+    (
+        "the slowest",
+        "select trace, kernel_name, duration_ns from dispatches order by duration_ns desc limit 3",
+    ),
+    (
+        "one rank",
+        "select count(*), max(duration_ns) from dispatches where rank = 7",
+    ),
+    (
+        "waiting for the device",
+        "select avg(c.start_ns - s.end_ns) from command_buffers c join submissions s on s.trace = c.trace and s.id = c.submission",
+    ),
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut given = std::env::args().skip(1).map(|text| text.parse::<u64>());
+    let traces = given.next().unwrap_or(Ok(1000))?;
+    let dispatches = given.next().unwrap_or(Ok(200_000))?;
+    let folder = tempfile::tempdir()?;
+    let first = folder.path().join("rank=0");
+    let of = Synthetic {
+        dispatches,
+        ..Synthetic::default()
+    };
+    of.write(&first)?;
+    for rank in 1..traces {
+        link(&first, &folder.path().join(format!("rank={rank}")))?;
+    }
+    println!("{traces} traces of {dispatches} dispatches");
+    for (name, sql) in QUERIES {
+        let begin = Instant::now();
+        // From nothing, as the command begins.
+        let found = Traces::open(&[folder.path().join("rank=*").into()])?;
+        let session = Session::new(found)?;
+        let mut out = Vec::new();
+        session.run(sql, Format::Csv, &mut out)?;
+        println!("{:>6.2} s  {name}", begin.elapsed().as_secs_f64());
+        assert!(session.take_remarks().is_empty());
+    }
+    if let Some(line) = peak() {
+        println!("peak of memory: {line}");
+    }
+    Ok(())
+}
+
+fn link(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            fs::hard_link(entry.path(), to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
+/// The most memory that the process has had.
+fn peak() -> Option<String> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().to_owned())
+}
