@@ -1,1 +1,34 @@
-//! A stub of libcuda and libcupti, for tests on machines without CUDA.
+//! A stub of libcuda and libcupti in one library, for machines without CUDA. It does no GPU work.
+//!
+//! Link it as `libcuda.so.1` and as `libcupti.so.13` into a folder, and put the folder on `LD_LIBRARY_PATH`. Its driver
+//! has simulated streams: a kernel begins 4 µs after its launch or when its stream is free, and takes 2 µs. Its CUPTI
+//! writes the records of CUPTI 13.0, whose structures it declares as the header does, and has the manners that were
+//! found on a real machine:
+//!
+//! - one subscriber; the second is refused, and without any the last one to register callbacks gets all buffers;
+//! - a flush period hands back full buffers only;
+//! - `cuptiActivityEnableRuntimeApi(call, 1)` without its kind records nothing, with its kind it excludes with 0;
+//! - thread ids are shortened pthread handles, and times those of the wall clock, unless told otherwise in time;
+//! - a graph that is launched after its tracing was switched on too late crashes the program.
+//!
+//! | variable | what it makes wrong |
+//! |---|---|
+//! | `FAKE_CUDA_API_VERSION` | the version that CUPTI says (130001) |
+//! | `FAKE_CUDA_DRIVER_VERSION` | the CUDA version of the driver (13000) |
+//! | `FAKE_CUDA_SUBSCRIBE=refuse` | the subscription |
+//! | `FAKE_CUDA_TIMES=zero:3` | start and end of every third kernel; `negative:3`, `half:3` likewise |
+//! | `FAKE_CUDA_UNKNOWN=5` | every fifth record is followed by one of a kind that nobody knows |
+//! | `FAKE_CUDA_TORN=1` | the first buffer ends in a record that CUPTI itself does not know |
+//! | `FAKE_CUDA_DROP=9` | nine records are said to be dropped |
+//! | `FAKE_CUDA_ORDER=reverse` | records come the last first |
+//! | `FAKE_CUDA_DEVICE_RECORD=late` | the device's record comes at the end only |
+//! | `FAKE_CUDA_BUFFER=4096` | so many bytes of each buffer are used |
+//! | `FAKE_CUDA_DEVICES=2`, `FAKE_CUDA_KERNEL_NS=5000` | nothing: so many devices; kernels take so long |
+//! | `FAKE_CUDA_TRUTH=file` | nothing: one JSON line for each kernel, transfer and call that ended is appended |
+
+mod config;
+mod cupti;
+mod driver;
+mod names;
+mod records;
+mod truth;

@@ -12,8 +12,6 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 /// About 4500 kernels or 26,000 calls.
 const BYTES: usize = 1 << 20;
-/// CUPTI wants 8.
-const ALIGNMENT: usize = 4096;
 /// Buffers that wait for use; more are given back to the system.
 const WAITING: usize = 32;
 
@@ -29,7 +27,7 @@ fn take() -> *mut u8 {
             }
         }
     }
-    // SAFETY: an anonymous private mapping, which is zero and aligned to pages; the address is new.
+    // SAFETY: an anonymous private mapping, which is zero and aligned to pages (CUPTI wants 8 bytes); the address is new.
     let mapped = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
@@ -40,7 +38,7 @@ fn take() -> *mut u8 {
             0,
         )
     };
-    if mapped == libc::MAP_FAILED || mapped as usize % ALIGNMENT != 0 {
+    if mapped == libc::MAP_FAILED {
         return std::ptr::null_mut();
     }
     mapped.cast()

@@ -235,6 +235,10 @@ impl Reader {
         // SAFETY: as the caller promises.
         unsafe {
             let queue = self.queue(record, [DEVICE, CONTEXT, STREAM]);
+            if self.kernels.is_full() {
+                self.write();
+                self.kernels.forget(self.recorder);
+            }
             let launch = self.kernels.launch(record, queue, self.recorder);
             let span = work_span(record.get(START), record.get(END));
             if span.is_none() {

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 /// At a sudden end of the process so much time of records is lost at most.
 const FLUSH_EVERY: Duration = Duration::from_millis(100);
-/// How long the end of the program waits for a flush that is under way.
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
+/// The end of the program waits so long for the last flush, in case the driver hangs.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// Always on: objects, and memory, so that its timeline is whole.
 const DEFINITIONS: [(u32, &str); 5] = [
@@ -258,21 +258,19 @@ fn flush_with(cupti: &Cupti, flags: u32) {
 
 /// CUPTI's own flush period hands back full buffers only; asking for all of them hands back partly filled ones too.
 fn flush_from_a_thread(recorder: &'static Recorder) {
+    FLUSHER_RUNS.store(true, Release);
     let begun = with_signals_blocked(|| {
         std::thread::Builder::new()
             .name("gapscope".to_owned())
             .stack_size(256 << 10)
             .spawn(move || {
                 guard(|| {
-                    FLUSHER_RUNS.store(true, Release);
                     while !STOP.load(Acquire) {
                         std::thread::park_timeout(FLUSH_EVERY);
-                        if STOP.load(Acquire) {
-                            break;
-                        }
                         follow_switch(recorder);
                         flush();
                     }
+                    flush_for_good(recorder);
                 });
                 FLUSHER_RUNS.store(false, Release);
             })
@@ -281,11 +279,22 @@ fn flush_from_a_thread(recorder: &'static Recorder) {
         Ok(thread) => {
             let _ = FLUSHER.set(thread.thread().clone());
         }
-        Err(_) => recorder.loss(
-            "CUDA activities before a sudden end",
-            1,
-            "the thread that flushes could not be started",
-        ),
+        Err(_) => {
+            FLUSHER_RUNS.store(false, Release);
+            recorder.loss(
+                "CUDA activities before a sudden end",
+                1,
+                "the thread that flushes could not be started",
+            );
+        }
+    }
+}
+
+/// The last flush: also of work that is not done.
+fn flush_for_good(recorder: &'static Recorder) {
+    if let Some(cupti) = live() {
+        flush_with(cupti, numbers::FLUSH_FORCED);
+        records::close(recorder);
     }
 }
 
@@ -315,20 +324,22 @@ fn with_signals_blocked<T>(make: impl FnOnce() -> T) -> T {
     }
 }
 
+/// Waits for the last flush. The thread that flushes does it: the log of a thread that exits is gone already.
 extern "C" fn at_exit() {
     guard(|| {
-        let (Some(recorder), Some(cupti)) = (recorder(), live()) else {
+        let Some(recorder) = recorder().filter(|_| live().is_some()) else {
             return;
         };
+        let flusher_runs = FLUSHER_RUNS.load(Acquire);
         STOP.store(true, Release);
-        if let Some(flusher) = FLUSHER.get() {
+        if let Some(flusher) = FLUSHER.get().filter(|_| flusher_runs) {
             flusher.unpark();
             let begun = Instant::now();
             while FLUSHER_RUNS.load(Acquire) && begun.elapsed() < LONGEST_WAIT {
                 std::thread::sleep(Duration::from_micros(200));
             }
+        } else {
+            flush_for_good(recorder);
         }
-        flush_with(cupti, numbers::FLUSH_FORCED);
-        records::close(recorder);
     });
 }

@@ -39,6 +39,21 @@ impl Kernels {
         self.buffer = self.buffer.wrapping_add(1);
     }
 
+    /// True when shapes are to be forgotten before the next launch.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.shapes.len() >= SHAPES
+    }
+
+    /// Forgets all shapes. Whatever refers to them must have been written.
+    pub fn forget(&mut self, recorder: &Recorder) {
+        self.shapes.clear();
+        self.last = None;
+        recorder.write(&Event::LaunchesEnd {
+            below: self.next_shape + 1,
+        });
+    }
+
     /// The id of the shape of a launch.
     ///
     /// # Safety
@@ -78,12 +93,6 @@ impl Kernels {
 
     #[cold]
     fn new_shape(&mut self, shape: LaunchShape, recorder: &Recorder) -> u32 {
-        if self.shapes.len() >= SHAPES {
-            self.shapes.clear();
-            recorder.write(&Event::LaunchesEnd {
-                below: self.next_shape + 1,
-            });
-        }
         self.next_shape += 1;
         self.shapes.insert(shape, self.next_shape);
         recorder.write(&Event::Launch {
@@ -109,11 +118,10 @@ impl Kernels {
                 return known.kernel;
             }
         }
-        // SAFETY: as the caller promises.
-        let text = if name == 0 {
-            c""
-        } else {
-            unsafe { CStr::from_ptr(name as *const c_char) }
+        let text = match name {
+            0 => c"",
+            // SAFETY: as the caller promises.
+            name => unsafe { CStr::from_ptr(name as *const c_char) },
         };
         self.new_name(name, text, recorder)
     }

@@ -1,0 +1,203 @@
+//! Packed activities: what goes in comes out, in few bytes, and damage is found.
+
+use gapscope_spool::event::{
+    Activity, GraphNode, OverheadKind, Packer, Span, Torn, WaitKind, unpack,
+};
+use proptest::prelude::*;
+
+fn span() -> impl Strategy<Value = Option<Span>> {
+    let span = (any::<i64>(), 0..=i64::MAX).prop_map(|(start_ns, duration_ns)| Span {
+        start_ns,
+        duration_ns,
+    });
+    proptest::option::of(span)
+}
+
+fn node() -> impl Strategy<Value = Option<GraphNode>> {
+    proptest::option::of(
+        (any::<u32>(), any::<u64>()).prop_map(|(graph, node)| GraphNode { graph, node }),
+    )
+}
+
+fn activity() -> impl Strategy<Value = Activity> {
+    // Few values of the keys, so that entries resemble the ones before.
+    let key = || prop_oneof![0..4u32, any::<u32>()];
+    let correlation = || prop_oneof![0..50u32, any::<u32>()];
+    prop_oneof![
+        (key(), span(), correlation(), node()).prop_map(|(launch, span, correlation, node)| {
+            Activity::Kernel {
+                launch,
+                span,
+                correlation,
+                node,
+            }
+        }),
+        (key(), any::<u64>(), span(), correlation(), node()).prop_map(
+            |(route, bytes, span, correlation, node)| {
+                Activity::Transfer {
+                    route,
+                    bytes,
+                    span,
+                    correlation,
+                    node,
+                }
+            }
+        ),
+        (key(), key(), span(), correlation(), key()).prop_map(
+            |(function, thread, span, correlation, result)| {
+                Activity::Call {
+                    function,
+                    thread,
+                    span,
+                    correlation,
+                    result,
+                }
+            }
+        ),
+        (key(), key(), span(), correlation()).prop_map(|(graph, queue, span, correlation)| {
+            Activity::GraphRun {
+                graph,
+                queue,
+                span,
+                correlation,
+            }
+        }),
+        (
+            proptest::sample::select(WaitKind::ALL),
+            key(),
+            key(),
+            any::<u64>(),
+            span(),
+            correlation()
+        )
+            .prop_map(|(kind, queue, event, occurrence, span, correlation)| {
+                Activity::Wait {
+                    kind,
+                    queue,
+                    event,
+                    occurrence,
+                    span,
+                    correlation,
+                }
+            }),
+        (key(), any::<u64>(), key(), correlation()).prop_map(
+            |(event, occurrence, queue, correlation)| {
+                Activity::EventRecord {
+                    event,
+                    occurrence,
+                    queue,
+                    correlation,
+                }
+            }
+        ),
+        (
+            proptest::sample::select(OverheadKind::ALL),
+            key(),
+            span(),
+            correlation()
+        )
+            .prop_map(|(kind, thread, span, correlation)| Activity::Overhead {
+                kind,
+                thread,
+                span,
+                correlation,
+            }),
+    ]
+}
+
+fn packed(activities: &[Activity]) -> Packer {
+    let mut packer = Packer::new(1 << 16);
+    activities.iter().for_each(|a| packer.push(a));
+    packer
+}
+
+proptest! {
+    #[test]
+    fn what_is_packed_is_unpacked(activities in proptest::collection::vec(activity(), 0..200)) {
+        let packer = packed(&activities);
+        prop_assert_eq!(packer.count() as usize, activities.len());
+        let back: Result<Vec<Activity>, Torn> = unpack(packer.bytes()).collect();
+        prop_assert_eq!(back.expect("whole"), activities);
+    }
+
+    #[test]
+    fn a_cut_batch_gives_its_whole_entries_and_at_most_one_error(
+        activities in proptest::collection::vec(activity(), 1..50),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let packer = packed(&activities);
+        let bytes = &packer.bytes()[..cut.index(packer.bytes().len())];
+        let back: Vec<Result<Activity, Torn>> = unpack(bytes).collect();
+        let whole: Vec<Activity> = back.iter().map_while(|a| a.ok()).collect();
+        prop_assert_eq!(&whole[..], &activities[..whole.len()]);
+        prop_assert!(back.len() - whole.len() <= 1);
+        prop_assert!(whole.len() < activities.len());
+    }
+
+    #[test]
+    fn any_bytes_are_read_to_an_end(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        prop_assert!(unpack(&bytes).count() <= bytes.len());
+    }
+
+    #[test]
+    fn the_longest_entry_fits_what_a_packer_keeps_free(activity in activity()) {
+        let mut packer = Packer::new(1000);
+        while !packer.is_full() {
+            packer.push(&activity);
+        }
+        prop_assert!(packer.bytes().len() <= 1000);
+    }
+}
+
+#[test]
+fn a_batch_can_be_read_without_the_one_before() {
+    let mut packer = Packer::new(1 << 12);
+    let entry = |n: u32| Activity::Kernel {
+        launch: 3,
+        span: Some(Span {
+            start_ns: 1_000_000 + i64::from(n) * 5_000,
+            duration_ns: 2_000,
+        }),
+        correlation: 100 + n * 5,
+        node: None,
+    };
+    (0..10).for_each(|n| packer.push(&entry(n)));
+    packer.clear();
+    (10..20).for_each(|n| packer.push(&entry(n)));
+    let back: Vec<Activity> = unpack(packer.bytes()).map(|a| a.expect("whole")).collect();
+    assert_eq!(back, (10..20).map(entry).collect::<Vec<_>>());
+}
+
+/// As a loop of PyTorch looks: a launch every 5 µs, whose correlation grows by five because of four calls that only ask,
+/// and a kernel of about 2 µs.
+#[test]
+fn a_launch_in_a_loop_takes_at_most_twelve_bytes() {
+    const LAUNCHES: u32 = 10_000;
+    let mut packer = Packer::new(1 << 20);
+    for n in 0..LAUNCHES {
+        let jitter = i64::from(n * 7919 % 700);
+        let start_ns = 1_000_000_000 + i64::from(n) * 5_200 + jitter;
+        let correlation = 100 + n * 5;
+        packer.push(&Activity::Call {
+            function: 3,
+            thread: 4711,
+            span: Some(Span {
+                start_ns,
+                duration_ns: 2_800 + jitter,
+            }),
+            correlation,
+            result: 0,
+        });
+        packer.push(&Activity::Kernel {
+            launch: 1 + n % 40,
+            span: Some(Span {
+                start_ns: start_ns + 4_600 - jitter,
+                duration_ns: 1_900 + jitter,
+            }),
+            correlation,
+            node: None,
+        });
+    }
+    let each = packer.bytes().len() as f64 / f64::from(LAUNCHES);
+    assert!(each <= 12.0, "{each} bytes for a launch");
+}

@@ -1,0 +1,159 @@
+//! A program that uses CUDA and NVTX, step by step as its arguments say. It loads `libcuda.so.1` as programs do, so that
+//! it runs on the stub; each step fails loudly.
+//!
+//! ```text
+//! LD_LIBRARY_PATH=FOLDER fake-cuda-program launch:1000 sync sleep:200 kill
+//! ```
+//!
+//! | step | does |
+//! |---|---|
+//! | `launch:N`, `runtime:N` | N kernels on the default stream, through the driver or the runtime |
+//! | `noise:N` | N times what PyTorch asks at each launch: three times the device, and the last error |
+//! | `threads:T:N` | T threads, each with a stream of its own and N kernels |
+//! | `grids:N` | N kernels, each with another grid |
+//! | `copies`, `waits`, `memory`, `pool` | transfers both ways and a fill; events between streams; allocations |
+//! | `graph:NODES:TIMES` | a graph, launched again and again |
+//! | `reload` | a kernel, then another whose name lies where the first one's lay |
+//! | `device:D` | a context on device D, current from here on |
+//! | `profiler`, `profiler-first` | a profiler inside: subscribes to CUPTI, or takes its buffers; prints what it got |
+//! | `nvtx` | each kind of NVTX call |
+//! | `labels:N` | N labels with a launch inside |
+//! | `fork:STEP`, `spawn:STEP` | a child without or with exec runs a step, and ends by `_exit` |
+//! | `fork-exit:STEP` | the same, and ends by `exit` |
+//! | `capture:STEP` | a step with recording on, by the in-process interface |
+//! | `sync`, `sleep:MS`, `no-cuda` | waits; `no-cuda` as the first step leaves CUDA alone |
+//! | `exit:CODE`, `_exit`, `abort`, `kill` | ends |
+
+#[path = "program/cuda.rs"]
+mod cuda;
+#[path = "program/nvtx.rs"]
+mod nvtx;
+#[path = "program/profiler.rs"]
+mod profiler;
+
+use cuda::Cuda;
+use std::time::Duration;
+
+const KERNEL: &str = "_Z3addPfS_i";
+
+fn main() {
+    let steps: Vec<String> = std::env::args().skip(1).collect();
+    if steps.first().is_some_and(|s| s == "no-cuda") {
+        nvtx::labels(3, || {});
+        return;
+    }
+    let cuda = Cuda::load();
+    if steps.first().is_some_and(|s| s == "profiler-first") {
+        profiler::subscribe();
+    }
+    if steps.first().is_none_or(|s| s != "fork-first") {
+        cuda.initialise();
+    }
+    for step in &steps {
+        run(&cuda, step);
+    }
+}
+
+fn run(cuda: &Cuda, step: &str) {
+    let mut words = step.splitn(2, ':');
+    let (name, rest) = (
+        words.next().unwrap_or_default(),
+        words.next().unwrap_or_default(),
+    );
+    let numbers: Vec<u64> = rest.split(':').filter_map(|w| w.parse().ok()).collect();
+    let number = |index: usize| {
+        *numbers
+            .get(index)
+            .unwrap_or_else(|| panic!("{step} wants more numbers"))
+    };
+    match name {
+        "launch" => cuda.launches(KERNEL, number(0), 0),
+        "runtime" => cuda.runtime_launches(KERNEL, number(0)),
+        "noise" => cuda.noise(number(0)),
+        "threads" => threads(cuda, number(0), number(1)),
+        "grids" => cuda.grids(KERNEL, number(0)),
+        "copies" => cuda.copies(),
+        "waits" => cuda.waits(KERNEL),
+        "memory" => cuda.memory(),
+        "pool" => cuda.pool(),
+        "graph" => cuda.graph(KERNEL, number(0) as u32, number(1)),
+        "reload" => cuda.reload(["_Z5firstv", "_Z6secondv"]),
+        "device" => cuda.context(number(0) as i32),
+        "profiler" => profiler::steal(cuda, || cuda.launches(KERNEL, 100, 0)),
+        "profiler-first" | "fork-first" => {}
+        "nvtx" => nvtx::everything(cuda),
+        "labels" => nvtx::labels(number(0), || cuda.launches(KERNEL, 1, 0)),
+        "fork" => fork(cuda, rest, false),
+        "fork-exit" => fork(cuda, rest, true),
+        "spawn" => spawn(rest),
+        "capture" => profiler::capture(|| run(cuda, rest)),
+        "sync" => cuda.synchronise(),
+        "sleep" => std::thread::sleep(Duration::from_millis(number(0))),
+        "exit" => std::process::exit(number(0) as i32),
+        // SAFETY: they end the process, as they shall.
+        "_exit" => unsafe { libc::_exit(0) },
+        "abort" => std::process::abort(),
+        // SAFETY: as above.
+        "kill" => unsafe {
+            libc::raise(libc::SIGKILL);
+        },
+        _ => panic!("there is no step {step}"),
+    }
+}
+
+fn threads(cuda: &Cuda, threads: u64, launches: u64) {
+    let context = cuda.current();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                cuda.use_context(context);
+                let stream = cuda.stream(1);
+                cuda.launches(KERNEL, launches, stream);
+            });
+        }
+    });
+}
+
+/// A child without exec. It may not use the parent's CUDA: its launches fail, and that is no failure of the test.
+fn fork(cuda: &Cuda, step: &str, in_order: bool) {
+    // SAFETY: the child does one step and ends.
+    unsafe {
+        let child = libc::fork();
+        assert!(child >= 0, "fork");
+        if child == 0 {
+            match step {
+                "nothing" => {}
+                "labels" => nvtx::labels(5, || {}),
+                "launch" => assert_ne!(
+                    cuda.try_launch(KERNEL),
+                    0,
+                    "CUDA does not work in a forked child"
+                ),
+                "cuda" => {
+                    cuda.initialise();
+                    cuda.launches(KERNEL, 7, 0);
+                    cuda.synchronise();
+                }
+                _ => panic!("a child cannot {step}"),
+            }
+            if in_order {
+                libc::exit(0);
+            }
+            std::thread::sleep(Duration::from_millis(250));
+            libc::_exit(0);
+        }
+        let mut status = 0;
+        libc::waitpid(child, &mut status, 0);
+        assert_eq!(status, 0, "the child's end");
+    }
+}
+
+/// A child with exec, which inherits the environment.
+fn spawn(step: &str) {
+    let program = std::env::current_exe().expect("this program");
+    let status = std::process::Command::new(program)
+        .arg(step)
+        .status()
+        .expect("the child runs");
+    assert!(status.success(), "{status}");
+}

@@ -1,0 +1,250 @@
+//! CUDA, loaded as programs do that do not link it.
+
+use std::collections::HashMap;
+use std::ffi::{CString, c_char, c_int, c_uint, c_void};
+use std::sync::Mutex;
+
+macro_rules! functions {
+    ($($name:ident $symbol:literal ($($argument:ty),*) -> $result:ty;)+) => {
+        /// The library's functions.
+        pub struct Cuda {
+            $($name: unsafe extern "C" fn($($argument),*) -> $result,)+
+            functions: Mutex<HashMap<String, usize>>,
+        }
+
+        impl Cuda {
+            /// Loads libcuda.so.1.
+            pub fn load() -> Cuda {
+                // SAFETY: the stub, or the driver; its functions have these types.
+                unsafe {
+                    let library = libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW);
+                    assert!(!library.is_null(), "libcuda.so.1 is not on LD_LIBRARY_PATH");
+                    Cuda {
+                        $($name: std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) -> $result>(
+                            symbol(library, $symbol)),)+
+                        functions: Mutex::default(),
+                    }
+                }
+            }
+        }
+    };
+}
+
+unsafe fn symbol(library: *mut c_void, name: &str) -> *mut c_void {
+    let c_name = CString::new(name).expect("no NUL");
+    // SAFETY: the library is open.
+    let found = unsafe { libc::dlsym(library, c_name.as_ptr()) };
+    assert!(!found.is_null(), "libcuda.so.1 has no {name}");
+    found
+}
+
+functions! {
+    init "cuInit" (c_uint) -> c_int;
+    create_context "cuCtxCreate_v2" (*mut usize, c_uint, c_int) -> c_int;
+    set_current "cuCtxSetCurrent" (usize) -> c_int;
+    context_of "cuStreamGetCtx" (usize, *mut usize) -> c_int;
+    create_stream "cuStreamCreate" (*mut usize, c_uint) -> c_int;
+    load_module "cuModuleLoadData" (*mut usize, *const c_char) -> c_int;
+    unload_module "cuModuleUnload" (usize) -> c_int;
+    launch "cuLaunchKernel" (usize, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, usize, *mut *mut c_void, *mut *mut c_void) -> c_int;
+    runtime_launch "fake_runtime_launch" (usize, c_uint, c_uint, usize) -> c_int;
+    get_device "cudaGetDevice" (*mut c_int) -> c_int;
+    last_error "cudaGetLastError" () -> c_int;
+    copy_in "cuMemcpyHtoDAsync_v2" (u64, *const c_void, usize, usize) -> c_int;
+    copy_out "cuMemcpyDtoHAsync_v2" (*mut c_void, u64, usize, usize) -> c_int;
+    fill "cuMemsetD8Async" (u64, u8, usize, usize) -> c_int;
+    wait_stream "cuStreamSynchronize" (usize) -> c_int;
+    wait_context "cuCtxSynchronize" () -> c_int;
+    create_event "cuEventCreate" (*mut usize, c_uint) -> c_int;
+    record_event "cuEventRecord" (usize, usize) -> c_int;
+    stream_waits "cuStreamWaitEvent" (usize, usize, c_uint) -> c_int;
+    wait_event "cuEventSynchronize" (usize) -> c_int;
+    allocate "cuMemAlloc_v2" (*mut u64, usize) -> c_int;
+    free "cuMemFree_v2" (u64) -> c_int;
+    allocate_async "cuMemAllocAsync" (*mut u64, usize, usize) -> c_int;
+    free_async "cuMemFreeAsync" (u64, usize) -> c_int;
+    create_graph "fake_graph_create" (usize, c_uint) -> usize;
+    instantiate "cuGraphInstantiateWithFlags" (*mut usize, usize, u64) -> c_int;
+    launch_graph "cuGraphLaunch" (usize, usize) -> c_int;
+}
+
+fn check(code: c_int) {
+    assert_eq!(code, 0, "CUDA said");
+}
+
+/// Calls that store one value.
+fn made<T: Default>(make: impl FnOnce(*mut T) -> c_int) -> T {
+    let mut value = T::default();
+    check(make(&mut value));
+    value
+}
+
+// Every call is one of CUDA's with values of its own kinds.
+impl Cuda {
+    /// Initialises CUDA, with a context on device 0.
+    pub fn initialise(&self) {
+        // SAFETY: see above; so in all functions here.
+        check(unsafe { (self.init)(0) });
+        self.context(0);
+    }
+
+    /// Makes a context, which is current from here on.
+    pub fn context(&self, device: c_int) {
+        // SAFETY: see above.
+        made::<usize>(|context| unsafe { (self.create_context)(context, 0, device) });
+    }
+
+    /// The current context.
+    pub fn current(&self) -> usize {
+        // SAFETY: see above.
+        made(|context| unsafe { (self.context_of)(0, context) })
+    }
+
+    /// Makes another context current on this thread.
+    pub fn use_context(&self, context: usize) {
+        // SAFETY: see above.
+        check(unsafe { (self.set_current)(context) });
+    }
+
+    /// Makes a stream; flag 1: it does not synchronise with the default stream.
+    pub fn stream(&self, flags: c_uint) -> usize {
+        // SAFETY: see above.
+        made(|stream| unsafe { (self.create_stream)(stream, flags) })
+    }
+
+    fn load_function(&self, name: &str) -> usize {
+        let image = CString::new(name).expect("no NUL");
+        // SAFETY: see above.
+        made(|module| unsafe { (self.load_module)(module, image.as_ptr()) })
+    }
+
+    fn function(&self, name: &str) -> usize {
+        let mut functions = self.functions.lock().expect("no panic");
+        *functions
+            .entry(name.to_owned())
+            .or_insert_with(|| self.load_function(name))
+    }
+
+    fn launch_on(&self, function: usize, grid: c_uint, stream: usize) -> c_int {
+        let none = std::ptr::null_mut();
+        // SAFETY: see above.
+        unsafe { (self.launch)(function, grid, 1, 1, 256, 1, 1, 64, stream, none, none) }
+    }
+
+    pub fn launches(&self, name: &str, count: u64, stream: usize) {
+        let function = self.function(name);
+        for _ in 0..count {
+            check(self.launch_on(function, 4, stream));
+        }
+    }
+
+    pub fn try_launch(&self, name: &str) -> c_int {
+        let function = *self
+            .functions
+            .lock()
+            .expect("no panic")
+            .get(name)
+            .unwrap_or(&0);
+        self.launch_on(function, 4, 0)
+    }
+
+    pub fn runtime_launches(&self, name: &str, count: u64) {
+        let function = self.function(name);
+        for _ in 0..count {
+            // SAFETY: see above.
+            check(unsafe { (self.runtime_launch)(function, 4, 256, 0) });
+        }
+    }
+
+    pub fn grids(&self, name: &str, count: u64) {
+        let function = self.function(name);
+        for grid in 1..=count {
+            check(self.launch_on(function, grid as c_uint, 0));
+        }
+    }
+
+    pub fn noise(&self, count: u64) {
+        for _ in 0..count {
+            for _ in 0..3 {
+                // SAFETY: see above.
+                made::<c_int>(|device| unsafe { (self.get_device)(device) });
+            }
+            // SAFETY: see above.
+            check(unsafe { (self.last_error)() });
+        }
+    }
+
+    pub fn copies(&self) {
+        // SAFETY: see above; the stub does not touch the memory.
+        unsafe {
+            check((self.copy_in)(64, std::ptr::null(), 4096, 0));
+            check((self.fill)(64, 0, 1024, 0));
+            check((self.copy_out)(std::ptr::null_mut(), 64, 512, 0));
+        }
+    }
+
+    /// Two streams: the second waits for an event of the first, and the host for both.
+    pub fn waits(&self, name: &str) {
+        let (first, second) = (self.stream(1), self.stream(0));
+        // SAFETY: see above.
+        unsafe {
+            let event = made(|event| (self.create_event)(event, 0));
+            self.launches(name, 3, first);
+            check((self.record_event)(event, first));
+            check((self.stream_waits)(second, event, 0));
+            self.launches(name, 2, second);
+            check((self.wait_event)(event));
+            check((self.wait_stream)(second));
+        }
+        self.synchronise();
+    }
+
+    /// An address that is freed and allocated again.
+    pub fn memory(&self) {
+        // SAFETY: see above.
+        unsafe {
+            for bytes in [4096, 4096, 8192] {
+                let address = made(|address| (self.allocate)(address, bytes));
+                check((self.free)(address));
+            }
+            made(|address| (self.allocate)(address, 100));
+        }
+    }
+
+    pub fn pool(&self) {
+        // SAFETY: see above.
+        unsafe {
+            let address = made(|address| (self.allocate_async)(address, 1 << 20, 0));
+            check((self.free_async)(address, 0));
+        }
+    }
+
+    pub fn graph(&self, name: &str, nodes: u32, times: u64) {
+        // SAFETY: see above.
+        unsafe {
+            let graph = (self.create_graph)(self.function(name), nodes);
+            let executable = made(|executable| (self.instantiate)(executable, graph, 0));
+            for _ in 0..times {
+                check((self.launch_graph)(executable, 0));
+            }
+        }
+    }
+
+    /// Kernels of two modules, of which the second is loaded when the first is gone.
+    pub fn reload(&self, names: [&str; 2]) {
+        for name in names {
+            let function = self.load_function(name);
+            check(self.launch_on(function, 1, 0));
+            self.synchronise();
+            // Its record is delivered before its module goes, as CUPTI sees to itself.
+            std::thread::sleep(std::time::Duration::from_millis(250));
+            // SAFETY: see above.
+            check(unsafe { (self.unload_module)(function) });
+        }
+    }
+
+    pub fn synchronise(&self) {
+        // SAFETY: see above.
+        check(unsafe { (self.wait_context)() });
+    }
+}

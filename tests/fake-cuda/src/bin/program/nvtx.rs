@@ -1,0 +1,206 @@
+//! NVTX as its header does it: a table of functions that a tool may fill, at the first call.
+
+use super::cuda::Cuda;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStringExt;
+use std::sync::OnceLock;
+
+/// nvtxEventAttributes_v2
+#[repr(C)]
+struct Attributes {
+    version: u16,
+    size: u16,
+    category: u32,
+    color_type: i32,
+    color: u32,
+    payload_type: i32,
+    reserved: i32,
+    payload: u64,
+    message_type: i32,
+    message: *const c_void,
+}
+
+/// The longest table: NVTX_CBID_CORE2_SIZE.
+const LENGTH: usize = 16;
+const CORE: usize = 1;
+const CUDA: usize = 2;
+const CUDART: usize = 4;
+const CORE2: usize = 5;
+
+struct Tables {
+    /// The functions, null where no tool has put one.
+    functions: [[*const c_void; LENGTH]; 6],
+    /// The addresses of the functions, as NVTX hands them out.
+    slots: [[*mut *const c_void; LENGTH]; 6],
+}
+
+#[repr(C)]
+struct Callbacks {
+    size: usize,
+    module_table: unsafe extern "C" fn(u32, *mut *mut *mut *const c_void, *mut u32) -> c_int,
+}
+
+static CALLBACKS: Callbacks = Callbacks {
+    size: size_of::<Callbacks>(),
+    module_table,
+};
+
+struct Nvtx(*mut Tables);
+// SAFETY: written before it is shared, by the tool.
+unsafe impl Send for Nvtx {}
+// SAFETY: as above.
+unsafe impl Sync for Nvtx {}
+
+static NVTX: OnceLock<Nvtx> = OnceLock::new();
+
+unsafe extern "C" fn export_table(id: u32) -> *const c_void {
+    if id == 1 {
+        (&raw const CALLBACKS).cast()
+    } else {
+        std::ptr::null()
+    }
+}
+
+static BEING_FILLED: OnceLock<Nvtx> = OnceLock::new();
+
+unsafe extern "C" fn module_table(
+    module: u32,
+    table: *mut *mut *mut *const c_void,
+    length: *mut u32,
+) -> c_int {
+    let Some(Nvtx(tables)) = BEING_FILLED.get() else {
+        return 0;
+    };
+    if ![CORE, CUDA, CUDART, CORE2].contains(&(module as usize)) {
+        return 0;
+    }
+    // SAFETY: the tables live as long as the program; the others are the tool's variables.
+    unsafe {
+        *table = (&raw mut (**tables).slots[module as usize]).cast();
+        *length = LENGTH as u32;
+    }
+    1
+}
+
+fn nvtx() -> &'static Tables {
+    let Nvtx(tables) = NVTX.get_or_init(|| {
+        let tables = Box::leak(Box::new(Tables {
+            functions: [[std::ptr::null(); LENGTH]; 6],
+            slots: [[std::ptr::null_mut(); LENGTH]; 6],
+        }));
+        for (functions, slots) in tables.functions.iter_mut().zip(&mut tables.slots) {
+            for (function, slot) in functions.iter_mut().zip(slots).skip(1) {
+                *slot = function;
+            }
+        }
+        let tables: *mut Tables = tables;
+        let _ = BEING_FILLED.set(Nvtx(tables));
+        if let Some(path) = std::env::var_os("NVTX_INJECTION64_PATH") {
+            let path = CString::new(path.into_vec()).expect("no NUL");
+            // SAFETY: as NVTX's header does.
+            unsafe {
+                let tool = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
+                assert!(!tool.is_null(), "{path:?} cannot be loaded");
+                let attach = libc::dlsym(tool, c"InitializeInjectionNvtx2".as_ptr());
+                assert!(
+                    !attach.is_null(),
+                    "{path:?} has no InitializeInjectionNvtx2"
+                );
+                let attach: extern "C" fn(unsafe extern "C" fn(u32) -> *const c_void) -> c_int =
+                    std::mem::transmute(attach);
+                attach(export_table);
+            }
+        }
+        Nvtx(tables)
+    });
+    // SAFETY: leaked, and not written any more.
+    unsafe { &**tables }
+}
+
+/// Calls a function of the table when a tool has put one there.
+macro_rules! call {
+    ($module:ident[$number:literal] ($($argument:expr => $kind:ty),*) -> $result:ty) => {{
+        let function = nvtx().functions[$module][$number];
+        if function.is_null() {
+            <$result>::default()
+        } else {
+            // SAFETY: the function of this number has this type.
+            unsafe {
+                let function: unsafe extern "C" fn($($kind),*) -> $result = std::mem::transmute(function);
+                function($($argument),*)
+            }
+        }
+    }};
+}
+
+fn push(text: &CStr) -> c_int {
+    call!(CORE[9](text.as_ptr() => *const c_char) -> c_int)
+}
+
+fn pop() -> c_int {
+    call!(CORE[11]() -> c_int)
+}
+
+/// `count` labels, one after the other.
+pub fn labels(count: u64, mut inside: impl FnMut()) {
+    for step in 0..count {
+        push(&CString::new(format!("step {step}")).expect("no NUL"));
+        inside();
+        pop();
+    }
+}
+
+fn message(
+    category: u32,
+    payload: Option<f64>,
+    message_type: i32,
+    message: *const c_void,
+) -> Attributes {
+    Attributes {
+        version: 3,
+        size: size_of::<Attributes>() as u16,
+        category,
+        color_type: 1,
+        color: 0xff00_ff00,
+        payload_type: if payload.is_some() { 3 } else { 0 },
+        reserved: 0,
+        payload: payload.unwrap_or_default().to_bits(),
+        message_type,
+        message,
+    }
+}
+
+/// Each kind of call once.
+pub fn everything(cuda: &Cuda) {
+    // NVTX_NO_PUSH_POP_TRACKING with a tool that does not count levels; 0 where there is none, in this header.
+    let level = push(c"outer");
+    assert!(level == -2 || level == 0, "{level}");
+    // SAFETY: gettid has no preconditions.
+    let thread = unsafe { libc::gettid() as u32 };
+    call!(CORE[14](thread => u32, c"worker".as_ptr() => *const c_char) -> ());
+    call!(CORE[2](c"mark".as_ptr() => *const c_char) -> ());
+    let wide: Vec<u32> = "breit ✓\0".chars().map(u32::from).collect();
+    call!(CORE[3](wide.as_ptr() => *const u32) -> ());
+    let range = call!(CORE[5](c"range".as_ptr() => *const c_char) -> u64);
+    call!(CORE[12](5 => u32, c"loading".as_ptr() => *const c_char) -> ());
+    let attributes = message(5, Some(2.5), 1, c"with payload".as_ptr().cast());
+    call!(CORE[8](&raw const attributes => *const Attributes) -> c_int);
+    pop();
+    let domain = call!(CORE2[12](c"library".as_ptr() => *const c_char) -> usize);
+    let text = call!(CORE2[10](domain => usize, c"registered".as_ptr() => *const c_char) -> usize);
+    for _ in 0..2 {
+        let attributes = message(0, None, 3, text as *const c_void);
+        call!(CORE2[4](domain => usize, &raw const attributes => *const Attributes) -> c_int);
+    }
+    // The outer label of no domain ends while those of the domain are open.
+    std::thread::scope(|scope| {
+        scope.spawn(|| call!(CORE[7](range => u64) -> ()));
+    });
+    pop();
+    for _ in 0..2 {
+        call!(CORE2[5](domain => usize) -> c_int);
+    }
+    let stream = cuda.stream(1);
+    call!(CUDA[5](stream => usize, c"copies".as_ptr() => *const c_char) -> ());
+    cuda.launches("_Z3addPfS_i", 1, stream);
+}

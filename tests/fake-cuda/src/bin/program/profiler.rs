@@ -1,0 +1,102 @@
+//! A profiler inside the program, as torch.profiler is one, and a program that speaks to gapscope.
+
+use super::cuda::Cuda;
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+static RECORDS: AtomicU64 = AtomicU64::new(0);
+
+fn cupti(name: &std::ffi::CStr) -> *mut c_void {
+    // SAFETY: the stub has these functions.
+    unsafe {
+        let library = libc::dlopen(c"libcupti.so.13".as_ptr(), libc::RTLD_NOW);
+        assert!(
+            !library.is_null(),
+            "libcupti.so.13 is not on LD_LIBRARY_PATH"
+        );
+        let found = libc::dlsym(library, name.as_ptr());
+        assert!(!found.is_null(), "libcupti.so.13 has no {name:?}");
+        found
+    }
+}
+
+type Subscribe = unsafe extern "C" fn(*mut *mut c_void, *const c_void, *mut c_void) -> c_int;
+type Requested = unsafe extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
+type Completed = unsafe extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
+
+/// Takes CUPTI's one place, when it is free.
+pub fn subscribe() -> bool {
+    let mut handle = std::ptr::null_mut();
+    // SAFETY: CUPTI's function.
+    unsafe {
+        let subscribe: Subscribe = std::mem::transmute(cupti(c"cuptiSubscribe"));
+        subscribe(&mut handle, std::ptr::null(), std::ptr::null_mut()) == 0
+    }
+}
+
+unsafe extern "C" fn requested(buffer: *mut *mut u8, bytes: *mut usize, most: *mut usize) {
+    const BYTES: usize = 1 << 16;
+    // SAFETY: CUPTI's variables.
+    unsafe {
+        *buffer = Box::leak(Box::new([0u64; BYTES / 8])).as_mut_ptr().cast();
+        (*bytes, *most) = (BYTES, 0);
+    }
+}
+
+unsafe extern "C" fn completed(
+    _context: *mut c_void,
+    _stream: u32,
+    _buffer: *mut u8,
+    _bytes: usize,
+    valid: usize,
+) {
+    RECORDS.fetch_add(valid as u64, SeqCst);
+}
+
+/// As Kineto: it subscribes, and takes the buffers only when it may.
+pub fn steal(cuda: &Cuda, work: impl FnOnce()) {
+    let served = subscribe();
+    if served {
+        // SAFETY: CUPTI's function with callbacks of ours.
+        unsafe {
+            let register: unsafe extern "C" fn(Requested, Completed) -> c_int =
+                std::mem::transmute(cupti(c"cuptiActivityRegisterCallbacks"));
+            register(requested, completed);
+        }
+    }
+    work();
+    cuda.synchronise();
+    println!("profiler: served {served}, {} bytes", RECORDS.load(SeqCst));
+}
+
+/// Does `work` with recording on, through the interface of the library that records this program.
+pub fn capture(work: impl FnOnce()) {
+    let path = std::env::var("CUDA_INJECTION64_PATH").expect("the recording library");
+    let path = std::ffi::CString::new(path).expect("no NUL");
+    // SAFETY: the library's function, whose table begins as documented in gapscope-spool's `interface`.
+    unsafe {
+        let library = libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD);
+        assert!(!library.is_null(), "the library is loaded");
+        let interface = libc::dlsym(library, c"gapscope_interface".as_ptr());
+        let interface: extern "C" fn(u32) -> *const Table = std::mem::transmute(interface);
+        let table = &*interface(1);
+        let mut number = 0;
+        assert_eq!(
+            (table.start_capture)(std::ptr::null(), 0, &mut number),
+            0,
+            "start_capture"
+        );
+        work();
+        assert_eq!((table.stop_capture)(number), 0, "stop_capture");
+    }
+}
+
+#[repr(C)]
+struct Table {
+    version: u32,
+    bytes: u32,
+    hook: *const std::ffi::c_char,
+    state: extern "C" fn() -> i32,
+    start_capture: unsafe extern "C" fn(*const std::ffi::c_char, usize, *mut u32) -> i32,
+    stop_capture: extern "C" fn(u32) -> i32,
+}

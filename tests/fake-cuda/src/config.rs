@@ -1,0 +1,60 @@
+//! What the environment asks for.
+
+use std::sync::OnceLock;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BadTimes {
+    Zero,
+    Negative,
+    Half,
+}
+
+#[derive(Debug)]
+pub struct Config {
+    pub api_version: u32,
+    pub driver_version: i32,
+    pub refuses: bool,
+    /// Which times are wrong, and how often.
+    pub times: Option<(BadTimes, u64)>,
+    pub unknown_every: u64,
+    pub torn: bool,
+    pub dropped: usize,
+    pub reversed: bool,
+    pub late_device: bool,
+    pub buffer_bytes: usize,
+    pub kernel_ns: u64,
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|v| v.parse().ok())
+}
+
+fn says(name: &str, value: &str) -> bool {
+    std::env::var(name).as_deref() == Ok(value)
+}
+
+pub fn config() -> &'static Config {
+    static CONFIG: OnceLock<Config> = OnceLock::new();
+    CONFIG.get_or_init(|| Config {
+        api_version: number("FAKE_CUDA_API_VERSION").map_or(130_001, |v| v as u32),
+        driver_version: number("FAKE_CUDA_DRIVER_VERSION").map_or(13_000, |v| v as i32),
+        refuses: says("FAKE_CUDA_SUBSCRIBE", "refuse"),
+        times: std::env::var("FAKE_CUDA_TIMES").ok().and_then(|v| {
+            let (kind, every) = v.split_once(':')?;
+            let kind = match kind {
+                "zero" => BadTimes::Zero,
+                "negative" => BadTimes::Negative,
+                "half" => BadTimes::Half,
+                _ => return None,
+            };
+            Some((kind, every.parse().ok()?))
+        }),
+        unknown_every: number("FAKE_CUDA_UNKNOWN").unwrap_or(0),
+        torn: says("FAKE_CUDA_TORN", "1"),
+        dropped: number("FAKE_CUDA_DROP").unwrap_or(0) as usize,
+        reversed: says("FAKE_CUDA_ORDER", "reverse"),
+        late_device: says("FAKE_CUDA_DEVICE_RECORD", "late"),
+        buffer_bytes: number("FAKE_CUDA_BUFFER").map_or(usize::MAX, |v| v as usize),
+        kernel_ns: number("FAKE_CUDA_KERNEL_NS").unwrap_or(2_000),
+    })
+}

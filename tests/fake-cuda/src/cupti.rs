@@ -1,0 +1,221 @@
+//! The stub of libcupti: switches, buffers, and the manners of the real one.
+
+mod buffer;
+mod entry_points;
+
+use crate::config::{BadTimes, config};
+use crate::names::{self, Call};
+use crate::records::{self, Api, Bytes, Kernel, Other};
+use buffer::Buffers;
+use std::collections::HashSet;
+use std::ffi::c_void;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub type Requested = unsafe extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
+pub type Completed = unsafe extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
+
+/// A record of work on a device, until the work is done.
+struct Pending {
+    done_ns: u64,
+    bytes: Vec<u8>,
+    /// Where `start` and `end` are, when they are not known yet at a forced flush.
+    times_at: Option<(usize, usize)>,
+}
+
+#[derive(Default)]
+pub struct State {
+    pub subscribed: bool,
+    kinds: HashSet<u32>,
+    excluded: HashSet<(u32, u32)>,
+    pub buffers: Buffers,
+    pending: Vec<Pending>,
+    /// Its clock minus the host's monotonic clock.
+    clock_offset: Option<i64>,
+    system_threads: bool,
+    kernels: u64,
+    written: u64,
+    pub graphs: u32,
+    /// Graph tracing was switched on while a graph existed.
+    pub graphs_traced_late: bool,
+    late: Vec<Vec<u8>>,
+}
+
+static STATE: Mutex<Option<State>> = Mutex::new(None);
+
+/// The state, locked.
+pub struct Locked(MutexGuard<'static, Option<State>>);
+
+impl std::ops::Deref for Locked {
+    type Target = State;
+    fn deref(&self) -> &State {
+        self.0.as_ref().expect("made by `state`")
+    }
+}
+
+impl std::ops::DerefMut for Locked {
+    fn deref_mut(&mut self) -> &mut State {
+        self.0.as_mut().expect("made by `state`")
+    }
+}
+
+pub fn state() -> Locked {
+    let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
+    state.get_or_insert_default();
+    Locked(state)
+}
+
+pub fn clock(id: libc::clockid_t) -> u64 {
+    let mut t = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: a valid timespec.
+    unsafe { libc::clock_gettime(id, &mut t) };
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}
+
+/// The host's monotonic clock.
+pub fn now() -> u64 {
+    clock(libc::CLOCK_MONOTONIC)
+}
+
+impl State {
+    pub fn is_on(&self, kind: u32) -> bool {
+        self.kinds.contains(&kind)
+    }
+
+    /// A time in the clock that records are in.
+    pub fn stamp(&self, ns: u64) -> u64 {
+        let wall = || clock(libc::CLOCK_REALTIME) as i64 - now() as i64;
+        ns.wrapping_add_signed(self.clock_offset.unwrap_or_else(wall))
+    }
+
+    fn thread(&self) -> u32 {
+        // SAFETY: both have no preconditions.
+        unsafe {
+            if self.system_threads {
+                libc::gettid() as u32
+            } else {
+                libc::pthread_self() as u32
+            }
+        }
+    }
+
+    /// Records a call, unless it is switched off.
+    pub fn call(
+        &mut self,
+        (domain, number, _): Call,
+        correlation: u32,
+        (start, end): (u64, u64),
+        result: u32,
+    ) {
+        let kind = if domain == names::RUNTIME {
+            records::RUNTIME
+        } else {
+            records::DRIVER
+        };
+        if self.is_on(kind) && !self.excluded.contains(&(domain, number)) {
+            let record = Api {
+                kind,
+                cbid: number,
+                start: self.stamp(start),
+                end: self.stamp(end),
+                process_id: std::process::id(),
+                thread_id: self.thread(),
+                correlation_id: correlation,
+                return_value: result,
+            };
+            self.write(&record);
+        }
+    }
+
+    /// Records something that is over, when its kind is on.
+    pub fn record<R: Bytes>(&mut self, kind: u32, record: &R) {
+        if self.is_on(kind) {
+            self.write(record);
+        }
+    }
+
+    /// Records a device: at once, or at the end.
+    pub fn device(&mut self, record: &records::Device) {
+        if config().late_device {
+            self.late.push(record.bytes());
+        } else {
+            self.record(records::DEVICE, record);
+        }
+    }
+
+    /// Records a kernel when it is done.
+    pub fn kernel(&mut self, mut kernel: Kernel) {
+        if !self.is_on(records::CONCURRENT_KERNEL) {
+            return;
+        }
+        let done_ns = kernel.end;
+        (kernel.start, kernel.end) = (self.stamp(kernel.start), self.stamp(kernel.end));
+        self.kernels += 1;
+        if let Some((bad, every)) = config().times
+            && self.kernels.is_multiple_of(every)
+        {
+            match bad {
+                BadTimes::Zero => (kernel.start, kernel.end) = (0, 0),
+                BadTimes::Negative => (kernel.start, kernel.end) = (kernel.end, kernel.start),
+                BadTimes::Half => kernel.end = 0,
+            }
+        }
+        self.pending.push(Pending {
+            done_ns,
+            bytes: kernel.bytes(),
+            times_at: Some((16, 24)),
+        });
+    }
+
+    /// Records other work on a device when it is done at `done_ns`.
+    pub fn work<R: Bytes>(&mut self, kind: u32, done_ns: u64, record: &R) {
+        if self.is_on(kind) {
+            self.pending.push(Pending {
+                done_ns,
+                bytes: record.bytes(),
+                times_at: None,
+            });
+        }
+    }
+
+    fn write<R: Bytes>(&mut self, record: &R) {
+        self.write_bytes(record.bytes());
+    }
+
+    fn write_bytes(&mut self, bytes: Vec<u8>) {
+        self.buffers.append(&bytes);
+        self.written += 1;
+        let every = config().unknown_every;
+        if every > 0 && self.written.is_multiple_of(every) {
+            let other = Other {
+                kind: records::NOBODY_KNOWS,
+                rest: [0; 3],
+            };
+            self.buffers.append(&other.bytes());
+        }
+    }
+
+    /// Writes the records of work that is done; `forced`: of all work, without times where it is not done.
+    pub fn collect(&mut self, forced: bool) {
+        let now = now();
+        let pending = std::mem::take(&mut self.pending);
+        for mut work in pending {
+            if work.done_ns > now && !forced {
+                self.pending.push(work);
+                continue;
+            }
+            if let Some((start, end)) = work.times_at.filter(|_| work.done_ns > now) {
+                work.bytes[start..start + 8].fill(0);
+                work.bytes[end..end + 8].fill(0);
+            }
+            self.write_bytes(work.bytes);
+        }
+        if forced {
+            for bytes in std::mem::take(&mut self.late) {
+                self.write_bytes(bytes);
+            }
+        }
+    }
+}

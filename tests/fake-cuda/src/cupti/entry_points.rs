@@ -1,0 +1,232 @@
+//! The functions that libcupti exports, those of which the hook uses.
+
+use super::buffer::{size_of_record, take_dropped};
+use super::{Completed, Requested, clock, now, state};
+use crate::config::config;
+use crate::{driver, names, records};
+use std::ffi::{c_char, c_int, c_void};
+
+const SUCCESS: c_int = 0;
+const INVALID_PARAMETER: c_int = 1;
+const MAX_LIMIT_REACHED: c_int = 12;
+const INVALID_KIND: c_int = 21;
+const MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED: c_int = 39;
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiGetVersion(version: *mut u32) -> c_int {
+    // SAFETY: the caller's variable.
+    unsafe { *version = config().api_version };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiSubscribe(
+    subscriber: *mut *mut c_void,
+    _callback: *const c_void,
+    _user: *mut c_void,
+) -> c_int {
+    let mut state = state();
+    if config().refuses || std::mem::replace(&mut state.subscribed, true) {
+        return MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+    }
+    // SAFETY: the caller's variable.
+    unsafe { *subscriber = 1 as *mut c_void };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiActivityEnable(kind: u32) -> c_int {
+    let mut state = state();
+    state.kinds.insert(kind);
+    // The kind overrides what was said of single calls before.
+    state.excluded.retain(|(domain, _)| {
+        kind != if *domain == names::RUNTIME {
+            records::RUNTIME
+        } else {
+            records::DRIVER
+        }
+    });
+    if kind == records::GRAPH_TRACE && state.graphs > 0 {
+        state.graphs_traced_late = true;
+    }
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiActivityDisable(kind: u32) -> c_int {
+    state().kinds.remove(&kind);
+    SUCCESS
+}
+
+fn switch(domain: u32, call: u32, on: u8) -> c_int {
+    if names::name_of(domain, call).is_none() {
+        return INVALID_PARAMETER;
+    }
+    let mut state = state();
+    if on == 0 {
+        state.excluded.insert((domain, call));
+    } else {
+        state.excluded.remove(&(domain, call));
+    }
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuptiActivityEnableRuntimeApi(call: u32, on: u8) -> c_int {
+    switch(names::RUNTIME, call, on)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuptiActivityEnableDriverApi(call: u32, on: u8) -> c_int {
+    switch(names::DRIVER, call, on)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuptiActivityRegisterCallbacks(
+    requested: Requested,
+    completed: Completed,
+) -> c_int {
+    // Without a subscriber whoever comes last gets everything.
+    state().buffers.callbacks = Some((requested, completed));
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiActivityGetNextRecord(
+    buffer: *mut u8,
+    bytes: usize,
+    record: *mut *mut u8,
+) -> c_int {
+    // SAFETY: the caller's variable, which holds null or a record of this buffer, and its own buffer.
+    unsafe {
+        let all = std::slice::from_raw_parts(buffer, bytes);
+        let at = if (*record).is_null() {
+            0
+        } else {
+            let before = (*record).offset_from(buffer) as usize;
+            let Some(length) = size_of_record(&all[before..]) else {
+                return INVALID_KIND;
+            };
+            before + length
+        };
+        if at >= bytes {
+            return MAX_LIMIT_REACHED;
+        }
+        if size_of_record(&all[at..]).is_none() {
+            return INVALID_KIND;
+        }
+        *record = buffer.add(at);
+        SUCCESS
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiActivityGetNumDroppedRecords(
+    _context: *mut c_void,
+    _stream: u32,
+    dropped: *mut usize,
+) -> c_int {
+    // SAFETY: the caller's variable.
+    unsafe { *dropped = take_dropped() };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuptiActivityFlushAll(flags: u32) -> c_int {
+    let rest = {
+        let mut state = state();
+        state.collect(flags & 1 == 1);
+        state.buffers.flush()
+    };
+    rest();
+    SUCCESS
+}
+
+/// Hands back full buffers only, as the real one does: they are handed back anyway.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuptiActivityFlushPeriod(_milliseconds: u32) -> c_int {
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuptiActivitySetAttribute(
+    _attribute: u32,
+    _bytes: *mut usize,
+    _value: *mut c_void,
+) -> c_int {
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuptiActivityRegisterTimestampCallback(
+    timestamp: extern "C" fn() -> u64,
+) -> c_int {
+    let mut state = state();
+    // Once something is switched on, records have the old clock.
+    if state.kinds.is_empty() {
+        let (before, said, after) = (now(), timestamp(), now());
+        let same = (before..=after).contains(&said);
+        state.clock_offset = Some(if same { 0 } else { said as i64 - before as i64 });
+    }
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuptiSetThreadIdType(kind: u32) -> c_int {
+    state().system_threads = kind == 1;
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiGetTimestamp(timestamp: *mut u64) -> c_int {
+    // SAFETY: the caller's variable.
+    unsafe { *timestamp = clock(libc::CLOCK_REALTIME) };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiGetResultString(code: c_int, text: *mut *const c_char) -> c_int {
+    let name = match code {
+        SUCCESS => c"CUPTI_SUCCESS",
+        MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED => c"CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED",
+        _ => c"CUPTI_ERROR_UNKNOWN",
+    };
+    // SAFETY: the caller's variable.
+    unsafe { *text = name.as_ptr() };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiGetCallbackName(
+    domain: u32,
+    call: u32,
+    name: *mut *const c_char,
+) -> c_int {
+    match names::name_of(domain, call) {
+        Some(found) => {
+            // SAFETY: the caller's variable.
+            unsafe { *name = found.as_ptr() };
+            SUCCESS
+        }
+        None => INVALID_PARAMETER,
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiGetContextId(context: *mut c_void, id: *mut u32) -> c_int {
+    // SAFETY: the caller's variable; a context is its number.
+    unsafe { *id = context as u32 };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiGetStreamIdEx(
+    _context: *mut c_void,
+    stream: *mut c_void,
+    _own: u8,
+    id: *mut u32,
+) -> c_int {
+    // SAFETY: the caller's variable.
+    unsafe { *id = driver::stream_id(stream as usize) };
+    SUCCESS
+}

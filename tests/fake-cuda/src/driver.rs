@@ -1,0 +1,306 @@
+//! The stub of libcuda: contexts, streams, kernels and memory, of which only the times exist.
+
+mod entry_points;
+mod graphs;
+mod injection;
+mod memory;
+
+use crate::config::config;
+use crate::cupti::{self, State, now};
+use crate::names::Call;
+use crate::records::{self, Kernel};
+use crate::truth;
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+const LATENCY_NS: u64 = 4_000;
+
+/// CUresult
+pub const SUCCESS: c_int = 0;
+pub const INVALID_VALUE: c_int = 1;
+pub const NOT_INITIALIZED: c_int = 3;
+pub const INVALID_CONTEXT: c_int = 201;
+pub const INVALID_HANDLE: c_int = 400;
+
+/// The default stream's id in every context, as in CUDA.
+const DEFAULT_STREAM: u32 = 7;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Stream {
+    context: u32,
+    id: u32,
+    /// When its last work is done.
+    free_ns: u64,
+}
+
+/// A kernel: where its name is. Unloading a module frees the place, and the next module's name may lie there.
+#[derive(Debug, Clone, Copy)]
+pub struct Function {
+    name: usize,
+    /// Its first launch loads it.
+    loaded: bool,
+}
+
+#[derive(Default)]
+pub struct Driver {
+    /// The process that initialised it: a forked child cannot use it.
+    pid: u32,
+    correlation: u32,
+    /// Device of each context; the first has the number 1.
+    contexts: Vec<u32>,
+    /// By handle; default streams have the handle `DEFAULT_HANDLE + context`.
+    streams: HashMap<usize, Stream>,
+    functions: HashMap<usize, Function>,
+    free_names: Vec<usize>,
+    /// When the event occurs, its stream's context and id, and its occurrence.
+    events: HashMap<usize, (u64, u32, u32, u64)>,
+    handles: usize,
+    occurrences: u64,
+    graphs: HashMap<usize, graphs::Graph>,
+    memory: memory::Memory,
+}
+
+/// Handles of default streams lie here.
+const DEFAULT_HANDLE: usize = 1 << 40;
+
+static DRIVER: Mutex<Option<Driver>> = Mutex::new(None);
+
+thread_local! {
+    static CONTEXT: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The driver, locked.
+struct Locked(MutexGuard<'static, Option<Driver>>);
+
+impl std::ops::Deref for Locked {
+    type Target = Driver;
+    fn deref(&self) -> &Driver {
+        self.0.as_ref().expect("made by `driver`")
+    }
+}
+
+impl std::ops::DerefMut for Locked {
+    fn deref_mut(&mut self) -> &mut Driver {
+        self.0.as_mut().expect("made by `driver`")
+    }
+}
+
+fn driver() -> Locked {
+    let mut driver = DRIVER.lock().unwrap_or_else(PoisonError::into_inner);
+    driver.get_or_insert_default();
+    Locked(driver)
+}
+
+/// CUPTI's id of a stream.
+pub fn stream_id(handle: usize) -> u32 {
+    driver()
+        .streams
+        .get(&handle)
+        .map_or(DEFAULT_STREAM, |s| s.id)
+}
+
+/// What a call did on a device.
+struct Work {
+    context: u32,
+    device: u32,
+    stream: u32,
+    correlation: u32,
+    start: u64,
+    end: u64,
+}
+
+impl Driver {
+    fn handle(&mut self) -> usize {
+        self.handles += 1;
+        self.handles
+    }
+
+    /// The stream of a handle in the thread's context; null is the default stream.
+    fn stream(&mut self, handle: usize) -> Option<&mut Stream> {
+        let context = CONTEXT.get();
+        if context == 0 {
+            return None;
+        }
+        if handle != 0 {
+            return self.streams.get_mut(&handle);
+        }
+        Some(
+            self.streams
+                .entry(DEFAULT_HANDLE + context as usize)
+                .or_insert(Stream {
+                    context,
+                    id: DEFAULT_STREAM,
+                    free_ns: 0,
+                }),
+        )
+    }
+
+    /// Puts work of `ns` on a stream, no earlier than `asked_ns`.
+    fn submit(&mut self, handle: usize, correlation: u32, asked_ns: u64, ns: u64) -> Option<Work> {
+        let stream = self.stream(handle)?;
+        let start = stream.free_ns.max(asked_ns + LATENCY_NS);
+        let end = start + ns;
+        stream.free_ns = end;
+        let (context, id) = (stream.context, stream.id);
+        Some(Work {
+            context,
+            device: self.device_of(context),
+            stream: id,
+            correlation,
+            start,
+            end,
+        })
+    }
+
+    fn device_of(&self, context: u32) -> u32 {
+        self.contexts
+            .get(context as usize - 1)
+            .copied()
+            .unwrap_or(0)
+    }
+}
+
+/// Runs a call: gives it its number and times, and tells CUPTI and the truth log. A forked child gets an error.
+fn call(call: Call, work: impl FnOnce(&mut Driver, u32, u64) -> c_int) -> c_int {
+    let mut driver = driver();
+    if driver.pid != std::process::id() {
+        return NOT_INITIALIZED;
+    }
+    driver.correlation += 1;
+    let correlation = driver.correlation;
+    let start = now();
+    let result = work(&mut driver, correlation, start);
+    finish(driver, call, correlation, start, result)
+}
+
+/// As [`call`], for one that then waits until `work` says; the wait holds no lock.
+fn waiting_call(call: Call, work: impl FnOnce(&mut Driver, u32) -> Result<u64, c_int>) -> c_int {
+    let mut locked = driver();
+    if locked.pid != std::process::id() {
+        return NOT_INITIALIZED;
+    }
+    locked.correlation += 1;
+    let correlation = locked.correlation;
+    let start = now();
+    let until = work(&mut locked, correlation);
+    drop(locked);
+    let result = match until {
+        Ok(until) => {
+            sleep_until(until);
+            SUCCESS
+        }
+        Err(code) => code,
+    };
+    finish(driver(), call, correlation, start, result)
+}
+
+fn finish(driver: Locked, call: Call, correlation: u32, start: u64, result: c_int) -> c_int {
+    let end = now();
+    drop(driver);
+    let mut cupti = cupti::state();
+    cupti.call(call, correlation, (start, end), result as u32);
+    cupti.collect(false);
+    drop(cupti);
+    // SAFETY: gettid has no preconditions.
+    let thread = unsafe { libc::gettid() };
+    let name = call.2.to_string_lossy();
+    truth::write(
+        "call",
+        correlation,
+        (start, end),
+        format_args!(",\"name\":\"{name}\",\"thread\":{thread},\"result\":{result}"),
+    );
+    result
+}
+
+fn sleep_until(until: u64) {
+    while let Some(left) = until.checked_sub(now()).filter(|left| *left > 0) {
+        std::thread::sleep(Duration::from_nanos(left));
+    }
+}
+
+/// Launches a kernel.
+fn launch(
+    call_of: Call,
+    function: usize,
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared: u32,
+    stream: usize,
+) -> c_int {
+    call(call_of, |driver, correlation, asked| {
+        let Some(known) = driver.functions.get(&function).copied() else {
+            return INVALID_HANDLE;
+        };
+        let Some(work) = driver.submit(stream, correlation, asked, config().kernel_ns) else {
+            return INVALID_CONTEXT;
+        };
+        let mut cupti = cupti::state();
+        if !known.loaded {
+            lazy_loading(&mut cupti, correlation, asked);
+            driver.functions.insert(
+                function,
+                Function {
+                    loaded: true,
+                    ..known
+                },
+            );
+        }
+        let kernel = kernel(known.name, &work, grid, block, shared);
+        tell_kernel(&mut cupti, kernel);
+        SUCCESS
+    })
+}
+
+fn kernel(name: usize, work: &Work, grid: [u32; 3], block: [u32; 3], shared: u32) -> Kernel {
+    Kernel {
+        kind: records::CONCURRENT_KERNEL,
+        registers_per_thread: 32,
+        start: work.start,
+        end: work.end,
+        device_id: work.device,
+        context_id: work.context,
+        stream_id: work.stream,
+        grid: grid.map(|n| n as i32),
+        block: block.map(|n| n as i32),
+        static_shared_memory: 1024,
+        dynamic_shared_memory: shared as i32,
+        local_memory_per_thread: 16,
+        correlation_id: work.correlation,
+        name: name as *const c_char,
+        ..Kernel::default()
+    }
+}
+
+fn tell_kernel(cupti: &mut State, kernel: Kernel) {
+    // SAFETY: names are NUL-terminated and never freed, only overwritten.
+    let name = unsafe { CStr::from_ptr(kernel.name) }.to_string_lossy();
+    truth::write(
+        "kernel",
+        kernel.correlation_id,
+        (kernel.start, kernel.end),
+        format_args!(
+            ",\"name\":\"{name}\",\"context\":{},\"stream\":{},\"device\":{},\"node\":{}",
+            kernel.context_id, kernel.stream_id, kernel.device_id, kernel.graph_node_id
+        ),
+    );
+    cupti.kernel(kernel);
+}
+
+fn lazy_loading(cupti: &mut State, correlation: u32, at: u64) {
+    let record = records::Overhead {
+        kind: records::OVERHEAD,
+        overhead_kind: 5 << 16,
+        object_kind: 2,
+        // SAFETY: gettid has no preconditions.
+        object_id: [std::process::id(), unsafe { libc::gettid() as u32 }, 0],
+        start: cupti.stamp(at),
+        end: cupti.stamp(at + 500),
+        correlation_id: correlation,
+        ..records::Overhead::default()
+    };
+    cupti.record(records::OVERHEAD, &record);
+}

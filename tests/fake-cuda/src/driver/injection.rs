@@ -1,0 +1,102 @@
+//! What the driver does inside the first cuInit: it loads the tool that the environment names.
+
+use super::{SUCCESS, driver};
+use crate::config::config;
+use crate::cupti;
+use crate::records::Device;
+use std::ffi::{CString, c_int};
+use std::os::unix::ffi::OsStringExt;
+
+const NAME: &std::ffi::CStr = c"Fake GPU";
+
+/// `FAKE_CUDA_DEVICES`: 1 by default.
+fn devices() -> u32 {
+    std::env::var("FAKE_CUDA_DEVICES")
+        .ok()
+        .and_then(|v| v.parse().ok())
+        .unwrap_or(1)
+}
+
+pub fn initialise() -> c_int {
+    {
+        let mut driver = driver();
+        if driver.pid != 0 {
+            // A forked child cannot initialise it again.
+            return if driver.pid == std::process::id() {
+                SUCCESS
+            } else {
+                super::NOT_INITIALIZED
+            };
+        }
+        driver.pid = std::process::id();
+    }
+    inject();
+    let mut cupti = cupti::state();
+    for id in 0..devices() {
+        cupti.device(&device(id));
+    }
+    SUCCESS
+}
+
+fn inject() {
+    let Some(path) = std::env::var_os("CUDA_INJECTION64_PATH").filter(|p| !p.is_empty()) else {
+        return;
+    };
+    let Ok(path) = CString::new(path.into_vec()) else {
+        return;
+    };
+    // SAFETY: as the real driver does: the tool's function takes nothing and returns an int.
+    unsafe {
+        let tool = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
+        if tool.is_null() {
+            return;
+        }
+        let function = libc::dlsym(tool, c"InitializeInjection".as_ptr());
+        if !function.is_null() {
+            let function: extern "C" fn() -> c_int = std::mem::transmute(function);
+            function();
+        }
+    }
+}
+
+fn device(id: u32) -> Device {
+    Device {
+        kind: crate::records::DEVICE,
+        flags: 0,
+        global_memory_bandwidth: 4_800_000_000,
+        global_memory_size: 150_000_000_000,
+        constant_memory_size: 65_536,
+        l2_cache_size: 62_914_560,
+        threads_per_warp: 32,
+        core_clock_rate: 1_980_000,
+        memcpy_engines: 3,
+        multiprocessors: 132,
+        max_ipc: 4,
+        max_warps: 64,
+        max_blocks: 32,
+        max_shared_memory: 233_472,
+        max_registers: 65_536,
+        max_registers_per_block: 65_536,
+        max_shared_memory_per_block: 49_152,
+        max_threads_per_block: 1024,
+        max_block: [1024, 1024, 64],
+        max_grid: [2_147_483_647, 65_535, 65_535],
+        capability: [9, 0],
+        id,
+        ecc_enabled: 1,
+        uuid: [id as u8 + 1; 16],
+        name: NAME.as_ptr(),
+        is_cuda_visible: 1,
+        is_mig_enabled: 0,
+        reserved: [0; 6],
+        gpu_instance_id: 0,
+        compute_instance_id: 0,
+        mig_uuid: [0; 16],
+        is_numa_node: 0,
+        numa_id: 0,
+    }
+}
+
+pub fn version() -> c_int {
+    config().driver_version
+}

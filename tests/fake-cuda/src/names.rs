@@ -1,0 +1,66 @@
+//! The numbers and names of the calls that the stub has, as in cupti_runtime_cbid.h and cupti_driver_cbid.h of 13.0.85.
+
+use std::ffi::CStr;
+
+pub const DRIVER: u32 = 1;
+pub const RUNTIME: u32 = 2;
+
+/// A call: its domain, its number and its name.
+pub type Call = (u32, u32, &'static CStr);
+
+pub const CU_CTX_GET_DEVICE: Call = (DRIVER, 16, c"cuCtxGetDevice");
+pub const CU_CTX_SYNCHRONIZE: Call = (DRIVER, 17, c"cuCtxSynchronize");
+pub const CU_MODULE_LOAD_DATA: Call = (DRIVER, 19, c"cuModuleLoadData");
+pub const CU_EVENT_RECORD: Call = (DRIVER, 119, c"cuEventRecord");
+pub const CU_EVENT_SYNCHRONIZE: Call = (DRIVER, 121, c"cuEventSynchronize");
+pub const CU_STREAM_CREATE: Call = (DRIVER, 124, c"cuStreamCreate");
+pub const CU_STREAM_SYNCHRONIZE: Call = (DRIVER, 126, c"cuStreamSynchronize");
+pub const CU_MEMSET_D8_ASYNC: Call = (DRIVER, 216, c"cuMemsetD8Async");
+pub const CU_MEM_ALLOC: Call = (DRIVER, 243, c"cuMemAlloc_v2");
+pub const CU_MEM_FREE: Call = (DRIVER, 245, c"cuMemFree_v2");
+pub const CU_MEMCPY_HTOD_ASYNC: Call = (DRIVER, 277, c"cuMemcpyHtoDAsync_v2");
+pub const CU_MEMCPY_DTOH_ASYNC: Call = (DRIVER, 279, c"cuMemcpyDtoHAsync_v2");
+pub const CU_STREAM_WAIT_EVENT: Call = (DRIVER, 295, c"cuStreamWaitEvent");
+pub const CU_CTX_GET_CURRENT: Call = (DRIVER, 304, c"cuCtxGetCurrent");
+pub const CU_LAUNCH_KERNEL: Call = (DRIVER, 307, c"cuLaunchKernel");
+pub const CU_GRAPH_LAUNCH: Call = (DRIVER, 514, c"cuGraphLaunch");
+pub const CU_MEM_ALLOC_ASYNC: Call = (DRIVER, 598, c"cuMemAllocAsync");
+pub const CU_MEM_FREE_ASYNC: Call = (DRIVER, 600, c"cuMemFreeAsync");
+pub const CU_GRAPH_INSTANTIATE_WITH_FLAGS: Call = (DRIVER, 643, c"cuGraphInstantiateWithFlags");
+pub const CU_CTX_CREATE: Call = (DRIVER, 757, c"cuCtxCreate_v4");
+pub const CUDA_GET_LAST_ERROR: Call = (RUNTIME, 10, c"cudaGetLastError_v3020");
+pub const CUDA_GET_DEVICE: Call = (RUNTIME, 17, c"cudaGetDevice_v3020");
+pub const CUDA_LAUNCH_KERNEL: Call = (RUNTIME, 211, c"cudaLaunchKernel_v7000");
+
+const ALL: &[Call] = &[
+    CU_CTX_GET_DEVICE,
+    CU_CTX_SYNCHRONIZE,
+    CU_MODULE_LOAD_DATA,
+    CU_EVENT_RECORD,
+    CU_EVENT_SYNCHRONIZE,
+    CU_STREAM_CREATE,
+    CU_STREAM_SYNCHRONIZE,
+    CU_MEMSET_D8_ASYNC,
+    CU_MEM_ALLOC,
+    CU_MEM_FREE,
+    CU_MEMCPY_HTOD_ASYNC,
+    CU_MEMCPY_DTOH_ASYNC,
+    CU_STREAM_WAIT_EVENT,
+    CU_CTX_GET_CURRENT,
+    CU_LAUNCH_KERNEL,
+    CU_GRAPH_LAUNCH,
+    CU_MEM_ALLOC_ASYNC,
+    CU_MEM_FREE_ASYNC,
+    CU_GRAPH_INSTANTIATE_WITH_FLAGS,
+    CU_CTX_CREATE,
+    CUDA_GET_LAST_ERROR,
+    CUDA_GET_DEVICE,
+    CUDA_LAUNCH_KERNEL,
+];
+
+/// The name of a call, NUL-terminated.
+pub fn name_of(domain: u32, call: u32) -> Option<&'static CStr> {
+    ALL.iter()
+        .find(|(d, c, _)| (*d, *c) == (domain, call))
+        .map(|(_, _, name)| *name)
+}

@@ -1,0 +1,360 @@
+//! CUPTI's records, declared as cupti_activity.h of CUPTI 13.0.85 does: not with the offsets that the hook uses.
+
+use std::ffi::c_char;
+
+pub const MEMCPY: u32 = 1;
+pub const MEMSET: u32 = 2;
+pub const DRIVER: u32 = 4;
+pub const RUNTIME: u32 = 5;
+pub const DEVICE: u32 = 8;
+pub const CONTEXT: u32 = 9;
+pub const CONCURRENT_KERNEL: u32 = 10;
+pub const OVERHEAD: u32 = 17;
+pub const CUDA_EVENT: u32 = 36;
+pub const STREAM: u32 = 37;
+pub const SYNCHRONIZATION: u32 = 38;
+pub const MEMORY2: u32 = 49;
+pub const MEMORY_POOL: u32 = 50;
+pub const GRAPH_TRACE: u32 = 51;
+/// No kind of any CUPTI.
+pub const NOBODY_KNOWS: u32 = 9000;
+/// At this one, CUPTI stops.
+pub const TORN: u32 = 0;
+
+/// Structures that are written as bytes. Padding is never read.
+macro_rules! records {
+    ($($(#[$meta:meta])* $name:ident { $($field:ident: $type:ty,)+ })+) => {
+        $(
+            $(#[$meta])*
+            #[derive(Clone, Copy)]
+            #[repr(C, align(8))]
+            pub struct $name { $(pub $field: $type,)+ }
+
+            impl Default for $name {
+                fn default() -> Self {
+                    // SAFETY: numbers, pointers and arrays of numbers, for all of which zero is a value.
+                    unsafe { std::mem::zeroed() }
+                }
+            }
+
+            impl Bytes for $name {}
+        )+
+    };
+}
+
+/// A record that can be copied into a buffer.
+pub trait Bytes: Copy {
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![0u8; size_of::<Self>()];
+        // SAFETY: the vector has the record's size.
+        unsafe { bytes.as_mut_ptr().cast::<Self>().write_unaligned(*self) };
+        bytes
+    }
+}
+
+records! {
+    /// CUpti_ActivityKernel10
+    Kernel {
+        kind: u32,
+        cache_config: u8,
+        shared_memory_config: u8,
+        registers_per_thread: u16,
+        partitioned_requested: u32,
+        partitioned_executed: u32,
+        start: u64,
+        end: u64,
+        completed: u64,
+        device_id: u32,
+        context_id: u32,
+        stream_id: u32,
+        grid: [i32; 3],
+        block: [i32; 3],
+        static_shared_memory: i32,
+        dynamic_shared_memory: i32,
+        local_memory_per_thread: u32,
+        local_memory_total: u32,
+        correlation_id: u32,
+        grid_id: i64,
+        name: *const c_char,
+        reserved0: usize,
+        queued: u64,
+        submitted: u64,
+        launch_type: u8,
+        carveout_requested: u8,
+        carveout: u8,
+        padding: u8,
+        shared_memory_executed: u32,
+        graph_node_id: u64,
+        shmem_limit_config: u32,
+        graph_id: u32,
+        access_policy: usize,
+        channel_id: u32,
+        channel_type: u32,
+        cluster: [u32; 3],
+        cluster_policy: u32,
+        local_memory_total_v2: u64,
+        max_potential_cluster: u32,
+        max_active_clusters: u32,
+        is_device_launched: u8,
+        padding3: [u8; 7],
+    }
+    /// CUpti_ActivityMemcpy6
+    Memcpy {
+        kind: u32,
+        copy_kind: u8,
+        src_kind: u8,
+        dst_kind: u8,
+        flags: u8,
+        bytes: u64,
+        start: u64,
+        end: u64,
+        device_id: u32,
+        context_id: u32,
+        stream_id: u32,
+        correlation_id: u32,
+        runtime_correlation_id: u32,
+        pad: u32,
+        reserved0: usize,
+        graph_node_id: u64,
+        graph_id: u32,
+        channel_id: u32,
+        channel_type: u32,
+        is_device_launched: u8,
+        pad2: [u8; 3],
+        copy_count: u64,
+    }
+    /// CUpti_ActivityMemset4
+    Memset {
+        kind: u32,
+        value: u32,
+        bytes: u64,
+        start: u64,
+        end: u64,
+        device_id: u32,
+        context_id: u32,
+        stream_id: u32,
+        correlation_id: u32,
+        flags: u16,
+        memory_kind: u16,
+        pad: u32,
+        reserved0: usize,
+        graph_node_id: u64,
+        graph_id: u32,
+        channel_id: u32,
+        channel_type: u32,
+        is_device_launched: u8,
+        pad2: [u8; 3],
+    }
+    /// CUpti_ActivityAPI
+    Api {
+        kind: u32,
+        cbid: u32,
+        start: u64,
+        end: u64,
+        process_id: u32,
+        thread_id: u32,
+        correlation_id: u32,
+        return_value: u32,
+    }
+    /// CUpti_ActivityGraphTrace2
+    GraphTrace {
+        kind: u32,
+        correlation_id: u32,
+        start: u64,
+        end: u64,
+        device_id: u32,
+        graph_id: u32,
+        context_id: u32,
+        stream_id: u32,
+        reserved: usize,
+        end_device_id: u32,
+        end_context_id: u32,
+    }
+    /// CUpti_ActivitySynchronization2
+    Synchronization {
+        kind: u32,
+        what: u32,
+        start: u64,
+        end: u64,
+        correlation_id: u32,
+        context_id: u32,
+        stream_id: u32,
+        cuda_event_id: u32,
+        cuda_event_sync_id: u64,
+        return_value: u32,
+        pad: u32,
+    }
+    /// CUpti_ActivityCudaEvent2
+    CudaEvent {
+        kind: u32,
+        correlation_id: u32,
+        context_id: u32,
+        stream_id: u32,
+        event_id: u32,
+        pad: u32,
+        device_id: u32,
+        pad2: u32,
+        reserved0: usize,
+        device_timestamp: u64,
+        cuda_event_sync_id: u64,
+    }
+    /// CUpti_ActivityOverhead3
+    Overhead {
+        kind: u32,
+        overhead_kind: u32,
+        object_kind: u32,
+        object_id: [u32; 3],
+        start: u64,
+        end: u64,
+        correlation_id: u32,
+        reserved0: u32,
+        overhead_data: usize,
+    }
+    /// CUpti_ActivityMemory4
+    Memory {
+        kind: u32,
+        operation: u32,
+        memory_kind: u32,
+        correlation_id: u32,
+        address: u64,
+        bytes: u64,
+        timestamp: u64,
+        pc: u64,
+        process_id: u32,
+        device_id: u32,
+        context_id: u32,
+        stream_id: u32,
+        name: usize,
+        is_async: u32,
+        pad1: u32,
+        pool_type: u32,
+        pad2: u32,
+        pool_address: u64,
+        release_threshold: u64,
+        pool_size: u64,
+        utilized_size: u64,
+        source: usize,
+    }
+    /// CUpti_ActivityMemoryPool3
+    MemoryPool {
+        kind: u32,
+        operation: u32,
+        pool_type: u32,
+        correlation_id: u32,
+        process_id: u32,
+        device_id: u32,
+        min_bytes_to_keep: usize,
+        address: u64,
+        size: u64,
+        release_threshold: u64,
+        timestamp: u64,
+        utilized_size: u64,
+        is_managed_pool: u8,
+        pad2: [u8; 7],
+    }
+    /// CUpti_ActivityContext3
+    Context {
+        kind: u32,
+        context_id: u32,
+        device_id: u32,
+        compute_api_kind: u16,
+        null_stream_id: u16,
+        parent_context_id: u32,
+        is_green_context: u8,
+        padding: u8,
+        multiprocessors: u16,
+        cig_mode: u32,
+        padding2: u32,
+    }
+    /// CUpti_ActivityStream
+    Stream {
+        kind: u32,
+        context_id: u32,
+        stream_id: u32,
+        priority: u32,
+        flag: u32,
+        correlation_id: u32,
+    }
+    /// A record of an unknown kind.
+    Other {
+        kind: u32,
+        rest: [u32; 3],
+    }
+}
+
+/// CUpti_ActivityDevice5
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+pub struct Device {
+    pub kind: u32,
+    pub flags: u32,
+    pub global_memory_bandwidth: u64,
+    pub global_memory_size: u64,
+    pub constant_memory_size: u32,
+    pub l2_cache_size: u32,
+    pub threads_per_warp: u32,
+    pub core_clock_rate: u32,
+    pub memcpy_engines: u32,
+    pub multiprocessors: u32,
+    pub max_ipc: u32,
+    pub max_warps: u32,
+    pub max_blocks: u32,
+    pub max_shared_memory: u32,
+    pub max_registers: u32,
+    pub max_registers_per_block: u32,
+    pub max_shared_memory_per_block: u32,
+    pub max_threads_per_block: u32,
+    pub max_block: [u32; 3],
+    pub max_grid: [u32; 3],
+    pub capability: [u32; 2],
+    pub id: u32,
+    pub ecc_enabled: u32,
+    pub uuid: [u8; 16],
+    pub name: *const c_char,
+    pub is_cuda_visible: u8,
+    pub is_mig_enabled: u8,
+    pub reserved: [u8; 6],
+    pub gpu_instance_id: u32,
+    pub compute_instance_id: u32,
+    pub mig_uuid: [u8; 16],
+    pub is_numa_node: u32,
+    pub numa_id: u32,
+}
+
+impl Bytes for Device {}
+
+// As `sizeof` says of the header's structures.
+const _: () = assert!(size_of::<Kernel>() == 216);
+const _: () = assert!(size_of::<Memcpy>() == 96);
+const _: () = assert!(size_of::<Memset>() == 88);
+const _: () = assert!(size_of::<Api>() == 40);
+const _: () = assert!(size_of::<GraphTrace>() == 56);
+const _: () = assert!(size_of::<Synchronization>() == 56);
+const _: () = assert!(size_of::<CudaEvent>() == 56);
+const _: () = assert!(size_of::<Overhead>() == 56);
+const _: () = assert!(size_of::<Memory>() == 128);
+const _: () = assert!(size_of::<MemoryPool>() == 80);
+const _: () = assert!(size_of::<Context>() == 32);
+const _: () = assert!(size_of::<Stream>() == 24);
+const _: () = assert!(size_of::<Device>() == 184);
+
+/// The size of a record of this kind.
+pub fn size_of_kind(kind: u32) -> Option<usize> {
+    Some(match kind {
+        MEMCPY => size_of::<Memcpy>(),
+        MEMSET => size_of::<Memset>(),
+        DRIVER | RUNTIME => size_of::<Api>(),
+        DEVICE => size_of::<Device>(),
+        CONTEXT => size_of::<Context>(),
+        CONCURRENT_KERNEL => size_of::<Kernel>(),
+        OVERHEAD => size_of::<Overhead>(),
+        CUDA_EVENT => size_of::<CudaEvent>(),
+        STREAM => size_of::<Stream>(),
+        SYNCHRONIZATION => size_of::<Synchronization>(),
+        MEMORY2 => size_of::<Memory>(),
+        MEMORY_POOL => size_of::<MemoryPool>(),
+        GRAPH_TRACE => size_of::<GraphTrace>(),
+        NOBODY_KNOWS => size_of::<Other>(),
+        _ => return None,
+    })
+}

@@ -1,0 +1,32 @@
+//! The truth log: what the simulated devices really did, one JSON object a line. Times are host CLOCK_MONOTONIC
+//! nanoseconds. `kind` is `kernel`, `transfer`, `graph` or `call`; each line has `pid`, `start_ns`, `end_ns`,
+//! `correlation`, and what its kind has: `name`, `bytes`, `context`, `stream`, `thread`.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::sync::OnceLock;
+
+fn log() -> Option<&'static File> {
+    static LOG: OnceLock<Option<File>> = OnceLock::new();
+    LOG.get_or_init(|| {
+        let path = std::env::var_os("FAKE_CUDA_TRUTH")?;
+        OpenOptions::new().create(true).append(true).open(path).ok()
+    })
+    .as_ref()
+}
+
+/// Appends a line. `more` are further members, each with a comma before it.
+pub fn write(
+    kind: &str,
+    correlation: u32,
+    (start, end): (u64, u64),
+    more: std::fmt::Arguments<'_>,
+) {
+    if let Some(mut file) = log() {
+        let pid = std::process::id();
+        let line = format!(
+            "{{\"kind\":\"{kind}\",\"pid\":{pid},\"correlation\":{correlation},\"start_ns\":{start},\"end_ns\":{end}{more}}}\n"
+        );
+        let _ = file.write_all(line.as_bytes());
+    }
+}

@@ -1,0 +1,64 @@
+//! Times that are not known.
+
+use crate::stub::Stub;
+
+/// Every third of 300 kernels has bad times.
+fn unknown_times(bad: &str) {
+    let outcome = Stub::new()
+        .with("FAKE_CUDA_TIMES", &format!("{bad}:3"))
+        .run("launch:300 sync");
+    let process = outcome.only();
+    process.assert_undamaged();
+    assert_eq!(
+        process.kernels.len(),
+        300,
+        "the kernels themselves are known"
+    );
+    assert_eq!(
+        process.kernels.iter().filter(|k| k.span.is_none()).count(),
+        100
+    );
+    assert_eq!(process.lost("dispatch times", "CUPTI delivered none"), 100);
+    for (kernel, truth) in process.kernels.iter().zip(outcome.truth_of("kernel")) {
+        if let Some(span) = kernel.span {
+            assert_eq!(
+                (span.start_ns, span.end_ns()),
+                (truth.start_ns, truth.end_ns)
+            );
+        }
+    }
+}
+
+#[test]
+fn zero_times_are_unknown_and_counted() {
+    unknown_times("zero");
+}
+
+#[test]
+fn an_end_before_the_begin_is_unknown_and_counted() {
+    unknown_times("negative");
+}
+
+#[test]
+fn a_begin_without_an_end_is_unknown_and_counted() {
+    unknown_times("half");
+}
+
+#[test]
+fn work_that_is_not_done_when_the_program_ends_has_no_times() {
+    let outcome = Stub::new()
+        .with("FAKE_CUDA_KERNEL_NS", "20000000")
+        .run("launch:100 sleep:300 exit:0");
+    let process = outcome.only();
+    process.assert_undamaged();
+    assert_eq!(process.kernels.len(), 100);
+    let unknown = process.kernels.iter().filter(|k| k.span.is_none()).count() as u64;
+    assert!(
+        (1..100).contains(&unknown),
+        "the device, which needs 2 s, was at work for {unknown} of them"
+    );
+    assert_eq!(
+        process.lost("dispatch times", "CUPTI delivered none"),
+        unknown
+    );
+}

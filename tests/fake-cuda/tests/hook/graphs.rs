@@ -1,0 +1,74 @@
+//! CUDA graphs: node by node, or as wholes.
+
+use crate::stub::Stub;
+use std::collections::HashSet;
+
+#[test]
+fn nodes_of_a_graph_are_kernels_of_its_launch() {
+    let outcome = Stub::new().run("graph:100:5 sync");
+    let process = outcome.whole();
+    assert_eq!((process.kernels.len(), process.graph_runs.len()), (500, 0));
+    let launches: HashSet<u32> = process
+        .calls_of("cuGraphLaunch")
+        .iter()
+        .map(|c| c.correlation)
+        .collect();
+    assert_eq!(launches.len(), 5);
+    for (kernel, truth) in process.kernels.iter().zip(outcome.truth_of("kernel")) {
+        assert!(launches.contains(&kernel.correlation));
+        let node = kernel.node.expect("a node");
+        assert_eq!(Some(node.node), truth.more["node"].as_u64());
+        assert_eq!(u64::from(node.graph), node.node >> 32);
+        assert_eq!(
+            kernel.span.expect("known times").start_ns,
+            truth.start_ns,
+            "neighbours overlap"
+        );
+    }
+}
+
+#[test]
+fn graphs_as_wholes_have_one_time_each() {
+    for (name, value) in [
+        ("GAPSCOPE_CUDA_GRAPHS", "graph"),
+        ("GAPSCOPE_MODE", "command-buffer"),
+    ] {
+        let outcome = Stub::new()
+            .with(name, value)
+            .run("graph:100:5 launch:3 sync");
+        let process = outcome.whole();
+        assert_eq!(
+            (process.kernels.len(), process.graph_runs.len()),
+            (3, 5),
+            "{name}={value}"
+        );
+        for ((_, span, correlation), truth) in
+            process.graph_runs.iter().zip(outcome.truth_of("graph"))
+        {
+            assert_eq!(*correlation, truth.correlation);
+            let span = span.expect("known times");
+            assert_eq!(
+                (span.start_ns, span.end_ns()),
+                (truth.start_ns, truth.end_ns)
+            );
+        }
+    }
+}
+
+#[test]
+fn nodes_may_be_asked_for_where_command_buffers_are_timed_as_wholes() {
+    let stub = Stub::new()
+        .with("GAPSCOPE_MODE", "command-buffer")
+        .with("GAPSCOPE_CUDA_GRAPHS", "node");
+    assert_eq!(stub.run("graph:10:2 sync").whole().kernels.len(), 20);
+}
+
+#[test]
+fn a_graph_that_is_older_than_the_recording_does_not_crash_the_program() {
+    let stub = Stub::new()
+        .with("GAPSCOPE_CUDA_GRAPHS", "graph")
+        .with("GAPSCOPE_RECORDING", "0");
+    let outcome = stub.run("graph:10:3 sync capture:graph:10:2 sync graph:10:4 sync");
+    let process = outcome.whole();
+    assert_eq!(process.graph_runs.len(), 2, "those of the window");
+}

@@ -1,0 +1,15 @@
+//! The library that the driver loads into a program, driven through its real entry points by the stub of CUDA: what it
+//! records is compared with what the stub's devices really did.
+
+mod clock;
+mod damage;
+mod endings;
+mod graphs;
+mod labels;
+mod launches;
+mod objects;
+mod others;
+mod processes;
+mod recorded;
+mod stub;
+mod window;

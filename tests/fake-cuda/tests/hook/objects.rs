@@ -1,0 +1,164 @@
+//! Devices, streams, transfers, waits, memory and overheads.
+
+use crate::stub::Stub;
+use gapscope_spool::event::{OverheadKind, PoolEdge, StreamKind, TransferKind, WaitKind, heap};
+
+#[test]
+fn devices_that_do_work_are_part_of_the_trace_and_others_are_not() {
+    let stub = Stub::new().with("FAKE_CUDA_DEVICES", "4");
+    let outcome = stub.run("launch:10 sync device:2 launch:5 sync");
+    let process = outcome.whole();
+    let mut ids: Vec<u32> = process.devices.iter().map(|(id, _, _)| *id).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, [1, 3]);
+    assert_eq!(process.devices[0].1, "Fake GPU");
+    assert_eq!(process.devices[0].2, [150_000_000_000]);
+    assert_eq!(process.capabilities, [(9, 0); 2]);
+    let on = |device: u32| {
+        process
+            .kernels
+            .iter()
+            .filter(|k| process.queues[&k.shape.queue].0 == device)
+            .count()
+    };
+    assert_eq!((on(1), on(3)), (10, 5));
+}
+
+#[test]
+fn a_device_of_which_cupti_tells_late_has_its_name_nevertheless() {
+    let outcome = Stub::new()
+        .with("FAKE_CUDA_DEVICE_RECORD", "late")
+        .run("launch:10 sync sleep:250");
+    let process = outcome.whole();
+    assert_eq!(process.devices.len(), 1);
+    assert_eq!(process.devices[0].1, "Fake GPU");
+}
+
+#[test]
+fn streams_say_what_they_are() {
+    let outcome = Stub::new().run("launch:1 threads:1:1 waits sync");
+    let process = outcome.whole();
+    let mut kinds: Vec<_> = process
+        .kernels
+        .iter()
+        .map(|k| process.streams[&k.shape.queue])
+        .collect();
+    kinds.dedup();
+    assert_eq!(
+        kinds,
+        [
+            (StreamKind::Default, 0),
+            (StreamKind::NonBlocking, -1),
+            (StreamKind::Blocking, -1),
+        ]
+    );
+}
+
+#[test]
+fn transfers_have_direction_bytes_and_the_times_of_the_device() {
+    let outcome = Stub::new().run("copies sync");
+    let process = outcome.whole();
+    let kinds: Vec<_> = process
+        .transfers
+        .iter()
+        .map(|t| (t.kind, t.bytes))
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            (TransferKind::HostToDevice, 4096),
+            (TransferKind::Fill, 1024),
+            (TransferKind::DeviceToHost, 512),
+        ]
+    );
+    for (transfer, truth) in process.transfers.iter().zip(outcome.truth_of("transfer")) {
+        let span = transfer.span.expect("known times");
+        assert_eq!(
+            (span.start_ns, span.end_ns()),
+            (truth.start_ns, truth.end_ns)
+        );
+        assert_eq!(transfer.correlation, truth.correlation);
+    }
+}
+
+#[test]
+fn waits_name_the_event_and_the_queue_that_it_was_put_on() {
+    let outcome = Stub::new().run("waits");
+    let process = outcome.whole();
+    let [(event, occurrence, recorded_on)] = process.event_records[..] else {
+        panic!("one event")
+    };
+    let kinds: Vec<_> = process.waits.iter().map(|(kind, ..)| *kind).collect();
+    assert_eq!(
+        kinds,
+        [
+            WaitKind::QueueForEvent,
+            WaitKind::HostForEvent,
+            WaitKind::HostForQueue,
+            WaitKind::HostForContext,
+        ]
+    );
+    let (_, waiting, waits_for, for_occurrence) = process.waits[0];
+    assert_eq!((waits_for, for_occurrence), (event, occurrence));
+    assert!(waiting != 0 && recorded_on != 0 && waiting != recorded_on);
+    assert_eq!(process.waits[2].1, waiting);
+    assert_eq!(process.waits[3].1, 0, "all queues");
+    assert_eq!(process.waits[3].2, 0, "no event");
+}
+
+#[test]
+fn each_free_ends_the_allocation_of_its_address_at_that_time() {
+    let outcome = Stub::new().run("memory pool");
+    let process = outcome.whole();
+    let bytes: Vec<_> = process
+        .allocations
+        .values()
+        .map(|(heap, bytes, _)| (*heap, *bytes))
+        .collect();
+    assert_eq!(
+        bytes,
+        [
+            (heap::DEVICE, 4096),
+            (heap::DEVICE, 4096),
+            (heap::DEVICE, 8192),
+            (heap::DEVICE, 100),
+            (heap::POOL, 1 << 20),
+        ]
+    );
+    let freed: Vec<u32> = process.frees.iter().map(|(memory, _)| *memory).collect();
+    assert_eq!(freed, [1, 2, 3, 5]);
+    for (memory, at_ns) in &process.frees {
+        assert!(*at_ns >= process.allocations[memory].2);
+    }
+    assert_eq!(process.pools, [(PoolEdge::Begin, 1 << 20, 1 << 20)]);
+}
+
+#[test]
+fn memory_records_that_come_the_last_first_are_paired_by_their_times() {
+    let outcome = Stub::new()
+        .with("FAKE_CUDA_ORDER", "reverse")
+        .run("launch:1 memory");
+    let process = outcome.only();
+    assert_eq!(process.allocations.len(), 4);
+    assert_eq!(
+        process.frees.len() as u64
+            + process.lost("memory frees", "their allocation was not recorded"),
+        3
+    );
+    for (memory, at_ns) in &process.frees {
+        assert!(
+            *at_ns >= process.allocations[memory].2,
+            "no memory is freed before it is allocated"
+        );
+    }
+}
+
+#[test]
+fn lazy_loading_is_an_overhead_of_the_thread_that_paid_it() {
+    let outcome = Stub::new().run("launch:10 sync");
+    let process = outcome.whole();
+    assert_eq!(
+        process.overheads,
+        [(OverheadKind::FunctionLoading, process.pid)]
+    );
+}

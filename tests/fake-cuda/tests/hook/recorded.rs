@@ -1,0 +1,340 @@
+//! What a process wrote to its spool, put in order for questions.
+
+use gapscope_spool::event::{
+    Activity, GraphNode, LabelEdge, LabelScope, LaunchShape, ObjectKind, OverheadKind, Payload,
+    PoolEdge, Span, StreamKind, TransferKind, WaitKind, unpack,
+};
+use gapscope_spool::reader::{Damage, Until};
+use gapscope_spool::{Event, SpoolReader};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A kernel that ran.
+#[derive(Debug, Clone)]
+pub struct Kernel {
+    pub name: String,
+    pub shape: LaunchShape,
+    pub span: Option<Span>,
+    pub correlation: u32,
+    pub node: Option<GraphNode>,
+}
+
+/// A call of the program.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub interface: String,
+    pub name: String,
+    pub thread: u32,
+    pub span: Option<Span>,
+    pub correlation: u32,
+    pub result: u32,
+}
+
+/// A transfer that ran.
+#[derive(Debug, Clone)]
+pub struct Transfer {
+    pub kind: TransferKind,
+    pub bytes: u64,
+    pub span: Option<Span>,
+    pub correlation: u32,
+}
+
+/// One end of a label.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Label {
+    pub thread: u32,
+    pub scope: LabelScope,
+    pub edge: LabelEdge,
+    pub text: String,
+    pub category: u32,
+    pub payload: Option<Payload>,
+    pub at_ns: i64,
+}
+
+#[derive(Debug, Default)]
+pub struct Recorded {
+    pub pid: u32,
+    pub hook: String,
+    pub ended: bool,
+    pub kernels: Vec<Kernel>,
+    pub calls: Vec<Call>,
+    pub transfers: Vec<Transfer>,
+    pub graph_runs: Vec<(u32, Option<Span>, u32)>,
+    pub waits: Vec<(WaitKind, u32, u32, u64)>,
+    pub event_records: Vec<(u32, u64, u32)>,
+    pub overheads: Vec<(OverheadKind, u32)>,
+    pub labels: Vec<Label>,
+    pub losses: Vec<(String, u64, String)>,
+    pub notes: Vec<String>,
+    pub devices: Vec<(u32, String, Vec<u64>)>,
+    /// Device, context and stream of each queue.
+    pub queues: BTreeMap<u32, (u32, u32, u32)>,
+    pub streams: BTreeMap<u32, (StreamKind, i32)>,
+    pub names: Vec<(ObjectKind, u32, String)>,
+    pub threads: BTreeMap<u32, String>,
+    pub allocations: BTreeMap<u32, (u32, u64, i64)>,
+    pub frees: Vec<(u32, i64)>,
+    pub pools: Vec<(PoolEdge, u64, u64)>,
+    pub capabilities: Vec<(u32, u32)>,
+    pub shapes: usize,
+    pub forgotten: Vec<u32>,
+    pub batches: Vec<usize>,
+    /// Activities that are missing between batches.
+    pub holes: u64,
+    pub damage: Damage,
+    next_activity: u64,
+    functions: BTreeMap<u32, (String, String)>,
+    kernel_names: BTreeMap<u32, String>,
+    launches: BTreeMap<u32, LaunchShape>,
+    routes: BTreeMap<u32, TransferKind>,
+    texts: BTreeMap<u32, String>,
+}
+
+/// All processes of a spool, the oldest first.
+pub fn all(spool: &Path) -> Vec<Recorded> {
+    let processes = SpoolReader::open(spool).new_processes().expect("readable");
+    let read = |mut process: gapscope_spool::ProcessSpool| {
+        let mut recorded = Recorded {
+            pid: process.pid(),
+            ..Recorded::default()
+        };
+        process
+            .drain(Until::End, |thread, event| recorded.add(thread, event))
+            .expect("readable");
+        recorded.damage = process.damage();
+        recorded
+    };
+    processes.into_iter().map(read).collect()
+}
+
+impl Recorded {
+    fn add(&mut self, thread: u32, event: Event<'_>) {
+        match event {
+            Event::Process { pid, hook, .. } => {
+                assert_eq!(pid, self.pid, "each process writes its own spool");
+                self.hook = hook.into_owned();
+            }
+            Event::ProcessEnd { .. } => {
+                assert!(
+                    !std::mem::replace(&mut self.ended, true),
+                    "a process ends once"
+                );
+            }
+            Event::Thread { thread, name } => {
+                self.threads.insert(thread, name.to_owned());
+            }
+            Event::Device {
+                device,
+                name,
+                heaps,
+                ..
+            } => self.devices.push((device, name.into_owned(), heaps)),
+            Event::DeviceLimits { capability, .. } => self.capabilities.push(capability),
+            Event::Queue {
+                queue,
+                device,
+                family,
+                index,
+                ..
+            } => {
+                let before = self.queues.insert(queue, (device, family, index));
+                assert_eq!(before, None, "a queue is written once");
+            }
+            Event::Stream {
+                queue,
+                kind,
+                priority,
+            } => {
+                self.streams.insert(queue, (kind, priority));
+            }
+            Event::Kernel {
+                kernel,
+                entry_point,
+                ..
+            } => {
+                self.kernel_names.insert(kernel, entry_point.into_owned());
+            }
+            Event::Launch { launch, shape } => {
+                self.shapes += 1;
+                self.launches.insert(launch, shape);
+            }
+            Event::LaunchesEnd { below } => {
+                self.forgotten.push(below);
+                self.launches.retain(|launch, _| *launch >= below);
+            }
+            Event::Route { route, kind, .. } => {
+                self.routes.insert(route, kind);
+            }
+            Event::Function {
+                function,
+                interface,
+                name,
+            } => {
+                self.functions
+                    .insert(function, (interface.into_owned(), name.into_owned()));
+            }
+            Event::Activities {
+                first,
+                count,
+                bytes,
+            } => {
+                self.holes += first - self.next_activity;
+                let activities: Vec<Activity> = unpack(bytes).map(|a| a.expect("whole")).collect();
+                assert_eq!(activities.len(), count as usize);
+                self.next_activity = first + u64::from(count);
+                self.batches.push(bytes.len());
+                for activity in activities {
+                    self.activity(activity);
+                }
+            }
+            Event::Text { text, value } => {
+                self.texts.insert(text, value.to_owned());
+            }
+            Event::Label {
+                scope,
+                edge,
+                text,
+                at_ns,
+            } => self.labels.push(Label {
+                thread,
+                scope,
+                edge,
+                text: if text == 0 {
+                    String::new()
+                } else {
+                    self.texts[&text].clone()
+                },
+                category: 0,
+                payload: None,
+                at_ns,
+            }),
+            Event::LabelDetail {
+                category, payload, ..
+            } => {
+                let label = self
+                    .labels
+                    .iter_mut()
+                    .rfind(|l| l.thread == thread)
+                    .expect("a label");
+                (label.category, label.payload) = (category, payload);
+            }
+            Event::Name { object, id, name } => self.names.push((object, id, name.to_owned())),
+            Event::Allocate {
+                memory,
+                heap,
+                bytes,
+                at_ns,
+                ..
+            } => {
+                self.allocations.insert(memory, (heap, bytes, at_ns));
+            }
+            Event::Free { memory, at_ns } => self.frees.push((memory, at_ns)),
+            Event::Pool {
+                edge,
+                bytes,
+                used_bytes,
+                ..
+            } => self.pools.push((edge, bytes, used_bytes)),
+            Event::Loss {
+                what,
+                count,
+                reason,
+            } => self
+                .losses
+                .push((what.into_owned(), count, reason.into_owned())),
+            Event::Note { text } => self.notes.push(text.into_owned()),
+            Event::Capture { .. } => {}
+            other => panic!("CUDA does not write {other:?}"),
+        }
+    }
+
+    fn activity(&mut self, activity: Activity) {
+        match activity {
+            Activity::Kernel {
+                launch,
+                span,
+                correlation,
+                node,
+            } => {
+                // Defined before its first use.
+                let shape = self.launches[&launch];
+                assert!(self.queues.contains_key(&shape.queue));
+                self.kernels.push(Kernel {
+                    name: self.kernel_names[&shape.kernel].clone(),
+                    shape,
+                    span,
+                    correlation,
+                    node,
+                });
+            }
+            Activity::Transfer {
+                route,
+                bytes,
+                span,
+                correlation,
+                ..
+            } => self.transfers.push(Transfer {
+                kind: self.routes[&route],
+                bytes,
+                span,
+                correlation,
+            }),
+            Activity::Call {
+                function,
+                thread,
+                span,
+                correlation,
+                result,
+            } => {
+                let (interface, name) = self.functions[&function].clone();
+                self.calls.push(Call {
+                    interface,
+                    name,
+                    thread,
+                    span,
+                    correlation,
+                    result,
+                });
+            }
+            Activity::GraphRun {
+                graph,
+                span,
+                correlation,
+                ..
+            } => self.graph_runs.push((graph, span, correlation)),
+            Activity::Wait {
+                kind,
+                queue,
+                event,
+                occurrence,
+                ..
+            } => self.waits.push((kind, queue, event, occurrence)),
+            Activity::EventRecord {
+                event,
+                occurrence,
+                queue,
+                ..
+            } => self.event_records.push((event, occurrence, queue)),
+            Activity::Overhead { kind, thread, .. } => self.overheads.push((kind, thread)),
+        }
+    }
+
+    pub fn assert_undamaged(&self) {
+        assert_eq!(self.damage, Damage::default());
+        assert_eq!(self.holes, 0, "activities between batches");
+    }
+
+    /// How many of something were lost for a reason.
+    pub fn lost(&self, what: &str, reason: &str) -> u64 {
+        let of = self
+            .losses
+            .iter()
+            .filter(|(w, _, r)| (w.as_str(), r.as_str()) == (what, reason));
+        of.map(|(_, count, _)| count).sum()
+    }
+
+    /// Calls of a name.
+    pub fn calls_of(&self, name: &str) -> Vec<&Call> {
+        self.calls.iter().filter(|c| c.name == name).collect()
+    }
+}

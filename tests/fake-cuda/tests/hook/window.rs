@@ -1,0 +1,32 @@
+//! Recording on and off.
+
+use crate::stub::Stub;
+
+#[test]
+fn outside_the_window_nothing_is_recorded_but_what_exists() {
+    let stub = Stub::new().with("GAPSCOPE_RECORDING", "0");
+    let outcome =
+        stub.run("launch:100 memory copies waits sync capture:launch:20 sync launch:30 sync");
+    let process = outcome.whole();
+    // The work of the window is done when it ends or shortly after: the program waits after it.
+    assert_eq!(
+        process.kernels.len() + process.calls_of("cuLaunchKernel").len(),
+        40
+    );
+    assert!(process.transfers.is_empty() && process.waits.is_empty());
+    assert_eq!(process.allocations.len(), 4, "memory is what exists");
+    assert!(
+        process.calls_of("cudaGetDevice").is_empty(),
+        "the noise stays off"
+    );
+}
+
+#[test]
+fn a_label_starts_the_recording() {
+    let stub = Stub::new()
+        .with("GAPSCOPE_RECORDING", "0")
+        .with("GAPSCOPE_START_LABEL", "step 3");
+    let outcome = stub.run("launch:10 labels:5 sync");
+    let process = outcome.whole();
+    assert_eq!(process.kernels.len(), 2, "steps 3 and 4");
+}
