@@ -1,0 +1,345 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { busy_ns, COPIES, GAPS, idleBy, TEXT, WORK } from "./known.ts";
+import { closeBrowser, openTrace, type Opened, point, scratch, state, traceOf, view, type Viewer } from "./product.ts";
+
+let viewer: Viewer;
+let opened: Opened;
+const GIVEN = WORK.length + COPIES.length;
+
+beforeAll(async () => {
+  viewer = await view(traceOf(scratch(), "known", TEXT));
+});
+
+afterAll(async () => {
+  await closeBrowser();
+  viewer?.stop();
+});
+
+afterEach(async () => {
+  // Whatever a test does, nothing leaves the machine and nothing breaks.
+  expect(opened.foreign).toEqual([]);
+  expect(opened.errors).toEqual([]);
+  await opened.page.close();
+});
+
+async function open(hash = "", options = {}): Promise<Opened["page"]> {
+  opened = await openTrace(viewer.url + hash, options);
+  return opened.page;
+}
+
+/** Waits until everything in sight is loaded. */
+async function loaded(page: Opened["page"]): Promise<void> {
+  await page.waitForFunction(() => !document.body.textContent?.includes("loading…"));
+}
+
+describe("the page", () => {
+  test("draws every row of the trace, overlapping work in lanes", async () => {
+    const page = await open();
+    await loaded(page);
+    expect(await page.locator('[data-track="q1.work"]').getAttribute("data-lanes")).toBe("1");
+    expect(await page.locator('[data-track="q2.work"]').getAttribute("data-lanes")).toBe("2");
+    const { events, from, to } = await state(page);
+    expect(events).toBeGreaterThanOrEqual(GIVEN + GAPS.length * 4);
+    expect(from).toBeLessThanOrEqual(0);
+    expect(to).toBeGreaterThanOrEqual(16e6);
+  });
+
+  test("says the verdict with evidence that sums to all of the time", async () => {
+    const page = await open();
+    expect(await page.locator(".verdict").getAttribute("data-verdict")).toBe("host-bound");
+    const shares = await page.locator(".parts [data-share]").evaluateAll((parts) => parts.map((part) => Number(part.getAttribute("data-share"))));
+    expect(shares.reduce((sum, share) => sum + share, 0)).toBeCloseTo(1, 3);
+    const host = Number(await page.locator('.parts [data-part="host"]').getAttribute("data-share"));
+    expect(host).toBeCloseTo((idleBy("host-late") + idleBy("submit-call")) / 14.62e6, 3);
+    expect(await page.locator(".facts .lost").innerText()).toContain("3");
+  });
+
+  test("zooms by the wheel around the pointer, and moves", async () => {
+    const page = await open("#t=0-16000000");
+    const place = await point(page, "q1.work", 4e6);
+    await page.mouse.move(place.x, place.y);
+    await page.keyboard.down("Control");
+    await page.mouse.wheel(0, -400);
+    await page.keyboard.up("Control");
+    const near = await state(page);
+    expect(near.to - near.from).toBeLessThan(8e6);
+    const box = await page.locator("canvas.tracks").boundingBox();
+    const under = near.from + ((place.x - (box?.x ?? 0)) / (box?.width ?? 1)) * (near.to - near.from);
+    expect(Math.abs(under - 4e6)).toBeLessThan(20_000);
+    await page.keyboard.down("Shift");
+    await page.mouse.wheel(0, 200);
+    await page.keyboard.up("Shift");
+    const moved = await state(page);
+    expect(moved.from).toBeGreaterThan(near.from);
+    expect(moved.to - moved.from).toBeCloseTo(near.to - near.from, 0);
+    await page.mouse.down();
+    await page.mouse.move(place.x + 100, place.y, { steps: 4 });
+    await page.mouse.up();
+    expect((await state(page)).from).toBeLessThan(moved.from);
+  });
+
+  test("is moved by the keyboard alone, and goes back", async () => {
+    const page = await open();
+    const whole = await state(page);
+    await page.keyboard.press("w");
+    const near = await state(page);
+    expect(near.to - near.from).toBeCloseTo((whole.to - whole.from) * 0.6, -2);
+    await page.waitForTimeout(600);
+    await page.keyboard.press("d");
+    const right = await state(page);
+    expect(right.from - near.from).toBeCloseTo((near.to - near.from) * 0.2, -2);
+    await page.keyboard.press("b");
+    expect((await state(page)).from).toBeCloseTo(near.from, 0);
+    await page.keyboard.press("f");
+    expect((await state(page)).from).toBeCloseTo(whole.from, 0);
+    await page.keyboard.press("?");
+    expect(await page.locator("dialog.help").isVisible()).toBe(true);
+    await page.keyboard.press("Escape");
+    expect(await page.locator("dialog.help").isVisible()).toBe(false);
+  });
+
+  test("says what the pointer is on", async () => {
+    const page = await open("#t=3000000-3400000");
+    await loaded(page);
+    const place = await point(page, "q1.work", 3_150_000);
+    await page.mouse.move(place.x, place.y);
+    await page.waitForSelector(".tooltip:not([hidden])");
+    expect((await state(page)).hovered).toBe("dispatches.9");
+    expect(await page.locator(".tooltip").innerText()).toMatch(/cos\s+100 µs/);
+  });
+
+  test("tells everything about work that is clicked, with an arrow from its call", async () => {
+    const page = await open("#t=2800000-3400000");
+    await loaded(page);
+    const place = await point(page, "q1.work", 3_150_000);
+    await page.mouse.click(place.x, place.y);
+    await page.waitForSelector('.details-panel[data-row="dispatches.9"]');
+    const text = await page.locator(".details-panel").innerText();
+    for (const part of ["cos", "100 µs", "eager", "groups x", "64", "Submitted by", "Made GPU"]) expect(text).toContain(part);
+    expect(text).toMatch(/y\s+read\s+4\.00 KiB/);
+    // One from the call; cos reads what sin wrote, and exp reads what it writes.
+    await expect.poll(async () => (await state(page)).arrows).toBeGreaterThanOrEqual(3);
+    await page.locator('[data-relation="submitted-by"] button').first().click();
+    await page.waitForSelector('.details-panel[data-row^="host_calls."]');
+    expect(await page.locator(".details-panel").innerText()).toContain("submit");
+    expect((await state(page)).event).toMatch(/^host_calls\./);
+  });
+
+  test("lists gaps by cost with the truth of their causes", async () => {
+    const page = await open();
+    expect(await page.locator(".gaps-panel").getAttribute("data-gaps")).toBe(String(GAPS.length));
+    const causes = await page.locator(".causes-table tbody tr").allInnerTexts();
+    expect(causes[0]).toContain("host-late");
+    expect(causes[0]).toContain(`${(idleBy("host-late") / 1e6).toFixed(2)} ms`);
+    expect(await page.locator(".gaps-list .table").getAttribute("data-rows")).toBe(String(GAPS.length));
+    await page.locator(".gaps-list tbody tr").first().click();
+    await page.waitForSelector('.details-panel[data-row^="gaps."]');
+    expect(await page.locator(".gap-details").getAttribute("data-gap-ns")).toBe("600000");
+    expect(await page.locator(".details-panel").innerText()).toContain("host-late");
+  });
+
+  test("jumps from gap to gap in time, of one cause too", async () => {
+    const page = await open();
+    await loaded(page);
+    await page.locator(".gaps-list thead button", { hasText: "At" }).click();
+    await page.locator(".gaps-list thead button", { hasText: "At" }).click();
+    await page.locator(".gaps-list tbody tr").first().click();
+    const at = async (): Promise<number> => Number(await page.locator("#app").getAttribute("data-gap"));
+    await expect.poll(at).toBe(GAPS[0].start_us * 1000);
+    await page.keyboard.press("n");
+    await expect.poll(at).toBe(GAPS[1].start_us * 1000);
+    await page.keyboard.press("n");
+    await expect.poll(at).toBe(GAPS[2].start_us * 1000);
+    await page.keyboard.press("p");
+    await expect.poll(at).toBe(GAPS[1].start_us * 1000);
+    await page.locator(".causes-table tbody tr", { hasText: "launch-latency" }).click();
+    expect(await page.locator(".gaps-panel").getAttribute("data-cause")).toBe("launch-latency");
+    expect(await page.locator(".gaps-list .table").getAttribute("data-rows")).toBe(String(GAPS.length));
+  });
+
+  test("measures a selected range as the analysis does", async () => {
+    const page = await open("#t=0-16000000");
+    await loaded(page);
+    const ruler = await page.locator("canvas.ruler").boundingBox();
+    if (!ruler) throw new Error("no ruler");
+    const x = (ns: number): number => ruler.x + (ns / 16e6) * ruler.width;
+    await page.mouse.move(x(2.5e6), ruler.y + 10);
+    await page.mouse.down();
+    await page.mouse.move(x(9.1e6), ruler.y + 10, { steps: 3 });
+    await page.mouse.up();
+    const [from, to] = (await state(page)).selection.split("-").map(Number);
+    expect(from).toBeGreaterThan(2.4e6);
+    expect(to).toBeLessThan(9.2e6);
+    const share = page.locator(".device-share");
+    await expect.poll(async () => Math.abs(Number(await share.getAttribute("data-busy-ns")) - busy_ns(from, to))).toBeLessThanOrEqual(2);
+    const idle = Number(await share.getAttribute("data-idle-ns"));
+    expect(Math.abs(idle + busy_ns(from, to) - (to - from))).toBeLessThanOrEqual(4);
+    // The server's analysis of the same range, which also knows bytes.
+    await page.waitForSelector(".selection-panel [data-bytes]");
+    expect(await page.locator(".selection-panel [data-bytes]").getAttribute("data-bytes")).toBe(String(COPIES[0].bytes + COPIES[1].bytes));
+    const answer = await page.evaluate(async ([from, to]) => (await (await fetch(`api/t/0/range?from=${from}&to=${to}`)).json()) as { gaps: { cause: string; total_ns: number }[] }, [from, to]);
+    for (const { cause, total_ns } of answer.gaps) {
+      const shown = Number(await page.locator(`.selection-panel [data-cause="${cause}"]`).getAttribute("data-total-ns"));
+      expect(Math.abs(shown - total_ns)).toBeLessThanOrEqual(20 * 2);
+    }
+    await page.keyboard.press("Escape");
+    expect((await state(page)).selection).toBe("");
+  });
+
+  test("searches kernels and labels by regular expressions", async () => {
+    const page = await open();
+    await page.fill("input[type=search]", "^(sin|exp)$");
+    await expect.poll(async () => (await state(page)).found).toBe("20");
+    await page.fill("input[type=search]", "compiled");
+    await expect.poll(async () => (await state(page)).found).toBe("10");
+    await page.fill("input[type=search]", "sin(");
+    await expect.poll(async () => page.locator(".search-problem").innerText()).toContain("no regular expression");
+    expect(await page.locator("input[type=search]").getAttribute("aria-invalid")).toBe("true");
+    await page.fill("input[type=search]", "");
+    await expect.poll(async () => (await state(page)).found).toBe("");
+  });
+
+  test("colours work by kernel, label or not at all", async () => {
+    const page = await open("#t=1000000-12000000");
+    await loaded(page);
+    const colour = async (track: string, ns: number): Promise<string> => {
+      await state(page);
+      const place = await point(page, track, ns);
+      return page.evaluate(({ x, y }) => {
+        const canvas = document.querySelector<HTMLCanvasElement>("canvas.tracks");
+        const box = canvas?.getBoundingClientRect();
+        if (!canvas || !box) return "";
+        return [...(canvas.getContext("2d")?.getImageData((x - box.left) * devicePixelRatio, (y - box.top + 5) * devicePixelRatio, 1, 1).data ?? [])].join();
+      }, place);
+    };
+    const sin = 2_050_000;
+    const cos = 2_150_000;
+    expect(await colour("q1.work", sin)).not.toBe(await colour("q1.work", cos));
+    await page.locator('[data-colouring="label"]').click();
+    await expect.poll(async () => (await colour("q1.work", sin)) === (await colour("q1.work", cos))).toBe(true);
+    expect(await colour("q1.work", sin)).not.toBe(await colour("q1.work", 11_060_000));
+    await page.locator('[data-colouring="cause"]').click();
+    await expect.poll(async () => (await colour("q1.work", sin)) === (await colour("q1.work", 11_060_000))).toBe(true);
+    expect(await page.locator('[data-colouring="cause"]').getAttribute("aria-checked")).toBe("true");
+  });
+
+  test("sorts the kernels, and filters by a click", async () => {
+    const page = await open("#p=kernels");
+    const names = async (): Promise<string[]> => (await page.locator(".tab-body tbody tr td:first-child").allInnerTexts()).map((text) => text.trim());
+    expect((await names()).length).toBe(5);
+    expect((await names())[0]).toBe("fused");
+    await page.locator("thead button", { hasText: "Kernel" }).click();
+    expect(await names()).toEqual(["cos", "exp", "fused", "log", "sin"]);
+    await page.locator("thead button", { hasText: "Kernel" }).click();
+    expect((await names())[0]).toBe("sin");
+    await page.locator("tbody tr", { hasText: "log" }).click();
+    await expect.poll(async () => (await state(page)).found).toBe("10");
+  });
+
+  test("is found again by its link", async () => {
+    const first = await open("#t=2000000-6000000");
+    await loaded(first);
+    const place = await point(first, "q1.work", 3_250_000);
+    await first.mouse.click(place.x, place.y);
+    await first.waitForSelector(".details-panel[data-row^=dispatches]");
+    await first.fill("input[type=search]", "exp");
+    await first.locator('[data-tab="labels"]').click();
+    await first.locator('[data-colouring="label"]').click();
+    await expect.poll(() => first.url()).toContain("c=label");
+    await expect.poll(() => first.url()).toContain("e=dispatches");
+    const [link, was] = [first.url(), await state(first)];
+    await first.close();
+    opened = await openTrace(link);
+    await expect.poll(async () => (await state(opened.page)).event).toBe(was.event);
+    const now = await state(opened.page);
+    expect([now.from, now.to]).toEqual([was.from, was.to]);
+    await expect.poll(async () => (await state(opened.page)).found).toBe("10");
+    expect(await opened.page.locator(".tabs").getAttribute("data-shown")).toBe("labels");
+  });
+
+  test("follows the system's light or dark, and keeps another choice", async () => {
+    const page = await open("", { dark: true });
+    expect(await page.evaluate(() => document.documentElement.dataset.theme)).toBe("dark");
+    await page.locator("[aria-label='Change between light and dark']").click();
+    expect(await page.evaluate(() => document.documentElement.dataset.theme)).toBe("light");
+    await page.reload();
+    await page.waitForSelector("#app[data-full-draw]");
+    expect(await page.evaluate(() => document.documentElement.dataset.theme)).toBe("light");
+  });
+
+  test("puts equal work of two labels under each other on one scale", async () => {
+    const page = await open("#p=compare");
+    await page.selectOption("select[aria-label=Before]", "0:label:eager");
+    await page.selectOption("select[aria-label=After]", "0:label:compiled");
+    await page.locator("button", { hasText: "Compare" }).last().click();
+    await page.waitForSelector("[data-what=dispatches]");
+    expect(Number(await page.locator("[data-what=dispatches]").getAttribute("data-ratio"))).toBeCloseTo(4, 3);
+    expect(await page.locator(".compared.before").getAttribute("data-stretch-ns")).toBe("400000");
+    expect(await page.locator(".compared.after").getAttribute("data-stretch-ns")).toBe("120000");
+    const [before, after] = [await state(page, ".compared.before"), await state(page, ".compared.after")];
+    expect(after.to - after.from).toBeCloseTo(before.to - before.from, 0);
+    // Both second instances begin at the same pixel.
+    expect(2_000_000 - before.from).toBeCloseTo(11_500_000 - after.from, 0);
+    await page.keyboard.press("w");
+    const [nearer, with_it] = [await state(page, ".compared.before"), await state(page, ".compared.after")];
+    expect(nearer.to - nearer.from).toBeLessThan(before.to - before.from);
+    expect(with_it.to - with_it.from).toBeCloseTo(nearer.to - nearer.from, 0);
+    await page.locator("[aria-label='Next instance']").click();
+    expect(3_000_000 - (await state(page, ".compared.before")).from).toBeCloseTo(12_000_000 - (await state(page, ".compared.after")).from, 0);
+    await page.locator("button", { hasText: "Back to one timeline" }).click();
+    expect(await page.locator(".timeline").count()).toBe(1);
+  });
+
+  test("compares two selected ranges", async () => {
+    const page = await open("#t=0-16000000&s=1000000-2000000&p=compare");
+    await page.locator("button", { hasText: "use selection" }).first().click();
+    const ruler = await page.locator("canvas.ruler").boundingBox();
+    if (!ruler) throw new Error("no ruler");
+    await page.mouse.move(ruler.x + (ruler.width * 11) / 16, ruler.y + 8);
+    await page.mouse.down();
+    await page.mouse.move(ruler.x + (ruler.width * 12) / 16, ruler.y + 8, { steps: 3 });
+    await page.mouse.up();
+    await page.locator("button", { hasText: "use selection" }).last().click();
+    await page.locator("button", { hasText: "Compare" }).last().click();
+    await page.waitForSelector("[data-what=dispatches]");
+    expect(Number(await page.locator("[data-what=dispatches]").getAttribute("data-ratio"))).toBeCloseTo(2, 3);
+  });
+
+  test("draws the folded graph of dependencies", async () => {
+    const page = await open("#p=graph");
+    await page.waitForSelector(".graph svg");
+    expect(Number(await page.locator(".graph-panel").getAttribute("data-nodes"))).toBeGreaterThanOrEqual(5);
+    expect(Number(await page.locator(".graph-panel").getAttribute("data-edges"))).toBeGreaterThanOrEqual(3);
+    expect(await page.locator(".graph .node").count()).toBeLessThanOrEqual(150);
+    await page.locator(".graph .node", { hasText: "cos" }).first().click();
+    await expect.poll(async () => (await state(page)).found).toBe("10");
+  });
+
+  test("can be used without a mouse and names its parts", async () => {
+    const page = await open();
+    await page.locator('[data-tab="gaps"]').focus();
+    await page.keyboard.press("ArrowRight");
+    expect(await page.locator(".tabs").getAttribute("data-shown")).toBe("kernels");
+    expect(await page.locator("[role=tabpanel]").getAttribute("aria-labelledby")).toBe("tab-kernels");
+    const canvas = page.locator("canvas.tracks");
+    await canvas.focus();
+    const before = await state(page);
+    await page.keyboard.press("ArrowRight");
+    expect((await state(page)).from).toBeGreaterThan(before.from);
+    const unnamed = await page.evaluate(() =>
+      [...document.querySelectorAll("button, input, select, canvas, table")].filter((element) => {
+        const named = element.getAttribute("aria-label") ?? element.getAttribute("aria-labelledby") ?? element.textContent?.trim();
+        return !named && element.getAttribute("aria-hidden") !== "true" && !element.closest("label");
+      }).length,
+    );
+    expect(unnamed).toBe(0);
+  });
+
+  test("fits a small window", async () => {
+    const page = await open("", { width: 640, height: 560 });
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    expect(wide).toBeLessThanOrEqual(640);
+    const box = await page.locator("canvas.tracks").boundingBox();
+    expect(box?.height ?? 0).toBeGreaterThan(60);
+  });
+});

@@ -1,0 +1,202 @@
+// The product from outside: its commands, traces made for a test, its page in Chromium.
+
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import { readFile } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { extname, join, normalize, resolve } from "node:path";
+import { type Browser, chromium, type Page } from "playwright-core";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const TARGET = resolve(ROOT, process.env.CARGO_TARGET_DIR ?? "target");
+
+/** A program of the build that is tested. */
+export function built(path: string): string {
+  const file = join(TARGET, process.env.GAPSCOPE_PROFILE ?? "debug", path);
+  if (!existsSync(file)) throw new Error(`${file} is not there: \`cargo xtask test\` builds it`);
+  return file;
+}
+
+/** A folder that goes when the tests end. */
+export function scratch(): string {
+  const folder = mkdtempSync(join(tmpdir(), "gapscope-page-"));
+  process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export function gapscope(...args: string[]): string {
+  return execFileSync(built("gapscope"), args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+}
+
+/** The trace that a text describes. */
+export function traceOf(folder: string, name: string, text: string): string {
+  const source = join(folder, `${name}.txt`);
+  const trace = join(folder, `${name}.gapscope`);
+  writeFileSync(source, text);
+  execFileSync(built("examples/from_text"), [source, trace], { stdio: "pipe" });
+  return trace;
+}
+
+/** A large made-up trace. */
+export function synthetic(folder: string, dispatches: number, name = "synthetic"): string {
+  const trace = join(folder, `${name}.gapscope`);
+  execFileSync(built("examples/synthetic"), ["--dispatches", String(dispatches), trace], { stdio: "pipe" });
+  return trace;
+}
+
+export interface Viewer {
+  url: string;
+  stop: () => void;
+}
+
+const running = new Set<ChildProcess>();
+process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
+
+/** Starts a command that prints the address of a page. */
+export function serving(args: string[], env: Record<string, string> = {}): Promise<Viewer> {
+  const child = spawn(built("gapscope"), args, { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...env } });
+  running.add(child);
+  return new Promise((done, failed) => {
+    let said = "";
+    const read = (text: Buffer): void => {
+      said += text.toString();
+      const url = /http:\/\/127\.0\.0\.1:\d+\/\S+/.exec(said)?.[0];
+      if (!url) return;
+      done({
+        url,
+        stop: () => {
+          running.delete(child);
+          child.kill("SIGINT");
+        },
+      });
+    };
+    child.stdout.on("data", read);
+    child.stderr.on("data", read);
+    child.on("exit", (code) => failed(new Error(`gapscope ${args.join(" ")} ended with ${code}: ${said}`)));
+  });
+}
+
+export function view(...traces: string[]): Promise<Viewer> {
+  return serving(["view", "--no-open", ...traces]);
+}
+
+let shared: Promise<Browser> | undefined;
+
+export function browser(): Promise<Browser> {
+  shared ??= chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    // A container's root has no sandbox; nothing but our own pages is opened.
+    args: ["--no-sandbox", "--disable-dev-shm-usage"],
+  });
+  return shared;
+}
+
+export async function closeBrowser(): Promise<void> {
+  await (await shared)?.close();
+  shared = undefined;
+}
+
+export interface Opened {
+  page: Page;
+  /** Requests that were not to loopback, each of them aborted. */
+  foreign: string[];
+  /** Errors of the page. */
+  errors: string[];
+}
+
+/** A page on which every request off loopback is refused and noted. */
+export async function openPage(url: string, options: { width?: number; height?: number; dark?: boolean } = {}): Promise<Opened> {
+  const { width = 1280, height = 800, dark = false } = options;
+  const page = await (await browser()).newPage({ viewport: { width, height }, colorScheme: dark ? "dark" : "light" });
+  const foreign: string[] = [];
+  const errors: string[] = [];
+  await page.route("**/*", (route) => {
+    const { protocol, hostname } = new URL(route.request().url());
+    if (hostname === "127.0.0.1" || hostname === "localhost" || protocol === "data:" || protocol === "blob:" || protocol === "file:") return route.continue();
+    foreign.push(route.request().url());
+    return route.abort();
+  });
+  page.on("pageerror", (error) => errors.push(error.message));
+  page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+  page.on("dialog", (dialog) => {
+    errors.push(`a dialogue: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  await page.goto(url);
+  return { page, foreign, errors };
+}
+
+/** Opens a trace's page and waits until its work and its findings are there. */
+export async function openTrace(url: string, options: Parameters<typeof openPage>[1] = {}): Promise<Opened> {
+  const opened = await openPage(url, options);
+  await opened.page.waitForSelector("#app[data-full-draw]", { timeout: 30_000 });
+  await opened.page.waitForFunction(() => document.querySelector<HTMLElement>(".verdict")?.dataset.verdict, undefined, { timeout: 30_000 });
+  return opened;
+}
+
+/** What a timeline publishes of itself. */
+export interface State {
+  from: number;
+  to: number;
+  selection: string;
+  event: string;
+  hovered: string;
+  arrows: number;
+  events: number;
+  found: string;
+  drawMs: number;
+}
+
+export async function state(page: Page, timeline = ".timeline"): Promise<State> {
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  const data = await page.$eval(timeline, (element) => ({ ...(element as HTMLElement).dataset }));
+  return {
+    from: Number(data.from),
+    to: Number(data.to),
+    selection: data.selection ?? "",
+    event: data.event ?? "",
+    hovered: data.hovered ?? "",
+    arrows: Number(data.arrows),
+    events: Number(data.events),
+    found: data.found ?? "",
+    drawMs: Number(data.drawMs),
+  };
+}
+
+/** Where on the page a time and a track are. */
+export async function point(page: Page, track: string, ns: number, lane = 0): Promise<{ x: number; y: number }> {
+  const { from, to } = await state(page);
+  const box = await page.locator(".timeline canvas.tracks").first().boundingBox();
+  const head = await page.locator(`[data-track="${track}"]`).first().boundingBox();
+  if (!box || !head) throw new Error(`the track ${track} is not on the page`);
+  const lanes = Number(await page.locator(`[data-track="${track}"]`).first().getAttribute("data-lanes")) || 1;
+  return { x: box.x + ((ns - from) / (to - from)) * box.width, y: head.y + 5 + ((lane + 0.5) * (head.height - 10)) / lanes };
+}
+
+const TYPES: Record<string, string> = {
+  ".html": "text/html",
+  ".js": "text/javascript",
+  ".css": "text/css",
+  ".json": "application/json",
+  ".wasm": "application/wasm",
+  ".svg": "image/svg+xml",
+  ".png": "image/png",
+};
+
+/** Serves a folder on loopback, for the pages of other tools. */
+export async function folder(path: string): Promise<{ url: string; server: Server }> {
+  const server = createServer((request, response) => {
+    const wanted = normalize(decodeURIComponent(new URL(request.url ?? "/", "http://localhost").pathname)).replace(/\/$/, "/index.html");
+    readFile(join(path, wanted)).then(
+      (bytes) => {
+        response.writeHead(200, { "content-type": TYPES[extname(wanted)] ?? "application/octet-stream", "access-control-allow-origin": "*" });
+        response.end(bytes);
+      },
+      () => response.writeHead(404).end(),
+    );
+  });
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server };
+}

@@ -1,0 +1,12 @@
+import { defineConfig } from "vitest/config";
+// Behaviours in a real browser, against the real server. `cargo xtask test` prepares what they need.
+export default defineConfig({
+  test: {
+    include: ["browser/**/*.test.ts"],
+    environment: "node",
+    // One browser at a time: they measure time.
+    fileParallelism: false,
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+  },
+});

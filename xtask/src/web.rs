@@ -1,0 +1,177 @@
+//! The page of `gapscope view`: built from `web/`, committed as `web/dist`, tested in a real browser.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::{command, packages, target};
+
+const SOURCE: &str = "web";
+const BUILT: &str = "web/dist";
+/// Vite wants this Node or a later one.
+const LEAST_NODE: (u32, u32) = (20, 19);
+
+/// Installs Node, the page's packages in the versions of its lock file, and Chromium.
+pub fn set_up() -> Result<()> {
+    ensure_node()?;
+    ensure_packages()?;
+    if browser().is_none() {
+        packages::install(&["chromium"], false)?;
+    }
+    Ok(())
+}
+
+/// The browser that the tests drive: the one that the variable CHROMIUM names, or Debian's.
+pub fn browser() -> Option<PathBuf> {
+    let named = std::env::var_os("CHROMIUM").map(PathBuf::from);
+    [named, Some("/usr/bin/chromium".into())]
+        .into_iter()
+        .flatten()
+        .find(|path| path.exists())
+}
+
+fn ensure_node() -> Result<()> {
+    if !command::succeeds("npm", &["--version"]) {
+        packages::install(&["nodejs", "npm"], false)?;
+    }
+    let said = command::output(Command::new("node").arg("--version"))?;
+    if version(&said).is_none_or(|version| version < LEAST_NODE) {
+        let (major, minor) = LEAST_NODE;
+        bail!(
+            "building the page needs Node {major}.{minor} or later, and this is {}: install a newer one from nodejs.org",
+            said.trim()
+        );
+    }
+    Ok(())
+}
+
+/// `v20.20.2` as (20, 20).
+fn version(said: &str) -> Option<(u32, u32)> {
+    let mut numbers = said.trim().strip_prefix('v')?.split('.');
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+fn ensure_packages() -> Result<()> {
+    let lock = Path::new(SOURCE).join("package-lock.json");
+    let wanted =
+        fs::read_to_string(&lock).with_context(|| format!("cannot read {}", lock.display()))?;
+    let installed = Path::new(SOURCE).join("node_modules/.gapscope-lock");
+    if fs::read_to_string(&installed).is_ok_and(|there| there == wanted) {
+        return Ok(());
+    }
+    eprintln!("installing the packages that build and test the page");
+    let mut npm = npm(&["ci", "--no-audit", "--no-fund"]);
+    command::output(&mut npm)?;
+    fs::write(&installed, wanted).with_context(|| format!("cannot write {}", installed.display()))
+}
+
+fn npm(arguments: &[&str]) -> Command {
+    let mut npm = Command::new("npm");
+    npm.args(arguments).current_dir(SOURCE);
+    npm
+}
+
+/// Builds the page into `web/dist`.
+pub fn build() -> Result<()> {
+    set_up()?;
+    command::run(&mut npm(&["run", "--silent", "build"]))
+}
+
+/// Checks types and that `web/dist` is what its source builds to; runs the tests of the pure parts.
+pub fn check() -> Result<()> {
+    command::run(&mut npm(&["run", "--silent", "check"]))?;
+    let fresh = target("web-dist");
+    fs::create_dir_all(&fresh).with_context(|| format!("cannot make {}", fresh.display()))?;
+    let fresh = fresh
+        .canonicalize()
+        .with_context(|| format!("cannot find {}", fresh.display()))?;
+    let mut build = npm(&["run", "--silent", "build", "--", "--logLevel=warn"]);
+    command::run(build.arg("--emptyOutDir").arg("--outDir").arg(&fresh))?;
+    same(&fresh, Path::new(BUILT))?;
+    command::run(&mut npm(&["run", "--silent", "test"]))
+}
+
+fn same(fresh: &Path, committed: &Path) -> Result<()> {
+    let differing: Vec<String> = files(fresh)?
+        .into_iter()
+        .chain(files(committed)?)
+        .filter(|name| {
+            fs::read(fresh.join(name)).ok() != fs::read(committed.join(name)).ok()
+        })
+        .collect();
+    if let Some(name) = differing.first() {
+        bail!(
+            "{}/{name} is not what {SOURCE} builds to: run `cargo xtask web` and commit {BUILT}",
+            committed.display()
+        );
+    }
+    Ok(())
+}
+
+fn files(folder: &Path) -> Result<Vec<String>> {
+    let entries =
+        fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
+    let mut names: Vec<String> = entries
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+/// Runs the behaviours of the page in a browser, on the built product.
+pub fn test_in_browser() -> Result<()> {
+    for example in ["synthetic", "from_text"] {
+        let example = format!("--example={example}");
+        command::run(&mut command::cargo([
+            "build",
+            "--package=gapscope-trace",
+            &example,
+        ]))?;
+    }
+    let mut tests = npm(&["run", "--silent", "browser"]);
+    if let Some(browser) = browser() {
+        tests.env("CHROMIUM", browser);
+    }
+    command::run(tests.env("CARGO_TARGET_DIR", whole(&target(""))?))
+}
+
+/// A folder's path from the root, for programs that run elsewhere.
+pub fn whole(folder: &Path) -> Result<PathBuf> {
+    folder
+        .canonicalize()
+        .with_context(|| format!("cannot find {}", folder.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{files, same, version};
+    use std::fs;
+
+    #[test]
+    fn versions_of_node_are_compared_by_number() {
+        assert_eq!(version("v20.20.2\n"), Some((20, 20)));
+        assert!(version("v9.1.0").unwrap() < (20, 19));
+        assert_eq!(version("20.1"), None);
+    }
+
+    #[test]
+    fn a_page_that_differs_or_has_more_files_is_named() {
+        let folder = std::env::temp_dir().join(format!("gapscope-web-{}", std::process::id()));
+        let (fresh, committed) = (folder.join("fresh"), folder.join("committed"));
+        for made in [&fresh, &committed] {
+            fs::create_dir_all(made).unwrap();
+            fs::write(made.join("app.js"), "1").unwrap();
+        }
+        same(&fresh, &committed).unwrap();
+        fs::write(fresh.join("app.js"), "2").unwrap();
+        assert!(format!("{:#}", same(&fresh, &committed).unwrap_err()).contains("app.js"));
+        fs::write(fresh.join("app.js"), "1").unwrap();
+        fs::write(committed.join("more.js"), "1").unwrap();
+        assert!(format!("{:#}", same(&fresh, &committed).unwrap_err()).contains("more.js"));
+        assert_eq!(files(&committed).unwrap(), ["app.js", "more.js"]);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}
