@@ -2,6 +2,7 @@
 //!
 //! - [`capture`]: capture a window of GPU work, chosen by environment, by code, by count or by signal.
 //! - [`kernel_profile`]: GPU times by label and kernel, with percentiles, drift and losses; writes gapscope traces.
+//! - [`wgpu`](crate::wgpu) (feature `wgpu`): times compute passes and dispatches of wgpu programs.
 //! - [`label`]: name what the program does, so that recordings say it.
 //!
 //! Everything here is harmless where it does not apply: without a hook in the process, without the environment
@@ -11,5 +12,7 @@
 pub mod capture;
 pub mod kernel_profile;
 pub mod label;
+#[cfg(feature = "wgpu")]
+pub mod wgpu;
 
 pub use capture::{Capture, Captured, NotCaptured, Trigger};

@@ -35,10 +35,11 @@ impl Trace {
         let mut tables = Tables {
             labels: from.labels.clone(),
             buffers: rows(&from.buffers, |t, row| ours(t.process[row])),
-            bindings: from.bindings.clone(),
             kernels: rows(&from.kernels, |t, row| ours(t.process[row])),
             ..Tables::default()
         };
+        let buffers: HashSet<u32> = tables.buffers.id.iter().copied().collect();
+        tables.bindings = rows(&from.bindings, |t, row| buffers.contains(&t.buffer[row]));
         tables.submissions = rows(&from.submissions, |t, row| submissions.contains(&t.id[row]));
         tables.command_buffers = rows(&from.command_buffers, |t, row| {
             command_buffers.contains(&t.id[row])
@@ -73,6 +74,18 @@ impl Trace {
         tables.memory = rows(&from.memory, |t, row| {
             ours(t.process[row]) && t.at_ns[row] <= end_ns
         });
+        // What lies outside of the window is not known in it.
+        for waits_for in &mut tables.dependencies.waits_for {
+            *waits_for = waits_for.filter(|id| submissions.contains(id));
+        }
+        let allocations: HashSet<u32> = tables.memory.allocation.iter().copied().collect();
+        for allocation in &mut tables.buffers.allocation {
+            *allocation = allocation.filter(|id| allocations.contains(id));
+        }
+        let bindings: HashSet<u32> = tables.bindings.id.iter().copied().collect();
+        for set in &mut tables.dispatches.bindings {
+            *set = set.filter(|id| bindings.contains(id));
+        }
         Trace {
             manifest: self.manifest.window(processes, start_ns, end_ns),
             tables,

@@ -29,11 +29,15 @@ fn trace() -> Trace {
         dispatch submission=3 queue=0 kernel=0 start_ns=225us duration_ns=1us
         host_call process=0 thread=1 call=wait-fences start_ns=50us duration_ns=60us
         host_call process=0 thread=1 call=wait-fences start_ns=300us duration_ns=60us
+        dependency submission=1 waits_for=0
+        buffer id=1 process=0 device=0 bytes=64 allocation=1
+        buffer id=2 process=0 device=0 bytes=64 allocation=2
         label id=0 text=step
         marker process=0 scope=thread label=0 thread=1 start_ns=10us
         marker process=0 scope=thread label=0 thread=1 start_ns=10us duration_ns=10us
         memory process=0 device=0 at_ns=1us event=allocate allocation=1 bytes=64 heap=0
         memory process=0 device=0 at_ns=400us event=free allocation=1 bytes=64 heap=0
+        memory process=0 device=0 at_ns=500us event=allocate allocation=2 bytes=64 heap=0
         "#,
     )
     .expect("it is a trace")

@@ -16,5 +16,6 @@ mod losses;
 mod product;
 mod real_programs;
 mod recording;
+mod sdk;
 mod truth;
 mod validation;

@@ -107,6 +107,12 @@ impl Trigger {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn of_process(mut self, once: &'static Once) -> Trigger {
+        self.once = once;
+        self
+    }
+
     /// Lets so many units pass first.
     ///
     /// ```

@@ -149,15 +149,15 @@ impl Capture {
     /// # Errors
     /// [`NotCaptured::NotBegun`], or why the capture cannot be relied on. It is stopped in any case.
     pub fn end(&mut self) -> Result<Captured, NotCaptured> {
+        if let State::Ended(outcome) = &self.state {
+            return outcome.clone();
+        }
         let State::Running {
             mut running,
             destination,
             turn,
         } = std::mem::replace(&mut self.state, State::Ready)
         else {
-            if let State::Ended(outcome) = &self.state {
-                return outcome.clone();
-            }
             return Err(NotCaptured::NotBegun);
         };
         let waited = self.backend.synchronise();

@@ -68,6 +68,23 @@ pub(super) struct About {
     pub device: DeviceInfo,
     pub notes: Vec<String>,
     pub since_ns: u64,
+    /// An integration that has no clock samples mapped times by bounds: how many, and the greatest error.
+    pub bounds: Option<(u64, Option<u64>)>,
+}
+
+impl About {
+    /// Samples or bounds by which times were mapped.
+    pub fn clock_samples(&self) -> u64 {
+        self.bounds.map_or(self.clock.pairs().len() as u64, |b| b.0)
+    }
+
+    /// The greatest error of a mapped time.
+    pub fn clock_error_ns(&self) -> Option<u64> {
+        match self.bounds {
+            Some((_, error_ns)) => error_ns,
+            None => self.clock.error_ns(),
+        }
+    }
 }
 
 /// Everything that was recorded, merged.
@@ -238,6 +255,12 @@ impl Profile {
         lock(&self.about).clock.convert(ticks)
     }
 
+    /// Times are mapped by bounds from submissions.
+    #[cfg(feature = "wgpu")]
+    pub(crate) fn set_bounded_clock(&self, samples: u64, error_ns: Option<u64>) {
+        lock(&self.about).bounds = Some((samples, error_ns));
+    }
+
     /// How the GPU is sampled: every result says it.
     pub fn set_sampling(&self, sampling: Sampling) {
         lock(&self.about).sampling = sampling;
@@ -267,6 +290,7 @@ impl Profile {
         self.command_buffers.store(0, Relaxed);
         let mut about = lock(&self.about);
         about.clock = Clock::default();
+        about.bounds = None;
         about.since_ns = host_now_ns();
     }
 

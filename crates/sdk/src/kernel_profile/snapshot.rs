@@ -55,8 +55,8 @@ impl Snapshot {
             command_buffers: merged.command_buffers.len() as u64,
             dispatches: merged.dispatches.len() as u64,
             drift: drifts(gathered),
-            clock_samples: about.clock.pairs().len() as u64,
-            clock_error_ns: about.clock.error_ns(),
+            clock_samples: about.clock_samples(),
+            clock_error_ns: about.clock_error_ns(),
             losses: merged.ledger.losses(),
             notes: about.notes.clone(),
         }

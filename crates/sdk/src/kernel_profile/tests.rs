@@ -1,1 +1,431 @@
+//! What goes in comes out, with what is missing counted.
 
+use super::environment::means_on;
+use super::*;
+use proptest::prelude::*;
+
+fn dispatch(
+    profile: &Profile,
+    id: CommandBufferId,
+    index: u32,
+    times: (u64, u64),
+) -> DispatchEntry {
+    let entry = DispatchEntry {
+        cb_label: "cb".into(),
+        command_buffer: Some(id),
+        op_kind: "Sdpa".into(),
+        kernel: "attention".into(),
+        dispatch_index: index,
+        groups: Some([8, 2, 1]),
+        group_size: Some([64, 1, 1]),
+        start_gpu_ns: Some(times.0),
+        end_gpu_ns: Some(times.1),
+        ..DispatchEntry::default()
+    };
+    profile.record_dispatch(entry.clone());
+    entry
+}
+
+fn command_buffer(profile: &Profile, times: (u64, u64), dispatches: &[(u64, u64)]) {
+    let id = profile.command_buffer();
+    profile.record_command_buffer(CommandBufferEntry {
+        id: Some(id),
+        label: "cb".into(),
+        queue: "main".into(),
+        start_ns: Some(times.0),
+        end_ns: Some(times.1),
+        dispatches: dispatches.len() as u32,
+        ..CommandBufferEntry::default()
+    });
+    for (index, times) in dispatches.iter().enumerate() {
+        dispatch(profile, id, index as u32, *times);
+    }
+}
+
+#[test]
+fn off_is_off() {
+    for off in ["", "0", " 0 "] {
+        assert!(!means_on(off), "{off:?}");
+    }
+    for on in ["1", "true", "yes", "2"] {
+        assert!(means_on(on), "{on:?}");
+    }
+}
+
+#[test]
+fn labels_come_longest_first_and_equal_ones_by_name() {
+    let profile = Profile::new();
+    for (label, ns) in [("b", 5), ("a", 5), ("c", 30), ("d", 1)] {
+        profile.record(label, ns);
+    }
+    for _ in 0..5 {
+        let labels: Vec<_> = profile.dump().into_iter().map(|(label, _)| label).collect();
+        assert_eq!(labels, ["c", "a", "b", "d"]);
+    }
+    let (_, times) = &profile.dump()[0];
+    assert_eq!(
+        (times.count, times.total_ns, times.min_ns, times.max_ns),
+        (1, 30, 30, 30)
+    );
+}
+
+#[test]
+fn percentiles_are_within_one_percent() {
+    let profile = Profile::new();
+    for ns in 1..=100_000_u64 {
+        profile.record("x", ns * 17);
+    }
+    let (_, times) = profile.dump().remove(0);
+    for (is, should) in [
+        (times.p50_ns, 50_000),
+        (times.p90_ns, 90_000),
+        (times.p99_ns, 99_000),
+    ] {
+        let should = should * 17;
+        assert!(
+            is.abs_diff(should) * 100 <= should,
+            "{is} instead of {should}"
+        );
+    }
+    assert_eq!(times.total_ns, 17 * (100_000 * 100_001 / 2));
+}
+
+#[test]
+fn extreme_times_are_added_up_without_overflow() {
+    let profile = Profile::new();
+    for ns in [0, u64::MAX, u64::MAX] {
+        profile.record("x", ns);
+    }
+    let (_, times) = profile.dump().remove(0);
+    assert_eq!(
+        (times.count, times.total_ns, times.min_ns, times.max_ns),
+        (3, u64::MAX, 0, u64::MAX)
+    );
+    assert!(times.p99_ns > u64::MAX / 100 * 99);
+}
+
+#[test]
+fn threads_record_at_once_and_nothing_is_lost() {
+    let profile = Profile::new();
+    std::thread::scope(|scope| {
+        for thread in 0..8_u64 {
+            let profile = &profile;
+            scope.spawn(move || {
+                for n in 0..10_000 {
+                    profile.record(["x", "y"][(n % 2) as usize], thread + 1);
+                }
+            });
+        }
+    });
+    let all: u64 = profile.dump().iter().map(|(_, times)| times.count).sum();
+    let total: u64 = profile.dump().iter().map(|(_, times)| times.total_ns).sum();
+    assert_eq!((all, total), (80_000, 10_000 * 36));
+}
+
+#[test]
+fn instances_of_one_label_are_told_apart() {
+    let profile = Profile::new();
+    command_buffer(&profile, (0, 100), &[(10, 20), (20, 30)]);
+    command_buffer(&profile, (200, 300), &[(210, 220)]);
+    let dumped = profile.dump_dispatches();
+    let [(label, entries)] = dumped.as_slice() else {
+        panic!("{dumped:?}")
+    };
+    assert_eq!((label.as_str(), entries.len()), ("cb", 3));
+    assert_eq!(entries[0].command_buffer, entries[1].command_buffer);
+    assert_ne!(entries[0].command_buffer, entries[2].command_buffer);
+    assert_eq!(entries[2].dispatch_index, 0);
+    assert_eq!(entries[0].gpu_ns, Some(10));
+    assert_eq!(entries[0].groups, Some([8, 2, 1]));
+    assert_eq!(entries[0].kernel, "attention");
+}
+
+#[test]
+fn times_that_cannot_be_true_are_unknown_and_counted() {
+    let profile = Profile::new();
+    let id = profile.command_buffer();
+    for times in [(0, 0), (50, 20)] {
+        dispatch(&profile, id, 0, times);
+    }
+    profile.record_dispatch(DispatchEntry::default());
+    let entries = profile.dump_dispatches();
+    let all = entries.iter().flat_map(|(_, entries)| entries);
+    assert!(
+        all.clone()
+            .all(|e| e.gpu_ns.is_none() && e.start_gpu_ns.is_none())
+    );
+    let snapshot = profile.snapshot();
+    let losses: u64 = snapshot.losses.iter().map(|loss| loss.count).sum();
+    assert_eq!(
+        (losses, snapshot.losses.len()),
+        (3, 3),
+        "each has its reason: {:?}",
+        snapshot.losses
+    );
+    assert!(
+        snapshot.kernels.is_empty(),
+        "no time of 0 ns: {:?}",
+        snapshot.kernels
+    );
+    // Nothing between two timestamps may well take no time at all.
+    dispatch(&profile, id, 0, (7, 7));
+    assert_eq!(profile.snapshot().kernels[0].times.count, 1);
+}
+
+#[test]
+fn memory_is_bounded_and_what_is_not_kept_is_counted() {
+    let profile = Profile::with_limits(Limits {
+        labels: 2,
+        dispatches: 3,
+        command_buffers: 1,
+    });
+    for n in 0..10 {
+        profile.record(&format!("label {n}"), 5);
+    }
+    command_buffer(
+        &profile,
+        (0, 100),
+        &[(1, 2), (2, 3), (3, 4), (4, 5), (5, 6)],
+    );
+    command_buffer(&profile, (100, 200), &[]);
+    let snapshot = profile.snapshot();
+    assert_eq!((snapshot.dispatches, snapshot.command_buffers), (3, 1));
+    assert_eq!(
+        snapshot.kernels[0].times.count, 5,
+        "times are added up all the same"
+    );
+    let counted: u64 = snapshot.labels.iter().map(|(_, times)| times.count).sum();
+    assert_eq!(counted, 12);
+    let lost = |what: &str| {
+        let losses = snapshot.losses.iter().filter(|loss| loss.what == what);
+        losses.map(|loss| loss.count).sum::<u64>()
+    };
+    assert_eq!(lost("rows of dispatches"), 2);
+    assert_eq!(lost("rows of command buffers"), 1);
+    assert!(lost("labels") >= 8);
+}
+
+#[test]
+fn a_reset_forgets_everything_at_once() {
+    let profile = Profile::new();
+    command_buffer(&profile, (0, 100), &[(1, 2)]);
+    profile.lose("x", 1, "y");
+    profile.record_clock_pair(1, 1);
+    profile.reset();
+    let snapshot = profile.snapshot();
+    assert!(profile.dump().is_empty() && profile.dump_dispatches().is_empty());
+    assert!(snapshot.losses.is_empty() && snapshot.clock_samples == 0);
+}
+
+#[test]
+fn drift_has_a_direction_and_a_meaning() {
+    let verdict = |dispatches: &[(u64, u64)], sampling: Sampling| {
+        let profile = Profile::new();
+        profile.set_sampling(sampling);
+        command_buffer(&profile, (1_000, 2_000), dispatches);
+        let drift = profile.snapshot().drift.remove(0);
+        (drift.difference_ns, drift.dispatch_busy_ns, drift.verdict)
+    };
+    let within = [(1_000, 1_400), (1_400, 1_900)];
+    assert_eq!(
+        verdict(&within, Sampling::Dispatch),
+        (-100, Some(900), Verdict::Consistent)
+    );
+    let overlap = [(1_000, 1_900), (1_050, 2_000)];
+    assert_eq!(
+        verdict(&overlap, Sampling::Dispatch),
+        (850, Some(1_000), Verdict::Overlapping)
+    );
+    let outside = [(1_000, 2_500)];
+    assert_eq!(
+        verdict(&outside, Sampling::Dispatch),
+        (500, Some(1_500), Verdict::Inconsistent)
+    );
+    // With a barrier after each, dispatches cannot overlap.
+    assert_eq!(
+        verdict(&overlap, Sampling::DispatchSerialised).2,
+        Verdict::Inconsistent
+    );
+}
+
+#[test]
+fn sums_alone_are_compared_by_label() {
+    let profile = Profile::new();
+    profile.record("cb", 1_000);
+    let entry = |start: u64, end: u64| DispatchEntry {
+        cb_label: "cb".into(),
+        kernel: "k".into(),
+        start_gpu_ns: Some(start),
+        end_gpu_ns: Some(end),
+        ..DispatchEntry::default()
+    };
+    profile.record_dispatch(entry(10, 710));
+    profile.record_dispatch(entry(710, 1_410));
+    let drift = profile.snapshot().drift.remove(0);
+    assert_eq!(
+        (drift.difference_ns, drift.verdict),
+        (400, Verdict::Unexplained)
+    );
+    assert_eq!(drift.dispatch_busy_ns, None);
+}
+
+#[test]
+fn a_command_buffer_with_a_dispatch_of_unknown_time_says_nothing_of_drift() {
+    let profile = Profile::new();
+    command_buffer(&profile, (1_000, 2_000), &[(1_000, 1_500), (0, 0)]);
+    assert!(profile.snapshot().drift.is_empty());
+}
+
+#[test]
+fn a_snapshot_prints_everything_with_units() {
+    let profile = Profile::new();
+    profile.set_sampling(Sampling::Dispatch);
+    profile.set_device(DeviceInfo {
+        name: "Some GPU".to_owned(),
+        ..DeviceInfo::default()
+    });
+    command_buffer(&profile, (1_000_000, 3_500_000), &[(1_000_000, 3_000_000)]);
+    profile.lose("dispatch times", 48, "the sample buffer was full");
+    profile.note("A note.");
+    let text = profile.snapshot().to_string();
+    for wanted in [
+        "sampling mode dispatch, Some GPU",
+        "2.50 ms",
+        "attention",
+        "-20.0 %; they fit",
+        "not recorded: 48 dispatch times: the sample buffer was full",
+        "A note.",
+    ] {
+        assert!(text.contains(wanted), "no {wanted:?} in\n{text}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&profile.snapshot().to_json()).unwrap();
+    assert_eq!(json["sampling"], "dispatch");
+    assert_eq!(json["labels"][0][1]["total_ns"], 2_500_000);
+    assert_eq!(json["drift"][0]["verdict"], "consistent");
+}
+
+#[cfg(feature = "trace")]
+#[test]
+fn a_trace_holds_the_rows_and_says_what_it_lacks() {
+    use gapscope_trace::Selection;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("p.gapscope");
+    let profile = Profile::new();
+    assert!(matches!(
+        profile.write_trace(&path),
+        Err(TraceError::NothingInTime)
+    ));
+    command_buffer(&profile, (1_000, 2_000), &[(1_000, 1_500), (1_500, 1_900)]);
+    profile.record("only a sum", 77);
+    profile.write_trace(&path).unwrap();
+    let (trace, diagnostics) = gapscope_trace::read(&path, &Selection::all()).unwrap();
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    assert_eq!(trace.tables.dispatches.duration_ns, [Some(500), Some(400)]);
+    assert_eq!(trace.tables.command_buffers.start_ns, [Some(1_000)]);
+    assert_eq!(trace.tables.kernels.name, ["attention"]);
+    assert_eq!(trace.tables.kernels.local_x, [Some(64)]);
+    assert_eq!(trace.manifest.queues[0].name.as_deref(), Some("main"));
+    let losses: Vec<_> = trace
+        .manifest
+        .losses
+        .iter()
+        .map(|l| (l.what.as_str(), l.count))
+        .collect();
+    assert_eq!(losses, [("command buffers", 1), ("submissions", 1)]);
+    assert!(
+        matches!(profile.write_trace(&path), Err(TraceError::Write(_))),
+        "never overwritten"
+    );
+}
+
+#[test]
+fn a_clock_needs_two_samples_or_a_period() {
+    let mut clock = Clock::default();
+    assert_eq!(clock.convert(5), Err(NoTime::NoSamples));
+    clock.add(ClockPair {
+        cpu_ns: 1_000,
+        gpu_ticks: 10,
+        error_ns: None,
+    });
+    assert_eq!(clock.convert(20), Err(NoTime::OneSample));
+    clock.set_nanoseconds_per_tick(2.0);
+    assert_eq!(clock.convert(20).unwrap().ns, 1_020);
+    clock.add(ClockPair {
+        cpu_ns: 2_000,
+        gpu_ticks: 20,
+        error_ns: None,
+    });
+    assert_eq!(
+        clock.convert(15).unwrap().ns,
+        1_500,
+        "samples beat the driver's word"
+    );
+    assert_eq!(clock.convert(15).unwrap().error_ns, None);
+}
+
+#[test]
+fn a_clock_refuses_contradictions() {
+    let mut clock = Clock::default();
+    clock.add(ClockPair {
+        cpu_ns: 1_000,
+        gpu_ticks: 10,
+        error_ns: None,
+    });
+    clock.add(ClockPair {
+        cpu_ns: 900,
+        gpu_ticks: 20,
+        error_ns: None,
+    });
+    assert_eq!((clock.pairs().len(), clock.refused()), (1, 1));
+}
+
+#[test]
+fn a_bent_clock_shows_in_the_error() {
+    let mut clock = Clock::default();
+    for (cpu_ns, gpu_ticks) in [(0, 1), (1_500, 1_001), (2_000, 2_001)] {
+        clock.add(ClockPair {
+            cpu_ns,
+            gpu_ticks,
+            error_ns: Some(1),
+        });
+    }
+    assert_eq!(clock.error_ns(), Some(500));
+}
+
+proptest! {
+    /// Two clocks that do not begin together and differ in rate, with readings that are off by at most `error`.
+    #[test]
+    fn a_converted_time_is_within_its_bound(
+        start in 0_u64..1 << 62,
+        ticks_start in 0_u64..1 << 50,
+        period_ps in 1_000_u64..1_000_000,
+        error in 0_u64..10_000,
+        readings in prop::collection::vec((1_u64..1_000_000_000, -1.0_f64..1.0), 2..20),
+        asked in 0.0_f64..1.0,
+    ) {
+        let truth = |ticks: u64| {
+            let since = u128::from(ticks - ticks_start);
+            start + u64::try_from(since * u128::from(period_ps) / 1_000).unwrap()
+        };
+        let mut clock = Clock::default();
+        let mut ticks = ticks_start;
+        for (gap, off) in readings {
+            ticks += gap;
+            let off = (off * error as f64) as i64;
+            clock.add(ClockPair {
+                cpu_ns: truth(ticks).saturating_add_signed(off),
+                gpu_ticks: ticks,
+                error_ns: Some(error),
+            });
+        }
+        if clock.pairs().len() > 1 {
+            let first = clock.pairs()[0].gpu_ticks;
+            let last = clock.pairs().last().unwrap().gpu_ticks;
+            let tick = first + ((last - first) as f64 * asked) as u64;
+            let time = clock.convert(tick).unwrap();
+            let wrong = time.ns.abs_diff(truth(tick));
+            prop_assert!(wrong <= time.error_ns.unwrap() + 2, "{wrong} ns wrong, {time:?}");
+            prop_assert!(!time.extrapolated);
+        }
+    }
+}

@@ -134,6 +134,12 @@ fn trace(gathered: &Gathered) -> Result<Trace, TraceError> {
             ..Dispatch::default()
         });
     }
+    let unsubmitted = tables.command_buffers.len() - tables.submissions.len();
+    losses.add(
+        "submissions",
+        unsubmitted as u64,
+        "when the command buffer was submitted was not recorded",
+    );
     losses.add(
         "dispatches",
         outside,
@@ -233,12 +239,13 @@ fn manifest(about: &About, queues: &Names, start_ns: i64, end_ns: i64) -> Manife
             name: about.device.name.clone(),
             driver: about.device.driver.clone(),
             clock: Clock {
-                method: match about.clock.pairs().len() {
-                    0 => ClockMethod::None,
-                    _ => ClockMethod::Calibrated,
+                method: match (about.bounds, about.clock.pairs().len()) {
+                    (Some(_), _) => ClockMethod::Brackets,
+                    (None, 0) => ClockMethod::None,
+                    (None, _) => ClockMethod::Calibrated,
                 },
-                error_ns: about.clock.error_ns().map(signed),
-                samples: about.clock.pairs().len() as u32,
+                error_ns: about.clock_error_ns().map(signed),
+                samples: u32::try_from(about.clock_samples()).unwrap_or(u32::MAX),
                 drift_ppm: None,
                 nanoseconds_per_tick: about.clock.nanoseconds_per_tick().unwrap_or(0.0),
             },

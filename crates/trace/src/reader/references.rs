@@ -18,7 +18,9 @@ pub(super) fn check(trace: &Trace, selection: &Selection, diagnostics: &mut Vec<
     let buffers = index::<Buffers, _>(selection, &t.buffers.id);
     let bindings = index::<Bindings, _>(selection, &t.bindings.id);
     let allocations = index::<Memory, _>(selection, &t.memory.allocation);
-    let submissions = index::<Submissions, _>(selection, &t.submissions.id);
+    // A trace that says that it lacks submissions is not odd for it.
+    let lost = m.losses.iter().any(|loss| loss.what == "submissions");
+    let submissions = index::<Submissions, _>(selection, &t.submissions.id).filter(|_| !lost);
     let command_buffers = index::<CommandBuffers, _>(selection, &t.command_buffers.id);
 
     macro_rules! check {

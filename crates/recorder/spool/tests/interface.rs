@@ -1,0 +1,192 @@
+//! The in-process interface as a program calls it: in this process, with a fake hook that only has a spool.
+
+use gapscope_spool::event::{Event, LabelEdge, LabelScope};
+use gapscope_spool::interface::{Hooks, Host, Status, Table, VERSION};
+use gapscope_spool::reader::Until;
+use gapscope_spool::{Spool, SpoolReader};
+use std::borrow::Cow;
+use std::ffi::CStr;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A fake: a hook without a GPU.
+struct FakeHook(Spool);
+
+static HOOK: OnceLock<FakeHook> = OnceLock::new();
+
+impl Host for FakeHook {
+    const NAME: &'static CStr = c"fake";
+
+    fn get() -> Option<&'static FakeHook> {
+        HOOK.get()
+    }
+
+    fn spool(&self) -> &Spool {
+        &self.0
+    }
+
+    fn text(&self, text: &str) -> u32 {
+        assert_ne!(text, "panic", "the planted panic");
+        text.len() as u32
+    }
+
+    fn flush(&self) -> bool {
+        false
+    }
+}
+
+static TABLE: Table = Table::of::<FakeHook>();
+
+fn hello() -> Event<'static> {
+    Event::ProcessEnd { at_ns: 0 }
+}
+
+fn push(text: &str) -> Status {
+    // SAFETY: the text lives through the call.
+    Status::of(unsafe { (TABLE.push_label)(text.as_ptr().cast(), text.len()) })
+}
+
+fn start(path: &str) -> Result<u32, Status> {
+    let mut capture = 0;
+    // SAFETY: text and variable live through the call.
+    let status = unsafe { (TABLE.start_capture)(path.as_ptr().cast(), path.len(), &mut capture) };
+    match Status::of(status) {
+        Status::Done => Ok(capture),
+        other => Err(other),
+    }
+}
+
+/// What the program said, in order.
+#[derive(Debug, PartialEq)]
+enum Said {
+    Label(LabelEdge, u32),
+    Capture(u32, LabelEdge, PathBuf),
+}
+
+/// One test, because a process has one hook of a kind and one capture at a time.
+#[test]
+fn a_program_captures_and_labels() {
+    // A panic of a hook is no output of the program.
+    std::panic::set_hook(Box::new(|_| {}));
+    assert!(
+        Hooks::loaded().is_empty(),
+        "no library of a hook is in this process"
+    );
+    assert_eq!(Status::of((TABLE.state)()), Status::NotRecorded);
+    assert_eq!(push("x"), Status::NotRecorded);
+    assert_eq!(start("x"), Err(Status::NotRecorded));
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let spool = Spool::create(folder.path().to_owned(), u64::MAX, false, hello);
+    assert!(HOOK.set(FakeHook(spool.expect("a spool"))).is_ok());
+    let page = HOOK
+        .get()
+        .and_then(|hook| hook.0.control())
+        .expect("a page")
+        .page();
+
+    assert!(!TABLE.answer(VERSION).is_null());
+    assert!(TABLE.answer(VERSION + 1).is_null() && TABLE.answer(0).is_null());
+    assert_eq!(TABLE.bytes as usize, size_of::<Table>());
+    assert_eq!(Status::of((TABLE.state)()), Status::Off);
+
+    assert_eq!(push("one"), Status::Done);
+    assert_eq!(Status::of((TABLE.pop_label)()), Status::Done);
+    assert_eq!(
+        Status::of((TABLE.pop_label)()),
+        Status::NoLabel,
+        "each end has its begin"
+    );
+    assert_eq!(
+        push("panic"),
+        Status::Internal,
+        "no panic reaches the program"
+    );
+    assert_eq!(push(&"x".repeat(1 << 20)), Status::BadText);
+    // SAFETY: null is what is tried.
+    let null = unsafe { (TABLE.push_label)(std::ptr::null(), 5) };
+    assert_eq!(Status::of(null), Status::BadText);
+
+    let first = start("relative.gapscope").expect("it starts");
+    assert_eq!(Status::of((TABLE.state)()), Status::Done, "recording is on");
+    assert_eq!(start("other"), Err(Status::AlreadyCapturing));
+    assert_eq!(
+        Status::of((TABLE.stop_capture)(first + 7)),
+        Status::NotCapturing
+    );
+    assert_eq!(Status::of((TABLE.capture_state)(first)), Status::Pending);
+    assert_eq!(Status::of((TABLE.stop_capture)(first)), Status::Done);
+    assert_eq!(
+        Status::of((TABLE.stop_capture)(first)),
+        Status::NotCapturing
+    );
+    assert_eq!(
+        Status::of((TABLE.state)()),
+        Status::Off,
+        "as before the capture"
+    );
+    page.captures_finished.store(first, Relaxed);
+    assert_eq!(Status::of((TABLE.capture_state)(first)), Status::Done);
+
+    page.recording.store(1, Relaxed);
+    let second = start("").expect("it starts");
+    assert_eq!(Status::of((TABLE.stop_capture)(second)), Status::Done);
+    assert_eq!(
+        Status::of((TABLE.state)()),
+        Status::Done,
+        "it was on before"
+    );
+    page.captures_failed.store(1 << second, Relaxed);
+    page.captures_finished.store(second, Relaxed);
+    assert_eq!(
+        Status::of((TABLE.capture_state)(second)),
+        Status::NotWritten
+    );
+    assert_eq!(
+        Status::of((TABLE.capture_state)(second + 1)),
+        Status::NotCapturing
+    );
+    assert_eq!(
+        Status::of((TABLE.flush)(1)),
+        Status::TimedOut,
+        "the fake never finishes"
+    );
+
+    let mut said = Vec::new();
+    let mut process = SpoolReader::open(folder.path())
+        .new_processes()
+        .expect("readable")
+        .remove(0);
+    let note = |_, event: Event<'_>| match event {
+        Event::Label {
+            scope: LabelScope::Thread,
+            edge,
+            text,
+            ..
+        } => said.push(Said::Label(edge, text)),
+        Event::Capture {
+            capture,
+            edge,
+            path,
+            ..
+        } => {
+            let path = String::from_utf8(Cow::into_owned(path)).expect("UTF-8");
+            said.push(Said::Capture(capture, edge, PathBuf::from(path)));
+        }
+        _ => {}
+    };
+    process.drain(Until::Committed, note).expect("readable");
+    let here = std::env::current_dir().expect("a folder");
+    assert_eq!(
+        said,
+        [
+            Said::Label(LabelEdge::Begin, 3),
+            Said::Label(LabelEdge::End, 0),
+            Said::Capture(1, LabelEdge::Begin, here.join("relative.gapscope")),
+            Said::Capture(1, LabelEdge::End, PathBuf::new()),
+            Said::Capture(2, LabelEdge::Begin, PathBuf::new()),
+            Said::Capture(2, LabelEdge::End, PathBuf::new()),
+        ]
+    );
+}

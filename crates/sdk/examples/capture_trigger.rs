@@ -1,0 +1,36 @@
+//! A server that decodes tokens and captures some when it is told to: by the environment, and by a signal.
+//!
+//! `GAPSCOPE_CAPTURE=tokens.gapscope GAPSCOPE_CAPTURE_SKIP=10 GAPSCOPE_CAPTURE_TAKE=3 \
+//!  gapscope record --capture-only -- target/debug/examples/capture_trigger 100`
+//!
+//! While it runs, `kill -USR2 PID` captures the next three tokens once more.
+
+#[allow(dead_code)]
+mod gpu;
+
+use gapscope_sdk::Trigger;
+
+const SIGUSR2: i32 = 12;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let tokens = std::env::args()
+        .nth(1)
+        .map_or(Ok(20), |n| n.parse::<u32>())?;
+    let gpu = gpu::Gpu::open(false)?;
+    let mut trigger = Trigger::from_env();
+    trigger.arm_on_signal(SIGUSR2)?;
+    for token in 1..=tokens {
+        let unit = trigger.unit(&gpu.device);
+        if unit.captured().is_ok() {
+            println!("token {token} is captured");
+        }
+        gpu.forward("token", 2, true);
+        if let Some(outcome) = unit.end() {
+            match outcome {
+                Ok(captured) => println!("captured {:?}", captured.destination),
+                Err(why) => println!("not captured: {why}"),
+            }
+        }
+    }
+    gpu.wait()
+}

@@ -1,0 +1,40 @@
+//! Captures ten additions, as in MLX's guide to the Metal debugger:
+//!
+//! ```text
+//! mx.metal.start_capture("mlx_trace.gputrace"); …; mx.metal.stop_capture()
+//! ```
+//!
+//! Run it as
+//! `gapscope record --capture-only -- target/debug/examples/start_stop_capture steps.gapscope`.
+
+#[allow(dead_code)]
+mod gpu;
+
+use gapscope_sdk::capture::{start_capture_on, stop_capture};
+use gapscope_sdk::label::label;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let path = std::env::args()
+        .nth(1)
+        .unwrap_or_else(|| "steps.gapscope".to_owned());
+    let gpu = gpu::Gpu::open(false)?;
+    // Warm-up: compiles the kernels, and is not in the capture.
+    for _ in 0..3 {
+        gpu.forward("warm-up", 1, false);
+    }
+    if let Err(why) = start_capture_on(&gpu.device, &path) {
+        println!("not captured: {why}");
+    }
+    for step in 0..10 {
+        let _step = label(&format!("step {step}"));
+        gpu.forward("step", 1, false);
+        gpu.wait()?;
+    }
+    match stop_capture() {
+        Ok(captured) => println!("captured {:?}", captured.path().unwrap_or(path.as_ref())),
+        Err(why) => println!("not captured: {why}"),
+    }
+    // This is not in the capture either.
+    gpu.forward("afterwards", 1, false);
+    gpu.wait()
+}

@@ -1,0 +1,66 @@
+//! Times compute passes and dispatches of wgpu programs.
+//!
+//! A [`Profiler`] stands where the program makes its command encoders; the encoder that it gives out behaves as
+//! wgpu's own, and so do its compute passes. Nothing else of the program changes:
+//!
+//! ```no_run
+//! use gapscope_sdk::wgpu::Profiler;
+//!
+//! # fn example(adapter: &wgpu::Adapter, pipeline: &wgpu::ComputePipeline) -> Option<()> {
+//! # let (device, queue): (wgpu::Device, wgpu::Queue) = None?;
+//! // When the device is made: `required_features: Profiler::wanted_features(adapter.features())`.
+//! let profiler = Profiler::new(&device, &queue);
+//!
+//! let mut encoder = profiler.encoder("forward"); // was: device.create_command_encoder(…)
+//! {
+//!     let mut pass = encoder.begin_compute_pass(&Default::default());
+//!     pass.set_pipeline(pipeline);
+//!     pass.dispatch_workgroups(64, 1, 1);
+//! }
+//! queue.submit([encoder.finish()]);
+//!
+//! // At any time, without waiting for the GPU:
+//! profiler.harvest();
+//! println!("{}", profiler.profile().snapshot());
+//! # Some(()) }
+//! ```
+//!
+//! **What can be timed** depends on the features that the device was made with; [`Profiler::capability`] says it, and
+//! every result does:
+//!
+//! | features | times of |
+//! |---|---|
+//! | `TIMESTAMP_QUERY_INSIDE_PASSES` | each dispatch |
+//! | `TIMESTAMP_QUERY` alone (Apple's GPUs) | each pass; a dispatch only where its pass has no other |
+//! | none | nothing; dispatches are counted |
+//!
+//! With `TIMESTAMP_QUERY_INSIDE_ENCODERS` the whole command buffer is timed as well; without it, its time is from the
+//! first pass to the last.
+//!
+//! **What the times mean.** A timestamp is written when everything before it has finished, so the time of a dispatch is
+//! from the end of what came before it to its own end: dispatches that overlap on the device share their time out and
+//! do not count it twice.
+//!
+//! **Cost.** Two timestamps a dispatch, and one copy of 8 bytes for each at the end of the command buffer. Results are
+//! mapped when wgpu says that they are there and read later; nothing waits for the GPU. Query sets are taken in chunks
+//! from a pool, as many as the command buffer needs: nothing is cut off. Where no memory can be had, what is not timed
+//! is counted as a loss.
+//!
+//! **The host's clock.** wgpu cannot read both clocks at once, so device times are mapped by bounds: a command buffer
+//! runs after it was finished by the program and before its end was seen. The error of the map is half the distance of
+//! the tightest bounds; results state it.
+
+mod batch;
+mod bounds;
+mod capability;
+#[cfg(target_os = "linux")]
+mod capture;
+mod chunk;
+mod encoder;
+mod pass;
+mod profiler;
+
+pub use capability::Capability;
+pub use encoder::Encoder;
+pub use pass::ComputePass;
+pub use profiler::Profiler;

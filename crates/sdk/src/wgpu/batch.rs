@@ -1,0 +1,145 @@
+//! What one command buffer holds, and its way from the encoder to the profile.
+
+use super::chunk::{Chunk, QUERIES};
+use super::profiler::Inner;
+use crate::kernel_profile::{CommandBufferId, host_now_ns};
+use std::sync::atomic::{
+    AtomicBool, AtomicU32, Ordering::AcqRel, Ordering::Acquire, Ordering::Release,
+};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Two queries of a batch, by the index of the first over all its chunks.
+pub(super) type Pair = Option<u32>;
+
+/// A timed piece of work.
+#[derive(Debug)]
+pub(super) struct Timed {
+    pub pair: Pair,
+    pub what: Work,
+}
+
+/// What it is.
+#[derive(Debug)]
+pub(super) enum Work {
+    Pass {
+        label: Arc<str>,
+        dispatches: u32,
+    },
+    Dispatch {
+        kernel: Arc<str>,
+        label: Arc<str>,
+        groups: Option<[u32; 3]>,
+        /// Its place in the command buffer.
+        index: u32,
+    },
+}
+
+/// One command buffer.
+#[derive(Debug)]
+pub(super) struct Batch {
+    pub id: CommandBufferId,
+    pub label: Arc<str>,
+    pub chunks: Vec<Chunk>,
+    /// Around the whole command buffer.
+    pub whole: Pair,
+    pub work: Vec<Timed>,
+    /// Dispatches so far.
+    pub dispatches: u32,
+    /// When the program was done with it: it cannot have run before.
+    pub finished_ns: u64,
+}
+
+impl Batch {
+    /// Takes two queries; `None` when there are none.
+    pub fn pair(&mut self, inner: &Inner) -> Pair {
+        if let Some(first) = self.chunks.last_mut().and_then(Chunk::pair) {
+            return Some((self.chunks.len() as u32 - 1) * QUERIES + first);
+        }
+        let mut chunk = inner.take_chunk()?;
+        let first = chunk.pair()?;
+        self.chunks.push(chunk);
+        Some((self.chunks.len() as u32 - 1) * QUERIES + first)
+    }
+
+    /// The query set of a query, and its index there.
+    pub fn query(&self, query: u32) -> Option<(&::wgpu::QuerySet, u32)> {
+        let chunk = self.chunks.get((query / QUERIES) as usize)?;
+        Some((&chunk.set, query % QUERIES))
+    }
+}
+
+/// A batch whose results are under way.
+pub(super) struct UnderWay {
+    inner: Arc<Inner>,
+    batch: Mutex<Option<Batch>>,
+    /// Buffers that are not mapped yet.
+    left: AtomicU32,
+    failed: AtomicBool,
+}
+
+impl UnderWay {
+    /// Encodes the end of a batch: its results are read when they have come.
+    pub fn start(inner: &Arc<Inner>, mut batch: Batch, encoder: &mut ::wgpu::CommandEncoder) {
+        batch.finished_ns = host_now_ns();
+        if batch.chunks.is_empty() {
+            inner.untimed(&batch);
+            return;
+        }
+        for chunk in &batch.chunks {
+            chunk.resolve(encoder);
+        }
+        let under_way = Arc::new(UnderWay {
+            inner: Arc::clone(inner),
+            left: AtomicU32::new(batch.chunks.len() as u32),
+            failed: AtomicBool::new(false),
+            batch: Mutex::new(None),
+        });
+        for chunk in &batch.chunks {
+            let under_way = Arc::clone(&under_way);
+            encoder.map_buffer_on_submit(
+                &chunk.readable,
+                ::wgpu::MapMode::Read,
+                0..chunk.bytes(),
+                move |result| under_way.mapped(result.is_ok()),
+            );
+        }
+        *under_way
+            .batch
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(batch);
+    }
+
+    /// One of its buffers is mapped, or cannot be. Called by wgpu: little is done here.
+    fn mapped(&self, ok: bool) {
+        if !ok {
+            self.failed.store(true, Release);
+        }
+        if self.left.fetch_sub(1, AcqRel) > 1 {
+            return;
+        }
+        let batch = self
+            .batch
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let Some(batch) = batch else { return };
+        if self.failed.load(Acquire) {
+            self.inner
+                .lost(batch, "the device was lost, or refused to map the results");
+        } else {
+            self.inner.arrived(batch, host_now_ns());
+        }
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let batch = self.batch.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(batch) = batch.take() {
+            self.inner.lost(
+                batch,
+                "the command buffer was never submitted, or the device was lost",
+            );
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Query sets and the buffers that their results go through, in chunks that are used again.
+
+use ::wgpu::{
+    Buffer, BufferDescriptor, BufferUsages, CommandEncoder, Device, ErrorFilter, QUERY_SIZE,
+    QuerySet, QuerySetDescriptor, QueryType,
+};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+/// Queries of a chunk: 512 dispatches.
+pub(super) const QUERIES: u32 = 1024;
+
+/// Chunks that may be under way at once: a million queries, 16 MiB.
+pub(super) const MOST_CHUNKS: u32 = 1024;
+
+/// A query set with the buffers for its results.
+#[derive(Debug)]
+pub(super) struct Chunk {
+    pub set: QuerySet,
+    resolved: Buffer,
+    pub readable: Buffer,
+    /// Queries that are taken.
+    pub used: u32,
+}
+
+impl Chunk {
+    /// `None` when the device has no memory or no more query sets.
+    pub fn new(device: &Device) -> Option<Chunk> {
+        // Without a scope a failure would reach the program's error handler, which ends it by default.
+        let memory = device.push_error_scope(ErrorFilter::OutOfMemory);
+        let validation = device.push_error_scope(ErrorFilter::Validation);
+        let internal = device.push_error_scope(ErrorFilter::Internal);
+        let set = device.create_query_set(&QuerySetDescriptor {
+            label: Some("gapscope timestamps"),
+            ty: QueryType::Timestamp,
+            count: QUERIES,
+        });
+        let buffer = |label, usage| {
+            device.create_buffer(&BufferDescriptor {
+                label: Some(label),
+                size: u64::from(QUERIES * QUERY_SIZE),
+                usage,
+                mapped_at_creation: false,
+            })
+        };
+        let resolved = buffer(
+            "gapscope resolved timestamps",
+            BufferUsages::QUERY_RESOLVE | BufferUsages::COPY_SRC,
+        );
+        let readable = buffer(
+            "gapscope timestamps",
+            BufferUsages::MAP_READ | BufferUsages::COPY_DST,
+        );
+        // Scopes end in the reverse order; all are ended.
+        let failed = [
+            now(internal.pop()),
+            now(validation.pop()),
+            now(memory.pop()),
+        ];
+        if failed.iter().any(|error| !matches!(error, Some(None))) {
+            return None;
+        }
+        Some(Chunk {
+            set,
+            resolved,
+            readable,
+            used: 0,
+        })
+    }
+
+    /// Takes two queries; the index of the first.
+    pub fn pair(&mut self) -> Option<u32> {
+        let first = self.used;
+        (first + 2 <= QUERIES).then(|| {
+            self.used += 2;
+            first
+        })
+    }
+
+    /// Bytes of the results.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.used * QUERY_SIZE)
+    }
+
+    /// Encodes the way of the results to the readable buffer.
+    pub fn resolve(&self, encoder: &mut CommandEncoder) {
+        encoder.resolve_query_set(&self.set, 0..self.used, &self.resolved, 0);
+        encoder.copy_buffer_to_buffer(&self.resolved, 0, &self.readable, 0, self.bytes());
+    }
+}
+
+/// The value of a future that is ready, as natively those of error scopes are.
+fn now<T>(future: impl Future<Output = T>) -> Option<T> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
+}

@@ -1,0 +1,290 @@
+//! Programs that use the SDK: their captures, and their own times against those of the layer in the same run.
+
+use std::fs;
+use std::path::Path;
+
+use gapscope_trace::{Selection, Trace};
+use serde_json::Value;
+
+use crate::driver::Lavapipe;
+use crate::product;
+use crate::recording::{Program, report};
+
+fn example(name: &str, arguments: &[&str]) -> Program {
+    let program = product::built(&format!("examples/{name}")).into_os_string();
+    let arguments = arguments.iter().map(Into::into);
+    Program::new([program].into_iter().chain(arguments), &Lavapipe)
+}
+
+/// A trace, which must open without a diagnostic and be complete.
+fn open(path: &Path) -> Trace {
+    let (trace, diagnostics) = gapscope_trace::read(path, &Selection::all()).expect("a trace");
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    assert!(trace.manifest.complete);
+    trace
+}
+
+/// The label of each command buffer that has one, in order.
+fn labels(trace: &Trace) -> Vec<String> {
+    let labels = &trace.tables.labels;
+    let text = |id: u32| {
+        let row = labels
+            .id
+            .iter()
+            .position(|known| *known == id)
+            .expect("the label is there");
+        labels.text[row].clone()
+    };
+    let of_buffers = trace.tables.command_buffers.label.iter().flatten();
+    of_buffers.map(|id| text(*id)).collect()
+}
+
+fn steps() -> Vec<String> {
+    (0..10).map(|step| format!("step {step}")).collect()
+}
+
+#[test]
+fn a_capture_holds_its_window_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ten steps.gapscope");
+    let recording = example("start_stop_capture", &[path.to_str().unwrap()])
+        .options(&["--capture-only"])
+        .record()
+        .ok();
+    assert!(
+        recording.run.stdout.contains("captured \""),
+        "{}",
+        recording.run.stdout
+    );
+    let trace = open(&path);
+    assert_eq!(labels(&trace), steps());
+    assert_eq!(trace.tables.dispatches.len(), 20, "two kernels a step");
+    assert!(
+        trace
+            .tables
+            .dispatches
+            .duration_ns
+            .iter()
+            .all(Option::is_some),
+        "all are timed"
+    );
+    assert!(
+        trace.manifest.losses.is_empty(),
+        "{:?}",
+        trace.manifest.losses
+    );
+    let (start, end) = (trace.manifest.start_ns, trace.manifest.end_ns);
+    for begin in &trace.tables.submissions.begin_ns {
+        assert!((start..=end).contains(begin));
+    }
+    assert!(
+        !recording.path().exists(),
+        "what was recorded is in the capture"
+    );
+    assert_eq!(report(&path, &[])["version"], report(&path, &[])["version"]);
+    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "nothing else is left: {left:?}");
+}
+
+#[test]
+fn a_capture_of_a_program_that_is_recorded_throughout_is_a_part_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("part.gapscope");
+    let recording = example("start_stop_capture", &[path.to_str().unwrap()])
+        .record()
+        .ok();
+    assert_eq!(labels(&open(&path)), steps());
+    let whole = recording.trace();
+    assert_eq!(whole.tables.dispatches.len(), 6 + 20 + 2);
+    let marker = whole
+        .tables
+        .labels
+        .text
+        .iter()
+        .any(|text| text == "capture 1");
+    assert!(marker, "{:?}", whole.tables.labels.text);
+}
+
+#[test]
+fn a_capture_without_a_path_is_the_recording() {
+    let recording = example("start_stop_capture", &[""])
+        .options(&["--capture-only"])
+        .record()
+        .ok();
+    assert_eq!(labels(&recording.trace()), steps());
+}
+
+#[test]
+fn a_path_that_is_taken_is_refused_and_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("taken.gapscope");
+    fs::write(&path, "precious").unwrap();
+    let recording = example("start_stop_capture", &[path.to_str().unwrap()])
+        .record()
+        .ok();
+    assert!(
+        recording.run.stdout.contains("not overwritten"),
+        "{}",
+        recording.run.stdout
+    );
+    assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+}
+
+#[test]
+fn the_environment_asks_for_one_forward_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    for variable in ["GAPSCOPE_CAPTURE", "MLX_METAL_CAPTURE"] {
+        let path = folder.path().join(format!("{variable}.gapscope"));
+        let recording = example("capture_forward_pass", &[])
+            .variable(variable, &path)
+            .options(&["--capture-only"])
+            .record()
+            .ok();
+        let said: Vec<_> = recording.run.stdout.lines().collect();
+        assert!(said[0].starts_with("pass 1: captured"), "{said:?}");
+        assert!(
+            said[1..].iter().all(|line| line.contains("has been made")),
+            "{said:?}"
+        );
+        let trace = open(&path);
+        assert_eq!(trace.tables.command_buffers.len(), 1);
+        assert_eq!(trace.tables.dispatches.len(), 8);
+    }
+}
+
+#[test]
+fn without_the_recorder_the_reason_is_said_and_the_program_runs() {
+    let run = example("capture_forward_pass", &[])
+        .variable("GAPSCOPE_CAPTURE", "nowhere.gapscope")
+        .run()
+        .ok();
+    assert_eq!(
+        run.stdout.matches("gapscope record --capture-only").count(),
+        4,
+        "{}",
+        run.stdout
+    );
+    let run = example("capture_forward_pass", &[]).run().ok();
+    assert_eq!(
+        run.stdout.matches("no capture was asked for").count(),
+        4,
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn a_trigger_skips_and_takes_units() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tokens.gapscope");
+    let recording = example("capture_trigger", &["20"])
+        .variable("GAPSCOPE_CAPTURE", &path)
+        .variable("GAPSCOPE_CAPTURE_SKIP", "10")
+        .variable("GAPSCOPE_CAPTURE_TAKE", "3")
+        .options(&["--capture-only"])
+        .record()
+        .ok();
+    let said = &recording.run.stdout;
+    for token in 1..=20 {
+        let captured = said.contains(&format!("token {token} is captured\n"));
+        assert_eq!(captured, (11..=13).contains(&token), "{said}");
+    }
+    let trace = open(&path);
+    assert_eq!(trace.tables.command_buffers.len(), 3);
+    assert_eq!(trace.tables.dispatches.len(), 6);
+}
+
+/// What the program timed by wgpu, against what the layer timed below it in the same run: two sets of timestamps and
+/// two ways to the host's clock.
+#[test]
+fn the_profile_agrees_with_the_layer() {
+    let recording = example("kernel_profile", &["--all", "--json", "--dispatches"])
+        .record()
+        .ok();
+    let trace = recording.trace();
+    let (json, dispatches) = recording
+        .run
+        .stdout
+        .rsplit_once("\n[")
+        .expect("two outputs");
+    let snapshot: Value = serde_json::from_str(json).expect("the snapshot is JSON");
+    let groups: Value = serde_json::from_str(&format!("[{dispatches}")).expect("so are dispatches");
+    assert_eq!(snapshot["sampling"], "dispatch");
+    assert_eq!(snapshot["losses"], serde_json::json!([]), "{snapshot}");
+    let own: Vec<&Value> = groups
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|group| group[1].as_array().unwrap())
+        .collect();
+    let rows = &trace.tables.dispatches;
+    // One layer of warm-up and five times eight layers, of two kernels each.
+    assert_eq!(own.len(), 2 + 5 * 16);
+    assert_eq!(rows.len(), own.len());
+    let error = |ns: Option<i64>| ns.expect("the error is known");
+    let error_ns = snapshot["clock_error_ns"]
+        .as_i64()
+        .expect("the error is known")
+        + error(trace.manifest.devices[0].clock.error_ns);
+    // The layer numbers kernels, and both see the dispatches in the order of their times.
+    let mut layer: Vec<usize> = (0..rows.len()).collect();
+    layer.sort_by_key(|row| rows.start_ns[*row]);
+    for (own, row) in own.iter().zip(layer) {
+        let kernel = trace
+            .tables
+            .kernels
+            .id
+            .iter()
+            .position(|id| *id == rows.kernel[row])
+            .unwrap();
+        assert_eq!(own["kernel"], trace.tables.kernels.name[kernel].as_str());
+        assert_eq!(own["groups"][0], rows.groups_x[row].unwrap());
+        let (start, duration) = (rows.start_ns[row].unwrap(), rows.duration_ns[row].unwrap());
+        let own_duration = own["gpu_ns"].as_i64().unwrap();
+        // The SDK's timestamps stand outside of the layer's.
+        assert!(
+            own_duration + 1 >= duration,
+            "{own_duration} ns around {duration} ns"
+        );
+        let own_start = own["start_gpu_ns"].as_i64().unwrap();
+        let apart = own_start - start;
+        assert!(
+            apart <= error_ns && -apart <= error_ns + own_duration - duration,
+            "{apart} ns apart; both clocks together allow {error_ns} ns"
+        );
+    }
+    let whole = trace
+        .tables
+        .command_buffers
+        .duration_ns
+        .iter()
+        .flatten()
+        .sum::<i64>();
+    let labels = snapshot["labels"].as_array().unwrap();
+    let own_whole: i64 = labels
+        .iter()
+        .map(|l| l[1]["total_ns"].as_i64().unwrap())
+        .sum();
+    assert!(
+        own_whole <= whole,
+        "the SDK's timestamps stand inside of the layer's here"
+    );
+    for drift in snapshot["drift"].as_array().unwrap() {
+        assert_eq!(drift["verdict"], "consistent", "{drift}");
+    }
+}
+
+#[test]
+fn a_profile_is_a_trace_that_report_opens() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("profile.gapscope");
+    example("kernel_profile", &["--trace", path.to_str().unwrap()])
+        .run()
+        .ok();
+    let trace = open(&path);
+    assert_eq!(trace.tables.command_buffers.len(), 5);
+    assert_eq!(trace.tables.dispatches.len(), 80);
+    let report = report(&path, &[]);
+    let text = report.to_string();
+    assert!(text.contains("add") && text.contains("sine"), "{text}");
+}
