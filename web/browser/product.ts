@@ -185,11 +185,16 @@ const TYPES: Record<string, string> = {
   ".png": "image/png",
 };
 
-/** Serves a folder on loopback, for the pages of other tools. */
-export async function folder(path: string): Promise<{ url: string; server: Server }> {
+/** Where `cargo xtask test` installs other tools. */
+export function clients(): string {
+  return join(TARGET, "clients");
+}
+
+/** Serves a folder on loopback, for the pages of other tools; `files` are more files by their path. */
+export async function folder(path: string, files: Record<string, string> = {}): Promise<{ url: string; server: Server }> {
   const server = createServer((request, response) => {
     const wanted = normalize(decodeURIComponent(new URL(request.url ?? "/", "http://localhost").pathname)).replace(/\/$/, "/index.html");
-    readFile(join(path, wanted)).then(
+    readFile(files[wanted] ?? join(path, wanted)).then(
       (bytes) => {
         response.writeHead(200, { "content-type": TYPES[extname(wanted)] ?? "application/octet-stream", "access-control-allow-origin": "*" });
         response.end(bytes);
