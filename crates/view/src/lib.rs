@@ -1,1 +1,32 @@
-//! A trace as a page in the browser, served on loopback.
+//! A trace as a page in the browser: served on loopback, or written as one file.
+//!
+//! [`Server::open`] opens one trace, or two to compare, and serves the page and what it asks for; `PROTOCOL.md` says what
+//! that is. Only who knows the address can ask: its path begins with a token of 128 random bits. [`write_file`] writes
+//! the page and the answers as one HTML file that needs no server.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod analyst;
+mod answers;
+mod error;
+mod file;
+mod frame;
+mod http;
+mod index;
+mod lanes;
+mod origin;
+mod overview;
+mod page;
+mod places;
+mod rows;
+mod server;
+mod snapshot;
+mod source;
+mod store;
+mod survey;
+mod texts;
+mod track;
+
+pub use error::Error;
+pub use file::{Written, write_file};
+pub use server::{Options, Running, Server};

@@ -1,0 +1,174 @@
+//! Who analyses a trace: a thread that keeps its timeline, and answers one question after the other.
+
+use crate::Error;
+use crate::snapshot::Snapshot;
+use crate::store::Store;
+use gapscope_analysis::Timeline;
+use gapscope_analysis::bound_bytes::BindingSets;
+use gapscope_analysis::dataflow::Dataflow;
+use gapscope_analysis::gaps::{Cause, GapTeller, each_gap};
+use std::cell::OnceCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// A trace as the analyses see it.
+pub struct Analysed<'a> {
+    pub name: &'a str,
+    pub snapshot: &'a Snapshot,
+    pub timeline: &'a Timeline<'a>,
+    bindings: OnceCell<BindingSets>,
+    flow: OnceCell<Dataflow<'a>>,
+    gaps: OnceCell<Gaps>,
+    teller: OnceCell<GapTeller<'a>>,
+    /// The answer to `findings`.
+    pub findings: OnceCell<Arc<Vec<u8>>>,
+}
+
+impl<'a> Analysed<'a> {
+    pub fn of(name: &'a str, snapshot: &'a Snapshot, timeline: &'a Timeline<'a>) -> Analysed<'a> {
+        Analysed {
+            name,
+            snapshot,
+            timeline,
+            bindings: OnceCell::new(),
+            flow: OnceCell::new(),
+            gaps: OnceCell::new(),
+            teller: OnceCell::new(),
+            findings: OnceCell::new(),
+        }
+    }
+
+    pub fn bindings(&self) -> &BindingSets {
+        self.bindings
+            .get_or_init(|| BindingSets::of(&self.snapshot.trace))
+    }
+
+    pub fn flow(&self) -> &Dataflow<'a> {
+        self.flow.get_or_init(|| Dataflow::of(self.timeline))
+    }
+
+    pub fn teller(&self) -> &GapTeller<'a> {
+        self.teller.get_or_init(|| GapTeller::of(self.timeline))
+    }
+
+    pub fn gaps(&self) -> &Gaps {
+        self.gaps.get_or_init(|| Gaps::of(self.timeline))
+    }
+}
+
+/// The parts of all gaps: a part has one cause.
+#[derive(Debug, Default)]
+pub struct Gaps {
+    /// Where the parts of each GPU begin, and the end of the last.
+    pub begins: Vec<usize>,
+    pub start_ns: Vec<i64>,
+    pub duration_ns: Vec<i64>,
+    pub causes: Vec<Cause>,
+}
+
+impl Gaps {
+    fn of(timeline: &Timeline) -> Gaps {
+        let mut gaps = Gaps {
+            begins: vec![0],
+            ..Gaps::default()
+        };
+        for gpu in 0..timeline.gpus.len() {
+            each_gap(timeline, gpu, |_, parts| {
+                for part in parts {
+                    gaps.start_ns.push(part.start_ns);
+                    gaps.duration_ns.push(part.duration_ns);
+                    gaps.causes.push(part.cause);
+                }
+            });
+            gaps.begins.push(gaps.causes.len());
+        }
+        gaps
+    }
+}
+
+type Question = Box<dyn for<'a, 'b> FnOnce(Result<&'b Analysed<'a>, Error>) + Send>;
+
+/// Asks the thread.
+#[derive(Debug)]
+pub struct Analyst {
+    questions: Mutex<Sender<Question>>,
+}
+
+impl Analyst {
+    /// Starts the thread, which ends with the store.
+    pub fn start(store: Weak<Store>) -> Analyst {
+        let (questions, asked) = channel();
+        std::thread::spawn(move || answer_all(&store, &asked));
+        Analyst {
+            questions: Mutex::new(questions),
+        }
+    }
+
+    /// Asks, and waits for the answer.
+    ///
+    /// # Errors
+    /// The trace cannot be read, or the analysis failed.
+    pub fn ask<T: Send + 'static>(
+        &self,
+        question: impl for<'a, 'b> FnOnce(&'b Analysed<'a>) -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        let (answer, answered) = channel();
+        let question: Question = Box::new(move |analysed| {
+            // Who asked may be gone.
+            let _ = answer.send(analysed.map(question));
+        });
+        let questions = self
+            .questions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        questions.send(question).map_err(|_| Error::Analysis)?;
+        answered.recv().unwrap_or(Err(Error::Analysis))
+    }
+}
+
+fn answer_all(store: &Weak<Store>, asked: &Receiver<Question>) {
+    let mut next = asked.recv().ok();
+    while let Some(question) = next.take() {
+        let Some(store) = store.upgrade() else { return };
+        let name = store.name().to_owned();
+        let snapshot =
+            catch_unwind(AssertUnwindSafe(|| store.full())).unwrap_or(Err(Error::Analysis));
+        // While nobody is asking, the trace may go.
+        drop(store);
+        let left = match snapshot {
+            Ok(snapshot) => answer(&name, &snapshot, question, asked),
+            Err(error) => {
+                question(Err(error));
+                None
+            }
+        };
+        next = left.or_else(|| asked.recv().ok());
+    }
+}
+
+/// Answers as long as the trace cannot change. Gives the question that is left, if there is one.
+fn answer(
+    name: &str,
+    snapshot: &Snapshot,
+    first: Question,
+    asked: &Receiver<Question>,
+) -> Option<Question> {
+    let analysed = catch_unwind(AssertUnwindSafe(|| Timeline::of(&snapshot.trace)));
+    let Ok(timeline) = analysed else {
+        first(Err(Error::Analysis));
+        return None;
+    };
+    let analysed = Analysed::of(name, snapshot, &timeline);
+    let mut question = first;
+    loop {
+        // A question that panics loses its answer, and its asker is told.
+        let _ = catch_unwind(AssertUnwindSafe(|| question(Ok(&analysed))));
+        // A live trace grows only while nobody holds it.
+        question = match snapshot.live {
+            true => asked.try_recv().ok()?,
+            false => asked.recv().ok()?,
+        };
+    }
+}

@@ -1,0 +1,384 @@
+//! Answers that take the analyses.
+
+use crate::Error;
+use crate::analyst::Analysed;
+use crate::frame::{Frame, Type};
+use crate::rows::work_link;
+use crate::store::Store;
+use crate::texts::cut;
+use crate::track::{Source, TrackId};
+use gapscope_analysis::gaps::{Cause, idle_time};
+use gapscope_analysis::intervals::Interval;
+use gapscope_analysis::timeline::WorkKind;
+use gapscope_analysis::work::{Work, compare};
+use gapscope_analysis::{Findings, Options, activity, busy, kernels, series, transfers, verdict};
+use gapscope_report::{Report, json as report};
+use gapscope_trace::tables::{MarkerScope, Table};
+use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Gaps that are listed.
+const LONGEST: usize = 1000;
+/// Slices of the picture by cause.
+const SLICES: usize = 1024;
+/// The graph is laid out by the page, which takes so many nodes well.
+const MOST_NODES: usize = 150;
+/// The graph is of so many dispatches and transfers: some seconds.
+const MOST_ITEMS: usize = 1_000_000;
+const MOST_NEIGHBOURS: usize = 64;
+const MOST_INSTANCES: usize = 10_000;
+
+/// What a part of an answer is not.
+pub fn missing(sentence: impl Into<String>) -> Value {
+    json!({"missing": sentence.into()})
+}
+
+/// What `gapscope report --json` prints, and what the page needs besides.
+pub fn findings(analysed: &Analysed) -> Arc<Vec<u8>> {
+    let answer = analysed
+        .findings
+        .get_or_init(|| Arc::new(make_findings(analysed)));
+    answer.clone()
+}
+
+fn make_findings(analysed: &Analysed) -> Vec<u8> {
+    let snapshot = analysed.snapshot;
+    let trace = &snapshot.trace;
+    let options = Options {
+        longest: LONGEST,
+        ..Options::default()
+    };
+    let findings = Findings::of(trace, &options);
+    let activity = activity(analysed.timeline, SLICES);
+    let text = report::text_with_activity(&Report {
+        trace: analysed.name,
+        manifest: &trace.manifest,
+        findings: &findings,
+        activity: &activity,
+        label: None,
+        remarks: &snapshot.remarks,
+        top: usize::MAX,
+    });
+    let mut answer: Value = text
+        .ok()
+        .and_then(|text| serde_json::from_str(&text).ok())
+        .unwrap_or_default();
+    let mut rows: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (row, name) in trace.tables.kernels.name.iter().enumerate() {
+        rows.entry(name).or_default().push(row);
+    }
+    let kernel_rows: Vec<Value> = findings
+        .kernels
+        .iter()
+        .map(|kernel| json!({"name": snapshot.texts.find(&kernel.name), "kernels": rows.get(kernel.name.as_str()).map_or(&[][..], |rows| &rows[..rows.len().min(1000)])}))
+        .collect();
+    let label_names: Vec<Option<u32>> = findings
+        .labels
+        .iter()
+        .map(|label| snapshot.texts.find(&label.path))
+        .collect();
+    if let Value::Object(answer) = &mut answer {
+        answer.insert("generation".to_owned(), snapshot.generation.into());
+        answer.insert("causes".to_owned(), causes());
+        answer.insert("kernel_rows".to_owned(), kernel_rows.into());
+        answer.insert("label_names".to_owned(), json!(label_names));
+    }
+    // Names of megabytes have no place in tables.
+    cut_texts(&mut answer);
+    answer.to_string().into_bytes()
+}
+
+fn causes() -> Value {
+    let causes = Cause::ALL.iter();
+    causes
+        .map(|cause| json!({"cause": cause, "explanation": cause.explanation()}))
+        .collect()
+}
+
+/// Cuts long texts, as all that lists show are.
+pub fn cut_texts(value: &mut Value) {
+    match value {
+        Value::String(text) if text.len() > 1000 => *text = cut(text),
+        Value::Array(values) => values.iter_mut().for_each(cut_texts),
+        Value::Object(values) => values.values_mut().for_each(cut_texts),
+        _ => {}
+    }
+}
+
+/// The frame of the gaps of a GPU; `None` when there is no such GPU.
+pub fn gaps(analysed: &Analysed, gpu: usize) -> Option<Vec<u8>> {
+    let gaps = analysed.gaps();
+    let range = *gaps.begins.get(gpu)?..*gaps.begins.get(gpu + 1)?;
+    let rows = range.len();
+    let mut header = Map::new();
+    header.insert("generation".to_owned(), analysed.snapshot.generation.into());
+    header.insert("tables".to_owned(), json!(["gaps"]));
+    header.insert("lanes".to_owned(), json!([0, rows]));
+    header.insert("whole".to_owned(), true.into());
+    let durations = &gaps.duration_ns[range.clone()];
+    let long = durations.iter().any(|ns| *ns > i64::from(u32::MAX));
+    let duration = if long { Type::F64 } else { Type::U32 };
+    let columns = [
+        ("start", Type::F64),
+        ("duration", duration),
+        ("name", Type::U8),
+        ("row", Type::U32),
+    ];
+    let mut frame = Frame::new(header, rows, &columns);
+    frame.f64(gaps.start_ns[range.clone()].iter().map(|ns| *ns as f64));
+    match long {
+        true => frame.f64(durations.iter().map(|ns| *ns as f64)),
+        false => frame.u32(durations.iter().map(|ns| *ns as u32)),
+    }
+    let texts = &analysed.snapshot.texts;
+    // Causes are among the first texts of every trace.
+    frame.u8(gaps.causes[range.clone()]
+        .iter()
+        .map(|cause| texts.cause(*cause) as u8));
+    frame.u32(range.map(|row| row as u32));
+    Some(frame.finish())
+}
+
+/// The details of a part of a gap.
+pub fn gap(analysed: &Analysed, row: usize) -> Option<Value> {
+    let gaps = analysed.gaps();
+    let cause = *gaps.causes.get(row)?;
+    let gpu = gaps.begins.partition_point(|begin| *begin <= row) - 1;
+    let part = Interval::new(
+        gaps.start_ns[row],
+        gaps.start_ns[row] + gaps.duration_ns[row],
+    );
+    // Parts of one gap touch each other.
+    let mut first = row;
+    let end = |row: usize| gaps.start_ns[row] + gaps.duration_ns[row];
+    while first > gaps.begins[gpu] && end(first - 1) == gaps.start_ns[first] {
+        first -= 1;
+    }
+    let gap = analysed.teller().at(gpu, gaps.start_ns[first]);
+    Some(json!({
+        "table": "gaps",
+        "row": row,
+        "title": cause,
+        "start_ns": part.start_ns,
+        "duration_ns": part.length_ns(),
+        "track": TrackId::Gaps(gpu as u32).to_string(),
+        "fields": [
+            {"name": "cause", "value": cause, "meaning": "Why the device ran nothing."},
+            {"name": "start_ns", "value": part.start_ns.to_string(), "meaning": "When this part of the gap began."},
+            {"name": "duration_ns", "value": part.length_ns().to_string(), "meaning": "How long it lasted."},
+        ],
+        "explanation": cause.explanation(),
+        "gap": gap,
+        "links": [],
+        "link_counts": {},
+    }))
+}
+
+/// A counter as a frame; `None` when the trace has no such counter.
+pub fn counter(analysed: &Analysed, id: TrackId) -> Option<Vec<u8>> {
+    let (samples, unit) = match id {
+        TrackId::Memory(gpu) => (
+            series::memory(analysed.timeline).remove(&(gpu as usize))?,
+            "bytes",
+        ),
+        TrackId::Depth(queue) => (
+            series::queue_depths(analysed.timeline).remove(&queue)?,
+            "count",
+        ),
+        _ => return None,
+    };
+    let mut header = Map::new();
+    header.insert("unit".to_owned(), unit.into());
+    header.insert("generation".to_owned(), analysed.snapshot.generation.into());
+    let mut frame = Frame::new(
+        header,
+        samples.len(),
+        &[("at", Type::F64), ("value", Type::F64)],
+    );
+    frame.f64(samples.iter().map(|(at_ns, _)| *at_ns as f64));
+    frame.f64(samples.iter().map(|(_, value)| *value as f64));
+    Some(frame.finish())
+}
+
+/// The analyses of a range.
+pub fn range(analysed: &Analysed, window: Interval) -> Value {
+    let timeline = analysed.timeline;
+    let devices = busy::busy(timeline, Some(window));
+    let idle = idle_time(timeline, window, 0, 10);
+    let (bound, evidence) = verdict::verdict(&devices, &idle);
+    let busy_ns = busy_in(timeline, window);
+    let kernels = kernels::kernels(timeline, analysed.bindings(), Some(window), busy_ns);
+    let transfers = transfers::transfers_in(timeline, Some(window));
+    let known = transfers.iter().all(|row| row.unknown_bytes_count == 0);
+    let bytes = transfers
+        .iter()
+        .map(|row| row.bytes)
+        .fold(0, u64::saturating_add);
+    let mut answer = json!({
+        "window": window,
+        "verdict": bound,
+        "verdict_sentence": evidence.sentence,
+        "verdict_evidence": evidence.parts,
+        "devices": devices,
+        "gpu_busy_ns": busy_ns,
+        "gaps": idle.causes,
+        "idle_time": idle,
+        "dispatch_count": kernels.iter().map(|kernel| kernel.count).sum::<u64>(),
+        "kernels": kernels,
+        "transfers": transfers,
+        "transfer_bytes": known.then(|| bytes.to_string()),
+    });
+    cut_texts(&mut answer);
+    answer
+}
+
+/// Time in which any GPU ran something.
+fn busy_in(timeline: &gapscope_analysis::Timeline, window: Interval) -> Option<i64> {
+    let works = timeline.gpus.iter().flat_map(|gpu| &gpu.works);
+    let mut inside: Vec<Interval> = works
+        .map(|work| work.interval.intersection(window))
+        .filter(|i| !i.is_empty())
+        .collect();
+    gapscope_analysis::intervals::union(&mut inside);
+    timeline
+        .work_window()
+        .map(|_| gapscope_analysis::intervals::length_ns(&inside))
+}
+
+/// The folded graph.
+pub fn graph(analysed: &Analysed, window: Option<Interval>) -> Value {
+    match analysed.flow().graph(window, MOST_NODES, MOST_ITEMS) {
+        Ok(graph) => {
+            let edge = |edge: &gapscope_analysis::dataflow::FlowEdge| json!({"from": edge.from, "to": edge.to, "count": edge.count, "buffers": edge.buffers, "bytes": edge.bytes.to_string()});
+            let mut answer = json!({
+                "nodes": graph.nodes,
+                "edges": graph.edges.iter().map(edge).collect::<Vec<_>>(),
+                "folded": graph.folded,
+                "dispatches": graph.dispatch_count,
+                "considered": graph.considered_count,
+                "unknown": graph.unknown_count,
+            });
+            cut_texts(&mut answer);
+            answer
+        }
+        Err(sentence) => missing(sentence),
+    }
+}
+
+/// What a dispatch or transfer depends on, and what depends on it.
+pub fn dependencies(analysed: &Analysed, source: Source, row: usize) -> Value {
+    let kind = match source {
+        Source::Dispatch => WorkKind::Dispatch,
+        Source::Transfer => WorkKind::Transfer,
+        _ => return missing("Only dispatches and transfers have known buffers."),
+    };
+    let flow = analysed.flow();
+    let describe = |found: &gapscope_analysis::dataflow::Dependency| {
+        let source = match found.kind {
+            WorkKind::Transfer => Source::Transfer,
+            _ => Source::Dispatch,
+        };
+        let mut link = work_link(analysed.snapshot, source, found.row);
+        let buffers = found
+            .buffers
+            .iter()
+            .take(8)
+            .map(|id| cut(&flow.buffer_name(*id)));
+        link["buffers"] = buffers.collect();
+        link["bytes"] = found.bytes.to_string().into();
+        link["kind"] = json!(found.hazard);
+        link
+    };
+    match flow.neighbours(kind, row, MOST_NEIGHBOURS) {
+        Ok(found) => json!({
+            "predecessors": found.predecessors.iter().map(describe).collect::<Vec<_>>(),
+            "successors": found.successors.iter().map(describe).collect::<Vec<_>>(),
+            "note": found.note.unwrap_or_else(|| {
+                "By the buffer ranges bound to them: a kernel may touch less than is bound.".to_owned()
+            }),
+        }),
+        Err(sentence) => missing(sentence),
+    }
+}
+
+/// Where a label was set.
+pub fn instances(analysed: &Analysed, path: &str) -> Value {
+    let snapshot = analysed.snapshot;
+    let trace = &snapshot.trace;
+    let markers = &trace.tables.markers;
+    let label = snapshot.texts.find(path);
+    let rows = (0..markers.len())
+        .filter(|row| Some(snapshot.texts.label_path(markers.label[*row])) == label);
+    let mut found: Vec<(Interval, usize)> = rows
+        .filter_map(|row| Some((Source::Marker.times(trace, row)?, row)))
+        .collect();
+    // The device's times are of the work itself.
+    if found
+        .iter()
+        .any(|(_, row)| markers.scope[*row] == MarkerScope::CommandBuffer)
+    {
+        found.retain(|(_, row)| markers.scope[*row] == MarkerScope::CommandBuffer);
+    }
+    found.sort_unstable();
+    let instances = found.iter().take(MOST_INSTANCES).map(|(times, row)| {
+        json!({
+            "start_ns": times.start_ns,
+            "duration_ns": times.length_ns(),
+            "track": Source::Marker.track(trace, *row, &snapshot.whole).to_string(),
+            "row": row,
+        })
+    });
+    json!({"instances": instances.collect::<Vec<_>>(), "count": found.len()})
+}
+
+/// A side of a comparison.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Side {
+    All,
+    Label(String),
+    Range(Interval),
+}
+
+/// Compares equal work.
+///
+/// # Errors
+/// The outer one: a trace cannot be read. The inner one: a sentence, which side has no work.
+pub fn comparison(
+    before: (&Store, Side),
+    after: (&Store, Side),
+) -> Result<Result<Value, String>, Error> {
+    let (before, after) = (work(before.0, before.1)?, work(after.0, after.1)?);
+    for (work, side) in [(&before, "before"), (&after, "after")] {
+        if work.is_empty() {
+            return Ok(Err(format!(
+                "The side {side}, {}, has no work.",
+                cut(&work.name)
+            )));
+        }
+    }
+    Ok(Ok(json!(compare(before, after))))
+}
+
+fn work(store: &Store, side: Side) -> Result<Work, Error> {
+    let trace = store.name().to_owned();
+    store.analyst().ask(move |analysed| {
+        let (timeline, bindings) = (analysed.timeline, analysed.bindings());
+        match side {
+            Side::All => Work::of_trace(timeline, bindings, &trace, None),
+            Side::Range(window) => {
+                let seconds = |ns: i64| format!("{:.6} s", ns as f64 / 1e9);
+                let name = format!(
+                    "{trace} from {} to {}",
+                    seconds(window.start_ns),
+                    seconds(window.end_ns)
+                );
+                Work::of_window(timeline, bindings, &name, window)
+            }
+            Side::Label(label) => {
+                let mut works = Work::of_labels(timeline, bindings, &[&label]);
+                works.pop().unwrap_or_default()
+            }
+        }
+    })
+}

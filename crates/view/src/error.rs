@@ -1,0 +1,57 @@
+//! Why a trace cannot be shown.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Why a trace cannot be shown. It is kept and told to everyone who asks.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The trace cannot be opened.
+    #[error("{0}")]
+    Trace(Arc<gapscope_trace::Error>),
+    /// Its recording goes on, or was killed.
+    #[error(
+        "{path} is not complete: it is still being recorded, or its recording was killed; wait for its end, or run \
+         `gapscope recover {path}`",
+        path = path.display()
+    )]
+    Unfinished {
+        /// The trace.
+        path: PathBuf,
+    },
+    /// The port cannot be had.
+    #[error("port {port} cannot be opened: {reason}; choose another with --port, or leave it out")]
+    Port {
+        /// The port.
+        port: u16,
+        /// What the system said.
+        reason: String,
+    },
+    /// The system refuses something that serving needs.
+    #[error("the page cannot be served: {0}")]
+    System(String),
+    /// A file cannot be written.
+    #[error("{} cannot be written: {reason}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
+    /// The file is there already.
+    #[error("{} exists already: choose another name or remove it", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The analysis gave up.
+    #[error("the analysis of this trace failed")]
+    Analysis,
+}
+
+impl From<gapscope_trace::Error> for Error {
+    fn from(error: gapscope_trace::Error) -> Error {
+        Error::Trace(Arc::new(error))
+    }
+}

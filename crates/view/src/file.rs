@@ -1,0 +1,214 @@
+//! The page and its answers as one file.
+
+use crate::analyst::Analysed;
+use crate::lanes::Columns;
+use crate::snapshot::Snapshot;
+use crate::track::TrackId;
+use crate::{Error, answers, frame, overview, page, rows, source};
+use base64::engine::general_purpose::STANDARD;
+use base64::write::EncoderWriter;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use gapscope_analysis::Timeline;
+use gapscope_trace::table_sizes;
+use gapscope_trace::tables::Table;
+use serde_json::{Map, Value, json};
+use std::fs;
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Rows that are drawn, at most, in a file that has all of them.
+pub const MOST_ROWS: u64 = 200_000;
+/// Tracks of a folded file that are small enough to be in it nevertheless, in rows.
+const SMALL_TRACK: u64 = 20_000;
+/// Rows in a block of details.
+const BLOCK: usize = 256;
+/// Details of a table with more rows than this are left out: one row is some hundred bytes.
+const MOST_DETAILS: usize = 200_000;
+
+/// What became of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// What was left out and why, in a sentence; absent when everything is in the file.
+    pub folded: Option<String>,
+}
+
+/// Puts overviews of traces together.
+pub fn overview(traces: Vec<Value>, file: Value) -> Value {
+    json!({
+        "protocol": 1,
+        "gapscope": env!("CARGO_PKG_VERSION"),
+        "file": file,
+        "traces": traces,
+        "bins": crate::survey::BINS,
+    })
+}
+
+/// Writes the page with what it shows of the trace `folder` as one HTML file. The file must not exist.
+///
+/// # Errors
+/// The trace cannot be opened or is not complete; the file exists or cannot be written.
+pub fn write_file(folder: &Path, path: &Path) -> Result<Written, Error> {
+    if path.symlink_metadata().is_ok() {
+        return Err(Error::Exists {
+            path: path.to_owned(),
+        });
+    }
+    if !gapscope_trace::read_manifest(folder)?.complete {
+        return Err(Error::Unfinished {
+            path: folder.to_owned(),
+        });
+    }
+    let snapshot = Snapshot::full(folder)?;
+    let (answers, folded) = answers_of(&snapshot, folder);
+    let unwritten = |error: io::Error| match error.kind() {
+        ErrorKind::AlreadyExists => Error::Exists {
+            path: path.to_owned(),
+        },
+        _ => Error::Write {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        },
+    };
+    let file = fs::File::create_new(path).map_err(unwritten)?;
+    let mut out = BufWriter::with_capacity(1 << 20, file);
+    let written = write(&mut out, &answers)
+        .and_then(|()| out.flush())
+        .and_then(|()| out.get_ref().metadata());
+    match written {
+        Ok(facts) => Ok(Written {
+            bytes: facts.len(),
+            folded,
+        }),
+        Err(error) => {
+            let _ = fs::remove_file(path);
+            Err(unwritten(error))
+        }
+    }
+}
+
+/// The answers of a file, by their keys, and what is left out.
+fn answers_of(snapshot: &Snapshot, folder: &Path) -> (Vec<(String, Vec<u8>)>, Option<String>) {
+    let name = folder.canonicalize().ok();
+    let name = name.as_deref().unwrap_or(folder).file_name();
+    let name = name
+        .unwrap_or(folder.as_os_str())
+        .to_string_lossy()
+        .into_owned();
+    let timeline = Timeline::of(&snapshot.trace);
+    let analysed = Analysed::of(&name, snapshot, &timeline);
+    let drawn = snapshot.drawn();
+    let whole = drawn <= MOST_ROWS;
+    let folded = (!whole).then(|| {
+        format!(
+            "The trace has {drawn} rows on its tracks, and a file holds {MOST_ROWS}: tracks with more than {SMALL_TRACK} \
+             are drawn as their busy share in {} slices of time, and details of single rows are left out. \
+             `gapscope view` shows all.",
+            crate::survey::BINS
+        )
+    });
+    let made = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_nanos());
+    let file = json!({"folded": folded, "made_unix_ns": made.to_string()});
+    let sizes = table_sizes(folder).unwrap_or_default();
+    let told = overview(vec![overview::overview(snapshot, &name, &sizes)], file);
+
+    let mut answers: Vec<(String, Vec<u8>)> = Vec::new();
+    let json = |value: &Value| value.to_string().into_bytes();
+    answers.push(("overview".to_owned(), json(&told)));
+    answers.push((
+        "t/0/findings".to_owned(),
+        answers::findings(&analysed).to_vec(),
+    ));
+    answers.push((
+        "t/0/graph".to_owned(),
+        json(&answers::graph(&analysed, None)),
+    ));
+    for track in overview::layout(snapshot).1 {
+        let Some(id) = TrackId::parse(&track.id) else {
+            continue;
+        };
+        match id {
+            TrackId::Memory(_) | TrackId::Depth(_) => {
+                let counter = answers::counter(&analysed, id);
+                answers.extend(counter.map(|frame| (format!("t/0/counter/{id}"), frame)));
+            }
+            TrackId::Gaps(gpu) => {
+                let gaps = analysed.gaps().causes.len() as u64;
+                if whole || gaps <= SMALL_TRACK {
+                    let frame = answers::gaps(&analysed, gpu as usize);
+                    answers.extend(frame.map(|frame| (format!("t/0/track/{id}"), frame)));
+                }
+            }
+            _ if whole || track.rows.unwrap_or(0) <= SMALL_TRACK => {
+                let frame = snapshot.frame(id, 0, Columns::Rows);
+                answers.extend(frame.map(|frame| (format!("t/0/track/{id}"), frame)));
+                if matches!(id, TrackId::Work(_) | TrackId::CommandBuffers(_)) {
+                    let labels = snapshot.frame(id, 0, Columns::Labels);
+                    answers.extend(labels.map(|frame| (format!("t/0/track/{id}/label"), frame)));
+                }
+            }
+            _ => {}
+        }
+    }
+    let strings = json!({"from": 0, "strings": snapshot.texts.all()});
+    answers.push(("t/0/strings".to_owned(), json(&strings)));
+    for row in 0..snapshot.trace.tables.kernels.len() {
+        let source = source::source(&snapshot.trace, folder, row);
+        answers.extend(source.map(|source| (format!("t/0/source/{row}"), json(&source))));
+    }
+    if whole {
+        details(&analysed, &mut answers);
+    }
+    (answers, folded)
+}
+
+fn details(analysed: &Analysed, answers: &mut Vec<(String, Vec<u8>)>) {
+    let mut add = |table: &str, row: &dyn Fn(usize) -> Option<Value>| {
+        let mut at = 0;
+        while at < MOST_DETAILS {
+            let block: Vec<Value> = (at..at + BLOCK).map_while(row).collect();
+            let last = block.len() < BLOCK;
+            if !block.is_empty() {
+                let key = format!("t/0/rows/{table}/{}", at / BLOCK);
+                answers.push((key, Value::from(block).to_string().into_bytes()));
+            }
+            if last {
+                return;
+            }
+            at += BLOCK;
+        }
+    };
+    for table in rows::TABLES {
+        add(table, &|row| rows::details(analysed.snapshot, table, row));
+    }
+    add("gaps", &|row| answers::gap(analysed, row));
+}
+
+fn write(mut out: impl Write, answers: &[(String, Vec<u8>)]) -> io::Result<()> {
+    let (before, after) = page::single();
+    out.write_all(before.as_bytes())?;
+    out.write_all(b"<script type=\"text/plain\" id=\"gapscope-data\">")?;
+    let mut places = Map::new();
+    let mut offset = 0;
+    for (key, bytes) in answers {
+        places.insert(key.clone(), json!([offset, bytes.len()]));
+        offset = (offset + bytes.len()).next_multiple_of(8);
+    }
+    let mut packed = GzEncoder::new(
+        EncoderWriter::new(&mut out, &STANDARD),
+        Compression::default(),
+    );
+    packed.write_all(&frame::begin(&json!({"answers": places})))?;
+    for (_, bytes) in answers {
+        packed.write_all(bytes)?;
+        packed.write_all(&[0; 8][..bytes.len().next_multiple_of(8) - bytes.len()])?;
+    }
+    packed.finish()?.finish()?;
+    out.write_all(b"</script>")?;
+    out.write_all(after.as_bytes())
+}

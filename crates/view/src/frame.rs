@@ -1,0 +1,174 @@
+//! Frames: raw columns with a header, as `PROTOCOL.md` has them.
+
+use serde_json::{Map, Value, json};
+
+/// The begin of every frame.
+pub const MAGIC: &[u8; 4] = b"GSC1";
+
+/// The type of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Type {
+    F64,
+    U32,
+    U8,
+}
+
+impl Type {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Type::F64 => "f64",
+            Type::U32 => "u32",
+            Type::U8 => "u8",
+        }
+    }
+
+    const fn bytes(self) -> usize {
+        match self {
+            Type::F64 => 8,
+            Type::U32 => 4,
+            Type::U8 => 1,
+        }
+    }
+}
+
+/// A frame that is being filled, column by column in the order in which they were announced.
+#[derive(Debug)]
+pub struct Frame {
+    bytes: Vec<u8>,
+    rows: usize,
+    /// Where each column begins in `bytes`, and its type.
+    columns: Vec<(usize, Type)>,
+    next: usize,
+}
+
+impl Frame {
+    /// A frame of `rows` rows. `header` may say more than the columns.
+    pub fn new(mut header: Map<String, Value>, rows: usize, columns: &[(&str, Type)]) -> Frame {
+        let mut offset = 0;
+        let mut places = Vec::new();
+        let mut described = Vec::new();
+        for (name, kind) in columns {
+            described.push(json!({"name": name, "type": kind.as_str(), "offset": offset}));
+            places.push((offset, *kind));
+            offset = (offset + rows * kind.bytes()).next_multiple_of(8);
+        }
+        header.insert("rows".to_owned(), rows.into());
+        header.insert("columns".to_owned(), described.into());
+        let mut bytes = begin(&Value::Object(header));
+        let data = bytes.len();
+        bytes.resize(data + offset, 0);
+        let columns = places
+            .into_iter()
+            .map(|(offset, kind)| (data + offset, kind))
+            .collect();
+        Frame {
+            bytes,
+            rows,
+            columns,
+            next: 0,
+        }
+    }
+
+    fn next(&mut self, kind: Type) -> &mut [u8] {
+        let (at, announced) = self.columns[self.next];
+        assert_eq!(announced, kind, "columns are filled as they were announced");
+        self.next += 1;
+        &mut self.bytes[at..at + self.rows * kind.bytes()]
+    }
+
+    /// Fills the next column.
+    pub fn f64(&mut self, values: impl Iterator<Item = f64>) {
+        let (places, _) = self.next(Type::F64).as_chunks_mut();
+        for (place, value) in places.iter_mut().zip(values) {
+            *place = value.to_le_bytes();
+        }
+    }
+
+    /// Fills the next column.
+    pub fn u32(&mut self, values: impl Iterator<Item = u32>) {
+        let (places, _) = self.next(Type::U32).as_chunks_mut();
+        for (place, value) in places.iter_mut().zip(values) {
+            *place = value.to_le_bytes();
+        }
+    }
+
+    /// Fills the next column.
+    pub fn u8(&mut self, values: impl Iterator<Item = u8>) {
+        for (place, value) in self.next(Type::U8).iter_mut().zip(values) {
+            *place = value;
+        }
+    }
+
+    /// The whole frame.
+    pub fn finish(self) -> Vec<u8> {
+        assert_eq!(self.next, self.columns.len(), "every column is filled");
+        self.bytes
+    }
+}
+
+/// The begin of a frame, up to its data.
+pub fn begin(header: &Value) -> Vec<u8> {
+    let header = header.to_string();
+    let length = header.len().next_multiple_of(8);
+    let mut bytes = Vec::with_capacity(8 + length);
+    bytes.extend_from_slice(MAGIC);
+    bytes.extend_from_slice(&(length as u32).to_le_bytes());
+    bytes.extend_from_slice(header.as_bytes());
+    bytes.resize(8 + length, b' ');
+    bytes
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Reads a frame as the page does.
+    pub(crate) fn parse(bytes: &[u8]) -> (Value, &[u8]) {
+        assert_eq!(&bytes[..4], MAGIC);
+        let length = u32::from_le_bytes(bytes[4..8].try_into().unwrap()) as usize;
+        assert_eq!(length % 8, 0);
+        let header = serde_json::from_slice(&bytes[8..8 + length]).unwrap();
+        (header, &bytes[8 + length..])
+    }
+
+    /// A column of a frame, as numbers.
+    pub(crate) fn column(bytes: &[u8], name: &str) -> Vec<f64> {
+        let (header, data) = parse(bytes);
+        let rows = header["rows"].as_u64().unwrap() as usize;
+        let columns = header["columns"].as_array().unwrap();
+        let column = columns
+            .iter()
+            .find(|column| column["name"] == name)
+            .unwrap();
+        let at = column["offset"].as_u64().unwrap() as usize;
+        assert_eq!(at % 8, 0);
+        (0..rows)
+            .map(|row| match column["type"].as_str().unwrap() {
+                "f64" => f64::from_le_bytes(data[at + row * 8..][..8].try_into().unwrap()),
+                "u32" => u32::from_le_bytes(data[at + row * 4..][..4].try_into().unwrap()).into(),
+                "u8" => data[at + row].into(),
+                other => panic!("{other}"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn columns_lie_where_the_header_says() {
+        let columns = [("a", Type::U8), ("b", Type::U32), ("c", Type::F64)];
+        let mut frame = Frame::new(Map::new(), 3, &columns);
+        frame.u8([1, 2, 255].into_iter());
+        frame.u32([7, 8, u32::MAX].into_iter());
+        frame.f64([0.5, -1.0, 9007199254740991.0].into_iter());
+        let bytes = frame.finish();
+        assert_eq!(column(&bytes, "a"), [1.0, 2.0, 255.0]);
+        assert_eq!(column(&bytes, "b"), [7.0, 8.0, 4294967295.0]);
+        assert_eq!(column(&bytes, "c"), [0.5, -1.0, 9007199254740991.0]);
+    }
+
+    #[test]
+    fn a_frame_without_rows_is_a_frame() {
+        let mut frame = Frame::new(Map::new(), 0, &[("a", Type::F64)]);
+        frame.f64(std::iter::empty());
+        assert!(column(&frame.finish(), "a").is_empty());
+    }
+}

@@ -1,0 +1,177 @@
+//! Where rows are by their ids, and which rows belong together.
+
+use crate::track::{ROW_BITS, Source};
+use gapscope_trace::Trace;
+use gapscope_trace::lookup::IdIndex;
+use gapscope_trace::tables::{HostCallKind, Table};
+use rustc_hash::FxHashMap;
+
+/// The kinds of work inside command buffers, in the order of the two highest bits of their places.
+pub const WORK: [Source; 3] = [Source::Dispatch, Source::Transfer, Source::Opaque];
+
+const NONE: u32 = u32::MAX;
+
+/// Rows by id and by what they belong to.
+#[derive(Debug)]
+pub struct Index {
+    pub kernels: IdIndex,
+    pub labels: IdIndex,
+    pub command_buffers: IdIndex,
+    pub submissions: IdIndex,
+    pub buffers: IdIndex,
+    /// By row of the submission: row of the host call, or [`NONE`].
+    calls: Vec<u32>,
+    /// Sorted pairs: rows of a host call and its submissions.
+    of_calls: Vec<(u32, u32)>,
+    /// Sorted pairs: rows of a submission and its command buffers.
+    of_submissions: Vec<(u32, u32)>,
+    /// Sorted pairs: row of a submission and place of work that is in no command buffer.
+    direct: Vec<(u32, u32)>,
+    /// By row of the command buffer: place of its first timed work, or [`NONE`].
+    firsts: Vec<u32>,
+    /// Sorted pairs: rows of a submission and of its dependencies.
+    dependencies: Vec<(u32, u32)>,
+}
+
+impl Index {
+    pub fn of(trace: &Trace) -> Index {
+        let tables = &trace.tables;
+        let mut index = Index {
+            kernels: IdIndex::new(&tables.kernels.id),
+            labels: IdIndex::new(&tables.labels.id),
+            command_buffers: IdIndex::new(&tables.command_buffers.id),
+            submissions: IdIndex::new(&tables.submissions.id),
+            buffers: IdIndex::new(&tables.buffers.id),
+            calls: vec![NONE; tables.submissions.len()],
+            of_calls: Vec::new(),
+            of_submissions: Vec::new(),
+            direct: Vec::new(),
+            firsts: vec![NONE; tables.command_buffers.len()],
+            dependencies: Vec::new(),
+        };
+        index.find_calls(trace);
+        for (row, id) in tables.command_buffers.submission.iter().enumerate() {
+            if let Some(submission) = index.submissions.get(*id) {
+                index.of_submissions.push((submission as u32, row as u32));
+            }
+        }
+        index.of_submissions.sort_unstable();
+        for (row, id) in tables.dependencies.submission.iter().enumerate() {
+            if let Some(submission) = index.submissions.get(*id) {
+                index.dependencies.push((submission as u32, row as u32));
+            }
+        }
+        index.dependencies.sort_unstable();
+        index.find_work(trace);
+        index
+    }
+
+    fn find_calls(&mut self, trace: &Trace) {
+        let (calls, submissions) = (&trace.tables.host_calls, &trace.tables.submissions);
+        let mut starts: FxHashMap<(u32, u32, i64), u32> = FxHashMap::default();
+        // Mostly a submission's call submits; of CUDA's other calls, a copy may.
+        for submits in [true, false] {
+            for row in 0..calls.len() {
+                let kind = calls.call[row];
+                if matches!(kind, HostCallKind::Submit | HostCallKind::BindSparse) == submits {
+                    let key = (calls.process[row], calls.thread[row], calls.start_ns[row]);
+                    starts.entry(key).or_insert(row as u32);
+                }
+            }
+        }
+        for row in 0..submissions.len() {
+            let key = (
+                submissions.process[row],
+                submissions.thread[row],
+                submissions.begin_ns[row],
+            );
+            if let Some(call) = starts.get(&key) {
+                self.calls[row] = *call;
+                self.of_calls.push((*call, row as u32));
+            }
+        }
+        self.of_calls.sort_unstable();
+    }
+
+    fn find_work(&mut self, trace: &Trace) {
+        let tables = &trace.tables;
+        let mut earliest = vec![i64::MAX; self.firsts.len()];
+        macro_rules! find {
+            ($($at:literal: $table:ident, $source:expr;)+) => {$(
+                let table = &tables.$table;
+                for row in 0..table.len() {
+                    let place = $at << ROW_BITS | row as u32;
+                    match table.command_buffer[row].and_then(|id| self.command_buffers.get(id)) {
+                        Some(command_buffer) => {
+                            let Some(times) = $source.times(trace, row) else { continue };
+                            if times.start_ns < earliest[command_buffer] {
+                                earliest[command_buffer] = times.start_ns;
+                                self.firsts[command_buffer] = place;
+                            }
+                        }
+                        None => {
+                            let submission = table.submission[row].and_then(|id| self.submissions.get(id));
+                            self.direct.extend(submission.map(|submission| (submission as u32, place)));
+                        }
+                    }
+                }
+            )+};
+        }
+        find! {
+            0: dispatches, Source::Dispatch;
+            1: transfers, Source::Transfer;
+            2: opaque_work, Source::Opaque;
+        }
+        self.direct.sort_unstable();
+    }
+
+    /// Row of the host call of a submission.
+    pub fn call(&self, submission: usize) -> Option<usize> {
+        self.calls
+            .get(submission)
+            .copied()
+            .filter(|row| *row != NONE)
+            .map(|row| row as usize)
+    }
+
+    /// Rows of the submissions of a host call.
+    pub fn submissions_of(&self, call: usize) -> impl Iterator<Item = usize> {
+        of(&self.of_calls, call)
+    }
+
+    /// Rows of the command buffers of a submission.
+    pub fn command_buffers_of(&self, submission: usize) -> impl Iterator<Item = usize> {
+        of(&self.of_submissions, submission)
+    }
+
+    /// Work of a submission that is in no command buffer.
+    pub fn direct_work_of(&self, submission: usize) -> impl Iterator<Item = (Source, usize)> {
+        of(&self.direct, submission).map(work)
+    }
+
+    /// Rows of what a submission waits for.
+    pub fn dependencies_of(&self, submission: usize) -> impl Iterator<Item = usize> {
+        of(&self.dependencies, submission)
+    }
+
+    /// The first timed work in a command buffer.
+    pub fn first_work_of(&self, command_buffer: usize) -> Option<(Source, usize)> {
+        let first = self.firsts.get(command_buffer).copied();
+        first
+            .filter(|place| *place != NONE)
+            .map(|place| work(place as usize))
+    }
+}
+
+fn work(place: usize) -> (Source, usize) {
+    crate::track::place(&WORK, place as u32)
+}
+
+fn of(pairs: &[(u32, u32)], row: usize) -> impl Iterator<Item = usize> {
+    let row = row as u32;
+    let from = pairs.partition_point(|(owner, _)| *owner < row);
+    pairs[from..]
+        .iter()
+        .take_while(move |(owner, _)| *owner == row)
+        .map(|(_, owned)| *owned as usize)
+}

@@ -1,0 +1,379 @@
+//! The rows of a track, split into lanes, as frames.
+
+use crate::frame::{Frame, Type};
+use crate::texts::{NONE, Texts};
+use crate::track::{ROW_BITS, Source, TrackId, Whole, place};
+use gapscope_analysis::intervals::Interval;
+use gapscope_analysis::lanes::Lanes;
+use gapscope_trace::Trace;
+use serde_json::{Map, Value, json};
+
+/// The rows of one track, and what has been added to it since.
+#[derive(Debug, Default)]
+pub struct Placed {
+    lanes: Lanes,
+    /// Rows of each table of the track that have been looked at.
+    seen: Vec<usize>,
+    additions: Vec<Addition>,
+}
+
+/// Rows that came at one time.
+#[derive(Debug, Default, Clone)]
+struct Addition {
+    generation: u64,
+    /// Places (see [`place`]) by lane, within a lane in order of start.
+    rows: Vec<u32>,
+    /// Where each lane begins in `rows`, and the end of the last.
+    begins: Vec<usize>,
+}
+
+/// What is asked of a track.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Columns {
+    /// Times, names and rows.
+    Rows,
+    /// Labels.
+    Labels,
+}
+
+impl Placed {
+    /// Takes up the rows that the trace has got since the last time, as those of `generation`.
+    pub fn extend(&mut self, id: TrackId, trace: &Trace, whole: &Whole, generation: u64) {
+        let tables = id.tables();
+        self.seen.resize(tables.len(), 0);
+        let mut rows: Vec<u32> = Vec::new();
+        for (at, source) in tables.iter().enumerate() {
+            let count = source.rows(trace).min(1 << ROW_BITS);
+            let timed = (self.seen[at]..count).filter(|row| {
+                source.track(trace, *row, whole) == id && source.times(trace, *row).is_some()
+            });
+            rows.extend(timed.map(|row| (at as u32) << ROW_BITS | row as u32));
+            self.seen[at] = count;
+        }
+        if rows.is_empty() {
+            return;
+        }
+        let interval = |row: &u32| {
+            let (source, row) = place(tables, *row);
+            source.times(trace, row).unwrap_or_default()
+        };
+        let order = |row: &u32| {
+            let Interval { start_ns, end_ns } = interval(row);
+            // What is around comes before what is inside.
+            (start_ns, std::cmp::Reverse(end_ns))
+        };
+        if !rows.is_sorted_by_key(order) {
+            rows.sort_by_cached_key(order);
+        }
+        let lanes: Vec<u32> = rows
+            .iter()
+            .map(|row| self.lanes.place(interval(row)))
+            .collect();
+        let mut begins = vec![0; self.lanes.count() + 1];
+        for lane in &lanes {
+            begins[*lane as usize + 1] += 1;
+        }
+        for lane in 1..begins.len() {
+            begins[lane] += begins[lane - 1];
+        }
+        if self.lanes.count() > 1 {
+            let mut next = begins.clone();
+            let mut by_lane = vec![0; rows.len()];
+            for (row, lane) in rows.iter().zip(&lanes) {
+                let at = &mut next[*lane as usize];
+                by_lane[*at] = *row;
+                *at += 1;
+            }
+            rows = by_lane;
+        }
+        self.additions.push(Addition {
+            generation,
+            rows,
+            begins,
+        });
+    }
+
+    /// A frame of the rows that came after generation `after`.
+    pub fn frame(
+        &self,
+        id: TrackId,
+        trace: &Trace,
+        texts: &Texts,
+        after: u64,
+        columns: Columns,
+    ) -> Vec<u8> {
+        let added = self.after(after);
+        let generation = self
+            .additions
+            .last()
+            .map_or(after, |last| last.generation)
+            .max(after);
+        let mut header = Map::new();
+        header.insert("generation".to_owned(), generation.into());
+        match columns {
+            Columns::Rows => rows_frame(id, trace, texts, &added, header),
+            Columns::Labels => labels_frame(id, trace, texts, &added, header),
+        }
+    }
+
+    /// All additions after a generation, as one.
+    fn after(&self, generation: u64) -> std::borrow::Cow<'_, Addition> {
+        use std::borrow::Cow;
+        let from = self
+            .additions
+            .partition_point(|addition| addition.generation <= generation);
+        let additions = &self.additions[from..];
+        if let [one] = additions
+            && one.begins.len() == self.lanes.count() + 1
+        {
+            return Cow::Borrowed(one);
+        }
+        let mut all = Addition {
+            generation,
+            begins: vec![0],
+            ..Addition::default()
+        };
+        for lane in 0..self.lanes.count() {
+            for addition in additions {
+                if let Some(range) = addition.begins.get(lane..lane + 2) {
+                    all.rows
+                        .extend_from_slice(&addition.rows[range[0]..range[1]]);
+                }
+            }
+            all.begins.push(all.rows.len());
+        }
+        Cow::Owned(all)
+    }
+}
+
+fn rows_frame(
+    id: TrackId,
+    trace: &Trace,
+    texts: &Texts,
+    added: &Addition,
+    mut header: Map<String, Value>,
+) -> Vec<u8> {
+    let tables = id.tables();
+    let rows = &added.rows;
+    let names: Vec<&str> = tables.iter().map(|source| source.table()).collect();
+    header.insert("tables".to_owned(), json!(names));
+    header.insert("lanes".to_owned(), json!(added.begins));
+    let times = |at: &u32| {
+        let (source, row) = place(tables, *at);
+        source.times(trace, row).unwrap_or_default()
+    };
+    let longest = rows
+        .iter()
+        .map(|at| times(at).length_ns())
+        .max()
+        .unwrap_or(0);
+    let duration = match longest <= i64::from(u32::MAX) {
+        true => Type::U32,
+        false => Type::F64,
+    };
+    let columns = [
+        ("start", Type::F64),
+        ("duration", duration),
+        ("name", Type::U32),
+        ("row", Type::U32),
+    ];
+    let mut frame = Frame::new(header, rows.len(), &columns);
+    frame.f64(rows.iter().map(|at| times(at).start_ns as f64));
+    match duration {
+        Type::F64 => frame.f64(rows.iter().map(|at| times(at).length_ns() as f64)),
+        _ => frame.u32(rows.iter().map(|at| times(at).length_ns() as u32)),
+    }
+    frame.u32(rows.iter().map(|at| {
+        let (source, row) = place(tables, *at);
+        name(source, row, trace, texts)
+    }));
+    frame.u32(rows.iter().copied());
+    frame.finish()
+}
+
+/// What a row is called.
+#[inline]
+pub fn name(source: Source, row: usize, trace: &Trace, texts: &Texts) -> u32 {
+    let tables = &trace.tables;
+    match source {
+        Source::Dispatch => texts.kernel(tables.dispatches.kernel[row]),
+        Source::Transfer => texts.transfer(tables.transfers.kind[row]),
+        Source::Opaque => texts.opaque(tables.opaque_work.kind[row]),
+        Source::CommandBuffer => texts.command_buffer(row),
+        Source::HostCall => texts.call(tables.host_calls.call[row]),
+        Source::Marker => texts.label(tables.markers.label[row]),
+    }
+}
+
+fn labels_frame(
+    id: TrackId,
+    trace: &Trace,
+    texts: &Texts,
+    added: &Addition,
+    header: Map<String, Value>,
+) -> Vec<u8> {
+    let sources = id.tables();
+    let tables = &trace.tables;
+    let command_buffers = gapscope_trace::lookup::IdIndex::new(&tables.command_buffers.id);
+    let around = |command_buffer: Option<u64>| {
+        let row = command_buffers.get(command_buffer?)?;
+        tables.command_buffers.label[row]
+    };
+    let mut frame = Frame::new(header, added.rows.len(), &[("label", Type::U32)]);
+    frame.u32(added.rows.iter().map(|at| {
+        let (source, row) = place(sources, *at);
+        let label = match source {
+            Source::Dispatch => tables.dispatches.label[row]
+                .or_else(|| around(tables.dispatches.command_buffer[row])),
+            Source::Transfer => {
+                tables.transfers.label[row].or_else(|| around(tables.transfers.command_buffer[row]))
+            }
+            Source::Opaque => tables.opaque_work.label[row]
+                .or_else(|| around(tables.opaque_work.command_buffer[row])),
+            Source::CommandBuffer => tables.command_buffers.label[row],
+            Source::Marker => Some(tables.markers.label[row]),
+            Source::HostCall => None,
+        };
+        label.map_or(NONE, |id| texts.label_path(id))
+    }));
+    frame.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::tests::{column, parse};
+    use gapscope_trace::tables::{Dispatch, Table, Transfer};
+    use proptest::prelude::*;
+
+    /// The rows of a frame by lane: start, end and place.
+    fn lanes(frame: &[u8]) -> Vec<Vec<(i64, i64, u32)>> {
+        let (header, _) = parse(frame);
+        let begins: Vec<usize> = header["lanes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|n| n.as_u64().unwrap() as usize)
+            .collect();
+        let (start, duration, row) = (
+            column(frame, "start"),
+            column(frame, "duration"),
+            column(frame, "row"),
+        );
+        assert_eq!(*begins.last().unwrap(), start.len());
+        begins
+            .windows(2)
+            .map(|two| {
+                let rows = two[0]..two[1];
+                rows.map(|at| {
+                    (
+                        start[at] as i64,
+                        (start[at] + duration[at]) as i64,
+                        row[at] as u32,
+                    )
+                })
+                .collect()
+            })
+            .collect()
+    }
+
+    fn push(trace: &mut Trace, transfer: bool, queue: u32, start_ns: i64, duration_ns: i64) {
+        let (start_ns, duration_ns) = (Some(start_ns), Some(duration_ns));
+        match transfer {
+            true => trace.tables.transfers.push(Transfer {
+                queue,
+                start_ns,
+                duration_ns,
+                ..Transfer::default()
+            }),
+            false => trace.tables.dispatches.push(Dispatch {
+                queue,
+                start_ns,
+                duration_ns,
+                ..Dispatch::default()
+            }),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_row_is_in_one_lane_and_no_lane_overlaps_however_the_trace_grows(
+            parts in proptest::collection::vec(proptest::collection::vec((any::<bool>(), 1u32..3, 0i64..500, 0i64..40), 0..40), 1..5)
+        ) {
+            let mut trace = Trace::default();
+            let mut placed = [Placed::default(), Placed::default()];
+            let mut grown: [Vec<Vec<(i64, i64, u32)>>; 2] = Default::default();
+            for (generation, part) in parts.iter().enumerate() {
+                let generation = generation as u64 + 1;
+                for (transfer, queue, start_ns, ns) in part {
+                    push(&mut trace, *transfer, *queue, *start_ns, *ns);
+                }
+                let texts = Texts::of(&trace);
+                for queue in 0..2 {
+                    let id = TrackId::Work(queue as u32 + 1);
+                    placed[queue].extend(id, &trace, &Whole::None, generation);
+                    let addition = placed[queue].frame(id, &trace, &texts, generation - 1, Columns::Rows);
+                    for (lane, rows) in lanes(&addition).into_iter().enumerate() {
+                        if grown[queue].len() <= lane {
+                            grown[queue].push(Vec::new());
+                        }
+                        grown[queue][lane].extend(rows);
+                    }
+                }
+            }
+            let texts = Texts::of(&trace);
+            let mut found = Vec::new();
+            for queue in 0..2 {
+                let id = TrackId::Work(queue as u32 + 1);
+                let whole = lanes(&placed[queue].frame(id, &trace, &texts, 0, Columns::Rows));
+                prop_assert_eq!(&whole, &grown[queue]);
+                for lane in &whole {
+                    prop_assert!(lane.windows(2).all(|two| two[0].1 <= two[1].0), "{:?}", lane);
+                    for (start_ns, end_ns, at) in lane {
+                        let (source, row) = place(id.tables(), *at);
+                        let times = source.times(&trace, row).unwrap();
+                        prop_assert_eq!((times.start_ns, times.end_ns), (*start_ns, *end_ns));
+                        prop_assert_eq!(source.track(&trace, row, &Whole::None), id);
+                        found.push((source.table(), row));
+                    }
+                }
+            }
+            found.sort_unstable();
+            let mut all: Vec<_> = (0..trace.tables.dispatches.len()).map(|row| ("dispatches", row)).collect();
+            all.extend((0..trace.tables.transfers.len()).map(|row| ("transfers", row)));
+            prop_assert_eq!(found, all);
+        }
+    }
+
+    #[test]
+    fn a_long_duration_is_exact_too() {
+        let mut trace = Trace::default();
+        push(&mut trace, false, 1, 5, 1 << 40);
+        let texts = Texts::of(&trace);
+        let mut placed = Placed::default();
+        placed.extend(TrackId::Work(1), &trace, &Whole::None, 1);
+        let frame = placed.frame(TrackId::Work(1), &trace, &texts, 0, Columns::Rows);
+        assert_eq!(column(&frame, "duration"), [(1u64 << 40) as f64]);
+    }
+
+    #[test]
+    fn a_row_without_a_label_has_that_of_its_command_buffer() {
+        let trace = Trace::from_text(
+            "label id=1 text=a\nlabel id=2 text=b parent=1
+            command_buffer id=1 queue=1 label=1
+            dispatch command_buffer=1 queue=1 kernel=1 start_ns=0 duration_ns=1
+            dispatch command_buffer=1 queue=1 kernel=1 start_ns=2 duration_ns=1 label=2
+            dispatch queue=1 kernel=1 start_ns=4 duration_ns=1",
+        )
+        .unwrap();
+        let texts = Texts::of(&trace);
+        let mut placed = Placed::default();
+        placed.extend(TrackId::Work(1), &trace, &Whole::None, 1);
+        let frame = placed.frame(TrackId::Work(1), &trace, &texts, 0, Columns::Labels);
+        let labels: Vec<_> = column(&frame, "label")
+            .iter()
+            .map(|id| texts.text(*id as u32).to_owned())
+            .collect();
+        assert_eq!(labels, ["a", "a / b", ""]);
+    }
+}

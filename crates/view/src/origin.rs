@@ -1,0 +1,134 @@
+//! Moves a trace's times so that its recording begins at 0: numbers of a page are exact up to 2^53 only, and a machine's
+//! monotonic clock is past that after 104 days.
+
+use gapscope_trace::{Tables, Trace};
+
+/// Columns of the tables that hold times, not durations. A test holds this list against the tables.
+macro_rules! for_each_time {
+    ($callback:ident, $tables:expr) => {
+        $callback!($tables, {
+            dispatches: start_ns;
+            command_buffers: start_ns, seen_ns;
+            submissions: begin_ns, end_ns;
+            dependencies: host_signal_ns;
+            transfers: start_ns;
+            opaque_work: start_ns;
+            host_calls: start_ns;
+            markers: start_ns;
+            memory: at_ns;
+        })
+    };
+}
+
+/// Counts the times of `tables` from `origin_ns`.
+pub fn shift_tables(tables: &mut Tables, origin_ns: i64) {
+    macro_rules! shift {
+        ($tables:expr, { $($table:ident: $($column:ident),+;)+ }) => {$($(
+            for time in &mut $tables.$table.$column {
+                time.shift(origin_ns);
+            }
+        )+)+};
+    }
+    for_each_time!(shift, tables);
+}
+
+/// Counts all times of a trace from `origin_ns`.
+pub fn shift(trace: &mut Trace, origin_ns: i64) {
+    shift_tables(&mut trace.tables, origin_ns);
+    let manifest = &mut trace.manifest;
+    manifest.start_ns.shift(origin_ns);
+    manifest.end_ns.shift(origin_ns);
+    for process in &mut manifest.processes {
+        process.start_ns.shift(origin_ns);
+        process.end_ns.shift(origin_ns);
+    }
+}
+
+trait Time {
+    fn shift(&mut self, origin_ns: i64);
+}
+
+impl Time for i64 {
+    #[inline]
+    fn shift(&mut self, origin_ns: i64) {
+        *self = self.saturating_sub(origin_ns);
+    }
+}
+
+impl Time for Option<i64> {
+    #[inline]
+    fn shift(&mut self, origin_ns: i64) {
+        if let Some(time) = self {
+            time.shift(origin_ns);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gapscope_trace::tables::*;
+
+    /// Columns in nanoseconds that are lengths, not times.
+    const LENGTHS: &[&str] = &["duration_ns", "busy_ns"];
+
+    #[test]
+    fn every_time_column_is_moved() {
+        let mut moved = Vec::new();
+        macro_rules! name {
+            ($tables:expr, { $($table:ident: $($column:ident),+;)+ }) => {
+                $($(moved.push((stringify!($table), stringify!($column)));)+)+
+            };
+        }
+        for_each_time!(name, ());
+        let mut times = Vec::new();
+        macro_rules! find {
+            ($($table:ty),+) => {$(
+                for column in <$table>::columns() {
+                    if column.name.ends_with("_ns") && !LENGTHS.contains(&column.name) {
+                        times.push((<$table>::NAME, column.name));
+                    }
+                }
+            )+};
+        }
+        find!(
+            Dispatches,
+            CommandBuffers,
+            Submissions,
+            Dependencies,
+            Transfers,
+            OpaqueWork,
+            Barriers,
+            HostCalls,
+            Markers,
+            Labels,
+            Memory,
+            Buffers,
+            Bindings,
+            Kernels
+        );
+        moved.sort_unstable();
+        times.sort_unstable();
+        assert_eq!(moved, times);
+    }
+
+    #[test]
+    fn times_count_from_the_origin_and_lengths_stay() {
+        let text = "manifest start_ns=1000 end_ns=5000
+            process id=1 start_ns=1000
+            dispatch queue=1 kernel=1 start_ns=1500 duration_ns=7
+            host_call process=1 thread=1 start_ns=1200 duration_ns=30";
+        let mut trace = Trace::from_text(text).unwrap();
+        shift(&mut trace, 1000);
+        assert_eq!((trace.manifest.start_ns, trace.manifest.end_ns), (0, 4000));
+        assert_eq!(trace.tables.dispatches.row(0).start_ns, Some(500));
+        assert_eq!(trace.tables.dispatches.row(0).duration_ns, Some(7));
+        assert_eq!(
+            (
+                trace.tables.host_calls.row(0).start_ns,
+                trace.tables.host_calls.row(0).busy_ns
+            ),
+            (200, 30)
+        );
+    }
+}

@@ -1,0 +1,471 @@
+//! Everything about one row.
+
+use crate::index::Index;
+use crate::lanes;
+use crate::places::{queue_name, thread_name};
+use crate::snapshot::Snapshot;
+use crate::texts::cut;
+use crate::track::{Source, TrackId};
+use gapscope_analysis::intervals::Interval;
+use gapscope_trace::tables::*;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// Links that are listed of one relation.
+const MOST_LINKS: usize = 64;
+
+/// Tables whose rows have details, with those that are drawn first.
+pub const TABLES: [&str; 11] = [
+    "dispatches",
+    "transfers",
+    "opaque_work",
+    "command_buffers",
+    "host_calls",
+    "markers",
+    "submissions",
+    "kernels",
+    "labels",
+    "buffers",
+    "memory",
+];
+
+#[derive(Debug, Serialize)]
+struct Field {
+    name: &'static str,
+    value: Option<String>,
+    meaning: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct Link {
+    relation: &'static str,
+    table: &'static str,
+    row: usize,
+    name: String,
+    track: Option<String>,
+    start_ns: Option<i64>,
+    duration_ns: Option<i64>,
+}
+
+/// What a row belongs to.
+#[derive(Debug, Default)]
+struct Around {
+    title: String,
+    times: Option<Interval>,
+    times_unknown_because: Option<String>,
+    track: Option<TrackId>,
+    label: Option<u32>,
+    kernel: Option<u32>,
+    queue: Option<u32>,
+    device: Option<u32>,
+    thread: Option<(u32, Option<u32>)>,
+    bindings: Value,
+    links: Vec<Link>,
+    /// Relations with more links than are listed.
+    link_counts: Map<String, Value>,
+}
+
+/// The details of a row; `None` when the table has no such row.
+pub fn details(snapshot: &Snapshot, table: &str, row: usize) -> Option<Value> {
+    let tables = &snapshot.trace.tables;
+    macro_rules! fields_of {
+        ($($name:literal: $field:ident of $type:ty,)+) => {
+            match table {
+                $($name if row < tables.$field.len() => fields::<$type>(&tables.$field, row),)+
+                _ => return None,
+            }
+        };
+    }
+    let fields = fields_of! {
+        "dispatches": dispatches of Dispatches,
+        "transfers": transfers of Transfers,
+        "opaque_work": opaque_work of OpaqueWork,
+        "command_buffers": command_buffers of CommandBuffers,
+        "submissions": submissions of Submissions,
+        "host_calls": host_calls of HostCalls,
+        "markers": markers of Markers,
+        "kernels": kernels of Kernels,
+        "labels": labels of Labels,
+        "buffers": buffers of Buffers,
+        "memory": memory of Memory,
+    };
+    let around = around(snapshot, table, row);
+    let manifest = &snapshot.trace.manifest;
+    let device = around
+        .queue
+        .and_then(|queue| manifest.device_of_queue(queue));
+    let device = device.or_else(|| manifest.device(around.device?));
+    Some(json!({
+        "table": table,
+        "row": row,
+        "title": around.title,
+        "start_ns": around.times.map(|times| times.start_ns),
+        "duration_ns": around.times.map(Interval::length_ns),
+        "times_unknown_because": around.times_unknown_because,
+        "track": around.track.map(|track| track.to_string()),
+        "fields": fields,
+        "label": around.label.map(|id| label(snapshot, id)),
+        "kernel": around.kernel.map(|id| kernel(snapshot, id)),
+        "queue": around.queue.map(|queue| queue_name(manifest, queue)),
+        "device": device.map(|device| cut(&device.name)),
+        "thread": around.thread.map(|(process, thread)| thread_name(manifest, process, thread)),
+        "bindings": around.bindings,
+        "links": around.links,
+        "link_counts": around.link_counts,
+    }))
+}
+
+fn fields<T: Table>(table: &T, row: usize) -> Vec<Field> {
+    let texts = T::row_to_text(&table.row(row));
+    let mut texts = texts.into_iter().peekable();
+    let columns = T::columns().into_iter();
+    columns
+        .map(|column| Field {
+            name: column.name,
+            value: texts
+                .next_if(|(name, _)| *name == column.name)
+                .map(|(_, text)| text),
+            meaning: column.meaning.trim(),
+        })
+        .collect()
+}
+
+fn around(snapshot: &Snapshot, table: &str, row: usize) -> Around {
+    let tables = &snapshot.trace.tables;
+    if let Some(source) = Source::ALL
+        .into_iter()
+        .find(|source| source.table() == table)
+    {
+        return drawn(snapshot, source, row);
+    }
+    match table {
+        "submissions" => {
+            let t = &tables.submissions;
+            let mut around = Around {
+                title: format!("submission {}", t.id[row]),
+                times: Interval::of_row(
+                    Some(t.begin_ns[row]),
+                    t.end_ns[row].checked_sub(t.begin_ns[row]),
+                ),
+                queue: Some(t.queue[row]),
+                thread: Some((t.process[row], Some(t.thread[row]))),
+                ..Around::default()
+            };
+            around.submitted_by(snapshot, Some(row));
+            around.waits_for(snapshot, row);
+            around.runs(snapshot, std::iter::once(row));
+            around
+        }
+        "kernels" => Around {
+            title: tables.kernels.name[row].to_string(),
+            kernel: Some(tables.kernels.id[row]),
+            ..Around::default()
+        },
+        "labels" => Around {
+            title: tables.labels.text[row].to_string(),
+            label: Some(tables.labels.id[row]),
+            ..Around::default()
+        },
+        "buffers" => Around {
+            title: buffer_name(snapshot, row),
+            device: Some(tables.buffers.device[row]),
+            ..Around::default()
+        },
+        _ => Around {
+            title: tables.memory.event[row].as_str().to_owned(),
+            times: Interval::of_row(Some(tables.memory.at_ns[row]), Some(0)),
+            device: Some(tables.memory.device[row]),
+            ..Around::default()
+        },
+    }
+}
+
+fn drawn(snapshot: &Snapshot, source: Source, row: usize) -> Around {
+    let (trace, index) = (&snapshot.trace, snapshot.index());
+    let tables = &trace.tables;
+    let name = lanes::name(source, row, trace, &snapshot.texts);
+    let times = source.times(trace, row);
+    let mut around = Around {
+        title: snapshot.texts.text(name).to_owned(),
+        times,
+        track: times.map(|_| source.track(trace, row, &snapshot.whole)),
+        ..Around::default()
+    };
+    match source {
+        Source::Dispatch => {
+            let t = &tables.dispatches;
+            around.label = t.label[row];
+            around.kernel = Some(t.kernel[row]);
+            around.queue = Some(t.queue[row]);
+            around.bindings = bindings(snapshot, t.bindings[row]);
+            around.of_work(snapshot, t.command_buffer[row], t.submission[row]);
+        }
+        Source::Transfer => {
+            let t = &tables.transfers;
+            around.label = t.label[row];
+            around.queue = Some(t.queue[row]);
+            around.of_work(snapshot, t.command_buffer[row], t.submission[row]);
+            for (relation, buffer) in [
+                ("source", t.source[row]),
+                ("destination", t.destination[row]),
+            ] {
+                let buffer = buffer.and_then(|id| index.buffers.get(id));
+                around.links.extend(buffer.map(|row| Link {
+                    relation,
+                    table: "buffers",
+                    row,
+                    name: buffer_name(snapshot, row),
+                    track: None,
+                    start_ns: None,
+                    duration_ns: None,
+                }));
+            }
+        }
+        Source::Opaque => {
+            let t = &tables.opaque_work;
+            around.label = t.label[row];
+            around.queue = Some(t.queue[row]);
+            around.of_work(snapshot, t.command_buffer[row], t.submission[row]);
+        }
+        Source::CommandBuffer => {
+            let t = &tables.command_buffers;
+            around.label = t.label[row];
+            around.queue = Some(t.queue[row]);
+            let submission = index.submissions.get(t.submission[row]);
+            around.submitted_by(snapshot, submission);
+            let first = index.first_work_of(row);
+            around
+                .links
+                .extend(first.map(|(source, row)| link(snapshot, "runs", source, row)));
+        }
+        Source::HostCall => {
+            let t = &tables.host_calls;
+            around.queue = t.queue[row];
+            around.thread = Some((t.process[row], Some(t.thread[row])));
+            around.runs(snapshot, index.submissions_of(row));
+        }
+        Source::Marker => {
+            let t = &tables.markers;
+            around.label = Some(t.label[row]);
+            around.queue = t.queue[row];
+            around.thread = t.thread[row].map(|thread| (t.process[row], Some(thread)));
+            let command_buffer = t.command_buffer[row].and_then(|id| index.command_buffers.get(id));
+            around.links.extend(
+                command_buffer
+                    .map(|row| link(snapshot, "command-buffer", Source::CommandBuffer, row)),
+            );
+        }
+    }
+    if around.times.is_none() {
+        around.times_unknown_because = Some(unknown_because(snapshot, source, row));
+    }
+    around
+}
+
+impl Around {
+    fn of_work(
+        &mut self,
+        snapshot: &Snapshot,
+        command_buffer: Option<u64>,
+        submission: Option<u64>,
+    ) {
+        let (index, tables) = (snapshot.index(), &snapshot.trace.tables);
+        let row = command_buffer.and_then(|id| index.command_buffers.get(id));
+        let submission = match row {
+            Some(row) => Some(tables.command_buffers.submission[row]),
+            None => submission,
+        };
+        let submission = submission.and_then(|id| index.submissions.get(id));
+        self.submitted_by(snapshot, submission);
+        if let Some(row) = row {
+            self.label = self.label.or(tables.command_buffers.label[row]);
+            self.links
+                .push(link(snapshot, "command-buffer", Source::CommandBuffer, row));
+        }
+    }
+
+    fn submitted_by(&mut self, snapshot: &Snapshot, submission: Option<usize>) {
+        let (index, t) = (snapshot.index(), &snapshot.trace.tables.submissions);
+        let Some(row) = submission else { return };
+        if let Some(call) = index.call(row) {
+            self.links
+                .push(link(snapshot, "submitted-by", Source::HostCall, call));
+        }
+        self.thread = self.thread.or(Some((t.process[row], Some(t.thread[row]))));
+        self.links
+            .push(submission_link(snapshot, "submission", row));
+    }
+
+    fn waits_for(&mut self, snapshot: &Snapshot, submission: usize) {
+        let index = snapshot.index();
+        let t = &snapshot.trace.tables.dependencies;
+        let others = index
+            .dependencies_of(submission)
+            .filter_map(|row| index.submissions.get(t.waits_for[row]?));
+        let links = others.map(|row| submission_link(snapshot, "waits-for", row));
+        self.add("waits-for", links);
+    }
+
+    fn runs(&mut self, snapshot: &Snapshot, submissions: impl Iterator<Item = usize>) {
+        let index = snapshot.index();
+        let works = submissions.flat_map(|submission| {
+            let buffers =
+                index
+                    .command_buffers_of(submission)
+                    .map(|row| match index.first_work_of(row) {
+                        Some((source, row)) => link(snapshot, "runs", source, row),
+                        None => link(snapshot, "runs", Source::CommandBuffer, row),
+                    });
+            let direct = index.direct_work_of(submission);
+            buffers.chain(direct.map(|(source, row)| link(snapshot, "runs", source, row)))
+        });
+        self.add("runs", works);
+    }
+
+    fn add(&mut self, relation: &str, links: impl Iterator<Item = Link>) {
+        let mut count = 0usize;
+        for link in links {
+            count += 1;
+            if count <= MOST_LINKS {
+                self.links.push(link);
+            }
+        }
+        if count > MOST_LINKS {
+            self.link_counts.insert(relation.to_owned(), count.into());
+        }
+    }
+}
+
+fn link(snapshot: &Snapshot, relation: &'static str, source: Source, row: usize) -> Link {
+    let trace = &snapshot.trace;
+    let times = source.times(trace, row);
+    let name = lanes::name(source, row, trace, &snapshot.texts);
+    Link {
+        relation,
+        table: source.table(),
+        row,
+        name: snapshot.texts.text(name).to_owned(),
+        track: times.map(|_| source.track(trace, row, &snapshot.whole).to_string()),
+        start_ns: times.map(|times| times.start_ns),
+        duration_ns: times.map(Interval::length_ns),
+    }
+}
+
+fn submission_link(snapshot: &Snapshot, relation: &'static str, row: usize) -> Link {
+    let t = &snapshot.trace.tables.submissions;
+    Link {
+        relation,
+        table: "submissions",
+        row,
+        name: format!("submission {}", t.id[row]),
+        track: None,
+        start_ns: Some(t.begin_ns[row]),
+        duration_ns: Some(t.end_ns[row].saturating_sub(t.begin_ns[row])),
+    }
+}
+
+/// A link to a piece of work, for whoever finds it otherwise.
+pub fn work_link(snapshot: &Snapshot, source: Source, row: usize) -> Value {
+    let link = link(snapshot, "", source, row);
+    json!({
+        "table": link.table,
+        "row": row,
+        "name": link.name,
+        "track": link.track,
+        "start_ns": link.start_ns,
+        "duration_ns": link.duration_ns,
+    })
+}
+
+fn label(snapshot: &Snapshot, id: u32) -> Value {
+    /// Labels nest no deeper: a damaged trace's may be their own parents.
+    const DEEPEST: usize = 64;
+    let labels = &snapshot.trace.tables.labels;
+    let index: &Index = snapshot.index();
+    let parent = |row: &usize| labels.parent[*row].and_then(|id| index.labels.get(id));
+    let mut rows: Vec<usize> = std::iter::successors(index.labels.get(id), parent)
+        .take(DEEPEST)
+        .collect();
+    rows.reverse();
+    let path: Vec<String> = rows.iter().map(|row| cut(&labels.text[*row])).collect();
+    json!({"path": path, "rows": rows})
+}
+
+fn kernel(snapshot: &Snapshot, id: u32) -> Value {
+    let kernels = &snapshot.trace.tables.kernels;
+    let Some(row) = snapshot.index().kernels.get(id) else {
+        return Value::Null;
+    };
+    json!({
+        "row": row,
+        "name": kernels.name[row].to_string(),
+        "fields": fields::<Kernels>(kernels, row),
+        "has_source": kernels.source[row].is_some(),
+    })
+}
+
+fn buffer_name(snapshot: &Snapshot, row: usize) -> String {
+    let buffers = &snapshot.trace.tables.buffers;
+    match &buffers.name[row] {
+        Some(name) => cut(name),
+        None => format!("buffer {}", buffers.id[row]),
+    }
+}
+
+fn bindings(snapshot: &Snapshot, set: Option<u32>) -> Value {
+    let rows = &snapshot.trace.tables.bindings;
+    let Some(set) = set else {
+        return json!({"missing": match rows.is_empty() {
+            true => "The trace has no buffer bindings.",
+            false => "Its bindings are unknown, or it has none.",
+        }});
+    };
+    let mine = (0..rows.len()).filter(|row| rows.id[*row] == set);
+    let bindings = mine.take(1000).map(|row| {
+        let buffer = snapshot.index().buffers.get(rows.buffer[row]);
+        json!({
+            "set": rows.set[row],
+            "binding": rows.binding[row],
+            "element": rows.element[row],
+            "access": rows.access[row].as_str(),
+            "buffer": buffer.map_or_else(|| format!("buffer {}", rows.buffer[row]), |row| buffer_name(snapshot, row)),
+            "buffer_row": buffer,
+            "offset_bytes": rows.offset_bytes[row].to_string(),
+            "bytes": rows.bytes[row].to_string(),
+        })
+    });
+    bindings.collect()
+}
+
+/// Why a row has no times, in a sentence.
+fn unknown_because(snapshot: &Snapshot, source: Source, row: usize) -> String {
+    let (index, tables) = (snapshot.index(), &snapshot.trace.tables);
+    let id = match source {
+        Source::Dispatch => tables.dispatches.command_buffer[row],
+        Source::Transfer => tables.transfers.command_buffer[row],
+        Source::Opaque => tables.opaque_work.command_buffer[row],
+        Source::Marker => tables.markers.command_buffer[row],
+        Source::CommandBuffer => Some(tables.command_buffers.id[row]),
+        Source::HostCall => None,
+    };
+    let command_buffer = id.and_then(|id| index.command_buffers.get(id));
+    let timing = command_buffer.map(|row| tables.command_buffers.timing[row]);
+    let mode = snapshot.trace.manifest.sampling_mode.as_str();
+    match timing {
+        Some(Timing::Measured) if source != Source::CommandBuffer => {
+            format!("Only its command buffer was timed (sampling mode {mode}).")
+        }
+        Some(Timing::Measured) | None => {
+            "Its times are not in the trace, or are impossible; the losses say why.".to_owned()
+        }
+        Some(timing) => {
+            use gapscope_trace::column::Column;
+            let meaning = Timing::VALUES
+                .iter()
+                .find(|(text, _)| *text == timing.as_str());
+            let meaning =
+                meaning.map_or("its trace does not say why", |(_, meaning)| meaning.trim());
+            format!("The times of its command buffer are {timing}: {meaning}")
+        }
+    }
+}

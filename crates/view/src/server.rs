@@ -1,0 +1,196 @@
+//! Opening the server, running and ending it.
+
+use crate::Error;
+use crate::http::{self, Served};
+use crate::store::Store;
+use std::fmt::Write;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use tokio::sync::oneshot;
+
+/// Of threads that show a recording while it runs: behind the recorder's own.
+#[cfg(target_os = "linux")]
+const NICENESS: i32 = 10;
+
+/// How to serve.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// The port; any free one where it is absent.
+    pub port: Option<u16>,
+    /// The trace is being recorded: follow it.
+    pub live: bool,
+}
+
+/// A server that has its port and reads its traces, and does not answer yet.
+pub struct Server {
+    listener: TcpListener,
+    url: String,
+    served: Arc<Served>,
+    live: bool,
+}
+
+/// A server that answers until this is dropped.
+#[derive(Debug)]
+pub struct Running {
+    url: String,
+    end: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<Result<(), Error>>>,
+}
+
+impl Server {
+    /// Opens one trace, or two to compare, and a port of 127.0.0.1. Reading begins at once and goes on meanwhile.
+    ///
+    /// # Errors
+    /// A trace cannot be opened, is not complete (unless the options say that it is live), or the port cannot be had.
+    pub fn open(traces: &[PathBuf], options: Options) -> Result<Server, Error> {
+        if !options.live {
+            return Server::open_here(traces, options);
+        }
+        // Threads inherit the niceness of those that start them.
+        std::thread::scope(|scope| {
+            let opening = scope.spawn(|| {
+                step_back();
+                Server::open_here(traces, options)
+            });
+            opening
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    fn open_here(traces: &[PathBuf], options: Options) -> Result<Server, Error> {
+        let stores = traces.iter().map(|trace| Store::open(trace, options.live));
+        let stores = stores.collect::<Result<Vec<_>, _>>()?;
+        let port = options.port.unwrap_or(0);
+        let listener =
+            TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|error| Error::Port {
+                port,
+                reason: match error.kind() {
+                    std::io::ErrorKind::AddrInUse => "another program has it".to_owned(),
+                    _ => error.to_string(),
+                },
+            })?;
+        let system = |error: std::io::Error| Error::System(error.to_string());
+        let port = listener.local_addr().map_err(system)?.port();
+        listener.set_nonblocking(true).map_err(system)?;
+        let token = token()?;
+        Ok(Server {
+            url: format!("http://127.0.0.1:{port}/{token}/"),
+            listener,
+            served: Arc::new(Served {
+                stores,
+                token,
+                port,
+            }),
+            live: options.live,
+        })
+    }
+
+    /// The page's address. Whoever knows it can read the traces.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Answers until Ctrl-C.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn serve(self) -> Result<(), Error> {
+        self.answer_until(async {
+            // Without a handler, Ctrl-C ends the process as well.
+            if tokio::signal::ctrl_c().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        })
+    }
+
+    /// Answers on a thread of its own.
+    pub fn start(self) -> Running {
+        let url = self.url.clone();
+        let (end, ended) = oneshot::channel::<()>();
+        let thread = std::thread::spawn(|| {
+            if self.live {
+                step_back();
+            }
+            self.answer_until(async {
+                let _ = ended.await;
+            })
+        });
+        Running {
+            url,
+            end: Some(end),
+            thread: Some(thread),
+        }
+    }
+
+    fn answer_until(self, end: impl Future<Output = ()>) -> Result<(), Error> {
+        let system = |error: std::io::Error| Error::System(error.to_string());
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(system)?;
+        let answered = runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(self.listener)?;
+            let serving = axum::serve(listener, http::router(self.served));
+            tokio::select! {
+                served = serving.into_future() => served,
+                () = end => Ok(()),
+            }
+        });
+        // Whoever still waits for an analysis does so in vain.
+        runtime.shutdown_background();
+        answered.map_err(system)
+    }
+}
+
+impl Running {
+    /// The page's address.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Answers on until Ctrl-C.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn until_interrupted(self) -> Result<(), Error> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        let runtime = runtime.map_err(|error| Error::System(error.to_string()))?;
+        runtime
+            .block_on(tokio::signal::ctrl_c())
+            .map_err(|error| Error::System(error.to_string()))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(thread) = self.thread.take() {
+            // It has nobody left to tell.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Lets the recorded program and its recorder go first.
+fn step_back() {
+    // Elsewhere this would be of the whole process. It only costs comfort when the system refuses.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::setpriority_process(None, NICENESS);
+}
+
+/// 128 random bits, as hexadecimal.
+fn token() -> Result<String, Error> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Error::System(format!("no random numbers: {error}")))?;
+    let mut token = String::with_capacity(32);
+    for byte in bytes {
+        let _ = write!(token, "{byte:02x}");
+    }
+    Ok(token)
+}

@@ -1,0 +1,192 @@
+//! What is known of a trace at one time.
+
+use crate::index::Index;
+use crate::lanes::{Columns, Placed};
+use crate::origin;
+use crate::survey::Survey;
+use crate::texts::Texts;
+use crate::track::{Source, TrackId, Whole};
+use gapscope_analysis::Timeline;
+use gapscope_analysis::timeline::WorkKind;
+use gapscope_trace::manifest::Manifest;
+use gapscope_trace::tables::{Barriers, Bindings, Buffers, Dispatches};
+use gapscope_trace::{Diagnostic, Error, Selection, Tables, Trace};
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// A trace in memory with what the page needs of it. Its times count from its recording's begin.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// Grows with each change.
+    pub generation: u64,
+    /// True while it is being recorded.
+    pub live: bool,
+    /// Whether all columns are there, or only those that draw.
+    pub full: bool,
+    pub origin_ns: i64,
+    pub trace: Trace,
+    /// What reading said.
+    pub remarks: Vec<String>,
+    pub texts: Texts,
+    pub whole: Whole,
+    pub survey: Survey,
+    index: OnceLock<Index>,
+    /// Of the tracks that have been asked for.
+    placed: Mutex<HashMap<TrackId, Arc<Mutex<Placed>>>>,
+}
+
+/// What drawing takes.
+fn drawing() -> Selection {
+    Selection::all()
+        .without::<Barriers>()
+        .without::<Bindings>()
+        .without::<Buffers>()
+        .without_columns::<Dispatches>(&[
+            "command_buffer",
+            "groups_x",
+            "groups_y",
+            "groups_z",
+            "bindings",
+            "label",
+            "submission",
+        ])
+}
+
+impl Snapshot {
+    /// Reads what drawing takes of a complete trace.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn quick(folder: &Path) -> Result<Snapshot, Error> {
+        let (trace, diagnostics) = gapscope_trace::read(folder, &drawing())?;
+        let untimed = Source::ALL[..3]
+            .iter()
+            .any(|source| (0..source.rows(&trace)).any(|row| source.times(&trace, row).is_none()));
+        if Whole::quick(&trace, untimed).is_none() {
+            drop(trace);
+            return Snapshot::full(folder);
+        }
+        Ok(Snapshot::of(trace, diagnostics, false))
+    }
+
+    /// Reads all of a trace.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn full(folder: &Path) -> Result<Snapshot, Error> {
+        let (trace, diagnostics) = gapscope_trace::read(folder, &Selection::all())?;
+        Ok(Snapshot::of(trace, diagnostics, true))
+    }
+
+    /// A trace that is in memory.
+    pub fn of(mut trace: Trace, diagnostics: Vec<Diagnostic>, full: bool) -> Snapshot {
+        let origin_ns = trace.manifest.start_ns;
+        origin::shift(&mut trace, origin_ns);
+        let texts = Texts::of(&trace);
+        let mut snapshot = Snapshot {
+            generation: 1,
+            live: false,
+            full,
+            origin_ns,
+            remarks: diagnostics.iter().map(ToString::to_string).collect(),
+            texts,
+            whole: Whole::None,
+            survey: Survey::default(),
+            index: OnceLock::new(),
+            placed: Mutex::default(),
+            trace,
+        };
+        snapshot.look();
+        snapshot
+    }
+
+    /// The same trace with all its columns: what was made of it stays.
+    pub fn with_all(&self, folder: &Path) -> Result<Snapshot, Error> {
+        let (mut trace, diagnostics) = gapscope_trace::read(folder, &Selection::all())?;
+        origin::shift(&mut trace, self.origin_ns);
+        let texts = Texts::of(&trace);
+        let placed = self
+            .placed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        Ok(Snapshot {
+            generation: self.generation,
+            live: self.live,
+            full: true,
+            origin_ns: self.origin_ns,
+            remarks: diagnostics.iter().map(ToString::to_string).collect(),
+            texts,
+            whole: self.whole.clone(),
+            survey: self.survey.clone(),
+            index: OnceLock::new(),
+            placed: Mutex::new(placed),
+            trace,
+        })
+    }
+
+    /// Takes up the manifest of a live trace, whose times are still those of the trace.
+    pub fn take_manifest(&mut self, manifest: Manifest) {
+        let mut trace = Trace {
+            manifest,
+            ..Trace::default()
+        };
+        origin::shift(&mut trace, self.origin_ns);
+        self.trace.manifest = trace.manifest;
+    }
+
+    /// Takes up rows that a live trace has got; their times are those of the trace.
+    pub fn grow(&mut self, mut rows: Tables, diagnostics: Vec<Diagnostic>) {
+        origin::shift_tables(&mut rows, self.origin_ns);
+        self.trace.tables.append(&mut rows);
+        self.remarks
+            .extend(diagnostics.iter().map(ToString::to_string));
+        self.texts.extend(&self.trace);
+        self.index = OnceLock::new();
+        self.generation += 1;
+        self.look();
+    }
+
+    fn look(&mut self) {
+        let trace = &self.trace;
+        let untimed = Source::ALL[..3]
+            .iter()
+            .any(|source| (0..source.rows(trace)).any(|row| source.times(trace, row).is_none()));
+        self.whole = Whole::quick(trace, untimed).unwrap_or_else(|| {
+            // The analyses say which; they need to know all.
+            let timeline = Timeline::of(trace);
+            let works = timeline.gpus.iter().flat_map(|gpu| &gpu.works);
+            let whole = works.filter(|work| work.kind() == WorkKind::CommandBuffer);
+            let mut rows: Vec<u32> = whole.map(|work| work.row() as u32).collect();
+            rows.sort_unstable();
+            match rows.is_empty() {
+                true => Whole::None,
+                false => Whole::These(rows),
+            }
+        });
+        self.survey = Survey::of(trace, &self.whole);
+    }
+
+    /// Where rows are by their ids.
+    pub fn index(&self) -> &Index {
+        self.index.get_or_init(|| Index::of(&self.trace))
+    }
+
+    /// A frame of a track; `None` when there is no such track.
+    pub fn frame(&self, id: TrackId, after: u64, columns: Columns) -> Option<Vec<u8>> {
+        self.survey.tracks.iter().find(|track| track.id == id)?;
+        let placed = {
+            let mut all = self.placed.lock().unwrap_or_else(PoisonError::into_inner);
+            all.entry(id).or_default().clone()
+        };
+        let mut placed = placed.lock().unwrap_or_else(PoisonError::into_inner);
+        placed.extend(id, &self.trace, &self.whole, self.generation);
+        Some(placed.frame(id, &self.trace, &self.texts, after, columns))
+    }
+
+    /// Rows that are drawn.
+    pub fn drawn(&self) -> u64 {
+        self.survey.tracks.iter().map(|track| track.rows).sum()
+    }
+}

@@ -1,0 +1,199 @@
+//! The code of kernels as text.
+
+use crate::answers::missing;
+use gapscope_trace::Trace;
+use rspirv::binary::Disassemble;
+use rspirv::dr::{Module, Operand};
+use rspirv::spirv::Op;
+use serde_json::{Value, json};
+use std::fs;
+use std::io::Read;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+/// Longer code is not read.
+const MOST_BYTES: u64 = 32 << 20;
+/// Longer text is cut.
+const MOST_TEXT: usize = 4 << 20;
+
+/// The code of the kernel in row `row`; `None` when there is no such row.
+pub fn source(trace: &Trace, folder: &Path, row: usize) -> Option<Value> {
+    let kernels = &trace.tables.kernels;
+    let hash = kernels.source.get(row)?;
+    let Some(hash) = hash else {
+        return Some(missing("The trace does not say what code this kernel has."));
+    };
+    // A damaged trace must not name files elsewhere.
+    if hash.is_empty() || hash.len() > 128 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Some(missing("The hash of this kernel's code is damaged."));
+    }
+    let Some((path, extension)) = find(&folder.join("sources"), hash) else {
+        return Some(missing(format!("The code {hash} is not in the trace.")));
+    };
+    let file = format!("sources/{hash}.{extension}");
+    let bytes = match read(&path) {
+        Ok(bytes) => bytes,
+        Err(reason) => return Some(missing(format!("{file} cannot be read: {reason}."))),
+    };
+    let found = match extension.as_str() {
+        "spv" => spirv(&bytes),
+        _ => text(&bytes, &extension),
+    };
+    Some(match found {
+        Ok((language, mut text)) => {
+            let cut = text.len() > MOST_TEXT;
+            if cut {
+                let end = (0..=MOST_TEXT).rev().find(|at| text.is_char_boundary(*at));
+                text.truncate(end.unwrap_or(0));
+            }
+            json!({"language": language, "text": text, "cut": cut, "file": file})
+        }
+        Err(reason) => missing(format!("{file} cannot be shown: {reason}.")),
+    })
+}
+
+fn find(folder: &Path, hash: &str) -> Option<(PathBuf, String)> {
+    let entries = fs::read_dir(folder).ok()?.flatten();
+    let mut paths = entries.map(|entry| entry.path());
+    paths.find_map(|path| {
+        let extension = path.extension()?.to_str()?.to_owned();
+        (path.file_stem()?.to_str()? == hash && path.is_file()).then(|| (path.clone(), extension))
+    })
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let file = fs::File::open(path).map_err(|error| error.to_string())?;
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| error.to_string())?;
+    match bytes.len() as u64 > MOST_BYTES {
+        true => Err(format!("it is longer than {} MiB", MOST_BYTES >> 20)),
+        false => Ok(bytes),
+    }
+}
+
+fn text(bytes: &[u8], extension: &str) -> Result<(String, String), String> {
+    let language = match extension {
+        "ptx" => "PTX",
+        "metal" => "Metal",
+        "wgsl" => "WGSL",
+        "cu" => "CUDA C++",
+        "glsl" | "comp" => "GLSL",
+        "hlsl" => "HLSL",
+        "sass" => "SASS",
+        "cl" => "OpenCL C",
+        other => other,
+    };
+    let text = str::from_utf8(bytes).map_err(|_| "it is machine code, not text".to_owned())?;
+    Ok((language.to_owned(), text.trim_end_matches('\0').to_owned()))
+}
+
+/// The text that SPIR-V was made of where its debug information has it, else its assembly.
+fn spirv(bytes: &[u8]) -> Result<(String, String), String> {
+    let damaged = || "it is no valid SPIR-V".to_owned();
+    // The library may panic when it meets damaged code.
+    let module = catch_unwind(AssertUnwindSafe(|| rspirv::dr::load_bytes(bytes)));
+    let module = module.map_err(|_| damaged())?.map_err(|_| damaged())?;
+    if let Some(found) = written(&module) {
+        return Ok(found);
+    }
+    let text = catch_unwind(AssertUnwindSafe(|| module.disassemble())).map_err(|_| damaged())?;
+    Ok(("SPIR-V assembly".to_owned(), text))
+}
+
+/// The source text in `OpSource` and the `OpSourceContinued` behind it.
+fn written(module: &Module) -> Option<(String, String)> {
+    let instructions = module.debug_string_source.iter();
+    let mut language = None;
+    let mut text = String::new();
+    for instruction in instructions {
+        let own = instruction
+            .operands
+            .iter()
+            .find_map(|operand| match operand {
+                Operand::LiteralString(text) => Some(text.as_str()),
+                _ => None,
+            });
+        match instruction.class.opcode {
+            Op::Source if text.is_empty() => {
+                language = instruction
+                    .operands
+                    .iter()
+                    .find_map(|operand| match operand {
+                        Operand::SourceLanguage(language) => Some(format!("{language:?}")),
+                        _ => None,
+                    });
+                text.push_str(own.unwrap_or_default());
+            }
+            Op::SourceContinued => text.push_str(own.unwrap_or_default()),
+            _ => {}
+        }
+    }
+    (!text.trim().is_empty()).then(|| (language.unwrap_or_else(|| "source".to_owned()), text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(hash: &str, file: &str, bytes: &[u8]) -> Value {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("sources")).unwrap();
+        fs::write(folder.path().join("secret.txt"), "secret").unwrap();
+        fs::write(folder.path().join("sources").join(file), bytes).unwrap();
+        let trace = Trace::from_text(&format!("kernel id=1 name=k source={hash}")).unwrap();
+        source(&trace, folder.path(), 0).unwrap()
+    }
+
+    #[test]
+    fn text_is_shown_and_machine_code_is_not() {
+        let shown = of("ab12", "ab12.ptx", b".version 8.0\n");
+        assert_eq!(
+            (shown["language"].as_str(), shown["text"].as_str()),
+            (Some("PTX"), Some(".version 8.0\n"))
+        );
+        assert!(
+            of("ab12", "ab12.cubin", &[0xff, 0xfe])
+                .get("missing")
+                .is_some()
+        );
+    }
+
+    #[test]
+    fn damaged_spirv_is_told_of() {
+        for bytes in [
+            &b""[..],
+            b"\x03\x02\x23\x07",
+            b"\x03\x02\x23\x07\0\0\x01\0\0\0\0\0\xff\xff\xff\xff\0\0\0\0\x01\0\xff\xff",
+        ] {
+            assert!(
+                of("ab12", "ab12.spv", bytes).get("missing").is_some(),
+                "{bytes:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_hash_that_is_a_path_reads_nothing() {
+        for hash in ["../secret", "..", "/etc/passwd", "a/b"] {
+            let found = of(hash, "ab12.ptx", b"x");
+            assert!(
+                found["missing"].as_str().unwrap().contains("damaged"),
+                "{hash}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_kernel_without_code_says_so() {
+        let trace = Trace::from_text("kernel id=1 name=k").unwrap();
+        assert!(
+            source(&trace, Path::new("/nowhere"), 0)
+                .unwrap()
+                .get("missing")
+                .is_some()
+        );
+        assert_eq!(source(&trace, Path::new("/nowhere"), 1), None);
+    }
+}

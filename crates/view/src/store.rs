@@ -1,0 +1,221 @@
+//! A trace that is served: read when it is needed, and followed while it is recorded.
+
+use crate::Error;
+use crate::analyst::Analyst;
+use crate::overview;
+use crate::snapshot::Snapshot;
+use gapscope_trace::reader::Tail;
+use gapscope_trace::{Trace, read_manifest, table_sizes};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+/// How often a live trace is looked at while somebody waits for it.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How long somebody waits at most.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// A trace that is served.
+pub struct Store {
+    folder: PathBuf,
+    name: String,
+    state: Mutex<State>,
+    ready: Condvar,
+    /// Held while all columns are read, so that it is done once.
+    filling: Mutex<()>,
+    analyst: Analyst,
+}
+
+#[derive(Default)]
+struct State {
+    snapshot: Option<Result<Arc<Snapshot>, Error>>,
+    tail: Option<Tail>,
+    /// The generation before which everything has to be asked anew.
+    reset: u64,
+    looked: Option<Instant>,
+}
+
+impl Store {
+    /// Opens a trace, and begins to read it.
+    ///
+    /// # Errors
+    /// It is no trace, or not complete and not `live`.
+    pub fn open(folder: &Path, live: bool) -> Result<Arc<Store>, Error> {
+        if !live {
+            let manifest = read_manifest(folder)?;
+            if !manifest.complete {
+                return Err(Error::Unfinished {
+                    path: folder.to_owned(),
+                });
+            }
+        }
+        let name = folder.canonicalize().ok();
+        let name = name.as_deref().unwrap_or(folder).file_name();
+        let name = name
+            .unwrap_or(folder.as_os_str())
+            .to_string_lossy()
+            .into_owned();
+        let store = Arc::new_cyclic(|store: &Weak<Store>| Store {
+            folder: folder.to_owned(),
+            name,
+            state: Mutex::new(State {
+                tail: live.then(|| Tail::new(folder)),
+                ..State::default()
+            }),
+            ready: Condvar::new(),
+            filling: Mutex::new(()),
+            analyst: Analyst::start(store.clone()),
+        });
+        let reading = store.clone();
+        std::thread::spawn(move || {
+            let snapshot = match live {
+                true => Ok(empty(&reading.folder)),
+                false => Snapshot::quick(&reading.folder).map_err(Error::from),
+            };
+            reading.state().snapshot = Some(snapshot.map(Arc::new));
+            reading.ready.notify_all();
+        });
+        Ok(store)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What the trace is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Who analyses it.
+    pub fn analyst(&self) -> &Analyst {
+        &self.analyst
+    }
+
+    /// The trace as far as drawing needs it; waits until it has been read.
+    ///
+    /// # Errors
+    /// It could not be read.
+    pub fn snapshot(&self) -> Result<Arc<Snapshot>, Error> {
+        let mut state = self.state();
+        loop {
+            if let Some(snapshot) = &state.snapshot {
+                return snapshot.clone();
+            }
+            state = self
+                .ready
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// The trace with all its columns; reads them if need be.
+    ///
+    /// # Errors
+    /// As [`Self::snapshot`].
+    pub fn full(&self) -> Result<Arc<Snapshot>, Error> {
+        let _filling = self.filling.lock().unwrap_or_else(PoisonError::into_inner);
+        let snapshot = self.snapshot()?;
+        if snapshot.full {
+            return Ok(snapshot);
+        }
+        let full = Arc::new(snapshot.with_all(&self.folder)?);
+        self.state().snapshot = Some(Ok(full.clone()));
+        Ok(full)
+    }
+
+    /// The overview.
+    ///
+    /// # Errors
+    /// As [`Self::snapshot`].
+    pub fn overview(&self) -> Result<Value, Error> {
+        self.look();
+        let snapshot = self.snapshot()?;
+        let sizes = table_sizes(&self.folder).unwrap_or_default();
+        Ok(overview::overview(&snapshot, &self.name, &sizes))
+    }
+
+    /// Waits until there is a generation above `generation`, for some seconds at most.
+    ///
+    /// # Errors
+    /// As [`Self::snapshot`].
+    pub fn wait_for_more(&self, generation: u64) -> Result<Value, Error> {
+        let begin = Instant::now();
+        loop {
+            self.look();
+            let snapshot = self.snapshot()?;
+            let (reset, live) = (self.state().reset, snapshot.live);
+            if snapshot.generation > generation || !live || begin.elapsed() >= WAIT {
+                return Ok(json!({
+                    "generation": snapshot.generation,
+                    "live": live,
+                    "complete": snapshot.trace.manifest.complete,
+                    "reset": generation < reset,
+                }));
+            }
+            drop(snapshot);
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// Takes up what a live trace has got.
+    fn look(&self) {
+        let mut state = self.state();
+        let State {
+            snapshot: Some(Ok(snapshot)),
+            tail,
+            reset,
+            looked,
+        } = &mut *state
+        else {
+            return;
+        };
+        if tail.is_none() || looked.is_some_and(|at| at.elapsed() < LOOK_EVERY) {
+            return;
+        }
+        *looked = Some(Instant::now());
+        let Ok(manifest) = read_manifest(&self.folder) else {
+            return;
+        };
+        if manifest.complete {
+            // Its files are new, and the names of kernels are better: all is read again.
+            if let Ok(mut complete) = Snapshot::full(&self.folder) {
+                complete.generation = snapshot.generation + 1;
+                *reset = complete.generation;
+                *snapshot = Arc::new(complete);
+                *tail = None;
+            }
+            return;
+        }
+        // Who still reads what was there before is not disturbed: there is a next time.
+        let Some(growing) = Arc::get_mut(snapshot) else {
+            *looked = None;
+            return;
+        };
+        let Some(Ok((rows, diagnostics))) = tail.as_mut().map(Tail::read) else {
+            return;
+        };
+        if rows.is_empty() && diagnostics.is_empty() {
+            return;
+        }
+        growing.take_manifest(manifest);
+        growing.grow(rows, diagnostics);
+    }
+}
+
+/// A live trace before its first part.
+fn empty(folder: &Path) -> Snapshot {
+    let trace = Trace {
+        manifest: read_manifest(folder).unwrap_or_default(),
+        ..Trace::default()
+    };
+    let mut snapshot = Snapshot::of(trace, Vec::new(), true);
+    snapshot.live = true;
+    snapshot
+}

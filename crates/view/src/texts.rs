@@ -1,0 +1,249 @@
+//! The texts that the page shows, each once, and which of them names what.
+
+use gapscope_analysis::gaps::Cause;
+use gapscope_trace::Trace;
+use gapscope_trace::column::Column;
+use gapscope_trace::lookup::{IdIndex, LabelPaths};
+use gapscope_trace::tables::{HostCallKind, OpaqueWorkKind, Table, TransferKind};
+use rustc_hash::FxHashMap;
+
+/// No text, in columns.
+pub const NONE: u32 = u32::MAX;
+
+/// Longer texts are cut: the page lays each of them out, and may show one a thousand times.
+const MOST_CHARACTERS: usize = 1000;
+
+/// A text, cut if it is too long.
+pub fn cut(text: &str) -> String {
+    match text.char_indices().nth(MOST_CHARACTERS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// The texts of a trace. They are only ever added to.
+#[derive(Debug)]
+pub struct Texts {
+    all: Vec<String>,
+    ids: FxHashMap<String, u32>,
+    kernel_index: IdIndex,
+    kernels: Vec<u32>,
+    label_index: IdIndex,
+    label_texts: Vec<u32>,
+    label_paths: Vec<u32>,
+    command_buffers: Vec<u32>,
+    transfers: Vec<u32>,
+    opaque: Vec<u32>,
+    calls: Vec<u32>,
+    causes: Vec<u32>,
+    unknown_kernel: u32,
+    unknown_label: u32,
+    command_buffer: u32,
+}
+
+impl Texts {
+    /// The texts of a trace.
+    pub fn of(trace: &Trace) -> Texts {
+        let nothing: [u32; 0] = [];
+        let mut texts = Texts {
+            all: Vec::new(),
+            ids: FxHashMap::default(),
+            kernel_index: IdIndex::new(&nothing),
+            kernels: Vec::new(),
+            label_index: IdIndex::new(&nothing),
+            label_texts: Vec::new(),
+            label_paths: Vec::new(),
+            command_buffers: Vec::new(),
+            transfers: Vec::new(),
+            opaque: Vec::new(),
+            calls: Vec::new(),
+            causes: Vec::new(),
+            unknown_kernel: 0,
+            unknown_label: 0,
+            command_buffer: 0,
+        };
+        texts.unknown_kernel = texts.add("unknown kernel");
+        texts.unknown_label = texts.add("unknown label");
+        texts.command_buffer = texts.add("command buffer");
+        texts.causes = Cause::ALL.map(|cause| texts.add(cause.as_str())).into();
+        macro_rules! kinds {
+            ($list:ident, $kind:ty) => {
+                for text in <$kind>::VALUES
+                    .iter()
+                    .map(|(text, _)| *text)
+                    .chain(["unknown"])
+                {
+                    let id = texts.add(text);
+                    let at = <$kind>::of(text) as usize;
+                    if texts.$list.len() <= at {
+                        texts.$list.resize(at + 1, NONE);
+                    }
+                    texts.$list[at] = id;
+                }
+            };
+        }
+        kinds!(transfers, TransferKind);
+        kinds!(opaque, OpaqueWorkKind);
+        kinds!(calls, HostCallKind);
+        texts.extend(trace);
+        texts
+    }
+
+    /// Takes up what a growing trace has got.
+    pub fn extend(&mut self, trace: &Trace) {
+        let tables = &trace.tables;
+        for row in self.kernels.len()..tables.kernels.len() {
+            let id = self.add(&tables.kernels.name[row]);
+            self.kernels.push(id);
+        }
+        self.kernel_index = IdIndex::new(&tables.kernels.id);
+        if self.label_texts.len() < tables.labels.len() {
+            let paths = LabelPaths::new(&tables.labels);
+            for row in self.label_texts.len()..tables.labels.len() {
+                let text = &tables.labels.text[row];
+                let id = self.add(text);
+                self.label_texts.push(id);
+                let id = self.add(paths.get(tables.labels.id[row]).unwrap_or(text));
+                self.label_paths.push(id);
+            }
+        }
+        self.label_index = IdIndex::new(&tables.labels.id);
+        for row in self.command_buffers.len()..tables.command_buffers.len() {
+            let label = tables.command_buffers.label[row];
+            let id = match &tables.command_buffers.name[row] {
+                Some(name) => self.add(name),
+                None => label.map_or(self.command_buffer, |id| self.label(id)),
+            };
+            self.command_buffers.push(id);
+        }
+    }
+
+    fn add(&mut self, text: &str) -> u32 {
+        let cut;
+        let text = match text.len() > MOST_CHARACTERS {
+            true => {
+                cut = self::cut(text);
+                cut.as_str()
+            }
+            false => text,
+        };
+        if let Some(id) = self.ids.get(text) {
+            return *id;
+        }
+        let id = self.all.len() as u32;
+        self.all.push(text.to_owned());
+        self.ids.insert(text.to_owned(), id);
+        id
+    }
+
+    /// All texts; the id is the index.
+    pub fn all(&self) -> &[String] {
+        &self.all
+    }
+
+    /// The text of an id.
+    pub fn text(&self, id: u32) -> &str {
+        self.all.get(id as usize).map_or("", String::as_str)
+    }
+
+    /// The id of a text, cut as all are.
+    pub fn find(&self, text: &str) -> Option<u32> {
+        self.ids.get(cut(text).as_str()).copied()
+    }
+
+    /// The name of a kernel by its id in the trace.
+    #[inline]
+    pub fn kernel(&self, id: u32) -> u32 {
+        let row = self.kernel_index.get(id);
+        row.and_then(|row| self.kernels.get(row).copied())
+            .unwrap_or(self.unknown_kernel)
+    }
+
+    /// A label's own text.
+    pub fn label(&self, id: u32) -> u32 {
+        let row = self.label_index.get(id);
+        row.and_then(|row| self.label_texts.get(row).copied())
+            .unwrap_or(self.unknown_label)
+    }
+
+    /// A label with those around it.
+    pub fn label_path(&self, id: u32) -> u32 {
+        let row = self.label_index.get(id);
+        row.and_then(|row| self.label_paths.get(row).copied())
+            .unwrap_or(self.unknown_label)
+    }
+
+    /// The name of a command buffer by its row.
+    pub fn command_buffer(&self, row: usize) -> u32 {
+        self.command_buffers
+            .get(row)
+            .copied()
+            .unwrap_or(self.command_buffer)
+    }
+
+    pub fn transfer(&self, kind: TransferKind) -> u32 {
+        self.transfers[kind as usize]
+    }
+
+    pub fn opaque(&self, kind: OpaqueWorkKind) -> u32 {
+        self.opaque[kind as usize]
+    }
+
+    pub fn call(&self, kind: HostCallKind) -> u32 {
+        self.calls[kind as usize]
+    }
+
+    pub fn cause(&self, cause: Cause) -> u32 {
+        self.causes[cause as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRACE: &str = "kernel id=9 name=matmul
+        label id=1 text=step
+        label id=2 text=attention parent=1
+        command_buffer id=1 label=2
+        command_buffer id=2";
+
+    #[test]
+    fn everything_has_its_name() {
+        let trace = Trace::from_text(TRACE).unwrap();
+        let texts = Texts::of(&trace);
+        assert_eq!(texts.text(texts.kernel(9)), "matmul");
+        assert_eq!(texts.text(texts.kernel(8)), "unknown kernel");
+        assert_eq!(texts.text(texts.label(2)), "attention");
+        assert_eq!(texts.text(texts.label_path(2)), "step / attention");
+        assert_eq!(texts.text(texts.command_buffer(0)), "attention");
+        assert_eq!(texts.text(texts.command_buffer(1)), "command buffer");
+        for (text, _) in HostCallKind::VALUES {
+            assert_eq!(texts.text(texts.call(HostCallKind::of(text))), *text);
+        }
+    }
+
+    #[test]
+    fn ids_stay_when_a_trace_grows() {
+        let mut trace = Trace::from_text(TRACE).unwrap();
+        let mut texts = Texts::of(&trace);
+        let before = texts.all().to_vec();
+        let more = format!("{TRACE}\nkernel id=10 name=softmax\nlabel id=3 text=deep parent=2");
+        trace = Trace::from_text(&more).unwrap();
+        texts.extend(&trace);
+        assert_eq!(texts.all()[..before.len()], before);
+        assert_eq!(texts.text(texts.kernel(10)), "softmax");
+        assert_eq!(texts.text(texts.label_path(3)), "step / attention / deep");
+    }
+
+    #[test]
+    fn a_name_of_ten_megabytes_is_cut_where_a_character_ends() {
+        let name = "é".repeat(5_000_000);
+        let trace = Trace::from_text(&format!("kernel id=1 name={name}")).unwrap();
+        let texts = Texts::of(&trace);
+        let shown = texts.text(texts.kernel(1));
+        assert_eq!(shown.chars().count(), MOST_CHARACTERS + 1);
+        assert!(shown.ends_with('…'));
+        assert_eq!(texts.find(&name), Some(texts.kernel(1)));
+    }
+}

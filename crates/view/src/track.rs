@@ -1,0 +1,311 @@
+//! Tracks: what rows are drawn together.
+
+use gapscope_analysis::intervals::Interval;
+use gapscope_trace::Trace;
+use gapscope_trace::manifest::SamplingMode;
+use gapscope_trace::tables::{MarkerScope, Table};
+use std::fmt;
+
+/// A track with rows of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum TrackId {
+    /// What a queue runs.
+    Work(u32),
+    /// The command buffers of a queue.
+    CommandBuffers(u32),
+    /// Labels in command buffers.
+    Labels(u32),
+    /// Labels set on a queue by the host.
+    QueueLabels(u32),
+    /// Submissions of a queue that are outstanding: a counter.
+    Depth(u32),
+    /// Gaps of a GPU.
+    Gaps(u32),
+    /// Memory of a GPU: a counter.
+    Memory(u32),
+    /// Host calls of a thread of a process.
+    Calls(u32, u32),
+    /// Labels of a thread; of none, where it is unknown.
+    ThreadLabels(u32, Option<u32>),
+}
+
+impl TrackId {
+    /// Its kind, as in `PROTOCOL.md`.
+    pub const fn kind(self) -> &'static str {
+        match self {
+            TrackId::Work(_) => "work",
+            TrackId::CommandBuffers(_) => "command-buffers",
+            TrackId::Labels(_) => "labels",
+            TrackId::QueueLabels(_) => "queue-labels",
+            TrackId::Depth(_) => "depth",
+            TrackId::Gaps(_) => "gaps",
+            TrackId::Memory(_) => "memory",
+            TrackId::Calls(..) => "calls",
+            TrackId::ThreadLabels(..) => "thread-labels",
+        }
+    }
+
+    /// The id of [`fmt::Display`], read back.
+    pub fn parse(text: &str) -> Option<TrackId> {
+        let (owner, kind) = text.rsplit_once('.')?;
+        let number = |text: &str, letter: char| text.strip_prefix(letter)?.parse::<u32>().ok();
+        let id = match kind {
+            "work" => TrackId::Work(number(owner, 'q')?),
+            "command-buffers" => TrackId::CommandBuffers(number(owner, 'q')?),
+            "queue-labels" => TrackId::QueueLabels(number(owner, 'q')?),
+            "depth" => TrackId::Depth(number(owner, 'q')?),
+            "gaps" => TrackId::Gaps(number(owner, 'g')?),
+            "memory" => TrackId::Memory(number(owner, 'g')?),
+            "labels" | "calls" => match (owner.split_once('.'), kind) {
+                (None, "labels") => TrackId::Labels(number(owner, 'q')?),
+                (None, _) => return None,
+                (Some((process, thread)), kind) => {
+                    let process = number(process, 'p')?;
+                    let unknown = thread == "unknown";
+                    let thread = number(thread, 't');
+                    match kind {
+                        "calls" => TrackId::Calls(process, thread?),
+                        _ if thread.is_none() && !unknown => return None,
+                        _ => TrackId::ThreadLabels(process, thread),
+                    }
+                }
+            },
+            _ => return None,
+        };
+        Some(id)
+    }
+
+    /// The tables of its rows: the two highest bits of a place are an index into these.
+    pub const fn tables(self) -> &'static [Source] {
+        match self {
+            TrackId::Work(_) => &[
+                Source::Dispatch,
+                Source::Transfer,
+                Source::Opaque,
+                Source::CommandBuffer,
+            ],
+            TrackId::CommandBuffers(_) => &[Source::CommandBuffer],
+            TrackId::Labels(_) | TrackId::QueueLabels(_) | TrackId::ThreadLabels(..) => {
+                &[Source::Marker]
+            }
+            TrackId::Calls(..) => &[Source::HostCall],
+            TrackId::Gaps(_) | TrackId::Depth(_) | TrackId::Memory(_) => &[],
+        }
+    }
+}
+
+impl fmt::Display for TrackId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            TrackId::Work(queue)
+            | TrackId::CommandBuffers(queue)
+            | TrackId::Labels(queue)
+            | TrackId::QueueLabels(queue)
+            | TrackId::Depth(queue) => write!(f, "q{queue}.{}", self.kind()),
+            TrackId::Gaps(gpu) | TrackId::Memory(gpu) => write!(f, "g{gpu}.{}", self.kind()),
+            TrackId::Calls(process, thread) => write!(f, "p{process}.t{thread}.calls"),
+            TrackId::ThreadLabels(process, Some(thread)) => {
+                write!(f, "p{process}.t{thread}.labels")
+            }
+            TrackId::ThreadLabels(process, None) => write!(f, "p{process}.unknown.labels"),
+        }
+    }
+}
+
+/// A table whose rows are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Source {
+    Dispatch,
+    Transfer,
+    Opaque,
+    CommandBuffer,
+    HostCall,
+    Marker,
+}
+
+impl Source {
+    pub const ALL: [Source; 6] = [
+        Source::Dispatch,
+        Source::Transfer,
+        Source::Opaque,
+        Source::CommandBuffer,
+        Source::HostCall,
+        Source::Marker,
+    ];
+
+    /// The name of the table.
+    pub const fn table(self) -> &'static str {
+        match self {
+            Source::Dispatch => "dispatches",
+            Source::Transfer => "transfers",
+            Source::Opaque => "opaque_work",
+            Source::CommandBuffer => "command_buffers",
+            Source::HostCall => "host_calls",
+            Source::Marker => "markers",
+        }
+    }
+
+    /// Rows of the table.
+    pub fn rows(self, trace: &Trace) -> usize {
+        let tables = &trace.tables;
+        match self {
+            Source::Dispatch => tables.dispatches.len(),
+            Source::Transfer => tables.transfers.len(),
+            Source::Opaque => tables.opaque_work.len(),
+            Source::CommandBuffer => tables.command_buffers.len(),
+            Source::HostCall => tables.host_calls.len(),
+            Source::Marker => tables.markers.len(),
+        }
+    }
+
+    /// When a row ran; `None` when that is not known.
+    #[inline]
+    pub fn times(self, trace: &Trace, row: usize) -> Option<Interval> {
+        let tables = &trace.tables;
+        let (start_ns, duration_ns) = match self {
+            Source::Dispatch => (
+                tables.dispatches.start_ns[row],
+                tables.dispatches.duration_ns[row],
+            ),
+            Source::Transfer => (
+                tables.transfers.start_ns[row],
+                tables.transfers.duration_ns[row],
+            ),
+            Source::Opaque => (
+                tables.opaque_work.start_ns[row],
+                tables.opaque_work.duration_ns[row],
+            ),
+            Source::CommandBuffer => (
+                tables.command_buffers.start_ns[row],
+                tables.command_buffers.duration_ns[row],
+            ),
+            Source::HostCall => (
+                Some(tables.host_calls.start_ns[row]),
+                Some(tables.host_calls.duration_ns[row]),
+            ),
+            Source::Marker => (
+                tables.markers.start_ns[row],
+                tables.markers.duration_ns[row],
+            ),
+        };
+        Interval::of_row(start_ns, duration_ns)
+    }
+
+    /// The track of a row. `whole` says of command buffers whether they count as work.
+    #[inline]
+    pub fn track(self, trace: &Trace, row: usize, whole: &Whole) -> TrackId {
+        let tables = &trace.tables;
+        match self {
+            Source::Dispatch => TrackId::Work(tables.dispatches.queue[row]),
+            Source::Transfer => TrackId::Work(tables.transfers.queue[row]),
+            Source::Opaque => TrackId::Work(tables.opaque_work.queue[row]),
+            Source::CommandBuffer if whole.contains(row) => {
+                TrackId::Work(tables.command_buffers.queue[row])
+            }
+            Source::CommandBuffer => TrackId::CommandBuffers(tables.command_buffers.queue[row]),
+            Source::HostCall => TrackId::Calls(
+                tables.host_calls.process[row],
+                tables.host_calls.thread[row],
+            ),
+            Source::Marker => {
+                let markers = &tables.markers;
+                match (markers.scope[row], markers.queue[row]) {
+                    (MarkerScope::CommandBuffer, Some(queue)) => TrackId::Labels(queue),
+                    (MarkerScope::Queue, Some(queue)) => TrackId::QueueLabels(queue),
+                    _ => TrackId::ThreadLabels(markers.process[row], markers.thread[row]),
+                }
+            }
+        }
+    }
+}
+
+/// Command buffers that are work as a whole, because what is inside has no times: the analyses count them as busy from
+/// begin to end, so they are drawn where work is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Whole {
+    /// None is.
+    #[default]
+    None,
+    /// All are: nothing inside command buffers was timed.
+    All,
+    /// These rows, in order.
+    These(Vec<u32>),
+}
+
+impl Whole {
+    /// What can be said without the analyses; `None` when that takes them.
+    pub fn quick(trace: &Trace, untimed: bool) -> Option<Whole> {
+        match trace.manifest.sampling_mode {
+            SamplingMode::CommandBuffer => Some(Whole::All),
+            _ if untimed
+                || trace
+                    .tables
+                    .command_buffers
+                    .timing
+                    .contains(&gapscope_trace::tables::Timing::Bracketed) =>
+            {
+                None
+            }
+            _ => Some(Whole::None),
+        }
+    }
+
+    #[inline]
+    fn contains(&self, row: usize) -> bool {
+        match self {
+            Whole::None => false,
+            Whole::All => true,
+            Whole::These(rows) => rows.binary_search(&(row as u32)).is_ok(),
+        }
+    }
+}
+
+/// Bits of a place that are the row; those above are an index into [`TrackId::tables`].
+pub const ROW_BITS: u32 = 30;
+
+/// The table and row of a place on a track.
+#[inline]
+pub fn place(tables: &[Source], place: u32) -> (Source, usize) {
+    (
+        tables[(place >> ROW_BITS) as usize],
+        (place & ((1 << ROW_BITS) - 1)) as usize,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_read_back() {
+        let ids = [
+            TrackId::Work(1),
+            TrackId::CommandBuffers(4294967295),
+            TrackId::Labels(3),
+            TrackId::QueueLabels(4),
+            TrackId::Depth(5),
+            TrackId::Gaps(0),
+            TrackId::Memory(2),
+            TrackId::Calls(1, 4711),
+            TrackId::ThreadLabels(1, Some(4711)),
+            TrackId::ThreadLabels(7, None),
+        ];
+        for id in ids {
+            assert_eq!(TrackId::parse(&id.to_string()), Some(id), "{id}");
+        }
+        for wrong in [
+            "",
+            "q.work",
+            "q1.calls",
+            "x1.work",
+            "q1.work.",
+            "q-1.work",
+            "p1.t.calls",
+            "p1.labels",
+            "p1.x.labels",
+            "../q1.work",
+        ] {
+            assert_eq!(TrackId::parse(wrong), None, "{wrong}");
+        }
+    }
+}

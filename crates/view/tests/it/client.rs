@@ -1,0 +1,163 @@
+//! A client that sends exactly what it is told to.
+
+use gapscope_view::{Options, Running, Server};
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+
+/// A server and who asks it.
+pub struct Client {
+    running: Running,
+    /// `127.0.0.1:PORT`.
+    pub host: String,
+    /// `/TOKEN/`.
+    pub root: String,
+}
+
+/// What came back.
+pub struct Response {
+    pub status: u16,
+    /// In small letters.
+    pub head: String,
+    pub body: Vec<u8>,
+}
+
+impl Client {
+    pub fn of(traces: &[PathBuf]) -> Client {
+        Client::with(traces, Options::default())
+    }
+
+    pub fn with(traces: &[PathBuf], options: Options) -> Client {
+        let running = Server::open(traces, options).unwrap().start();
+        let rest = running.url().strip_prefix("http://").unwrap();
+        let (host, token) = rest.split_once('/').unwrap();
+        let (host, root) = (host.to_owned(), format!("/{token}"));
+        Client {
+            running,
+            host,
+            root,
+        }
+    }
+
+    pub fn url(&self) -> &str {
+        self.running.url()
+    }
+
+    /// Sends these bytes.
+    pub fn raw(&self, request: &str) -> Response {
+        let mut stream = TcpStream::connect(&self.host).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        let end = bytes
+            .windows(4)
+            .position(|four| four == b"\r\n\r\n")
+            .expect("a head");
+        let head = String::from_utf8(bytes[..end].to_vec())
+            .unwrap()
+            .to_lowercase();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        let body = bytes.split_off(end + 4);
+        Response { status, head, body }
+    }
+
+    /// Gets a path as it is.
+    pub fn path(&self, path: &str) -> Response {
+        self.raw(&format!(
+            "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
+            self.host
+        ))
+    }
+
+    /// Asks as the page does.
+    pub fn key(&self, key: &str) -> Response {
+        self.path(&format!("{}api/{key}", self.root))
+    }
+
+    /// Asks for JSON that must be there.
+    pub fn json(&self, key: &str) -> Value {
+        let response = self.key(key);
+        let text = String::from_utf8_lossy(&response.body);
+        assert_eq!(response.status, 200, "{key}: {text}");
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// Asks for a frame that must be there.
+    pub fn frame(&self, key: &str) -> Frame {
+        let response = self.key(key);
+        assert_eq!(
+            response.status,
+            200,
+            "{key}: {}",
+            String::from_utf8_lossy(&response.body)
+        );
+        Frame::of(response.body)
+    }
+}
+
+/// A frame as the page reads it.
+pub struct Frame {
+    pub header: Value,
+    data: Vec<u8>,
+}
+
+impl Frame {
+    pub fn of(mut bytes: Vec<u8>) -> Frame {
+        assert_eq!(&bytes[..4], b"GSC1");
+        let length = u32::from_le_bytes(bytes[4..8].try_into().unwrap()) as usize;
+        assert_eq!(length % 8, 0);
+        let header = serde_json::from_slice(&bytes[8..8 + length]).unwrap();
+        let data = bytes.split_off(8 + length);
+        Frame { header, data }
+    }
+
+    pub fn data(&self) -> &[u8] {
+        &self.data
+    }
+
+    pub fn rows(&self) -> usize {
+        self.header["rows"].as_u64().unwrap() as usize
+    }
+
+    /// A column as numbers.
+    pub fn column(&self, name: &str) -> Vec<f64> {
+        let columns = self.header["columns"].as_array().unwrap();
+        let column = columns
+            .iter()
+            .find(|column| column["name"] == name)
+            .unwrap_or_else(|| panic!("no column {name}"));
+        let at = column["offset"].as_u64().unwrap() as usize;
+        let bytes = |row: usize, size: usize| &self.data[at + row * size..][..size];
+        (0..self.rows())
+            .map(|row| match column["type"].as_str().unwrap() {
+                "f64" => f64::from_le_bytes(bytes(row, 8).try_into().unwrap()),
+                "u32" => u32::from_le_bytes(bytes(row, 4).try_into().unwrap()).into(),
+                "u8" => bytes(row, 1)[0].into(),
+                other => panic!("type {other}"),
+            })
+            .collect()
+    }
+
+    /// Where each lane begins, and the end of the last.
+    pub fn lanes(&self) -> Vec<usize> {
+        let lanes = self.header["lanes"].as_array().unwrap();
+        lanes
+            .iter()
+            .map(|lane| lane.as_u64().unwrap() as usize)
+            .collect()
+    }
+
+    /// The table and row of each row.
+    pub fn places(&self) -> Vec<(String, usize)> {
+        let tables = self.header["tables"].as_array().unwrap();
+        let places = self.column("row").into_iter();
+        places
+            .map(|place| {
+                let place = place as u32;
+                let table = tables[(place >> 30) as usize].as_str().unwrap();
+                (table.to_owned(), (place & 0x3fff_ffff) as usize)
+            })
+            .collect()
+    }
+}

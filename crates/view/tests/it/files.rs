@@ -1,0 +1,143 @@
+//! The page as one file.
+
+use crate::client::{Client, Frame};
+use crate::traces::{Folder, SMALL};
+use base64::Engine;
+use flate2::read::GzDecoder;
+use gapscope_view::{Error, write_file};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+/// The answers of a file, unpacked as the page does it.
+fn answers(path: &Path) -> BTreeMap<String, Vec<u8>> {
+    let html = fs::read_to_string(path).unwrap();
+    let (_, rest) = html
+        .split_once("<script type=\"text/plain\" id=\"gapscope-data\">")
+        .unwrap();
+    let (data, _) = rest.split_once("</script>").unwrap();
+    let packed = base64::engine::general_purpose::STANDARD
+        .decode(data)
+        .unwrap();
+    let mut bytes = Vec::new();
+    GzDecoder::new(packed.as_slice())
+        .read_to_end(&mut bytes)
+        .unwrap();
+    let container = Frame::of(bytes);
+    let places = container.header["answers"].as_object().unwrap();
+    let place = |place: &Value, at: usize| place[at].as_u64().unwrap() as usize;
+    let answer = |at: &Value| {
+        assert_eq!(place(at, 0) % 8, 0);
+        container.data()[place(at, 0)..][..place(at, 1)].to_vec()
+    };
+    places
+        .iter()
+        .map(|(key, at)| (key.clone(), answer(at)))
+        .collect()
+}
+
+#[test]
+fn a_small_trace_is_whole_and_says_what_the_server_says() {
+    let folder = Folder::new();
+    let trace = folder.trace("small", SMALL);
+    let file = folder.path().join("small.html");
+    let written = write_file(&trace, &file).unwrap();
+    assert_eq!(written.folded, None);
+    assert_eq!(written.bytes, fs::metadata(&file).unwrap().len());
+    let html = fs::read_to_string(&file).unwrap();
+    assert!(html.contains("Content-Security-Policy") && html.contains("default-src 'none'"));
+    let answers = answers(&file);
+    let client = Client::of(&[trace]);
+    for (key, bytes) in &answers {
+        if key == "overview" {
+            let (mut told, mut asked): (Value, Value) =
+                (serde_json::from_slice(bytes).unwrap(), client.json(key));
+            assert!(told["file"]["folded"].is_null() && told["file"]["made_unix_ns"].is_string());
+            told["file"] = Value::Null;
+            asked["file"] = Value::Null;
+            assert_eq!(told, asked);
+        } else if let Some((table, block)) = key
+            .strip_prefix("t/0/rows/")
+            .and_then(|rest| rest.split_once('/'))
+        {
+            assert_eq!(block, "0");
+            let rows: Vec<Value> = serde_json::from_slice(bytes).unwrap();
+            for (row, told) in rows.iter().enumerate() {
+                assert_eq!(*told, client.json(&format!("t/0/rows/{table}/{row}")));
+            }
+        } else if key.contains("/track/") || key.contains("/counter/") {
+            assert_eq!(*bytes, client.key(key).body, "{key}");
+        } else {
+            let told: Value = serde_json::from_slice(bytes).unwrap();
+            assert_eq!(told, client.json(key), "{key}");
+        }
+    }
+    for key in [
+        "overview",
+        "t/0/strings",
+        "t/0/findings",
+        "t/0/graph",
+        "t/0/track/q1.work",
+        "t/0/track/q1.work/label",
+        "t/0/track/g0.gaps",
+        "t/0/counter/g0.memory",
+        "t/0/source/0",
+        "t/0/rows/dispatches/0",
+        "t/0/rows/gaps/0",
+    ] {
+        assert!(answers.contains_key(key), "{key}");
+    }
+}
+
+#[test]
+fn a_large_trace_is_folded_and_says_so() {
+    let folder = Folder::new();
+    let trace = folder.synthetic(250_000);
+    let file = folder.path().join("large.html");
+    let written = write_file(&trace, &file).unwrap();
+    let sentence = written.folded.unwrap();
+    assert!(sentence.contains("gapscope view"), "{sentence}");
+    assert!(written.bytes < 10 << 20, "{} bytes", written.bytes);
+    let answers = answers(&file);
+    let overview: Value = serde_json::from_slice(&answers["overview"]).unwrap();
+    assert_eq!(overview["file"]["folded"], sentence);
+    let work: Vec<_> = overview["traces"][0]["tracks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|track| track["kind"] == "work")
+        .collect();
+    assert!(!work.is_empty() && work.iter().all(|track| track["busy"].is_string()));
+    assert!(!answers.contains_key("t/0/track/q1.work"));
+    assert!(!answers.keys().any(|key| key.starts_with("t/0/rows/")));
+    let findings: Value = serde_json::from_slice(&answers["t/0/findings"]).unwrap();
+    assert_eq!(findings["dispatch_count"], 250_000);
+    assert!(
+        findings["activity"]["rows"][0]["slices"]
+            .as_array()
+            .unwrap()
+            .len()
+            == 1024
+    );
+}
+
+#[test]
+fn nothing_is_overwritten() {
+    let folder = Folder::new();
+    let trace = folder.trace("small", SMALL);
+    let file = folder.path().join("precious.html");
+    fs::write(&file, "precious").unwrap();
+    let error = write_file(&trace, &file).unwrap_err();
+    assert!(matches!(error, Error::Exists { .. }), "{error}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
+    let nowhere = folder.path().join("no/such/folder/out.html");
+    assert!(matches!(
+        write_file(&trace, &nowhere).unwrap_err(),
+        Error::Write { .. }
+    ));
+    let link = folder.path().join("link.html");
+    std::os::unix::fs::symlink(folder.path().join("target.html"), &link).unwrap();
+    assert!(write_file(&trace, &link).is_err());
+}
