@@ -7,17 +7,14 @@ GAPSCOPE_HOOKS     a folder with hooks that are built already; then none is buil
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import maturin
-from maturin import (  # noqa: F401  (the interface of PEP 517)
-    get_requires_for_build_sdist,
-    get_requires_for_build_wheel,
-    prepare_metadata_for_build_wheel,
-)
+from maturin import get_requires_for_build_sdist, get_requires_for_build_wheel  # noqa: F401  (PEP 517)
 
 PYTHON = Path(__file__).resolve().parent.parent
 REPOSITORY = PYTHON.parent
@@ -25,10 +22,18 @@ DATA = PYTHON / "wheel-data"
 HOOKS = ("gapscope-vulkan", "gapscope-cuda")
 
 
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    # maturin wants the folder even where it does not look into it.
+    DATA.mkdir(exist_ok=True)
+    return maturin.prepare_metadata_for_build_wheel(metadata_directory, config_settings)
+
+
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     _collect(Path(os.environ["GAPSCOPE_HOOKS"]) if "GAPSCOPE_HOOKS" in os.environ else None)
     os.environ["MATURIN_PEP517_ARGS"] = f"--profile {_profile()} " + os.environ.get("MATURIN_PEP517_ARGS", "")
-    return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+    wheel = maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+    _check_glibc(wheel)
+    return wheel
 
 
 def build_sdist(sdist_directory, config_settings=None):
@@ -49,6 +54,17 @@ def _collect(folder):
         if not library.is_file():
             sys.exit(f"{library} is missing: build the hooks first")
         shutil.copy2(library, target)
+
+
+def _check_glibc(wheel):
+    """maturin looks only at what the command needs: a hook must not need a later glibc than the wheel's tag says."""
+    tagged = re.search(r"manylinux_2_(\d+)_", wheel)
+    if tagged is None:
+        return
+    for library in DATA.rglob("*.so"):
+        needed = max(map(int, re.findall(rb"\0GLIBC_2\.(\d+)", library.read_bytes())), default=0)
+        if needed > int(tagged[1]):
+            sys.exit(f"{library.name} needs glibc 2.{needed}, later than the wheel's tag says: {wheel}")
 
 
 def _built():
