@@ -1,51 +1,67 @@
 // The greatest of any stretch of numbers, in logarithmic time.
 
+type Numbers = Uint32Array | Float64Array;
+
 const BLOCK = 64;
 
+/** Of each block of 64 numbers, or of 64 blocks below: where the greatest is, and what it is. */
+interface Level {
+  at: Uint32Array;
+  value: Numbers;
+}
+
 export class Peaks {
-  /** Where the greatest of each 64 numbers is, of each 64 of those, and so on. */
-  private readonly levels: Uint32Array[] = [];
+  private readonly levels: Level[] = [];
 
   constructor(
-    private readonly numbers: ArrayLike<number>,
+    private readonly numbers: Numbers,
     count = numbers.length,
   ) {
-    let below: Uint32Array | null = null;
-    let length = count;
+    const Kind = numbers.constructor as new (length: number) => Numbers;
+    let below: { at: Uint32Array | null; value: Numbers; length: number } = { at: null, value: numbers, length: count };
     do {
-      const level: Uint32Array = new Uint32Array(Math.ceil(length / BLOCK));
-      for (let block = 0; block < level.length; block += 1) {
-        const end = Math.min((block + 1) * BLOCK, length);
-        let most = below ? below[block * BLOCK] : block * BLOCK;
-        for (let i = block * BLOCK + 1; i < end; i += 1) {
-          const at = below ? below[i] : i;
-          if (numbers[at] > numbers[most]) most = at;
-        }
-        level[block] = most;
+      const blocks = Math.ceil(below.length / BLOCK);
+      const level: Level = { at: new Uint32Array(blocks), value: new Kind(blocks) };
+      for (let block = 0; block < blocks; block += 1) {
+        const end = Math.min((block + 1) * BLOCK, below.length);
+        let most = block * BLOCK;
+        for (let i = most + 1; i < end; i += 1) if (below.value[i] > below.value[most]) most = i;
+        level.at[block] = below.at ? below.at[most] : most;
+        level.value[block] = below.value[most];
       }
       this.levels.push(level);
-      below = level;
-      length = level.length;
-    } while (length > BLOCK);
+      below = { ...level, length: blocks };
+    } while (below.length > BLOCK);
   }
 
   /** Where the greatest of the numbers `from..to` is, -1 for none. */
   of(from: number, to: number): number {
     if (from >= to) return -1;
     let most = from;
+    let greatest = this.numbers[from];
     let low = from;
     let high = to;
-    for (let level = -1; low < high; level += 1) {
-      const index = level < 0 ? null : this.levels[level];
-      const up = level + 1 < this.levels.length;
-      const take = (i: number): void => {
-        const at = index ? index[i] : i;
-        if (this.numbers[at] > this.numbers[most]) most = at;
-      };
-      while (low < high && !(up && low % BLOCK === 0 && high - low >= BLOCK)) take(low++);
-      while (low < high && high % BLOCK !== 0) take(--high);
-      low /= BLOCK;
-      high /= BLOCK;
+    for (let number = -1; low < high; number += 1) {
+      const level = number < 0 ? null : this.levels[number];
+      const value = level ? level.value : this.numbers;
+      const up = number + 1 < this.levels.length;
+      // Numbers before the first whole block, those after the last; all of them when there is no whole block.
+      const first = up ? Math.min(Math.ceil(low / BLOCK) * BLOCK, high) : high;
+      const last = up ? Math.max(Math.floor(high / BLOCK) * BLOCK, first) : high;
+      for (let i = low; i < first; i += 1) {
+        if (value[i] > greatest) {
+          greatest = value[i];
+          most = level ? level.at[i] : i;
+        }
+      }
+      for (let i = last; i < high; i += 1) {
+        if (value[i] > greatest) {
+          greatest = value[i];
+          most = level ? level.at[i] : i;
+        }
+      }
+      low = first / BLOCK;
+      high = last / BLOCK;
     }
     return most;
   }
