@@ -6,6 +6,7 @@ mod clients;
 mod command;
 mod demo;
 mod packages;
+mod python;
 mod test;
 mod tidy;
 mod vulkan;
@@ -31,6 +32,10 @@ enum Task {
     Setup,
     /// Does all set-up for the tests and runs them
     Test,
+    /// Builds the Python package, installs it in a fresh environment and tests it
+    Python,
+    /// Builds the release wheel of the Python package, with the command and the hooks
+    Dist,
     /// Measures what recording costs and writes docs/performance.md
     Bench(bench::Options),
     /// Checks the rules of the repository: who may depend on whom, sizes of files, leftovers
@@ -53,6 +58,8 @@ fn run() -> Result<()> {
         Task::Demo => demo::run(),
         Task::Setup => test::set_up(),
         Task::Test => test::run(),
+        Task::Python => python::run(),
+        Task::Dist => python::dist(),
         Task::Bench(options) => bench::run(&options),
         Task::Tidy => tidy::run(Path::new(".")),
     }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::{clients, command, tidy, vulkan};
+use crate::{clients, command, python, tidy, vulkan};
 
 /// Installs drivers, layers and programs; says which programs could not be had.
 pub fn set_up() -> Result<()> {
@@ -44,7 +44,7 @@ pub fn run() -> Result<()> {
     ]))?;
     // The end-to-end tests start the programs and load the layer and the fake driver as files.
     command::run(&mut command::cargo(["build", "--workspace"]))?;
-    run_tests()
+    run_tests().and(python::test())
 }
 
 /// Runs both suites, even when the first fails.

@@ -1,0 +1,214 @@
+//! The Python package: its wheel, installed in a fresh environment, records a program; and the tests of the Python
+//! programs in `tests/cuda-programs`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::{command, packages, target};
+
+/// What builds the wheel, checks its types, and reads tables; wgpu and numpy are what the recorded program uses.
+const TOOLS: &str = "maturin==1.16.0 mypy==2.4.1 pandas==3.1.1 pandas-stubs==3.1.0.261029 polars==2.1.0 \
+                     pyarrow==26.0.1 pyarrow-stubs==20.0.0.20260819 numpy==2.4.6 wgpu==0.32.0 uv==0.13.9";
+
+/// Builds the workspace and runs the tests of everything that is Python.
+pub fn run() -> Result<()> {
+    command::run(&mut command::cargo(["build", "--workspace"]))?;
+    test()
+}
+
+/// Runs the tests of everything that is Python. The workspace is built.
+pub fn test() -> Result<()> {
+    let tools = ensure_tools()?;
+    harness(&tools)?;
+    let wheel = wheel(&tools)?;
+    uvx(&tools, &wheel)?;
+    let installed = install(&wheel)?;
+    // First as it comes, then with the packages that it can work with.
+    run_tests(&installed, &[])?;
+    share(&tools, &installed)?;
+    run_tests(&installed, &[("GAPSCOPE_REQUIRE_PACKAGES", "1")])?;
+    command::run(
+        Command::new(tools.join("bin/python"))
+            .args([
+                "-m",
+                "mypy",
+                "--config-file",
+                "pyproject.toml",
+                "--cache-dir",
+            ])
+            .arg(absolute(&target("python/mypy"))?)
+            .current_dir("python"),
+    )
+}
+
+/// Builds a release wheel for users and says where it is.
+pub fn dist() -> Result<()> {
+    let tools = ensure_tools()?;
+    let out = target("wheels");
+    let mut pip = pip_wheel(&tools, &out)?;
+    // Tagged with the least glibc that it needs.
+    command::run(pip.env("MATURIN_PEP517_ARGS", "--compatibility pypi"))?;
+    eprintln!("the wheel is in {}", out.display());
+    Ok(())
+}
+
+/// The environment with the tools, which is kept.
+fn ensure_tools() -> Result<PathBuf> {
+    let folder = absolute(&target("python/tools"))?;
+    let installed = folder.join("installed");
+    if fs::read_to_string(&installed).is_ok_and(|there| there == TOOLS) {
+        return Ok(folder);
+    }
+    if !command::succeeds("python3", &["-c", "import ensurepip, venv"]) {
+        packages::install(&["python3-venv"], false)?;
+    }
+    command::run(
+        Command::new("python3")
+            .args(["-m", "venv", "--clear"])
+            .arg(&folder),
+    )?;
+    let pip = ["-m", "pip", "install", "--quiet", "--only-binary=:all:"];
+    command::run(
+        Command::new(folder.join("bin/python"))
+            .args(pip)
+            .arg("--disable-pip-version-check")
+            .args(TOOLS.split_whitespace()),
+    )?;
+    fs::write(&installed, TOOLS)
+        .with_context(|| format!("cannot write {}", installed.display()))?;
+    Ok(folder)
+}
+
+/// The tests of the harness for machines with an NVIDIA GPU.
+fn harness(tools: &Path) -> Result<()> {
+    let mut tests = Command::new(tools.join("bin/python"));
+    tests.args(["-m", "unittest", "--quiet", "test_harness"]);
+    command::run(
+        tests
+            .current_dir("tests/cuda-programs")
+            .env("PYTHONDONTWRITEBYTECODE", "1"),
+    )
+}
+
+/// A wheel of what `cargo build --workspace` has built.
+fn wheel(tools: &Path) -> Result<PathBuf> {
+    let out = absolute(&target("python/wheels"))?;
+    let _ = fs::remove_dir_all(&out);
+    let mut pip = pip_wheel(tools, &out)?;
+    pip.env("GAPSCOPE_PROFILE", "dev")
+        .env("GAPSCOPE_HOOKS", absolute(&target("debug"))?)
+        .env("CARGO", workspace_cargo()?)
+        // Symbols of a dev build are most of it.
+        .env("MATURIN_STRIP", "false")
+        .env("MATURIN_PEP517_ARGS", "--compression-level 1");
+    command::run(&mut pip)?;
+    let wheels: Vec<_> = fs::read_dir(&out)?
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
+    match wheels.as_slice() {
+        [wheel] => Ok(wheel.clone()),
+        other => bail!("{} wheels were built, not one", other.len()),
+    }
+}
+
+fn pip_wheel(tools: &Path, out: &Path) -> Result<Command> {
+    let mut pip = Command::new(tools.join("bin/python"));
+    pip.args([
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--disable-pip-version-check",
+    ]);
+    pip.args(["--no-deps", "--no-build-isolation", "--wheel-dir"]);
+    pip.arg(out).arg("./python");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = [tools.join("bin")]
+        .into_iter()
+        .chain(std::env::split_paths(&path));
+    pip.env("PATH", std::env::join_paths(folders)?);
+    Ok(pip)
+}
+
+/// A cargo that builds one binary of the workspace as the workspace is built.
+///
+/// maturin asks cargo for one package alone, for which cargo chooses other features of dependencies than for the whole
+/// workspace, so that nearly all of them would be compiled again.
+fn workspace_cargo() -> Result<PathBuf> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let script = absolute(&target("python/cargo"))?;
+    let text = format!(
+        "#!/bin/sh\n\
+         [ \"$1\" = rustc ] || exec '{cargo}' \"$@\"\n\
+         exec '{cargo}' build --workspace --bin gapscope --message-format json-render-diagnostics\n"
+    );
+    fs::write(&script, text).with_context(|| format!("cannot write {}", script.display()))?;
+    command::run(Command::new("chmod").arg("+x").arg(&script))?;
+    Ok(script)
+}
+
+/// A fresh environment that holds the wheel and nothing else.
+fn install(wheel: &Path) -> Result<PathBuf> {
+    let folder = absolute(&target("python/fresh"))?;
+    command::run(
+        Command::new("python3")
+            .args(["-m", "venv", "--clear"])
+            .arg(&folder),
+    )?;
+    let mut pip = Command::new(folder.join("bin/python"));
+    pip.args(["-m", "pip", "install", "--quiet", "--no-index"]);
+    command::run(pip.arg("--disable-pip-version-check").arg(wheel))?;
+    Ok(folder)
+}
+
+/// `uvx gapscope` runs the command.
+fn uvx(tools: &Path, wheel: &Path) -> Result<()> {
+    let mut uvx = Command::new(tools.join("bin/uvx"));
+    uvx.args(["--quiet", "--offline", "--from"]).arg(wheel);
+    uvx.args(["gapscope", "--version"]);
+    uvx.env("UV_CACHE_DIR", absolute(&target("python/uv"))?);
+    let shown = command::output(&mut uvx)?;
+    if !shown.starts_with("gapscope ") {
+        bail!("uvx gapscope --version printed {shown:?}");
+    }
+    Ok(())
+}
+
+/// Lets an environment also use the packages of another.
+fn share(from: &Path, to: &Path) -> Result<()> {
+    let mut query = Command::new(to.join("bin/python"));
+    let purelib = command::output(query.args([
+        "-c",
+        "import sysconfig; print(sysconfig.get_path('purelib', vars={'base': '.', 'platbase': '.'}))",
+    ]))?;
+    let purelib = Path::new(purelib.trim());
+    let file = to.join(purelib).join("tools.pth");
+    fs::write(&file, format!("{}\n", from.join(purelib).display()))
+        .with_context(|| format!("cannot write {}", file.display()))
+}
+
+fn run_tests(environment: &Path, variables: &[(&str, &str)]) -> Result<()> {
+    let mut tests = Command::new(environment.join("bin/python"));
+    // Not from the folder with the sources, which would be imported instead of what is installed.
+    tests.args([
+        "-m",
+        "unittest",
+        "discover",
+        "--quiet",
+        "--start-directory",
+        "python/tests",
+    ]);
+    tests
+        .env("GAPSCOPE_FIXTURES", absolute(Path::new("fixtures"))?)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .envs(variables.iter().copied());
+    command::run(&mut tests)
+}
+
+fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).with_context(|| format!("{} has no absolute path", path.display()))
+}
