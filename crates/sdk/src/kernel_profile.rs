@@ -74,6 +74,15 @@ pub fn global() -> &'static Profile {
 /// assert!(host_now_ns() <= host_now_ns());
 /// ```
 pub fn host_now_ns() -> u64 {
+    // Metal's times are those of Mach's absolute clock, which stands still while the machine sleeps.
+    #[cfg(target_vendor = "apple")]
+    return crate::metal::mach_now_ns();
+    #[cfg(not(target_vendor = "apple"))]
+    monotonic_now_ns()
+}
+
+#[cfg(not(target_vendor = "apple"))]
+fn monotonic_now_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
     let nanoseconds = u64::try_from(now.tv_nsec).unwrap_or(0);

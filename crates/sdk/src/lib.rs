@@ -3,6 +3,7 @@
 //! - [`capture`]: capture a window of GPU work, chosen by environment, by code, by count or by signal.
 //! - [`kernel_profile`]: GPU times by label and kernel, with percentiles, drift and losses; writes gapscope traces.
 //! - [`wgpu`](crate::wgpu) (feature `wgpu`): times compute passes and dispatches of wgpu programs.
+//! - [`metal`]: captures and times on Metal, natively.
 //! - [`label`]: name what the program does, so that recordings say it.
 //!
 //! Everything here is harmless where it does not apply: without a hook in the process, without the environment
@@ -12,6 +13,7 @@
 pub mod capture;
 pub mod kernel_profile;
 pub mod label;
+pub mod metal;
 #[cfg(feature = "wgpu")]
 pub mod wgpu;
 

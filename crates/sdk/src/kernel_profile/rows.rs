@@ -60,6 +60,7 @@ impl DispatchRow {
     }
 
     /// What the kernel is called: its name, else what kind of operation it is.
+    #[cfg_attr(not(feature = "trace"), allow(dead_code))]
     pub fn name(&self) -> &Arc<str> {
         if self.kernel.is_empty() {
             &self.op_kind

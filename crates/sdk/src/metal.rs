@@ -1,0 +1,36 @@
+//! Metal: captures by Apple's capture manager, and GPU times of command buffers, passes and dispatches.
+//!
+//! On Apple's systems `Device`, `Queue`, `CommandBuffer` and `ComputePass` wrap a program's own Metal objects; they hold
+//! only what talks to Metal. Everything that decides is here, behind the traits [`Commands`], [`Counters`] and [`CaptureManager`], and is
+//! tested everywhere with fakes of them. **None of this has run on a Mac**: see `docs/metal.md` for what was checked.
+//!
+//! - [`Batch`] times one command buffer, its passes and its dispatches, and gives them to a
+//!   [`Profile`](crate::kernel_profile::Profile); it never waits unless it is told to.
+//! - [`Ladder`] says what a device can time. Apple's own GPUs sample at stage boundaries only, so that a dispatch has a
+//!   time of its own only in a pass of its own.
+//! - [`MetalCapture`] is the [`Backend`](crate::capture::Backend) of captures.
+//! - [`Sources`] keeps the code of kernels that are compiled at run time.
+
+#[cfg(target_vendor = "apple")]
+mod apple;
+mod batch;
+mod capture;
+mod counters;
+#[cfg(test)]
+mod fake;
+mod ladder;
+mod sources;
+#[cfg(test)]
+mod tests;
+mod time;
+
+#[cfg(target_vendor = "apple")]
+pub(crate) use apple::mach_now_ns;
+#[cfg(target_vendor = "apple")]
+pub use apple::{AppleCaptureManager, CommandBuffer, ComputePass, Device, MetalError, Queue};
+pub use batch::{Batch, Commands, Dispatch, ProfileHandle, Submitted};
+pub use capture::{CaptureManager, ManagerError, MetalCapture, Object};
+pub use counters::{Counters, Place, SAMPLES_PER_BUFFER, Sampled, Samples, Unsampled};
+pub use ladder::{Ladder, Points, Wanted};
+pub use sources::{DEBUG_FLAGS, Sources, is_debug};
+pub use time::{CommandBufferError, Completion, GpuTime, UnknownTime};

@@ -1,0 +1,126 @@
+//! Apple's capture manager.
+
+use super::{Device, Queue};
+use crate::capture::Destination;
+use crate::metal::{CaptureManager, ManagerError, MetalCapture, Object};
+use objc2::rc::Retained;
+use objc2::runtime::{AnyObject, ProtocolObject};
+use objc2_foundation::{NSString, NSURL};
+use objc2_metal::{
+    MTLCaptureDescriptor, MTLCaptureDestination, MTLCaptureManager, MTLCaptureScope,
+    MTLCommandBuffer, MTLCommandQueue, MTLDevice,
+};
+use std::sync::{Mutex, PoisonError};
+
+/// The capture manager of the process, for one device.
+pub struct AppleCaptureManager {
+    device: Retained<ProtocolObject<dyn MTLDevice>>,
+    /// The queues that are waited for; of a window of one queue, the first.
+    queues: Vec<Retained<ProtocolObject<dyn MTLCommandQueue>>>,
+    object: Object,
+    scope: Mutex<Option<Scope>>,
+}
+
+struct Scope(Retained<ProtocolObject<dyn MTLCaptureScope>>);
+
+// SAFETY: a scope is begun and ended by whoever holds the lock around it; only its reference count is shared, which is
+// atomic.
+unsafe impl Send for Scope {}
+
+impl Device {
+    /// The device as something to capture: the work of `queues`, which are waited for before the window begins and
+    /// before it ends. Of [`Object::Queue`] and [`Object::Scope`] the first queue is captured.
+    pub fn capture(&self, object: Object, queues: &[Queue]) -> MetalCapture<AppleCaptureManager> {
+        MetalCapture::new(AppleCaptureManager {
+            device: Retained::from(self.raw()),
+            queues: queues.iter().map(|queue| queue.raw().clone()).collect(),
+            object,
+            scope: Mutex::new(None),
+        })
+    }
+}
+
+fn manager() -> Retained<MTLCaptureManager> {
+    // SAFETY: the shared manager may be used from any thread.
+    unsafe { MTLCaptureManager::sharedCaptureManager() }
+}
+
+fn destination(document: bool) -> MTLCaptureDestination {
+    match document {
+        true => MTLCaptureDestination::GPUTraceDocument,
+        false => MTLCaptureDestination::DeveloperTools,
+    }
+}
+
+impl AppleCaptureManager {
+    fn scope(&self) -> std::sync::MutexGuard<'_, Option<Scope>> {
+        self.scope.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CaptureManager for AppleCaptureManager {
+    fn supports(&self, document: bool) -> bool {
+        manager().supportsDestination(destination(document))
+    }
+
+    fn is_capturing(&self) -> bool {
+        manager().isCapturing()
+    }
+
+    fn start(&self, to: &Destination) -> Result<(), ManagerError> {
+        let manager = manager();
+        let descriptor = MTLCaptureDescriptor::new();
+        let first = self.queues.first();
+        let scope = match (self.object, first) {
+            (Object::Scope, Some(queue)) => Some(manager.newCaptureScopeWithCommandQueue(queue)),
+            _ => None,
+        };
+        let object: &AnyObject = match (&scope, self.object, first) {
+            (Some(scope), ..) => scope.as_ref(),
+            (None, Object::Queue | Object::Scope, Some(queue)) => queue.as_ref(),
+            (None, ..) => self.device.as_ref(),
+        };
+        // SAFETY: the object is a device, a queue or a scope, as the descriptor wants.
+        unsafe { descriptor.setCaptureObject(Some(object)) };
+        descriptor.setDestination(destination(to.path().is_some()));
+        if let Some(path) = to.path() {
+            // A URL of a path: spaces and % in it mean themselves.
+            let path = NSString::from_str(&path.to_string_lossy());
+            descriptor.setOutputURL(Some(&NSURL::fileURLWithPath(&path)));
+        }
+        manager
+            .startCaptureWithDescriptor_error(&descriptor)
+            .map_err(|error| ManagerError {
+                code: error.code() as i64,
+                description: error.localizedDescription().to_string(),
+            })?;
+        if let Some(scope) = scope {
+            scope.beginScope();
+            *self.scope() = Some(Scope(scope));
+        }
+        Ok(())
+    }
+
+    fn stop(&self) {
+        if let Some(scope) = self.scope().take() {
+            scope.0.endScope();
+        }
+        manager().stopCapture();
+    }
+
+    fn synchronise(&self) -> Result<(), String> {
+        for queue in &self.queues {
+            // Command buffers of a queue run in the order of their commits.
+            let last = queue
+                .commandBuffer()
+                .ok_or("Metal gave no command buffer")?;
+            last.setLabel(Some(&NSString::from_str("gapscope: wait")));
+            last.commit();
+            last.waitUntilCompleted();
+            if let Some(error) = last.error() {
+                return Err(error.localizedDescription().to_string());
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,128 @@
+//! Command buffers.
+
+use super::MetalError;
+use super::counters::AppleCounters;
+use super::device::Queue;
+use super::pass::ComputePass;
+use crate::metal::{Batch, CommandBufferError, Commands, Completion, Submitted};
+use block2::RcBlock;
+use objc2::rc::Retained;
+use objc2::runtime::ProtocolObject;
+use objc2_foundation::NSString;
+use objc2_metal::{MTLCommandBuffer, MTLCommandBufferStatus};
+use std::ptr::NonNull;
+use std::sync::{Mutex, PoisonError};
+
+type Raw = Retained<ProtocolObject<dyn MTLCommandBuffer>>;
+
+/// A command buffer whose work is timed. Dropped without a commit it is given up, as in Metal.
+pub struct CommandBuffer {
+    raw: RawCommands,
+    pub(super) batch: Batch<AppleCounters>,
+}
+
+impl CommandBuffer {
+    pub(super) fn new(queue: &Queue, raw: Raw) -> CommandBuffer {
+        let device = &queue.device;
+        let batch = Batch::new(
+            device.counters.clone(),
+            device.profile.clone(),
+            device.ladder,
+            queue.label.clone(),
+        );
+        CommandBuffer {
+            raw: RawCommands(raw),
+            batch,
+        }
+    }
+
+    /// The command buffer itself, for work that is not timed on its own (blits, events).
+    pub fn raw(&self) -> &ProtocolObject<dyn MTLCommandBuffer> {
+        &self.raw.0
+    }
+
+    /// Begins a compute pass with a label. Instruments reads the label of an encoder when it ends.
+    ///
+    /// # Errors
+    /// Metal gives no encoder.
+    pub fn compute_pass(&mut self, label: &str) -> Result<ComputePass<'_>, MetalError> {
+        ComputePass::begin(self, label)
+    }
+
+    /// Begins a debug group, which Instruments and captures show.
+    pub fn push_debug_group(&self, text: &str) {
+        self.raw.0.pushDebugGroup(&NSString::from_str(text));
+    }
+
+    /// Ends the innermost debug group.
+    pub fn pop_debug_group(&self) {
+        self.raw.0.popDebugGroup();
+    }
+
+    /// Commits it under a label and waits for its end. Its encoders must have ended.
+    ///
+    /// # Errors
+    /// The GPU's error.
+    pub fn commit_and_wait_labeled(self, label: &str) -> Result<Submitted, CommandBufferError> {
+        self.batch.commit_and_wait(&self.raw, label)
+    }
+
+    /// Commits it under a label and returns at once; it is recorded when it has ended, and `done` is told, on a
+    /// thread of Metal's.
+    pub fn commit_labeled(
+        self,
+        label: &str,
+        done: impl FnOnce(Result<Submitted, CommandBufferError>) + Send + 'static,
+    ) {
+        self.batch.commit(&self.raw, label, done);
+    }
+}
+
+struct RawCommands(Raw);
+
+fn completion_of(raw: &ProtocolObject<dyn MTLCommandBuffer>) -> Completion {
+    let status = raw.status();
+    let failed = status == MTLCommandBufferStatus::Error;
+    let said = raw
+        .error()
+        .map(|error| error.localizedDescription().to_string());
+    Completion {
+        finished: failed || status == MTLCommandBufferStatus::Completed,
+        error: failed.then(|| said.unwrap_or_else(|| "Metal gave no reason".to_owned())),
+        gpu_start_s: raw.GPUStartTime(),
+        gpu_end_s: raw.GPUEndTime(),
+    }
+}
+
+impl Commands for RawCommands {
+    fn set_label(&self, label: &str) {
+        self.0.setLabel(Some(&NSString::from_str(label)));
+    }
+
+    fn commit(&self) {
+        self.0.commit();
+    }
+
+    fn wait(&self) {
+        self.0.waitUntilCompleted();
+    }
+
+    fn completion(&self) -> Completion {
+        completion_of(&self.0)
+    }
+
+    fn on_completed(&self, done: Box<dyn FnOnce(Completion) + Send>) {
+        let done = Mutex::new(Some(done));
+        let block = RcBlock::new(move |raw: NonNull<ProtocolObject<dyn MTLCommandBuffer>>| {
+            let once = done.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(done) = once {
+                // SAFETY: Metal passes the command buffer that ended, which it keeps alive during the call.
+                let completion = completion_of(unsafe { raw.as_ref() });
+                // A panic must not reach Metal's thread.
+                let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| done(completion)));
+            }
+        });
+        // SAFETY: Metal copies the block, and calls it on another thread: what it holds is Send.
+        unsafe { self.0.addCompletedHandler(RcBlock::as_ptr(&block)) };
+    }
+}

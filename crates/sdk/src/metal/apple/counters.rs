@@ -1,0 +1,103 @@
+//! Counter sample buffers.
+
+use crate::metal::{Counters, Points, SAMPLES_PER_BUFFER};
+use objc2::rc::Retained;
+use objc2::runtime::ProtocolObject;
+use objc2_foundation::{NSRange, NSString};
+use objc2_metal::{
+    MTLCounterSampleBuffer, MTLCounterSampleBufferDescriptor, MTLCounterSamplingPoint,
+    MTLCounterSet, MTLDevice, MTLStorageMode,
+};
+use std::ptr::NonNull;
+
+/// A buffer of counter samples.
+#[derive(Clone)]
+pub struct SampleBuffer(Retained<ProtocolObject<dyn MTLCounterSampleBuffer>>);
+
+// SAFETY: the buffer is only retained, released, named in encoders and resolved. Retaining and releasing is atomic; it
+// is resolved by the thread that handles the end of its command buffer, after all use by encoders.
+unsafe impl Send for SampleBuffer {}
+// SAFETY: as above; no method of it is called by two threads at once.
+unsafe impl Sync for SampleBuffer {}
+
+impl SampleBuffer {
+    pub fn raw(&self) -> &ProtocolObject<dyn MTLCounterSampleBuffer> {
+        &self.0
+    }
+}
+
+/// The timestamp counters of a device.
+pub struct AppleCounters {
+    device: Retained<ProtocolObject<dyn MTLDevice>>,
+    set: Option<Retained<ProtocolObject<dyn MTLCounterSet>>>,
+}
+
+impl AppleCounters {
+    pub fn of(device: Retained<ProtocolObject<dyn MTLDevice>>) -> AppleCounters {
+        let sets = device.counterSets();
+        // `MTLCommonCounterSetTimestamp` has this text; some drivers write it with a capital letter.
+        let set = sets.and_then(|sets| {
+            let mut all = sets.to_vec().into_iter();
+            all.find(|set| set.name().to_string().eq_ignore_ascii_case("timestamp"))
+        });
+        AppleCounters { device, set }
+    }
+
+    pub fn points(&self) -> Points {
+        let at = |point| self.device.supportsCounterSampling(point);
+        Points {
+            timestamps: self.set.is_some(),
+            dispatch: at(MTLCounterSamplingPoint::AtDispatchBoundary),
+            stage: at(MTLCounterSamplingPoint::AtStageBoundary),
+        }
+    }
+}
+
+impl Counters for AppleCounters {
+    type Buffer = SampleBuffer;
+
+    fn allocate(&self) -> Result<SampleBuffer, String> {
+        let set = self
+            .set
+            .as_deref()
+            .ok_or("the device has no timestamp counters")?;
+        let descriptor = MTLCounterSampleBufferDescriptor::new();
+        descriptor.setCounterSet(Some(set));
+        descriptor.setLabel(&NSString::from_str("gapscope samples"));
+        descriptor.setStorageMode(MTLStorageMode::Shared);
+        // SAFETY: the count is within what Metal allows for 8-byte samples (32 768 bytes).
+        unsafe { descriptor.setSampleCount(SAMPLES_PER_BUFFER as usize) };
+        self.device
+            .newCounterSampleBufferWithDescriptor_error(&descriptor)
+            .map(SampleBuffer)
+            .map_err(|error| error.localizedDescription().to_string())
+    }
+
+    fn resolve(&self, buffer: &SampleBuffer, count: u32) -> Result<Vec<u64>, String> {
+        let range = NSRange::new(0, count.min(SAMPLES_PER_BUFFER) as usize);
+        // SAFETY: the range lies within the samples that the buffer was made with.
+        let data = unsafe { buffer.0.resolveCounterRange(range) };
+        let bytes = data.ok_or("Metal gave no data")?.to_vec();
+        let (samples, rest) = bytes.as_chunks::<8>();
+        if !rest.is_empty() {
+            return Err(format!(
+                "Metal gave {} bytes, which are no whole samples",
+                bytes.len()
+            ));
+        }
+        Ok(samples
+            .iter()
+            .map(|sample| u64::from_ne_bytes(*sample))
+            .collect())
+    }
+
+    fn clocks(&self) -> (u64, u64) {
+        let (mut cpu, mut gpu) = (0, 0);
+        // SAFETY: both pointers are of locals that outlive the call.
+        unsafe {
+            self.device
+                .sampleTimestamps_gpuTimestamp(NonNull::from(&mut cpu), NonNull::from(&mut gpu));
+        }
+        (cpu, gpu)
+    }
+}

@@ -1,0 +1,155 @@
+//! Devices and queues.
+
+use super::counters::AppleCounters;
+use super::{CommandBuffer, MetalError};
+use crate::kernel_profile::DeviceInfo;
+use crate::metal::{Ladder, ProfileHandle, Sources, Wanted, is_debug};
+use objc2::rc::Retained;
+use objc2::runtime::ProtocolObject;
+use objc2_foundation::NSString;
+use objc2_metal::{MTLCommandQueue, MTLCreateSystemDefaultDevice, MTLDevice, MTLLibrary};
+use std::sync::Arc;
+
+/// A Metal device whose work is timed.
+///
+/// ```no_run
+/// # #[cfg(target_vendor = "apple")]
+/// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use gapscope_sdk::kernel_profile;
+/// use gapscope_sdk::metal::{Device, Dispatch, Wanted};
+///
+/// let device = Device::system_default(Wanted::from_env(), kernel_profile::global()).ok_or("no Metal")?;
+/// let queue = device.queue("Stream 0")?;
+/// let mut commands = queue.command_buffer()?;
+/// let mut pass = commands.compute_pass("layer 3")?;
+/// pass.dispatch(Dispatch { kernel: "softmax".into(), ..Dispatch::default() }, |encoder| {
+///     // set the pipeline and the buffers, and dispatch
+/// })?;
+/// pass.end();
+/// commands.commit_and_wait_labeled("layer 3")?;
+/// println!("{}", kernel_profile::global().snapshot());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Device {
+    raw: Retained<ProtocolObject<dyn MTLDevice>>,
+    pub(super) counters: Arc<AppleCounters>,
+    pub(super) ladder: Ladder,
+    pub(super) profile: ProfileHandle,
+    sources: Arc<Sources>,
+}
+
+impl Device {
+    /// The system's default device; `None` without one.
+    pub fn system_default(wanted: Wanted, profile: impl Into<ProfileHandle>) -> Option<Device> {
+        MTLCreateSystemDefaultDevice().map(|raw| Device::new(raw, wanted, profile))
+    }
+
+    /// A device of the program. What it can time is asked once; [`Self::ladder`] says what came of it.
+    pub fn new(
+        raw: Retained<ProtocolObject<dyn MTLDevice>>,
+        wanted: Wanted,
+        profile: impl Into<ProfileHandle>,
+    ) -> Device {
+        let counters = AppleCounters::of(raw.clone());
+        let profile = profile.into();
+        profile.set_device(DeviceInfo {
+            api: "metal".to_owned(),
+            name: raw.name().to_string(),
+            driver: String::new(),
+        });
+        Device {
+            ladder: Ladder::choose(wanted, counters.points()),
+            counters: Arc::new(counters),
+            raw,
+            profile,
+            sources: Arc::default(),
+        }
+    }
+
+    /// The device itself.
+    pub fn raw(&self) -> &ProtocolObject<dyn MTLDevice> {
+        &self.raw
+    }
+
+    /// How work is timed.
+    pub fn ladder(&self) -> Ladder {
+        self.ladder
+    }
+
+    /// The sources of the libraries that [`Self::compile`] has compiled.
+    pub fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
+    /// A new command queue with a label.
+    ///
+    /// # Errors
+    /// Metal gives none.
+    pub fn queue(&self, label: &str) -> Result<Queue, MetalError> {
+        let raw = self.raw.newCommandQueue().ok_or(MetalError::NoQueue)?;
+        raw.setLabel(Some(&NSString::from_str(label)));
+        Ok(self.wrap_queue(raw))
+    }
+
+    /// A command queue of the program.
+    pub fn wrap_queue(&self, raw: Retained<ProtocolObject<dyn MTLCommandQueue>>) -> Queue {
+        let label = raw
+            .label()
+            .map(|label| label.to_string())
+            .unwrap_or_default();
+        Queue {
+            device: self.clone(),
+            raw,
+            label,
+        }
+    }
+
+    /// Compiles a library from source. Where the environment asks for it ([`is_debug`]) the source is kept.
+    ///
+    /// # Errors
+    /// What the compiler said.
+    pub fn compile(
+        &self,
+        name: &str,
+        source: &str,
+    ) -> Result<Retained<ProtocolObject<dyn MTLLibrary>>, MetalError> {
+        if is_debug() {
+            self.sources.keep(name, source);
+        }
+        self.raw
+            .newLibraryWithSource_options_error(&NSString::from_str(source), None)
+            .map_err(|error| MetalError::Library {
+                name: name.to_owned(),
+                reason: error.localizedDescription().to_string(),
+            })
+    }
+}
+
+/// A command queue whose command buffers are timed.
+#[derive(Clone)]
+pub struct Queue {
+    pub(super) device: Device,
+    raw: Retained<ProtocolObject<dyn MTLCommandQueue>>,
+    pub(super) label: String,
+}
+
+impl Queue {
+    /// The queue itself.
+    pub fn raw(&self) -> &Retained<ProtocolObject<dyn MTLCommandQueue>> {
+        &self.raw
+    }
+
+    /// A new command buffer.
+    ///
+    /// # Errors
+    /// Metal gives none.
+    pub fn command_buffer(&self) -> Result<CommandBuffer, MetalError> {
+        let raw = self
+            .raw
+            .commandBuffer()
+            .ok_or(MetalError::NoCommandBuffer)?;
+        Ok(CommandBuffer::new(self, raw))
+    }
+}

@@ -1,0 +1,146 @@
+//! Compute passes.
+
+use super::counters::SampleBuffer;
+use super::{CommandBuffer, MetalError};
+use crate::metal::{Dispatch, Ladder, Place, is_debug};
+use objc2::rc::Retained;
+use objc2::runtime::ProtocolObject;
+use objc2_foundation::NSString;
+use objc2_metal::{
+    MTLCommandBuffer, MTLCommandEncoder, MTLComputeCommandEncoder, MTLComputePassDescriptor,
+};
+
+type Encoder = ProtocolObject<dyn MTLComputeCommandEncoder>;
+
+/// A compute pass. Dropping it ends it.
+pub struct ComputePass<'a> {
+    commands: &'a mut CommandBuffer,
+    label: String,
+    encoder: Option<Retained<Encoder>>,
+}
+
+impl<'a> ComputePass<'a> {
+    pub(super) fn begin(
+        commands: &'a mut CommandBuffer,
+        label: &str,
+    ) -> Result<ComputePass<'a>, MetalError> {
+        let mut pass = ComputePass {
+            commands,
+            label: label.to_owned(),
+            encoder: None,
+        };
+        match pass.commands.batch.ladder() {
+            // Each dispatch makes its own.
+            Ladder::PassPerDispatch => {}
+            Ladder::Passes => {
+                let work = Dispatch {
+                    kernel: label.to_owned().into(),
+                    ..Dispatch::default()
+                };
+                let sample = pass.commands.batch.sample(work);
+                pass.open(sample)?;
+            }
+            Ladder::DispatchBoundary | Ladder::CommandBuffers { .. } => pass.open(None)?,
+        }
+        Ok(pass)
+    }
+
+    /// Encodes one dispatch. `encode` sets the pipeline and all buffers, and dispatches once: where only passes can be
+    /// timed, each dispatch has an encoder of its own, and nothing that was set before holds.
+    ///
+    /// # Errors
+    /// Metal gives no encoder.
+    pub fn dispatch(
+        &mut self,
+        dispatch: Dispatch,
+        encode: impl FnOnce(&Encoder),
+    ) -> Result<(), MetalError> {
+        let debug = is_debug().then(|| NSString::from_str(&dispatch.kernel));
+        let batch = &mut self.commands.batch;
+        let ladder = batch.ladder();
+        let sample = match ladder {
+            Ladder::DispatchBoundary | Ladder::PassPerDispatch => batch.sample(dispatch),
+            Ladder::Passes | Ladder::CommandBuffers { .. } => {
+                batch.count_dispatch();
+                None
+            }
+        };
+        let around = sample
+            .as_ref()
+            .filter(|_| ladder == Ladder::DispatchBoundary)
+            .cloned();
+        if ladder == Ladder::PassPerDispatch {
+            self.close();
+            self.open(sample)?;
+        }
+        let encoder = self.encoder.as_deref().ok_or(MetalError::NoEncoder)?;
+        if let Some(kernel) = &debug {
+            encoder.pushDebugGroup(kernel);
+        }
+        if let Some((place, buffer)) = &around {
+            sample_at(encoder, buffer, place.begin());
+        }
+        encode(encoder);
+        if let Some((place, buffer)) = &around {
+            sample_at(encoder, buffer, place.end());
+        }
+        if debug.is_some() {
+            encoder.popDebugGroup();
+        }
+        Ok(())
+    }
+
+    /// The encoder, for work that is not timed on its own; `None` where each dispatch has its own.
+    pub fn encoder(&self) -> Option<&Encoder> {
+        self.encoder.as_deref()
+    }
+
+    /// Ends the pass.
+    pub fn end(self) {}
+
+    fn open(&mut self, sample: Option<(Place, SampleBuffer)>) -> Result<(), MetalError> {
+        let descriptor = MTLComputePassDescriptor::computePassDescriptor();
+        if let Some((place, buffer)) = &sample {
+            // SAFETY: Metal has four attachments, and the places lie within the buffer.
+            unsafe {
+                let attachment = descriptor
+                    .sampleBufferAttachments()
+                    .objectAtIndexedSubscript(0);
+                attachment.setSampleBuffer(Some(buffer.raw()));
+                attachment.setStartOfEncoderSampleIndex(place.begin() as usize);
+                attachment.setEndOfEncoderSampleIndex(place.end() as usize);
+            }
+        }
+        let encoder = self
+            .commands
+            .raw()
+            .computeCommandEncoderWithDescriptor(&descriptor);
+        let encoder = encoder.ok_or(MetalError::NoEncoder)?;
+        encoder.setLabel(Some(&NSString::from_str(&self.label)));
+        self.encoder = Some(encoder);
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        if let Some(encoder) = self.encoder.take() {
+            encoder.endEncoding();
+        }
+    }
+}
+
+impl Drop for ComputePass<'_> {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn sample_at(encoder: &Encoder, buffer: &SampleBuffer, index: u32) {
+    // SAFETY: the ladder samples here only where the device supports it, and the index lies within the buffer.
+    unsafe {
+        encoder.sampleCountersInBuffer_atSampleIndex_withBarrier(
+            buffer.raw(),
+            index as usize,
+            true,
+        );
+    }
+}

@@ -1,0 +1,218 @@
+//! Captures by Apple's capture manager.
+
+use crate::capture::{Backend, CaptureDevice, Destination, NotCaptured, Running};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const BACKEND: &str = "Metal";
+
+/// The variables that allow captures outside of Xcode: the newer one first.
+const GATES: [&str; 2] = ["MTL_CAPTURE_ENABLED", "METAL_CAPTURE_ENABLED"];
+
+/// How long the capture manager may take to write a document after the stop.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(60);
+
+/// What of the GPU's work is captured.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Object {
+    /// All command queues of the device, as MLX does.
+    #[default]
+    Device,
+    /// One command queue.
+    Queue,
+    /// A capture scope on one command queue.
+    Scope,
+}
+
+/// Why the capture manager did not start (`MTLCaptureError`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ManagerError {
+    /// 1: not supported; 2: already capturing; 3: the descriptor is not valid.
+    pub code: i64,
+    /// What it said.
+    pub description: String,
+}
+
+/// Apple's capture manager, as far as captures concern it.
+pub trait CaptureManager: Send + Sync + 'static {
+    /// Whether it can write a document (else: whether it can capture to Xcode).
+    fn supports(&self, document: bool) -> bool;
+
+    /// Whether it captures.
+    fn is_capturing(&self) -> bool;
+
+    /// Starts.
+    ///
+    /// # Errors
+    /// What it said.
+    fn start(&self, destination: &Destination) -> Result<(), ManagerError>;
+
+    /// Stops; nothing happens when it does not capture.
+    fn stop(&self);
+
+    /// Waits until the GPU has finished what was committed.
+    ///
+    /// # Errors
+    /// What Metal said.
+    fn synchronise(&self) -> Result<(), String>;
+}
+
+/// The capture backend of Metal: writes a GPU trace document (`NAME.gputrace`), or captures to Xcode.
+#[derive(Debug)]
+pub struct MetalCapture<M> {
+    manager: Arc<M>,
+    /// Whether a gate of the environment is open.
+    gate: bool,
+}
+
+impl<M: CaptureManager> MetalCapture<M> {
+    /// By a capture manager. The environment is read now.
+    pub fn new(manager: M) -> MetalCapture<M> {
+        let open = |name: &&str| {
+            std::env::var_os(name).is_some_and(|value| value != "0" && !value.is_empty())
+        };
+        MetalCapture::with_gate(manager, GATES.iter().any(open))
+    }
+
+    /// The same without the environment.
+    pub(super) fn with_gate(manager: M, gate: bool) -> MetalCapture<M> {
+        MetalCapture {
+            manager: Arc::new(manager),
+            gate,
+        }
+    }
+
+    /// As a device to capture.
+    pub fn device(self) -> impl CaptureDevice {
+        let backend: Arc<dyn Backend> = Arc::new(self);
+        backend
+    }
+
+    fn refused(&self, said: Option<String>) -> NotCaptured {
+        let said = said
+            .map(|said| format!(" (Metal said: {said})"))
+            .unwrap_or_default();
+        if self.gate {
+            return NotCaptured::Unsupported {
+                backend: BACKEND,
+                reason: format!(
+                    "the system does not support it although {} is set; Metal needs it before the program's first device{said}",
+                    GATES[0]
+                ),
+            };
+        }
+        NotCaptured::Gate {
+            backend: BACKEND,
+            reason: format!(
+                "start the program with {}=1 in its environment (macOS 14 and later; before, {}=1), or put MetalCaptureEnabled into its Info.plist{said}",
+                GATES[0], GATES[1]
+            ),
+        }
+    }
+}
+
+impl<M: CaptureManager> Backend for MetalCapture<M> {
+    fn name(&self) -> &'static str {
+        BACKEND
+    }
+
+    fn extension(&self) -> &'static str {
+        "gputrace"
+    }
+
+    /// A document holds every buffer that the window uses: some gigabytes are usual for a language model.
+    fn least_free_bytes(&self) -> u64 {
+        1 << 30
+    }
+
+    fn ready(&self, destination: &Destination) -> Result<(), NotCaptured> {
+        let document = destination.path().is_some();
+        // The manager decides, not the environment: an Info.plist opens the gate as well.
+        if !self.manager.supports(document) {
+            return Err(match document {
+                true => self.refused(None),
+                false => NotCaptured::Unsupported {
+                    backend: BACKEND,
+                    reason: "no Xcode watches this process; give a path to write a document"
+                        .to_owned(),
+                },
+            });
+        }
+        match self.manager.is_capturing() {
+            true => Err(NotCaptured::AlreadyCapturing),
+            false => Ok(()),
+        }
+    }
+
+    fn synchronise(&self) -> Result<(), NotCaptured> {
+        self.manager
+            .synchronise()
+            .map_err(|reason| NotCaptured::Synchronise { reason })
+    }
+
+    fn start(&self, destination: &Destination) -> Result<Box<dyn Running>, NotCaptured> {
+        self.manager
+            .start(destination)
+            .map_err(|error| match error.code {
+                1 => self.refused(Some(error.description)),
+                2 => NotCaptured::AlreadyCapturing,
+                _ => NotCaptured::Start {
+                    backend: BACKEND,
+                    reason: error.description,
+                },
+            })?;
+        Ok(Box::new(Window {
+            manager: self.manager.clone(),
+            destination: destination.clone(),
+            open: true,
+        }))
+    }
+}
+
+/// A capture that runs.
+struct Window<M: CaptureManager> {
+    manager: Arc<M>,
+    destination: Destination,
+    open: bool,
+}
+
+impl<M: CaptureManager> Running for Window<M> {
+    fn stop(&mut self) -> Result<(), NotCaptured> {
+        // Someone else may have stopped it: what is in the document is then not known.
+        let was_capturing = self.manager.is_capturing();
+        self.open = false;
+        self.manager.stop();
+        match was_capturing {
+            true => Ok(()),
+            false => Err(NotCaptured::Stop {
+                backend: BACKEND,
+                reason: "it had been stopped by something else in the process".to_owned(),
+            }),
+        }
+    }
+
+    fn finished(&mut self) -> Result<(), NotCaptured> {
+        let Some(path) = self.destination.path() else {
+            return Ok(());
+        };
+        let begun = Instant::now();
+        while self.manager.is_capturing() {
+            if begun.elapsed() > WRITTEN_WITHIN {
+                return Err(NotCaptured::NotWritten {
+                    path: path.to_owned(),
+                    reason: "Metal has not written it in 60 s".to_owned(),
+                });
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+}
+
+impl<M: CaptureManager> Drop for Window<M> {
+    fn drop(&mut self) {
+        if self.open {
+            self.manager.stop();
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Fakes of Metal's objects, for tests on machines without Metal. They do no GPU work.
+
+use super::batch::Commands;
+use super::capture::{CaptureManager, ManagerError};
+use super::counters::{Counters, SAMPLES_PER_BUFFER};
+use super::time::Completion;
+use crate::capture::Destination;
+use crate::kernel_profile::host_now_ns;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+/// A command buffer that never runs. It ends when it is waited for, or when the test says so.
+#[derive(Default)]
+pub struct FakeCommands {
+    pub completion: Completion,
+    pub log: Arc<Mutex<Vec<String>>>,
+    done: Mutex<Option<Box<dyn FnOnce(Completion) + Send>>>,
+}
+
+impl FakeCommands {
+    pub fn ran(start_s: f64, end_s: f64) -> FakeCommands {
+        FakeCommands {
+            completion: Completion {
+                finished: true,
+                error: None,
+                gpu_start_s: start_s,
+                gpu_end_s: end_s,
+            },
+            ..FakeCommands::default()
+        }
+    }
+
+    /// It ends: the handler is called.
+    pub fn end(&self) {
+        let done = self.done.lock().unwrap().take().unwrap();
+        done(self.completion.clone());
+    }
+
+    fn log(&self, what: impl Into<String>) {
+        self.log.lock().unwrap().push(what.into());
+    }
+}
+
+impl Commands for FakeCommands {
+    fn set_label(&self, label: &str) {
+        self.log(format!("label {label}"));
+    }
+
+    fn commit(&self) {
+        self.log("commit");
+    }
+
+    fn wait(&self) {
+        self.log("wait");
+    }
+
+    fn completion(&self) -> Completion {
+        self.completion.clone()
+    }
+
+    fn on_completed(&self, done: Box<dyn FnOnce(Completion) + Send>) {
+        self.log("handler");
+        *self.done.lock().unwrap() = Some(done);
+    }
+}
+
+/// Counters whose samples the test plants. Ticks are microseconds of the host's clock.
+pub struct FakeCounters {
+    /// Buffers that can still be had.
+    pub buffers: AtomicU64,
+    /// What samples of index n deliver.
+    pub value: Box<dyn Fn(u32) -> u64 + Send + Sync>,
+    pub resolves: bool,
+    made: AtomicU64,
+}
+
+impl FakeCounters {
+    pub fn new(value: impl Fn(u32) -> u64 + Send + Sync + 'static) -> FakeCounters {
+        FakeCounters {
+            buffers: AtomicU64::new(32),
+            value: Box::new(value),
+            resolves: true,
+            made: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Counters for FakeCounters {
+    /// Its number.
+    type Buffer = u64;
+
+    fn allocate(&self) -> Result<u64, String> {
+        let left = self.buffers.load(Relaxed);
+        if left == 0 {
+            return Err("Cannot allocate sample buffer".to_owned());
+        }
+        self.buffers.store(left - 1, Relaxed);
+        Ok(self.made.fetch_add(1, Relaxed))
+    }
+
+    fn resolve(&self, buffer: &u64, count: u32) -> Result<Vec<u64>, String> {
+        if !self.resolves {
+            return Err("no data".to_owned());
+        }
+        let first = *buffer as u32 * SAMPLES_PER_BUFFER;
+        Ok((0..count).map(|n| (self.value)(first + n)).collect())
+    }
+
+    fn clocks(&self) -> (u64, u64) {
+        let now = host_now_ns();
+        (now, now / 1000)
+    }
+}
+
+/// A capture manager that writes a file when it is stopped.
+#[derive(Default)]
+pub struct FakeManager {
+    pub unsupported: bool,
+    pub start_error: Option<ManagerError>,
+    /// It writes nothing.
+    pub broken: bool,
+    pub capturing: AtomicBool,
+    pub log: Arc<Mutex<Vec<&'static str>>>,
+    pub path: Mutex<Option<std::path::PathBuf>>,
+}
+
+impl CaptureManager for FakeManager {
+    fn supports(&self, document: bool) -> bool {
+        document && !self.unsupported
+    }
+
+    fn is_capturing(&self) -> bool {
+        self.capturing.load(Relaxed)
+    }
+
+    fn start(&self, destination: &Destination) -> Result<(), ManagerError> {
+        if let Some(error) = &self.start_error {
+            return Err(error.clone());
+        }
+        self.log.lock().unwrap().push("start");
+        self.capturing.store(true, Relaxed);
+        *self.path.lock().unwrap() = destination.path().map(Into::into);
+        Ok(())
+    }
+
+    fn stop(&self) {
+        self.log.lock().unwrap().push("stop");
+        if self.capturing.swap(false, Relaxed)
+            && !self.broken
+            && let Some(path) = self.path.lock().unwrap().take()
+        {
+            std::fs::create_dir(&path).unwrap();
+            std::fs::write(path.join("capture"), "document").unwrap();
+        }
+    }
+
+    fn synchronise(&self) -> Result<(), String> {
+        self.log.lock().unwrap().push("synchronise");
+        Ok(())
+    }
+}

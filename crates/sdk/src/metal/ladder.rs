@@ -1,0 +1,108 @@
+//! What a device can time, and what is made of it.
+
+use crate::kernel_profile::Sampling;
+
+/// Where a device can sample its counters.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Points {
+    /// It has the counter set `timestamp`.
+    pub timestamps: bool,
+    /// Around each dispatch (`MTLCounterSamplingPointAtDispatchBoundary`): not Apple's own GPUs.
+    pub dispatch: bool,
+    /// Around each pass (`MTLCounterSamplingPointAtStageBoundary`).
+    pub stage: bool,
+}
+
+/// What the program wants to have timed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Wanted {
+    /// Command buffers. Costs nothing.
+    #[default]
+    CommandBuffers,
+    /// Passes.
+    Passes,
+    /// Dispatches. Where only passes can be timed, each dispatch gets a pass of its own, which costs time between
+    /// them.
+    Dispatches,
+}
+
+impl Wanted {
+    /// What the environment asks for: see [`crate::kernel_profile::is_dispatch_enabled`].
+    pub fn from_env() -> Wanted {
+        match crate::kernel_profile::is_dispatch_enabled() {
+            true => Wanted::Dispatches,
+            false => Wanted::CommandBuffers,
+        }
+    }
+}
+
+/// How a device's work is timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ladder {
+    /// Samples around each dispatch, with a barrier.
+    DispatchBoundary,
+    /// A pass for each dispatch, with samples at its ends.
+    PassPerDispatch,
+    /// Samples at the ends of the program's own passes.
+    Passes,
+    /// Times of command buffers only.
+    CommandBuffers {
+        /// Why nothing finer; `None`: nothing finer was wanted.
+        because: Option<&'static str>,
+    },
+}
+
+impl Ladder {
+    /// The finest that is wanted and possible. Sampling where a device does not support it ends the process, so what
+    /// the device says decides, and nothing is tried.
+    ///
+    /// ```
+    /// use gapscope_sdk::metal::{Ladder, Points, Wanted};
+    ///
+    /// let apple_gpu = Points { timestamps: true, dispatch: false, stage: true };
+    /// assert_eq!(Ladder::choose(Wanted::Dispatches, apple_gpu), Ladder::PassPerDispatch);
+    /// ```
+    pub fn choose(wanted: Wanted, points: Points) -> Ladder {
+        let none = |reason| Ladder::CommandBuffers {
+            because: Some(reason),
+        };
+        match (wanted, points) {
+            (Wanted::CommandBuffers, _) => Ladder::CommandBuffers { because: None },
+            (
+                _,
+                Points {
+                    timestamps: false, ..
+                },
+            ) => none("the device has no timestamp counters"),
+            (Wanted::Dispatches, Points { dispatch: true, .. }) => Ladder::DispatchBoundary,
+            (Wanted::Dispatches, Points { stage: true, .. }) => Ladder::PassPerDispatch,
+            (Wanted::Passes, Points { stage: true, .. }) => Ladder::Passes,
+            (_, _) => none("the device cannot sample counters at the boundaries that are wanted"),
+        }
+    }
+
+    /// How results call it.
+    pub fn sampling(self) -> Sampling {
+        match self {
+            // Each sample waits for the work before it.
+            Ladder::DispatchBoundary => Sampling::DispatchSerialised,
+            Ladder::PassPerDispatch => Sampling::Dispatch,
+            Ladder::Passes => Sampling::Pass,
+            Ladder::CommandBuffers { .. } => Sampling::CommandBuffer,
+        }
+    }
+
+    /// What every result should say of it.
+    pub fn note(self) -> Option<String> {
+        match self {
+            Ladder::DispatchBoundary => None,
+            Ladder::PassPerDispatch => Some(
+                "Each dispatch ran in a pass of its own, as this GPU samples its clock only between passes: dispatches do not overlap as they would, and gaps between them are longer.".to_owned(),
+            ),
+            Ladder::Passes => None,
+            Ladder::CommandBuffers { because } => {
+                because.map(|because| format!("Only command buffers have times: {because}."))
+            }
+        }
+    }
+}

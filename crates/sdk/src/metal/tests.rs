@@ -1,0 +1,377 @@
+//! The logic of the Metal backend, with fakes of Metal's objects.
+
+use super::capture::MetalCapture;
+use super::fake::{FakeCommands, FakeCounters, FakeManager};
+use super::*;
+use crate::capture::{Capture, Destination, NotCaptured};
+use crate::kernel_profile::{Profile, Sampling, host_now_ns};
+use std::sync::{Arc, Mutex};
+
+fn batch(counters: FakeCounters, ladder: Ladder) -> (Batch<FakeCounters>, Arc<Profile>) {
+    let profile = Arc::new(Profile::new());
+    (
+        Batch::new(Arc::new(counters), profile.clone(), ladder, "Stream 0"),
+        profile,
+    )
+}
+
+fn kernel(name: &'static str) -> Dispatch {
+    Dispatch {
+        kernel: name.into(),
+        groups: Some([4, 1, 1]),
+        ..Dispatch::default()
+    }
+}
+
+/// Samples that lie `us` microseconds after now, one after the other.
+fn steps(us: u64) -> FakeCounters {
+    let now = host_now_ns() / 1000;
+    FakeCounters::new(move |n| now + 1000 + u64::from(n) * us)
+}
+
+fn loss(profile: &Profile, what: &str) -> Option<(u64, String)> {
+    let losses = profile.snapshot().losses;
+    let loss = losses.iter().find(|loss| loss.what == what)?;
+    Some((loss.count, loss.reason.to_string()))
+}
+
+#[test]
+fn a_labelled_command_buffer_is_waited_for_and_recorded() {
+    let (batch, profile) = batch(steps(1), Ladder::CommandBuffers { because: None });
+    let commands = FakeCommands::ran(10.0, 10.000_25);
+    let submitted = batch.commit_and_wait(&commands, "layer.attention").unwrap();
+    assert_eq!(submitted.time.unwrap().duration_ns(), 250_000);
+    assert_eq!(
+        *commands.log.lock().unwrap(),
+        ["label layer.attention", "commit", "wait"]
+    );
+    let dump = profile.dump();
+    assert_eq!(
+        (dump[0].0.as_str(), dump[0].1.total_ns),
+        ("layer.attention", 250_000)
+    );
+}
+
+#[test]
+fn an_asynchronous_commit_never_waits_and_is_recorded_at_its_end() {
+    let (batch, profile) = batch(steps(1), Ladder::CommandBuffers { because: None });
+    let commands = FakeCommands::ran(10.0, 10.001);
+    let told = Arc::new(Mutex::new(None));
+    let told_here = told.clone();
+    batch.commit(&commands, "step", move |outcome| {
+        *told_here.lock().unwrap() = Some(outcome)
+    });
+    assert_eq!(
+        *commands.log.lock().unwrap(),
+        ["label step", "handler", "commit"]
+    );
+    assert!(profile.dump().is_empty());
+    commands.end();
+    assert_eq!(profile.dump()[0].1.total_ns, 1_000_000);
+    assert!(told.lock().unwrap().take().unwrap().is_ok());
+}
+
+#[test]
+fn a_command_buffer_that_failed_is_an_error_and_no_time() {
+    let (batch, profile) = batch(steps(1), Ladder::CommandBuffers { because: None });
+    let mut commands = FakeCommands::ran(10.0, 10.001);
+    commands.completion.error = Some("Caused GPU Timeout Error".to_owned());
+    let error = batch.commit_and_wait(&commands, "step").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the command buffer `step` failed: Caused GPU Timeout Error"
+    );
+    assert!(profile.dump().is_empty());
+    assert_eq!(loss(&profile, "command buffers").unwrap().0, 1);
+}
+
+#[test]
+fn times_that_metal_does_not_give_are_unknown() {
+    for (start, end, why) in [
+        (0.0, 0.0, UnknownTime::Absent),
+        (f64::NAN, 1.0, UnknownTime::Impossible),
+        (2.0, 1.0, UnknownTime::Impossible),
+        (-1.0, 1.0, UnknownTime::Impossible),
+        (1.0, f64::INFINITY, UnknownTime::Impossible),
+    ] {
+        let (batch, profile) = batch(steps(1), Ladder::CommandBuffers { because: None });
+        let submitted = batch
+            .commit_and_wait(&FakeCommands::ran(start, end), "x")
+            .unwrap();
+        assert_eq!(submitted.time, Err(why), "{start} {end}");
+        assert!(profile.dump().is_empty());
+        assert_eq!(loss(&profile, "command-buffer times").unwrap().0, 1);
+    }
+    let mut running = FakeCommands::ran(1.0, 2.0).completion;
+    running.finished = false;
+    assert_eq!(GpuTime::of(&running), Err(UnknownTime::NotFinished));
+}
+
+#[test]
+fn dispatches_have_the_times_of_their_samples() {
+    let (mut batch, profile) = batch(steps(7), Ladder::DispatchBoundary);
+    let (first, _) = batch.sample(kernel("gemm")).unwrap();
+    let (second, _) = batch.sample(kernel("softmax")).unwrap();
+    assert_eq!((first.begin(), first.end(), second.begin()), (0, 1, 2));
+    // The clock needs two samples that differ in their microsecond.
+    std::thread::sleep(std::time::Duration::from_millis(2));
+    let submitted = batch
+        .commit_and_wait(&FakeCommands::ran(1.0, 2.0), "step")
+        .unwrap();
+    assert_eq!((submitted.timed, submitted.untimed), (2, 0));
+    let dispatches = &profile.dump_dispatches()[0];
+    assert_eq!(dispatches.0, "step");
+    assert_eq!(dispatches.1[0].kernel, "gemm");
+    assert_eq!(dispatches.1[0].groups, Some([4, 1, 1]));
+    assert_eq!(dispatches.1[1].dispatch_index, 1);
+    for dispatch in &dispatches.1 {
+        let ns = dispatch.end_gpu_ns.unwrap() - dispatch.start_gpu_ns.unwrap();
+        // Ticks of a microsecond, through a clock of two samples a few milliseconds apart.
+        assert!((6_900..7_100).contains(&ns), "{ns}");
+    }
+    assert_eq!(profile.snapshot().sampling, Sampling::DispatchSerialised);
+}
+
+#[test]
+fn more_dispatches_than_a_buffer_holds_take_another_buffer() {
+    let (mut batch, _) = batch(steps(1), Ladder::DispatchBoundary);
+    let per_buffer = SAMPLES_PER_BUFFER / 2;
+    let buffers: Vec<u64> = (0..=per_buffer)
+        .map(|_| batch.sample(kernel("k")).unwrap().1)
+        .collect();
+    assert_eq!(buffers[per_buffer as usize - 1], 0);
+    assert_eq!(buffers[per_buffer as usize], 1);
+    std::thread::sleep(std::time::Duration::from_millis(2));
+    let submitted = batch
+        .commit_and_wait(&FakeCommands::ran(1.0, 2.0), "step")
+        .unwrap();
+    assert_eq!(
+        (submitted.timed, submitted.untimed),
+        (u64::from(per_buffer) + 1, 0)
+    );
+}
+
+#[test]
+fn dispatches_without_a_buffer_are_counted_with_the_reason() {
+    let counters = steps(1);
+    counters
+        .buffers
+        .store(0, std::sync::atomic::Ordering::Relaxed);
+    let (mut batch, profile) = batch(counters, Ladder::PassPerDispatch);
+    assert!(batch.sample(kernel("k")).is_none());
+    assert!(batch.sample(kernel("k")).is_none());
+    let submitted = batch
+        .commit_and_wait(&FakeCommands::ran(1.0, 2.0), "step")
+        .unwrap();
+    assert_eq!((submitted.timed, submitted.untimed), (0, 2));
+    let (count, reason) = loss(&profile, "counter samples").unwrap();
+    assert_eq!(count, 2);
+    assert!(reason.contains("Cannot allocate sample buffer"), "{reason}");
+    assert_eq!(
+        profile.dump()[0].1.count,
+        1,
+        "the command buffer itself is timed"
+    );
+}
+
+#[test]
+fn samples_that_say_nothing_are_unknown_and_never_zero() {
+    type Value = fn(u32) -> u64;
+    let cases: [(Value, &str); 4] = [
+        (|_| 0, "delivered zero"),
+        (|_| u64::MAX, "MTLCounterErrorValue"),
+        (|n| 1_000_000 - u64::from(n), "backwards"),
+        (|n| u64::from(n % 2), "delivered zero"),
+    ];
+    for (value, why) in cases {
+        let (mut batch, profile) = batch(FakeCounters::new(value), Ladder::Passes);
+        batch.sample(kernel("k"));
+        let submitted = batch
+            .commit_and_wait(&FakeCommands::ran(1.0, 2.0), "step")
+            .unwrap();
+        assert_eq!((submitted.timed, submitted.untimed), (0, 1), "{why}");
+        let (count, reason) = loss(&profile, "counter samples").unwrap();
+        assert!(count == 1 && reason.contains(why), "{reason}");
+        let dispatches = &profile.dump_dispatches()[0].1;
+        assert_eq!(
+            (dispatches[0].start_gpu_ns, dispatches[0].gpu_ns),
+            (None, None)
+        );
+    }
+}
+
+#[test]
+fn samples_that_cannot_be_read_are_unknown() {
+    let mut counters = steps(1);
+    counters.resolves = false;
+    let (mut batch, profile) = batch(counters, Ladder::Passes);
+    batch.sample(kernel("k"));
+    batch.count_dispatch();
+    batch
+        .commit_and_wait(&FakeCommands::ran(1.0, 2.0), "step")
+        .unwrap();
+    assert!(
+        loss(&profile, "counter samples")
+            .unwrap()
+            .1
+            .contains("could not be read (no data)")
+    );
+}
+
+#[test]
+fn the_ladder_takes_the_finest_that_is_wanted_and_possible() {
+    let points = |timestamps, dispatch, stage| Points {
+        timestamps,
+        dispatch,
+        stage,
+    };
+    use Wanted::*;
+    let choose = Ladder::choose;
+    assert_eq!(
+        choose(Dispatches, points(true, true, true)),
+        Ladder::DispatchBoundary
+    );
+    assert_eq!(
+        choose(Dispatches, points(true, false, true)),
+        Ladder::PassPerDispatch
+    );
+    assert_eq!(choose(Passes, points(true, true, true)), Ladder::Passes);
+    assert_eq!(
+        choose(CommandBuffers, points(true, true, true)).sampling(),
+        Sampling::CommandBuffer
+    );
+    assert_eq!(
+        choose(CommandBuffers, points(true, true, true)).note(),
+        None
+    );
+    for lacking in [points(false, true, true), points(true, false, false)] {
+        let ladder = choose(Dispatches, lacking);
+        assert_eq!(ladder.sampling(), Sampling::CommandBuffer);
+        assert!(
+            ladder
+                .note()
+                .unwrap()
+                .contains("Only command buffers have times")
+        );
+    }
+    let (_, profile) = batch(steps(1), Ladder::PassPerDispatch);
+    assert_eq!(profile.snapshot().sampling, Sampling::Dispatch);
+    assert!(profile.snapshot().notes[0].contains("a pass of its own"));
+}
+
+fn capture(manager: FakeManager, gate: bool, path: &std::path::Path) -> Result<(), NotCaptured> {
+    let device = MetalCapture::with_gate(manager, gate).device();
+    let mut capture = Capture::to(&device, Destination::of(path))?;
+    capture.begin()?;
+    capture.end().map(drop)
+}
+
+#[test]
+fn captures_are_synchronised_in_and_out_and_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("with space.gputrace");
+    let manager = FakeManager::default();
+    let log = manager.log.clone();
+    capture(manager, true, &path).unwrap();
+    assert_eq!(
+        *log.lock().unwrap(),
+        ["synchronise", "start", "synchronise", "stop"]
+    );
+    assert!(path.join("capture").is_file());
+    let again = capture(FakeManager::default(), true, &path).unwrap_err();
+    assert!(matches!(again, NotCaptured::Exists { .. }), "{again}");
+}
+
+#[test]
+fn what_prevents_a_capture_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.gputrace");
+    let unsupported = || FakeManager {
+        unsupported: true,
+        ..FakeManager::default()
+    };
+    let closed = capture(unsupported(), false, &path).unwrap_err();
+    assert!(
+        matches!(closed, NotCaptured::Gate { .. })
+            && closed.to_string().contains("MTL_CAPTURE_ENABLED=1"),
+        "{closed}"
+    );
+    let open = capture(unsupported(), true, &path).unwrap_err();
+    assert!(matches!(open, NotCaptured::Unsupported { .. }), "{open}");
+    let error = |code| FakeManager {
+        start_error: Some(ManagerError {
+            code,
+            description: "Capture layer is not inserted.".to_owned(),
+        }),
+        ..FakeManager::default()
+    };
+    let said = capture(error(1), false, &path).unwrap_err();
+    assert!(
+        said.to_string().contains("Capture layer is not inserted"),
+        "{said}"
+    );
+    assert_eq!(
+        capture(error(2), true, &path),
+        Err(NotCaptured::AlreadyCapturing)
+    );
+    assert!(matches!(
+        capture(error(3), true, &path),
+        Err(NotCaptured::Start { .. })
+    ));
+    let capturing = FakeManager::default();
+    capturing
+        .capturing
+        .store(true, std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(
+        capture(capturing, true, &path),
+        Err(NotCaptured::AlreadyCapturing)
+    );
+    let broken = FakeManager {
+        broken: true,
+        ..FakeManager::default()
+    };
+    assert!(matches!(
+        capture(broken, true, &path),
+        Err(NotCaptured::NotWritten { .. })
+    ));
+    let wrong = folder.path().join("x.trace");
+    assert!(matches!(
+        capture(FakeManager::default(), true, &wrong),
+        Err(NotCaptured::Extension { .. })
+    ));
+}
+
+#[test]
+fn a_capture_that_is_dropped_is_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let manager = FakeManager::default();
+    let log = manager.log.clone();
+    let device = MetalCapture::with_gate(manager, true).device();
+    let mut capture =
+        Capture::to(&device, Destination::of(folder.path().join("x.gputrace"))).unwrap();
+    capture.begin().unwrap();
+    drop(capture);
+    assert_eq!(log.lock().unwrap().last(), Some(&"stop"));
+}
+
+#[test]
+fn sources_are_written_once_under_names_that_files_can_have() {
+    let folder = tempfile::tempdir().unwrap();
+    let sources = Sources::default();
+    sources.keep("a/b c", "kernel void a() {}");
+    sources.keep("a/b c", "kernel void a() {}");
+    sources.keep("a/b c", "kernel void b() {}");
+    let paths = sources.write(&folder.path().join("sources")).unwrap();
+    assert_eq!(paths.len(), 2);
+    for path in &paths {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        assert!(
+            name.starts_with("a_b_c-") && name.ends_with(".metal"),
+            "{name}"
+        );
+    }
+    assert_eq!(
+        sources.write(&folder.path().join("sources")).unwrap(),
+        paths
+    );
+}

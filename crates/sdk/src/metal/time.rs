@@ -1,0 +1,88 @@
+//! The GPU's times of a command buffer.
+
+/// What Metal says of a command buffer after its end.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Completion {
+    /// It has ended, well or with an error.
+    pub finished: bool,
+    /// Its error, in Metal's words.
+    pub error: Option<String>,
+    /// `GPUStartTime`: seconds of Mach's absolute clock; 0 before the end.
+    pub gpu_start_s: f64,
+    /// `GPUEndTime`.
+    pub gpu_end_s: f64,
+}
+
+/// When the GPU ran a command buffer, in nanoseconds of the host's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GpuTime {
+    /// When it began.
+    pub start_ns: u64,
+    /// When it ended.
+    pub end_ns: u64,
+}
+
+/// Why it is not known when the GPU ran a command buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UnknownTime {
+    /// The command buffer had not ended.
+    #[error("the command buffer had not ended")]
+    NotFinished,
+    /// Metal gave no times, as for an empty command buffer.
+    #[error("Metal gave no GPU times (an empty command buffer has none)")]
+    Absent,
+    /// The times are no numbers, or end before they begin.
+    #[error("Metal gave impossible GPU times")]
+    Impossible,
+}
+
+/// A command buffer that failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the command buffer `{label}` failed: {reason}")]
+pub struct CommandBufferError {
+    /// Its label.
+    pub label: String,
+    /// What Metal said.
+    pub reason: String,
+}
+
+impl GpuTime {
+    /// The times of a command buffer that has ended.
+    ///
+    /// # Errors
+    /// Why they are not known.
+    ///
+    /// ```
+    /// use gapscope_sdk::metal::{Completion, GpuTime, UnknownTime};
+    ///
+    /// let mut ended = Completion { finished: true, gpu_start_s: 12.5, gpu_end_s: 12.500_25, ..Completion::default() };
+    /// assert_eq!(GpuTime::of(&ended).unwrap().duration_ns(), 250_000);
+    /// (ended.gpu_start_s, ended.gpu_end_s) = (0.0, 0.0);
+    /// assert_eq!(GpuTime::of(&ended), Err(UnknownTime::Absent));
+    /// ```
+    pub fn of(completion: &Completion) -> Result<GpuTime, UnknownTime> {
+        if !completion.finished {
+            return Err(UnknownTime::NotFinished);
+        }
+        let (start, end) = (completion.gpu_start_s, completion.gpu_end_s);
+        if start == 0.0 || end == 0.0 {
+            return Err(UnknownTime::Absent);
+        }
+        // The nanoseconds of 100 days still fit a float's 53 bits with 1 ns to spare.
+        let possible = |seconds: f64| seconds.is_finite() && seconds > 0.0 && seconds < 1e10;
+        if !possible(start) || !possible(end) || end < start {
+            return Err(UnknownTime::Impossible);
+        }
+        let ns = |seconds: f64| (seconds * 1e9).round() as u64;
+        Ok(GpuTime {
+            start_ns: ns(start),
+            end_ns: ns(end),
+        })
+    }
+
+    /// How long it ran.
+    pub fn duration_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.start_ns)
+    }
+}
