@@ -162,6 +162,9 @@ impl Survey {
     }
 }
 
+/// Set in a slice in which an instant lies: it has no length but is to be seen.
+const INSTANT: u64 = 1 << 63;
+
 /// Equal slices of a time.
 struct Bins {
     extent: Interval,
@@ -199,10 +202,8 @@ impl Bins {
     #[inline]
     fn add(&self, interval: Interval, until_ns: &mut i64, busy: &mut [u64]) {
         let fresh = Interval::new(interval.start_ns.max(*until_ns), interval.end_ns);
-        if interval.start_ns == interval.end_ns && interval.start_ns >= *until_ns {
-            // An instant has no length but is to be seen.
-            let bin = &mut busy[self.of_ns(interval.start_ns)];
-            *bin = (*bin).max(1);
+        if interval.is_empty() {
+            busy[self.of_ns(interval.start_ns)] |= INSTANT;
         }
         if fresh.is_empty() {
             return;
@@ -227,8 +228,8 @@ impl Bins {
     fn shares(&self, busy: &[u64]) -> Vec<u8> {
         let shares = busy.iter().enumerate().map(|(bin, busy)| {
             let length = (self.start_ns(bin + 1) - self.start_ns(bin)).max(0) as u64;
-            match *busy {
-                0 => 0,
+            match *busy & !INSTANT {
+                0 => u8::from(*busy == INSTANT),
                 busy if busy >= length => 255,
                 busy => (busy as f64 * 255.0 / length as f64)
                     .round()
