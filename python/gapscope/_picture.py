@@ -21,6 +21,7 @@ COLOURS = {
     "other-queue": "#56b4e9",
     "queue-handover": "#56b4e9",
     "launch-latency": "#009e73",
+    "graph-launch": "#009e73",
     "within-command-buffer": "#009e73",
 }
 BUSY, OTHER = "#0072b2", "#888888"

@@ -65,6 +65,12 @@ class Trace:
         return tuple(sorted(file.stem for file in self.path.glob("*.parquet")))
 
     @functools.cached_property
+    def ranks(self) -> tuple[Trace, ...]:
+        """The traces of the ranks of a distributed program, in the order of their numbers; empty for others."""
+        folders = [folder for folder in self.path.glob("rank=*") if folder.name[5:].isdecimal()]
+        return tuple(Trace(folder) for folder in sorted(folders, key=lambda folder: int(folder.name[5:])))
+
+    @functools.cached_property
     def report(self) -> dict[str, Any]:
         """The findings: what `gapscope report --json` prints, with the same keys, and the picture as `activity`.
 

@@ -254,6 +254,13 @@ class Traces(unittest.TestCase):
             with self.assertRaisesRegex(gapscope.TraceError, sentence):
                 gapscope.load(path)
 
+    def test_ranks_are_traces_in_the_order_of_their_numbers(self):
+        whole = self.broken()
+        for name in ("rank=10", "rank=2", "rank=x"):
+            shutil.copytree(FIXTURE, whole / name)
+        self.assertEqual([rank.path.name for rank in gapscope.load(whole).ranks], ["rank=2", "rank=10"])
+        self.assertEqual(gapscope.load(FIXTURE).ranks, ())
+
     def test_an_unknown_table_is_named_with_those_there_are(self):
         with self.assertRaisesRegex(gapscope.TraceError, "kernles.*kernels"):
             gapscope.load(FIXTURE).to_pandas("kernles")

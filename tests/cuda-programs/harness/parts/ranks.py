@@ -1,5 +1,6 @@
 """Several ranks: a trace a rank, one clock, collectives with their skew."""
 
+import json
 import sys
 
 from .. import machine
@@ -8,6 +9,8 @@ from ..registry import part
 from ..trace import traces_under
 
 STEPS = 30
+# Rank 1 sleeps 30 ms in its late steps, so that rank 0's collective takes about as long.
+LATE_NS = 20_000_000
 
 
 @part("ranks", limit_s=180, needs=["torch"], gpus=2)
@@ -18,18 +21,30 @@ def ranks(bench, result):
     result.measure("GPUs", machine.gpu_count())
     bench.alone(command)
     ran, trace, _ = bench.recorded(command)
-    traces = traces_under(bench.gapscope, trace.folder)
-    processes = [process for one in traces for process in one.manifest["processes"]]
-    devices = [device for one in traces for device in one.manifest["devices"]]
-    result.measure("traces", [str(one.path.name) for one in traces])
-    result.measure("processes with a device", len({device["process"] for device in devices}))
-    result.measure("processes", len(processes))
-    result.measure("stdout", ran.stdout.strip()[-200:])
-    for one in traces:
+    told = {one["rank"]: one for one in map(json.loads, filter(lambda l: l.startswith("{"), ran.stdout.splitlines()))}
+    result.equal("ranks that told their end", sorted(told), [0, 1])
+    traces = {one.path.name: one for one in traces_under(bench.gapscope, trace.folder) if one.path != trace.folder}
+    result.equal("traces of ranks", sorted(traces), ["rank=0", "rank=1"])
+    for rank, own in told.items():
+        one = traces[f"rank={rank}"]
+        result.equal(f"rank {rank}: nothing lost", one.losses, [])
         markers = one.markers()
-        late = {f"step {step}": markers[f"step {step}"] for step in (9, 10, 11, 12)}
-        result.check(f"{one.path.name}: ranges of the steps", all(late.values()), late)
+        result.equal(f"rank {rank}: ranges of the steps", sum(markers[f"step {step}"] for step in range(STEPS)), STEPS)
+        region = own["regions"]["steps"]
+        span = one.within(region["begin_ns"], region["end_ns"])
+        # One multiplication a step, and with NCCL one collective.
+        wanted = STEPS * (2 if own["backend"] == "nccl" else 1)
+        result.equal(f"rank {rank}: kernels in the region of its own clock", span.kernels, wanted)
+    result.measure("backend", told[0]["backend"])
+    if told[0]["backend"] == "nccl":
+        one = traces["rank=0"]
+        ids, names = one.columns("kernels", "id", "name")
+        collectives = {key for key, name in zip(ids, names) if "nccl" in name.lower()}
+        rows = zip(*one.columns("dispatches", "kernel", "start_ns", "duration_ns"))
+        region = told[0]["regions"]["steps"]
+        long = [ns for kernel, start, ns in rows if kernel in collectives and start >= region["begin_ns"] and ns > LATE_NS]
+        result.equal("collectives in which rank 0 waited for rank 1", len(long), len(told[0]["late_steps"]))
     report = trace.report()
-    said = {key: report[key] for key in report if "rank" in key or "collective" in key}
-    result.check("the report speaks of ranks", bool(said), sorted(said))
+    said = {key: value for key, value in report.items() if "rank" in key or "collective" in key}
+    result.check("the report speaks of ranks", any(said.values()), sorted(said))
     result.measure("ranks", said)
