@@ -18,6 +18,7 @@ use std::time::Duration;
 Examples:
   gapscope record -- ./my-program --steps 10     record a program and say why its GPU waits
   gapscope report my-program.gapscope            say it again
+  gapscope view my-program.gapscope              look at the timeline in the browser
   gapscope report --json my-program.gapscope     for scripts
   gapscope help record                           all about recording"
 )]
@@ -30,6 +31,7 @@ pub struct Arguments {
 pub enum Command {
     Record(Record),
     Report(Report),
+    View(View),
     Export(Export),
     Info(Info),
     Recover(Recover),
@@ -94,6 +96,10 @@ pub struct Record {
     #[arg(long, conflicts_with_all = ["delay", "start_label"])]
     pub capture_only: bool,
 
+    /// Show the timeline in the browser while the command runs, and until Ctrl-C after it
+    #[arg(long, conflicts_with = "capture_only")]
+    pub view: bool,
+
     /// Write the trace, print no report
     #[arg(long)]
     pub no_report: bool,
@@ -117,6 +123,7 @@ Examples:
   gapscope report run.gapscope
   gapscope report --markdown run.gapscope > run.md
   gapscope report --json run.gapscope | jq .verdict
+  gapscope report --html run.html run.gapscope
   gapscope report --label 'step 3' --top 5 run.gapscope
   gapscope report --compare-labels eager,compiled fusion.gapscope")]
 pub struct Report {
@@ -127,6 +134,12 @@ pub struct Report {
     /// Print Markdown
     #[arg(long)]
     pub markdown: bool,
+
+    /// Write the page of `gapscope view` with the trace in it as one HTML file, which must not exist; large traces are
+    /// folded
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath,
+          conflicts_with_all = ["json", "markdown", "slices", "all", "top", "label", "compare_labels"])]
+    pub html: Option<PathBuf>,
 
     /// Add the timeline to the JSON as `activity`: the time of the GPU's work in N equal slices
     #[arg(long, value_name = "N", requires = "json", conflicts_with = "compare_labels",
@@ -152,6 +165,30 @@ pub struct Report {
     /// The trace
     #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
     pub trace: PathBuf,
+}
+
+/// Look at traces in the browser
+///
+/// Serves a timeline on 127.0.0.1 until Ctrl-C, and prints its address: only who knows it can look. Nothing is asked of
+/// any other machine. Two traces are shown one under the other, to be compared.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gapscope view run.gapscope
+  gapscope view before.gapscope after.gapscope
+  gapscope view --no-open --port 8080 run.gapscope")]
+pub struct View {
+    /// Do not open the browser
+    #[arg(long)]
+    pub no_open: bool,
+
+    /// Port to serve at [default: any free one]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: Option<u16>,
+
+    /// A trace, or two to compare
+    #[arg(value_name = "TRACE", required = true, num_args = 1..=2, value_hint = ValueHint::DirPath)]
+    pub traces: Vec<PathBuf>,
 }
 
 /// Write a trace in the format of another tool

@@ -14,6 +14,7 @@ mod record;
 mod recover;
 mod report;
 mod trace;
+mod view;
 
 use args::{Arguments, Command};
 use clap::Parser;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         Command::Record(arguments) => record::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
+        Command::View(arguments) => view::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
         Command::Recover(arguments) => recover::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),

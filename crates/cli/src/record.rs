@@ -2,16 +2,17 @@
 
 use crate::args::Record;
 use crate::failure::{CANNOT_RECORD, Failure, without_number};
-use crate::{layer, output, page, progress, report};
+use crate::{layer, output, page, progress, report, view};
 use gapscope_analysis::quantity as number;
 use gapscope_recorder::{Names, Outcome, Recorded, Recording, Start};
 use gapscope_trace::manifest::Exit;
+use gapscope_view::Running;
 use std::path::Path;
 use std::process::ExitCode;
 
 /// Records a command, prints what the recording shows, and ends as the command did.
 pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
-    let recorded = record(arguments).map_err(|failure| match failure.status {
+    let (recorded, shown) = record(arguments).map_err(|failure| match failure.status {
         1 => failure.status(CANNOT_RECORD),
         _ => failure,
     })?;
@@ -23,10 +24,13 @@ pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
             CANNOT_RECORD
         }
     };
+    if let Some(shown) = shown.filter(|_| recorded.output.exists()) {
+        view::after_recording(shown);
+    }
     Ok(ExitCode::from(if status != 0 { status } else { own }))
 }
 
-fn record(arguments: &Record) -> Result<Recorded, Failure> {
+fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
     let names = match &arguments.names {
         Some(file) => {
             Names::read(file).map_err(|error| Failure::new(without_number(&error.to_string())))?
@@ -52,11 +56,13 @@ fn record(arguments: &Record) -> Result<Recorded, Failure> {
         cuda: layer::find_cuda()?,
         spool_limit_bytes: None,
     };
+    let output = recording.output.clone();
     let session = recording.start()?;
+    let shown = arguments.view.then(|| view::live(output)).flatten();
     if !arguments.quiet {
         progress::show(&session);
     }
-    Ok(session.wait()?)
+    Ok((session.wait()?, shown))
 }
 
 /// The exit status of the command, as a shell gives it.

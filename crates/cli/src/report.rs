@@ -2,7 +2,7 @@
 
 use crate::args::Report;
 use crate::failure::Failure;
-use crate::{page, trace};
+use crate::{page, trace, view};
 use gapscope_analysis::{Findings, Options, Timeline, activity, findings_under_label};
 use gapscope_report::{Terminal, json, markdown, slices};
 use gapscope_trace::{Selection, Trace};
@@ -11,6 +11,9 @@ use std::process::ExitCode;
 
 /// Prints the report of a trace.
 pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
+    if let Some(file) = &arguments.html {
+        return view::to_file(&arguments.trace, file);
+    }
     let opened = trace::open(&arguments.trace, &Selection::all())?;
     let options = Options {
         exclude_warm_up: !arguments.all,

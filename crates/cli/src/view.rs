@@ -1,0 +1,104 @@
+//! `gapscope view`, and the timeline of a recording that runs.
+
+use crate::args::View;
+use crate::failure::{Failure, without_number};
+use crate::{page, trace};
+use gapscope_analysis::quantity as number;
+use gapscope_view::{Options, Running, Server, write_file};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+impl From<gapscope_view::Error> for Failure {
+    fn from(error: gapscope_view::Error) -> Failure {
+        Failure::new(without_number(&error.to_string()))
+    }
+}
+
+/// Serves traces until Ctrl-C.
+pub fn run(arguments: &View) -> Result<ExitCode, Failure> {
+    let options = Options {
+        port: arguments.port,
+        live: false,
+    };
+    let server = Server::open(&arguments.traces, options)?;
+    let names: Vec<String> = arguments
+        .traces
+        .iter()
+        .map(|path| trace::name(path))
+        .collect();
+    let names = names.join(" and ");
+    page::write(&format!("{names}: {} until Ctrl-C\n", server.url()))?;
+    if !arguments.no_open {
+        open(server.url());
+    }
+    server.serve()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the page as one file.
+pub fn to_file(trace: &Path, file: &Path) -> Result<ExitCode, Failure> {
+    let written = write_file(trace, file)?;
+    let bytes = number::bytes(written.bytes);
+    let file = file.display();
+    page::say(&format!("gapscope: {file} is written, {bytes}\n"));
+    if let Some(folded) = written.folded {
+        page::say(&format!("gapscope: {folded}\n"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows a recording that runs. That it cannot be shown is said and ends nothing.
+pub fn live(output: PathBuf) -> Option<Running> {
+    let options = Options {
+        port: None,
+        live: true,
+    };
+    match Server::open(&[output], options) {
+        Ok(server) => {
+            let running = server.start();
+            page::say(&format!("gapscope: the timeline is at {}\n", running.url()));
+            open(running.url());
+            Some(running)
+        }
+        Err(error) => {
+            let error = Failure::from(error);
+            page::say(&format!(
+                "gapscope: the timeline cannot be shown: {error}\n"
+            ));
+            None
+        }
+    }
+}
+
+/// Goes on showing a recording that has ended.
+pub fn after_recording(running: Running) {
+    let url = running.url();
+    page::say(&format!(
+        "gapscope: the timeline stays at {url} until Ctrl-C\n"
+    ));
+    if let Err(error) = running.until_interrupted() {
+        let error = Failure::from(error);
+        page::say(&format!("gapscope: {error}\n"));
+    }
+}
+
+/// Opens the browser, where there is one to see.
+fn open(url: &str) {
+    let seen = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let program = match () {
+        () if cfg!(target_os = "macos") => "open",
+        () if seen("DISPLAY") || seen("WAYLAND_DISPLAY") => "xdg-open",
+        () => return,
+    };
+    let mut command = Command::new(program);
+    command
+        .arg(url)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    match command.spawn() {
+        // It ends by itself, and should not stay as a zombie.
+        Ok(mut child) => drop(std::thread::spawn(move || child.wait())),
+        Err(_) => page::say("gapscope: no browser could be opened; open the address yourself\n"),
+    }
+}
