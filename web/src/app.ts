@@ -28,7 +28,7 @@ import { of } from "./time/format.ts";
 import { length, panned, type Range, zoomed } from "./time/range.ts";
 import { placeName, type Timeline } from "./timeline/timeline.ts";
 import { Topbar } from "./topbar.ts";
-import { eventRange, View } from "./view.ts";
+import { type EventPlace, eventRange, View } from "./view.ts";
 
 const THEME = "gapscope-theme";
 /** The address follows when the view has rested for so long. */
@@ -300,6 +300,7 @@ export class App {
       const place = track.placeOf(table, row, found.start_ns);
       if (!place) return this.say("That row is not drawn.");
       if (view === this.view && this.stage.comparing) this.stopComparing();
+      if (view === this.view) this.stage.unhide(track);
       const timeline = this.stage.timelines.find((timeline) => timeline.view === view);
       timeline?.renew();
       view.reveal({ from_ns: found.start_ns, to_ns: found.start_ns + (found.duration_ns ?? 0) });
@@ -344,15 +345,25 @@ export class App {
   }
 
   private stepEvent(by: number): void {
-    const { event } = this.view;
+    const event = this.view.event ?? this.firstInSight();
     if (!event) return;
     const lane = event.track.lanes[event.lane];
-    const index = event.index + by;
+    const index = this.view.event ? event.index + by : event.index;
     if (index < 0 || index >= lane.count) return;
     const next = { ...event, index };
     this.view.reveal(eventRange(next));
     this.view.pick(next);
     this.stage.main.bringIntoSight(next);
+  }
+
+  /** The first work that is visible, where stepping through events begins. */
+  private firstInSight(): EventPlace | null {
+    for (const track of this.view.trace.tracks) {
+      if (track.kind !== "work" || track.state !== "ready") continue;
+      const { from, to } = track.lanes[0]?.within(this.view.range) ?? { from: 0, to: 0 };
+      if (from < to) return { track, lane: 0, index: from };
+    }
+    return null;
   }
 
   // ---- comparison ----

@@ -109,17 +109,19 @@ export class Minimap {
     const { findings } = this.view.trace;
     if (!findings || "missing" in findings || !findings.activity) return;
     const scale = this.scale();
-    const { start_ns, end_ns } = findings.activity.window;
+    const { window } = findings.activity;
     const devices = findings.activity.rows.filter((row) => row.queue_id === null);
     const rows = devices.length > 0 ? devices : findings.activity.rows;
     const height = Math.max(2, Math.floor(8 / Math.max(rows.length, 1)));
     rows.slice(0, 4).forEach((row, number) => {
-      const slice_ns = (end_ns - start_ns) / Math.max(row.slices.length, 1);
-      row.slices.forEach((slice, at) => {
-        if (!slice.idle_cause || slice.busy_ns >= slice.length_ns * 0.98) return;
-        context.fillStyle = causeColour(slice.idle_cause);
-        context.fillRect(scale.x(start_ns + at * slice_ns), 24 + number * height, Math.max(1, slice_ns * scale.pixels_per_ns), height);
-      });
+      let at_ns = window.start_ns;
+      for (const slice of row.slices) {
+        if (slice.idle_cause && slice.busy_ns < slice.length_ns * 0.98) {
+          context.fillStyle = causeColour(slice.idle_cause);
+          context.fillRect(scale.x(at_ns), 24 + number * height, Math.max(1, slice.length_ns * scale.pixels_per_ns), height);
+        }
+        at_ns += slice.length_ns;
+      }
     });
   }
 }

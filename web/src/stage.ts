@@ -6,10 +6,14 @@ import type { DataSource } from "./data/source.ts";
 import type { Trace, Track } from "./data/trace.ts";
 import { fill, h } from "./dom.ts";
 import type { Look } from "./look.ts";
-import { duration } from "./time/format.ts";
+import { duration, of } from "./time/format.ts";
 import { length, type Range } from "./time/range.ts";
 import { Timeline } from "./timeline/timeline.ts";
 import type { View } from "./view.ts";
+
+/** Tracks that are left out at first where there are many. */
+const SECONDARY = ["command-buffers", "queue-labels", "depth"];
+const MANY_TRACKS = 14;
 
 /** Tracks of a comparison: what the devices did, and why not. */
 const COMPARED = ["work", "gaps", "labels"];
@@ -17,6 +21,7 @@ const COMPARED = ["work", "gaps", "labels"];
 export class Stage {
   readonly element = h("div", { class: "stage" });
   readonly main: Timeline;
+  private all = true;
   private pair: [Timeline, Timeline] | null = null;
   private sides: { before: Side; after: Side; stretches: [Range[], Range[]]; at: number } | null = null;
 
@@ -30,8 +35,34 @@ export class Stage {
     /** Views of a comparison that were made. */
     private readonly made: (view: View) => void,
   ) {
-    this.main = new Timeline(view, look, { shown: (track) => hasRows(track), name: "Timeline" }, (tracks) => wanted(view.trace, tracks));
+    this.main = new Timeline(
+      view,
+      look,
+      { shown: (track) => hasRows(track) && (this.all || !SECONDARY.includes(track.kind)), name: "Timeline" },
+      (tracks) => wanted(view.trace, tracks),
+    );
+    this.chooseTracks(this.secondary().length === 0 || view.trace.tracks.filter(hasRows).length <= MANY_TRACKS);
     fill(this.element, this.main.element);
+  }
+
+  private secondary(): Track[] {
+    return this.view.trace.tracks.filter((track) => hasRows(track) && SECONDARY.includes(track.kind));
+  }
+
+  /** Shows all tracks, or leaves out the secondary ones and says how many. */
+  private chooseTracks(all: boolean): void {
+    this.all = all;
+    const corner = this.main.element.querySelector(".ruler-corner");
+    const many = this.secondary().length;
+    if (corner && many > 0 && this.view.trace.tracks.length > MANY_TRACKS) {
+      fill(corner, h("button", { type: "button", class: "more-tracks", "aria-pressed": String(all), onclick: () => this.chooseTracks(!all) }, all ? "fewer tracks" : `${of(many, "more track", "more tracks")}`));
+    }
+    this.main.renew();
+  }
+
+  /** Makes sure that a track is among those that are drawn. */
+  unhide(track: Track): void {
+    if (!this.all && SECONDARY.includes(track.kind)) this.chooseTracks(true);
   }
 
   get comparing(): boolean {

@@ -159,7 +159,7 @@ describe("colours", () => {
         for (const other of CAUSES.slice(at + 1)) {
           const [a, b] = [seen(causeColour(one), matrix), seen(causeColour(other), matrix)];
           const distance = Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
-          expect(distance, `${one} and ${other} for ${who}`).toBeGreaterThan(0.1);
+          expect(distance, `${one} and ${other} for ${who}`).toBeGreaterThan(0.09);
         }
       }
     }

@@ -19,17 +19,17 @@ export const CAUSES = [
 
 /** Hues near Okabe and Ito's palette, moved apart by search for the greatest least distance with each colour blindness. */
 const CAUSE_COLOURS: Record<string, string> = {
-  "host-late": "#c05000",
-  "host-compile": "#ff671a",
-  "host-allocate": "#992a22",
-  "submit-call": "#ffdb9d",
-  "after-host-wait": "#b96abd",
-  "host-signal": "#ff8fba",
-  "other-queue": "#00589b",
-  "queue-handover": "#3ec8fc",
-  "launch-latency": "#08ae6e",
-  "within-command-buffer": "#c0d023",
-  unknown: "#806c73",
+  "host-late": "#f85e13",
+  "host-compile": "#aa5400",
+  "host-allocate": "#823e25",
+  "submit-call": "#e5aa92",
+  "after-host-wait": "#ae61e0",
+  "host-signal": "#d973b0",
+  "other-queue": "#0354b2",
+  "queue-handover": "#25c9fe",
+  "launch-latency": "#00a260",
+  "within-command-buffer": "#9ad101",
+  unknown: "#786d74",
 };
 
 /** What work is coloured with: low in chroma, so that causes stand out. The last one is for everything else. */

@@ -1,6 +1,8 @@
 // Texts on a canvas, cut to the room that they have.
 
 const ELLIPSIS = "…";
+/** A name that is cut to fewer letters says nothing. */
+const LEAST_LETTERS = 4;
 
 export class Texts {
   private readonly widths = new Map<string, number>();
@@ -23,12 +25,11 @@ export class Texts {
     return width;
   }
 
-  /** As much of a text as fits in `room` pixels; nothing when that is too little to read. */
+  /** A text if it fits in `room` pixels, otherwise its begin; nothing when that would be too little to say anything. */
   cut(text: string, room: number): string {
-    if (room < 16) return "";
     const short = text.length > 300 ? text.slice(0, 300) : text;
     if (this.width(short) <= room) return short;
     const fits = Math.floor((room - this.average) / this.average);
-    return fits < 2 ? "" : short.slice(0, fits) + ELLIPSIS;
+    return fits < LEAST_LETTERS ? "" : short.slice(0, fits) + ELLIPSIS;
   }
 }

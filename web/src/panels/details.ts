@@ -246,6 +246,7 @@ export class DetailsPanel {
   }
 
   private fields(title: string, fields: Field[]): HTMLElement {
+    const unknown = fields.filter(({ value }) => value === null);
     return h(
       "div",
       {},
@@ -253,11 +254,13 @@ export class DetailsPanel {
       h(
         "dl",
         { class: "fields" },
-        fields.flatMap(({ name, value, meaning }) => [
-          h("dt", { title: meaning || null }, name.replaceAll("_", " ")),
-          h("dd", { class: value === null ? "note" : null }, fieldValue(name, value)),
-        ]),
+        fields
+          .filter(({ value }) => value !== null)
+          .flatMap(({ name, value, meaning }) => [h("dt", { title: meaning || null }, name.replaceAll("_", " ")), h("dd", {}, fieldValue(name, value))]),
       ),
+      unknown.length > 0
+        ? h("p", { class: "note unknown" }, "Unknown, or does not apply: ", unknown.map(({ name, meaning }, at) => h("span", { title: meaning || null }, `${at > 0 ? ", " : ""}${name.replaceAll("_", " ")}`)))
+        : null,
     );
   }
 }

@@ -57,7 +57,9 @@ export class Headers {
     const state = this.state(track, hidden, trace);
     const what = WHAT[track.kind] ?? track.kind;
     const title = [overview.name, what, state].filter(Boolean).join(" · ");
-    const [name, note] = track.kind === "work" ? [overview.name, state] : overview.name === what ? [what, state] : [what || overview.name, state];
+    // Threads are told apart by their names, other tracks by what they are.
+    const named = track.kind === "work" || track.kind === "calls" || track.kind === "thread-labels" || track.kind === "counter";
+    const [name, note] = named ? [overview.name, [what, state].filter(Boolean).join(", ")] : [what, state];
     return h(
       "div",
       { class: `track-name kind-${track.kind}`, title, "data-track": track.id, "data-lanes": track.lanes.length },

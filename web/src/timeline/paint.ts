@@ -21,8 +21,9 @@ export interface Canvas {
 }
 
 const FONT = "11px system-ui, 'Segoe UI', 'Helvetica Neue', 'DejaVu Sans', sans-serif";
-/** An event whose rectangle is at least so wide carries its name. */
-const NAMED_PX = 30;
+/** Room around a name in its rectangle, and the least that a name needs. */
+const NAME_PAD_PX = 3;
+const LEAST_NAME_PX = 9;
 
 export class Painter {
   private readonly runs = new Runs();
@@ -167,13 +168,13 @@ export class Painter {
     context.globalAlpha = 1;
     if (!named || !runs.exact || height < 9) return;
     for (let i = 0; i < runs.count; i += 1) {
-      const room = runs.right[i] - runs.left[i] - 8;
-      if (room < NAMED_PX - 8) continue;
+      const room = runs.right[i] - runs.left[i] - 2 * NAME_PAD_PX;
+      if (room < LEAST_NAME_PX) continue;
       const event = runs.event[i];
       const text = texts.cut(this.caption(view, track, lane, event, room), room);
       if (!text) continue;
       context.fillStyle = inkOn(colourOf(event));
-      context.fillText(text, runs.left[i] + 4, top + height / 2 + 0.5);
+      context.fillText(text, runs.left[i] + NAME_PAD_PX, top + height / 2 + 0.5);
     }
   }
 

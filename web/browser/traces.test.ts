@@ -1,0 +1,237 @@
+// Traces of other kinds: recorded, two at once, in a file, large, damaged, hostile, and one that is still recorded.
+
+import { cpSync, statSync, truncateSync } from "node:fs";
+import { request } from "node:http";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { TEXT, WORK } from "./known.ts";
+import { built, closeBrowser, gapscope, openPage, openTrace, type Opened, point, scratch, serving, state, synthetic, traceOf, view, type Viewer } from "./product.ts";
+
+const made = scratch();
+let known: string;
+const viewers: Viewer[] = [];
+let opened: Opened | null = null;
+
+beforeAll(() => {
+  known = traceOf(made, "known", TEXT);
+});
+
+afterEach(async () => {
+  expect(opened?.foreign ?? []).toEqual([]);
+  await opened?.page.close();
+  opened = null;
+});
+
+afterAll(async () => {
+  await closeBrowser();
+  for (const viewer of viewers) viewer.stop();
+});
+
+async function show(...traces: string[]): Promise<Opened["page"]> {
+  const viewer = await view(...traces);
+  viewers.push(viewer);
+  opened = await openTrace(viewer.url);
+  return opened.page;
+}
+
+describe("a recording of a real program", () => {
+  let trace: string;
+  beforeAll(() => {
+    trace = join(made, "fusion.gapscope");
+    gapscope("record", "-o", trace, "--", built("fusion"));
+  });
+
+  test("is whole, and shows a kernel's code", async () => {
+    const page = await show(trace);
+    const rows = JSON.parse(gapscope("report", "--json", trace)) as { dispatch_count: number; kernels: { name: string; count: number }[] };
+    await page.locator('[data-tab="kernels"]').click();
+    const [name, dispatches] = (await page.locator(".tab-body tbody tr").first().innerText()).split(/\s*\t\s*|\n+/).filter(Boolean);
+    expect(rows.kernels.find((kernel) => kernel.name === name)?.count).toBe(Number(dispatches));
+    await page.fill("input[type=search]", `^${name}$`);
+    await expect.poll(async () => Number((await state(page)).found)).toBe(Number(dispatches));
+    // The first dispatch of all.
+    await page.goto(`${page.url().split("#")[0]}#e=dispatches.0`);
+    await page.reload();
+    await page.waitForSelector('.details-panel[data-row="dispatches.0"]', { timeout: 20_000 });
+    await page.locator(".details-panel summary", { hasText: "Source" }).click();
+    await expect.poll(async () => (await page.locator(".source").innerText()).length).toBeGreaterThan(200);
+    expect(await page.locator(".source").innerText()).toMatch(/OpEntryPoint|OpCapability/);
+    expect(opened?.errors).toEqual([]);
+  });
+
+  test("fits in a file that needs nothing else", async () => {
+    const file = join(made, "fusion.html");
+    gapscope("report", "--html", file, trace);
+    opened = await openTrace(pathToFileURL(file).href);
+    const { page } = opened;
+    await page.waitForFunction(() => document.querySelectorAll(".gaps-list tbody tr").length > 0);
+    await page.goto(`${pathToFileURL(file).href}#e=dispatches.0`);
+    await page.reload();
+    await page.waitForSelector('.details-panel[data-row="dispatches.0"]');
+    expect(opened.errors).toEqual([]);
+  });
+});
+
+describe("two traces", () => {
+  test("are put under each other, from their first work on", async () => {
+    const other = traceOf(made, "other", TEXT.replaceAll("start_ns=11000us", "start_ns=11050us"));
+    const page = await show(known, other);
+    await page.waitForSelector(".compared.after");
+    const [before, after] = [await state(page, ".compared.before"), await state(page, ".compared.after")];
+    expect(after.to - after.from).toBeCloseTo(before.to - before.from, 0);
+    expect(after.from).toBeCloseTo(before.from, 0);
+    await page.waitForSelector("[data-what=dispatches]");
+    expect(Number(await page.locator("[data-what=dispatches]").getAttribute("data-ratio"))).toBe(1);
+    expect(opened?.errors).toEqual([]);
+  });
+});
+
+describe("a file", () => {
+  test("of a small trace has all of it", async () => {
+    const file = join(made, "known.html");
+    gapscope("report", "--html", file, known);
+    opened = await openTrace(pathToFileURL(file).href);
+    const { page } = opened;
+    expect((await state(page)).events).toBeGreaterThanOrEqual(WORK.length);
+    expect(await page.locator(".verdict").getAttribute("data-verdict")).toBe("host-bound");
+    await page.goto(`${pathToFileURL(file).href}#t=2800000-3400000`);
+    await page.reload();
+    await page.waitForSelector("#app[data-full-draw]");
+    await page.waitForFunction(() => !document.body.textContent?.includes("loading…"));
+    const place = await point(page, "q1.work", 3_150_000);
+    await page.mouse.click(place.x, place.y);
+    await page.waitForSelector('.details-panel[data-row="dispatches.9"]');
+    expect(opened.errors).toEqual([]);
+  });
+
+  test("of a large trace is folded, and says so", async () => {
+    const file = join(made, "large.html");
+    gapscope("report", "--html", file, synthetic(made, 300_000, "large"));
+    opened = await openTrace(pathToFileURL(file).href);
+    expect((await opened.page.locator(".notice").innerText()).length).toBeGreaterThan(20);
+    expect(statSync(file).size).toBeLessThan(20e6);
+    expect(opened.errors).toEqual([]);
+  });
+});
+
+describe("a million dispatches", () => {
+  test("are drawn soon, and drawn again within a frame", async () => {
+    const page = await show(synthetic(made, 1_000_000, "million"));
+    const first = Number(await page.locator("#app").getAttribute("data-full-draw-ms"));
+    // Generous: a busy machine and a debug build. `cargo xtask bench` has the true figures.
+    expect(first).toBeLessThan(15_000);
+    const times: number[] = [];
+    const box = await page.locator("canvas.tracks").boundingBox();
+    if (!box) throw new Error("no canvas");
+    await page.mouse.move(box.x + box.width / 2, box.y + 40);
+    await page.keyboard.down("Control");
+    for (let step = 0; step < 40; step += 1) {
+      await page.mouse.wheel(0, step < 20 ? -120 : 120);
+      times.push((await state(page)).drawMs);
+    }
+    await page.keyboard.up("Control");
+    times.sort((a, b) => a - b);
+    expect(times[20]).toBeLessThan(60);
+    expect((await state(page)).events).toBeGreaterThanOrEqual(1_000_000);
+    expect(opened?.errors).toEqual([]);
+  });
+});
+
+describe("hostile input", () => {
+  const EVIL = '<img src=x onerror=alert(1)><script>alert(2)</script>"\'&amp;{{7*7}}‮';
+
+  test("in names stays text", async () => {
+    const quoted = JSON.stringify(EVIL);
+    const text = TEXT.replace("text=eager", `text=${quoted}`).replace("name=sin ", `name=${quoted} `).replace('name="Made GPU"', `name=${quoted}`).replace("name=main", `name=${quoted}`).replace("name=x", `name=${quoted}`);
+    const page = await show(traceOf(made, "hostile", text));
+    for (const tab of ["kernels", "labels", "graph", "about", "gaps"]) await page.locator(`[data-tab="${tab}"]`).click();
+    await page.locator('[data-tab="kernels"]').click();
+    expect(await page.locator(".tab-body").innerText()).toContain("<script>alert(2)</script>");
+    await page.goto(`${page.url().split("#")[0]}#e=dispatches.0&p=graph`);
+    await page.reload();
+    await page.waitForSelector('.details-panel[data-row="dispatches.0"]');
+    expect(await page.locator("img, script:not([src])").count()).toBe(0);
+    expect(opened?.errors).toEqual([]);
+  });
+
+  test("of 10 MB in a name neither hangs nor breaks the page", async () => {
+    const page = await show(traceOf(made, "long", TEXT.replace("name=sin ", `name=${"x".repeat(10 << 20)} `)));
+    const box = await page.locator("canvas.tracks").boundingBox();
+    expect(box?.width).toBeGreaterThan(300);
+    expect(await page.evaluate(() => document.body.textContent?.length ?? 0)).toBeLessThan(200_000);
+    expect(opened?.errors).toEqual([]);
+  });
+
+  test("in the address is left out", async () => {
+    const viewer = await view(known);
+    viewers.push(viewer);
+    opened = await openTrace(`${viewer.url}#t=9-3&e=nothing.99999&q=(((&p=%3Cscript%3E&a=9:all&z=0:label:${encodeURIComponent(EVIL)}`);
+    expect((await state(opened.page)).to).toBeGreaterThan(16e6);
+    expect(await opened.page.locator(".tabs").getAttribute("data-shown")).toBe("gaps");
+  });
+
+  test("in a request is refused", async () => {
+    const viewer = await view(known);
+    viewers.push(viewer);
+    const { port, pathname } = new URL(viewer.url);
+    const status = (path: string, host: string): Promise<number> =>
+      new Promise((done, failed) => {
+        request({ host: "127.0.0.1", port, path, headers: { host } }, (response) => {
+          response.resume();
+          done(response.statusCode ?? 0);
+        })
+          .on("error", failed)
+          .end();
+      });
+    expect(await status(`${pathname}api/overview`, `127.0.0.1:${port}`)).toBe(200);
+    expect(await status(`${pathname}api/overview`, "evil.example")).toBeGreaterThanOrEqual(400);
+    expect(await status("/api/overview", `127.0.0.1:${port}`)).toBe(404);
+    expect(await status("/wrong-token/api/overview", `127.0.0.1:${port}`)).toBe(404);
+    expect(await status(`${pathname}../../../../etc/passwd`, `127.0.0.1:${port}`)).toBeGreaterThanOrEqual(400);
+  });
+
+  test("in the shape of a torn trace is opened as far as it goes", async () => {
+    const torn = join(made, "torn.gapscope");
+    cpSync(known, torn, { recursive: true });
+    const file = join(torn, "host_calls.parquet");
+    truncateSync(file, Math.floor(statSync(file).size / 2));
+    const page = await show(torn);
+    expect((await state(page)).events).toBeGreaterThanOrEqual(WORK.length);
+    await page.locator('[data-tab="about"]').click();
+    expect(await page.locator(".about-panel").innerText()).toContain("host_calls");
+  });
+});
+
+test("a server that was stopped is said", async () => {
+  const viewer = await view(known);
+  opened = await openTrace(viewer.url);
+  viewer.stop();
+  await opened.page.waitForTimeout(500);
+  await opened.page.locator('[data-tab="graph"]').click();
+  await expect.poll(async () => opened?.page.locator(".graph-panel").innerText(), { timeout: 10_000 }).toContain("stopped");
+});
+
+test("a trace without buffer bindings says what the graph lacks", async () => {
+  const page = await show(traceOf(made, "unbound", TEXT.replaceAll(/ bindings=\d+/g, "").replaceAll(/^binding .*\n/gm, "")));
+  await page.locator('[data-tab="graph"]').click();
+  await page.waitForSelector(".graph-panel .missing");
+  expect((await page.locator(".graph-panel .missing").innerText()).length).toBeGreaterThan(20);
+});
+
+test("a recording is shown while it runs", async () => {
+  const trace = join(made, "live.gapscope");
+  const viewer = await serving(["record", "--view", "-o", trace, "--", built("planted"), "host-sleep", "--count", "120"], { BROWSER: "true", DISPLAY: "" });
+  viewers.push(viewer);
+  opened = await openPage(viewer.url);
+  const { page } = opened;
+  await page.waitForSelector("#app[data-first-draw]", { timeout: 30_000 });
+  const events = async (): Promise<number> => (await state(page)).events;
+  await expect.poll(events, { timeout: 30_000 }).toBeGreaterThan(0);
+  const some = await events();
+  await expect.poll(events, { timeout: 30_000 }).toBeGreaterThan(some);
+  // When it is complete the page has all of it, and says so.
+  await page.waitForSelector(".live", { state: "hidden", timeout: 60_000 });
+  await expect.poll(async () => page.locator(".verdict").getAttribute("data-verdict"), { timeout: 30_000 }).not.toBe("");
+});
+
