@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { readSide, writtenSide } from "../src/compare.ts";
 import { CAUSES, causeColour, colours, inkOn, luminance, workSlots } from "../src/draw/palette.ts";
@@ -152,6 +154,12 @@ function seen(colour: string, by: number[]): number[] {
 }
 
 describe("colours", () => {
+  test("are there for every cause that the analysis knows", () => {
+    const source = readFileSync(join(import.meta.dirname, "../../crates/analysis/src/gaps.rs"), "utf8");
+    const known = [...source.matchAll(/Cause::\w+ => "([a-z-]+)"/g)].map((found) => found[1]);
+    expect(known.length).toBeGreaterThan(5);
+    expect([...CAUSES].sort()).toEqual(known.sort());
+  });
   test("of causes are told apart with each colour blindness", () => {
     // 0.02 is about what is just noticeable side by side.
     for (const [who, matrix] of Object.entries(SEEN_BY)) {

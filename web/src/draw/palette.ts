@@ -13,23 +13,27 @@ export const CAUSES = [
   "other-queue",
   "queue-handover",
   "launch-latency",
+  "graph-launch",
   "within-command-buffer",
+  "recording",
   "unknown",
 ] as const;
 
 /** Hues near Okabe and Ito's palette, moved apart by search for the greatest least distance with each colour blindness. */
 const CAUSE_COLOURS: Record<string, string> = {
-  "host-late": "#f85e13",
-  "host-compile": "#aa5400",
-  "host-allocate": "#823e25",
-  "submit-call": "#e5aa92",
-  "after-host-wait": "#ae61e0",
-  "host-signal": "#d973b0",
-  "other-queue": "#0354b2",
-  "queue-handover": "#25c9fe",
-  "launch-latency": "#00a260",
-  "within-command-buffer": "#9ad101",
-  unknown: "#786d74",
+  "host-late": "#ff4800",
+  "host-compile": "#9c4c00",
+  "host-allocate": "#7d2d12",
+  "submit-call": "#caae77",
+  "after-host-wait": "#9942d1",
+  "host-signal": "#d270bd",
+  "other-queue": "#006396",
+  "queue-handover": "#469dfe",
+  "launch-latency": "#009e47",
+  "within-command-buffer": "#a6d711",
+  "graph-launch": "#4ed2c6",
+  recording: "#464f5a",
+  unknown: "#6f797e",
 };
 
 /** What work is coloured with: low in chroma, so that causes stand out. The last one is for everything else. */
