@@ -13,6 +13,8 @@ const CALL_CAUSES: [prefix: string, cause: string][] = [
   ["bind-sparse", "submit-call"],
   ["launch", "submit-call"],
   ["wait", "after-host-wait"],
+  ["copy-and-wait", "after-host-wait"],
+  ["build-graph", "host-compile"],
   ["create", "host-compile"],
   ["compile", "host-compile"],
   ["load", "host-compile"],

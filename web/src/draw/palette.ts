@@ -21,19 +21,19 @@ export const CAUSES = [
 
 /** Hues near Okabe and Ito's palette, moved apart by search for the greatest least distance with each colour blindness. */
 const CAUSE_COLOURS: Record<string, string> = {
-  "host-late": "#ff4800",
-  "host-compile": "#9c4c00",
-  "host-allocate": "#7d2d12",
-  "submit-call": "#caae77",
-  "after-host-wait": "#9942d1",
-  "host-signal": "#d270bd",
-  "other-queue": "#006396",
-  "queue-handover": "#469dfe",
-  "launch-latency": "#009e47",
-  "within-command-buffer": "#a6d711",
-  "graph-launch": "#4ed2c6",
-  recording: "#464f5a",
-  unknown: "#6f797e",
+  "host-late": "#d26a1a",
+  "host-compile": "#a5522c",
+  "host-allocate": "#8b2b05",
+  "submit-call": "#e0991c",
+  "after-host-wait": "#ae6fbf",
+  "host-signal": "#b3a6b6",
+  "other-queue": "#115da5",
+  "queue-handover": "#65b0ff",
+  "launch-latency": "#409e76",
+  "within-command-buffer": "#ccd166",
+  "graph-launch": "#57e6bf",
+  recording: "#4a4e57",
+  unknown: "#716c79",
 };
 
 /** What work is coloured with: low in chroma, so that causes stand out. The last one is for everything else. */
