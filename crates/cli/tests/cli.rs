@@ -12,6 +12,8 @@ mod help;
 mod record;
 #[path = "cli/report.rs"]
 mod report;
+#[path = "cli/view.rs"]
+mod view;
 
 use gapscope_trace::{Trace, TraceWriter};
 use std::path::{Path, PathBuf};

@@ -1,0 +1,157 @@
+use crate::{Workplace, exists, text};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Stdio};
+
+/// `gapscope view` that runs, and the line that it printed.
+struct Viewer {
+    child: Child,
+    line: String,
+}
+
+impl Viewer {
+    fn start(workplace: &Workplace, arguments: &[&str]) -> Viewer {
+        let mut child = workplace
+            .command(&[&["view", "--no-open"], arguments].concat())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        Viewer { child, line }
+    }
+
+    fn get(&self, key: &str) -> String {
+        let url = self
+            .line
+            .split_whitespace()
+            .find(|word| word.starts_with("http://"));
+        let (host, root) = url.unwrap()[7..].split_once('/').unwrap();
+        let mut stream = TcpStream::connect(host).unwrap();
+        let request =
+            format!("GET /{root}{key} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    /// Presses Ctrl-C.
+    fn interrupt(mut self) -> (Option<i32>, String) {
+        let pid = self.child.id().to_string();
+        assert!(
+            std::process::Command::new("kill")
+                .args(["-INT", &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
+        let status = self.child.wait().unwrap();
+        let mut said = String::new();
+        self.child
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut said)
+            .unwrap();
+        (status.code(), said)
+    }
+}
+
+#[test]
+fn one_line_gives_the_address_and_ctrl_c_ends() {
+    let workplace = Workplace::new();
+    workplace.trace("run.gapscope");
+    let viewer = Viewer::start(&workplace, &["run.gapscope"]);
+    assert!(
+        viewer.line.starts_with("run.gapscope: http://127.0.0.1:"),
+        "{}",
+        viewer.line
+    );
+    assert!(viewer.get("").contains("<!doctype html>"));
+    assert!(
+        viewer
+            .get("api/overview")
+            .contains("\"name\":\"run.gapscope\"")
+    );
+    let (status, said) = viewer.interrupt();
+    assert_eq!((status, said.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn two_traces_are_compared_at_the_port_that_is_asked_for() {
+    let workplace = Workplace::new();
+    workplace.trace("before.gapscope");
+    workplace.trace("after.gapscope");
+    let free = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = free.local_addr().unwrap().port().to_string();
+    drop(free);
+    let viewer = Viewer::start(
+        &workplace,
+        &["--port", &port, "before.gapscope", "after.gapscope"],
+    );
+    assert!(
+        viewer.line.contains(&format!("127.0.0.1:{port}/")),
+        "{}",
+        viewer.line
+    );
+    let overview = viewer.get("api/overview");
+    assert!(overview.contains("before.gapscope") && overview.contains("after.gapscope"));
+    assert!(viewer.get("api/compare?a=0&b=1").contains("\"ratios\""));
+    viewer.interrupt();
+}
+
+#[test]
+fn what_cannot_be_viewed_is_said_in_one_sentence() {
+    let workplace = Workplace::new();
+    workplace.trace("run.gapscope");
+    workplace.trace("unfinished.gapscope");
+    workplace.edit(
+        "unfinished.gapscope/trace.json",
+        "\"complete\": true",
+        "\"complete\": false",
+    );
+    let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    for (arguments, says) in [
+        (&["nothing.gapscope"][..], "nothing.gapscope"),
+        (&["hooks"], "no gapscope trace"),
+        (&["unfinished.gapscope"], "gapscope recover"),
+        (&["run.gapscope", "hooks"], "no gapscope trace"),
+        (&["--port", &port, "run.gapscope"], "another program has it"),
+    ] {
+        let output = workplace.run(&[&["view", "--no-open"], arguments].concat());
+        assert_eq!(
+            (output.status.code(), text(&output.stdout).as_str()),
+            (Some(1), "")
+        );
+        let said = text(&output.stderr);
+        assert!(said.lines().count() == 1 && said.contains(says), "{said}");
+    }
+    let output = workplace.run(&["view", "a", "b", "c"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn a_report_as_a_page_is_one_file_and_overwrites_nothing() {
+    let workplace = Workplace::new();
+    workplace.trace("run.gapscope");
+    let output = workplace.run(&["report", "--html", "run.html", "run.gapscope"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("run.html is written"));
+    let html = std::fs::read_to_string(workplace.path("run.html")).unwrap();
+    assert!(html.contains("id=\"gapscope-data\""));
+    let again = workplace.run(&["report", "--html", "run.html", "run.gapscope"]);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(text(&again.stderr).contains("run.html exists already"));
+    assert_eq!(
+        std::fs::read_to_string(workplace.path("run.html")).unwrap(),
+        html
+    );
+    let nothing = workplace.run(&["report", "--html", "other.html", "hooks"]);
+    assert_eq!(nothing.status.code(), Some(1));
+    assert!(!exists(&workplace.path("other.html")));
+}
