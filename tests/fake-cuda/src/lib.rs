@@ -30,5 +30,5 @@ mod config;
 mod cupti;
 mod driver;
 mod names;
-mod records;
+pub mod records;
 mod truth;

@@ -4,6 +4,7 @@
 //! 0.1 µs. So only calls are recorded that cause work on the device, wait for it, or may take long.
 
 use crate::cupti::{Cupti, numbers::domain};
+use crate::notes;
 use crate::recorder::Recorder;
 
 /// Numbers of calls are below this in every CUPTI so far.
@@ -74,6 +75,14 @@ pub fn exclude_noise(recorder: &Recorder, cupti: &Cupti) {
         (domain::DRIVER, cupti.functions.enable_driver_call),
     ];
     for (domain, switch) in apis {
+        let Some(switch) = switch else {
+            notes::note(
+                recorder,
+                "This libcupti, older than that of CUDA 12.6, cannot leave out calls that only ask for a state: recording \
+                 costs the program up to twice as much.",
+            );
+            return;
+        };
         let mut refused = 0;
         for call in 1..MOST_CALLS {
             let Some(name) = cupti.call_name(domain, call) else {

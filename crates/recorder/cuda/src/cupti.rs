@@ -20,7 +20,8 @@ pub type Requested = unsafe extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
 pub type Completed = unsafe extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
 type Callback = extern "C" fn(*mut c_void, u32, u32, *const c_void);
 
-/// Declares the functions that are looked up, and the one way in which all are.
+/// Declares the functions that are looked up, and the one way in which all are. Every libcupti since CUDA 12.0 has the
+/// required ones; the optional ones came later, up to 12.8.
 macro_rules! functions {
     ($(required $name:ident $symbol:literal ($($argument:ty),*),)+ $(optional $other:ident $other_symbol:literal ($($other_argument:ty),*),)+) => {
         /// The functions of one libcupti.
@@ -61,8 +62,8 @@ functions! {
     required result_text "cuptiGetResultString" (Code, *mut *const c_char),
     required callback_name "cuptiGetCallbackName" (u32, u32, *mut *const c_char),
     required timestamp_callback "cuptiActivityRegisterTimestampCallback" (extern "C" fn() -> u64),
-    required enable_runtime_call "cuptiActivityEnableRuntimeApi" (u32, u8),
-    required enable_driver_call "cuptiActivityEnableDriverApi" (u32, u8),
+    optional enable_runtime_call "cuptiActivityEnableRuntimeApi" (u32, u8),
+    optional enable_driver_call "cuptiActivityEnableDriverApi" (u32, u8),
     optional thread_ids "cuptiSetThreadIdType" (u32),
     optional all_waits "cuptiActivityEnableAllSyncRecords" (u8),
     optional stream_id "cuptiGetStreamIdEx" (*mut c_void, *mut c_void, u8, *mut u32),

@@ -6,7 +6,6 @@ mod memory;
 mod objects;
 mod routes;
 
-use crate::calls;
 use crate::cupti::Cupti;
 use crate::cupti::fields::{self, Field, Record};
 use crate::cupti::numbers::{self, kind};
@@ -14,7 +13,7 @@ use crate::generation::PerProcess;
 use crate::guard::guard;
 use crate::recorder::Recorder;
 use crate::tracing;
-use functions::Functions;
+use functions::{Function, Functions};
 use gapscope_spool::Event;
 use gapscope_spool::event::{Activity, GraphNode, OverheadKind, Packer, Span, WaitKind};
 use kernels::Kernels;
@@ -262,11 +261,14 @@ impl Reader {
         unsafe {
             let thread = record.get(THREAD);
             let (domain, call) = (self.functions.domain_of(record.kind()), record.get(CALL));
-            let Some(function) = self.functions.function(domain, call, self.recorder, || {
-                cupti.call_name(domain, call).map(calls::plain_name)
-            }) else {
-                self.losses.add("host calls", "CUPTI has no name for them");
-                return;
+            let name = || cupti.call_name(domain, call);
+            let function = match self.functions.function(domain, call, self.recorder, name) {
+                Function::Known(function) => function,
+                Function::LeftOut => return,
+                Function::Nameless => {
+                    self.losses.add("host calls", "CUPTI has no name for them");
+                    return;
+                }
             };
             self.functions.thread(thread, self.recorder);
             let span = span(record.get(START), record.get(END));

@@ -17,25 +17,29 @@ const FLUSH_EVERY: Duration = Duration::from_millis(100);
 /// The end of the program waits so long for the last flush, in case the driver hangs.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
+/// CUPTI's number, the name in [`gapscope_spool::env::CUDA_WITHOUT`], and what the ledger calls it.
+type Kind = (u32, &'static str, &'static str);
+
 /// Always on: objects, and memory, so that its timeline is whole.
-const DEFINITIONS: [(u32, &str); 5] = [
-    (kind::DEVICE, "CUDA devices"),
-    (kind::CONTEXT, "CUDA contexts"),
-    (kind::STREAM, "CUDA streams"),
-    (kind::MEMORY2, "memory allocations"),
-    (kind::MEMORY_POOL, "memory pools"),
+const DEFINITIONS: [Kind; 5] = [
+    (kind::DEVICE, "", "CUDA devices"),
+    (kind::CONTEXT, "", "CUDA contexts"),
+    (kind::STREAM, "", "CUDA streams"),
+    (kind::MEMORY2, "memory", "memory allocations"),
+    (kind::MEMORY_POOL, "pools", "memory pools"),
 ];
 
 /// On while recording is.
-const WORK: [(u32, &str); 8] = [
-    (kind::CONCURRENT_KERNEL, "dispatches"),
-    (kind::MEMCPY, "copies"),
-    (kind::MEMCPY_PEER, "copies between devices"),
-    (kind::MEMSET, "fills"),
-    (kind::SYNCHRONIZATION, "waits"),
-    (kind::CUDA_EVENT, "events on queues"),
-    (kind::OVERHEAD, "overheads"),
-    (kind::DRIVER, "driver calls"),
+const WORK: [Kind; 9] = [
+    (kind::CONCURRENT_KERNEL, "kernels", "dispatches"),
+    (kind::MEMCPY, "copies", "copies"),
+    (kind::MEMCPY_PEER, "peer-copies", "copies between devices"),
+    (kind::MEMSET, "fills", "fills"),
+    (kind::SYNCHRONIZATION, "waits", "waits"),
+    (kind::CUDA_EVENT, "events", "events on queues"),
+    (kind::OVERHEAD, "overheads", "overheads"),
+    (kind::DRIVER, "driver", "driver calls"),
+    (kind::RUNTIME, "runtime", "runtime calls"),
 ];
 
 static CUPTI: OnceLock<Option<Cupti>> = OnceLock::new();
@@ -97,10 +101,14 @@ fn subscribe(recorder: &Recorder) -> Option<Cupti> {
     let code =
         unsafe { (cupti.functions.subscribe)(&mut subscriber, nothing, std::ptr::null_mut()) };
     if code != 0 {
+        let why = if code == numbers::code::MULTIPLE_SUBSCRIBERS {
+            "another profiler serves this process; record it without that one"
+        } else {
+            "its version may not fit the driver's, or the driver sees no GPU; nvidia-smi shows both"
+        };
+        let said = cupti.text(code);
         let sentence = format!(
-            "No GPU work of CUDA was recorded: CUPTI refused the subscription ({}). Another profiler serves this process, \
-             or the driver does not allow it; run the program without the other profiler.",
-            cupti.text(code)
+            "No GPU work of CUDA was recorded: CUPTI refused the subscription ({said}): {why}."
         );
         notes::unrecorded(recorder, "CUPTI refused the subscription", &sentence);
         return None;
@@ -160,7 +168,11 @@ fn begin(recorder: &'static Recorder, cupti: &'static Cupti) {
     enable(recorder, cupti, &DEFINITIONS);
     // Switched on later, with a graph that exists already, it crashes the program inside the driver.
     if whole_graphs() {
-        enable(recorder, cupti, &[(kind::GRAPH_TRACE, "graph launches")]);
+        enable(
+            recorder,
+            cupti,
+            &[(kind::GRAPH_TRACE, "", "graph launches")],
+        );
     }
     cupti::describe(cupti, recorder);
     if recorder.recording() {
@@ -194,12 +206,16 @@ fn check(recorder: &Recorder, cupti: &Cupti, what: &str, code: cupti::Code) -> b
     code == 0
 }
 
-fn enable(recorder: &Recorder, cupti: &Cupti, kinds: &[(u32, &str)]) {
-    for (kind, what) in kinds {
+fn enable(recorder: &Recorder, cupti: &Cupti, kinds: &[Kind]) {
+    let without = std::env::var(gapscope_spool::env::CUDA_WITHOUT).unwrap_or_default();
+    for (kind, name, what) in kinds {
+        if without.split(',').any(|w| !w.is_empty() && w == *name) {
+            recorder.loss(what, 1, "left out because the environment says so");
+            continue;
+        }
         // SAFETY: CUPTI's function with one of its kinds.
-        check(recorder, cupti, what, unsafe {
-            (cupti.functions.enable)(*kind)
-        });
+        let code = unsafe { (cupti.functions.enable)(*kind) };
+        check(recorder, cupti, what, code);
     }
 }
 
@@ -214,7 +230,6 @@ pub fn start_window(recorder: &Recorder) {
     WINDOW_BEGIN_NS.store(monotonic_ns(), Relaxed);
     WINDOW_END_NS.store(i64::MAX, Relaxed);
     enable(recorder, cupti, &WORK);
-    enable(recorder, cupti, &[(kind::RUNTIME, "runtime calls")]);
     calls::exclude_noise(recorder, cupti);
     if let Some(all_waits) = cupti.functions.all_waits {
         // Queries that find work unfinished are no waits.
@@ -232,11 +247,7 @@ pub fn end_window() {
     }
     *on = false;
     WINDOW_END_NS.store(monotonic_ns(), Relaxed);
-    for kind in WORK
-        .map(|(kind, _)| kind)
-        .into_iter()
-        .chain([kind::RUNTIME])
-    {
+    for (kind, ..) in WORK {
         // SAFETY: CUPTI's function with one of its kinds, which is on.
         unsafe { (cupti.functions.disable)(kind) };
     }

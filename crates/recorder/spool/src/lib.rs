@@ -50,6 +50,9 @@ pub mod env {
     /// Of CUDA graphs, time each `node` or the `graph` as a whole (cheaper, without kernels). By default nodes, but in
     /// mode `command-buffer` graphs.
     pub const CUDA_GRAPHS: &str = "GAPSCOPE_CUDA_GRAPHS";
+    /// CUDA records to leave out, separated by commas, to measure what each kind costs the program: `kernels`, `copies`,
+    /// `peer-copies`, `fills`, `waits`, `events`, `overheads`, `driver`, `runtime`, `memory`, `pools`. Each is a loss.
+    pub const CUDA_WITHOUT: &str = "GAPSCOPE_CUDA_WITHOUT";
     /// The libcupti to use, where the one that the CUDA library would find is the wrong one.
     pub const CUPTI: &str = "GAPSCOPE_CUPTI";
 }

@@ -171,7 +171,7 @@ fn a_batch_can_be_read_without_the_one_before() {
 /// As a loop of PyTorch looks: a launch every 5 µs, whose correlation grows by five because of four calls that only ask,
 /// and a kernel of about 2 µs.
 #[test]
-fn a_launch_in_a_loop_takes_at_most_twelve_bytes() {
+fn a_launch_in_a_loop_takes_twelve_bytes() {
     const LAUNCHES: u32 = 10_000;
     let mut packer = Packer::new(1 << 20);
     for n in 0..LAUNCHES {
@@ -199,5 +199,8 @@ fn a_launch_in_a_loop_takes_at_most_twelve_bytes() {
         });
     }
     let each = packer.bytes().len() as f64 / f64::from(LAUNCHES);
-    assert!(each <= 12.0, "{each} bytes for a launch");
+    assert!(
+        each < 12.1,
+        "{each} bytes for a launch; the prototype took 16.1"
+    );
 }

@@ -12,6 +12,20 @@ const MAX_LIMIT_REACHED: c_int = 12;
 const INVALID_KIND: c_int = 21;
 const MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED: c_int = 39;
 
+/// The client's callbacks, for a program that measures them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fake_callbacks(
+    requested: *mut Option<Requested>,
+    completed: *mut Option<Completed>,
+) {
+    let callbacks = state().buffers.callbacks;
+    // SAFETY: the caller's variables.
+    unsafe {
+        *requested = callbacks.map(|(requested, _)| requested);
+        *completed = callbacks.map(|(_, completed)| completed);
+    }
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiGetVersion(version: *mut u32) -> c_int {
     // SAFETY: the caller's variable.
@@ -30,7 +44,7 @@ pub unsafe extern "C" fn cuptiSubscribe(
         return MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
     }
     // SAFETY: the caller's variable.
-    unsafe { *subscriber = 1 as *mut c_void };
+    unsafe { *subscriber = std::ptr::dangling_mut() };
     SUCCESS
 }
 

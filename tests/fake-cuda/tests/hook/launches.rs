@@ -185,3 +185,17 @@ fn a_kernels_name_is_its_own_though_another_modules_lay_at_the_same_place() {
     names.sort_unstable();
     assert_eq!(names, ["_Z5firstv", "_Z6secondv"]);
 }
+
+#[test]
+fn what_the_user_leaves_out_is_a_loss() {
+    let outcome = Stub::new()
+        .with("GAPSCOPE_CUDA_WITHOUT", "events,runtime")
+        .run("runtime:10 waits sync");
+    let process = outcome.only();
+    assert_eq!(process.kernels.len(), 15);
+    assert!(process.calls_of("cudaLaunchKernel").is_empty() && process.event_records.is_empty());
+    let reason = "left out because the environment says so";
+    assert_eq!(process.lost("events on queues", reason), 1);
+    assert_eq!(process.lost("runtime calls", reason), 1);
+    assert_eq!(process.losses.len(), 2);
+}

@@ -24,7 +24,7 @@ fn a_profiler_that_was_there_first_keeps_its_place_and_the_user_is_told() {
         1
     );
     assert!(
-        process.notes[0].contains("Another profiler"),
+        process.notes[0].contains("another profiler"),
         "{}",
         process.notes[0]
     );

@@ -30,6 +30,8 @@ pub mod domain {
 pub mod code {
     /// No record is left in the buffer.
     pub const MAX_LIMIT_REACHED: i32 = 12;
+    /// Another client is subscribed.
+    pub const MULTIPLE_SUBSCRIBERS: i32 = 39;
 }
 
 /// CUpti_ActivityAttribute: 1 when the buffers that we give are zero already.

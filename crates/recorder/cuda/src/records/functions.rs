@@ -1,5 +1,6 @@
 //! Functions that the program calls, and the threads that call them.
 
+use crate::calls;
 use crate::cupti::numbers::{domain, kind};
 use crate::hash::FastMap;
 use crate::recorder::Recorder;
@@ -8,6 +9,20 @@ use std::borrow::Cow;
 
 /// Numbers from here on are looked up in a map; CUPTI's have been below so far.
 const DIRECT: usize = 2048;
+
+/// The id of functions that are not recorded.
+const LEFT_OUT: u32 = u32::MAX;
+
+/// What is known of a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Function {
+    /// It has this id.
+    Known(u32),
+    /// Its calls are not recorded.
+    LeftOut,
+    /// CUPTI has no name for it.
+    Nameless,
+}
 
 #[derive(Debug, Default)]
 pub struct Functions {
@@ -30,7 +45,7 @@ impl Functions {
         }
     }
 
-    /// The id of a function, whose name is asked for once.
+    /// A function, whose name is asked for once.
     #[inline]
     pub fn function(
         &mut self,
@@ -38,17 +53,17 @@ impl Functions {
         call: u32,
         recorder: &Recorder,
         name: impl FnOnce() -> Option<&'static str>,
-    ) -> Option<u32> {
+    ) -> Function {
         let ids = &self.ids[usize::from(domain == domain::RUNTIME)];
         let known = match ids.get(call as usize) {
             Some(id) => *id,
             None => self.far.get(&(domain, call)).copied().unwrap_or(0),
         };
-        if known != 0 {
-            return Some(known);
+        match known {
+            0 => self.new_function(domain, call, name(), recorder),
+            LEFT_OUT => Function::LeftOut,
+            id => Function::Known(id),
         }
-        let name = name()?;
-        Some(self.new_function(domain, call, name, recorder))
     }
 
     #[cold]
@@ -56,29 +71,38 @@ impl Functions {
         &mut self,
         domain: u32,
         call: u32,
-        name: &'static str,
+        name: Option<&'static str>,
         recorder: &Recorder,
-    ) -> u32 {
-        self.next += 1;
+    ) -> Function {
+        let Some(name) = name else {
+            return Function::Nameless;
+        };
+        // An old CUPTI cannot be told to leave them out.
+        let wanted = calls::is_wanted(name);
+        let id = if wanted { self.next + 1 } else { LEFT_OUT };
         let ids = &mut self.ids[usize::from(domain == domain::RUNTIME)];
         ids.resize(DIRECT, 0);
         match ids.get_mut(call as usize) {
-            Some(id) => *id = self.next,
+            Some(known) => *known = id,
             None => {
-                self.far.insert((domain, call), self.next);
+                self.far.insert((domain, call), id);
             }
         }
+        if !wanted {
+            return Function::LeftOut;
+        }
+        self.next = id;
         let interface = if domain == domain::RUNTIME {
             "cuda-runtime"
         } else {
             "cuda-driver"
         };
         recorder.write(&Event::Function {
-            function: self.next,
+            function: id,
             interface: Cow::Borrowed(interface),
-            name: Cow::Borrowed(name),
+            name: Cow::Borrowed(calls::plain_name(name)),
         });
-        self.next
+        Function::Known(id)
     }
 
     /// Writes a thread with its name when it is new.

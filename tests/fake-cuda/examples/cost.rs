@@ -1,0 +1,238 @@
+//! What the CUDA library itself costs: nanoseconds of processor time for each record in the callback that CUPTI calls with
+//! full buffers, and for each NVTX label on the program's thread. It says nothing of CUPTI's own cost.
+//!
+//! `cargo build --release -p gapscope-cuda -p fake-cuda && cargo run --release -p fake-cuda --example cost`
+
+use fake_cuda::records::{self, Api, Bytes, Kernel};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::path::Path;
+
+type Requested = unsafe extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
+type Completed = unsafe extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
+
+const BUFFERS: usize = 40;
+const LABELS: u32 = 200_000;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let folder = std::env::current_exe()?
+        .ancestors()
+        .nth(2)
+        .ok_or("a folder")?
+        .to_owned();
+    let spool = tempfile::tempdir()?;
+    let (stub, hook) = (
+        folder.join("libfake_cuda.so"),
+        folder.join("libgapscope_cuda.so"),
+    );
+    // SAFETY: no other thread reads the environment yet.
+    unsafe {
+        std::env::set_var("GAPSCOPE_SPOOL", spool.path());
+        std::env::set_var("GAPSCOPE_CUPTI", &stub);
+    }
+    let hook = open(&hook)?;
+    // SAFETY: the functions of the two libraries, by their types.
+    let (requested, completed) = unsafe {
+        let start: extern "C" fn() -> c_int =
+            std::mem::transmute(symbol(hook, c"InitializeInjection")?);
+        start();
+        let callbacks: extern "C" fn(*mut Option<Requested>, *mut Option<Completed>) =
+            std::mem::transmute(symbol(open(&stub)?, c"fake_callbacks")?);
+        let (mut requested, mut completed) = (None, None);
+        callbacks(&mut requested, &mut completed);
+        (
+            requested.ok_or("the hook registered nothing")?,
+            completed.ok_or("the hook registered nothing")?,
+        )
+    };
+    let names: Vec<CString> = (0..40)
+        .map(|n| CString::new(format!("{}{n}", "void at::native::kernel<>".repeat(8))))
+        .collect::<Result<_, _>>()?;
+    let mut n = 0u32;
+    report("kernel", requested, completed, || {
+        n += 1;
+        let start = 1_000_000_000 + u64::from(n) * 5_200;
+        Kernel {
+            kind: records::CONCURRENT_KERNEL,
+            start,
+            end: start + 1_900,
+            context_id: 1,
+            stream_id: 7,
+            grid: [(n % 40) as i32 + 1, 1, 1],
+            block: [256, 1, 1],
+            correlation_id: n * 5,
+            name: names[n as usize % names.len()].as_ptr(),
+            ..Kernel::default()
+        }
+    });
+    report("kernel of a graph", requested, completed, || {
+        n += 1;
+        let start = 1_000_000_000 + u64::from(n) * 2_000;
+        Kernel {
+            kind: records::CONCURRENT_KERNEL,
+            start,
+            end: start + 1_900,
+            context_id: 1,
+            stream_id: 7,
+            grid: [4, 1, 1],
+            block: [256, 1, 1],
+            correlation_id: n / 100,
+            graph_id: 3,
+            graph_node_id: 3 << 32 | u64::from(n % 100),
+            name: names[n as usize % names.len()].as_ptr(),
+            ..Kernel::default()
+        }
+    });
+    report("host call", requested, completed, || {
+        n += 1;
+        let start = 1_000_000_000 + u64::from(n) * 5_200;
+        Api {
+            kind: records::DRIVER,
+            // cuLaunchKernel
+            cbid: 307,
+            start,
+            end: start + 2_800,
+            thread_id: 4711,
+            correlation_id: n * 5,
+            ..Api::default()
+        }
+    });
+    labels(hook)?;
+    Ok(())
+}
+
+/// Fills buffers with records, hands them to the hook, and prints the least and the median cost.
+fn report<R: Bytes>(
+    what: &str,
+    requested: Requested,
+    completed: Completed,
+    mut record: impl FnMut() -> R,
+) {
+    let mut each = Vec::new();
+    for _ in 0..BUFFERS {
+        let (mut buffer, mut bytes, mut most) = (std::ptr::null_mut(), 0, 0);
+        // SAFETY: as CUPTI calls it.
+        unsafe { requested(&mut buffer, &mut bytes, &mut most) };
+        let (mut used, mut count) = (0, 0);
+        while used + size_of::<R>() <= bytes {
+            let record = record().bytes();
+            // SAFETY: the buffer has room.
+            unsafe {
+                std::ptr::copy_nonoverlapping(record.as_ptr(), buffer.add(used), record.len())
+            };
+            used += record.len();
+            count += 1;
+        }
+        let begun = processor_ns();
+        // SAFETY: as CUPTI calls it.
+        unsafe { completed(std::ptr::null_mut(), 0, buffer, bytes, used) };
+        each.push((processor_ns() - begun) as f64 / f64::from(count));
+    }
+    each.sort_by(f64::total_cmp);
+    println!(
+        "{what}: {:.1} ns a record (median of {BUFFERS} buffers; least {:.1})",
+        each[BUFFERS / 2],
+        each[0]
+    );
+}
+
+/// NVTX's table of one module, as its header has it.
+struct Table {
+    functions: [*const c_void; 16],
+    slots: [*mut *const c_void; 16],
+}
+
+#[repr(C)]
+struct Callbacks {
+    size: usize,
+    module_table: unsafe extern "C" fn(u32, *mut *mut *mut *const c_void, *mut u32) -> c_int,
+}
+
+static CALLBACKS: Callbacks = Callbacks {
+    size: size_of::<Callbacks>(),
+    module_table,
+};
+
+static mut TABLE: Table = Table {
+    functions: [std::ptr::null(); 16],
+    slots: [std::ptr::null_mut(); 16],
+};
+
+unsafe extern "C" fn export_table(_id: u32) -> *const c_void {
+    (&raw const CALLBACKS).cast()
+}
+
+unsafe extern "C" fn module_table(
+    module: u32,
+    table: *mut *mut *mut *const c_void,
+    length: *mut u32,
+) -> c_int {
+    if module != 1 {
+        return 0;
+    }
+    // SAFETY: only this thread is there.
+    unsafe {
+        *table = (&raw mut TABLE.slots).cast();
+        *length = 16;
+    }
+    1
+}
+
+fn labels(hook: *mut c_void) -> Result<(), Box<dyn std::error::Error>> {
+    // SAFETY: only this thread uses the table; the functions have these types.
+    let (push, pop) = unsafe {
+        for index in 1..16 {
+            TABLE.slots[index] = &raw mut TABLE.functions[index];
+        }
+        let attach: extern "C" fn(unsafe extern "C" fn(u32) -> *const c_void) -> c_int =
+            std::mem::transmute(symbol(hook, c"InitializeInjectionNvtx2")?);
+        attach(export_table);
+        let push: unsafe extern "C" fn(*const c_char) -> c_int =
+            std::mem::transmute(TABLE.functions[9]);
+        let pop: unsafe extern "C" fn() -> c_int = std::mem::transmute(TABLE.functions[11]);
+        (push, pop)
+    };
+    let begun = processor_ns();
+    for _ in 0..LABELS {
+        // SAFETY: as a program calls them.
+        unsafe {
+            push(c"forward pass of layer 3".as_ptr());
+            pop();
+        }
+    }
+    let each = (processor_ns() - begun) as f64 / f64::from(LABELS);
+    println!("NVTX push and pop: {each:.1} ns a pair on the program's thread ({LABELS} pairs)");
+    Ok(())
+}
+
+fn processor_ns() -> u64 {
+    let mut t = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: a valid timespec.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut t) };
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}
+
+fn open(path: &Path) -> Result<*mut c_void, String> {
+    let name = CString::new(path.display().to_string()).map_err(|e| e.to_string())?;
+    // SAFETY: a library of ours.
+    let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW) };
+    if library.is_null() {
+        return Err(format!(
+            "{} cannot be loaded; build it first",
+            path.display()
+        ));
+    }
+    Ok(library)
+}
+
+fn symbol(library: *mut c_void, name: &CStr) -> Result<*mut c_void, String> {
+    // SAFETY: the library is open.
+    let found = unsafe { libc::dlsym(library, name.as_ptr()) };
+    if found.is_null() {
+        Err(format!("there is no {name:?}"))
+    } else {
+        Ok(found)
+    }
+}
