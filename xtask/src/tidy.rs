@@ -61,6 +61,8 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "gapscope-recorder",
     "gapscope-vulkan",
     "gapscope-cuda",
+    "gapscope-sdk",
+    "doubled",
     "fake-vulkan-driver",
     "fake-cuda",
     "planted",

@@ -37,6 +37,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // Programs to record know nothing of the recorder.
     ("fusion", &[]),
     ("planted", &[]),
+    // It shows how the SDK is used.
+    ("doubled", &["gapscope-sdk"]),
     ("fake-vulkan-driver", &[]),
     ("fake-cuda", &[]),
     ("stand-in-xctrace", &[]),

@@ -1,6 +1,6 @@
 //! Times a kernel natively on Metal: labels, a dispatch, and what there is to say of it.
 //!
-//! `GAPSCOPE_PROFILE_DISPATCH=1 cargo run -p gapscope-sdk --example metal`, on a Mac. With `MTL_CAPTURE_ENABLED=1
+//! `GAPSCOPE_PROFILE_DISPATCH=1 cargo run -p doubled`, on a Mac. With `MTL_CAPTURE_ENABLED=1
 //! GAPSCOPE_CAPTURE=forward.gputrace` it also captures the window.
 
 #[cfg(target_vendor = "apple")]
@@ -9,8 +9,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     use gapscope_sdk::{Capture, kernel_profile};
     use objc2_foundation::NSString;
     use objc2_metal::{
-        MTLBuffer, MTLCommandEncoder, MTLComputeCommandEncoder, MTLComputePipelineState, MTLDevice,
-        MTLLibrary, MTLResourceOptions, MTLSize,
+        MTLBuffer, MTLComputeCommandEncoder, MTLComputePipelineState, MTLDevice, MTLLibrary,
+        MTLResourceOptions, MTLSize,
     };
 
     const SOURCE: &str = "
@@ -82,5 +82,5 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 #[cfg(not(target_vendor = "apple"))]
 fn main() {
-    println!("Metal is on Apple's systems only: see the other examples for Vulkan.");
+    println!("Metal is on Apple's systems only: the SDK's examples are for Vulkan.");
 }
