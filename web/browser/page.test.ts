@@ -29,7 +29,7 @@ async function open(hash = "", options = {}): Promise<Opened["page"]> {
 
 /** Waits until everything in sight is loaded. */
 async function loaded(page: Opened["page"]): Promise<void> {
-  await page.waitForFunction(() => !document.body.textContent?.includes("loading…"));
+  await page.waitForFunction(() => !document.querySelector("#app")?.textContent?.includes("loading…"));
 }
 
 describe("the page", () => {

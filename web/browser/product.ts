@@ -106,6 +106,13 @@ export interface Opened {
   errors: string[];
 }
 
+/** With GAPSCOPE_PAGE=1 the page comes from web/dist and not from the command, so that a change needs no new build of that. */
+export async function replacePage(page: Page): Promise<void> {
+  if (process.env.GAPSCOPE_PAGE !== "1") return;
+  const dist = join(ROOT, "web/dist");
+  await page.route(/\/(app\.js|app\.css)$/, (route) => route.fulfill({ path: join(dist, new URL(route.request().url()).pathname.split("/").at(-1) ?? "") }));
+}
+
 /** A page on which every request off loopback is refused and noted. */
 export async function openPage(url: string, options: { width?: number; height?: number; dark?: boolean } = {}): Promise<Opened> {
   const { width = 1280, height = 800, dark = false } = options;
@@ -118,6 +125,7 @@ export async function openPage(url: string, options: { width?: number; height?: 
     foreign.push(route.request().url());
     return route.abort();
   });
+  await replacePage(page);
   page.on("pageerror", (error) => errors.push(error.message));
   page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
   page.on("dialog", (dialog) => {

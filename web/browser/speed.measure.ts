@@ -6,7 +6,7 @@ import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from "
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { test } from "vitest";
-import { browser, built, clients, closeBrowser, folder, gapscope, scratch } from "./product.ts";
+import { browser, built, clients, closeBrowser, folder, gapscope, replacePage, scratch } from "./product.ts";
 
 interface Figures {
   tool: string;
@@ -78,6 +78,7 @@ async function zoom(page: Page, selector: string): Promise<{ frames: number[]; d
 async function ours(trace: string, dispatches: number): Promise<Figures> {
   const from = await browser();
   const page = await from.newPage({ viewport: { width: 1600, height: 900 } });
+  await replacePage(page);
   const begun = Date.now();
   const server = spawn(built("gapscope"), ["view", "--no-open", trace], { stdio: ["ignore", "pipe", "inherit"] });
   const url = await new Promise<string>((done, failed) => {
@@ -93,7 +94,7 @@ async function ours(trace: string, dispatches: number): Promise<Figures> {
   await page.waitForSelector("#app[data-full-draw]", { timeout: PATIENCE_MS });
   const data = await page.$eval("#app", (element) => ({ ...(element as HTMLElement).dataset }));
   await page.waitForFunction(() => document.querySelector<HTMLElement>(".verdict")?.dataset.verdict, undefined, { timeout: PATIENCE_MS });
-  await page.waitForFunction(() => !document.body.textContent?.includes("loading…"), undefined, { timeout: PATIENCE_MS });
+  await page.waitForFunction(() => !document.querySelector("#app")?.textContent?.includes("loading…"), undefined, { timeout: PATIENCE_MS });
   const { frames, draws } = await zoom(page, "canvas.tracks");
   const figures: Figures = {
     tool: "gapscope view",

@@ -98,7 +98,7 @@ describe("a file", () => {
     await page.goto(`${pathToFileURL(file).href}#t=2800000-3400000`);
     await page.reload();
     await page.waitForSelector("#app[data-full-draw]");
-    await page.waitForFunction(() => !document.body.textContent?.includes("loading…"));
+    await page.waitForFunction(() => !document.querySelector("#app")?.textContent?.includes("loading…"));
     const place = await point(page, "q1.work", 3_150_000);
     await page.mouse.click(place.x, place.y);
     await page.waitForSelector('.details-panel[data-row="dispatches.9"]');
@@ -221,7 +221,7 @@ test("a trace without buffer bindings says what the graph lacks", async () => {
 
 test("a recording is shown while it runs", async () => {
   const trace = join(made, "live.gapscope");
-  const viewer = await serving(["record", "--view", "-o", trace, "--", built("planted"), "host-sleep", "--count", "120"], { BROWSER: "true", DISPLAY: "" });
+  const viewer = await serving(["record", "--view", "-o", trace, "--", built("planted"), "host-sleep", "--iterations", "300", "--sleep-us", "30000"], { BROWSER: "true", DISPLAY: "" });
   viewers.push(viewer);
   opened = await openPage(viewer.url);
   const { page } = opened;

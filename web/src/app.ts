@@ -225,8 +225,7 @@ export class App {
     this.stage.renew();
     this.view.changed("data");
     const trace = this.traces[0];
-    const work = trace.tracks.filter((track) => track.kind === "work");
-    if (work.every((track) => track.state !== "waiting" && track.state !== "loading")) {
+    if (this.stage.timelines.every((timeline) => timeline.complete)) {
       requestAnimationFrame(() => requestAnimationFrame(() => this.mark("fullDraw")));
       this.legend.show();
       if (this.kernels.all.length > 0 && trace.findings && !("missing" in trace.findings)) this.kernels.show(namedKernels(trace.findings));

@@ -158,6 +158,11 @@ export class Timeline {
     );
   }
 
+  /** Whether all work that is seen is there, or known to be missing. */
+  get complete(): boolean {
+    return this.inSight(this.body.scrollTop, this.body.clientHeight).every((track) => track.kind !== "work" || (track.state !== "waiting" && track.state !== "loading"));
+  }
+
   /** The state as data, for tests and for the curious. */
   private publish(draw_ms: number): void {
     const { view } = this;
