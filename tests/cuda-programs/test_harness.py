@@ -126,6 +126,20 @@ class Harness(unittest.TestCase):
         self.assertAlmostEqual(result.measured["slow"]["ratio"], 21 / 15)
         self.assertAlmostEqual(result.measured["slow"]["ns_per_launch"], 18_000)
 
+    def test_a_way_that_fails_is_told_and_the_others_go_on(self):
+        def well(_bench, _command, _driver):
+            return SimpleNamespace(told={"milliseconds": 1.0}), {}
+
+        def badly(_bench, _command, _driver):
+            raise Failed("out of paper")
+
+        result = Result("series")
+        cost.series(self.bench, result, ["x"], {"none": well, "bad": badly, "good": well}, 1, rounds=2)
+        self.assertEqual(list(result.measured), ["none", "good"])
+        self.assertEqual([(check.name, check.got) for check in result.checks], [("bad", "out of paper")])
+        with self.assertRaisesRegex(Failed, "out of paper"):
+            cost.series(self.bench, Result("series"), ["x"], {"none": badly}, 1, rounds=2)
+
     def test_a_series_ends_with_its_time(self):
         def slow(_bench, _command, _driver):
             time.sleep(0.6)
@@ -133,7 +147,7 @@ class Harness(unittest.TestCase):
 
         self.bench.limit_s = 1
         self.bench.begin()
-        times, _ = cost.series(self.bench, Result("series"), ["x"], {"none": slow}, 1, rounds=50)
+        times = cost.series(self.bench, Result("series"), ["x"], {"none": slow}, 1, rounds=50)
         self.assertEqual(len(times["none"]), 1)
 
     def test_progress_of_a_killed_program_is_read_as_far_as_it_goes(self):
