@@ -420,9 +420,11 @@ impl Expansion<'_> {
     }
 
     fn begin_label(&mut self, text: u32) {
-        let parent = self.state.open.last().map(|o| o.label);
+        let around = self.state.open.last().map(|o| o.label);
+        // What is said around the submission is said around all that is in it.
+        let parent = around.or(self.instance.label);
         let label = self.labels.label(parent, text);
-        if parent.is_none() {
+        if around.is_none() {
             self.state.top_level = match self.state.top_level {
                 TopLevel::None => TopLevel::Only(label),
                 TopLevel::Only(only) if only == label => TopLevel::Only(label),

@@ -629,6 +629,26 @@ fn what_a_thread_submits_under_its_label_carries_it() {
 }
 
 #[test]
+fn labels_inside_a_command_buffer_nest_in_the_label_around_its_submission() {
+    let mut program = Program::new();
+    program.text(1, "step");
+    program.text(2, "layer");
+    program.kernel(1, "k");
+    program.record(5, &Commands::begun().label(2).dispatch(1).end_label().end());
+    program.event(Event::Label {
+        scope: LabelScope::Thread,
+        edge: LabelEdge::Begin,
+        text: 1,
+        at_ns: 100,
+    });
+    program.run(5, &[1_001_000, 1_001_010, 1_001_020, 1_001_030]);
+    let (_, tables) = program.finish();
+    assert_eq!(tables.labels.text, ["step", "layer"]);
+    assert_eq!(tables.labels.parent, [None, Some(0)]);
+    assert_eq!(tables.dispatches.label, [Some(1)]);
+}
+
+#[test]
 fn rows_wait_for_the_next_clock_sample_and_are_then_exact() {
     let mut program = Program::new();
     program.kernel(1, "k");
