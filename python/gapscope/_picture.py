@@ -22,6 +22,7 @@ COLOURS = {
     "queue-handover": "#56b4e9",
     "launch-latency": "#009e73",
     "graph-launch": "#009e73",
+    "graph-launch": "#009e73",
     "within-command-buffer": "#009e73",
 }
 BUSY, OTHER = "#0072b2", "#888888"

@@ -10,7 +10,7 @@
 use crate::intervals::{Interval, union, union_length_ns};
 use crate::quantity::ratio;
 use crate::timeline::{Gpu, Timeline};
-use gapscope_trace::manifest::ClockMethod;
+use gapscope_trace::manifest::{ClockMethod, Queue};
 use serde::Serialize;
 
 /// A physical GPU: all devices of the trace, of whatever process, with one uuid.
@@ -62,7 +62,7 @@ pub struct DeviceBusy {
 pub struct QueueBusy {
     /// Id of the queue in the trace.
     pub queue_id: u32,
-    /// Name that the program gave it.
+    /// Name that the program gave it; of a CUDA stream without one, its number: `stream 7`.
     pub name: Option<String>,
     /// What it can do.
     pub capabilities: Vec<String>,
@@ -267,6 +267,13 @@ fn device_busy(timeline: &Timeline, index: usize, analysed: Option<Interval>) ->
     }
 }
 
+/// What people call a CUDA stream.
+fn stream(timeline: &Timeline, queue: &Queue) -> Option<String> {
+    let devices = &timeline.trace.manifest.devices;
+    let device = devices.iter().find(|d| d.id == queue.device)?;
+    (device.api == "cuda").then(|| format!("stream {}", queue.index))
+}
+
 fn queues_busy(
     timeline: &Timeline,
     index: usize,
@@ -280,7 +287,7 @@ fn queues_busy(
             let row = queue.row.map(|row| &listed[row as usize]);
             QueueBusy {
                 queue_id: queue.id,
-                name: row.and_then(|row| row.name.clone()),
+                name: row.and_then(|row| row.name.clone().or_else(|| stream(timeline, row))),
                 capabilities: row.map_or(Vec::new(), |row| row.capabilities.clone()),
                 work_window: *window,
                 busy_ns: window.map(|_| busy.length_ns),

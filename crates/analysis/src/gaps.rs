@@ -301,6 +301,7 @@ pub struct HostTime {
     /// The call, as in the trace, or `outside of GPU calls`.
     pub call: &'static str,
     /// The function that was called, where the trace says (CUDA).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
     /// Calls that overlap the gaps; a folded row counts as many as it folds. 0 for `outside of GPU calls`.
     pub count: u64,

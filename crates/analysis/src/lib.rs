@@ -24,6 +24,7 @@ pub mod lanes;
 pub mod latency;
 pub mod memory_timeline;
 pub mod quantity;
+pub mod ranks;
 pub mod series;
 pub mod timeline;
 pub mod transfers;

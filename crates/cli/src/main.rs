@@ -10,6 +10,7 @@ mod layer;
 mod output;
 mod page;
 mod progress;
+mod ranks;
 mod record;
 mod recover;
 mod report;

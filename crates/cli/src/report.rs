@@ -2,7 +2,7 @@
 
 use crate::args::Report;
 use crate::failure::Failure;
-use crate::{page, trace, view};
+use crate::{page, ranks, trace, view};
 use gapscope_analysis::{Findings, Options, Timeline, activity, findings_under_label};
 use gapscope_report::{Terminal, json, markdown, slices};
 use gapscope_trace::{Selection, Trace};
@@ -11,6 +11,13 @@ use std::process::ExitCode;
 
 /// Prints the report of a trace.
 pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
+    let of_ranks = ranks::of(&arguments.trace);
+    if !of_ranks.is_empty() {
+        return match &arguments.html {
+            Some(_) => Err(ranks::choose(&arguments.trace, &of_ranks, "a page")),
+            None => ranks::report(arguments, &of_ranks),
+        };
+    }
     if let Some(file) = &arguments.html {
         return view::to_file(&arguments.trace, file);
     }
@@ -73,6 +80,10 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
 
 /// The report that follows a recording.
 pub fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failure> {
+    let of_ranks = ranks::of(path);
+    if !of_ranks.is_empty() {
+        return ranks::after_recording(path, &of_ranks, terminal);
+    }
     let opened = trace::open(path, &Selection::all())?;
     let findings = Findings::of(&opened.trace, &Options::default());
     let activity = activity(&Timeline::of(&opened.trace), slices(terminal.columns));

@@ -1,6 +1,7 @@
 //! Words for the causes of gaps.
 
 use crate::document::Tone;
+use crate::vocabulary::Vocabulary;
 use gapscope_analysis::gaps::Cause;
 
 /// How a cause is said.
@@ -15,8 +16,68 @@ pub(crate) struct Words {
     pub tone: Tone,
 }
 
-/// The words for a cause.
-pub(crate) fn words(cause: Cause) -> Words {
+/// The words for a cause, in those of an API.
+pub(crate) fn words(cause: Cause, vocabulary: &Vocabulary) -> Words {
+    let mut words = common(cause);
+    if vocabulary.cuda {
+        (words.name, words.advice) = in_cuda(cause, words.name, words.advice);
+    }
+    words
+}
+
+/// The mark of a cause in the timeline and its colour, which are the same for all APIs.
+pub(crate) fn mark(cause: Cause) -> (char, Tone) {
+    let words = common(cause);
+    (words.letter, words.tone)
+}
+
+fn in_cuda(cause: Cause, name: &'static str, advice: &'static str) -> (&'static str, &'static str) {
+    match cause {
+        Cause::HostLate => (
+            name,
+            "the launching thread ran its own code, such as Python: launch ahead, or put many launches into a graph",
+        ),
+        Cause::HostCompile => (
+            "host loads code",
+            "load modules and instantiate graphs before the loop, or warm up; CUDA_MODULE_LOADING=EAGER loads at once",
+        ),
+        Cause::HostAllocate => (
+            name,
+            "allocate once and reuse, or from a memory pool (cudaMallocAsync)",
+        ),
+        Cause::SubmitCall => (
+            "launch call",
+            "put many small launches into a graph, or fuse kernels",
+        ),
+        Cause::AfterHostWait => (
+            name,
+            "the wait serialises host and GPU: synchronise less often, and copy results asynchronously to pinned memory",
+        ),
+        Cause::OtherQueue => (
+            "other stream",
+            "it waited for an event of another stream: shorten that stream's work, or give this one independent work",
+        ),
+        Cause::QueueHandover => (
+            "stream hand-over",
+            "keep work that depends on each other on one stream",
+        ),
+        Cause::LaunchLatency => (
+            name,
+            "the device's own time to start work: fewer and larger kernels, or a graph",
+        ),
+        Cause::GraphLaunch => (
+            name,
+            "put more work into each graph, and launch the next before the last has ended",
+        ),
+        Cause::WithinCommandBuffer => (
+            "within a graph",
+            "dependencies between the graph's nodes: fewer of them, or fuse kernels",
+        ),
+        Cause::HostSignal | Cause::Recording | Cause::Unknown => (name, advice),
+    }
+}
+
+fn common(cause: Cause) -> Words {
     let (letter, name, tone, advice) = match cause {
         Cause::HostLate => (
             'h',
@@ -77,6 +138,18 @@ pub(crate) fn words(cause: Cause) -> Words {
             "within command buffer",
             4,
             "barriers between dispatches: fewer of them, or fuse the kernels",
+        ),
+        Cause::GraphLaunch => (
+            'n',
+            "graph launch",
+            3,
+            "put more work into each graph, and launch the next before the last has ended",
+        ),
+        Cause::Recording => (
+            'r',
+            "recording",
+            0,
+            "gapscope's own cost: the program without it does not wait here",
         ),
         Cause::Unknown => ('?', "unknown", 5, "the trace does not say"),
     };

@@ -22,7 +22,7 @@ use gapscope_trace::manifest::{Exit, Loss, SamplingMode};
 use serde::Serialize;
 
 /// Version of the keys' meaning.
-const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 
 /// Writes the findings; the text ends with a line feed.
 pub fn text(report: &Report) -> Result<String, serde_json::Error> {

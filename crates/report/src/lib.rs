@@ -13,8 +13,10 @@ pub mod json;
 pub mod markdown;
 
 mod page;
+pub mod ranks;
 mod section;
 pub mod terminal;
+mod vocabulary;
 
 pub use document::Document;
 use gapscope_analysis::quantity as number;

@@ -8,6 +8,7 @@ mod causes;
 mod client;
 mod command_line;
 mod counts;
+mod cuda;
 mod driver;
 mod endings;
 mod fake_driver;

@@ -84,6 +84,10 @@ impl Program {
             "VK_INSTANCE_LAYERS",
             "VK_ADD_LAYER_PATH",
             "VK_LAYER_PATH",
+            "CUDA_INJECTION64_PATH",
+            "NVTX_INJECTION64_PATH",
+            "RANK",
+            "WORLD_SIZE",
         ] {
             command.env_remove(variable);
         }

@@ -5,6 +5,7 @@ mod gaps;
 mod garbage;
 mod planted;
 mod program;
+mod ranks;
 mod tables;
 mod verdict;
 mod warm_up;

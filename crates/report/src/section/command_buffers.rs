@@ -2,6 +2,7 @@
 
 use super::{count, duration, mean};
 use crate::document::{Block, Column, Table, Text};
+use crate::vocabulary::Vocabulary;
 use crate::{fit, number};
 use gapscope_analysis::Findings;
 use gapscope_analysis::command_buffers::CommandBufferRow;
@@ -12,12 +13,21 @@ pub(crate) fn blocks(findings: &Findings, top: usize, origin_ns: i64) -> Vec<Blo
     if all.count == 0 {
         return Vec::new();
     }
+    let vocabulary = Vocabulary::of(findings);
+    let title = match vocabulary.cuda {
+        true => "Graph launches",
+        false => "Command buffers",
+    };
     let aside = format!(
         "{} in {}",
         number::count(all.count),
-        number::of(all.submission_count, "submission", "submissions")
+        number::of(
+            all.submission_count,
+            vocabulary.submission.0,
+            vocabulary.submission.1
+        )
     );
-    let mut blocks = vec![Block::Heading("Command buffers".into(), aside)];
+    let mut blocks = vec![Block::Heading(title.into(), aside)];
     let mut table = Table::new([
         Column::text("time"),
         Column::number("count"),

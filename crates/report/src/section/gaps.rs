@@ -3,11 +3,13 @@
 use super::{bar, count};
 use crate::cause;
 use crate::document::{Block, Column, Table, Text};
+use crate::vocabulary::Vocabulary;
 use crate::{fit, number};
 use gapscope_analysis::Findings;
 use gapscope_analysis::gaps::{Gap, HostTime};
 
 pub(crate) fn blocks(findings: &Findings, top: usize, origin_ns: i64) -> Vec<Block> {
+    let vocabulary = Vocabulary::of(findings);
     let idle = &findings.idle_time;
     let window: i64 = window_ns(findings);
     if window == 0 {
@@ -37,7 +39,7 @@ pub(crate) fn blocks(findings: &Findings, top: usize, origin_ns: i64) -> Vec<Blo
     ]);
     table.note_title = "what to do".into();
     for gap in &findings.gaps {
-        let words = cause::words(gap.cause);
+        let words = cause::words(gap.cause, &vocabulary);
         let share = gap.total_ns as f64 / window as f64;
         let row = table.row([
             Text::new().with(words.tone, words.letter.to_string()),
@@ -98,18 +100,20 @@ fn host_time(calls: &[HostTime]) -> Option<Block> {
 }
 
 fn host_call(call: &HostTime) -> String {
+    let name = call.function.as_deref().unwrap_or(call.call);
     let time = number::duration(call.total_ns);
     match call.count {
         0 => format!("code {} ({time})", call.call),
         times => format!(
             "{} ({time}, {})",
-            call.call,
+            fit::clean(name),
             number::of(times, "call", "calls")
         ),
     }
 }
 
 fn longest(findings: &Findings, top: usize, origin_ns: i64) -> Vec<Block> {
+    let vocabulary = Vocabulary::of(findings);
     let gaps = &findings.idle_time.longest;
     if gaps.is_empty() || top == 0 {
         return Vec::new();
@@ -121,7 +125,7 @@ fn longest(findings: &Findings, top: usize, origin_ns: i64) -> Vec<Block> {
         Column::name("between"),
     ]);
     for gap in &gaps[..gaps.len().min(top)] {
-        let words = cause::words(gap.cause);
+        let words = cause::words(gap.cause, &vocabulary);
         table.row([
             number::duration(gap.duration_ns).into(),
             number::duration(gap.start_ns - origin_ns).into(),

@@ -2,20 +2,22 @@
 
 use super::{count, duration, mean, or_unknown};
 use crate::document::{Block, Column, Table, Text};
-use crate::number;
+use crate::vocabulary::Vocabulary;
+use crate::{fit, number};
 use gapscope_analysis::Findings;
 use gapscope_analysis::durations::Durations;
 
 pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
+    let vocabulary = Vocabulary::of(findings);
     let queues = findings.latency.iter().filter(|q| q.submission_count > 0);
     let mut blocks = Vec::new();
     let several = findings.latency.len() > 1;
     for queue in queues {
         let mut table = Table::new([
             Column::text(&if several {
-                format!("queue {}", queue.queue_id)
+                name(findings, queue.queue_id)
             } else {
-                "submissions".to_owned()
+                vocabulary.submission.1.to_owned()
             }),
             Column::number("count"),
             Column::number("mean"),
@@ -33,13 +35,24 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
                 duration(times.max_ns),
             ]);
         };
-        row("submit call", &queue.submit_calls);
-        row("call → start, queue idle", &queue.submit_to_start_idle);
+        row(
+            &format!("{} call", if vocabulary.cuda { "launch" } else { "submit" }),
+            &queue.submit_calls,
+        );
+        row(
+            &format!("call → start, {} idle", vocabulary.queue.0),
+            &queue.submit_to_start_idle,
+        );
         row("call → start, all", &queue.submit_to_start);
         blocks.push(Block::Table(table));
         let depth = or_unknown(queue.mean_depth, |mean| format!("{mean:.1}")).plain_text();
         let most = or_unknown(queue.max_depth, |max| number::count(max.into())).plain_text();
-        let mut text = format!("Submissions in flight: {depth} on average, at most {most}");
+        let in_flight = if vocabulary.cuda {
+            "Launches"
+        } else {
+            "Submissions"
+        };
+        let mut text = format!("{in_flight} in flight: {depth} on average, at most {most}");
         if let Some(zero) = queue.depth_zero_ns.filter(|ns| *ns > 0) {
             text.push_str(&format!("; none for {}", number::duration(zero)));
         }
@@ -57,8 +70,16 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
         }
     }
     if !blocks.is_empty() {
-        let aside = "from the begin of the submit call".to_owned();
+        let call = if vocabulary.cuda { "launch" } else { "submit" };
+        let aside = format!("from the begin of the {call} call");
         blocks.insert(0, Block::Heading("Launch latency".into(), aside));
     }
     blocks
+}
+
+fn name(findings: &Findings, queue_id: u32) -> String {
+    let queues = findings.devices.iter().flat_map(|d| &d.queues);
+    let mut named = queues.filter(|q| q.queue_id == queue_id);
+    let name = named.find_map(|q| q.name.as_deref());
+    name.map_or(format!("queue {queue_id}"), fit::clean)
 }

@@ -92,8 +92,8 @@ fn idle_line(row: &ActivityRow) -> Text {
         let idle = slice.length_ns - slice.busy_ns;
         match slice.idle_cause {
             Some(cause) if idle * 10 >= slice.length_ns => {
-                let words = cause::words(cause);
-                line.push(words.tone, words.letter.to_string());
+                let (letter, tone) = cause::mark(cause);
+                line.push(tone, letter.to_string());
             }
             _ => line.push(Tone::Plain, " "),
         }

@@ -1,6 +1,7 @@
 //! The verdict and its evidence.
 
 use crate::document::{Block, Text, Tone};
+use crate::vocabulary::Vocabulary;
 use crate::{fit, number};
 use gapscope_analysis::Findings;
 use gapscope_analysis::verdict::Bound;
@@ -30,6 +31,7 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
 
 /// Wall, busy and counts in one line.
 fn totals(findings: &Findings) -> Text {
+    let vocabulary = Vocabulary::of(findings);
     let known = |ns: Option<i64>| ns.map_or("unknown".to_owned(), number::duration);
     let mut text = Text::new().and("Recorded ").strong(known(findings.wall_ns));
     if let Some(window) = findings.work_window {
@@ -48,10 +50,14 @@ fn totals(findings: &Findings) -> Text {
         number::of(findings.dispatch_count, "dispatch", "dispatches"),
         number::of(
             findings.command_buffer_count,
-            "command buffer",
-            "command buffers"
+            vocabulary.command_buffer.0,
+            vocabulary.command_buffer.1
         ),
-        number::of(findings.submission_count, "submission", "submissions"),
+        number::of(
+            findings.submission_count,
+            vocabulary.submission.0,
+            vocabulary.submission.1
+        ),
         match findings.transfer_count {
             0 => "no transfers".to_owned(),
             count => format!(

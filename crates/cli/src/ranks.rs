@@ -1,0 +1,147 @@
+//! A folder with the traces of several ranks.
+
+use crate::args::Report;
+use crate::failure::Failure;
+use crate::{page, trace};
+use gapscope_analysis::ranks::{RankDigest, RankFindings, ranks};
+use gapscope_analysis::{Findings, Options};
+use gapscope_report::Terminal;
+use gapscope_report::markdown;
+use gapscope_report::ranks::RanksReport;
+use gapscope_trace::{Manifest, Selection};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Listed collectives with the greatest skews.
+const LONGEST: usize = 10;
+
+/// Traces of ranks in a folder: its subfolders `rank=N`, by number. Empty for a trace of processes without ranks.
+pub fn of(folder: &Path) -> Vec<(u32, PathBuf)> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found: Vec<(u32, PathBuf)> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name();
+            let rank = name.to_str()?.strip_prefix("rank=")?.parse().ok()?;
+            Some((rank, entry.path()))
+        })
+        .filter(|(_, path)| path.join("trace.json").is_file())
+        .collect();
+    found.sort();
+    found
+}
+
+/// Why a command that takes one trace does not take a folder of ranks.
+pub fn choose(folder: &Path, ranks: &[(u32, PathBuf)], what: &str) -> Failure {
+    let first = ranks.first().map(|(_, path)| path.display().to_string());
+    Failure::new(format!(
+        "{} holds the traces of {} ranks, and {what} is of one trace: name one, such as {}",
+        folder.display(),
+        ranks.len(),
+        first.unwrap_or_default()
+    ))
+}
+
+/// What the comparison of ranks needs to be said.
+struct Compared {
+    manifest: Manifest,
+    findings: RankFindings,
+    remarks: Vec<String>,
+}
+
+fn compare(paths: &[(u32, PathBuf)], options: &Options) -> Result<Compared, Failure> {
+    let (mut digests, mut remarks) = (Vec::new(), Vec::new());
+    let mut first = None;
+    for (rank, path) in paths {
+        // One trace at a time is in memory.
+        let opened = trace::open(path, &Selection::all())?;
+        let findings = Findings::of(&opened.trace, options);
+        digests.push(RankDigest::of(&opened.trace, &findings, *rank));
+        remarks.extend(opened.remarks.iter().map(|r| format!("Rank {rank}: {r}")));
+        for loss in &findings.losses {
+            remarks.push(format!(
+                "Rank {rank}: {} {} were lost: {}.",
+                loss.count, loss.what, loss.reason
+            ));
+        }
+        remarks.extend(findings.notes.iter().map(|n| format!("Rank {rank}: {n}")));
+        first.get_or_insert(opened.trace.manifest);
+    }
+    Ok(Compared {
+        manifest: first.unwrap_or_default(),
+        findings: ranks(&digests, LONGEST),
+        remarks,
+    })
+}
+
+/// Prints the report on a folder of ranks.
+pub fn report(arguments: &Report, paths: &[(u32, PathBuf)]) -> Result<ExitCode, Failure> {
+    if arguments.label.is_some() || arguments.compare_labels.is_some() {
+        return Err(choose(&arguments.trace, paths, "a report on labels"));
+    }
+    let options = Options {
+        exclude_warm_up: !arguments.all,
+        ..Options::default()
+    };
+    let compared = compare(paths, &options)?;
+    let name = trace::name(&arguments.trace);
+    let report = RanksReport {
+        folder: &name,
+        manifest: &compared.manifest,
+        findings: &compared.findings,
+        remarks: &compared.remarks,
+        top: match arguments.top {
+            0 => usize::MAX,
+            top => top,
+        },
+    };
+    let text = if arguments.json {
+        let text = report.json();
+        text.map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?
+    } else if arguments.markdown {
+        markdown::draw(&report.document())
+    } else {
+        page::of_stdout().draw(&report.document())
+    };
+    page::write(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The report that follows a recording of ranks.
+pub fn after_recording(
+    folder: &Path,
+    paths: &[(u32, PathBuf)],
+    terminal: &Terminal,
+) -> Result<String, Failure> {
+    let compared = compare(paths, &Options::default())?;
+    let report = RanksReport {
+        folder: &trace::name(folder),
+        manifest: &compared.manifest,
+        findings: &compared.findings,
+        remarks: &compared.remarks,
+        top: 10,
+    };
+    Ok(terminal.draw(&report.document()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_found_by_number_and_other_folders_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["rank=10", "rank=2", "rank=x", "parts", "rank=3"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+            if name != "rank=3" {
+                std::fs::write(folder.path().join(name).join("trace.json"), "{}").unwrap();
+            }
+        }
+        let found: Vec<u32> = of(folder.path())
+            .into_iter()
+            .map(|(rank, _)| rank)
+            .collect();
+        assert_eq!(found, [2, 10]);
+        let failure = choose(folder.path(), &of(folder.path()), "an export");
+        assert!(failure.sentence.contains("rank=2"), "{failure}");
+    }
+}

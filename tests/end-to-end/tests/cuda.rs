@@ -1,0 +1,379 @@
+//! CUDA programs, on the stub of CUDA: the library is injected with no flag, and trace and report say what the stub's
+//! devices really did. What a real GPU does, `tests/cuda-programs` looks at.
+
+use crate::driver::Driver;
+use crate::product;
+use crate::recording::{Program, Recording, Run, report};
+use gapscope_trace::tables::{HostCallKind, Table, TransferKind};
+use gapscope_trace::{Selection, Trace};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// The stub under the names of the real libraries, and its log of what it did.
+struct Stub {
+    folder: TempDir,
+    settings: Vec<(String, String)>,
+}
+
+/// A line of the stub's log.
+struct Did {
+    kind: String,
+    correlation: u64,
+    start_ns: i64,
+    end_ns: i64,
+}
+
+impl Stub {
+    fn new(settings: &[(&str, &str)]) -> Stub {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        // A file of this name, so that it is mapped under it.
+        let driver = folder.path().join("libcuda.so.1");
+        fs::copy(product::built("libfake_cuda.so"), &driver).expect("a copy");
+        std::os::unix::fs::symlink(&driver, folder.path().join("libcupti.so.13")).expect("a link");
+        let settings = settings
+            .iter()
+            .map(|(name, value)| (format!("FAKE_CUDA_{name}"), (*value).to_owned()));
+        Stub {
+            settings: settings.collect(),
+            folder,
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn program(&self, steps: &str) -> Program {
+        let program = product::built("fake-cuda-program").display().to_string();
+        let words = [program.as_str()].into_iter().chain(steps.split(' '));
+        Program::new(words, self)
+    }
+
+    /// What the devices and the host did, by kind: `kernel`, `memcpy`, `call`, ….
+    fn did(&self) -> Vec<Did> {
+        let log = fs::read_to_string(self.path("truth")).expect("the stub's log");
+        let lines = log.lines().map(|line| {
+            let line: Value = serde_json::from_str(line).expect("a line of JSON");
+            Did {
+                kind: line["kind"].as_str().unwrap_or_default().to_owned(),
+                correlation: line["correlation"].as_u64().unwrap_or_default(),
+                start_ns: line["start_ns"].as_i64().unwrap_or_default(),
+                end_ns: line["end_ns"].as_i64().unwrap_or_default(),
+            }
+        });
+        lines.collect()
+    }
+}
+
+impl Driver for Stub {
+    fn variables(&self) -> Vec<(String, String)> {
+        let mut variables = vec![
+            (
+                "LD_LIBRARY_PATH".to_owned(),
+                self.folder.path().display().to_string(),
+            ),
+            (
+                "FAKE_CUDA_TRUTH".to_owned(),
+                self.path("truth").display().to_string(),
+            ),
+        ];
+        variables.extend(self.settings.iter().cloned());
+        variables
+    }
+}
+
+#[test]
+fn every_kernel_has_its_times_its_name_and_its_launch() {
+    let stub = Stub::new(&[]);
+    let recording = stub.program("launch:3000 runtime:500 sync").record().ok();
+    let trace = recording.trace();
+    assert_eq!(trace.manifest.losses, []);
+    let t = &trace.tables;
+
+    let mut did: Vec<(i64, i64)> = stub
+        .did()
+        .iter()
+        .filter(|d| d.kind == "kernel")
+        .map(|d| (d.start_ns, d.end_ns - d.start_ns))
+        .collect();
+    let d = &t.dispatches;
+    let mut recorded: Vec<(i64, i64)> = (0..d.len())
+        .map(|row| {
+            (
+                d.start_ns[row].expect("a time"),
+                d.duration_ns[row].expect("a time"),
+            )
+        })
+        .collect();
+    did.sort_unstable();
+    recorded.sort_unstable();
+    assert_eq!(recorded.len(), 3500);
+    assert_eq!(recorded, did);
+
+    let launches: HashMap<u64, (i64, &str)> = (0..t.submissions.len())
+        .map(|row| {
+            let function = t.submissions.function[row].as_deref().expect("a function");
+            (
+                t.submissions.id[row],
+                (t.submissions.begin_ns[row], function),
+            )
+        })
+        .collect();
+    assert_eq!(launches.len(), 3500);
+    for row in 0..d.len() {
+        assert_eq!(d.command_buffer[row], None, "a launch is no command buffer");
+        let (begin_ns, function) = launches[&d.submission[row].expect("its launch")];
+        assert!(
+            begin_ns < d.start_ns[row].unwrap_or(0),
+            "no kernel before its launch"
+        );
+        assert!(
+            ["cuLaunchKernel", "cudaLaunchKernel"].contains(&function),
+            "{function}"
+        );
+    }
+    assert_eq!(t.kernels.name[0], "add");
+    assert_eq!(
+        t.kernels.full_name[0].as_deref(),
+        Some("add(float*, float*, int)")
+    );
+    assert_eq!(
+        (t.kernels.local_x[0], t.kernels.registers[0]),
+        (Some(256), Some(32))
+    );
+
+    let device = &trace.manifest.devices[0];
+    assert_eq!(device.api, "cuda");
+    assert!(
+        device.clock.error_ns.is_some(),
+        "a wait bounds the clock: {:?}",
+        device.clock
+    );
+
+    let report = recording.report();
+    assert_eq!(report["dispatch_count"], 3500);
+    assert_eq!(report["command_buffer_count"], 0);
+    assert_eq!(report["kernels"][0]["name"], "add");
+    assert_eq!(
+        report["devices"][0]["queues"][0]["name"]
+            .as_str()
+            .map(|n| n.starts_with("stream ")),
+        Some(true)
+    );
+    let parts: i64 = report["gaps"]
+        .as_array()
+        .expect("gaps")
+        .iter()
+        .filter_map(|g| g["total_ns"].as_i64())
+        .sum();
+    assert_eq!(
+        Some(parts),
+        report["idle_time"]["total_ns"].as_i64(),
+        "causes sum to idle time"
+    );
+}
+
+#[test]
+fn graphs_copies_waits_and_memory_are_what_the_program_did() {
+    let stub = Stub::new(&[]);
+    let recording = stub
+        .program("copies waits graph:10:5 memory sync")
+        .record()
+        .ok();
+    let trace = recording.trace();
+    let t = &trace.tables;
+    let graphs = &t.command_buffers;
+    assert_eq!(graphs.dispatches, [10; 5]);
+    let in_graphs = t.dispatches.command_buffer.iter().flatten().count();
+    assert_eq!(in_graphs, 50);
+    assert_eq!(recording.report()["command_buffer_count"], 5);
+    assert_eq!(
+        t.transfers.kind,
+        [
+            TransferKind::HostToDevice,
+            TransferKind::Fill,
+            TransferKind::DeviceToHost
+        ]
+    );
+    assert_eq!(t.transfers.bytes, [4096, 1024, 512].map(Some));
+    let calls = &t.host_calls.call;
+    for kind in [
+        HostCallKind::WaitDeviceIdle,
+        HostCallKind::WaitEvent,
+        HostCallKind::WaitQueueIdle,
+        HostCallKind::BuildGraph,
+    ] {
+        assert!(calls.contains(&kind), "{kind} in {calls:?}");
+    }
+    // The first kernel of the second stream waits for the last one before the event on the first.
+    assert_eq!(t.dependencies.len(), 1);
+    let (waits, on) = (
+        t.dependencies.submission[0],
+        t.dependencies.waits_for[0].expect("it is known"),
+    );
+    let queue = |id| {
+        (0..t.submissions.len())
+            .find(|row| t.submissions.id[*row] == id)
+            .map(|row| t.submissions.queue[row])
+    };
+    assert_ne!(queue(waits), queue(on));
+    assert!(!t.memory.is_empty());
+}
+
+#[test]
+fn labels_of_nvtx_are_around_the_kernels_that_were_launched_inside() {
+    let stub = Stub::new(&[]);
+    let trace = stub.program("labels:20 sync").record().ok().trace();
+    let d = &trace.tables.dispatches;
+    assert_eq!(d.len(), 20);
+    assert!(d.label.iter().all(Option::is_some), "{:?}", d.label);
+    assert!(trace.tables.markers.len() >= 20);
+}
+
+#[test]
+fn a_killed_program_keeps_what_was_delivered_and_counts_the_rest() {
+    let stub = Stub::new(&[]);
+    let recording = stub
+        .program("launch:500 sleep:500 launch:200 kill")
+        .record();
+    let trace = recording.trace();
+    let recorded = trace.tables.dispatches.len();
+    assert!((500..=700).contains(&recorded), "{recorded}");
+    assert_eq!(trace.manifest.processes[0].end_ns, None);
+    let notes = &trace.manifest.notes;
+    assert!(
+        notes.iter().any(|n| n.contains("ended suddenly")),
+        "{notes:?}"
+    );
+}
+
+#[test]
+fn what_the_user_has_set_stays_and_is_said() {
+    let stub = Stub::new(&[]);
+    let program = stub
+        .program("launch:10 sync sleep:400")
+        .variable("CUDA_INJECTION64_PATH", "/nowhere/other.so");
+    let run = program.record().run;
+    assert_eq!(run.status.code(), Some(125), "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("CUDA_INJECTION64_PATH was set to /nowhere/other.so already"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn a_hook_that_cannot_record_says_why_in_one_sentence() {
+    let stub = Stub::new(&[("SUBSCRIBE", "refuse")]);
+    let run = stub.program("launch:10 sync").record().run;
+    assert_eq!(run.status.code(), Some(125), "{}", run.stderr);
+    let said: Vec<&str> = run
+        .stderr
+        .lines()
+        .filter(|l| l.starts_with("gapscope: "))
+        .collect();
+    assert_eq!(said.len(), 1, "{}", run.stderr);
+    assert!(said[0].contains("CUPTI"), "{}", run.stderr);
+}
+
+#[test]
+fn a_program_that_uses_no_gpu_is_told_so() {
+    let stub = Stub::new(&[]);
+    let run = Program::new(["true"], &stub).record().run;
+    assert_eq!(run.status.code(), Some(125));
+    assert!(
+        run.stderr.contains("used no Vulkan and no CUDA"),
+        "{}",
+        run.stderr
+    );
+}
+
+/// Two ranks as a launcher starts them: the second one launches later, and both a third time.
+fn two_ranks(stub: &Stub) -> Recording {
+    let program = product::built("fake-cuda-program").display().to_string();
+    let script = "RANK=0 LOCAL_RANK=0 WORLD_SIZE=2 \"$0\" launch:100 sync labels:3 sync & \
+                  RANK=1 LOCAL_RANK=1 WORLD_SIZE=2 \"$0\" sleep:50 launch:70 sync & wait";
+    Program::new(["sh", "-c", script, program.as_str()], stub)
+        .record()
+        .ok()
+}
+
+fn read(path: &Path) -> Trace {
+    let (trace, diagnostics) = gapscope_trace::read(path, &Selection::all()).expect("a trace");
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    trace
+}
+
+#[test]
+fn ranks_have_a_trace_each_under_one_folder() {
+    let stub = Stub::new(&[]);
+    let recording = two_ranks(&stub);
+    let whole = recording.trace();
+    assert_eq!(whole.manifest.ranks, [0, 1]);
+    assert!(
+        whole.tables.dispatches.is_empty(),
+        "the launcher itself used no GPU"
+    );
+    for (rank, dispatches) in [(0, 103), (1, 70)] {
+        let trace = read(&recording.path().join(format!("rank={rank}")));
+        let own = trace.manifest.rank.expect("its rank");
+        assert_eq!(
+            (own.rank, own.local_rank, own.world_size),
+            (rank, Some(rank), 2)
+        );
+        assert_eq!(trace.tables.dispatches.len(), dispatches);
+        assert!(trace.manifest.complete);
+        assert_eq!(trace.manifest.losses, []);
+    }
+    let found = report(&recording.path(), &[]);
+    assert_eq!(found["world_size"], 2);
+    assert_eq!(found["ranks"][1]["dispatch_count"], 70);
+    assert_eq!(
+        found["not_comparable_because"],
+        Value::Null,
+        "one host, one clock"
+    );
+    let mut command = Command::new(product::built("gapscope"));
+    let one = Run::of(command.arg("report").arg(recording.path().join("rank=1"))).ok();
+    assert!(one.stdout.contains("70 dispatches"), "{}", one.stdout);
+}
+
+#[test]
+fn a_process_that_is_alone_in_its_world_is_an_ordinary_trace() {
+    let stub = Stub::new(&[]);
+    let program = stub
+        .program("launch:5 sync")
+        .variable("RANK", "0")
+        .variable("WORLD_SIZE", "1");
+    let recording = program.record().ok();
+    assert_eq!(recording.trace().tables.dispatches.len(), 5);
+    assert!(!recording.path().join("rank=0").exists());
+}
+
+#[test]
+fn vulkan_and_cuda_are_recorded_together() {
+    let stub = Stub::new(&[]);
+    let cuda = product::built("fake-cuda-program").display().to_string();
+    let vulkan = product::built("planted").display().to_string();
+    let script = "\"$0\" launch:30 sync && \"$1\" spin";
+    let program = Program::new(["sh", "-c", script, cuda.as_str(), vulkan.as_str()], &stub)
+        .variable("VK_LOADER_DRIVERS_SELECT", "lvp*");
+    let trace = program.record().ok().trace();
+    let apis: Vec<&str> = trace
+        .manifest
+        .devices
+        .iter()
+        .map(|d| d.api.as_str())
+        .collect();
+    assert!(
+        apis.contains(&"cuda") && apis.contains(&"vulkan"),
+        "{apis:?}"
+    );
+    let correlated = trace.tables.dispatches.submission.iter().flatten().count();
+    assert_eq!(correlated, 30);
+}
