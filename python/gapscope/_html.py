@@ -15,14 +15,16 @@ FIRST = "padding:1px 10px 1px 0;text-align:left"
 
 def page(report: dict[str, Any], name: str) -> str:
     """Verdict, facts, picture, the largest causes of idle time, the slowest kernels, and what was lost."""
-    command = " ".join(map(str, report.get("command", []))) or name
+    program, *arguments = map(str, report.get("command") or [name])
+    # Where the program lies matters less than what it was told to do.
+    command = " ".join([program.rsplit("/", 1)[-1], *arguments])
     parts = [
         f'<div style="font-family:sans-serif;max-width:900px"><div style="opacity:.7">{escaped(command)}</div>',
         f"<div><b>{escaped(str(report.get('verdict', UNKNOWN)).upper())}</b> "
         f"{escaped(str(report.get('verdict_sentence', '')), 400)}</div>",
         f'<div style="margin:4px 0">{_facts(report)}</div>',
         picture(report) or "<div>No GPU work has known times.</div>",
-        '<div style="display:flex;flex-wrap:wrap;gap:24px">',
+        '<div style="display:flex;flex-wrap:wrap;gap:24px;align-items:flex-start">',
         _causes(report),
         _kernels(report),
         "</div>",
