@@ -28,10 +28,10 @@ afterAll(async () => {
   for (const viewer of viewers) viewer.stop();
 });
 
-async function show(...traces: string[]): Promise<Opened["page"]> {
-  const viewer = await view(...traces);
+async function show(trace: string, other?: string, options = {}): Promise<Opened["page"]> {
+  const viewer = await view(...[trace, other].filter((path) => path !== undefined));
   viewers.push(viewer);
-  opened = await openTrace(viewer.url);
+  opened = await openTrace(viewer.url, options);
   return opened.page;
 }
 
@@ -117,7 +117,7 @@ describe("a file", () => {
 
 describe("a million dispatches", () => {
   test("are drawn soon, and drawn again within a frame", async () => {
-    const page = await show(synthetic(made, 1_000_000, "million"));
+    const page = await show(synthetic(made, 1_000_000, "million"), undefined, { height: 1600 });
     const first = Number(await page.locator("#app").getAttribute("data-full-draw-ms"));
     // Generous: a busy machine and a debug build. `cargo xtask bench` has the true figures.
     expect(first).toBeLessThan(15_000);

@@ -132,7 +132,7 @@ export class ComparePanel {
         h("th", { scope: "row" }, ratio.what.replace(/ ns$/, " time")),
         h("td", {}, figure(ratio.what, ratio.before, most, "before")),
         h("td", {}, figure(ratio.what, ratio.after, most, "after")),
-        h("td", { class: "number" }, h("b", {}, ratio.ratio === null ? "unknown" : factor(ratio.ratio))),
+        h("td", { class: "number" }, h("b", {}, ratioText(ratio))),
       );
     });
     fill(
@@ -161,4 +161,10 @@ function figure(what: string, value: number | null, most: number, side: string):
   const bar = h("span", { class: `figure-bar ${side}`, "aria-hidden": "true" });
   bar.style.width = `${most > 0 && value !== null ? Math.max(1, (value / most) * 100) : 0}%`;
   return h("div", { class: "figure" }, h("span", { class: "number" }, known(value, format)), h("span", { class: "figure-track" }, bar));
+}
+
+/** How much less it takes after; nothing is less than nothing. */
+function ratioText({ before, after, ratio }: Comparison["ratios"][number]): string {
+  if (ratio !== null) return factor(ratio);
+  return before === 0 && after === 0 ? "the same" : "unknown";
 }
