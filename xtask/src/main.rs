@@ -4,6 +4,7 @@
 mod bench;
 mod clients;
 mod command;
+mod darwin;
 mod demo;
 mod packages;
 mod python;
@@ -30,6 +31,8 @@ enum Task {
     Demo,
     /// Installs what the tests need
     Setup,
+    /// Type-checks, lints and links for macOS what is only compiled there; runs nothing of it
+    Darwin,
     /// Does all set-up for the tests and runs them
     Test,
     /// Builds the Python package, installs it in a fresh environment and tests it
@@ -57,6 +60,7 @@ fn run() -> Result<()> {
     match Args::parse().task {
         Task::Demo => demo::run(),
         Task::Setup => test::set_up(),
+        Task::Darwin => darwin::run(),
         Task::Test => test::run(),
         Task::Python => python::run(),
         Task::Dist => python::dist(),

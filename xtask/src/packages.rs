@@ -1,6 +1,6 @@
 //! Packages of the system: installed when they are missing and this user may.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -144,6 +144,58 @@ fn sources_file(uri: &str, suite: &str) -> String {
         text += &format!("Signed-By: {keys}\n");
     }
     text
+}
+
+/// apt with lists, packages and sources of its own, for packages of other suites that are unpacked and not installed:
+/// the machine's apt stays as it is.
+pub struct PrivateApt {
+    folder: PathBuf,
+}
+
+impl PrivateApt {
+    /// For the archive that this machine uses, with other suites of it.
+    pub fn new(folder: &Path, suites: &[&str]) -> Result<PrivateApt> {
+        let archives = archives().context("this system has no apt")?;
+        let (uri, _) = (archives.iter())
+            .find(|(uri, _)| uri.trim_end_matches('/').ends_with("/debian"))
+            .context("apt uses no archive of Debian's here")?;
+        for part in ["lists/partial", "cache/archives/partial"] {
+            std::fs::create_dir_all(folder.join(part))?;
+        }
+        let keys = "/usr/share/keyrings/debian-archive-keyring.gpg";
+        let lines = suites
+            .iter()
+            .map(|suite| format!("deb [signed-by={keys}] {uri} {suite} main\n"));
+        std::fs::write(folder.join("sources.list"), lines.collect::<String>())?;
+        // Nothing counts as installed.
+        std::fs::write(folder.join("status"), "")?;
+        let at = folder.display();
+        let settings = format!(
+            "Dir::Etc::sourcelist \"{at}/sources.list\";\nDir::Etc::sourceparts \"/dev/null\";\n\
+             Dir::Etc::preferencesparts \"/dev/null\";\nDir::State::lists \"{at}/lists\";\n\
+             Dir::State::status \"{at}/status\";\nDir::Cache \"{at}/cache\";\nAcquire::Languages \"none\";\n\
+             Acquire::IndexTargets::deb::DEP-11::DefaultEnabled \"false\";\nAPT::Sandbox::User \"root\";\n"
+        );
+        std::fs::write(folder.join("settings"), settings)?;
+        let apt = PrivateApt {
+            folder: folder.to_owned(),
+        };
+        command::run(apt.command("apt-get").args(["--quiet", "update"]))?;
+        Ok(apt)
+    }
+
+    /// A command of apt's.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env("APT_CONFIG", self.folder.join("settings"));
+        command.env("DEBIAN_FRONTEND", "noninteractive");
+        command
+    }
+
+    /// Where downloaded packages are.
+    pub fn archives(&self) -> PathBuf {
+        self.folder.join("cache/archives")
+    }
 }
 
 fn os_release_field<'a>(text: &'a str, field: &str) -> Option<&'a str> {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::{clients, command, python, tidy, vulkan};
+use crate::{clients, command, darwin, python, tidy, vulkan};
 
 /// Installs drivers, layers and programs; says which programs could not be had.
 pub fn set_up() -> Result<()> {
@@ -44,7 +44,12 @@ pub fn run() -> Result<()> {
     ]))?;
     // The end-to-end tests start the programs and load the layer and the fake driver as files.
     command::run(&mut command::cargo(["build", "--workspace"]))?;
-    run_tests().and(python::test())
+    let darwin = darwin::run_or_warn();
+    let tests = run_tests().and(python::test());
+    if let Ok(Some(reason)) = &darwin {
+        darwin::warn(reason);
+    }
+    tests.and(darwin.map(drop))
 }
 
 /// Runs both suites, even when the first fails.

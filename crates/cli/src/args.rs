@@ -33,6 +33,7 @@ pub enum Command {
     Report(Report),
     View(View),
     Export(Export),
+    Import(Import),
     Info(Info),
     Recover(Recover),
     Completions(Completions),
@@ -108,8 +109,12 @@ pub struct Record {
     #[arg(short, long)]
     pub quiet: bool,
 
+    /// Record this running process instead of a command; only where Instruments records (macOS)
+    #[arg(long, value_name = "PID", conflicts_with = "command", value_parser = clap::value_parser!(u32).range(1..))]
+    pub attach: Option<u32>,
+
     /// The command and its arguments
-    #[arg(last = true, required = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
+    #[arg(last = true, required_unless_present = "attach", value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
 }
 
@@ -234,6 +239,30 @@ pub enum Format {
     Firefox,
     Speedscope,
     Csv,
+}
+
+/// Make a trace of what Apple's xctrace exported of a Metal System Trace
+///
+/// Takes the .xml files of `xctrace export` (the table of contents and the tables), or folders of them; on macOS also
+/// a recording of Instruments itself (NAME.trace). What is missing is listed.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gapscope import -o run.gapscope exports/
+  gapscope import -o run.gapscope toc.xml gpu-intervals.xml submissions.xml
+  gapscope import -o run.gapscope run.trace          on macOS")]
+pub struct Import {
+    /// Folder to write; it must not exist
+    #[arg(short, long, value_name = "OUT.gapscope", value_hint = ValueHint::DirPath)]
+    pub output: PathBuf,
+
+    /// The process whose work is imported [default: the one that was recorded]
+    #[arg(long, value_name = "PID")]
+    pub pid: Option<u32>,
+
+    /// Files or folders
+    #[arg(required = true, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub inputs: Vec<PathBuf>,
 }
 
 /// Show what is in a trace: machine, processes, devices, queues, clocks, tables, losses

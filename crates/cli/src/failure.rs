@@ -57,6 +57,7 @@ impl From<gapscope_trace::Error> for Failure {
     }
 }
 
+#[cfg(target_os = "linux")]
 impl From<gapscope_recorder::Error> for Failure {
     fn from(error: gapscope_recorder::Error) -> Failure {
         use gapscope_recorder::Error;

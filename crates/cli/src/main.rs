@@ -5,13 +5,18 @@ mod args;
 mod completions;
 mod export;
 mod failure;
+mod import;
 mod info;
+#[cfg(target_os = "linux")]
 mod layer;
 mod output;
 mod page;
 mod progress;
 mod ranks;
+#[cfg(target_os = "linux")]
 mod record;
+mod record_metal;
+#[cfg(target_os = "linux")]
 mod recover;
 mod report;
 mod trace;
@@ -23,16 +28,30 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
+        Command::Record(arguments) if record_metal::applies() => record_metal::run(&arguments),
+        #[cfg(target_os = "linux")]
         Command::Record(arguments) => record::run(&arguments),
+        #[cfg(not(target_os = "linux"))]
+        Command::Record(_) => Err(elsewhere("records", "Linux and macOS")),
         Command::Report(arguments) => report::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::View(arguments) => view::run(&arguments),
+        Command::Import(arguments) => import::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
+        #[cfg(target_os = "linux")]
         Command::Recover(arguments) => recover::run(&arguments),
+        #[cfg(not(target_os = "linux"))]
+        Command::Recover(_) => Err(elsewhere("completes unfinished traces", "Linux")),
         Command::Completions(arguments) => completions::run(&arguments),
     };
     outcome.unwrap_or_else(|failure| {
         page::say(&format!("gapscope: {failure}\n"));
         ExitCode::from(failure.status)
     })
+}
+
+/// A task that this system cannot do.
+#[cfg(not(target_os = "linux"))]
+fn elsewhere(does: &str, systems: &str) -> failure::Failure {
+    failure::Failure::new(format!("gapscope {does} on {systems}, not here"))
 }

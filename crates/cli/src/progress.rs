@@ -1,6 +1,7 @@
 //! One line on stderr while a recording runs, when stderr is a terminal.
 
 use gapscope_analysis::quantity as number;
+#[cfg(target_os = "linux")]
 use gapscope_recorder::{Progress, Session};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, Write};
@@ -8,11 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// How often the line is drawn anew.
+#[cfg(target_os = "linux")]
 const EVERY: Duration = Duration::from_millis(250);
 /// The report must not wait for the line.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Shows how a recording goes until it is finished; returns at once when stderr is no terminal.
+#[cfg(target_os = "linux")]
 pub fn show(session: &Session) {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     if bar.is_hidden() {
@@ -87,6 +90,7 @@ pub fn while_working<T: Send>(work: impl FnOnce(&Bytes) -> T + Send) -> T {
     result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
+#[cfg(target_os = "linux")]
 fn text(progress: &Progress) -> String {
     let seconds = progress.elapsed.as_secs();
     let elapsed = format!("{}:{:02}", seconds / 60, seconds % 60);
@@ -107,7 +111,7 @@ fn text(progress: &Progress) -> String {
     )
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
 

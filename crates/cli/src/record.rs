@@ -31,6 +31,12 @@ pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
 }
 
 fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
+    if arguments.attach.is_some() {
+        return Err(Failure::new(
+            "--attach is not possible here: a Vulkan or CUDA program must be started by gapscope; give its command behind `--`",
+        )
+        .status(2));
+    }
     let names = match &arguments.names {
         Some(file) => {
             Names::read(file).map_err(|error| Failure::new(without_number(&error.to_string())))?
@@ -115,7 +121,10 @@ fn said(arguments: &Record, recorded: &Recorded) -> Result<(), Failure> {
 fn nothing(recorded: &Recorded, reason: &str, trace_kept: bool) -> Failure {
     let path = recorded.output.display();
     // A process that could not be recorded at all is what the reason is about.
-    let lost = recorded.losses.iter().filter(|l| l.what != "CUDA work of a process");
+    let lost = recorded
+        .losses
+        .iter()
+        .filter(|l| l.what != "CUDA work of a process");
     Failure::new(match lost.max_by_key(|loss| loss.count) {
         // What was lost may be the very work, so it must not be said that there was none.
         Some(loss) => format!(

@@ -14,6 +14,7 @@ mod endings;
 mod fake_driver;
 mod gfxreconstruct;
 mod losses;
+mod metal;
 mod product;
 mod real_programs;
 mod recording;

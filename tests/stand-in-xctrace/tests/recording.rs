@@ -11,7 +11,10 @@ use tempfile::TempDir;
 fn xctrace(folder: &Path, quirks: &str) -> Xctrace {
     let path = folder.join("xctrace");
     let stand_in = env!("CARGO_BIN_EXE_stand-in-xctrace");
-    script(&path, &format!("#!/bin/sh\nSTAND_IN_XCTRACE='{quirks}' exec '{stand_in}' \"$@\"\n"));
+    script(
+        &path,
+        &format!("#!/bin/sh\nSTAND_IN_XCTRACE='{quirks}' exec '{stand_in}' \"$@\"\n"),
+    );
     Xctrace::at(path)
 }
 
@@ -21,7 +24,11 @@ fn script(path: &Path, text: &str) {
     let fresh = path.with_extension("new");
     std::fs::write(&fresh, text).unwrap();
     std::fs::set_permissions(&fresh, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let status = std::process::Command::new("cp").arg(&fresh).arg(path).status().unwrap();
+    let status = std::process::Command::new("cp")
+        .arg(&fresh)
+        .arg(path)
+        .status()
+        .unwrap();
     assert!(status.success());
 }
 
@@ -70,24 +77,40 @@ const RECORDED: Outcome = Outcome::Recorded {
 fn a_command_is_recorded_and_nothing_else_is_left() {
     let case = Case::new();
     let mut stages = Vec::new();
-    let recorded = case.recording("", &["true"]).run(|stage| stages.push(stage)).unwrap();
+    let recorded = case
+        .recording("", &["true"])
+        .run(|stage| stages.push(stage))
+        .unwrap();
     assert_eq!(recorded.outcome, RECORDED);
     assert_eq!(recorded.exit, Some(Exit::Code(0)));
     assert!(!recorded.timed_out);
     assert_eq!(case.left(), [""; 0]);
     assert_eq!(stages.first(), Some(&Stage::Recording));
     assert_eq!(stages.last(), Some(&Stage::Importing));
-    let (trace, _) = gapscope_trace::read(&case.output(), &gapscope_trace::Selection::all()).unwrap();
+    let (trace, _) =
+        gapscope_trace::read(&case.output(), &gapscope_trace::Selection::all()).unwrap();
     assert_eq!(trace.manifest.command, ["true"]);
-    assert_eq!(trace.tables.command_buffers.name[4].as_deref(), Some("step 4"));
-    assert!(trace.manifest.notes.iter().any(|note| note.contains("xctrace version 27.2")));
+    assert_eq!(
+        trace.tables.command_buffers.name[4].as_deref(),
+        Some("step 4")
+    );
+    assert!(
+        trace
+            .manifest
+            .notes
+            .iter()
+            .any(|note| note.contains("xctrace version 27.2"))
+    );
 }
 
 #[test]
 fn a_command_that_fails_is_recorded_with_its_status() {
     let case = Case::new();
     let recorded = case.run("", &["sh", "-c", "exit 7"]).unwrap();
-    assert_eq!((recorded.outcome, recorded.exit), (RECORDED, Some(Exit::Code(7))));
+    assert_eq!(
+        (recorded.outcome, recorded.exit),
+        (RECORDED, Some(Exit::Code(7)))
+    );
 }
 
 #[test]
@@ -95,10 +118,19 @@ fn a_script_is_run_by_its_interpreter_with_the_environment() {
     let case = Case::new();
     let path = case.folder.path().join("run me");
     let seen = case.folder.path().join("seen");
-    script(&path, &format!("#!/usr/bin/env sh\necho \"$HOME $1\" > '{}'\n", seen.display()));
+    script(
+        &path,
+        &format!(
+            "#!/usr/bin/env sh\necho \"$HOME $1\" > '{}'\n",
+            seen.display()
+        ),
+    );
     case.run("", &[path.to_str().unwrap(), "a b"]).unwrap();
     let home = std::env::var("HOME").unwrap_or_default();
-    assert_eq!(std::fs::read_to_string(seen).unwrap(), format!("{home} a b\n"));
+    assert_eq!(
+        std::fs::read_to_string(seen).unwrap(),
+        format!("{home} a b\n")
+    );
 }
 
 #[test]
@@ -127,7 +159,9 @@ fn a_crash_after_a_whole_table_is_noted_and_its_rows_are_kept() {
     let case = Case::new();
     let recorded = case.run("crash", &["true"]).unwrap();
     assert_eq!(recorded.outcome, RECORDED);
-    assert!(recorded.notes.iter().any(|n| n.contains("133") && n.contains("after it had written all of metal-gpu-intervals")));
+    assert!(recorded.notes.iter().any(
+        |n| n.contains("133") && n.contains("after it had written all of metal-gpu-intervals")
+    ));
 }
 
 #[test]
@@ -135,7 +169,9 @@ fn a_crash_before_the_end_of_a_table_is_said() {
     let case = Case::new();
     let recorded = case.run("crash,cut-after-row", &["true"]).unwrap();
     assert_eq!(recorded.outcome, RECORDED);
-    assert!(recorded.notes.iter().any(|n| n.contains("before metal-gpu-intervals was written to its end: 5 rows were read")));
+    assert!(recorded.notes.iter().any(|n| {
+        n.contains("before metal-gpu-intervals was written to its end: 5 rows were read")
+    }));
 }
 
 #[test]
@@ -160,7 +196,12 @@ fn no_gpu_rows_are_unknown_times() {
         timed_work: 0,
     };
     assert_eq!(recorded.outcome, expected);
-    assert!(recorded.losses.iter().any(|loss| loss.what == "times of command buffers" && loss.count == 5));
+    assert!(
+        recorded
+            .losses
+            .iter()
+            .any(|loss| loss.what == "times of command buffers" && loss.count == 5)
+    );
 }
 
 #[test]
@@ -176,7 +217,9 @@ fn nothing_runs_when_the_trace_cannot_be_written() {
     let case = Case::new();
     let witness = case.folder.path().join("ran");
     std::fs::create_dir(case.output()).unwrap();
-    let error = case.run("", &["touch", witness.to_str().unwrap()]).unwrap_err();
+    let error = case
+        .run("", &["touch", witness.to_str().unwrap()])
+        .unwrap_err();
     assert!(error.to_string().contains("exists already"), "{error}");
     assert!(!witness.exists());
 }
@@ -195,7 +238,13 @@ fn gpucapture_gets_the_window_and_its_file_is_checked() {
     let bytes = gpucapture.capture(&window).unwrap();
     let captured = std::fs::read_to_string(window.output.join("capture")).unwrap();
     assert_eq!(bytes, captured.len() as u64);
-    assert_eq!(captured, format!("start --pid 4711 --label step 3 --count 2 --output {}", window.output.display()));
+    assert_eq!(
+        captured,
+        format!(
+            "start --pid 4711 --label step 3 --count 2 --output {}",
+            window.output.display()
+        )
+    );
     let said = |window: &GpuWindow| gpucapture.capture(window).unwrap_err().to_string();
     assert!(said(&window).contains("not overwritten"));
     window.output = folder.path().join("x.trace");
@@ -204,6 +253,14 @@ fn gpucapture_gets_the_window_and_its_file_is_checked() {
     assert!(said(&window).contains("folder does not exist"));
     window.output = folder.path().join("x.gputrace");
     window.pid = 666;
-    assert!(said(&window).contains("cannot be captured") && said(&window).contains("MTL_CAPTURE_ENABLED=1"));
-    assert!(GpuCapture::at("/nowhere").unwrap_err().to_string().contains("version 27"));
+    assert!(
+        said(&window).contains("cannot be captured")
+            && said(&window).contains("MTL_CAPTURE_ENABLED=1")
+    );
+    assert!(
+        GpuCapture::at("/nowhere")
+            .unwrap_err()
+            .to_string()
+            .contains("version 27")
+    );
 }

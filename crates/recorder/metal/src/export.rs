@@ -44,7 +44,9 @@ pub(crate) fn export(
     let toc = File::open(&path)
         .map_err(|error| error.to_string())
         .and_then(|file| Toc::of(BufReader::new(file)))
-        .map_err(|error| not_exported("its table of contents", format!("{error}; {}", said.words)))?;
+        .map_err(|error| {
+            not_exported("its table of contents", format!("{error}; {}", said.words))
+        })?;
     let run = toc
         .metal_run()
         .ok_or_else(|| not_exported("its table of contents", "it lists no run".to_owned()))?;
@@ -96,7 +98,11 @@ impl Exporter<'_> {
 
     /// A table's file, with what is to be noted; or why there is none.
     #[expect(clippy::type_complexity, reason = "either is an ordinary outcome")]
-    fn table(&self, schema: &str, xpath: &str) -> Result<Result<(PathBuf, Option<String>), String>, Error> {
+    fn table(
+        &self,
+        schema: &str,
+        xpath: &str,
+    ) -> Result<Result<(PathBuf, Option<String>), String>, Error> {
         let mut kept: Option<(PathBuf, String)> = None;
         let mut reason = String::new();
         for attempt in 1..=ATTEMPTS {
@@ -108,7 +114,10 @@ impl Exporter<'_> {
             match check(&path) {
                 Ok(found) if found.whole && found.nodes > 0 => {
                     let note = (!said.success).then(|| {
-                        format!("xctrace ended with {} after it had written all of {schema}.", said.status)
+                        format!(
+                            "xctrace ended with {} after it had written all of {schema}.",
+                            said.status
+                        )
                     });
                     return Ok(Ok((path, note)));
                 }
@@ -121,7 +130,10 @@ impl Exporter<'_> {
                 }
                 Ok(_) => {
                     // An empty result and no error: asking again gives the same.
-                    return Ok(Err("it wrote an empty result, although its table of contents lists the table".to_owned()));
+                    return Ok(Err(
+                        "it wrote an empty result, although its table of contents lists the table"
+                            .to_owned(),
+                    ));
                 }
                 Err(error) => reason = format!("{error}; {}", said.words),
             }
@@ -134,7 +146,11 @@ impl Exporter<'_> {
         let log = self.folder.join("export.log");
         let writer = File::create(&log).map_err(Error::io(&log))?;
         let mut command = self.xctrace.command(["export", "--input"]);
-        command.arg(self.recording).args(what).arg("--output").arg(output);
+        command
+            .arg(self.recording)
+            .args(what)
+            .arg("--output")
+            .arg(output);
         command.process_group(0);
         command.stdout(Stdio::null()).stderr(writer);
         let mut child = command.spawn().map_err(Error::io(program))?;

@@ -133,7 +133,11 @@ impl GpuCapture {
 }
 
 fn arguments(window: &GpuWindow) -> Vec<OsString> {
-    let mut arguments: Vec<OsString> = vec!["start".into(), "--pid".into(), window.pid.to_string().into()];
+    let mut arguments: Vec<OsString> = vec![
+        "start".into(),
+        "--pid".into(),
+        window.pid.to_string().into(),
+    ];
     match &window.boundary {
         Some(Boundary::Id(id)) => arguments.extend(["--boundary".into(), id.into()]),
         Some(Boundary::Label(label)) => arguments.extend(["--label".into(), label.into()]),
@@ -152,13 +156,20 @@ fn check_path(path: &Path) -> Result<(), Error> {
         path: path.to_owned(),
         reason: reason.to_owned(),
     };
-    if path.extension().is_none_or(|extension| extension != "gputrace") {
+    if path
+        .extension()
+        .is_none_or(|extension| extension != "gputrace")
+    {
         return Err(bad("a GPU trace document is named NAME.gputrace"));
     }
     if path.symlink_metadata().is_ok() {
-        return Err(bad("it exists and is not overwritten: remove it, or choose another name"));
+        return Err(bad(
+            "it exists and is not overwritten: remove it, or choose another name",
+        ));
     }
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
     if !parent.unwrap_or(Path::new(".")).is_dir() {
         return Err(bad("its folder does not exist"));
     }

@@ -27,7 +27,8 @@ pub(crate) fn resolved(command: &[OsString]) -> Result<Vec<OsString>, Error> {
     }
     Err(Error::NotExecutable {
         command: program.into(),
-        reason: "its interpreter is a script of a script of a script: name the binary instead".to_owned(),
+        reason: "its interpreter is a script of a script of a script: name the binary instead"
+            .to_owned(),
     })
 }
 
@@ -43,7 +44,8 @@ fn find(program: &OsStr) -> Result<PathBuf, Error> {
             Ok(found) => Err(Error::NotExecutable {
                 command: path.to_owned(),
                 reason: if found.is_file() {
-                    "it is not executable; chmod +x it, or name its interpreter before it".to_owned()
+                    "it is not executable; chmod +x it, or name its interpreter before it"
+                        .to_owned()
                 } else {
                     "it is not a file".to_owned()
                 },
@@ -60,7 +62,8 @@ fn find(program: &OsStr) -> Result<PathBuf, Error> {
         .find(|path| runs(path))
         .ok_or_else(|| Error::NoSuchCommand {
             command: path.to_owned(),
-            reason: "there is no such command on the PATH; check its name, or give its path".to_owned(),
+            reason: "there is no such command on the PATH; check its name, or give its path"
+                .to_owned(),
         })
 }
 
@@ -68,8 +71,15 @@ fn find(program: &OsStr) -> Result<PathBuf, Error> {
 /// recorded program.
 fn interpreter(script: &Path) -> Option<Vec<OsString>> {
     let mut begin = Vec::new();
-    File::open(script).ok()?.take(512).read_to_end(&mut begin).ok()?;
-    let line = begin.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    File::open(script)
+        .ok()?
+        .take(512)
+        .read_to_end(&mut begin)
+        .ok()?;
+    let line = begin
+        .strip_prefix(b"#!")?
+        .split(|byte| *byte == b'\n')
+        .next()?;
     let mut words = (line.split(|byte| byte.is_ascii_whitespace()))
         .filter(|word| !word.is_empty())
         .map(|word| OsString::from_vec(word.to_vec()));
@@ -111,7 +121,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let direct = script(folder.path(), "a b", "#!/bin/sh -e\necho\n");
         let resolved = resolved(&[direct.clone().into(), "x".into()]).unwrap();
-        assert_eq!(resolved, [OsString::from("/bin/sh"), "-e".into(), direct.into(), "x".into()]);
+        assert_eq!(
+            resolved,
+            [
+                OsString::from("/bin/sh"),
+                "-e".into(),
+                direct.into(),
+                "x".into()
+            ]
+        );
     }
 
     #[test]
@@ -135,7 +153,10 @@ mod tests {
     fn what_cannot_run_says_why() {
         let said = |command: &str| resolved(&[command.into()]).unwrap_err().to_string();
         assert!(said("/nowhere/x").contains("no such file"));
-        assert!(said("no-such-command-anywhere").contains("not on the PATH") || said("no-such-command-anywhere").contains("no such command"));
+        assert!(
+            said("no-such-command-anywhere").contains("not on the PATH")
+                || said("no-such-command-anywhere").contains("no such command")
+        );
         assert!(said("/").contains("not a file"));
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("plain");

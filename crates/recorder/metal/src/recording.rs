@@ -1,11 +1,11 @@
 //! A recording: xctrace records, its tables are exported, and imported as a trace.
 
+use crate::Error;
 use crate::export::export;
 use crate::interrupt::Interrupts;
 use crate::program::resolved;
 use crate::target_output::TargetOutput;
 use crate::tool::{Xctrace, last_words};
-use crate::Error;
 use gapscope_import::xctrace::{Imported, Options, import};
 use gapscope_trace::manifest::{Exit, Loss};
 use std::ffi::OsString;
@@ -111,8 +111,18 @@ impl Recording {
         let bundle = folder.path().join("recording.trace");
         show(Stage::Recording);
         let ended = self.record(&launch, &bundle, folder.path(), &interrupts)?;
-        let result = self.make_trace(&bundle, folder.path(), &version, &ended, &interrupts, &mut show);
-        if let Err(Error::NotExported { .. } | Error::NotImported { .. } | Error::Interrupted { .. }) = &result {
+        let result = self.make_trace(
+            &bundle,
+            folder.path(),
+            &version,
+            &ended,
+            &interrupts,
+            &mut show,
+        );
+        if let Err(
+            Error::NotExported { .. } | Error::NotImported { .. } | Error::Interrupted { .. },
+        ) = &result
+        {
             // The error names it.
             let _ = folder.keep();
         }
@@ -127,10 +137,18 @@ impl Recording {
         interrupts: &Interrupts,
     ) -> Result<Ended, Error> {
         let printed = folder.join("stdout");
-        let mut command = self.xctrace.command(["record", "--template", "Metal System Trace", "--no-prompt", "--output"]);
+        let mut command = self.xctrace.command([
+            "record",
+            "--template",
+            "Metal System Trace",
+            "--no-prompt",
+            "--output",
+        ]);
         command.arg(bundle);
         if let Some(limit) = self.time_limit {
-            command.arg("--time-limit").arg(format!("{}ms", limit.as_millis().max(1)));
+            command
+                .arg("--time-limit")
+                .arg(format!("{}ms", limit.as_millis().max(1)));
         }
         match &self.target {
             Target::Attach(pid) => {
@@ -200,9 +218,12 @@ impl Recording {
                 Target::Launch(_) => None,
             },
             command: match &self.target {
-                Target::Launch(command) => {
-                    Some(command.iter().map(|word| word.to_string_lossy().into_owned()).collect())
-                }
+                Target::Launch(command) => Some(
+                    command
+                        .iter()
+                        .map(|word| word.to_string_lossy().into_owned())
+                        .collect(),
+                ),
                 Target::Attach(_) => None,
             },
             notes,

@@ -45,9 +45,15 @@ impl Xctrace {
         &self.program
     }
 
-    pub(crate) fn command<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
+    pub(crate) fn command<S: AsRef<OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(&self.first).args(arguments).stdin(Stdio::null());
+        command
+            .args(&self.first)
+            .args(arguments)
+            .stdin(Stdio::null());
         command
     }
 
@@ -80,7 +86,11 @@ impl Xctrace {
 
 /// The end of what a program printed, on one line.
 pub(crate) fn last_words(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
     match lines.as_slice() {
         [] => "it said nothing".to_owned(),
         lines => lines[lines.len().saturating_sub(3)..].join(" / "),
@@ -99,7 +109,13 @@ mod tests {
 
     #[test]
     fn a_missing_xctrace_says_what_to_install() {
-        let error = Xctrace::at("/nowhere/xctrace").version().unwrap_err().to_string();
-        assert!(error.contains("/nowhere/xctrace") && error.contains("install Xcode"), "{error}");
+        let error = Xctrace::at("/nowhere/xctrace")
+            .version()
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("/nowhere/xctrace") && error.contains("install Xcode"),
+            "{error}"
+        );
     }
 }

@@ -9,12 +9,19 @@ fn main() -> ExitCode {
         Some("list") => println!("4711 python"),
         Some("start") => {
             let output = arguments.iter().position(|argument| argument == "--output");
-            let (Some(output), false) = (output.and_then(|at| arguments.get(at + 1)), arguments.iter().any(|a| a == "666")) else {
+            let (Some(output), false) = (
+                output.and_then(|at| arguments.get(at + 1)),
+                arguments.iter().any(|a| a == "666"),
+            ) else {
                 eprintln!("error: the process cannot be captured");
                 return ExitCode::FAILURE;
             };
-            let written = std::fs::create_dir(output)
-                .and_then(|()| std::fs::write(std::path::Path::new(output).join("capture"), arguments.join(" ")));
+            let written = std::fs::create_dir(output).and_then(|()| {
+                std::fs::write(
+                    std::path::Path::new(output).join("capture"),
+                    arguments.join(" "),
+                )
+            });
             if written.is_err() {
                 return ExitCode::FAILURE;
             }

@@ -54,7 +54,11 @@ fn parse(arguments: &[String]) -> Result<Record, String> {
     let mut record = Record::default();
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
-        let mut value = || rest.next().cloned().ok_or(format!("{argument} needs a value"));
+        let mut value = || {
+            rest.next()
+                .cloned()
+                .ok_or(format!("{argument} needs a value"))
+        };
         match argument.as_str() {
             "--template" => record.template = value()?,
             "--output" => record.output = value()?.into(),
@@ -101,7 +105,11 @@ fn record(arguments: &[String], quirks: &Quirks) -> Result<u8, String> {
         }
         (None, Some((program, arguments))) => {
             let mut command = Command::new(program);
-            command.args(arguments).env_clear().envs(record.env).stdin(Stdio::null());
+            command
+                .args(arguments)
+                .env_clear()
+                .envs(record.env)
+                .stdin(Stdio::null());
             if let Some(path) = &record.stdout {
                 command.stdout(File::create_new(path).map_err(|error| error.to_string())?);
             }
@@ -110,7 +118,10 @@ fn record(arguments: &[String], quirks: &Quirks) -> Result<u8, String> {
                 if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
                     break (child.id(), status.code());
                 }
-                if record.time_limit.is_some_and(|limit| begun.elapsed() >= limit) {
+                if record
+                    .time_limit
+                    .is_some_and(|limit| begun.elapsed() >= limit)
+                {
                     child.kill().map_err(|error| error.to_string())?;
                     child.wait().map_err(|error| error.to_string())?;
                     break (child.id(), None);
@@ -121,10 +132,17 @@ fn record(arguments: &[String], quirks: &Quirks) -> Result<u8, String> {
         (None, None) => return Err("nothing to record".to_owned()),
     };
     std::fs::create_dir(&record.output).map_err(|error| error.to_string())?;
-    let facts = format!("{pid}\n{}\n", status.map_or("ended".to_owned(), |status| status.to_string()));
+    let facts = format!(
+        "{pid}\n{}\n",
+        status.map_or("ended".to_owned(), |status| status.to_string())
+    );
     std::fs::write(record.output.join("facts"), facts).map_err(|error| error.to_string())?;
     println!("Output file saved as: {}", record.output.display());
-    Ok(if status.unwrap_or(0) == 0 { 0 } else { TARGET_FAILED })
+    Ok(if status.unwrap_or(0) == 0 {
+        0
+    } else {
+        TARGET_FAILED
+    })
 }
 
 fn export(arguments: &[String], quirks: &Quirks) -> Result<u8, String> {
@@ -138,7 +156,10 @@ fn export(arguments: &[String], quirks: &Quirks) -> Result<u8, String> {
         .map_err(|error| format!("{input}: {error}"))?;
     let mut facts = facts.lines();
     let mut scene = Scene::labelled_chain(COMMAND_BUFFERS);
-    scene.process.pid = facts.next().and_then(|pid| pid.parse().ok()).ok_or("bad bundle")?;
+    scene.process.pid = facts
+        .next()
+        .and_then(|pid| pid.parse().ok())
+        .ok_or("bad bundle")?;
     let status = facts.next().and_then(|status| status.parse().ok());
     scene.exit_status = status.unwrap_or(0);
     let text = if arguments.iter().any(|argument| argument == "--toc") {
@@ -149,7 +170,10 @@ fn export(arguments: &[String], quirks: &Quirks) -> Result<u8, String> {
         }
     } else {
         let xpath = value("--xpath").ok_or("no --xpath")?;
-        let schema = xpath.split("@schema=\"").nth(1).and_then(|rest| rest.split('"').next());
+        let schema = xpath
+            .split("@schema=\"")
+            .nth(1)
+            .and_then(|rest| rest.split('"').next());
         scene.table(schema.unwrap_or_default(), quirks)
     };
     std::fs::write(output, text).map_err(|error| error.to_string())?;

@@ -1,0 +1,57 @@
+//! `gapscope import`.
+
+use crate::args::Import;
+use crate::failure::{Failure, without_number};
+use crate::{page, record_metal};
+use gapscope_analysis::quantity as number;
+use gapscope_import::xctrace::{Imported, Options, import};
+use gapscope_metal::{Xctrace, import_bundle};
+use std::process::ExitCode;
+
+/// Makes a trace of another tool's files.
+pub fn run(arguments: &Import) -> Result<ExitCode, Failure> {
+    let options = Options {
+        pid: arguments.pid,
+        ..Options::default()
+    };
+    let bundle =
+        (arguments.inputs.iter()).find(|input| input.extension().is_some_and(|e| e == "trace"));
+    let imported = match bundle {
+        Some(bundle) if record_metal::applies() && arguments.inputs.len() == 1 => {
+            let line = record_metal::Line::new(false);
+            import_bundle(
+                &Xctrace::find(),
+                bundle,
+                &arguments.output,
+                &options,
+                |stage| line.show(stage),
+            )?
+        }
+        _ => import(&arguments.inputs, &arguments.output, &options)?,
+    };
+    page::say(&text(&imported));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn text(imported: &Imported) -> String {
+    let path = imported.output.display();
+    let command_buffers = number::of(
+        imported.command_buffers,
+        "command buffer",
+        "command buffers",
+    );
+    let mut text = format!(
+        "gapscope: {command_buffers} in {path}; `gapscope report {path}` says what they show\n"
+    );
+    for loss in &imported.losses {
+        let count = number::count(loss.count);
+        text.push_str(&format!("Lost: {count} {}: {}.\n", loss.what, loss.reason));
+    }
+    text
+}
+
+impl From<gapscope_import::Error> for Failure {
+    fn from(error: gapscope_import::Error) -> Failure {
+        Failure::new(without_number(&error.to_string()))
+    }
+}

@@ -1,0 +1,204 @@
+//! The end of a build: command buffers' rows, losses, the manifest.
+
+use super::super::clock::{self, Lived};
+use super::super::toc::Run;
+use super::super::{Options, date};
+use super::{Builder, DEVICE, PROCESS, QUEUE};
+use gapscope_trace::Trace;
+use gapscope_trace::manifest::*;
+use gapscope_trace::tables::{CommandBuffer, Table, Timing};
+
+impl Builder {
+    pub(super) fn finish(mut self, run: Option<Run>, options: &Options) -> Trace {
+        let lived = self
+            .instances
+            .iter()
+            .filter(|i| i.start_ns <= i.end_ns)
+            .filter_map(|i| {
+                Some(Lived {
+                    committed_ns: i.committed_ns?,
+                    start_ns: i.start_ns,
+                    end_ns: i.end_ns,
+                    seen_ns: i.seen_ns,
+                })
+            });
+        let bound = clock::bound(lived);
+        let instances = std::mem::take(&mut self.instances);
+        let mut untimed = 0;
+        for instance in &instances {
+            let timed = instance.start_ns <= instance.end_ns;
+            untimed += u64::from(!timed);
+            let row = CommandBuffer {
+                id: instance.id,
+                process: PROCESS,
+                queue: QUEUE,
+                submission: instance.id,
+                start_ns: timed.then(|| self.at(instance.start_ns)),
+                duration_ns: timed.then(|| instance.end_ns - instance.start_ns),
+                seen_ns: instance.seen_ns.map(|ns| self.at(ns)),
+                timing: if timed {
+                    Timing::Measured
+                } else {
+                    Timing::Unknown
+                },
+                dispatches: 0,
+                transfers: instance.transfers,
+                label: instance.label,
+                name: instance.name.clone(),
+            };
+            self.trace.tables.command_buffers.push(row);
+        }
+        let own = self.own_intervals();
+        self.facts.lose(
+            untimed,
+            "times of command buffers".to_owned(),
+            match own {
+                0 => "Instruments exported no GPU intervals of this process, as it does on some systems for compute work".to_owned(),
+                _ => "no GPU interval names them: they were empty, or ran outside the recording".to_owned(),
+            },
+        );
+        self.facts.lose(
+            instances.len() as u64,
+            "command buffers whose dispatches are not listed".to_owned(),
+            "Instruments records encoders, not dispatches".to_owned(),
+        );
+        let samples = self.facts.shader_samples;
+        self.facts.lose(
+            samples,
+            "samples of the shader profiler".to_owned(),
+            "they are no dispatches, and are not imported".to_owned(),
+        );
+        if bound.contradictions > 0 {
+            self.facts.notes.push(format!(
+                "{} command buffers seem to run before their commit or after they were seen finished; the error bound of the GPU's times covers that.",
+                bound.contradictions
+            ));
+        }
+        self.facts.notes.push(
+            "Instruments does not name command queues: all command buffers are on one queue here."
+                .to_owned(),
+        );
+        if self.facts.epoch_ns.is_none() {
+            self.facts.notes.push(
+                "Times count from the start of the recording, as the table time-info is not there."
+                    .to_owned(),
+            );
+        }
+        let run = run.unwrap_or_default();
+        let end_ns = self.end_ns(&run);
+        let command = options.command.clone().unwrap_or_else(|| {
+            [
+                run.process_name.clone().or(Some(self.name.clone())),
+                run.arguments.clone(),
+            ]
+            .into_iter()
+            .flatten()
+            .filter(|text| !text.is_empty())
+            .collect()
+        });
+        let gpu = self
+            .facts
+            .gpu
+            .clone()
+            .or_else(|| self.facts.gpus.keys().next().cloned());
+        if self.facts.gpus.len() > 1 {
+            self.facts
+                .notes
+                .push("Work of several GPUs is on one device here.".to_owned());
+        }
+        self.facts.notes.extend(options.notes.iter().cloned());
+        self.trace.manifest = Manifest {
+            format_version: FORMAT_VERSION,
+            gapscope_version: env!("CARGO_PKG_VERSION").to_owned(),
+            complete: true,
+            rank: None,
+            ranks: Vec::new(),
+            command: command.clone(),
+            exit: run.exit(),
+            sampling_mode: SamplingMode::Pass,
+            start_ns: self.base_ns,
+            end_ns: self.at(end_ns),
+            start_unix_ns: run
+                .start_date
+                .as_deref()
+                .and_then(date::unix_ns)
+                .unwrap_or(0),
+            host: Host {
+                system: run.system.clone().unwrap_or_else(|| "macOS".to_owned()),
+                processor: run.model.clone().unwrap_or_default(),
+                cores: 0,
+            },
+            processes: vec![Process {
+                id: PROCESS,
+                pid: self.pid,
+                parent_pid: 0,
+                executable: run
+                    .process_name
+                    .clone()
+                    .unwrap_or_else(|| self.name.clone()),
+                arguments: command.into_iter().skip(1).collect(),
+                hook: match &run.instruments_version {
+                    Some(version) => format!("Instruments {version}"),
+                    None => "Instruments".to_owned(),
+                },
+                start_ns: self.base_ns,
+                end_ns: None,
+            }],
+            threads: std::mem::take(&mut self.trace.manifest.threads),
+            devices: vec![Device {
+                id: DEVICE,
+                process: PROCESS,
+                api: "metal".to_owned(),
+                name: gpu.map_or_else(|| "unknown GPU".to_owned(), |name| name.to_string()),
+                clock: Clock {
+                    method: if bound.samples > 0 {
+                        ClockMethod::Brackets
+                    } else {
+                        ClockMethod::None
+                    },
+                    error_ns: bound.error_ns,
+                    samples: bound.samples,
+                    drift_ppm: None,
+                    nanoseconds_per_tick: 1.0,
+                },
+                ..Device::default()
+            }],
+            queues: vec![Queue {
+                id: QUEUE,
+                device: DEVICE,
+                capabilities: ["graphics", "compute", "transfer"]
+                    .map(str::to_owned)
+                    .to_vec(),
+                timestamp_bits: 64,
+                name: Some("all command queues".to_owned()),
+                ..Queue::default()
+            }],
+            losses: std::mem::take(&mut self.facts.losses),
+            notes: std::mem::take(&mut self.facts.notes),
+        };
+        self.trace
+    }
+
+    /// When the recording ended: as the table of contents says, and not before the last work.
+    fn end_ns(&self, run: &Run) -> i64 {
+        let tables = &self.trace.tables;
+        let ends = |starts: &[Option<i64>], durations: &[Option<i64>]| {
+            (starts.iter().zip(durations))
+                .filter_map(|(start, duration)| Some((*start)?.saturating_add((*duration)?)))
+                .max()
+        };
+        let last = [
+            ends(
+                &tables.opaque_work.start_ns,
+                &tables.opaque_work.duration_ns,
+            ),
+            ends(&tables.transfers.start_ns, &tables.transfers.duration_ns),
+            ends(&tables.markers.start_ns, &tables.markers.duration_ns),
+            tables.submissions.end_ns.iter().copied().max(),
+        ];
+        let last = last.into_iter().flatten().max().unwrap_or(self.base_ns);
+        run.duration_ns
+            .unwrap_or(0)
+            .max(last.saturating_sub(self.base_ns))
+    }
+}

@@ -1,0 +1,126 @@
+//! Recording as on macOS, with a stand-in for Apple's xctrace, which records nothing and exports planted command
+//! buffers: five of 200 us each, a millisecond apart, labelled `step N`.
+
+use crate::product::built;
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn gapscope(folder: &Path, quirks: &str, arguments: &[&str]) -> Output {
+    let mut command = Command::new(built("gapscope"));
+    command.args(arguments).current_dir(folder);
+    command.env("GAPSCOPE_XCTRACE", built("stand-in-xctrace"));
+    command.env("STAND_IN_XCTRACE", quirks);
+    command.output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn a_metal_program_is_recorded_reported_and_ends_as_it_did() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = gapscope(
+        folder.path(),
+        "",
+        &[
+            "record",
+            "-o",
+            "run.gapscope",
+            "--",
+            "sh",
+            "-c",
+            "echo hello; exit 3",
+        ],
+    );
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert_eq!(
+        text(&output.stdout),
+        "hello\n",
+        "its output is its own, without xctrace's words"
+    );
+    assert!(
+        said.contains("M3 Ultra") && said.contains("step 4"),
+        "{said}"
+    );
+    assert!(said.contains("none of single dispatches"), "{said}");
+    let report = gapscope(
+        folder.path(),
+        "",
+        &["report", "--json", "--all", "run.gapscope"],
+    );
+    let report: Value = serde_json::from_slice(&report.stdout).unwrap();
+    assert_eq!(report["sampling_mode"], "pass");
+    // 5 x 200 us, and 0 + 1 + 2 + 3 + 4 ns.
+    assert_eq!(report["gpu_busy_ns"], 1_000_010, "{report:#}");
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[test]
+fn no_times_at_all_are_no_report_of_an_idle_gpu() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["record", "-o", "run.gapscope", "--", "true"];
+    let output = gapscope(folder.path(), "no-gpu-rows,no-points", &arguments);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(125), "{said}");
+    assert!(
+        said.contains("no time of any") && !said.contains("idle"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_does_not_apply_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = gapscope(
+        folder.path(),
+        "",
+        &["record", "--delay", "1s", "--", "true"],
+    );
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("--delay is not possible here"));
+}
+
+#[test]
+fn exports_are_imported() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = [
+        "record",
+        "--no-report",
+        "-o",
+        "a.gapscope",
+        "--attach",
+        "4711",
+        "--time-limit",
+        "10ms",
+    ];
+    assert_eq!(gapscope(folder.path(), "", &record).status.code(), Some(0));
+    // A recording of Instruments' own: here the stand-in's.
+    let bundle = folder.path().join("run.trace");
+    std::fs::create_dir(&bundle).unwrap();
+    std::fs::write(bundle.join("facts"), "4711\n0\n").unwrap();
+    let output = gapscope(
+        folder.path(),
+        "",
+        &["import", "-o", "b.gapscope", "run.trace"],
+    );
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("5 command buffers in b.gapscope"));
+    let again = gapscope(
+        folder.path(),
+        "",
+        &["import", "-o", "b.gapscope", "run.trace"],
+    );
+    assert_eq!(again.status.code(), Some(1));
+    assert!(text(&again.stderr).contains("exists already"));
+    // Without an xctrace only exports can be read.
+    let mut elsewhere = Command::new(built("gapscope"));
+    elsewhere
+        .args(["import", "-o", "c.gapscope", "run.trace"])
+        .current_dir(folder.path());
+    let output = elsewhere.env_remove("GAPSCOPE_XCTRACE").output().unwrap();
+    assert!(text(&output.stderr).contains("only xctrace on a Mac can read"));
+}

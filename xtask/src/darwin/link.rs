@@ -1,0 +1,43 @@
+//! Links a program for macOS against stubs: this shows that code can be generated, and that no symbol is missing from
+//! what the bindings declare. That a class or selector exists in a macOS it does not show.
+
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::toolchain::Toolchain;
+use super::zig::Zig;
+use super::{LINKED, cannot, folder};
+use crate::command;
+
+const STUBS: &str = "xtask/src/darwin/stubs.py";
+
+pub fn link(toolchain: &Toolchain, zig: &Zig) -> Result<()> {
+    let sdk = folder("sdk")?;
+    cannot(make_stubs(&sdk, zig).context("the stubs of Apple's frameworks"))?;
+    let mut build = toolchain.cargo("build");
+    zig.set(&mut build);
+    build
+        .env("SDKROOT", &sdk)
+        .env(
+            "CARGO_TARGET_AARCH64_APPLE_DARWIN_LINKER",
+            &toolchain.linker,
+        )
+        .env(
+            "CARGO_TARGET_AARCH64_APPLE_DARWIN_RUSTFLAGS",
+            "-Clinker-flavor=ld64.lld",
+        )
+        // Other flags make other artefacts: those of the check stay.
+        .env("CARGO_TARGET_DIR", crate::target("darwin/link"));
+    command::run(build.arg(format!("--package={LINKED}")))
+}
+
+fn make_stubs(sdk: &std::path::Path, zig: &Zig) -> Result<()> {
+    let mut python = Command::new("python3");
+    python
+        .arg(STUBS)
+        .arg(sdk)
+        .args(["--manifest-path", "Cargo.toml", "--libsystem"]);
+    python.arg(zig.package.join("lib/libc/darwin/libSystem.tbd"));
+    command::output(&mut python).map(drop)
+}

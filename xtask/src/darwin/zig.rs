@@ -1,0 +1,93 @@
+//! zig as the C compiler for macOS, from PyPI. It brings the system's C headers, and the list of what libSystem has.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::folder;
+use crate::{command, packages};
+
+const VERSION: &str = "0.15.2";
+
+/// An installed zig.
+#[derive(Debug)]
+pub struct Zig {
+    /// The folder of the package.
+    pub package: PathBuf,
+    cc: PathBuf,
+    ar: PathBuf,
+}
+
+impl Zig {
+    /// Makes it the C compiler for macOS.
+    pub fn set(&self, command: &mut Command) {
+        command
+            .env("CC_aarch64_apple_darwin", &self.cc)
+            .env("AR_aarch64_apple_darwin", &self.ar)
+            // The package cc asks xcrun for the SDK unless this names one.
+            .env("SDKROOT", self.package.join("lib"))
+            .env(
+                "ZIG_GLOBAL_CACHE_DIR",
+                self.package.with_file_name("zig-cache"),
+            );
+    }
+}
+
+/// Installs zig unless it is there.
+pub fn ensure() -> Result<Zig> {
+    let venv = folder("zig")?;
+    if !venv.join("installed").is_file() {
+        if !command::succeeds("python3", &["-c", "import ensurepip, venv"]) {
+            packages::install(&["python3-venv"], false)?;
+        }
+        command::run(
+            Command::new("python3")
+                .args(["-m", "venv", "--clear"])
+                .arg(&venv),
+        )?;
+        let mut pip = Command::new(venv.join("bin/python"));
+        pip.args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--only-binary=:all:",
+        ]);
+        command::run(pip.arg(format!("ziglang=={VERSION}")))?;
+        fs::write(venv.join("installed"), VERSION)?;
+    }
+    let package = fs::read_dir(venv.join("lib"))?
+        .flatten()
+        .map(|entry| entry.path().join("site-packages/ziglang"))
+        .find(|path| path.is_dir())
+        .context("the package ziglang is not where it should be")?;
+    // zig does not take some flags in the form in which the package cc writes them for Apple's clang.
+    let cc = script(&venv.join("zig-cc"), &package, CC)?;
+    let ar = script(&venv.join("zig-ar"), &package, "exec \"$zig\" ar \"$@\"\n")?;
+    Ok(Zig { package, cc, ar })
+}
+
+const CC: &str = "\
+skip=
+for argument; do
+  shift
+  if [ -n \"$skip\" ]; then skip=; continue; fi
+  case $argument in
+    -arch|-isysroot) skip=1 ;;
+    --target=*|-mmacosx-version-min=*) ;;
+    *) set -- \"$@\" \"$argument\" ;;
+  esac
+done
+exec \"$zig\" cc -target aarch64-macos \"$@\"
+";
+
+fn script(path: &Path, package: &Path, text: &str) -> Result<PathBuf> {
+    let zig = package.join("zig");
+    fs::write(path, format!("#!/bin/sh\nzig='{}'\n{text}", zig.display()))?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
+    Ok(path.to_owned())
+}
