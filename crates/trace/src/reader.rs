@@ -26,6 +26,7 @@ pub(crate) const MANIFEST: &str = "trace.json";
 pub struct Selection {
     tables: BTreeSet<&'static str>,
     left_out: BTreeSet<(&'static str, &'static str)>,
+    bare: bool,
 }
 
 impl Selection {
@@ -39,6 +40,7 @@ impl Selection {
         Selection {
             tables,
             left_out: BTreeSet::new(),
+            bare: false,
         }
     }
 
@@ -73,6 +75,14 @@ impl Selection {
             );
             self.left_out.insert((T::NAME, column));
         }
+        self
+    }
+
+    /// Columns that are left out stay empty instead of being as long as the others, and those that cannot lack values
+    /// are left out as well: it takes less time and memory, and such a table must not be used as a whole. Of ten million
+    /// dispatches, the columns that most readers do not need fill a gigabyte.
+    pub fn bare(mut self) -> Selection {
+        self.bare = true;
         self
     }
 
@@ -171,7 +181,9 @@ pub fn read(folder: &Path, selection: &Selection) -> Result<(Trace, Vec<Diagnost
                     vec![table_path(folder, name)]
                 };
                 let columns = <$table>::COLUMNS.iter().zip(tables.$field.columns_mut());
-                sources.push(Source::open(paths, columns, |c| selection.has_column(name, c), &mut diagnostics));
+                let mut source = Source::open(paths, columns, |c| selection.has_column(name, c), &mut diagnostics);
+                source.bare = selection.bare;
+                sources.push(source);
             }
         )+};
     }

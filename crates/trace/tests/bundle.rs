@@ -190,6 +190,24 @@ fn columns_left_out_hold_no_values_and_required_ones_are_read() {
 }
 
 #[test]
+fn of_a_bare_selection_what_is_left_out_is_empty() {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path().join("a.gapscope");
+    let trace = trace();
+    write(&folder, &trace);
+    let selection = Selection::all()
+        .without_columns::<Dispatches>(&["start_ns", "kernel"])
+        .bare();
+    let (read, diagnostics) = read(&folder, &selection).expect("it opens");
+    assert_eq!(diagnostics, vec![]);
+    let (bare, whole) = (&read.tables.dispatches, &trace.tables.dispatches);
+    assert!(bare.start_ns.is_empty() && bare.kernel.is_empty());
+    assert_eq!(bare.duration_ns, whole.duration_ns);
+    assert_eq!(bare.queue, whole.queue);
+    assert_eq!(read.tables.command_buffers, trace.tables.command_buffers);
+}
+
+#[test]
 fn ids_that_lead_nowhere_are_reported() {
     let temporary = tempfile::tempdir().expect("a folder");
     let folder = temporary.path().join("a.gapscope");

@@ -5,7 +5,7 @@ use crate::lanes::{Columns, Placed};
 use crate::origin;
 use crate::survey::Survey;
 use crate::texts::Texts;
-use crate::track::{Source, TrackId, Whole};
+use crate::track::{TrackId, Whole};
 use gapscope_analysis::Timeline;
 use gapscope_analysis::timeline::WorkKind;
 use gapscope_trace::manifest::Manifest;
@@ -36,7 +36,8 @@ pub struct Snapshot {
     placed: Mutex<HashMap<TrackId, Arc<Mutex<Placed>>>>,
 }
 
-/// What drawing takes.
+/// What drawing takes. The columns that are left out may lack values, so that rows which cannot be read are the same ones
+/// in every reading.
 fn drawing() -> Selection {
     Selection::all()
         .without::<Barriers>()
@@ -51,6 +52,14 @@ fn drawing() -> Selection {
             "label",
             "submission",
         ])
+        .bare()
+}
+
+/// True when a dispatch, a transfer or a piece of opaque work has no times.
+fn untimed(trace: &Trace) -> bool {
+    crate::index::WORK
+        .iter()
+        .any(|source| (0..source.rows(trace)).any(|row| source.times(trace, row).is_none()))
 }
 
 impl Snapshot {
@@ -60,14 +69,13 @@ impl Snapshot {
     /// It cannot be opened.
     pub fn quick(folder: &Path) -> Result<Snapshot, Error> {
         let (trace, diagnostics) = gapscope_trace::read(folder, &drawing())?;
-        let untimed = Source::ALL[..3]
-            .iter()
-            .any(|source| (0..source.rows(&trace)).any(|row| source.times(&trace, row).is_none()));
-        if Whole::quick(&trace, untimed).is_none() {
-            drop(trace);
-            return Snapshot::full(folder);
+        match Whole::quick(&trace, || untimed(&trace)) {
+            Some(whole) => Ok(Snapshot::with(trace, diagnostics, false, Some(whole))),
+            None => {
+                drop(trace);
+                Snapshot::full(folder)
+            }
         }
-        Ok(Snapshot::of(trace, diagnostics, false))
     }
 
     /// Reads all of a trace.
@@ -76,11 +84,20 @@ impl Snapshot {
     /// It cannot be opened.
     pub fn full(folder: &Path) -> Result<Snapshot, Error> {
         let (trace, diagnostics) = gapscope_trace::read(folder, &Selection::all())?;
-        Ok(Snapshot::of(trace, diagnostics, true))
+        Ok(Snapshot::of(trace, diagnostics))
     }
 
-    /// A trace that is in memory.
-    pub fn of(mut trace: Trace, diagnostics: Vec<Diagnostic>, full: bool) -> Snapshot {
+    /// A trace that is in memory, with all columns.
+    pub fn of(trace: Trace, diagnostics: Vec<Diagnostic>) -> Snapshot {
+        Snapshot::with(trace, diagnostics, true, None)
+    }
+
+    fn with(
+        mut trace: Trace,
+        diagnostics: Vec<Diagnostic>,
+        full: bool,
+        whole: Option<Whole>,
+    ) -> Snapshot {
         let origin_ns = trace.manifest.start_ns;
         origin::shift(&mut trace, origin_ns);
         let texts = Texts::of(&trace);
@@ -97,7 +114,7 @@ impl Snapshot {
             placed: Mutex::default(),
             trace,
         };
-        snapshot.look();
+        snapshot.look(whole);
         snapshot
     }
 
@@ -145,15 +162,14 @@ impl Snapshot {
         self.texts.extend(&self.trace);
         self.index = OnceLock::new();
         self.generation += 1;
-        self.look();
+        self.look(None);
     }
 
-    fn look(&mut self) {
+    /// Finds what is drawn where; `whole` is found too where it is not given.
+    fn look(&mut self, whole: Option<Whole>) {
         let trace = &self.trace;
-        let untimed = Source::ALL[..3]
-            .iter()
-            .any(|source| (0..source.rows(trace)).any(|row| source.times(trace, row).is_none()));
-        self.whole = Whole::quick(trace, untimed).unwrap_or_else(|| {
+        let whole = whole.or_else(|| Whole::quick(trace, || untimed(trace)));
+        self.whole = whole.unwrap_or_else(|| {
             // The analyses say which; they need to know all.
             let timeline = Timeline::of(trace);
             let works = timeline.gpus.iter().flat_map(|gpu| &gpu.works);

@@ -215,7 +215,7 @@ fn empty(folder: &Path) -> Snapshot {
         manifest: read_manifest(folder).unwrap_or_default(),
         ..Trace::default()
     };
-    let mut snapshot = Snapshot::of(trace, Vec::new(), true);
+    let mut snapshot = Snapshot::of(trace, Vec::new());
     snapshot.live = true;
     snapshot
 }

@@ -3,7 +3,7 @@
 use gapscope_analysis::intervals::Interval;
 use gapscope_trace::Trace;
 use gapscope_trace::manifest::SamplingMode;
-use gapscope_trace::tables::{MarkerScope, Table};
+use gapscope_trace::tables::{MarkerScope, Table, Timing};
 use std::fmt;
 
 /// A track with rows of its own.
@@ -149,7 +149,8 @@ impl Source {
     pub fn rows(self, trace: &Trace) -> usize {
         let tables = &trace.tables;
         match self {
-            Source::Dispatch => tables.dispatches.len(),
+            // Of a table that is read in part, this column always is.
+            Source::Dispatch => tables.dispatches.queue.len(),
             Source::Transfer => tables.transfers.len(),
             Source::Opaque => tables.opaque_work.len(),
             Source::CommandBuffer => tables.command_buffers.len(),
@@ -233,16 +234,17 @@ pub enum Whole {
 }
 
 impl Whole {
-    /// What can be said without the analyses; `None` when that takes them.
-    pub fn quick(trace: &Trace, untimed: bool) -> Option<Whole> {
+    /// What can be said without the analyses; `None` when that takes them. `untimed` tells whether work inside command
+    /// buffers has no times.
+    pub fn quick(trace: &Trace, untimed: impl FnOnce() -> bool) -> Option<Whole> {
         match trace.manifest.sampling_mode {
             SamplingMode::CommandBuffer => Some(Whole::All),
-            _ if untimed
-                || trace
-                    .tables
-                    .command_buffers
-                    .timing
-                    .contains(&gapscope_trace::tables::Timing::Bracketed) =>
+            _ if trace
+                .tables
+                .command_buffers
+                .timing
+                .contains(&Timing::Bracketed)
+                || untimed() =>
             {
                 None
             }

@@ -22,6 +22,8 @@ const BATCH_ROWS: usize = 1 << 14;
 pub(super) struct Source<'a> {
     files: Vec<TableFile>,
     columns: Vec<Column<'a>>,
+    /// Columns that are not selected stay empty.
+    pub bare: bool,
 }
 
 struct TableFile {
@@ -68,6 +70,7 @@ impl<'a> Source<'a> {
         Source {
             files,
             columns: columns.collect(),
+            bare: false,
         }
     }
 }
@@ -108,6 +111,9 @@ impl TableFile {
 /// Fills the columns of all tables.
 pub(super) fn load(mut tables: Vec<Source<'_>>, diagnostics: &mut Vec<Diagnostic>) {
     for table in &mut tables {
+        if table.bare {
+            table.columns.retain(|column| column.selected);
+        }
         table.reserve(diagnostics);
     }
     let failures: Vec<Mutex<Vec<Failure>>> = tables.iter().map(|_| Mutex::default()).collect();

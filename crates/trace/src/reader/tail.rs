@@ -36,7 +36,9 @@ impl Tail {
             let before = *last;
             paths.retain(|path| {
                 let name = path.file_name().and_then(|name| name.to_str());
-                let number = name.and_then(part::part_name).map_or(0, |(_, number)| number);
+                let number = name
+                    .and_then(part::part_name)
+                    .map_or(0, |(_, number)| number);
                 *last = (*last).max(number);
                 number > before
             });
@@ -115,7 +117,11 @@ mod tests {
         let mut writer = TraceWriter::create(&folder).unwrap();
         writer.tables_mut().dispatches.push(Dispatch::default());
         writer.checkpoint().unwrap();
-        std::fs::write(folder.join("parts/dispatches-000002.parquet"), b"PAR1 no more").unwrap();
+        std::fs::write(
+            folder.join("parts/dispatches-000002.parquet"),
+            b"PAR1 no more",
+        )
+        .unwrap();
         let mut tail = Tail::new(&folder);
         let (rows, diagnostics) = tail.read().unwrap();
         assert_eq!((rows.dispatches.len(), diagnostics.len()), (1, 1));
