@@ -13,6 +13,7 @@ mod peak;
 mod runs;
 mod samples;
 mod slow_down;
+mod view;
 
 use std::path::Path;
 
@@ -27,7 +28,7 @@ pub struct Options {
     /// Repetitions of each variant
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
     repetitions: u32,
-    /// Only these parts: dispatch, slow-down, disk, exit. The others keep their tables
+    /// Only these parts: dispatch, slow-down, disk, exit, view. The others keep their tables
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
 }
@@ -35,17 +36,20 @@ pub struct Options {
 /// A part of the page with its heading.
 type Part = (&'static str, fn(u32) -> Result<String>);
 
-const PARTS: [Part; 4] = [
+const PARTS: [Part; 5] = [
     ("dispatch", dispatch::measure),
     ("slow-down", slow_down::measure),
     ("disk", disk::measure),
     ("exit", exit::measure),
+    ("view", view::measure),
 ];
 
 pub fn run(options: &Options) -> Result<()> {
     for name in &options.only {
         if !PARTS.iter().any(|(part, _)| part == name) {
-            bail!("there is no part {name}: the parts are dispatch, slow-down, disk and exit");
+            bail!(
+                "there is no part {name}: the parts are dispatch, slow-down, disk, exit and view"
+            );
         }
     }
     vulkan::ensure_test_drivers()?;

@@ -1,4 +1,4 @@
-//! Real programs that the end-to-end tests record, installed under `target/clients`.
+//! Real programs that the tests record, and tools that open our exports, installed under `target/clients`.
 //!
 //! Each client is a folder of `tests/end-to-end/clients` with the versions that it needs: a `requirements.txt` of
 //! Python packages or a `package.json` of Node packages. What could not be had is left as `NAME.missing` with the

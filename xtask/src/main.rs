@@ -11,6 +11,7 @@ mod python;
 mod test;
 mod tidy;
 mod vulkan;
+mod web;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -39,6 +40,8 @@ enum Task {
     Python,
     /// Builds the release wheel of the Python package, with the command and the hooks
     Dist,
+    /// Builds the page of `gapscope view` from its source into web/dist
+    Web,
     /// Measures what recording costs and writes docs/performance.md
     Bench(bench::Options),
     /// Checks the rules of the repository: who may depend on whom, sizes of files, leftovers
@@ -64,6 +67,7 @@ fn run() -> Result<()> {
         Task::Test => test::run(),
         Task::Python => python::run(),
         Task::Dist => python::dist(),
+        Task::Web => web::build(),
         Task::Bench(options) => bench::run(&options),
         Task::Tidy => tidy::run(Path::new(".")),
     }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::{clients, command, darwin, python, tidy, vulkan};
+use crate::{clients, command, darwin, python, tidy, vulkan, web};
 
 /// Installs drivers, layers and programs; says which programs could not be had.
 pub fn set_up() -> Result<()> {
@@ -15,6 +15,7 @@ pub fn set_up() -> Result<()> {
         );
     }
     vulkan::ensure_test_drivers()?;
+    web::set_up()?;
     let missing = clients::ensure_all()?;
     for client in &missing {
         eprintln!(
@@ -34,6 +35,7 @@ pub fn run() -> Result<()> {
     tidy::run(Path::new("."))?;
     command::run(&mut command::cargo(["fmt", "--all", "--check"]))?;
     set_up()?;
+    web::check()?;
     command::run(&mut command::cargo([
         "clippy",
         "--workspace",
@@ -45,7 +47,7 @@ pub fn run() -> Result<()> {
     // The end-to-end tests start the programs and load the layer and the fake driver as files.
     command::run(&mut command::cargo(["build", "--workspace"]))?;
     let darwin = darwin::run_or_warn();
-    let tests = run_tests().and(python::test());
+    let tests = run_tests().and(web::test_in_browser()).and(python::test());
     if let Ok(Some(reason)) = &darwin {
         darwin::warn(reason);
     }

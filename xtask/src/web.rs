@@ -97,9 +97,7 @@ fn same(fresh: &Path, committed: &Path) -> Result<()> {
     let differing: Vec<String> = files(fresh)?
         .into_iter()
         .chain(files(committed)?)
-        .filter(|name| {
-            fs::read(fresh.join(name)).ok() != fs::read(committed.join(name)).ok()
-        })
+        .filter(|name| fs::read(fresh.join(name)).ok() != fs::read(committed.join(name)).ok())
         .collect();
     if let Some(name) = differing.first() {
         bail!(
