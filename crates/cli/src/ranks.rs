@@ -34,7 +34,7 @@ pub fn of(folder: &Path) -> Vec<(u32, PathBuf)> {
 pub fn choose(folder: &Path, ranks: &[(u32, PathBuf)], what: &str) -> Failure {
     let first = ranks.first().map(|(_, path)| path.display().to_string());
     Failure::new(format!(
-        "{} holds the traces of {} ranks, and {what} is of one trace: name one, such as {}",
+        "{} holds the traces of {} ranks, and {what} takes one: name it, such as {}",
         folder.display(),
         ranks.len(),
         first.unwrap_or_default()

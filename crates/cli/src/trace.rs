@@ -1,6 +1,7 @@
 //! Opens traces for the commands that read them.
 
 use crate::failure::Failure;
+use crate::ranks;
 use gapscope_trace::{Selection, Trace, read, read_manifest};
 use std::path::Path;
 
@@ -21,6 +22,9 @@ pub fn open(path: &Path, selection: &Selection) -> Result<Opened, Failure> {
             "{path} is not complete: it is still being recorded, or its recording was killed; wait for its end, or run \
              `gapscope recover {path}`"
         )));
+    }
+    if manifest.processes.is_empty() && !manifest.ranks.is_empty() {
+        return Err(ranks::choose(path, &ranks::of(path), "this command"));
     }
     let (trace, diagnostics) = read(path, selection)?;
     let remarks = diagnostics.iter().map(ToString::to_string).collect();

@@ -178,6 +178,17 @@ impl Assembler {
         }
     }
 
+    /// A process is gone, and did not say that it would go: what CUDA's tracing had not delivered is not in the trace.
+    pub fn ended_suddenly(&mut self, process: u32) {
+        let state = &self.processes[process as usize];
+        if state.facts.end_ns.is_none() && state.cuda.is_used() {
+            let pid = state.facts.pid;
+            self.note(&format!(
+                "Process {pid} ended suddenly: up to the last 100 ms of its CUDA work are not in the trace."
+            ));
+        }
+    }
+
     /// Ends all processes and appends the rows that could change until now: kernels, labels and buffers.
     pub fn finish(&mut self, names: &Names, tables: &mut Tables) {
         for process in 0..self.processes.len() as u32 {

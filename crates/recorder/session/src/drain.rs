@@ -1,15 +1,17 @@
 //! From the spool into the trace, with checkpoints from which another session can go on.
 
+mod checkpoint;
+
 use crate::assembler::{Activity, Assembler};
 use crate::names::Names;
 use crate::{Error, procfs};
+use checkpoint::{Checkpoint, CheckpointRef, Position, STATE_VERSION};
 use gapscope_spool::reader::{Damage, Until};
 use gapscope_spool::{ProcessSpool, Rank, SpoolReader};
 use gapscope_trace::manifest::{self, Manifest, SamplingMode};
 use gapscope_trace::{Parts, Selection, Trace, TraceWriter};
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
@@ -17,9 +19,6 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 pub const SPOOL: &str = "spool";
 /// The layer's manifest in a trace's folder.
 pub const LAYER: &str = "layer";
-const STATE: &str = "parts/state";
-/// The version of [`STATE`]: it changes with everything in it, so that a gapscope reads only its own.
-const STATE_VERSION: u32 = 3;
 
 /// What is fixed when a recording begins.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -36,28 +35,6 @@ pub struct Header {
     pub start_unix_ns: i64,
     /// The session's process.
     pub session_pid: u32,
-}
-
-/// What a checkpoint holds.
-#[derive(Serialize, Deserialize)]
-struct Checkpoint {
-    version: u32,
-    header: Header,
-    parts: Parts,
-    assembler: Assembler,
-    ranks: Vec<(Rank, Parts, Assembler)>,
-    processes: Vec<Position>,
-}
-
-/// How far a process's spool has been read.
-#[derive(Debug, Serialize, Deserialize)]
-struct Position {
-    folder: String,
-    trace: Option<usize>,
-    id: u32,
-    position: u64,
-    missing_records: u64,
-    undecodable_records: u64,
 }
 
 /// The trace of one rank of a distributed program.
@@ -371,6 +348,9 @@ impl Drain {
         })?;
         if until == Until::End {
             process.ended = true;
+            if !process.is_alive() {
+                assembler.ended_suddenly(id);
+            }
             assembler.end_process(id, writer.tables_mut());
             writer.flush_full()?;
         }
@@ -652,59 +632,6 @@ pub fn remove_leftovers(folder: &Path) {
 fn folder_name(spool: &ProcessSpool) -> String {
     let name = spool.folder().file_name().unwrap_or_default();
     name.to_string_lossy().into_owned()
-}
-
-/// [`Checkpoint`] as it is written.
-#[derive(Serialize)]
-struct CheckpointRef<'a> {
-    version: u32,
-    header: &'a Header,
-    parts: &'a Parts,
-    assembler: &'a Assembler,
-    ranks: Vec<(Rank, &'a Parts, &'a Assembler)>,
-    processes: Vec<Position>,
-}
-
-impl CheckpointRef<'_> {
-    fn write(&self, folder: &Path) -> Result<(), Error> {
-        let path = folder.join(STATE);
-        let new = path.with_extension("new");
-        let write = || -> std::io::Result<()> {
-            let file = std::io::BufWriter::with_capacity(1 << 20, fs::File::create(&new)?);
-            let mut file = postcard::to_io(self, file).map_err(std::io::Error::other)?;
-            file.flush()?;
-            fs::rename(&new, &path)
-        };
-        write().map_err(|error| {
-            let _ = fs::remove_file(&new);
-            Error::io(&path)(error)
-        })
-    }
-}
-
-impl Checkpoint {
-    fn read(folder: &Path) -> Result<Checkpoint, Error> {
-        let path = folder.join(STATE);
-        let unusable = |reason: &str| Error::NotRecoverable {
-            path: folder.to_owned(),
-            reason: reason.to_owned(),
-        };
-        let bytes = match fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(unusable("it holds no checkpoint of a recording"));
-            }
-            Err(error) => return Err(Error::io(&path)(error)),
-        };
-        let (version, _) = postcard::take_from_bytes::<u32>(&bytes)
-            .map_err(|_| unusable("its checkpoint is damaged"))?;
-        if version != STATE_VERSION {
-            return Err(unusable(
-                "another version of gapscope recorded it; recover it with that one",
-            ));
-        }
-        postcard::from_bytes(&bytes).map_err(|_| unusable("its checkpoint is damaged"))
-    }
 }
 
 /// The header of a recording's checkpoint.

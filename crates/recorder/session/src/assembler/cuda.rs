@@ -239,6 +239,11 @@ impl Assembler {
                         }
                         self.cuda_wait(process, cuda, correlation, queue, tables);
                     }
+                    (WaitKind::HostForContext, None) => {
+                        if let Some(span) = span {
+                            self.waited_for_context(process, cuda, span);
+                        }
+                    }
                     _ => {}
                 }
             }
@@ -258,6 +263,24 @@ impl Assembler {
                 span,
                 correlation: _,
             } => self.cuda_overhead(process, kind, thread, span, tables),
+        }
+    }
+
+    /// The host waited for all queues of a context: for all of the process, where it has one context.
+    fn waited_for_context(&mut self, process: u32, cuda: &mut Cuda, span: Span) {
+        let all = self.processes[process as usize].queues.values();
+        let queues: Vec<u32> = all.copied().collect();
+        let context = |queue: &u32| {
+            let facts = &self.queues[*queue as usize].facts;
+            (facts.device, facts.family)
+        };
+        let one = queues.first().map(context);
+        if queues.iter().any(|queue| Some(context(queue)) != one) {
+            return;
+        }
+        for queue in queues {
+            let bound = cuda.returns.waited(queue, span);
+            self.returned(queue, bound);
         }
     }
 
@@ -306,6 +329,11 @@ impl Cuda {
         }
         let before = self.slots.insert(correlation, Slot { serial, half });
         before.map(|slot| slot.half)
+    }
+
+    /// True when anything of CUDA was recorded.
+    pub(super) fn is_used(&self) -> bool {
+        self.written > 0
     }
 
     /// Entries that wait for their other half.

@@ -1,5 +1,6 @@
 //! A session that dies at any point of a checkpoint loses nothing and doubles nothing.
 
+use super::checkpoint::STATE;
 use super::*;
 use crate::{Recovered, recover};
 use gapscope_spool::event::{ClockSource, Command, Instance, NO_QUERY, Op, Outcome};

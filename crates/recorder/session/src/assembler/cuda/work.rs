@@ -12,6 +12,9 @@ use gapscope_trace::tables::{
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+/// Pieces of work that the progress line takes in at once.
+const MOST_RECENT: usize = 1 << 16;
+
 /// A way for data, in the trace's ids.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Route {
@@ -235,10 +238,13 @@ impl Assembler {
         } = work;
         if let Some((start_ns, duration_ns)) = times {
             let end_ns = start_ns.saturating_add(duration_ns);
-            self.recent.push(Busy {
-                begin_ns: start_ns,
-                end_ns,
-            });
+            // For the progress line only, and nobody may be looking.
+            if self.recent.len() < MOST_RECENT {
+                self.recent.push(Busy {
+                    begin_ns: start_ns,
+                    end_ns,
+                });
+            }
             if let Some(begin_ns) = launched.begin_ns {
                 self.launched(queue, begin_ns, start_ns);
                 let bound = cuda.returns.ended(queue, begin_ns, end_ns);

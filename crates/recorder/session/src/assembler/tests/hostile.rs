@@ -313,7 +313,7 @@ fn event() -> impl Strategy<Value = Event<'static>> {
 }
 
 /// All columns of a table have one length.
-fn check(tables: &Tables) {
+pub fn check(tables: &Tables) {
     macro_rules! check {
         ($($field:ident: $table:ty,)+) => {$( let _ = tables.$field.to_batch(); )+};
     }

@@ -1,0 +1,92 @@
+//! What a session needs to go on from where another one ended.
+
+use super::Header;
+use crate::Error;
+use crate::assembler::Assembler;
+use gapscope_spool::Rank;
+use gapscope_trace::Parts;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+pub const STATE: &str = "parts/state";
+/// The version of [`STATE`]: it changes with everything in it, so that a gapscope reads only its own.
+pub const STATE_VERSION: u32 = 3;
+
+/// What a checkpoint holds.
+#[derive(Serialize, Deserialize)]
+pub struct Checkpoint {
+    pub version: u32,
+    pub header: Header,
+    pub parts: Parts,
+    pub assembler: Assembler,
+    pub ranks: Vec<(Rank, Parts, Assembler)>,
+    pub processes: Vec<Position>,
+}
+
+/// How far a process's spool has been read.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Position {
+    pub folder: String,
+    pub trace: Option<usize>,
+    pub id: u32,
+    pub position: u64,
+    pub missing_records: u64,
+    pub undecodable_records: u64,
+}
+
+/// [`Checkpoint`] as it is written.
+#[derive(Serialize)]
+pub struct CheckpointRef<'a> {
+    pub version: u32,
+    pub header: &'a Header,
+    pub parts: &'a Parts,
+    pub assembler: &'a Assembler,
+    pub ranks: Vec<(Rank, &'a Parts, &'a Assembler)>,
+    pub processes: Vec<Position>,
+}
+
+impl CheckpointRef<'_> {
+    /// Writes it into the folder of the trace, in place of the last one.
+    pub fn write(&self, folder: &Path) -> Result<(), Error> {
+        let path = folder.join(STATE);
+        let new = path.with_extension("new");
+        let write = || -> std::io::Result<()> {
+            let file = std::io::BufWriter::with_capacity(1 << 20, fs::File::create(&new)?);
+            let mut file = postcard::to_io(self, file).map_err(std::io::Error::other)?;
+            file.flush()?;
+            fs::rename(&new, &path)
+        };
+        write().map_err(|error| {
+            let _ = fs::remove_file(&new);
+            Error::io(&path)(error)
+        })
+    }
+}
+
+impl Checkpoint {
+    /// Reads the checkpoint of a trace.
+    pub fn read(folder: &Path) -> Result<Checkpoint, Error> {
+        let path = folder.join(STATE);
+        let unusable = |reason: &str| Error::NotRecoverable {
+            path: folder.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(unusable("it holds no checkpoint of a recording"));
+            }
+            Err(error) => return Err(Error::io(&path)(error)),
+        };
+        let (version, _) = postcard::take_from_bytes::<u32>(&bytes)
+            .map_err(|_| unusable("its checkpoint is damaged"))?;
+        if version != STATE_VERSION {
+            return Err(unusable(
+                "another version of gapscope recorded it; recover it with that one",
+            ));
+        }
+        postcard::from_bytes(&bytes).map_err(|_| unusable("its checkpoint is damaged"))
+    }
+}
