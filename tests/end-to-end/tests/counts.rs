@@ -158,7 +158,7 @@ fn a_lone_instance_of_a_simultaneous_command_buffer_is_timed_inside() {
     assert!(others.contains(&Timing::Bracketed), "{others:?}");
     let alone = tables.command_buffers.id[timing.len() - 1];
     for (row, command_buffer) in tables.dispatches.command_buffer.iter().enumerate() {
-        if *command_buffer == alone {
+        if *command_buffer == Some(alone) {
             assert!(tables.dispatches.start_ns[row].is_some());
         }
     }
