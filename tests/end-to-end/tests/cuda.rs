@@ -22,7 +22,6 @@ struct Stub {
 /// A line of the stub's log.
 struct Did {
     kind: String,
-    correlation: u64,
     start_ns: i64,
     end_ns: i64,
 }
@@ -60,7 +59,6 @@ impl Stub {
             let line: Value = serde_json::from_str(line).expect("a line of JSON");
             Did {
                 kind: line["kind"].as_str().unwrap_or_default().to_owned(),
-                correlation: line["correlation"].as_u64().unwrap_or_default(),
                 start_ns: line["start_ns"].as_i64().unwrap_or_default(),
                 end_ns: line["end_ns"].as_i64().unwrap_or_default(),
             }
