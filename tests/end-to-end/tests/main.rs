@@ -21,3 +21,4 @@ mod recording;
 mod sdk;
 mod truth;
 mod validation;
+mod view;
