@@ -1,21 +1,22 @@
 //! From CUPTI's records to events. Nothing here runs on a thread of the program, but in a flush that the program asks for.
 
 mod functions;
+mod host;
 mod kernels;
 mod memory;
 mod objects;
 mod routes;
+mod work;
 
 use crate::cupti::Cupti;
-use crate::cupti::fields::{self, Field, Record};
+use crate::cupti::fields::{Field, Record};
 use crate::cupti::numbers::{self, kind};
 use crate::generation::PerProcess;
 use crate::guard::guard;
 use crate::recorder::Recorder;
-use crate::tracing;
-use functions::{Function, Functions};
+use functions::Functions;
 use gapscope_spool::Event;
-use gapscope_spool::event::{Activity, GraphNode, OverheadKind, Packer, Span, WaitKind};
+use gapscope_spool::event::{GraphNode, Packer, Span};
 use kernels::Kernels;
 use memory::Memory;
 use objects::Objects;
@@ -24,9 +25,6 @@ use std::sync::{Mutex, PoisonError};
 
 /// A batch is written at least when it has so many bytes; a tick writes what there is.
 const BATCH_BYTES: usize = 32 << 10;
-
-/// CUpti_ActivityObjectKind of a thread.
-const OBJECT_THREAD: u32 = 2;
 
 const NO_TIMES: &str = "CUPTI delivered none";
 
@@ -224,287 +222,6 @@ impl Reader {
         let [device, context, stream] =
             unsafe { [record.get(device), record.get(context), record.get(stream)] };
         self.objects.queue(device, context, stream, self.recorder)
-    }
-
-    /// # Safety
-    /// It is a kernel's.
-    #[inline]
-    unsafe fn kernel(&mut self, record: &Record<'_>) {
-        use fields::kernel::*;
-        // SAFETY: as the caller promises.
-        unsafe {
-            let queue = self.queue(record, [DEVICE, CONTEXT, STREAM]);
-            if self.kernels.is_full() {
-                self.write();
-                self.kernels.forget(self.recorder);
-            }
-            let launch = self.kernels.launch(record, queue, self.recorder);
-            let span = work_span(record.get(START), record.get(END));
-            if span.is_none() {
-                self.losses.add("dispatch times", NO_TIMES);
-            }
-            self.packer.push(&Activity::Kernel {
-                launch,
-                span,
-                correlation: record.get(CORRELATION),
-                node: node(record.get(GRAPH), record.get(NODE)),
-            });
-        }
-    }
-
-    /// # Safety
-    /// It is a call's.
-    #[inline]
-    unsafe fn call(&mut self, cupti: &Cupti, record: &Record<'_>) {
-        use fields::call::*;
-        // SAFETY: as the caller promises.
-        unsafe {
-            let thread = record.get(THREAD);
-            let (domain, call) = (self.functions.domain_of(record.kind()), record.get(CALL));
-            let name = || cupti.call_name(domain, call);
-            let function = match self.functions.function(domain, call, self.recorder, name) {
-                Function::Known(function) => function,
-                Function::LeftOut => return,
-                Function::Nameless => {
-                    self.losses.add("host calls", "CUPTI has no name for them");
-                    return;
-                }
-            };
-            self.functions.thread(thread, self.recorder);
-            let span = span(record.get(START), record.get(END));
-            if span.is_none() {
-                self.losses.add("host call times", NO_TIMES);
-            }
-            self.packer.push(&Activity::Call {
-                function,
-                thread,
-                span,
-                correlation: record.get(CORRELATION),
-                result: record.get(RESULT),
-            });
-        }
-    }
-
-    fn transfer(
-        &mut self,
-        route: u32,
-        bytes: u64,
-        times: (u64, u64),
-        correlation: u32,
-        node: Option<GraphNode>,
-    ) {
-        let span = work_span(times.0, times.1);
-        if span.is_none() {
-            self.losses.add("transfer times", NO_TIMES);
-        }
-        self.packer.push(&Activity::Transfer {
-            route,
-            bytes,
-            span,
-            correlation,
-            node,
-        });
-    }
-
-    /// # Safety
-    /// It is a copy's.
-    unsafe fn copy(&mut self, record: &Record<'_>) {
-        use fields::copy::*;
-        // SAFETY: as the caller promises.
-        unsafe {
-            let queue = self.queue(record, [DEVICE, CONTEXT, STREAM]);
-            let key = routes::Key::copy(
-                queue,
-                record.get(KIND),
-                record.get(SOURCE),
-                record.get(DESTINATION),
-            );
-            let route = self.routes.route(key, self.recorder);
-            let times = (record.get(START), record.get(END));
-            let node = node(record.get(GRAPH), record.get(NODE));
-            self.transfer(
-                route,
-                record.get(BYTES),
-                times,
-                record.get(CORRELATION),
-                node,
-            );
-        }
-    }
-
-    /// # Safety
-    /// It is a copy's between devices.
-    unsafe fn peer_copy(&mut self, record: &Record<'_>) {
-        use fields::peer_copy::*;
-        // SAFETY: as the caller promises.
-        unsafe {
-            let queue = self.queue(record, [DEVICE, CONTEXT, STREAM]);
-            let source = self
-                .objects
-                .device(record.get(SOURCE_DEVICE), self.recorder);
-            let destination = self
-                .objects
-                .device(record.get(DESTINATION_DEVICE), self.recorder);
-            let mut key = routes::Key::copy(
-                queue,
-                record.get(KIND),
-                record.get(SOURCE),
-                record.get(DESTINATION),
-            );
-            key.devices = Some((source, destination));
-            let route = self.routes.route(key, self.recorder);
-            let times = (record.get(START), record.get(END));
-            let node = node(record.get(GRAPH), record.get(NODE));
-            self.transfer(
-                route,
-                record.get(BYTES),
-                times,
-                record.get(CORRELATION),
-                node,
-            );
-        }
-    }
-
-    /// # Safety
-    /// It is a memset's.
-    unsafe fn fill(&mut self, record: &Record<'_>) {
-        use fields::fill::*;
-        // SAFETY: as the caller promises.
-        unsafe {
-            let queue = self.queue(record, [DEVICE, CONTEXT, STREAM]);
-            let route = self
-                .routes
-                .route(routes::Key::fill(queue, record.get(MEMORY)), self.recorder);
-            let times = (record.get(START), record.get(END));
-            let node = node(record.get(GRAPH), record.get(NODE));
-            self.transfer(
-                route,
-                record.get(BYTES),
-                times,
-                record.get(CORRELATION),
-                node,
-            );
-        }
-    }
-
-    /// # Safety
-    /// It is a graph's.
-    unsafe fn graph(&mut self, record: &Record<'_>) {
-        use fields::graph::*;
-        // SAFETY: as the caller promises.
-        unsafe {
-            let span = work_span(record.get(START), record.get(END));
-            // This kind stays on while recording is off.
-            if span.is_some_and(|span| !tracing::in_window(span.start_ns)) {
-                return;
-            }
-            if span.is_none() {
-                self.losses.add("graph times", NO_TIMES);
-            }
-            let queue = self.queue(record, [DEVICE, CONTEXT, STREAM]);
-            self.packer.push(&Activity::GraphRun {
-                graph: record.get(GRAPH),
-                queue,
-                span,
-                correlation: record.get(CORRELATION),
-            });
-        }
-    }
-
-    /// # Safety
-    /// It is a synchronisation's.
-    unsafe fn wait(&mut self, record: &Record<'_>) {
-        use fields::wait::*;
-        // SAFETY: as the caller promises.
-        unsafe {
-            let span = span(record.get(START), record.get(END));
-            if span.is_none() {
-                self.losses.add("wait times", NO_TIMES);
-            }
-            let queue =
-                self.objects
-                    .known_queue(record.get(CONTEXT), record.get(STREAM), self.recorder);
-            let event = record.get(EVENT);
-            let occurrence = record.get_new(OCCURRENCE).unwrap_or(0);
-            self.packer.push(&Activity::Wait {
-                kind: match record.get(KIND) {
-                    1 => WaitKind::HostForEvent,
-                    2 => WaitKind::QueueForEvent,
-                    3 => WaitKind::HostForQueue,
-                    4 => WaitKind::HostForContext,
-                    _ => WaitKind::Unknown,
-                },
-                queue,
-                event: if event == numbers::NO_ID { 0 } else { event },
-                occurrence: if occurrence as u32 == numbers::NO_ID {
-                    0
-                } else {
-                    occurrence
-                },
-                span,
-                correlation: record.get(CORRELATION),
-            });
-        }
-    }
-
-    /// # Safety
-    /// It is an event's.
-    unsafe fn event(&mut self, record: &Record<'_>) {
-        use fields::event::*;
-        // SAFETY: as the caller promises.
-        unsafe {
-            let queue =
-                self.objects
-                    .known_queue(record.get(CONTEXT), record.get(STREAM), self.recorder);
-            self.packer.push(&Activity::EventRecord {
-                event: record.get(EVENT),
-                occurrence: record.get_new(OCCURRENCE).unwrap_or(0),
-                queue,
-                correlation: record.get(CORRELATION),
-            });
-        }
-    }
-
-    /// # Safety
-    /// It is an overhead's.
-    unsafe fn overhead(&mut self, record: &Record<'_>) {
-        use fields::overhead::*;
-        // SAFETY: as the caller promises.
-        unsafe {
-            let thread = if record.get(OBJECT) == OBJECT_THREAD {
-                // The process, then the thread.
-                let [_, thread, _] = record.get(OBJECT_ID);
-                thread
-            } else {
-                0
-            };
-            let span = span(record.get(START), record.get(END));
-            if span.is_none() {
-                self.losses.add("overhead times", NO_TIMES);
-            }
-            self.packer.push(&Activity::Overhead {
-                kind: overhead_kind(record.get(KIND)),
-                thread,
-                span,
-                correlation: record.get_new(CORRELATION).unwrap_or(0),
-            });
-        }
-    }
-}
-
-/// CUpti_ActivityOverheadKind
-fn overhead_kind(number: u32) -> OverheadKind {
-    match (number & 0xffff, number >> 16) {
-        (1, 0) => OverheadKind::Compiler,
-        (0, 1) => OverheadKind::BufferFlush,
-        (0, 2) => OverheadKind::Instrumentation,
-        (0, 3) => OverheadKind::Resource,
-        (0, 4) => OverheadKind::ModuleLoading,
-        (0, 5) => OverheadKind::FunctionLoading,
-        (0, 6) => OverheadKind::CommandBufferFull,
-        (0, 7) => OverheadKind::BufferRequest,
-        (0, 8) => OverheadKind::UnifiedMemory,
-        _ => OverheadKind::Unknown,
     }
 }
 

@@ -1,0 +1,141 @@
+//! Records of what the host did: calls, waits, events that it put on queues, and overheads.
+
+use super::functions::Function;
+use super::{NO_TIMES, Reader, span};
+use crate::cupti::fields::{self, Record};
+use crate::cupti::{Cupti, numbers};
+use gapscope_spool::event::{Activity, OverheadKind, WaitKind};
+
+/// CUpti_ActivityObjectKind of a thread.
+const OBJECT_THREAD: u32 = 2;
+
+impl Reader {
+    /// # Safety
+    /// It is a call's.
+    #[inline]
+    pub(super) unsafe fn call(&mut self, cupti: &Cupti, record: &Record<'_>) {
+        use fields::call::*;
+        // SAFETY: as the caller promises.
+        unsafe {
+            let thread = record.get(THREAD);
+            let (domain, call) = (self.functions.domain_of(record.kind()), record.get(CALL));
+            let name = || cupti.call_name(domain, call);
+            let function = match self.functions.function(domain, call, self.recorder, name) {
+                Function::Known(function) => function,
+                Function::LeftOut => return,
+                Function::Nameless => {
+                    self.losses.add("host calls", "CUPTI has no name for them");
+                    return;
+                }
+            };
+            self.functions.thread(thread, self.recorder);
+            let span = span(record.get(START), record.get(END));
+            if span.is_none() {
+                self.losses.add("host call times", NO_TIMES);
+            }
+            self.packer.push(&Activity::Call {
+                function,
+                thread,
+                span,
+                correlation: record.get(CORRELATION),
+                result: record.get(RESULT),
+            });
+        }
+    }
+
+    /// # Safety
+    /// It is a synchronisation's.
+    pub(super) unsafe fn wait(&mut self, record: &Record<'_>) {
+        use fields::wait::*;
+        // SAFETY: as the caller promises.
+        unsafe {
+            let span = span(record.get(START), record.get(END));
+            if span.is_none() {
+                self.losses.add("wait times", NO_TIMES);
+            }
+            let queue =
+                self.objects
+                    .known_queue(record.get(CONTEXT), record.get(STREAM), self.recorder);
+            let event = record.get(EVENT);
+            let occurrence = record.get_new(OCCURRENCE).unwrap_or(0);
+            self.packer.push(&Activity::Wait {
+                kind: match record.get(KIND) {
+                    1 => WaitKind::HostForEvent,
+                    2 => WaitKind::QueueForEvent,
+                    3 => WaitKind::HostForQueue,
+                    4 => WaitKind::HostForContext,
+                    _ => WaitKind::Unknown,
+                },
+                queue,
+                event: if event == numbers::NO_ID { 0 } else { event },
+                occurrence: if occurrence as u32 == numbers::NO_ID {
+                    0
+                } else {
+                    occurrence
+                },
+                span,
+                correlation: record.get(CORRELATION),
+            });
+        }
+    }
+
+    /// # Safety
+    /// It is an event's.
+    pub(super) unsafe fn event(&mut self, record: &Record<'_>) {
+        use fields::event::*;
+        // SAFETY: as the caller promises.
+        unsafe {
+            let queue =
+                self.objects
+                    .known_queue(record.get(CONTEXT), record.get(STREAM), self.recorder);
+            self.packer.push(&Activity::EventRecord {
+                event: record.get(EVENT),
+                occurrence: record.get_new(OCCURRENCE).unwrap_or(0),
+                queue,
+                correlation: record.get(CORRELATION),
+            });
+        }
+    }
+
+    /// # Safety
+    /// It is an overhead's.
+    pub(super) unsafe fn overhead(&mut self, record: &Record<'_>) {
+        use fields::overhead::*;
+        // SAFETY: as the caller promises.
+        unsafe {
+            let thread = if record.get(OBJECT) == OBJECT_THREAD {
+                // The process, then the thread.
+                let [_, thread, _] = record.get(OBJECT_ID);
+                thread
+            } else {
+                0
+            };
+            let span = span(record.get(START), record.get(END));
+            if span.is_none() {
+                self.losses.add("overhead times", NO_TIMES);
+            }
+            self.packer.push(&Activity::Overhead {
+                kind: overhead_kind(record.get(KIND)),
+                thread,
+                span,
+                correlation: record.get_new(CORRELATION).unwrap_or(0),
+            });
+        }
+    }
+}
+
+/// CUpti_ActivityOverheadKind
+fn overhead_kind(number: u32) -> OverheadKind {
+    match (number & 0xffff, number >> 16) {
+        (1, 0) => OverheadKind::Compiler,
+        (0, 1) => OverheadKind::BufferFlush,
+        (0, 2) => OverheadKind::Instrumentation,
+        (0, 3) => OverheadKind::Resource,
+        (0, 4) => OverheadKind::ModuleLoading,
+        (0, 5) => OverheadKind::FunctionLoading,
+        (0, 6) => OverheadKind::CommandBufferFull,
+        (0, 7) => OverheadKind::BufferRequest,
+        (0, 8) => OverheadKind::UnifiedMemory,
+        _ => OverheadKind::Unknown,
+    }
+}
