@@ -2,7 +2,7 @@
 
 use crate::args::View;
 use crate::failure::{Failure, without_number};
-use crate::{page, trace};
+use crate::{page, ranks, trace};
 use gapscope_analysis::quantity as number;
 use gapscope_view::{Options, Running, Server, write_file};
 use std::path::{Path, PathBuf};
@@ -16,6 +16,12 @@ impl From<gapscope_view::Error> for Failure {
 
 /// Serves traces until Ctrl-C.
 pub fn run(arguments: &View) -> Result<ExitCode, Failure> {
+    for path in &arguments.traces {
+        let of_ranks = ranks::of(path);
+        if !of_ranks.is_empty() {
+            return Err(ranks::choose(path, &of_ranks, "the viewer"));
+        }
+    }
     let options = Options {
         port: arguments.port,
         live: false,
