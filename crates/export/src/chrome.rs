@@ -127,8 +127,8 @@ impl<W: Write> Writer<'_, W> {
         if slice.kind != Kind::HostCall {
             return self.flow(b"\"ph\":\"f\",\"bp\":\"e\"", pid, tid, start_ns, slice.flow);
         }
-        for command_buffer in &scene.flows[slice.flow as usize - 1] {
-            self.flow(b"\"ph\":\"s\"", pid, tid, start_ns, command_buffer + 1)?;
+        for target in &scene.flows[slice.flow as usize - 1] {
+            self.flow(b"\"ph\":\"s\"", pid, tid, start_ns, target + 1)?;
         }
         Ok(())
     }

@@ -20,9 +20,16 @@ pub struct Error {
 /// Writes a trace into a folder, which must not exist: `TABLE.csv` for each table, and the manifest as `trace.json`.
 ///
 /// # Errors
-/// The folder is there already, or a file cannot be written; then a part of the files may be there.
+/// The folder is there already, or a file cannot be written; then nothing is left.
 pub fn write(trace: &Trace, folder: &Path) -> Result<Exported, Error> {
     fs::create_dir(folder).map_err(failed(folder))?;
+    write_all(trace, folder).inspect_err(|_| {
+        // It was made above, so nothing of anybody else is in it.
+        let _ = fs::remove_dir_all(folder);
+    })
+}
+
+fn write_all(trace: &Trace, folder: &Path) -> Result<Exported, Error> {
     let mut exported = Exported::default();
     macro_rules! write_tables {
         ($($field:ident: $table:ty,)+) => {$({

@@ -1,19 +1,23 @@
 //! Perfetto's native format: protobuf, for its UI and for `trace_processor`.
 //!
-//! Everything is a track event, which every version of the UI shows: a track for each lane of each queue and thread,
-//! under a track for each GPU and process. `GpuRenderStageEvent` would put queues into a group of its own and has no
-//! nesting, no flows and no gaps. Times are those of the trace, as `BUILTIN_CLOCK_MONOTONIC`; only a trace with times
-//! before the clock's zero is moved.
+//! What the queues ran is render stages (`GpuRenderStageEvent`), which Perfetto keeps whole where they overlap; figures of
+//! GPUs are GPU counters. All else is track events under a track for each GPU and process. Render stages cannot be the end
+//! of a flow in every version of Perfetto: flows go from a submitting call to its command buffers, and newer versions also
+//! find the first render stage of each by `gpu_correlation`. Times are those of the trace, as
+//! `BUILTIN_CLOCK_MONOTONIC`; only a trace with times before the clock's zero is moved.
 
+mod counters;
 mod message;
+mod stages;
 
 use crate::Exported;
 use crate::details::{Key, Value};
 use crate::lanes::{self, Step};
-use crate::scene::{Counter, Scene, Unit};
+use crate::scene::{Scene, Track};
 use crate::slice::{Kind, Slice};
 use gapscope_trace::Trace;
 use message::Message;
+use stages::Stages;
 use std::io::{self, Write};
 
 // Numbers of fields and enums in protos/perfetto/trace/**.proto; the test `perfetto` decodes them by Perfetto's own.
@@ -25,8 +29,11 @@ mod packet {
     pub const TRACK_EVENT: u32 = 11;
     pub const INTERNED_DATA: u32 = 12;
     pub const SEQUENCE_FLAGS: u32 = 13;
+    pub const GPU_COUNTERS: u32 = 52;
+    pub const RENDER_STAGE: u32 = 53;
     pub const DEFAULTS: u32 = 59;
     pub const TRACK_DESCRIPTOR: u32 = 60;
+    pub const GPU_INFO: u32 = 128;
 }
 mod track {
     pub const UUID: u32 = 1;
@@ -34,7 +41,6 @@ mod track {
     pub const PROCESS: u32 = 3;
     pub const THREAD: u32 = 4;
     pub const PARENT: u32 = 5;
-    pub const COUNTER: u32 = 8;
     pub const CHILD_ORDERING: u32 = 11;
     pub const SIBLING_ORDER_RANK: u32 = 12;
     pub const EXPLICIT: u64 = 3;
@@ -45,11 +51,11 @@ mod event {
     pub const TYPE: u32 = 9;
     pub const NAME_IID: u32 = 10;
     pub const TRACK: u32 = 11;
-    pub const COUNTER_VALUE: u32 = 30;
     pub const FLOW: u32 = 47;
+    /// An extension of newer versions: which render stages a call submitted.
+    pub const GPU_CORRELATION: u32 = 3000;
     pub const BEGIN: u64 = 1;
     pub const END: u64 = 2;
-    pub const COUNTER: u64 = 4;
 }
 mod annotation {
     pub const NAME_IID: u32 = 1;
@@ -61,6 +67,8 @@ mod interned {
     pub const CATEGORIES: u32 = 1;
     pub const EVENT_NAMES: u32 = 2;
     pub const ANNOTATION_NAMES: u32 = 3;
+    pub const CONTEXTS: u32 = 23;
+    pub const GPU_SPECIFICATIONS: u32 = 24;
     pub const ANNOTATION_TEXTS: u32 = 29;
 }
 const MONOTONIC: u64 = 3;
@@ -86,9 +94,11 @@ pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<Exported> {
         event: Message::default(),
         part: Message::default(),
         next_uuid: FIRST_UUID,
+        stages: Stages::of(&scene),
     };
     writer.clocks()?;
     writer.texts()?;
+    writer.gpu_info()?;
     writer.groups()?;
     Ok(scene.exported())
 }
@@ -102,6 +112,7 @@ struct Writer<'a, W> {
     event: Message,
     part: Message,
     next_uuid: u64,
+    stages: Stages,
 }
 
 impl<W: Write> Writer<'_, W> {
@@ -140,6 +151,7 @@ impl<W: Write> Writer<'_, W> {
             self.interned(&mut data, interned::EVENT_NAMES, id, text);
             self.interned(&mut data, interned::ANNOTATION_TEXTS, id, text);
         }
+        self.stages.intern(self.scene, &mut data);
         self.part.clear();
         self.part.number(58, MONOTONIC);
         self.packet.number(packet::SEQUENCE_FLAGS, STATE_CLEARED);
@@ -169,32 +181,39 @@ impl<W: Write> Writer<'_, W> {
             }
             descriptor.number(track::CHILD_ORDERING, track::EXPLICIT);
             self.descriptor(root, None, rank, descriptor)?;
+            let gpu = self.stages.gpu(rank);
             for (rank, track) in group.tracks.iter().enumerate() {
-                let mut first = root;
-                for (lane, slices) in track.lanes.iter().enumerate() {
-                    let uuid = self.uuid();
-                    let mut descriptor = Message::default();
-                    descriptor.text(track::NAME, &track.lane_name(lane));
-                    let thread = track.thread.filter(|_| lane == 0);
-                    if let Some(thread) = thread {
-                        let mut message = Message::default();
-                        message.number(1, group.pid.into());
-                        message.number(2, thread.into());
-                        message.text(5, &track.name);
-                        descriptor.message(track::THREAD, &message);
-                    }
-                    // Further lanes of a thread stand under it.
-                    let parent = if track.thread.is_some() { first } else { root };
-                    self.descriptor(uuid, Some(parent), rank, descriptor)?;
-                    if thread.is_some() {
-                        first = uuid;
-                    }
-                    lanes::walk(slices, |step| self.step(uuid, step))?;
+                match track.queue {
+                    Some(_) => self.render_stages(gpu, track)?,
+                    None => self.track(root, group.pid, rank, track)?,
                 }
             }
-            for (rank, counter) in group.counters.iter().enumerate() {
-                self.counter(root, group.tracks.len() + rank, counter)?;
+            self.counters(gpu, &group.counters)?;
+        }
+        Ok(())
+    }
+
+    fn track(&mut self, root: u64, pid: u32, rank: usize, track: &Track) -> io::Result<()> {
+        let mut first = root;
+        for (lane, slices) in track.lanes.iter().enumerate() {
+            let uuid = self.uuid();
+            let mut descriptor = Message::default();
+            descriptor.text(track::NAME, &track.lane_name(lane));
+            let thread = track.thread.filter(|_| lane == 0);
+            if let Some(thread) = thread {
+                let mut message = Message::default();
+                message.number(1, pid.into());
+                message.number(2, thread.into());
+                message.text(5, &track.name);
+                descriptor.message(track::THREAD, &message);
             }
+            // Further lanes of a thread stand under it.
+            let parent = if track.thread.is_some() { first } else { root };
+            self.descriptor(uuid, Some(parent), rank, descriptor)?;
+            if thread.is_some() {
+                first = uuid;
+            }
+            lanes::walk(slices, |step| self.step(uuid, step))?;
         }
         Ok(())
     }
@@ -253,39 +272,25 @@ impl<W: Write> Writer<'_, W> {
             message.message(event::ANNOTATION, part);
             Ok::<(), io::Error>(())
         })?;
-        match (slice.flow, slice.kind) {
-            (0, _) => {}
-            (flow, Kind::HostCall) => {
-                for command_buffer in &scene.flows[flow as usize - 1] {
-                    message.fixed(event::FLOW, flow_id(command_buffer + 1));
+        match slice.kind {
+            Kind::HostCall if slice.flow != 0 => {
+                self.part.clear();
+                for target in &scene.flows[slice.flow as usize - 1] {
+                    if self.stages.is_drawn_command_buffer(*target) {
+                        self.event.fixed(event::FLOW, flow_id(*target));
+                    }
+                    if let Some(stage) = self.stages.first_of(*target) {
+                        self.part.number(1, stage);
+                    }
+                }
+                if !self.part.is_empty() {
+                    self.event.message(event::GPU_CORRELATION, &self.part);
                 }
             }
-            (flow, _) => message.fixed(event::FLOW, flow_id(flow)),
-        }
-        Ok(())
-    }
-
-    fn counter(&mut self, parent: u64, rank: usize, counter: &Counter) -> io::Result<()> {
-        let uuid = self.uuid();
-        let mut descriptor = Message::default();
-        descriptor.text(track::NAME, &counter.name);
-        let mut unit = Message::default();
-        unit.number(
-            3,
-            match counter.unit {
-                Unit::Count => 2,
-                Unit::Bytes => 3,
-            },
-        );
-        descriptor.message(track::COUNTER, &unit);
-        self.descriptor(uuid, Some(parent), rank, descriptor)?;
-        for (at_ns, value) in &counter.samples {
-            self.event.clear();
-            self.event.number(event::TRACK, uuid);
-            self.event.number(event::TYPE, event::COUNTER);
-            let value = (*value).min(i64::MAX as u64);
-            self.event.number(event::COUNTER_VALUE, value);
-            self.end_event(*at_ns)?;
+            Kind::CommandBuffer if self.stages.is_submitted(slice.row) => {
+                self.event.fixed(event::FLOW, flow_id(slice.row));
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -310,7 +315,7 @@ impl<W: Write> Writer<'_, W> {
     }
 }
 
-/// Flows are told apart in all of a file's tracks, so that small numbers could meet those of others.
-fn flow_id(command_buffer: u32) -> u64 {
-    (FIRST_UUID << 16) ^ u64::from(command_buffer)
+/// The flow to a target. Flows are told apart in all of a file's tracks, so that small numbers could meet those of others.
+fn flow_id(target: u32) -> u64 {
+    (FIRST_UUID << 16) ^ (u64::from(target) + 1)
 }

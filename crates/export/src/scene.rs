@@ -10,6 +10,7 @@ use crate::details::Names;
 use crate::slice::Slice;
 use crate::{Exported, Rows};
 use gapscope_trace::Trace;
+use gapscope_trace::lookup::IdIndex;
 
 pub(crate) use gaps::GapRow;
 
@@ -20,13 +21,16 @@ pub(crate) struct Scene<'a> {
     /// The recorded processes, then the GPUs.
     pub groups: Vec<Group>,
     pub gaps: Vec<GapRow>,
-    /// For each host call that submits, the rows of the command buffers whose begin is drawn.
+    /// For each host call that submits, its targets whose begin is drawn: rows of command buffers, or their number and
+    /// the row of a submission whose work has no command buffer.
     pub flows: Vec<Vec<u32>>,
     /// The first time that is drawn, or that of the recording's begin.
     pub origin_ns: i64,
     /// The last time that is drawn, or that of the recording's end.
     pub end_ns: i64,
     pub rows: Vec<Rows>,
+    /// Rows of command buffers by id.
+    command_buffers: IdIndex,
 }
 
 /// A recorded process or a GPU.
@@ -37,6 +41,8 @@ pub(crate) struct Group {
     pub pid: u32,
     /// False for a GPU.
     pub process: bool,
+    /// Distinguishes the physical device of a GPU, as hexadecimal; empty where it is not known.
+    pub uuid: String,
     pub tracks: Vec<Track>,
     pub counters: Vec<Counter>,
 }
@@ -47,6 +53,8 @@ pub(crate) struct Track {
     pub name: String,
     /// The system's id, for the calls of a thread.
     pub thread: Option<u32>,
+    /// The id of the queue, for its work.
+    pub queue: Option<u32>,
     pub lanes: Vec<Vec<Slice>>,
 }
 
@@ -92,6 +100,12 @@ impl Scene<'_> {
         Exported {
             rows: self.rows.clone(),
         }
+    }
+
+    /// The id of the submission of a command buffer, by ids.
+    pub fn submission_of_command_buffer(&self, id: u64) -> Option<u64> {
+        let row = self.command_buffers.get(id)?;
+        Some(self.trace.tables.command_buffers.submission[row])
     }
 
     /// A time as the exports have it: from the begin of what is drawn, never negative.

@@ -8,8 +8,8 @@ pub(crate) struct Slice {
     pub end_ns: i64,
     /// Row of the table that `kind` names.
     pub row: u32,
-    /// 0: none. For a host call, one more than the row of its submission; otherwise one more than the row of the
-    /// command buffer that begins with this slice. See [`crate::flows`].
+    /// 0: none. For a host call, one more than its place in the scene's flows; otherwise one more than the target that
+    /// begins with this slice.
     pub flow: u32,
     pub kind: Kind,
 }

@@ -109,6 +109,11 @@ impl Names {
         self.statics[text]
     }
 
+    /// The row of a kernel, if the trace has it.
+    pub fn kernel_row(&self, id: u32) -> Option<usize> {
+        self.kernel_index.get(id)
+    }
+
     pub fn kernel(&self, id: u32) -> &Kernel {
         let row = self.kernel_index.get(id);
         &self.kernels[row.unwrap_or(self.kernels.len() - 1)]

@@ -18,6 +18,11 @@ impl Message {
         self.bytes.clear();
     }
 
+    /// True without fields.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
     /// A field of type uint32, uint64, an enum, or a signed integer as its two's complement.
     pub fn number(&mut self, field: u32, value: u64) {
         self.key(field, VARINT);
@@ -30,9 +35,14 @@ impl Message {
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// A field of type string or bytes.
+    /// A field of type string.
     pub fn text(&mut self, field: u32, text: &str) {
         self.field(field, text.as_bytes());
+    }
+
+    /// A field of type bytes.
+    pub fn bytes(&mut self, field: u32, bytes: &[u8]) {
+        self.field(field, bytes);
     }
 
     /// A field that is a message.

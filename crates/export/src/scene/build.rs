@@ -13,7 +13,7 @@ use gapscope_trace::lookup::IdIndex;
 use gapscope_trace::tables::{HostCallKind, MarkerScope, Table};
 use rustc_hash::FxHashMap;
 
-/// Where the earliest piece of work of a command buffer is drawn.
+/// Where the earliest piece of work of a target is drawn.
 #[derive(Debug, Clone, Copy)]
 struct First {
     start_ns: i64,
@@ -27,9 +27,9 @@ struct Builder<'a> {
     places: Places,
     command_buffers: IdIndex,
     submissions: IdIndex,
-    /// By row of the command buffer.
+    /// By target: the rows of the command buffers, then those of submissions whose work has no command buffer.
     firsts: Vec<Option<First>>,
-    /// By row of the command buffer.
+    /// By target.
     last_end_ns: Vec<Option<i64>>,
     rows: Vec<Rows>,
 }
@@ -37,14 +37,15 @@ struct Builder<'a> {
 impl<'a> Scene<'a> {
     pub fn of(trace: &'a Trace) -> Scene<'a> {
         let timeline = Timeline::of(trace);
-        let count = trace.tables.command_buffers.len();
+        let tables = &trace.tables;
+        let targets = tables.command_buffers.len() + tables.submissions.len();
         let mut builder = Builder {
             trace,
             places: Places::new(trace),
             command_buffers: IdIndex::new(&trace.tables.command_buffers.id),
             submissions: IdIndex::new(&trace.tables.submissions.id),
-            firsts: vec![None; count],
-            last_end_ns: vec![None; count],
+            firsts: vec![None; targets],
+            last_end_ns: vec![None; targets],
             rows: Vec::new(),
         };
         builder.draw_work();
@@ -75,6 +76,7 @@ impl<'a> Scene<'a> {
             origin_ns,
             end_ns,
             rows: builder.rows,
+            command_buffers: builder.command_buffers,
         }
     }
 }
@@ -85,14 +87,14 @@ impl Builder<'_> {
         macro_rules! draw {
             ($table:ident, $kind:expr) => {{
                 let table = &tables.$table;
-                let (mut drawn, mut last) = (0, (None, None));
+                let (mut drawn, mut last) = (0, ((None, None), None));
                 for row in 0..table.len() {
                     let times = Interval::of_row(table.start_ns[row], table.duration_ns[row]);
                     let Some(interval) = times else { continue };
                     drawn += 1;
-                    let id = table.command_buffer[row];
-                    if last.0 != id {
-                        last = (id, id.and_then(|id| self.command_buffers.get(id)));
+                    let ids = (table.command_buffer[row], table.submission[row]);
+                    if last.0 != ids {
+                        last = (ids, self.target(ids));
                     }
                     self.draw_one(slice($kind, row, interval), table.queue[row], last.1);
                 }
@@ -115,16 +117,34 @@ impl Builder<'_> {
         self.count("command_buffers", drawn, table.len());
     }
 
-    fn draw_one(&mut self, slice: Slice, queue: u32, command_buffer: Option<usize>) {
+    /// What an arrow to a piece of work points at: its command buffer, or its submission where it has none.
+    fn target(&self, (command_buffer, submission): (Option<u64>, Option<u64>)) -> Option<usize> {
+        let command_buffers = self.trace.tables.command_buffers.len();
+        match command_buffer {
+            Some(id) => self.command_buffers.get(id),
+            None => Some(command_buffers + self.submissions.get(submission?)?),
+        }
+    }
+
+    /// The row of the submission of a target.
+    fn submission_of(&self, target: usize) -> Option<usize> {
+        let ids = &self.trace.tables.command_buffers.submission;
+        match ids.get(target) {
+            Some(id) => self.submissions.get(*id),
+            None => Some(target - ids.len()),
+        }
+    }
+
+    fn draw_one(&mut self, slice: Slice, queue: u32, target: Option<usize>) {
         let place = self.places.queue(queue);
         let slices = slices_of(&mut self.places.queues[place].1, slice.kind);
         slices.push(slice);
-        let Some(command_buffer) = command_buffer else {
+        let Some(target) = target else {
             return;
         };
-        let last = &mut self.last_end_ns[command_buffer];
+        let last = &mut self.last_end_ns[target];
         *last = (*last).max(Some(slice.end_ns));
-        let first = &mut self.firsts[command_buffer];
+        let first = &mut self.firsts[target];
         let earlier = match first {
             None => true,
             // An arrow to a dispatch says more than one to the command buffer around it.
@@ -182,8 +202,8 @@ impl Builder<'_> {
         self.count("markers", drawn, table.len());
     }
 
-    /// Links submitting calls with the first work of each of their command buffers. Gives the rows of these command
-    /// buffers, in a list for each such call.
+    /// Links submitting calls with the first work of each of their targets. Gives these targets, in a list for each such
+    /// call.
     fn link(&mut self) -> Vec<Vec<u32>> {
         let tables = &self.trace.tables;
         let calls = &tables.host_calls;
@@ -195,7 +215,7 @@ impl Builder<'_> {
                 let row = slice.row as usize;
                 if !matches!(
                     calls.call[row],
-                    HostCallKind::Submit | HostCallKind::BindSparse
+                    HostCallKind::Submit | HostCallKind::BindSparse | HostCallKind::CopyAndWait
                 ) {
                     continue;
                 }
@@ -208,10 +228,9 @@ impl Builder<'_> {
             }
         }
         let s = &tables.submissions;
-        for (row, first) in self.firsts.iter().enumerate() {
+        for (target, first) in self.firsts.iter().enumerate() {
             let Some(first) = first else { continue };
-            let id = tables.command_buffers.submission[row];
-            let Some(submission) = self.submissions.get(id) else {
+            let Some(submission) = self.submission_of(target) else {
                 continue;
             };
             let begin_ns = s.begin_ns[submission];
@@ -219,9 +238,9 @@ impl Builder<'_> {
             let Some(place) = places.get(&key) else {
                 continue;
             };
-            flows[*place as usize].push(row as u32);
+            flows[*place as usize].push(target as u32);
             let queue = &mut self.places.queues[first.queue as usize].1;
-            slices_of(queue, first.kind)[first.index as usize].flow = row as u32 + 1;
+            slices_of(queue, first.kind)[first.index as usize].flow = target as u32 + 1;
         }
         flows
     }
@@ -230,9 +249,8 @@ impl Builder<'_> {
     fn depths(&mut self) -> Vec<Option<Counter>> {
         let tables = &self.trace.tables;
         let mut ends: Vec<Option<i64>> = vec![None; tables.submissions.len()];
-        for (row, end_ns) in self.last_end_ns.iter().enumerate() {
-            let id = tables.command_buffers.submission[row];
-            if let Some(submission) = self.submissions.get(id) {
+        for (target, end_ns) in self.last_end_ns.iter().enumerate() {
+            if let Some(submission) = self.submission_of(target) {
                 ends[submission] = ends[submission].max(*end_ns);
             }
         }

@@ -4,7 +4,7 @@ use super::Group;
 use crate::lanes::Sharing;
 use crate::slice::{Kind, Slice};
 use gapscope_analysis::Timeline;
-use gapscope_analysis::gaps::{Cause, idle_time};
+use gapscope_analysis::gaps::{Cause, each_gap_before};
 
 /// One cause of a gap: a gap with several is drawn as several slices.
 #[derive(Debug, Clone, Copy)]
@@ -19,27 +19,24 @@ pub(crate) struct GapRow {
 /// Draws the gaps by cause on a track of each GPU's group.
 pub(super) fn draw(timeline: &Timeline, groups: &mut [Group]) -> Vec<GapRow> {
     let mut rows = Vec::new();
-    let Some(window) = timeline.work_window() else {
-        return rows;
-    };
-    let mut slices: Vec<Vec<Slice>> = groups.iter().map(|_| Vec::new()).collect();
-    for gap in idle_time(timeline, window, 0, usize::MAX).longest {
-        for part in &gap.parts {
-            slices[gap.device as usize].push(Slice {
-                start_ns: part.start_ns,
-                end_ns: part.start_ns.saturating_add(part.duration_ns.max(0)),
-                row: rows.len() as u32,
-                flow: 0,
-                kind: Kind::Gap,
-            });
-            rows.push(GapRow {
-                cause: part.cause,
-                gap_ns: gap.duration_ns,
-                submission: gap.submission,
-            });
-        }
-    }
-    for (group, slices) in groups.iter_mut().zip(slices) {
+    for (gpu, group) in groups.iter_mut().enumerate().take(timeline.gpus.len()) {
+        let mut slices = Vec::new();
+        each_gap_before(timeline, gpu, |gap, work, parts| {
+            for part in parts {
+                slices.push(Slice {
+                    start_ns: part.start_ns,
+                    end_ns: part.start_ns.saturating_add(part.duration_ns.max(0)),
+                    row: rows.len() as u32,
+                    flow: 0,
+                    kind: Kind::Gap,
+                });
+                rows.push(GapRow {
+                    cause: part.cause,
+                    gap_ns: gap.length_ns(),
+                    submission: timeline.submission_id_of(work),
+                });
+            }
+        });
         group.add("gaps by cause".to_owned(), None, slices, Sharing::Apart);
     }
     rows

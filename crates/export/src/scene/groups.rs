@@ -37,11 +37,16 @@ pub(super) fn gpus(timeline: &Timeline, places: &mut Places, pids: &mut Pids) ->
                 Some(row) => timeline.trace.manifest.devices[*row].name.as_str(),
                 None => "unknown device",
             };
-            group(
-                format!("GPU {}: {}", gpu + 1, cut(name)),
-                pids.next(),
-                false,
-            )
+            let uuid = devices.first();
+            let uuid = uuid.map(|row| timeline.trace.manifest.devices[*row].uuid.clone());
+            Group {
+                uuid: uuid.unwrap_or_default(),
+                ..group(
+                    format!("GPU {}: {}", gpu + 1, cut(name)),
+                    pids.next(),
+                    false,
+                )
+            }
         })
         .collect();
     let queues = std::mem::take(&mut places.queues);
@@ -49,7 +54,11 @@ pub(super) fn gpus(timeline: &Timeline, places: &mut Places, pids: &mut Pids) ->
         let name = queue_name(timeline.trace, id);
         let group = &mut groups[gpu];
         let name_of = |what: &str| format!("{name} · {what}");
+        let has_work = !slices.work.is_empty();
         group.add(name.clone(), None, slices.work, Sharing::Apart);
+        if let Some(track) = group.tracks.last_mut().filter(|_| has_work) {
+            track.queue = Some(id);
+        }
         let rest = [
             ("command buffers", slices.command_buffers, Sharing::Apart),
             ("labels", slices.labels, Sharing::Nested),
@@ -108,6 +117,7 @@ impl Group {
             self.tracks.push(Track {
                 name,
                 thread,
+                queue: None,
                 lanes: lanes::split(slices, sharing),
             });
         }
@@ -119,6 +129,7 @@ fn group(name: String, pid: u32, process: bool) -> Group {
         name,
         pid,
         process,
+        uuid: String::new(),
         tracks: Vec::new(),
         counters: Vec::new(),
     }

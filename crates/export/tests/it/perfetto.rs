@@ -3,7 +3,7 @@
 //! `GAPSCOPE_PERFETTO_PYTHON` names a Python that has the package; else a virtual environment is made once beside the
 //! build. Without both, the tests say why they checked nothing.
 
-use super::traces::{self, CROSSING, assert_told, timed_rows};
+use super::traces::{self, CROSSING, LAUNCHES, assert_told, timed_rows};
 use gapscope_export::perfetto;
 use gapscope_trace::Trace;
 use serde_json::{Value, json};
@@ -78,7 +78,7 @@ fn perfetto_reads_times_details_arrows_and_counters() {
     };
     let dispatch = of("dispatch", 1).unwrap();
     assert_eq!(dispatch["name"], "matmul");
-    assert_eq!(dispatch["track"], "queue compute · lane 2");
+    assert_eq!(dispatch["track"], "queue compute");
     assert_eq!(
         (&dispatch["start_ns"], &dispatch["duration_ns"]),
         (&json!(1_110_000), &json!(40_123))
@@ -93,8 +93,8 @@ fn perfetto_reads_times_details_arrows_and_counters() {
     assert_eq!(poll["args"]["result"], 1);
     let submit = json!(["host call", 1_010_000]);
     let arrows = json!([
-        [["dispatch", 1_100_000], submit],
-        [["dispatch", 1_180_000], submit],
+        [["command buffer", 1_100_000], submit],
+        [["command buffer", 1_150_000], submit],
     ]);
     let mut flows = file["flows"].clone();
     for flow in flows.as_array_mut().unwrap() {
@@ -107,6 +107,20 @@ fn perfetto_reads_times_details_arrows_and_counters() {
         .unwrap()
         .sort_by_key(|flow| flow[0][1].as_u64());
     assert_eq!(flows, arrows);
+    assert_eq!(
+        file["correlations"],
+        json!([[
+            1_010_000,
+            [["dispatch", 1_100_000], ["dispatch", 1_180_000]]
+        ]])
+    );
+    let args = &dispatch["args"];
+    assert_eq!(
+        (&args["submission"], &args["local_x"]),
+        (&json!(1), &json!(64))
+    );
+    assert_eq!((&args["pid"], &args["gpu"]), (&json!(100), &json!(0)));
+    assert_eq!(file["gpus"], json!(["Some GPU"]));
     let counters = &file["counters"];
     assert_eq!(
         counters["device memory allocated"],
@@ -122,4 +136,19 @@ fn perfetto_reads_times_details_arrows_and_counters() {
             .unwrap()
             .contains(&json!([100, 101]))
     );
+}
+
+#[test]
+fn work_without_a_command_buffer_is_correlated_with_its_call() {
+    let trace = Trace::from_text(LAUNCHES).unwrap();
+    let Some(file) = decoded(&trace) else { return };
+    let correlations = json!([
+        [100_000, [["dispatch", 120_000]]],
+        [115_000, [["transfer", 126_000]]],
+    ]);
+    assert_eq!(file["correlations"], correlations);
+    assert_eq!(file["flows"], json!([]));
+    let depth = &file["counters"]["queue 0.0 · submissions outstanding"];
+    let depths = json!([[100_000, 1], [115_000, 2], [125_000, 1], [127_000, 0]]);
+    assert_eq!(*depth, depths);
 }

@@ -43,10 +43,27 @@ memory process=1 device=1 at_ns=1001us event=allocate allocation=1 bytes=65536 h
 memory process=1 device=1 at_ns=1900us event=free allocation=1 bytes=65536 heap=0
 ";
 
+/// Work that host calls launch by themselves, without a command buffer.
+pub const LAUNCHES: &str = "\
+manifest sampling_mode=dispatch start_ns=0 end_ns=1ms
+process id=1 pid=7 executable=/usr/bin/python
+thread process=1 thread=7 name=main
+device id=1 process=1 api=cuda name=\"Some GPU\"
+queue id=1 device=1
+kernel id=1 process=1 name=gemm
+submission id=1 process=1 queue=1 thread=7 begin_ns=100us end_ns=110us command_buffers=0
+submission id=2 process=1 queue=1 thread=7 begin_ns=115us end_ns=118us command_buffers=0
+host_call process=1 thread=7 call=submit start_ns=100us duration_ns=10us queue=1
+host_call process=1 thread=7 call=submit start_ns=115us duration_ns=3us queue=1
+dispatch submission=1 position=0 queue=1 kernel=1 start_ns=120us duration_ns=5us
+transfer submission=2 position=0 queue=1 kind=fill bytes=64 start_ns=126us duration_ns=1us
+";
+
 /// Each with its name.
 pub fn all() -> Vec<(&'static str, Trace)> {
     let texts = [
         ("crossing", CROSSING),
+        ("launches", LAUNCHES),
         (
             "command_buffers_only",
             include_str!("../../../report/tests/traces/command_buffers_only.txt"),

@@ -1,0 +1,336 @@
+//! What the queues ran, as render stages.
+
+use super::message::Message;
+use super::{Writer, interned, packet};
+use crate::details::{Key, Value};
+use crate::scene::{Scene, Track};
+use crate::slice::{Kind, Slice};
+use crate::texts::TextId;
+use rustc_hash::FxHashMap;
+use std::io::{self, Write};
+
+mod stage {
+    pub const EVENT_ID: u32 = 1;
+    pub const DURATION: u32 = 2;
+    pub const CONTEXT: u32 = 5;
+    pub const EXTRA_DATA: u32 = 6;
+    pub const SUBMISSION_ID: u32 = 10;
+    pub const GPU_ID: u32 = 11;
+    pub const COMMAND_BUFFER: u32 = 12;
+    pub const HW_QUEUE_IID: u32 = 13;
+    pub const STAGE_IID: u32 = 14;
+    pub const NAME_IID: u32 = 20;
+    pub const LAUNCH: u32 = 21;
+}
+
+/// Categories of specifications.
+const OTHER: u64 = 0;
+const GRAPHICS: u64 = 1;
+const COMPUTE: u64 = 2;
+
+/// The specifications of render stages, and the ids of those that something refers to.
+pub(super) struct Stages {
+    /// By place of the group: the number of the GPU, 0 for the first.
+    gpus: Vec<Option<u32>>,
+    /// Specifications of queues by id of the queue.
+    queues: FxHashMap<u32, u64>,
+    /// Specifications of stages by kind and kernel or name.
+    stages: FxHashMap<(Kind, u32), u64>,
+    /// For each specification of a stage its name, description and category.
+    described: Vec<(u64, TextId, String, u64)>,
+    /// By target: the render stage that begins it, and whether its command buffer is drawn and has a call that
+    /// submitted it.
+    firsts: FxHashMap<u32, u64>,
+    drawn: Vec<bool>,
+    submitted: Vec<bool>,
+    next_event: u64,
+}
+
+impl Stages {
+    pub fn of(scene: &Scene) -> Stages {
+        let count = scene.trace.tables.command_buffers.id.len();
+        let mut stages = Stages {
+            gpus: Vec::new(),
+            queues: FxHashMap::default(),
+            stages: FxHashMap::default(),
+            described: Vec::new(),
+            firsts: FxHashMap::default(),
+            drawn: vec![false; count],
+            submitted: vec![false; count],
+            next_event: 1,
+        };
+        let mut next_gpu = 0;
+        let mut next_iid = 1;
+        // In the order in which they are written.
+        let mut event = 1;
+        for group in &scene.groups {
+            stages.gpus.push((!group.process).then(|| {
+                next_gpu += 1;
+                next_gpu - 1
+            }));
+            for track in &group.tracks {
+                if let Some(queue) = track.queue {
+                    stages.queues.insert(queue, next_iid);
+                    next_iid += 1;
+                }
+                for slice in track.lanes.iter().flatten() {
+                    if slice.kind == Kind::CommandBuffer {
+                        stages.drawn[slice.row as usize] = true;
+                    }
+                    if track.queue.is_none() {
+                        continue;
+                    }
+                    if slice.flow != 0 {
+                        stages.firsts.insert(slice.flow - 1, event);
+                    }
+                    event += 1;
+                    let key = stage_key(scene, slice);
+                    if !stages.stages.contains_key(&key) {
+                        stages.describe(scene, slice, key, next_iid);
+                        next_iid += 1;
+                    }
+                }
+            }
+        }
+        for target in scene.flows.iter().flatten() {
+            if let Some(submitted) = stages.submitted.get_mut(*target as usize) {
+                *submitted = true;
+            }
+        }
+        stages
+    }
+
+    fn describe(&mut self, scene: &Scene, slice: &Slice, key: (Kind, u32), iid: u64) {
+        self.stages.insert(key, iid);
+        let mut description = slice.kind.as_str().to_owned();
+        let mut category = OTHER;
+        if slice.kind == Kind::Dispatch {
+            category = COMPUTE;
+            for (key, text) in &scene.names.kernel(key.1).details {
+                description.push_str(&format!("; {}: {}", key.as_str(), scene.names.texts[*text]));
+            }
+        }
+        let name = scene.name(slice);
+        if slice.kind == Kind::Opaque && scene.names.texts[name] == "render-pass" {
+            category = GRAPHICS;
+        }
+        self.described.push((iid, name, description, category));
+    }
+
+    /// The number of a group's GPU.
+    pub fn gpu(&self, group: usize) -> u32 {
+        self.gpus.get(group).copied().flatten().unwrap_or(0)
+    }
+
+    /// The render stage that begins a target.
+    pub fn first_of(&self, target: u32) -> Option<u64> {
+        self.firsts.get(&target).copied()
+    }
+
+    /// Whether a target is a command buffer that is drawn.
+    pub fn is_drawn_command_buffer(&self, target: u32) -> bool {
+        self.drawn.get(target as usize).copied().unwrap_or(false)
+    }
+
+    /// Whether a call submitted a command buffer, by its row.
+    pub fn is_submitted(&self, row: u32) -> bool {
+        self.submitted.get(row as usize).copied().unwrap_or(false)
+    }
+
+    /// Adds specifications and contexts.
+    pub fn intern(&self, scene: &Scene, data: &mut Message) {
+        let mut part = Message::default();
+        let several = self.gpus.iter().flatten().count() > 1;
+        for (place, group) in scene.groups.iter().enumerate() {
+            for track in &group.tracks {
+                let Some(iid) = track.queue.and_then(|queue| self.queues.get(&queue)) else {
+                    continue;
+                };
+                // Older versions show the queues of all GPUs in one list.
+                let name = match several {
+                    true => format!("GPU {} · {}", self.gpu(place) + 1, track.name),
+                    false => track.name.clone(),
+                };
+                part.clear();
+                part.number(1, *iid);
+                part.text(2, &name);
+                part.text(3, &group.name);
+                data.message(interned::GPU_SPECIFICATIONS, &part);
+            }
+        }
+        for (iid, name, description, category) in &self.described {
+            part.clear();
+            part.number(1, *iid);
+            part.text(2, &scene.names.texts[*name]);
+            part.text(3, description);
+            part.number(4, *category);
+            data.message(interned::GPU_SPECIFICATIONS, &part);
+        }
+        let manifest = &scene.trace.manifest;
+        for (iid, process) in (1..).zip(&manifest.processes) {
+            let mut devices = manifest.devices.iter();
+            let device = devices.find(|device| device.process == process.id);
+            part.clear();
+            part.number(1, iid);
+            part.number(2, process.pid.into());
+            part.number(
+                3,
+                match device.map(|device| device.api.as_str()) {
+                    Some("vulkan") => 2,
+                    Some("cuda") => 4,
+                    _ => 0,
+                },
+            );
+            data.message(interned::CONTEXTS, &part);
+        }
+    }
+}
+
+/// Slices of one key have the same specification.
+fn stage_key(scene: &Scene, slice: &Slice) -> (Kind, u32) {
+    let row = slice.row as usize;
+    match slice.kind {
+        Kind::Dispatch => (slice.kind, scene.trace.tables.dispatches.kernel[row]),
+        kind => (kind, scene.name(slice).0),
+    }
+}
+
+impl<W: Write> Writer<'_, W> {
+    /// What the GPUs are called, by their numbers.
+    pub(super) fn gpu_info(&mut self) -> io::Result<()> {
+        let mut info = Message::default();
+        for group in self.scene.groups.iter().filter(|group| !group.process) {
+            self.part.clear();
+            let name = group
+                .name
+                .split_once(": ")
+                .map_or(&*group.name, |(_, name)| name);
+            self.part.text(1, name);
+            let uuid = group.uuid.as_bytes().chunks_exact(2);
+            let uuid: Option<Vec<u8>> = uuid
+                .map(|two| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok())
+                .collect();
+            if let Some(uuid) = uuid.filter(|uuid| uuid.len() == 16) {
+                self.part.bytes(5, &uuid);
+            }
+            info.message(1, &self.part);
+        }
+        if info.is_empty() {
+            return Ok(());
+        }
+        self.packet.message(packet::GPU_INFO, &info);
+        self.end_packet()
+    }
+
+    /// The work of a queue. Perfetto itself splits what overlaps.
+    pub(super) fn render_stages(&mut self, gpu: u32, track: &Track) -> io::Result<()> {
+        let queue = track.queue.unwrap_or_default();
+        let context = self.context_of(queue);
+        for slice in track.lanes.iter().flatten() {
+            let id = self.stages.next_event;
+            self.stages.next_event += 1;
+            self.event.clear();
+            self.event.number(stage::EVENT_ID, id);
+            let duration_ns = slice.end_ns.abs_diff(slice.start_ns);
+            self.event.number(stage::DURATION, duration_ns);
+            self.event
+                .number(stage::HW_QUEUE_IID, self.stages.queues[&queue]);
+            let key = stage_key(self.scene, slice);
+            self.event
+                .number(stage::STAGE_IID, self.stages.stages[&key]);
+            self.event.number(stage::GPU_ID, gpu.into());
+            if let Some(context) = context {
+                self.event.number(stage::CONTEXT, context);
+            }
+            let name = u64::from(self.scene.name(slice).0) + 1;
+            self.event.number(stage::NAME_IID, name);
+            self.details_of_stage(slice)?;
+            let at_ns = self.ns(slice.start_ns);
+            self.packet.number(packet::TIMESTAMP, at_ns);
+            self.packet.message(packet::RENDER_STAGE, &self.event);
+            self.packet
+                .number(packet::SEQUENCE_FLAGS, super::NEEDS_STATE);
+            self.end_packet()?;
+        }
+        Ok(())
+    }
+
+    /// The interned id of the process that owns a queue.
+    fn context_of(&self, queue: u32) -> Option<u64> {
+        let manifest = &self.scene.trace.manifest;
+        let process = manifest.device_of_queue(queue)?.process;
+        let mut processes = manifest.processes.iter();
+        Some(processes.position(|p| p.id == process)? as u64 + 1)
+    }
+
+    fn details_of_stage(&mut self, slice: &Slice) -> io::Result<()> {
+        let scene = self.scene;
+        let tables = &scene.trace.tables;
+        let row = slice.row as usize;
+        let (event, part) = (&mut self.event, &mut self.part);
+        let (command_buffer, submission) = match slice.kind {
+            Kind::Dispatch => {
+                let t = &tables.dispatches;
+                let groups = [t.groups_x[row], t.groups_y[row], t.groups_z[row]];
+                let kernel = scene.names.kernel_row(t.kernel[row]);
+                let local = kernel.map(|row| {
+                    let k = &tables.kernels;
+                    [k.local_x[row], k.local_y[row], k.local_z[row]]
+                });
+                part.clear();
+                for (field, size) in [(1, Some(groups)), (2, local)] {
+                    let mut dim = Message::default();
+                    for (axis, size) in (1..).zip(size.into_iter().flatten()) {
+                        if let Some(size) = size {
+                            dim.number(axis, size.into());
+                        }
+                    }
+                    if !dim.is_empty() {
+                        part.message(field, &dim);
+                    }
+                }
+                if !part.is_empty() {
+                    event.message(stage::LAUNCH, part);
+                }
+                (t.command_buffer[row], t.submission[row])
+            }
+            Kind::Transfer => (
+                tables.transfers.command_buffer[row],
+                tables.transfers.submission[row],
+            ),
+            _ => (
+                tables.opaque_work.command_buffer[row],
+                tables.opaque_work.submission[row],
+            ),
+        };
+        if let Some(id) = command_buffer {
+            event.number(stage::COMMAND_BUFFER, id);
+        }
+        let submission = submission.or_else(|| scene.submission_of_command_buffer(command_buffer?));
+        // Ids beyond 32 bits do not fit; they are in the trace.
+        if let Some(id) = submission.and_then(|id| u32::try_from(id).ok()) {
+            event.number(stage::SUBMISSION_ID, id.into());
+        }
+        scene.details(slice, |key, value| {
+            let wanted = matches!(
+                key,
+                Key::Label
+                    | Key::Position
+                    | Key::Bytes
+                    | Key::SourceBuffer
+                    | Key::DestinationBuffer
+            );
+            if wanted {
+                part.clear();
+                part.text(1, key.as_str());
+                match value {
+                    Value::Unsigned(number) => part.text(2, itoa::Buffer::new().format(number)),
+                    Value::Signed(number) => part.text(2, itoa::Buffer::new().format(number)),
+                    Value::Text(text) => part.text(2, &scene.names.texts[text]),
+                }
+                event.message(stage::EXTRA_DATA, part);
+            }
+            Ok::<(), io::Error>(())
+        })
+    }
+}
