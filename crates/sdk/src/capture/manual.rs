@@ -9,8 +9,8 @@ static CURRENT: Mutex<Option<Capture>> = Mutex::new(None);
 /// Starts a capture of the GPU work of this process, as MLX's `metal.start_capture` does. `""` as path: to Xcode on
 /// Metal; elsewhere the window is marked in the running recording.
 ///
-/// Which device it is follows from the process: the hooks in it on Linux. Where the program has the device at hand,
-/// [`start_capture_on`] also waits for what it has submitted before.
+/// On Linux it captures whatever the hooks in this process see; elsewhere no device is known here, and
+/// [`start_capture_on`] takes one. That also waits for what the program has submitted before.
 ///
 /// # Errors
 /// Why it did not start.
