@@ -9,12 +9,15 @@ use crate::kernel_profile::host_now_ns;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
+/// Called when a command buffer has ended.
+type Done = Box<dyn FnOnce(Completion) + Send>;
+
 /// A command buffer that never runs. It ends when it is waited for, or when the test says so.
 #[derive(Default)]
 pub struct FakeCommands {
     pub completion: Completion,
     pub log: Arc<Mutex<Vec<String>>>,
-    done: Mutex<Option<Box<dyn FnOnce(Completion) + Send>>>,
+    done: Mutex<Option<Done>>,
 }
 
 impl FakeCommands {
@@ -58,7 +61,7 @@ impl Commands for FakeCommands {
         self.completion.clone()
     }
 
-    fn on_completed(&self, done: Box<dyn FnOnce(Completion) + Send>) {
+    fn on_completed(&self, done: Done) {
         self.log("handler");
         *self.done.lock().unwrap() = Some(done);
     }
