@@ -5,9 +5,9 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Halves of either kind that are remembered for each queue: they come in any order, and any pair that belongs
-/// together gives a bound.
-const MOST: usize = 4;
+/// Halves of either kind that are remembered for each queue: they come in any order, and calls long before the work
+/// that they launched. Any pair that belongs together gives a bound.
+const MOST: usize = 256;
 
 /// Waits for queues and work on them.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -31,10 +31,9 @@ impl Returns {
         remember(&mut queue.waits, (begin_ns, end_ns));
         let before = queue
             .works
-            .iter()
-            .filter(|(call_ns, _)| *call_ns < begin_ns);
-        let last = before.map(|(_, end_ns)| *end_ns).max()?;
-        Some((last, end_ns))
+            .partition_point(|(call_ns, _)| *call_ns < begin_ns);
+        let (_, last_ns) = queue.works.get(before.checked_sub(1)?)?;
+        Some((*last_ns, end_ns))
     }
 
     /// Work ended on a queue. Gives its end and the first return that it must lie before.
@@ -44,18 +43,23 @@ impl Returns {
         remember(&mut queue.works, (call_ns, end_ns));
         let after = queue
             .waits
-            .iter()
-            .filter(|(begin_ns, _)| call_ns < *begin_ns);
-        let first = after.map(|(_, return_ns)| *return_ns).min()?;
-        Some((end_ns, first))
+            .partition_point(|(begin_ns, _)| *begin_ns <= call_ns);
+        let (_, return_ns) = queue.waits.get(after)?;
+        Some((end_ns, *return_ns))
     }
 }
 
+/// Puts a half where it belongs in time, mostly at the end.
+#[inline]
 fn remember(halves: &mut VecDeque<(i64, i64)>, half: (i64, i64)) {
     if halves.len() == MOST {
         halves.pop_front();
     }
-    halves.push_back(half);
+    let mut at = halves.len();
+    while at > 0 && half.0 < halves[at - 1].0 {
+        at -= 1;
+    }
+    halves.insert(at, half);
 }
 
 #[cfg(test)]
@@ -79,5 +83,9 @@ mod tests {
         assert_eq!(returns.ended(1, 20, 110), Some((110, 120)));
         // Work that was launched after it.
         assert_eq!(returns.ended(1, 130, 200), None);
+        // The first of several waits that follow.
+        returns.waited(1, span(400, 500));
+        returns.waited(1, span(300, 350));
+        assert_eq!(returns.ended(1, 150, 340), Some((340, 350)));
     }
 }
