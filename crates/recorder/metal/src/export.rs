@@ -97,7 +97,6 @@ impl Exporter<'_> {
     }
 
     /// A table's file, with what is to be noted; or why there is none.
-    #[expect(clippy::type_complexity, reason = "either is an ordinary outcome")]
     fn table(
         &self,
         schema: &str,
