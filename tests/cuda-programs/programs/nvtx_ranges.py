@@ -29,7 +29,7 @@ def main():
         status = str(gapscope.status())
         with region("gapscope", torch.cuda.synchronize, kernels=20):
             for _ in range(5):
-                with gapscope.range("python step"):
+                with gapscope.range("python turn"):
                     for _ in range(4):
                         x.add_(1)
     finish(result=x[0].item(), gapscope=status)

@@ -14,6 +14,8 @@ PLANTED = {
     "graph": (None, ("within-command-buffer", "graph-launch", "launch-latency")),
     "busy": (("device-bound",), None),
 }
+# A handover takes about a microsecond, 400 times; the host is late once, before them, and longer than all of them.
+BY_COUNT = {"two-streams"}
 
 
 @part("causes", limit_s=150)
@@ -49,7 +51,8 @@ def one(bench, result, way, verdicts, wanted):
     if "graph_launches" in told:
         result.equal(f"{way}: graph launches", span.command_buffers, told["graph_launches"])
         result.equal(f"{way}: kernels in graphs", span.kernels, told["graph_kernels"])
-    gaps = sorted(report["gaps"], key=lambda gap: -gap["total_ns"])
+    order = "count" if way in BY_COUNT else "total_ns"
+    gaps = sorted(report["gaps"], key=lambda gap: -gap[order])
     result.measure(way, [report["verdict"]] + [f"{gap['cause']} {gap['total_ns'] / 1e6:.2f} ms" for gap in gaps[:3]])
     if verdicts:
         result.one_of(f"{way}: verdict", report["verdict"], verdicts)

@@ -58,5 +58,5 @@ def nvtx(bench, result):
     if ran.told["gapscope"] is None:
         result.unchecked("ranges of the package", "it cannot be imported")
         return
-    result.equal("ranges of the package", markers["python step"], 5)
-    result.equal("kernels under them", trace.report("--label", "python step")["dispatch_count"], 20)
+    result.equal("ranges of the package", markers["python turn"], 5)
+    result.equal("kernels under them", trace.report("--label", "python turn")["dispatch_count"], 20)
