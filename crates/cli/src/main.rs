@@ -12,6 +12,7 @@ mod layer;
 mod output;
 mod page;
 mod progress;
+mod query;
 mod ranks;
 #[cfg(target_os = "linux")]
 mod record;
@@ -35,8 +36,9 @@ fn main() -> ExitCode {
         Command::Record(_) => Err(elsewhere("records", "Linux and macOS")),
         Command::Report(arguments) => report::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
-        Command::View(arguments) => view::run(&arguments),
         Command::Import(arguments) => import::run(&arguments),
+        Command::View(arguments) => view::run(&arguments),
+        Command::Query(arguments) => query::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Recover(arguments) => recover::run(&arguments),

@@ -8,6 +8,8 @@ mod errors;
 mod export;
 #[path = "cli/help.rs"]
 mod help;
+#[path = "cli/query.rs"]
+mod query;
 #[path = "cli/record.rs"]
 mod record;
 #[path = "cli/report.rs"]

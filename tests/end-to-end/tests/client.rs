@@ -7,10 +7,10 @@ use crate::driver::Lavapipe;
 use crate::product;
 use crate::recording::Program;
 
-/// The program of a client, or `None` with a line that says why it is skipped.
+/// The folder of the clients, or `None` with a line that says why this one is skipped.
 ///
 /// With GAPSCOPE_REQUIRE_CLIENTS=1 a client that is missing fails the test.
-pub fn program(name: &str) -> Option<Program> {
+fn installed(name: &str) -> Option<PathBuf> {
     let clients = product::target().join("clients");
     if !clients.join(format!("{name}.installed")).exists() {
         let reason = fs::read_to_string(clients.join(format!("{name}.missing")))
@@ -21,6 +21,18 @@ pub fn program(name: &str) -> Option<Program> {
         eprintln!("skipped: {name}: {reason}");
         return None;
     }
+    Some(clients)
+}
+
+/// The Python and the script of a client that records nothing, or `None` as [`program`].
+pub fn script(name: &str) -> Option<[PathBuf; 2]> {
+    let python = installed(name)?.join("python/bin/python");
+    Some([python, product::source(&format!("clients/{name}/run.py"))])
+}
+
+/// The program of a client, or `None` where it could not be installed.
+pub fn program(name: &str) -> Option<Program> {
+    let clients = installed(name)?;
     let node = clients.join(name);
     let command = if node.join("node_modules").exists() {
         // Node looks for packages from the script's folder upwards.

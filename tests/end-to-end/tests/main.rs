@@ -16,6 +16,7 @@ mod gfxreconstruct;
 mod losses;
 mod metal;
 mod product;
+mod readers;
 mod real_programs;
 mod recording;
 mod sdk;

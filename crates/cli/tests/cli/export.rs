@@ -79,3 +79,24 @@ fn a_place_that_cannot_be_written_is_one_sentence() {
         );
     }
 }
+
+/// A disk that is full, as far as files may only have so many blocks.
+#[test]
+fn an_export_that_fails_half_way_leaves_nothing() {
+    let workplace = Workplace::new();
+    workplace.trace("t.gapscope");
+    for format in ["csv", "chrome"] {
+        let shell = format!(
+            "trap '' XFSZ; ulimit -f 1; exec '{}' export --format {format} -o out t.gapscope",
+            env!("CARGO_BIN_EXE_gapscope")
+        );
+        let output = std::process::Command::new("sh")
+            .args(["-c", &shell])
+            .current_dir(workplace.path("."))
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+        assert_eq!(text(&output.stderr).lines().count(), 1);
+        assert!(!exists(&workplace.path("out")), "{format}");
+    }
+}
