@@ -85,6 +85,8 @@ fn link(from: &Path, to: &Path) -> std::io::Result<()> {
 /// The most memory that the process has had.
 fn peak() -> Option<String> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().to_owned())
 }

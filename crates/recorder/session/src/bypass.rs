@@ -6,7 +6,7 @@ pub mod cuda;
 use crate::procfs;
 use cuda::CudaBypass;
 use std::collections::{BTreeMap, HashSet};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -201,9 +201,12 @@ fn look(
                 .is_some_and(|n| n.to_string_lossy().contains(part))
         })
     };
-    let driver = drivers
+    let driver = files
         .iter()
-        .filter_map(named)
+        .filter(|file| {
+            file.file_name()
+                .is_some_and(|name| drivers.contains(&unversioned(name)))
+        })
         // NVIDIA's Vulkan driver is its OpenGL library too; only for Vulkan it compiles SPIR-V.
         .find(|file| !is_opengl(file) || mapped("glvkspirv"));
     if let Some(driver) = driver {
@@ -220,12 +223,22 @@ fn look(
     }
 }
 
+/// A library's name without its version: a manifest names `libGLX_nvidia.so.0`, and what is mapped is the file behind
+/// that link, `libGLX_nvidia.so.580.159.04`.
+fn unversioned(library: &OsStr) -> OsString {
+    let name = library.to_string_lossy();
+    match name.split_once(".so.") {
+        Some((base, _)) => format!("{base}.so").into(),
+        None => library.to_owned(),
+    }
+}
+
 fn is_opengl(file: &Path) -> bool {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     name.starts_with("libGLX_") || name.starts_with("libEGL_")
 }
 
-/// File names of the libraries of all installed Vulkan drivers.
+/// Names of the libraries of all installed Vulkan drivers, without their versions.
 fn drivers() -> HashSet<OsString> {
     let list = |variable: &str, default: &str| {
         let value = std::env::var_os(variable).filter(|v| !v.is_empty());
@@ -269,12 +282,12 @@ fn json_files(folder: &Path) -> Vec<PathBuf> {
 /// The library that a driver's manifest names. A library itself is one too: ncnn takes it so.
 fn library(manifest: &Path) -> Option<OsString> {
     if manifest.extension().is_none_or(|e| e != "json") {
-        return manifest.file_name().map(OsString::from);
+        return manifest.file_name().map(unversioned);
     }
     let text = std::fs::read(manifest).ok()?;
     let json: serde_json::Value = serde_json::from_slice(&text).ok()?;
     let path = json.get("ICD")?.get("library_path")?.as_str()?;
-    Path::new(path).file_name().map(OsString::from)
+    Path::new(path).file_name().map(unversioned)
 }
 
 #[cfg(test)]
@@ -334,5 +347,18 @@ mod tests {
             library(Path::new("/opt/libvulkan_direct.so")),
             Some("libvulkan_direct.so".into())
         );
+    }
+
+    #[test]
+    fn a_library_is_known_behind_its_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let manifest = folder.path().join("driver.json");
+        std::fs::write(
+            &manifest,
+            r#"{"ICD": {"library_path": "libGLX_made_up.so.0"}}"#,
+        )
+        .unwrap();
+        let mapped = unversioned(OsStr::new("libGLX_made_up.so.580.159.04"));
+        assert_eq!(library(&manifest), Some(mapped));
     }
 }

@@ -76,7 +76,9 @@ fn sampling(mode: SamplingMode) -> &'static str {
         SamplingMode::CommandBuffer => {
             "command-buffer: times of command buffers; none of single dispatches."
         }
-        SamplingMode::Pass => "pass: times of passes (Metal's encoders); none of single dispatches.",
+        SamplingMode::Pass => {
+            "pass: times of passes (Metal's encoders); none of single dispatches."
+        }
         SamplingMode::Dispatch => "dispatch: times of each dispatch, no barriers added.",
         SamplingMode::DispatchSerialised => {
             "dispatch-serialised: a barrier after each dispatch; exact for each kernel, an upper bound in sum."
