@@ -2,13 +2,13 @@
 
 use crate::schema::{Origin, TableFacts};
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema};
+use parquet;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder,
 };
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
-use parquet_of_datafusion as parquet;
 use std::any::Any;
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -15,8 +15,8 @@ use datafusion::error::DataFusionError;
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::physical_optimizer::pruning::{PruningPredicateBuilder, PruningStatistics};
+use parquet;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
-use parquet_of_datafusion as parquet;
 use std::collections::HashSet;
 use std::sync::Arc;
 

@@ -9,8 +9,8 @@ use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_nu
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::ScalarValue;
 use datafusion::error::DataFusionError;
+use parquet;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
-use parquet_of_datafusion as parquet;
 use std::collections::HashMap;
 use std::sync::Arc;
 

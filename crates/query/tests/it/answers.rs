@@ -120,7 +120,7 @@ fn every_form_says_the_same() {
     let path = place.path("answer.parquet");
     std::fs::write(&path, ask(Format::Parquet)).unwrap();
     let file = std::fs::File::open(&path).unwrap();
-    use parquet_of_datafusion::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
     let schema = reader.schema().clone();
     let names: Vec<&str> = schema

@@ -73,8 +73,8 @@ fn a_name_with_characters_of_globs_is_a_name() {
 /// An earlier version had no column `submission`: NULL in its rows.
 #[test]
 fn columns_that_an_older_trace_lacks_are_null() {
-    use parquet_of_datafusion::arrow::ArrowWriter;
-    use parquet_of_datafusion::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+    use parquet::arrow::ArrowWriter;
+    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     let place = Place::new();
     place.trace("old.gapscope", TEXT);
     place.trace("new.gapscope", TEXT);
