@@ -23,16 +23,17 @@ struct ManifestTable {
     rows: Rows,
 }
 
+/// A table and what it is.
+type Filled = (Arc<TableFacts>, Arc<MemTable>);
+
 /// The tables, each with what it holds.
-pub(crate) fn tables(
-    traces: &Traces,
-) -> Result<Vec<(Arc<TableFacts>, Arc<MemTable>)>, DataFusionError> {
+pub(crate) fn tables(traces: &Traces) -> Result<Vec<Filled>, DataFusionError> {
     let tables = definitions().into_iter();
     tables.map(|table| table.fill(traces)).collect()
 }
 
 impl ManifestTable {
-    fn fill(self, traces: &Traces) -> Result<(Arc<TableFacts>, Arc<MemTable>), DataFusionError> {
+    fn fill(self, traces: &Traces) -> Result<Filled, DataFusionError> {
         let taken: Vec<&str> = self.columns.iter().map(|(name, ..)| *name).collect();
         let mut columns = common_columns(&traces.partitions, &taken);
         let own = self.columns.into_iter();

@@ -37,8 +37,8 @@ impl Cell<'_> {
 
     pub fn duration(ns: i64) -> Cell<'static> {
         let shown = match ns {
-            ..1_000 => format!("{ns} ns"),
-            ..1_000_000 => format!("{:.2} µs", ns as f64 / 1e3),
+            ..=999 => format!("{ns} ns"),
+            1_000..=999_999 => format!("{:.2} µs", ns as f64 / 1e3),
             _ => format!("{:.2} ms", ns as f64 / 1e6),
         };
         Cell::Number(ns as u64, shown)

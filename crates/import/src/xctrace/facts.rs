@@ -293,11 +293,9 @@ impl Facts {
             "metal-application-event-interval" => {
                 self.host_interval(row, "event-type", "event-label")?;
             }
-            "metal-driver-intervals" => {
-                // Encoders are inside their command buffers.
-                if row.number("event-depth") == Some(0) {
-                    self.host_interval(row, "gpu-driver-name", "event-label")?;
-                }
+            // Encoders are inside their command buffers.
+            "metal-driver-intervals" if row.number("event-depth") == Some(0) => {
+                self.host_interval(row, "gpu-driver-name", "event-label")?;
             }
             "graphics-compiler-activity-intervals" => {
                 let interval = HostInterval {
@@ -335,10 +333,8 @@ impl Facts {
                 };
                 self.allocations.push(allocation);
             }
-            "metal-gpu-state-intervals" => {
-                if &**row.text("state")? == "Active" {
-                    self.active.push((row.ns("start")?, row.ns("duration")?));
-                }
+            "metal-gpu-state-intervals" if &**row.text("state")? == "Active" => {
+                self.active.push((row.ns("start")?, row.ns("duration")?));
             }
             "gpu-performance-state-intervals" => {
                 let state = row.text("gpu-performance-state")?.clone();

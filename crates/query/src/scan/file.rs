@@ -2,7 +2,6 @@
 
 use crate::schema::{Origin, TableFacts};
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema};
-use parquet;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,

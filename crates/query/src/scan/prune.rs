@@ -15,7 +15,6 @@ use datafusion::error::DataFusionError;
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::physical_optimizer::pruning::{PruningPredicateBuilder, PruningStatistics};
-use parquet;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use std::collections::HashSet;
 use std::sync::Arc;

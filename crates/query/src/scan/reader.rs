@@ -9,7 +9,6 @@ use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_nu
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::ScalarValue;
 use datafusion::error::DataFusionError;
-use parquet;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use std::collections::HashMap;
 use std::sync::Arc;
