@@ -191,7 +191,7 @@ fn what_is_no_export_is_said_in_a_sentence() {
     assert!(said("d", "<trace-toc><run").contains("table of contents"));
     let folder = exports.folder.path().join("none");
     std::fs::create_dir(&folder).unwrap();
-    let error = read(&[folder.clone()], &Options::default())
+    let error = read(std::slice::from_ref(&folder), &Options::default())
         .unwrap_err()
         .to_string();
     assert!(error.contains("holds no .xml files"), "{error}");

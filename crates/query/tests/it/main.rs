@@ -40,6 +40,7 @@ pub struct Place {
 }
 
 impl Place {
+    #[expect(clippy::new_without_default, reason = "an empty folder is made")]
     pub fn new() -> Place {
         Place {
             folder: tempfile::tempdir().unwrap(),
