@@ -14,6 +14,13 @@ pub(crate) mod verdict;
 
 use crate::document::{Block, Text};
 use crate::number;
+use gapscope_analysis::Findings;
+use gapscope_trace::manifest::SamplingMode;
+
+/// A number of dispatches, where it is known: passes say nothing of the dispatches in them.
+pub(crate) fn dispatches(findings: &Findings, count: u64) -> Option<u64> {
+    (findings.sampling_mode != SamplingMode::Pass || count > 0).then_some(count)
+}
 
 /// `unknown` for what has no value.
 pub(crate) fn or_unknown<T>(value: Option<T>, show: impl Fn(T) -> String) -> Text {

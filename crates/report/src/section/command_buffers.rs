@@ -1,6 +1,6 @@
 //! The command-buffer table.
 
-use super::{count, duration, mean};
+use super::{count, dispatches, duration, mean, or_unknown};
 use crate::document::{Block, Column, Table, Text};
 use crate::vocabulary::Vocabulary;
 use crate::{fit, number};
@@ -51,7 +51,9 @@ pub(crate) fn blocks(findings: &Findings, top: usize, origin_ns: i64) -> Vec<Blo
     row("on the device", &all.durations);
     row("from start to start", &all.start_to_start);
     blocks.push(Block::Table(table));
-    if let (Some(mean), Some(most)) = (all.mean_dispatches, all.max_dispatches) {
+    let dispatches = dispatches(findings, findings.dispatch_count);
+    if let (Some(_), Some(mean), Some(most)) = (dispatches, all.mean_dispatches, all.max_dispatches)
+    {
         let mut text = format!(
             "Dispatches in each: {mean:.1} on average, at most {}.",
             number::count(most.into())
@@ -71,12 +73,12 @@ pub(crate) fn blocks(findings: &Findings, top: usize, origin_ns: i64) -> Vec<Blo
     }
     let longest = &all.longest[..all.longest.len().min(top.min(3))];
     if all.count > 1 && !longest.is_empty() {
-        blocks.push(longest_table(longest, origin_ns));
+        blocks.push(longest_table(findings, longest, origin_ns));
     }
     blocks
 }
 
-fn longest_table(rows: &[CommandBufferRow], origin_ns: i64) -> Block {
+fn longest_table(findings: &Findings, rows: &[CommandBufferRow], origin_ns: i64) -> Block {
     let mut table = Table::new([
         Column::number("longest"),
         Column::number("at"),
@@ -89,7 +91,10 @@ fn longest_table(rows: &[CommandBufferRow], origin_ns: i64) -> Block {
         table.row([
             duration(row.duration_ns),
             duration(row.start_ns.map(|ns| ns - origin_ns)),
-            count(row.dispatch_count.into()),
+            or_unknown(
+                dispatches(findings, row.dispatch_count.into()),
+                number::count,
+            ),
             count(row.transfer_count.into()),
             name.map_or(Text::new(), |name| fit::clean(name).into()),
         ]);

@@ -1,10 +1,9 @@
 //! The label table.
 
-use super::{count, duration, mean, or_unknown, rest};
+use super::{count, dispatches, duration, mean, or_unknown, rest};
 use crate::document::{Block, Column, Table, Text};
 use crate::{fit, number};
 use gapscope_analysis::Findings;
-use gapscope_trace::manifest::SamplingMode;
 
 pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     let labels = &findings.labels;
@@ -28,11 +27,7 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
         table.row([
             Text::new().strong(format!("{indent}{}", fit::clean(&label.text))),
             or_unknown(label.instances, number::count),
-            match (findings.sampling_mode, work.dispatch_count) {
-                // Passes say nothing of the dispatches in them.
-                (SamplingMode::Pass, 0) => or_unknown(None::<u64>, number::count),
-                (_, dispatches) => count(dispatches),
-            },
+            or_unknown(dispatches(findings, work.dispatch_count), number::count),
             count(work.transfer_count),
             duration(work.busy_ns),
             or_unknown(busy, |(all, part)| number::share_of(part, all)),

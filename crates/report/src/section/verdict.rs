@@ -1,5 +1,6 @@
 //! The verdict and its evidence.
 
+use super::dispatches;
 use crate::document::{Block, Text, Tone};
 use crate::vocabulary::Vocabulary;
 use crate::{fit, number};
@@ -47,7 +48,10 @@ fn totals(findings: &Findings) -> Text {
     }
     text.and(format!(
         ": {} in {} and {}, {}.",
-        number::of(findings.dispatch_count, "dispatch", "dispatches"),
+        match dispatches(findings, findings.dispatch_count) {
+            Some(count) => number::of(count, "dispatch", "dispatches"),
+            None => "an unknown number of dispatches".to_owned(),
+        },
         number::of(
             findings.command_buffer_count,
             vocabulary.command_buffer.0,
