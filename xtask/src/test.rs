@@ -44,15 +44,8 @@ pub fn run() -> Result<()> {
         "-D",
         "warnings",
     ]))?;
-    // The end-to-end tests start the programs and load the layer and the fake driver as files. With the tests, so that
-    // dependencies are built once: those of the tests switch on features of others.
-    command::run(&mut command::cargo([
-        "build",
-        "--workspace",
-        "--lib",
-        "--bins",
-        "--tests",
-    ]))?;
+    // The end-to-end tests start the programs and load the layer and the fake driver as files.
+    command::run(&mut command::cargo(["build", "--workspace"]))?;
     let darwin = darwin::run_or_warn();
     let tests = run_tests().and(web::test_in_browser()).and(python::test());
     if let Ok(Some(reason)) = &darwin {
