@@ -166,9 +166,17 @@ fn the_prompt_answers_and_keeps_a_history() {
         return;
     }
     let workplace = place();
-    let typed = "select count(*)\\n  as answer\\n from devices;\\n.schema queues\\nselect nosuch;\\n.quit\\n";
+    // What is typed ahead is dropped when the prompt takes the terminal.
+    let typed = [
+        "select count(*)\\n  as answer\\n from devices;\\n",
+        ".schema queues\\n",
+        "select nosuch;\\n",
+        ".quit\\n",
+    ]
+    .map(|line| format!("sleep 1; printf '{line}'; "))
+    .concat();
     let shell = format!(
-        "(sleep 1; printf '{typed}'; sleep 3) | script -qec '{} query t.gapscope' /dev/null",
+        "({typed}sleep 1) | script -qec '{} query t.gapscope' /dev/null",
         env!("CARGO_BIN_EXE_gapscope")
     );
     let output = Command::new("sh")

@@ -47,7 +47,7 @@ fn what_is_unknown_is_empty_and_texts_are_quoted_where_needed() {
         .unwrap();
     assert_eq!(
         rows,
-        "1,1,\"a, \"\"b\"\"\nc\",unknown,\"\",00ff,,64,1,1,,,,\n"
+        "1,1,\"a, \"\"b\"\"\nc\",unknown,\"\",00ff,,64,1,1,,,,,\n"
     );
 }
 

@@ -188,6 +188,11 @@ pub fn flush_all() -> bool {
 }
 
 impl Device {
+    /// Results of some queue family are asked for.
+    pub fn asks(&self) -> bool {
+        self.families.iter().any(|f| f.delivery == Delivery::Asked)
+    }
+
     /// Makes host writes to results visible to the device (`written`) or the device's to the host, where the memory
     /// is not coherent.
     pub fn sync_results(&self, range: vk::MappedMemoryRange<'_>, written: bool) {

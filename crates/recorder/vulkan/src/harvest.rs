@@ -124,7 +124,9 @@ impl Harvester {
         device.clock.sample(device);
         let mut idle_rounds = 0;
         while !self.stop.load(Relaxed) {
-            if self.harvest(device) > 0 || self.has_pending() {
+            let collected = self.harvest(device);
+            device.queries.reset_used(device);
+            if collected > 0 || self.has_pending() {
                 idle_rounds = 0;
             } else {
                 idle_rounds += 1;
@@ -225,9 +227,6 @@ impl Harvester {
         let outcome = match times {
             Times::Inner(timing) => {
                 timing.collect(scratch, &mut timestamps);
-                // SAFETY: the instance has finished, it was the only one, and another is submitted only once this one
-                // has been written (`settle`).
-                unsafe { timing.reset() };
                 Outcome::Timed
             }
             Times::Bracket(bracket, inner) => {
@@ -237,8 +236,6 @@ impl Harvester {
                         *to = *from;
                     }
                 });
-                // SAFETY: the bracket has finished and is not used again before it is given back.
-                unsafe { bracket.timing.reset() };
                 device.brackets.give_back(bracket);
                 if !inner.is_some_and(|inner| inner.end_overlapping(scratch, &mut timestamps)) {
                     let [begin_ticks, end_ticks] = pair;

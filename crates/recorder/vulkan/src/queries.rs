@@ -84,6 +84,8 @@ struct State {
     slabs: Vec<Slab>,
     small: Vec<Chunk>,
     large: Vec<Chunk>,
+    /// Of either size, with queries that have been written.
+    used: Vec<Chunk>,
     /// The unused end of the newest slab.
     rest: Option<Chunk>,
     failed: bool,
@@ -100,7 +102,10 @@ impl Queries {
         };
         let chunk = match list.pop() {
             Some(chunk) => chunk,
-            None => state.split(device, count)?,
+            None => match state.used.iter().rposition(|chunk| chunk.count == count) {
+                Some(place) => state.used.swap_remove(place),
+                None => state.split(device, count)?,
+            },
         };
         drop(state);
         chunk.clear(device, 0..chunk.count);
@@ -109,10 +114,28 @@ impl Queries {
 
     pub fn give_back(&self, chunk: Chunk) {
         let mut state = lock(&self.state);
-        if chunk.count == SMALL {
-            state.small.push(chunk)
+        if !chunk.reset {
+            state.used.push(chunk);
+        } else if chunk.count == SMALL {
+            state.small.push(chunk);
         } else {
-            state.large.push(chunk)
+            state.large.push(chunk);
+        }
+    }
+
+    /// Resets the queries of chunks that nobody has, so that the program's thread does not have to.
+    pub fn reset_used(&self, device: &Device) {
+        if !device.asks() {
+            return;
+        }
+        loop {
+            let Some(mut chunk) = lock(&self.state).used.pop() else {
+                return;
+            };
+            // SAFETY: `Asked` is chosen only with the feature enabled; a chunk is given back when the recording that
+            // used it is no longer pending.
+            unsafe { chunk.make_reset(device) };
+            self.give_back(chunk);
         }
     }
 
@@ -123,6 +146,7 @@ impl Queries {
     pub unsafe fn destroy(&self, device: &Device) {
         let mut state = lock(&self.state);
         state.small.clear();
+        state.used.clear();
         state.large.clear();
         state.rest = None;
         for slab in state.slabs.drain(..) {
@@ -156,10 +180,7 @@ impl State {
             });
             self.slabs.push(slab);
             if let Some(rest) = &mut self.rest
-                && device
-                    .families
-                    .iter()
-                    .any(|f| f.delivery == Delivery::Asked)
+                && device.asks()
             {
                 // SAFETY: `Asked` is chosen only with the feature enabled; the pool is new.
                 unsafe { rest.make_reset(device) };

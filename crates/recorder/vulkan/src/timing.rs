@@ -151,22 +151,6 @@ impl Timing {
         }
     }
 
-    /// Makes the queries of a collected execution ready for the next one, of this recording or another. It is for
-    /// the collecting thread: the program's shall not have to do it.
-    ///
-    /// # Safety
-    /// The recording is not for simultaneous use, and no instance of it is pending.
-    pub unsafe fn reset(&self) {
-        if self.written.swap(false, Relaxed) {
-            // SAFETY: as the caller promises.
-            unsafe { self.reset_own() };
-        }
-        for child in &self.children {
-            // SAFETY: a pending child would make the recording pending.
-            unsafe { child.reset() };
-        }
-    }
-
     /// Prepares the queries for an execution.
     ///
     /// # Safety
@@ -177,24 +161,15 @@ impl Timing {
                 chunk.clear(self.device, 0..*used);
             }
         }
-        if self.written.swap(true, Relaxed) {
-            // SAFETY: as the caller promises.
-            unsafe { self.reset_own() };
-        }
-        for child in &self.children {
-            // SAFETY: a pending child would make the recording pending.
-            unsafe { child.prepare() };
-        }
-    }
-
-    /// # Safety
-    /// As [`Self::reset`]; the children are another matter.
-    unsafe fn reset_own(&self) {
-        if self.delivery == Delivery::Asked {
+        if self.written.swap(true, Relaxed) && self.delivery == Delivery::Asked {
             for (chunk, _) in &self.chunks {
                 // SAFETY: as the caller promises; `Asked` is chosen only with the feature enabled.
                 unsafe { chunk.reset_by_host(self.device) };
             }
+        }
+        for child in &self.children {
+            // SAFETY: a pending child would make the recording pending.
+            unsafe { child.prepare() };
         }
     }
 }
