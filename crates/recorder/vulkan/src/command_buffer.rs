@@ -328,7 +328,11 @@ impl CommandBuffer {
         unsafe {
             match self.delivery {
                 Delivery::Asked if !self.simultaneous => chunk.make_reset(self.device),
-                _ => chunk.reset_in(self.device, self.handle),
+                _ => {
+                    chunk.reset_in(self.device, self.handle);
+                    // Whenever the command buffer runs, whether or not that is recorded, its queries are written.
+                    chunk.reset = false;
+                }
             }
         }
         if let Some(last) = self.chunks.last_mut() {

@@ -80,7 +80,6 @@ impl Timing {
 
     /// An instance of a recording that may run twice at once is about to be submitted.
     pub fn begin_overlapping(&self) {
-        self.written.store(true, Relaxed);
         let mut overlap = lock(&self.overlap);
         if overlap.outstanding == 0 {
             overlap.spoilt = false;
