@@ -3,9 +3,9 @@
 //! CUPTI asks for one on the program's thread and gives it back on a thread of its own, or on the one that flushes. It
 //! would fill each with zeros on the program's thread; instead they are zeroed here when they come back.
 
-use crate::guard::guard;
 use crate::recorder::recorder;
 use crate::{records, tracing};
+use gapscope_spool::hook::guard;
 use std::ffi::c_void;
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};

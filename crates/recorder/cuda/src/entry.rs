@@ -1,9 +1,9 @@
 //! The functions that this library exports.
 
-use crate::guard::guard;
 use crate::recorder::{Recorder, recorder};
 use crate::{nvtx, tracing};
 use gapscope_spool::Spool;
+use gapscope_spool::hook::guard;
 use gapscope_spool::interface::{Host, Table};
 use std::ffi::{CStr, c_int, c_void};
 

@@ -23,7 +23,6 @@ mod calls;
 mod cupti;
 mod entry;
 mod generation;
-mod guard;
 mod hash;
 mod notes;
 mod nvtx;

@@ -11,11 +11,11 @@ mod table;
 
 pub use table::{GetExportTable, attach};
 
-use crate::guard::guard;
 use crate::recorder::{Recorder, recorder};
 use attributes::{Attributes, Text};
 use domains::Domain;
 use gapscope_spool::event::{LabelEdge, LabelScope};
+use gapscope_spool::hook::guard;
 use gapscope_spool::{Event, monotonic_ns};
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

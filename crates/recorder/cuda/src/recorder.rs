@@ -2,8 +2,8 @@
 
 use crate::generation::PerProcess;
 use crate::hash::FastMap;
-use crate::{guard, tracing};
-use gapscope_spool::{Event, Spool};
+use crate::tracing;
+use gapscope_spool::{Event, Spool, hook};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -49,9 +49,11 @@ pub fn recorder() -> Option<&'static Recorder> {
 impl Recorder {
     fn start() -> Option<Recorder> {
         // A spool that cannot be made leaves the program unrecorded; the session sees that no process appeared.
-        let spool = Spool::from_env(process_event).ok().flatten()?;
-        guard::silence();
-        pin_library();
+        let spool = Spool::from_env(|| hook::process_event("cuda"))
+            .ok()
+            .flatten()?;
+        hook::silence();
+        hook::pin_library();
         // SAFETY: the handler is a plain function of this library, which is pinned.
         unsafe { libc::atexit(at_exit) };
         Some(Recorder {
@@ -152,48 +154,14 @@ impl Recorder {
     }
 }
 
-fn process_event() -> Event<'static> {
-    let arguments = std::fs::read("/proc/self/cmdline").unwrap_or_default();
-    let arguments = arguments
-        .split(|byte| *byte == 0)
-        .filter(|a| !a.is_empty())
-        .map(|a| Cow::Owned(String::from_utf8_lossy(a).into_owned()))
-        .collect();
-    let executable = std::env::current_exe()
-        .map(|p| p.to_string_lossy().into_owned())
-        .unwrap_or_default();
-    Event::Process {
-        pid: std::process::id(),
-        // SAFETY: getppid has no preconditions.
-        parent: unsafe { libc::getppid() as u32 },
-        executable: Cow::Owned(executable),
-        arguments,
-        hook: Cow::Borrowed("cuda"),
-    }
-}
-
-/// Keeps this library mapped: exit handlers are registered, and CUPTI and a thread of ours call it.
-fn pin_library() {
-    // SAFETY: dladdr fills `info` for an address inside this library, whose file name then lives as long as the
-    // library; dlopen of a library that is loaded already runs no initialiser.
-    unsafe {
-        let mut info: libc::Dl_info = std::mem::zeroed();
-        if libc::dladdr(pin_library as *const libc::c_void, &mut info) != 0
-            && !info.dli_fname.is_null()
-        {
-            libc::dlopen(info.dli_fname, libc::RTLD_NOW | libc::RTLD_NODELETE);
-        }
-    }
-}
-
 extern "C" fn at_exit() {
-    guard::guard(|| {
+    hook::guard(|| {
         let Some(recorder) = recorder() else { return };
         // A forked child that used neither CUDA nor NVTX is nothing to report.
         if recorder.active.load(Relaxed) != gapscope_spool::writer::generation() {
             return;
         }
-        let caught = guard::take_caught();
+        let caught = hook::take_caught();
         if caught > 0 {
             recorder.loss("hook actions", caught, "internal error of the CUDA library");
         }

@@ -1,9 +1,9 @@
 //! CUPTI in this process: from the subscription to the last flush.
 
 use crate::cupti::{self, Cupti, numbers};
-use crate::guard::guard;
 use crate::recorder::{Recorder, recorder};
 use crate::{buffers, calls, notes, records};
+use gapscope_spool::hook::{self, guard};
 use gapscope_spool::monotonic_ns;
 use numbers::kind;
 use std::ffi::c_void;
@@ -270,21 +270,16 @@ fn flush_with(cupti: &Cupti, flags: u32) {
 /// CUPTI's own flush period hands back full buffers only; asking for all of them hands back partly filled ones too.
 fn flush_from_a_thread(recorder: &'static Recorder) {
     FLUSHER_RUNS.store(true, Release);
-    let begun = with_signals_blocked(|| {
-        std::thread::Builder::new()
-            .name("gapscope".to_owned())
-            .stack_size(256 << 10)
-            .spawn(move || {
-                guard(|| {
-                    while !STOP.load(Acquire) {
-                        std::thread::park_timeout(FLUSH_EVERY);
-                        follow_switch(recorder);
-                        flush();
-                    }
-                    flush_for_good(recorder);
-                });
-                FLUSHER_RUNS.store(false, Release);
-            })
+    let begun = hook::spawn(move || {
+        guard(|| {
+            while !STOP.load(Acquire) {
+                std::thread::park_timeout(FLUSH_EVERY);
+                follow_switch(recorder);
+                flush();
+            }
+            flush_for_good(recorder);
+        });
+        FLUSHER_RUNS.store(false, Release);
     });
     match begun {
         Ok(thread) => {
@@ -318,20 +313,6 @@ fn follow_switch(recorder: &Recorder) {
         (false, true) => start_window(recorder),
         (true, false) => end_window(),
         _ => {}
-    }
-}
-
-/// A thread that is made by `make` handles none of the program's signals.
-fn with_signals_blocked<T>(make: impl FnOnce() -> T) -> T {
-    // SAFETY: both sets are valid; the mask is this thread's own and is restored.
-    unsafe {
-        let mut all: libc::sigset_t = std::mem::zeroed();
-        let mut before: libc::sigset_t = std::mem::zeroed();
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-        let made = make();
-        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
-        made
     }
 }
 

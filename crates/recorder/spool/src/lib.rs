@@ -18,6 +18,7 @@
 mod chunk;
 mod control;
 pub mod event;
+pub mod hook;
 pub mod interface;
 mod rank;
 pub mod reader;

@@ -7,7 +7,6 @@
 use crate::command_buffer::{self, CommandBuffer};
 use crate::commands::command;
 use crate::device::{self, Device};
-use crate::guard::guard;
 use crate::handles::{HandleMap, Handles};
 use crate::instance::slice;
 use crate::recorder::next_id;
@@ -15,6 +14,7 @@ use ash::vk;
 use ash::vk::Handle;
 use gapscope_spool::Event;
 use gapscope_spool::event::{Binding, Command, NO_QUERY, Op};
+use gapscope_spool::hook::guard;
 use std::borrow::Cow;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex};

@@ -3,7 +3,6 @@
 use crate::barriers;
 use crate::bindings::Set;
 use crate::device::{self, Device};
-use crate::guard::guard;
 use crate::handles::{HandleHasher, HandleMap};
 use crate::queries::{Chunk, Delivery};
 use crate::recorder::{Mode, next_id};
@@ -12,6 +11,7 @@ use ash::vk;
 use ash::vk::Handle;
 use gapscope_spool::Event;
 use gapscope_spool::event::{Command, NO_QUERY, ObjectKind, Op};
+use gapscope_spool::hook::guard;
 use std::cell::{Cell, UnsafeCell};
 use std::hash::Hasher;
 use std::sync::atomic::Ordering::Relaxed;

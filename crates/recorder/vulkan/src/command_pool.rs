@@ -2,11 +2,11 @@
 
 use crate::command_buffer::{CommandBuffer, state};
 use crate::device::{self, Device};
-use crate::guard::guard;
 use crate::handles::{HandleMap, lock};
 use crate::instance::slice;
 use ash::vk;
 use ash::vk::Handle;
+use gapscope_spool::hook::guard;
 use std::sync::MutexGuard;
 
 /// What is known of a command pool.

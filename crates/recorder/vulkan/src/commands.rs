@@ -2,10 +2,10 @@
 
 use crate::command_buffer::{self, CommandBuffer};
 use crate::device;
-use crate::guard::guard;
 use crate::instance::slice;
 use ash::vk;
 use gapscope_spool::event::{Command, NO_QUERY, Op};
+use gapscope_spool::hook::guard;
 
 /// Calls the next layer's function for a command of ours: `$record` runs around it when the command buffer is being
 /// recorded. The state comes from a cache of the thread, so the device need not be looked up.

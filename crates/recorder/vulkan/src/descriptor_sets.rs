@@ -2,12 +2,12 @@
 
 use crate::bindings::Set;
 use crate::device::{self, Device};
-use crate::guard::guard;
 use crate::handles::lock;
 use crate::instance::slice;
 use ash::vk;
 use ash::vk::Handle;
 use gapscope_spool::event::Binding;
+use gapscope_spool::hook::guard;
 use std::ffi::c_void;
 
 pub unsafe extern "system" fn allocate_descriptor_sets(

@@ -3,7 +3,6 @@
 use crate::brackets::Brackets;
 use crate::clock::Clock;
 use crate::command_pool::CommandPool;
-use crate::guard::guard;
 use crate::handles::{HandleMap, Handles};
 use crate::harvest::Harvester;
 use crate::instance::Instance;
@@ -16,6 +15,7 @@ use crate::submit::{Queue, Semaphore};
 use crate::{bindings, memory};
 use ash::vk;
 use ash::vk::Handle;
+use gapscope_spool::hook::guard;
 use gapscope_spool::{Event, monotonic_ns};
 use std::borrow::Cow;
 use std::ffi::CStr;

@@ -2,10 +2,10 @@
 
 use crate::brackets::Bracket;
 use crate::device::Device;
-use crate::guard::guard;
 use crate::handles::lock;
 use crate::timing::Timing;
 use gapscope_spool::event::{NO_TICKS, Outcome};
+use gapscope_spool::hook;
 use gapscope_spool::{Event, monotonic_ns};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
@@ -102,22 +102,7 @@ impl Harvester {
         if thread.is_some() || self.stop.load(Relaxed) {
             return;
         }
-        // The program's signals are for the program's threads; the new thread inherits the mask.
-        // SAFETY: plain calls on local signal sets.
-        unsafe {
-            let mut all: libc::sigset_t = std::mem::zeroed();
-            let mut before: libc::sigset_t = std::mem::zeroed();
-            libc::sigfillset(&mut all);
-            libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-            *thread = std::thread::Builder::new()
-                .name("gapscope".to_owned())
-                .stack_size(256 * 1024)
-                .spawn(move || {
-                    guard(|| device.harvester.watch(device));
-                })
-                .ok();
-            libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
-        }
+        *thread = hook::spawn(|| device.harvester.watch(device)).ok();
     }
 
     fn watch(&self, device: &'static Device) {

@@ -1,11 +1,11 @@
 //! Host calls that explain gaps. Calls that only ask for a state are folded: programs make thousands of them.
 
 use crate::device::{self, Device};
-use crate::guard::guard;
 use crate::recorder::Recorder;
 use ash::vk;
 use ash::vk::Handle;
 use gapscope_spool::event::{Call, SemaphoreValue};
+use gapscope_spool::hook::guard;
 use gapscope_spool::{Event, monotonic_ns};
 use std::cell::RefCell;
 

@@ -1,9 +1,9 @@
 //! Images: how many bytes a texel has, so that copies have a size.
 
 use crate::device::{self, Device};
-use crate::guard::guard;
 use ash::vk;
 use ash::vk::Handle;
+use gapscope_spool::hook::guard;
 
 impl Device {
     /// Bytes that copying these extents (with their layers) from or to an image moves; `None` where its format has no

@@ -2,13 +2,13 @@
 
 use crate::device::{Device, Family, PhysicalProperties, text_of};
 use crate::features::{self, ChainWithHostQueryReset, HostQueryReset};
-use crate::guard::guard;
 use crate::loader::{self, GetInstanceProcAddr};
 use crate::queries::Delivery;
 use ash::vk;
 use ash::vk::Handle;
 use gapscope_spool::Event;
 use gapscope_spool::event::ClockSource;
+use gapscope_spool::hook::guard;
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::{PoisonError, RwLock};

@@ -1,7 +1,6 @@
 //! Shader modules and compute pipelines: what kernels are.
 
 use crate::device::{self, Device, text_at};
-use crate::guard::guard;
 use crate::host_calls::HostCallTimer;
 use crate::instance::{find, slice};
 use crate::recorder::next_id;
@@ -10,6 +9,7 @@ use ash::vk;
 use ash::vk::Handle;
 use gapscope_spool::Event;
 use gapscope_spool::event::{Call, ObjectKind, SourceFormat};
+use gapscope_spool::hook::guard;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt::Write;

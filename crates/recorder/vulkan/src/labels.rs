@@ -2,10 +2,10 @@
 
 use crate::command_buffer::{self, CommandBuffer};
 use crate::device::{self, Device, text_at};
-use crate::guard::guard;
 use ash::vk;
 use ash::vk::Handle;
 use gapscope_spool::event::{Command, LabelEdge, LabelScope, NO_QUERY, ObjectKind, Op};
+use gapscope_spool::hook::guard;
 use gapscope_spool::{Event, monotonic_ns};
 
 /// # Safety

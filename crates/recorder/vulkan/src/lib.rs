@@ -8,7 +8,7 @@
 //!   that copy holds the device up, so it is not done elsewhere ([`queries::Delivery`]).
 //! - **The hot path** (`vkCmd*`) takes no lock: a command buffer is externally synchronised, so its state belongs to
 //!   the calling thread. It appends a 24-byte command to that state; whole blocks go to the spool.
-//! - **No panic leaves an entry point** ([`guard`]); what cannot be measured is passed on and counted as a loss.
+//! - **No panic leaves an entry point** ([`gapscope_spool::hook::guard`]); what cannot be measured is passed on and counted as a loss.
 //!
 //! Reading order: [`entry`] (how the loader finds us), [`device`], [`command_buffer`] and [`commands`] (recording),
 //! [`queries`] (timestamps), [`submit`] and [`harvest`] (instances and their results).
@@ -25,7 +25,6 @@ mod descriptor_sets;
 mod device;
 mod entry;
 mod features;
-mod guard;
 mod handles;
 mod harvest;
 mod host_calls;

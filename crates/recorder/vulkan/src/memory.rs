@@ -1,13 +1,13 @@
 //! Device memory and buffers.
 
 use crate::device::{self, Device};
-use crate::guard::guard;
 use crate::host_calls::HostCallTimer;
 use crate::instance::slice;
 use crate::recorder::next_id;
 use ash::vk;
 use ash::vk::Handle;
 use gapscope_spool::event::Call;
+use gapscope_spool::hook::guard;
 use gapscope_spool::{Event, monotonic_ns};
 
 /// A buffer.

@@ -3,9 +3,9 @@
 use crate::command_buffer;
 use crate::commands::command;
 use crate::device;
-use crate::guard::guard;
 use ash::vk;
 use gapscope_spool::event::OpaqueKind;
+use gapscope_spool::hook::guard;
 
 pub unsafe extern "system" fn blit_image(
     cb: vk::CommandBuffer,

@@ -1,7 +1,6 @@
 //! What the whole process shares: the spool, the mode and the counters of ids.
 
-use crate::guard;
-use gapscope_spool::{Event, Spool};
+use gapscope_spool::{Event, Spool, hook};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -68,9 +67,11 @@ pub fn recorder() -> Option<&'static Recorder> {
 impl Recorder {
     fn start() -> Option<Recorder> {
         // A spool that cannot be made leaves the program unrecorded; the session sees that no process appeared.
-        let spool = Spool::from_env(process_event).ok().flatten()?;
-        guard::silence();
-        pin_library();
+        let spool = Spool::from_env(|| hook::process_event("vulkan"))
+            .ok()
+            .flatten()?;
+        hook::silence();
+        hook::pin_library();
         let mode = match std::env::var(gapscope_spool::env::MODE).as_deref() {
             Ok("command-buffer") => Mode::CommandBuffer,
             Ok("dispatch-serialised") => Mode::DispatchSerialised,
@@ -162,46 +163,11 @@ impl Recorder {
     }
 }
 
-fn process_event() -> Event<'static> {
-    let arguments = std::fs::read("/proc/self/cmdline").unwrap_or_default();
-    let arguments = arguments
-        .split(|byte| *byte == 0)
-        .filter(|a| !a.is_empty())
-        .map(|a| Cow::Owned(String::from_utf8_lossy(a).into_owned()))
-        .collect();
-    let executable = std::env::current_exe()
-        .map(|p| p.to_string_lossy().into_owned())
-        .unwrap_or_default();
-    Event::Process {
-        pid: std::process::id(),
-        // SAFETY: getppid has no preconditions.
-        parent: unsafe { libc::getppid() as u32 },
-        executable: Cow::Owned(executable),
-        arguments,
-        hook: Cow::Borrowed("vulkan"),
-    }
-}
-
-/// Keeps this library mapped: the loader unloads layers with the last instance, while a thread of ours may still be
-/// returning and exit handlers are registered.
-fn pin_library() {
-    // SAFETY: dladdr fills `info` for an address inside this library, whose file name then lives as long as the
-    // library; dlopen of a library that is loaded already runs no initialiser.
-    unsafe {
-        let mut info: libc::Dl_info = std::mem::zeroed();
-        if libc::dladdr(pin_library as *const libc::c_void, &mut info) != 0
-            && !info.dli_fname.is_null()
-        {
-            libc::dlopen(info.dli_fname, libc::RTLD_NOW | libc::RTLD_NODELETE);
-        }
-    }
-}
-
 extern "C" fn at_exit() {
-    guard::guard(|| {
+    hook::guard(|| {
         let Some(recorder) = recorder() else { return };
         crate::host_calls::flush();
-        let caught = guard::take_caught();
+        let caught = hook::take_caught();
         if caught > 0 {
             recorder.loss("hook actions", caught, "internal error of the layer");
         }

@@ -3,7 +3,6 @@
 use crate::brackets::Bracket;
 use crate::command_buffer;
 use crate::device::{self, Device};
-use crate::guard::guard;
 use crate::harvest::{Pending, Times};
 use crate::host_calls::HostCallTimer;
 use crate::instance::{find, slice};
@@ -13,6 +12,7 @@ use ash::vk;
 use ash::vk::Handle;
 use gapscope_spool::Event;
 use gapscope_spool::event::{Call, Instance, Outcome, SemaphoreValue};
+use gapscope_spool::hook::guard;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;

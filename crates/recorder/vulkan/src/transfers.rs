@@ -3,10 +3,10 @@
 use crate::command_buffer::{self, CommandBuffer};
 use crate::commands::command;
 use crate::device;
-use crate::guard::guard;
 use crate::instance::slice;
 use ash::vk;
 use gapscope_spool::event::{Command, Op};
+use gapscope_spool::hook::guard;
 
 fn transfer(state: &mut CommandBuffer, op: Op, query: u32, bytes: Option<u64>, from: u32, to: u32) {
     state.end_timed(query);

@@ -2,11 +2,11 @@
 
 use super::attributes::Text;
 use crate::generation::PerProcess;
-use crate::guard::guard;
 use crate::hash::FastMap;
 use crate::recorder::{Recorder, recorder};
 use gapscope_spool::Event;
 use gapscope_spool::event::ObjectKind;
+use gapscope_spool::hook::guard;
 use gapscope_spool::writer::generation;
 use std::ffi::c_char;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};

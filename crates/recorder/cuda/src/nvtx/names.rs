@@ -2,11 +2,11 @@
 
 use super::attributes::Text;
 use crate::cupti;
-use crate::guard::guard;
 use crate::recorder::recorder;
 use crate::{records, tracing};
 use gapscope_spool::Event;
 use gapscope_spool::event::ObjectKind;
+use gapscope_spool::hook::guard;
 use std::ffi::{c_char, c_int, c_void};
 
 fn name_thread(thread: u32, name: Text<'_>) {

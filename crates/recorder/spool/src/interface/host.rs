@@ -2,12 +2,12 @@
 
 use super::{Status, Table, VERSION};
 use crate::event::{LabelEdge, LabelScope};
+use crate::hook::guard;
 use crate::{Control, Event, Spool, monotonic_ns};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::ffi::{CStr, OsStr, c_char};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -82,10 +82,10 @@ impl Table {
 
 /// Runs a function of the interface: no panic leaves it.
 fn guarded<H: Host>(work: impl FnOnce(&'static H) -> Status) -> i32 {
-    let status = catch_unwind(AssertUnwindSafe(|| match H::get() {
+    let status = guard(|| match H::get() {
         Some(host) => work(host),
         None => Status::NotRecorded,
-    }));
+    });
     status.unwrap_or(Status::Internal) as i32
 }
 

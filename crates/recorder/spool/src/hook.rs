@@ -1,0 +1,90 @@
+//! What every hook does inside the recorded program so that the program does not notice it.
+
+use crate::Event;
+use std::borrow::Cow;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread::JoinHandle;
+
+static CAUGHT: AtomicU64 = AtomicU64::new(0);
+
+/// Runs work of ours. A panic in it is counted and does not reach the program; `None` then.
+#[inline]
+pub fn guard<T>(work: impl FnOnce() -> T) -> Option<T> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(value) => Some(value),
+        Err(_) => {
+            CAUGHT.fetch_add(1, Relaxed);
+            None
+        }
+    }
+}
+
+/// How many panics have been caught since the last call.
+pub fn take_caught() -> u64 {
+    CAUGHT.swap(0, Relaxed)
+}
+
+/// Panics of the hook print nothing: standard error belongs to the program.
+pub fn silence() {
+    std::panic::set_hook(Box::new(|_| {}));
+}
+
+/// What the first event of a process says of it; `hook` is the name of the hook.
+pub fn process_event(hook: &'static str) -> Event<'static> {
+    let arguments = std::fs::read("/proc/self/cmdline").unwrap_or_default();
+    let arguments = arguments
+        .split(|byte| *byte == 0)
+        .filter(|a| !a.is_empty())
+        .map(|a| Cow::Owned(String::from_utf8_lossy(a).into_owned()))
+        .collect();
+    let executable = std::env::current_exe()
+        .map(|p| p.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    Event::Process {
+        pid: std::process::id(),
+        // SAFETY: getppid has no preconditions.
+        parent: unsafe { libc::getppid() as u32 },
+        executable: Cow::Owned(executable),
+        arguments,
+        hook: Cow::Borrowed(hook),
+    }
+}
+
+/// Keeps the hook's library mapped to the end of the process: whoever loaded it may unload it while exit handlers are
+/// registered and a thread of ours, or a driver, still calls it.
+pub fn pin_library() {
+    // SAFETY: dladdr fills `info` for an address inside the library that this code is linked into, whose file name then
+    // lives as long as the library; dlopen of a library that is loaded already runs no initialiser.
+    unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        if libc::dladdr(pin_library as *const libc::c_void, &mut info) != 0
+            && !info.dli_fname.is_null()
+        {
+            libc::dlopen(info.dli_fname, libc::RTLD_NOW | libc::RTLD_NODELETE);
+        }
+    }
+}
+
+/// Starts a thread of the hook. It handles none of the program's signals, and a panic in it goes nowhere.
+///
+/// # Errors
+/// The system gives no thread.
+pub fn spawn(work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    // SAFETY: both sets are valid; the mask is this thread's own, the new thread inherits it, and it is restored.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        let mut before: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        let thread = std::thread::Builder::new()
+            .name("gapscope".to_owned())
+            .stack_size(256 << 10)
+            .spawn(move || {
+                guard(work);
+            });
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+        thread
+    }
+}
