@@ -102,7 +102,7 @@ impl Harvester {
         if thread.is_some() || self.stop.load(Relaxed) {
             return;
         }
-        *thread = hook::spawn(|| device.harvester.watch(device)).ok();
+        *thread = hook::spawn(move || device.harvester.watch(device)).ok();
     }
 
     fn watch(&self, device: &'static Device) {
