@@ -25,7 +25,7 @@ pub struct Manifest {
     pub start_ns: i64,
     /// Its end.
     pub end_ns: i64,
-    /// `start_ns` on the wall clock, nanoseconds since 1970.
+    /// `start_ns` on the wall clock, nanoseconds since 1970; 0: not known.
     pub start_unix_ns: i64,
     /// The machine.
     pub host: Host,
@@ -104,7 +104,7 @@ pub struct Host {
     pub system: String,
     /// Processor.
     pub processor: String,
-    /// Logical cores.
+    /// Logical cores; 0: not known.
     pub cores: u32,
 }
 
