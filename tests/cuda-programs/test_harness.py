@@ -1,5 +1,7 @@
 """Tests of the harness itself, with a FAKE command: no GPU is used and nothing is recorded."""
 
+import contextlib
+import io
 import json
 import py_compile
 import struct
@@ -19,7 +21,7 @@ sys.path[:0] = [str(HERE), str(HERE / "mlx")]
 from fatbin import MAGIC, keep_architecture  # noqa: E402
 from harness import registry, trace  # noqa: E402
 from harness.checks import Result  # noqa: E402
-from harness.parts import cost, endings  # noqa: E402
+from harness.parts import cost, endings, matrix  # noqa: E402
 from harness.processes import Failed  # noqa: E402
 from harness.workbench import Workbench  # noqa: E402
 
@@ -149,6 +151,37 @@ class Harness(unittest.TestCase):
         self.bench.begin()
         times = cost.series(self.bench, Result("series"), ["x"], {"none": slow}, 1, rounds=50)
         self.assertEqual(len(times["none"]), 1)
+
+    def test_a_matrix_divides_by_the_run_alone_of_its_round_and_goes_on_without_a_way_that_fails(self):
+        order, alone = [], [10.0, 20.0, 60.0]
+
+        def way(name, factor):
+            def run(_bench, _command):
+                order.append(name)
+                tiny = alone[order.count("none") - 1] * factor
+                return SimpleNamespace(told={"milliseconds": {"tiny": [tiny, tiny / 2, tiny * 2], "gpt": [30.0]}}), 3_000_000
+
+            return run
+
+        def badly(_bench, _command):
+            raise Failed("out of paper")
+
+        result = Result("matrix")
+        ways = {"none": way("none", 1), "slow": way("slow", 1.5), "bad": badly, "slower": way("slower", 2)}
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            matrix.rounds(self.bench, result, ["x"], ways, most=3)
+        self.assertEqual(printed.getvalue().count("tiny, ns a launch"), 3, "each round is told at once")
+        self.assertEqual([name for name in order if name == "none"], ["none"] * 3)
+        self.assertNotEqual(order[1:3], order[4:6], "the order turns")
+        self.assertEqual([(check.name, check.got) for check in result.checks], [("bad", "out of paper")])
+        slow = result.measured["tiny slow"]
+        self.assertEqual((slow["ratio"], slow["least_ratio"], slow["most_ratio"]), (1.5, 1.5, 1.5))
+        # 30 ms for so many launches; the least of all regions is half of the shortest.
+        self.assertAlmostEqual(slow["median"], 30e6 / matrix.LAUNCHES)
+        self.assertAlmostEqual(slow["least"], 7.5e6 / matrix.LAUNCHES)
+        self.assertAlmostEqual(slow["quartile"], 22.5e6 / matrix.LAUNCHES)
+        self.assertEqual((slow["runs"], slow["megabytes"]), (3, 3.0))
+        self.assertAlmostEqual(result.measured["gpt slow"]["median"], 30e3 / matrix.STEPS)
 
     def test_progress_of_a_killed_program_is_read_as_far_as_it_goes(self):
         path = self.folder / "progress"

@@ -46,7 +46,8 @@ class GPT(nn.Module):
         return self.head(self.norm(x))
 
 
-def main(steps, repetitions):
+def trainer():
+    """The training step, warmed up."""
     torch.manual_seed(0)
     model = GPT().cuda()
     optimiser = torch.optim.AdamW(model.parameters(), 1e-4)
@@ -62,8 +63,12 @@ def main(steps, repetitions):
         return loss
 
     for _ in range(WARM_UP):
-        loss = step()
-    times = []
+        step()
+    return step
+
+
+def main(steps, repetitions):
+    step, times = trainer(), []
     for repetition in range(repetitions):
         with region(f"steps-{repetition}", torch.cuda.synchronize):
             begin = time.perf_counter()
