@@ -450,6 +450,11 @@ pub enum Event<'a> {
         /// The sentence.
         text: Cow<'a, str>,
     },
+    /// The value of the label that the same thread wrote last, where it has several parts: `bytes=4096, root=0`.
+    LabelPayload {
+        /// Names and values.
+        text: &'a str,
+    },
 }
 
 impl Event<'_> {

@@ -102,6 +102,24 @@ fn activity() -> impl Strategy<Value = Activity> {
                 span,
                 correlation,
             }),
+        (
+            key(),
+            key(),
+            span(),
+            any::<u32>(),
+            any::<u64>(),
+            any::<u32>()
+        )
+            .prop_map(|(function, thread, span, count, busy_ns, result)| {
+                Activity::Polls {
+                    function,
+                    thread,
+                    span,
+                    count,
+                    busy_ns,
+                    result,
+                }
+            }),
     ]
 }
 

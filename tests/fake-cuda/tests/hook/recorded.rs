@@ -30,6 +30,17 @@ pub struct Call {
     pub result: u32,
 }
 
+/// Calls that asked again and again.
+#[derive(Debug, Clone)]
+pub struct Polls {
+    pub name: String,
+    pub thread: u32,
+    pub span: Span,
+    pub count: u32,
+    pub busy_ns: u64,
+    pub result: u32,
+}
+
 /// A transfer that ran.
 #[derive(Debug, Clone)]
 pub struct Transfer {
@@ -48,6 +59,8 @@ pub struct Label {
     pub text: String,
     pub category: u32,
     pub payload: Option<Payload>,
+    /// A value of several parts.
+    pub parts: String,
     pub at_ns: i64,
 }
 
@@ -63,6 +76,7 @@ pub struct Recorded {
     pub waits: Vec<(WaitKind, u32, u32, u64)>,
     pub event_records: Vec<(u32, u64, u32)>,
     pub overheads: Vec<(OverheadKind, u32)>,
+    pub polls: Vec<Polls>,
     pub labels: Vec<Label>,
     pub losses: Vec<(String, u64, String)>,
     pub notes: Vec<String>,
@@ -206,6 +220,7 @@ impl Recorded {
                 },
                 category: 0,
                 payload: None,
+                parts: String::new(),
                 at_ns,
             }),
             Event::LabelDetail {
@@ -242,6 +257,14 @@ impl Recorded {
             } => self
                 .losses
                 .push((what.into_owned(), count, reason.into_owned())),
+            Event::LabelPayload { text } => {
+                let label = self
+                    .labels
+                    .iter_mut()
+                    .rfind(|l| l.thread == thread)
+                    .expect("a label");
+                label.parts = text.to_owned();
+            }
             Event::Note { text } => self.notes.push(text.into_owned()),
             Event::Capture { .. } => {}
             other => panic!("CUDA does not write {other:?}"),
@@ -316,6 +339,24 @@ impl Recorded {
                 ..
             } => self.event_records.push((event, occurrence, queue)),
             Activity::Overhead { kind, thread, .. } => self.overheads.push((kind, thread)),
+            Activity::Polls {
+                function,
+                thread,
+                span,
+                count,
+                busy_ns,
+                result,
+            } => {
+                let (_, name) = self.functions[&function].clone();
+                self.polls.push(Polls {
+                    name,
+                    thread,
+                    span: span.expect("known times"),
+                    count,
+                    busy_ns,
+                    result,
+                });
+            }
         }
     }
 

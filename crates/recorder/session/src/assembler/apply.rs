@@ -359,6 +359,7 @@ impl Assembler {
                 color: _,
                 payload,
             } => self.label_detail(process, thread, category, payload),
+            Event::LabelPayload { text } => self.label_payload(process, thread, text),
             Event::Note { text } => self.note(&text),
         }
     }

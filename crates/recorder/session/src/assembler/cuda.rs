@@ -239,6 +239,16 @@ impl Assembler {
                         }
                         self.cuda_wait(process, cuda, correlation, queue, tables);
                     }
+                    // Without its occurrence, it may have been the event's next one.
+                    (WaitKind::HostForEvent, _) if occurrence != 0 => {
+                        let record = cuda.event_waits.record_of((event, occurrence));
+                        if let (Some(span), Some((queue, recorded))) = (span, record) {
+                            let bound =
+                                cuda.returns
+                                    .waited_for_event(queue, recorded, span.end_ns());
+                            self.returned(queue, bound);
+                        }
+                    }
                     (WaitKind::HostForContext, None) => {
                         if let Some(span) = span {
                             self.waited_for_context(process, cuda, span);
@@ -263,6 +273,19 @@ impl Assembler {
                 span,
                 correlation: _,
             } => self.cuda_overhead(process, kind, thread, span, tables),
+            Activity::Polls {
+                function,
+                thread,
+                span,
+                count,
+                busy_ns,
+                result,
+            } => {
+                let span = self.checked(span);
+                let call = Call::new(function, thread, span, result);
+                let busy_ns = i64::try_from(busy_ns).unwrap_or(i64::MAX);
+                cuda.poll(process, call, (count, busy_ns), tables);
+            }
         }
     }
 

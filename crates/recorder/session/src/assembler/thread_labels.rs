@@ -86,6 +86,17 @@ impl HostLabels {
         }
     }
 
+    /// The label that a thread wrote last.
+    fn last_of(&mut self, thread: u32) -> Option<&mut Open> {
+        let labels = self.threads.get_mut(&thread)?;
+        match labels.last {
+            Last::None => None,
+            Last::Open => labels.open.last_mut(),
+            Last::Range(range) => self.ranges.get_mut(&range),
+            Last::Instant => labels.instant.as_mut(),
+        }
+    }
+
     fn marker<'a>(&'a self, open: &'a Open, scope: MarkerScope) -> HostMarker<'a> {
         HostMarker {
             scope,
@@ -232,22 +243,21 @@ impl Assembler {
         payload: Option<Payload>,
     ) {
         let all = &mut self.processes[process as usize].host_labels;
-        let Some(labels) = all.threads.get_mut(&thread) else {
-            return;
-        };
-        let open = match labels.last {
-            Last::None => None,
-            Last::Open => labels.open.last_mut(),
-            Last::Range(range) => all.ranges.get_mut(&range),
-            Last::Instant => labels.instant.as_mut(),
-        };
-        if let Some(open) = open {
+        if let Some(open) = all.last_of(thread) {
             open.category = category;
             open.payload = payload.map(|payload| match payload {
                 Payload::Unsigned(value) => Arc::from(value.to_string()),
                 Payload::Signed(value) => Arc::from(value.to_string()),
                 Payload::Float(value) => Arc::from(value.to_string()),
             });
+        }
+    }
+
+    /// The value of the label that a thread wrote last, in parts.
+    pub(super) fn label_payload(&mut self, process: u32, thread: u32, text: &str) {
+        let all = &mut self.processes[process as usize].host_labels;
+        if let Some(open) = all.last_of(thread) {
+            open.payload = Some(Arc::from(text));
         }
     }
 }

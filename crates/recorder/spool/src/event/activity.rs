@@ -95,6 +95,21 @@ pub enum Activity {
         /// The call in which it happened; 0: none.
         correlation: u32,
     },
+    /// The program asked again and again for the same state (cudaEventQuery): several calls as one entry.
+    Polls {
+        /// Which: [`super::Event::Function`].
+        function: u32,
+        /// The system's id of the thread that called.
+        thread: u32,
+        /// From the begin of the first call to the return of the last.
+        span: Option<Span>,
+        /// Calls.
+        count: u32,
+        /// Time inside the calls, in nanoseconds.
+        busy_ns: u64,
+        /// What the last one returned.
+        result: u32,
+    },
 }
 
 /// Known times on the host's monotonic clock.

@@ -12,15 +12,16 @@ const GRAPH_RUN: u8 = 3;
 const WAIT: u8 = 4;
 const EVENT_RECORD: u8 = 5;
 const OVERHEAD: u8 = 6;
-const KINDS: usize = 7;
+const POLLS: u8 = 7;
+const KINDS: usize = 8;
 
 /// The times are unknown.
 const NO_SPAN: u8 = 0x08;
 /// The correlation differs from the last one as much as that did from the one before.
 const STEADY: u8 = 0x10;
-/// Kernel and transfer: a graph node follows. Call: a result that is not 0 follows.
+/// Kernel and transfer: a graph node follows. Call and polls: a result that is not 0 follows.
 const EXTRA: u8 = 0x20;
-/// Kernel: launch; transfer: route; call: thread; graph run: queue: as in the last entry.
+/// Kernel: launch; transfer: route; call and polls: thread; graph run: queue: as in the last entry.
 const SAME: u8 = 0x40;
 /// The longest entry: a tag, seven numbers of at most 10 bytes and a byte.
 const LONGEST: usize = 72;
@@ -168,6 +169,24 @@ impl Packer {
                 let mut entry = self.entry(OVERHEAD, thread, span, correlation);
                 entry.head_with_key();
                 entry.byte(kind as u8);
+            }
+            Activity::Polls {
+                function,
+                thread,
+                span,
+                count,
+                busy_ns,
+                result,
+            } => {
+                let mut entry = self.entry(POLLS, thread, span, 0);
+                entry.flag(EXTRA, result != 0);
+                entry.head_with_key();
+                entry.number(u64::from(function));
+                entry.number(u64::from(count));
+                entry.number(busy_ns);
+                if result != 0 {
+                    entry.number(u64::from(result));
+                }
             }
         }
     }
@@ -375,6 +394,14 @@ impl Reader<'_> {
                 thread: key,
                 span,
                 correlation,
+            },
+            POLLS => Activity::Polls {
+                function: self.small()?,
+                thread: key,
+                span,
+                count: self.small()?,
+                busy_ns: self.number()?,
+                result: if extra { self.small()? } else { 0 },
             },
             _ => return None,
         };

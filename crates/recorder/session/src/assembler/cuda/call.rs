@@ -73,21 +73,25 @@ impl Cuda {
         }
     }
 
-    fn poll(
+    /// Polls of a thread, `count` of them with `busy_ns` inside, follow those before, or begin a new row.
+    pub(super) fn poll(
         &mut self,
         process: u32,
         call: Call,
-        (begin_ns, end_ns): (i64, i64),
+        (count, busy_ns): (u32, i64),
         tables: &mut Tables,
     ) {
+        let Some((begin_ns, end_ns)) = call.times else {
+            return;
+        };
         if let Some(poll) = self.polls.get_mut(&call.thread)
             && poll.call.function == call.function
             && begin_ns >= poll.begin_ns
             && begin_ns.saturating_sub(poll.end_ns) <= BETWEEN_POLLS_NS
         {
             poll.end_ns = poll.end_ns.max(end_ns);
-            poll.count = poll.count.saturating_add(1);
-            poll.busy_ns = poll.busy_ns.saturating_add(end_ns - begin_ns);
+            poll.count = poll.count.saturating_add(count);
+            poll.busy_ns = poll.busy_ns.saturating_add(busy_ns);
             poll.call.result = call.result;
             return;
         }
@@ -96,8 +100,8 @@ impl Cuda {
             call,
             begin_ns,
             end_ns,
-            count: 1,
-            busy_ns: end_ns - begin_ns,
+            count,
+            busy_ns,
         };
         self.polls.insert(call.thread, poll);
     }
@@ -117,7 +121,7 @@ impl Assembler {
         if let Some((begin_ns, end_ns)) = call.times {
             self.saw(end_ns);
             if does == Does::Poll {
-                cuda.poll(process, call, (begin_ns, end_ns), tables);
+                cuda.poll(process, call, (1, end_ns - begin_ns), tables);
                 return;
             }
             if !cuda.polls.is_empty() {

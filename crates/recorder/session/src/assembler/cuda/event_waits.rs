@@ -63,6 +63,11 @@ impl EventWaits {
         }
     }
 
+    /// The queue that an occurrence of an event was put on, and the correlation of the call that did.
+    pub fn record_of(&self, occurrence: Occurrence) -> Option<(u32, u32)> {
+        self.records.get(&occurrence).copied()
+    }
+
     /// A wait for an event was put on a queue.
     pub fn waits(&mut self, queue: u32, correlation: u32, occurrence: Occurrence, now_ns: i64) {
         let known = self.submissions.get(&queue);
@@ -181,7 +186,7 @@ enum Found {
 }
 
 /// The order of correlations, which wrap.
-fn is_before(a: u32, b: u32) -> bool {
+pub(super) fn is_before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }
 

@@ -53,8 +53,10 @@ enum What {
 pub struct Launched {
     /// Id of its submission; `None` where the record of the call is missing.
     submission: Option<u64>,
-    /// When the call began.
-    begin_ns: Option<i64>,
+    /// When the call began, and its correlation.
+    call: Option<(i64, u32)>,
+    /// When it returned, if it did so only when its copy had ended.
+    returned_ns: Option<i64>,
     /// The innermost label on the thread that called.
     label: Option<u32>,
     /// Pieces of work so far.
@@ -94,6 +96,21 @@ impl Work {
                 bytes,
                 host_memory: route.host_memory,
             },
+        }
+    }
+
+    /// True for copies that a copying call without `Async` in its name sees to their end, as CUDA documents: those to the
+    /// host, and those from pinned memory. From pageable memory only a staging copy is awaited, on a device nothing.
+    fn is_awaited(&self) -> bool {
+        match &self.what {
+            What::Transfer {
+                moves, host_memory, ..
+            } => match moves {
+                Moves::DeviceToHost => true,
+                Moves::HostToDevice => host_memory.as_deref() == Some("pinned"),
+                _ => false,
+            },
+            _ => false,
         }
     }
 
@@ -183,7 +200,9 @@ impl Assembler {
                 .submitted(queue, correlation, id, self.latest_ns);
             cuda.latest_launch_ns = cuda.latest_launch_ns.max(Some(begin_ns));
             launched.submission = Some(id);
-            launched.begin_ns = Some(begin_ns);
+            launched.call = Some((begin_ns, correlation));
+            launched.returned_ns = Some(end_ns)
+                .filter(|_| cuda.does(&call) == Does::CopyAndWait && first.is_awaited());
             launched.label = self.label_at(process, call.thread, begin_ns);
         }
         self.write_work(cuda, &mut launched, first, tables);
@@ -245,10 +264,11 @@ impl Assembler {
                     end_ns,
                 });
             }
-            if let Some(begin_ns) = launched.begin_ns {
-                self.launched(queue, begin_ns, start_ns);
-                let bound = cuda.returns.ended(queue, begin_ns, end_ns);
+            if let Some(call) = launched.call {
+                self.launched(queue, call.0, start_ns);
+                let bound = cuda.returns.ended(queue, call, end_ns);
                 self.returned(queue, bound);
+                self.returned(queue, launched.returned_ns.map(|return_ns| (end_ns, return_ns)));
             }
         }
         let mut command_buffer = None;
