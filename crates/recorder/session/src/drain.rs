@@ -577,8 +577,8 @@ impl Drain {
     fn count_damage(&mut self) {
         for process in &self.processes {
             let damage = process.damage();
-            let dropped = process.spool.control().page().dropped.load(Relaxed);
-            let dropped = dropped.min(damage.missing_records);
+            let page = process.spool.control().page();
+            let dropped = page.dropped.load(Relaxed).min(damage.missing_records);
             let lose = match process.trace {
                 Some(trace) => &mut self.ranks[trace].assembler,
                 None => &mut self.assembler,
@@ -591,9 +591,14 @@ impl Drain {
             lose.lose(
                 "records",
                 damage.missing_records - dropped,
-                "begun and never completed: the process was killed, or the file is torn",
+                "begun and never completed: the process or its thread was killed, or the file is torn",
             );
             lose.lose("records", damage.undecodable_records, "damaged");
+            lose.lose(
+                "processes",
+                page.unrecorded_children.load(Relaxed),
+                "forked from a recorded one, and their spool could not be made",
+            );
         }
         for gone in std::mem::take(&mut self.resumed) {
             let lose = match gone.trace {
@@ -603,7 +608,7 @@ impl Drain {
             lose.lose(
                 "records",
                 gone.missing_records,
-                "begun and never completed: the process was killed, or the file is torn",
+                "begun and never completed: the process or its thread was killed, or the file is torn",
             );
             lose.lose("records", gone.undecodable_records, "damaged");
         }

@@ -1,6 +1,6 @@
 //! What Linux says of processes.
 
-use rustix::time::{ClockId, clock_gettime};
+use gapscope_spool::HostClock;
 use std::fs;
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ pub fn is_alive(pid: u32, start_ns: i64) -> bool {
     const NS_PER_TICK: i64 = 10_000_000;
     const ROUNDING_NS: i64 = 1_000_000_000;
     // The start time counts time asleep, the monotonic clock does not.
-    let asleep_ns = nanoseconds(ClockId::Boottime) - nanoseconds(ClockId::Monotonic);
+    let asleep_ns = HostClock::Boottime.now_ns() - HostClock::Monotonic.now_ns();
     let started_ns = stat.start_ticks.saturating_mul(NS_PER_TICK) - asleep_ns;
     !stat.ended && started_ns <= start_ns.saturating_add(ROUNDING_NS)
 }
@@ -87,11 +87,6 @@ impl Stat {
             start_ticks: fields.get(19)?.parse().ok()?,
         })
     }
-}
-
-fn nanoseconds(clock: ClockId) -> i64 {
-    let time = clock_gettime(clock);
-    time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
 #[cfg(test)]

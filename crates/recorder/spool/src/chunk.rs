@@ -58,10 +58,11 @@ impl ChunkWriter {
         unsafe { &*self.map.as_ptr().cast::<Header>() }
     }
 
-    /// Lets `fill` write a payload into the free space and commits it. `None` when it did not fit.
+    /// Lets `fill` write a payload into the free space, takes its number and commits it. `None`, and no number taken,
+    /// when it did not fit.
     pub fn append(
         &mut self,
-        sequence: u64,
+        sequence: impl FnOnce() -> u64,
         fill: impl FnOnce(&mut [u8]) -> Option<usize>,
     ) -> Option<()> {
         let at = HEADER_BYTES + self.used;
@@ -78,7 +79,8 @@ impl ChunkWriter {
         let length = fill(body)?;
         head[..4].copy_from_slice(&(length as u32).to_le_bytes());
         head[4..8].fill(0);
-        head[8..].copy_from_slice(&sequence.to_le_bytes());
+        // As late as possible: while a number is taken and its record not committed, the reader waits.
+        head[8..].copy_from_slice(&sequence().to_le_bytes());
         // The last record may end within the padding of a full chunk.
         self.used = (self.used + RECORD_HEADER_BYTES + length.next_multiple_of(8))
             .min(self.map.len() - HEADER_BYTES);

@@ -44,6 +44,8 @@ pub struct Page {
     world_size: AtomicU32,
     /// One more than its rank on the machine; 0: not known.
     local_rank_and_one: AtomicU32,
+    /// Processes forked from this one that could not make their spool: nothing of them is recorded.
+    pub unrecorded_children: AtomicU64,
 }
 
 /// The mapped control page of one process.

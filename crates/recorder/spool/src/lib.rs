@@ -9,13 +9,14 @@
 //! SPOOL/p<pid>-<start ns>/t<tid>-<n>.chunk  records of one thread, in order
 //! ```
 //!
-//! Every record has a sequence number from one counter of the process, taken before the record is written. The
-//! [`reader`] delivers records in that order, which respects "happened before" between threads. The counter lives in
-//! the control page, so after the program's death the reader knows exactly how many records were begun and never
-//! committed: they are a counted loss.
+//! Every record has a sequence number from one counter of the process, taken when its bytes are in place, just before
+//! it is committed. The [`reader`] delivers records in that order, which respects "happened before" between threads.
+//! The counter lives in the control page, so after the program's death the reader knows exactly how many records were
+//! begun and never committed: they are a counted loss.
 #![warn(missing_docs)]
 
 mod chunk;
+mod clock;
 mod control;
 pub mod event;
 pub mod hook;
@@ -24,6 +25,7 @@ mod rank;
 pub mod reader;
 pub mod writer;
 
+pub use clock::{HostClock, monotonic_ns};
 pub use control::Control;
 pub use event::Event;
 pub use rank::Rank;
@@ -56,17 +58,6 @@ pub mod env {
     pub const CUDA_WITHOUT: &str = "GAPSCOPE_CUDA_WITHOUT";
     /// The libcupti to use, where the one that the CUDA library would find is the wrong one.
     pub const CUPTI: &str = "GAPSCOPE_CUPTI";
-}
-
-/// Nanoseconds of the host's monotonic clock, the time base of every trace.
-pub fn monotonic_ns() -> i64 {
-    let mut t = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `t` is a valid timespec for the call to fill.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut t) };
-    t.tv_sec * 1_000_000_000 + t.tv_nsec
 }
 
 /// An error of the reader or of the writer's set-up.

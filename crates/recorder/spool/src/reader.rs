@@ -5,6 +5,11 @@ use crate::{Control, Error, Event};
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::time::{Duration, Instant};
+
+/// A number that was taken and that nobody commits for so long is lost: its thread ended between the two, or hangs
+/// there. What may still come of it is passed over, so that it is counted once.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// All processes under one spool folder.
 #[derive(Debug)]
@@ -70,6 +75,10 @@ pub struct ProcessSpool {
     expected: u64,
     consumed: Vec<(PathBuf, u64)>,
     damage: Damage,
+    /// Missing records that drops explain.
+    explained: u64,
+    /// The number that is waited for, and since when.
+    waited_for: Option<(u64, Instant)>,
 }
 
 impl std::fmt::Debug for ProcessSpool {
@@ -90,7 +99,7 @@ struct ThreadLog {
 /// How far a drain may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
-    /// Up to the first sequence number that some thread has begun and not committed.
+    /// Up to the first sequence number that some thread has taken and not committed, unless that was long ago.
     Committed,
     /// To the end: the process is gone, so what is missing is lost.
     End,
@@ -106,6 +115,8 @@ impl ProcessSpool {
             expected: 0,
             consumed: Vec::new(),
             damage: Damage::default(),
+            explained: 0,
+            waited_for: None,
         })
     }
 
@@ -221,10 +232,22 @@ impl ProcessSpool {
         }
     }
 
-    /// Dropped records have numbers but will never come: a gap is final when drops explain it.
-    fn gap_is_final(&self, sequence: u64) -> bool {
+    /// The records up to `sequence` will never come: drops explain them (these have numbers), or they have been waited
+    /// for long enough.
+    fn gap_is_final(&mut self, sequence: u64) -> bool {
+        let missing = sequence - self.expected;
         let dropped = self.control.page().dropped.load(Acquire);
-        sequence - self.expected <= dropped.saturating_sub(self.damage.missing_records)
+        if missing <= dropped.saturating_sub(self.explained) {
+            self.explained += missing;
+            return true;
+        }
+        match self.waited_for {
+            Some((number, since)) if number == self.expected => since.elapsed() >= PATIENCE,
+            _ => {
+                self.waited_for = Some((self.expected, Instant::now()));
+                false
+            }
+        }
     }
 
     fn find_chunks(&mut self) -> Result<(), Error> {

@@ -3,12 +3,17 @@
 use crate::chunk::ChunkWriter;
 use crate::{Control, Error, Event, monotonic_ns};
 use std::cell::RefCell;
-use std::path::PathBuf;
-use std::sync::RwLock;
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
+use std::sync::{Mutex, TryLockError};
 
 const CHUNK_BYTES: usize = 1 << 20;
+/// What a thread still writes when its own log is gone is little.
+const LATE_CHUNK_BYTES: usize = 16 << 10;
+/// So often a thread asks for the log of late records before it drops one.
+const LATE_TRIES: u32 = 1000;
 /// Default of [`crate::env::LIMIT`]: 2 GiB.
 const DEFAULT_LIMIT: u64 = 2 << 30;
 
@@ -21,19 +26,27 @@ pub struct Spool {
     limit: u64,
     record_at_once: bool,
     hello: Hello,
-    /// `None` in a process that could not make its folder: its records are dropped.
-    process: RwLock<Option<Process>>,
+    /// A [`Process`] that is never freed: that of this process, or that of its parent until it has made its own. There is
+    /// no lock: a fork while another thread held one would leave it locked in the child for ever.
+    process: AtomicPtr<Process>,
 }
 
-/// What a fork replaces. It is leaked, so that threads may use it without a lock.
-#[derive(Clone, Copy)]
-struct Process(&'static ProcessFolder);
+/// One process's end of the spool.
+struct Process {
+    generation: u32,
+    /// `None`: it could not be made, and nothing of the process is recorded.
+    home: Option<Home>,
+    /// Where the process that forked it counts it in that case.
+    parent: Option<&'static Home>,
+}
 
-struct ProcessFolder {
+struct Home {
     folder: PathBuf,
     control: Control,
     chunks: AtomicU64,
     greeted: AtomicBool,
+    /// The log of a thread whose own is gone because it is ending.
+    late: Mutex<Option<ThreadLog>>,
 }
 
 /// Counts forks: a thread's log belongs to one generation.
@@ -51,7 +64,8 @@ thread_local! {
 struct ThreadLog {
     generation: u32,
     thread: u32,
-    process: Process,
+    home: &'static Home,
+    chunk_bytes: usize,
     chunk: Option<ChunkWriter>,
 }
 
@@ -90,15 +104,21 @@ impl Spool {
         record_at_once: bool,
         hello: Hello,
     ) -> Result<Spool, Error> {
-        let process = Process::create(&root, record_at_once)?;
+        let generation = generation();
+        let home = Home::create(&root, record_at_once)?;
         // SAFETY: the handler only increments an atomic.
         unsafe { libc::pthread_atfork(None, None, Some(forked)) };
+        let process = Process {
+            generation,
+            home: Some(home),
+            parent: None,
+        };
         let spool = Spool {
             root,
             limit,
             record_at_once,
             hello,
-            process: RwLock::new(Some(process)),
+            process: AtomicPtr::new(Box::into_raw(Box::new(process))),
         };
         let _ = LOG.try_with(|log| {
             if let Ok(mut log) = log.try_borrow_mut() {
@@ -109,9 +129,10 @@ impl Spool {
     }
 
     /// True while hooks shall record work. Definitions (devices, kernels, names, buffers) are always written.
+    #[inline]
     pub fn recording(&self) -> bool {
-        self.current()
-            .is_some_and(|p| p.0.control.page().recording.load(Relaxed) != 0)
+        self.home()
+            .is_some_and(|home| home.control.page().recording.load(Relaxed) != 0)
     }
 
     /// Starts recording in this process, as a start label does.
@@ -121,55 +142,92 @@ impl Spool {
 
     /// Switches recording on or off in this process, as a capture does.
     pub fn record(&self, on: bool) {
-        if let Some(process) = self.current() {
-            let recording = &process.0.control.page().recording;
+        if let Some(home) = self.home() {
+            let recording = &home.control.page().recording;
             recording.store(u32::from(on), Relaxed);
         }
     }
 
     /// The shared counters of this process.
     pub fn control(&self) -> Option<&'static Control> {
-        self.current().map(|p| &p.0.control)
+        self.home().map(|home| &home.control)
     }
 
-    fn current(&self) -> Option<Process> {
-        self.process.read().ok().and_then(|p| *p)
+    /// This process's end of the spool, made anew in a forked child.
+    #[inline]
+    fn home(&self) -> Option<&'static Home> {
+        let process = self.process();
+        if process.generation != generation() {
+            return self.make_home(process);
+        }
+        process.home.as_ref()
+    }
+
+    #[inline]
+    fn process(&self) -> &'static Process {
+        // SAFETY: the pointer always comes from `Box::into_raw`, and what it points to is never freed nor changed.
+        unsafe { &*self.process.load(Acquire) }
+    }
+
+    /// Makes the end of a forked child. Of threads that do so at once, one wins.
+    #[cold]
+    fn make_home(&self, forked: &'static Process) -> Option<&'static Home> {
+        let generation = generation();
+        let parent = forked.home.as_ref().or(forked.parent);
+        let new = Box::into_raw(Box::new(Process {
+            generation,
+            home: Home::create(&self.root, self.record_at_once).ok(),
+            parent,
+        }));
+        let old = std::ptr::from_ref(forked).cast_mut();
+        match self.process.compare_exchange(old, new, AcqRel, Acquire) {
+            Ok(_) => {
+                let home = self.process().home.as_ref();
+                if let (None, Some(parent)) = (home, parent) {
+                    let unrecorded = &parent.control.page().unrecorded_children;
+                    unrecorded.fetch_add(1, Relaxed);
+                }
+                home
+            }
+            Err(_) => {
+                // SAFETY: nobody else has seen the pointer.
+                let lost = unsafe { Box::from_raw(new) };
+                if let Some(home) = lost.home {
+                    let _ = std::fs::remove_dir_all(&home.folder);
+                }
+                self.process().home.as_ref()
+            }
+        }
     }
 
     /// Appends a record to the calling thread's log. A record that cannot be kept is counted, never reported here.
     pub fn write(&self, event: &Event<'_>) {
         let kept = LOG.try_with(|log| match log.try_borrow_mut() {
-            Ok(mut log) => self.write_to(&mut log, event),
+            Ok(mut log) => {
+                if let Some(log) = self.open_log(&mut log) {
+                    log.write(self.limit, event);
+                }
+            }
             // A signal handler of the program has called a hook while this thread was inside one.
             Err(_) => self.drop_record(),
         });
         if kept.is_err() {
-            // The thread is ending and its log is gone: the record gets a log of its own.
-            self.write_to(&mut None, event);
+            self.write_late(event);
         }
     }
 
-    fn write_to(&self, log: &mut Option<ThreadLog>, event: &Event<'_>) {
-        if let Some(log) = self.open_log(log) {
-            log.write(self.limit, event);
-        }
-    }
-
-    /// The thread's log in this process. The first log of a process begins with its greeting.
+    /// The thread's log in this process.
     fn open_log<'a>(&self, log: &'a mut Option<ThreadLog>) -> Option<&'a mut ThreadLog> {
-        let generation = generation();
-        if log.as_ref().is_none_or(|l| l.generation != generation) {
-            let process = self.process_of(generation)?;
-            let thread = thread_id();
-            let new = log.insert(ThreadLog {
-                generation,
-                thread,
-                process,
-                chunk: None,
-            });
-            if !process.0.greeted.swap(true, Relaxed) {
-                new.write(self.limit, &(self.hello)());
+        if log.as_ref().is_none_or(|l| l.generation != generation()) {
+            let (home, thread) = (self.home()?, thread_id());
+            // A thread of the same number has ended: its records come before.
+            if let Ok(mut late) = home.late.try_lock()
+                && late.as_ref().is_some_and(|late| late.thread == thread)
+            {
+                *late = None;
             }
+            let new = log.insert(ThreadLog::new(home, thread, CHUNK_BYTES));
+            self.greet(new);
             let name = thread_name();
             new.write(
                 self.limit,
@@ -182,82 +240,123 @@ impl Spool {
         log.as_mut()
     }
 
-    fn drop_record(&self) {
-        if let Some(process) = self.current() {
-            process.0.control.page().next_sequence.fetch_add(1, Relaxed);
-            process.0.control.page().dropped.fetch_add(1, Relaxed);
+    /// The thread is ending and its log is gone: the record goes to one that such threads use in turn.
+    #[cold]
+    fn write_late(&self, event: &Event<'_>) {
+        let Some(home) = self.home() else {
+            return;
+        };
+        let thread = thread_id();
+        for _ in 0..LATE_TRIES {
+            // Not `lock`: a signal handler of the program may have interrupted this thread while it held it.
+            let mut late = match home.late.try_lock() {
+                Ok(late) => late,
+                Err(TryLockError::Poisoned(late)) => late.into_inner(),
+                Err(TryLockError::WouldBlock) => {
+                    std::thread::yield_now();
+                    continue;
+                }
+            };
+            let log = match &mut *late {
+                Some(log) if log.thread == thread => log,
+                other => other.insert(ThreadLog::new(home, thread, LATE_CHUNK_BYTES)),
+            };
+            self.greet(log);
+            log.write(self.limit, event);
+            return;
+        }
+        home.drop_record();
+    }
+
+    /// The first log of a process begins with its greeting.
+    fn greet(&self, log: &mut ThreadLog) {
+        if !log.home.greeted.swap(true, Relaxed) {
+            log.write(self.limit, &(self.hello)());
         }
     }
 
-    /// The process folder of a generation; made anew in a forked child.
-    fn process_of(&self, generation: u32) -> Option<Process> {
-        if let Some(process) = self.current()
-            && process.0.control.page().pid.load(Relaxed) == std::process::id()
-        {
-            return Some(process);
+    fn drop_record(&self) {
+        if let Some(home) = self.home() {
+            home.drop_record();
         }
-        let mut slot = self.process.try_write().ok()?;
-        if generation != GENERATION.load(Acquire) {
-            return None;
-        }
-        *slot = Process::create(&self.root, self.record_at_once).ok();
-        *slot
     }
 }
 
-impl Process {
-    fn create(root: &std::path::Path, recording: bool) -> Result<Process, Error> {
-        let start_ns = monotonic_ns();
-        let folder = root.join(format!("p{}-{start_ns}", std::process::id()));
-        std::fs::create_dir(&folder).map_err(|e| Error::io(&folder, e))?;
+impl Home {
+    fn create(root: &Path, recording: bool) -> Result<Home, Error> {
+        let (start_ns, folder) = loop {
+            let start_ns = monotonic_ns();
+            let folder = root.join(format!("p{}-{start_ns}", std::process::id()));
+            match std::fs::create_dir(&folder) {
+                // Another thread, or another hook, of this process in the same nanosecond.
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => continue,
+                made => made.map_err(|e| Error::io(&folder, e))?,
+            }
+            break (start_ns, folder);
+        };
         let control = Control::create(&folder, start_ns, recording)?;
-        Ok(Process(Box::leak(Box::new(ProcessFolder {
+        Ok(Home {
             folder,
             control,
             chunks: AtomicU64::new(0),
             greeted: AtomicBool::new(false),
-        }))))
+            late: Mutex::new(None),
+        })
+    }
+
+    fn drop_record(&self) {
+        let page = self.control.page();
+        page.next_sequence.fetch_add(1, Relaxed);
+        page.dropped.fetch_add(1, Relaxed);
     }
 }
 
 impl ThreadLog {
+    fn new(home: &'static Home, thread: u32, chunk_bytes: usize) -> ThreadLog {
+        ThreadLog {
+            generation: generation(),
+            thread,
+            home,
+            chunk_bytes,
+            chunk: None,
+        }
+    }
+
     fn write(&mut self, limit: u64, event: &Event<'_>) {
-        let page = self.process.0.control.page();
-        let sequence = page.next_sequence.fetch_add(1, Relaxed);
-        if self.append(sequence, event).is_some() {
+        if self.append(event).is_some() {
             return;
         }
         if let Some(full) = self.chunk.take() {
             full.seal();
         }
-        let waiting = page
-            .bytes_created
-            .load(Relaxed)
-            .saturating_sub(page.bytes_drained.load(Relaxed));
-        let wanted = event
-            .encoded_bytes()
-            .map_or(CHUNK_BYTES, |b| ChunkWriter::bytes_for(b).max(CHUNK_BYTES));
-        if waiting + wanted as u64 <= limit {
-            let number = self.process.0.chunks.fetch_add(1, Relaxed);
-            let path = self
-                .process
-                .0
-                .folder
-                .join(format!("t{}-{number:08}.chunk", self.thread));
-            self.chunk = ChunkWriter::create(&path, self.thread, wanted).ok();
-            if let Some(chunk) = &self.chunk {
-                page.bytes_created.fetch_add(chunk.bytes() as u64, Relaxed);
-            }
-        }
-        if self.append(sequence, event).is_none() {
-            page.dropped.fetch_add(1, Relaxed);
+        self.chunk = self.new_chunk(limit, event);
+        if self.append(event).is_none() {
+            self.home.drop_record();
         }
     }
 
-    fn append(&mut self, sequence: u64, event: &Event<'_>) -> Option<()> {
+    /// A chunk in which the event has space; `None` past the limit, and when the disk is full.
+    fn new_chunk(&self, limit: u64, event: &Event<'_>) -> Option<ChunkWriter> {
+        let page = self.home.control.page();
+        let (created, drained) = (&page.bytes_created, &page.bytes_drained);
+        let waiting = created.load(Relaxed).saturating_sub(drained.load(Relaxed));
+        let needed = event.encoded_bytes().map_or(0, ChunkWriter::bytes_for);
+        let wanted = needed.max(self.chunk_bytes);
+        if waiting + wanted as u64 > limit {
+            return None;
+        }
+        let number = self.home.chunks.fetch_add(1, Relaxed);
+        let name = format!("t{}-{number:08}.chunk", self.thread);
+        let chunk = ChunkWriter::create(&self.home.folder.join(name), self.thread, wanted).ok()?;
+        created.fetch_add(chunk.bytes() as u64, Relaxed);
+        Some(chunk)
+    }
+
+    fn append(&mut self, event: &Event<'_>) -> Option<()> {
+        let next = &self.home.control.page().next_sequence;
         self.chunk
             .as_mut()?
-            .append(sequence, |space| event.encode(space))
+            .append(|| next.fetch_add(1, Relaxed), |space| event.encode(space))
     }
 }
 

@@ -5,7 +5,11 @@ use gapscope_spool::reader::{Damage, ProcessSpool, Until};
 use gapscope_spool::{Spool, SpoolReader};
 use proptest::prelude::*;
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 
 const NO_LIMIT: u64 = u64::MAX;
 
@@ -195,6 +199,136 @@ fn a_forked_child_has_a_folder_and_a_greeting_of_its_own() {
         .expect("the parent's");
     assert_eq!(of(&mut processes[parent]), (1, vec![1, 3]));
     assert_eq!(of(&mut processes[1 - parent]), (1, vec![2]));
+}
+
+/// Forks a child that does `work` and leaves, and waits for it.
+fn fork(work: impl FnOnce()) {
+    // SAFETY: the child only writes to its spool and leaves.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        work();
+        // SAFETY: leaves without running handlers of the test.
+        unsafe { libc::_exit(0) };
+    }
+    // SAFETY: waits for our child.
+    unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+}
+
+#[test]
+fn a_child_forked_while_other_threads_ask_is_recorded() {
+    const CHILDREN: usize = 40;
+    let folder = tempfile::tempdir().expect("a folder");
+    in_thread(|| {
+        let spool = spool(folder.path(), NO_LIMIT);
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !over.load(Relaxed) {
+                        std::hint::black_box(spool.recording());
+                    }
+                });
+            }
+            (0..CHILDREN).for_each(|_| fork(|| spool.write(&free(1))));
+            over.store(true, Relaxed);
+        });
+    });
+    let processes = SpoolReader::open(folder.path())
+        .new_processes()
+        .expect("readable");
+    assert_eq!(processes.len(), 1 + CHILDREN);
+}
+
+#[test]
+fn a_child_that_cannot_make_its_spool_is_counted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path().join("spool");
+    std::fs::create_dir(&root).expect("a folder");
+    in_thread(|| {
+        let spool = spool(&root, NO_LIMIT);
+        spool.write(&free(1));
+        let process = only_process(&root);
+        std::fs::rename(&root, folder.path().join("elsewhere")).expect("renamed");
+        fork(|| {
+            (0..3).for_each(|n| spool.write(&free(n)));
+            assert!(!spool.recording());
+            // Its own child is counted too.
+            fork(|| spool.write(&free(1)));
+        });
+        let page = process.control().page();
+        assert_eq!(page.unrecorded_children.load(Relaxed), 2);
+    });
+}
+
+/// Writes events when its thread has ended otherwise.
+struct Late(RefCell<Option<&'static Spool>>);
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        if let Some(spool) = self.0.take() {
+            (0..500).for_each(|n| spool.write(&free(n)));
+        }
+    }
+}
+
+#[test]
+fn a_thread_whose_log_is_gone_writes_into_one_small_chunk() {
+    thread_local! {
+        static LATE: Late = const { Late(RefCell::new(None)) };
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let spool = in_thread(|| spool(folder.path(), NO_LIMIT));
+    for _ in 0..2 {
+        in_thread(|| {
+            // Made before the log of the thread, it goes after it.
+            LATE.with(|late| *late.0.borrow_mut() = Some(spool));
+            spool.write(&free(1000));
+        });
+    }
+    let mut process = only_process(folder.path());
+    let created = process.control().page().bytes_created.load(Relaxed);
+    assert!(
+        (3 << 20..(3 << 20) + (1 << 18)).contains(&created),
+        "three threads have chunks of 1 MiB: {created}"
+    );
+    let ids = frees(&mut process, Until::Committed);
+    let one: Vec<u32> = std::iter::once(1000).chain(0..500).collect();
+    assert_eq!(ids, [one.clone(), one].concat());
+    assert_eq!(process.damage(), Damage::default());
+}
+
+#[test]
+fn a_number_that_its_thread_never_commits_does_not_stall_a_running_program() {
+    let folder = tempfile::tempdir().expect("a folder");
+    in_thread(|| {
+        let spool = spool(folder.path(), NO_LIMIT);
+        spool.write(&free(1));
+        // As a thread does that is killed at the worst moment.
+        spool
+            .control()
+            .unwrap()
+            .page()
+            .next_sequence
+            .fetch_add(1, Relaxed);
+        spool.write(&free(2));
+        let mut process = only_process(folder.path());
+        assert_eq!(frees(&mut process, Until::Committed), [1]);
+        let begin = Instant::now();
+        let mut more = Vec::new();
+        while more.is_empty() && begin.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(50));
+            more = frees(&mut process, Until::Committed);
+        }
+        assert_eq!(more, [2]);
+        assert_eq!(process.damage().missing_records, 1);
+        // It does not hide drops that come later.
+        let page = spool.control().unwrap().page();
+        page.next_sequence.fetch_add(1, Relaxed);
+        page.dropped.fetch_add(1, Relaxed);
+        spool.write(&free(3));
+        assert_eq!(frees(&mut process, Until::Committed), [3]);
+        assert_eq!(process.damage().missing_records, 2);
+    });
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::device::Device;
 use crate::instance::Instance;
 use crate::loader::GetInstanceProcAddr;
 use ash::vk;
-use gapscope_spool::{Event, monotonic_ns};
+use gapscope_spool::{Event, HostClock, monotonic_ns};
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 /// The least time between samples.
@@ -91,15 +91,7 @@ impl Clock {
 /// What to add to CLOCK_MONOTONIC_RAW now to get CLOCK_MONOTONIC, and how wrong that may be: the best of some reads
 /// of one clock between two of the other.
 fn raw_to_monotonic() -> (i64, u64) {
-    let raw = || {
-        let mut t = libc::timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        // SAFETY: fills the timespec.
-        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_RAW, &mut t) };
-        t.tv_sec * 1_000_000_000 + t.tv_nsec
-    };
+    let raw = || HostClock::MonotonicRaw.now_ns();
     (0..5)
         .map(|_| {
             let (before, between, after) = (monotonic_ns(), raw(), monotonic_ns());
