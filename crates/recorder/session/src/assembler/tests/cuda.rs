@@ -383,6 +383,15 @@ fn a_kernel_has_the_label_around_its_call_however_late_it_is_told_of() {
         payload: Some(Payload::Signed(-5)),
     });
     label_end(&mut cuda, 77, 1400);
+    cuda.event(Event::Label {
+        scope: LabelScope::Thread,
+        edge: Instant,
+        text: 2,
+        at_ns: 1450,
+    });
+    cuda.event(Event::LabelPayload {
+        text: "bytes=4096, root=0",
+    });
     for (correlation, begin) in [(1, 800), (2, 1000), (3, 1150), (4, 1250), (5, 1500)] {
         cuda.batch(&[
             call(LAUNCH, correlation, begin, begin + 5),
@@ -402,11 +411,17 @@ fn a_kernel_has_the_label_around_its_call_however_late_it_is_told_of() {
         [None, Some("library"), Some("forward"), Some("step"), None]
     );
     let m = &tables.markers;
-    assert_eq!(m.scope.last(), Some(&MarkerScope::Process));
+    assert_eq!(m.scope[3], MarkerScope::Process);
     assert_eq!((m.start_ns[3], m.duration_ns[3]), (Some(1350), Some(50)));
     assert_eq!(m.payload[3].as_deref(), Some("-5"));
+    assert_eq!((m.start_ns[4], m.duration_ns[4]), (Some(1450), Some(0)));
+    assert_eq!(m.payload[4].as_deref(), Some("bytes=4096, root=0"));
     let parents: Vec<_> = tables.labels.parent.clone();
-    assert_eq!(parents, [None, Some(0), None], "a domain nests for itself");
+    assert_eq!(
+        parents,
+        [None, Some(0), None, None],
+        "a domain nests for itself"
+    );
 }
 
 fn label_end(cuda: &mut Cuda, range: u64, at_ns: i64) {
@@ -512,6 +527,89 @@ fn the_bound_of_device_times_comes_from_calls_and_waits() {
     assert_eq!(clock.method, ClockMethod::Brackets);
     assert_eq!(clock.error_ns, Some(8_000 + 1_000));
     assert_eq!(manifest.losses, []);
+}
+
+#[test]
+fn an_awaited_copy_and_an_awaited_event_bound_device_times_too() {
+    let copy = |kind, memory, function| {
+        let mut cuda = Cuda::new();
+        cuda.event(Event::Route {
+            route: 2,
+            queue: 1,
+            kind,
+            source: memory,
+            destination: memory,
+            devices: None,
+        });
+        cuda.batch(&[
+            call(function, 1, 1_000_000, 1_058_000),
+            Activity::Transfer {
+                route: 2,
+                bytes: 64,
+                span: span(1_006_000, 1_051_000),
+                correlation: 1,
+                node: None,
+            },
+        ]);
+        let (manifest, _) = cuda.finish();
+        manifest.devices[0].clock.error_ns
+    };
+    use {MemoryPlace::*, TransferKind::*};
+    assert_eq!(copy(DeviceToHost, Pageable, COPY), Some(7_000 + 1_000));
+    assert_eq!(copy(HostToDevice, Pinned, COPY), Some(7_000 + 1_000));
+    assert_eq!(copy(HostToDevice, Pageable, COPY), None, "it is staged");
+    assert_eq!(copy(DeviceToDevice, Device, COPY), None);
+    assert_eq!(copy(DeviceToHost, Pageable, COPY_ASYNC), None);
+
+    // The event is put between two kernels, of which only the first has to end.
+    for (occurrence, expected) in [(3, Some(8_000 + 1_000)), (0, None)] {
+        let mut cuda = Cuda::new();
+        cuda.batch(&[
+            call(LAUNCH, 1, 1_000_000, 1_002_000),
+            kernel(1, 1, 1_006_000, 1_050_000),
+            Activity::EventRecord {
+                event: 5,
+                occurrence,
+                queue: 1,
+                correlation: 2,
+            },
+            call(LAUNCH, 3, 1_005_000, 1_006_000),
+            kernel(1, 3, 1_050_000, 1_099_000),
+            Activity::Wait {
+                kind: WaitKind::HostForEvent,
+                queue: 0,
+                event: 5,
+                occurrence,
+                span: span(1_010_000, 1_058_000),
+                correlation: 4,
+            },
+        ]);
+        let (manifest, _) = cuda.finish();
+        assert_eq!(manifest.devices[0].clock.error_ns, expected);
+    }
+}
+
+#[test]
+fn polls_that_come_folded_go_on_where_the_last_ones_ended() {
+    let mut cuda = Cuda::new();
+    let polls = |start_ns, end_ns, count| Activity::Polls {
+        function: QUERY,
+        thread: 10,
+        span: span(start_ns, end_ns),
+        count,
+        busy_ns: u64::from(count),
+        result: 600,
+    };
+    cuda.batch(&[polls(1_000, 90_000, 40), polls(150_000, 190_000, 20)]);
+    // Much later; then another call.
+    cuda.batch(&[polls(900_000, 910_000, 1), call(MALLOC, 9, 920_000, 921_000)]);
+    cuda.end(2_000_000);
+    let (_, tables) = cuda.finish();
+    let h = &tables.host_calls;
+    assert_eq!(h.count, [60, 1, 1]);
+    assert_eq!(h.start_ns, [1_000, 900_000, 920_000]);
+    assert_eq!(h.duration_ns[0], 189_000);
+    assert_eq!((h.busy_ns[0], h.result[0]), (60, 600));
 }
 
 #[test]
