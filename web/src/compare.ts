@@ -46,7 +46,7 @@ export function compared(source: DataSource, before: Side, after: Side): Promise
 
 function asked(name: "a" | "b", side: Side): Record<string, string | number> {
   const query: Record<string, string | number> = { [name]: side.trace };
-  if (side.what === "label") query[`${name}_label`] = side.path.split(" / ").at(-1) ?? side.path;
+  if (side.what === "label") query[`${name}_label`] = side.path;
   if (side.what === "range") {
     query[`${name}_from`] = Math.floor(side.range.from_ns);
     query[`${name}_to`] = Math.ceil(side.range.to_ns);
@@ -78,9 +78,11 @@ function joined(instances: Instances["instances"]): Range[] {
   return ranges.filter((range) => length(range) > 0);
 }
 
-/** Instances from the tracks in the page, for files; by the label's own text. */
+/** Instances from the tracks in the page, for files, which know of each only the label's own text: none where labels elsewhere have that too. */
 function ownInstances(trace: Trace, path: string): Instances["instances"] {
   const text = path.split(" / ").at(-1);
+  const { findings } = trace;
+  if (findings && "labels" in findings && findings.labels.filter((label) => label.text === text).length > 1) return [];
   for (const kind of ["labels", "queue-labels", "thread-labels"]) {
     const found = trace.tracks
       .filter((track) => track.kind === kind && track.state === "ready")

@@ -160,6 +160,19 @@ impl<'a> LabelTree<'a> {
         (self.nodes[node].parent != NONE).then_some(self.nodes[node].parent as usize)
     }
 
+    /// The path of each label: texts from the outermost one on, joined by ` / `.
+    pub(crate) fn paths(&self) -> Vec<String> {
+        let mut paths: Vec<String> = Vec::with_capacity(self.len());
+        for node in 0..self.len() {
+            let text = self.text(node);
+            paths.push(match self.parent(node) {
+                Some(parent) => format!("{} / {text}", paths[parent]),
+                None => text.to_owned(),
+            });
+        }
+        paths
+    }
+
     /// Times that each label was set.
     pub(crate) fn instances(&self, trace: &Trace) -> Vec<u64> {
         let mut instances = vec![0; self.len()];
@@ -223,17 +236,9 @@ pub fn labels(timeline: &Timeline) -> Vec<LabelRow> {
 fn rows(timeline: &Timeline, tree: &LabelTree) -> Vec<LabelRow> {
     let trace = timeline.trace;
     let mut rows: Vec<LabelRow> = Vec::with_capacity(tree.len());
-    for (node, instances) in tree.instances(trace).into_iter().enumerate() {
-        let Node {
-            text,
-            parent,
-            depth,
-            ..
-        } = tree.nodes[node];
-        let path = match rows.get(parent as usize) {
-            Some(parent) => format!("{} / {text}", parent.path),
-            None => text.to_owned(),
-        };
+    let instances = tree.instances(trace).into_iter();
+    for ((node, instances), path) in instances.enumerate().zip(tree.paths()) {
+        let Node { text, depth, .. } = tree.nodes[node];
         rows.push(LabelRow {
             path,
             text: text.to_owned(),

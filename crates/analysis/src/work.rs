@@ -71,26 +71,23 @@ impl Work {
     /// The work under each of `labels`, with all that is inside these labels. A label counts wherever it nests.
     pub fn of_labels(timeline: &Timeline, bindings: &BindingSets, labels: &[&str]) -> Vec<Work> {
         let tree = LabelTree::of(timeline.trace);
-        let mut part_of_node: Vec<Option<usize>> = Vec::with_capacity(tree.len());
-        for node in 0..tree.len() {
-            let own = labels.iter().position(|label| *label == tree.text(node));
-            let around = tree.parent(node).and_then(|parent| part_of_node[parent]);
-            part_of_node.push(own.or(around));
-        }
-        let part = |label, _| {
-            part_of_node
-                .get(tree.node(label) as usize)
-                .copied()
-                .flatten()
-        };
-        let mut works = measure(timeline, bindings, labels, &part);
-        for (node, instances) in tree.instances(timeline.trace).into_iter().enumerate() {
-            let own = labels.iter().position(|label| *label == tree.text(node));
-            if let Some(part) = own.filter(|_| instances > 0) {
-                *works[part].evaluations.get_or_insert(0) += instances;
-            }
-        }
-        works
+        let own = |node: usize| labels.iter().position(|label| *label == tree.text(node));
+        of_nodes(timeline, bindings, labels, &tree, &own)
+    }
+
+    /// The work under the labels whose path (texts from the outermost label on, joined by ` / `) `is_meant`, with all
+    /// that is inside them. Labels of one text in different places are different labels here.
+    pub fn of_label_path(
+        timeline: &Timeline,
+        bindings: &BindingSets,
+        name: &str,
+        is_meant: impl Fn(&str) -> bool,
+    ) -> Work {
+        let tree = LabelTree::of(timeline.trace);
+        let paths = tree.paths();
+        let own = |node: usize| is_meant(&paths[node]).then_some(0);
+        let mut works = of_nodes(timeline, bindings, &[name], &tree, &own);
+        works.pop().unwrap_or_default()
     }
 
     /// All work of a trace, which did it `evaluations` times.
@@ -131,6 +128,34 @@ impl Work {
                 .saturating_add(self.bound_written_bytes?),
         )
     }
+}
+
+/// Measures the work under labels; `own` says of a label which part begins with it.
+fn of_nodes(
+    timeline: &Timeline,
+    bindings: &BindingSets,
+    names: &[&str],
+    tree: &LabelTree,
+    own: &dyn Fn(usize) -> Option<usize>,
+) -> Vec<Work> {
+    let mut part_of_node: Vec<Option<usize>> = Vec::with_capacity(tree.len());
+    for node in 0..tree.len() {
+        let around = tree.parent(node).and_then(|parent| part_of_node[parent]);
+        part_of_node.push(own(node).or(around));
+    }
+    let part = |label, _| {
+        part_of_node
+            .get(tree.node(label) as usize)
+            .copied()
+            .flatten()
+    };
+    let mut works = measure(timeline, bindings, names, &part);
+    for (node, instances) in tree.instances(timeline.trace).into_iter().enumerate() {
+        if let Some(part) = own(node).filter(|_| instances > 0) {
+            *works[part].evaluations.get_or_insert(0) += instances;
+        }
+    }
+    works
 }
 
 /// Measures the parts of a trace; `part` says of a label and a begin which part they belong to.

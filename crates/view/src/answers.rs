@@ -375,9 +375,9 @@ fn work(store: &Store, side: Side) -> Result<Work, Error> {
                 );
                 Work::of_window(timeline, bindings, &name, window)
             }
-            Side::Label(label) => {
-                let mut works = Work::of_labels(timeline, bindings, &[&label]);
-                works.pop().unwrap_or_default()
+            // The page knows long paths only as far as it shows them.
+            Side::Label(path) => {
+                Work::of_label_path(timeline, bindings, &path, |of| cut(of) == path)
             }
         }
     })

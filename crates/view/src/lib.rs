@@ -17,6 +17,7 @@ mod lanes;
 mod origin;
 mod overview;
 mod page;
+mod parallel;
 mod places;
 mod rows;
 mod server;

@@ -1,6 +1,7 @@
 //! Moves a trace's times so that its recording begins at 0: numbers of a page are exact up to 2^53 only, and a machine's
 //! monotonic clock is past that after 104 days.
 
+use crate::parallel::{CHUNK_ROWS, each};
 use gapscope_trace::{Tables, Trace};
 
 /// Columns of the tables that hold times, not durations. A test holds this list against the tables.
@@ -22,14 +23,35 @@ macro_rules! for_each_time {
 
 /// Counts the times of `tables` from `origin_ns`.
 pub fn shift_tables(tables: &mut Tables, origin_ns: i64) {
-    macro_rules! shift {
+    let mut chunks: Vec<Times> = Vec::new();
+    macro_rules! collect {
         ($tables:expr, { $($table:ident: $($column:ident),+;)+ }) => {$($(
-            for time in &mut $tables.$table.$column {
-                time.shift(origin_ns);
-            }
+            chunks.extend($tables.$table.$column.chunks_mut(CHUNK_ROWS).map(Times::from));
         )+)+};
     }
-    for_each_time!(shift, tables);
+    for_each_time!(collect, tables);
+    each(chunks, |times| match times {
+        Times::Known(times) => times.iter_mut().for_each(|time| time.shift(origin_ns)),
+        Times::Maybe(times) => times.iter_mut().for_each(|time| time.shift(origin_ns)),
+    });
+}
+
+/// A stretch of a column.
+enum Times<'a> {
+    Known(&'a mut [i64]),
+    Maybe(&'a mut [Option<i64>]),
+}
+
+impl<'a> From<&'a mut [i64]> for Times<'a> {
+    fn from(times: &'a mut [i64]) -> Times<'a> {
+        Times::Known(times)
+    }
+}
+
+impl<'a> From<&'a mut [Option<i64>]> for Times<'a> {
+    fn from(times: &'a mut [Option<i64>]) -> Times<'a> {
+        Times::Maybe(times)
+    }
 }
 
 /// Counts all times of a trace from `origin_ns`.

@@ -3,15 +3,20 @@
 use crate::index::Index;
 use crate::lanes::{Columns, Placed};
 use crate::origin;
+use crate::parallel::{chunks, each};
 use crate::survey::Survey;
 use crate::texts::Texts;
 use crate::track::{TrackId, Whole};
 use gapscope_analysis::Timeline;
 use gapscope_analysis::timeline::WorkKind;
 use gapscope_trace::manifest::Manifest;
-use gapscope_trace::tables::{Barriers, Bindings, Buffers, Dispatches};
+use gapscope_trace::tables::{
+    Barriers, Bindings, Buffers, CommandBuffers, Dependencies, Dispatches, HostCalls, Markers,
+    Submissions, Transfers,
+};
 use gapscope_trace::{Diagnostic, Error, Selection, Tables, Trace};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -36,15 +41,17 @@ pub struct Snapshot {
     placed: Mutex<HashMap<TrackId, Arc<Mutex<Placed>>>>,
 }
 
-/// What drawing takes. The columns that are left out may lack values, so that rows which cannot be read are the same ones
-/// in every reading.
+/// What drawing takes of a complete trace. A table of such a trace is one file: if it is damaged in a column that is left
+/// out here, the table is empty once all of it is read, and no row is taken for another. Ids are checked then too.
 fn drawing() -> Selection {
     Selection::all()
         .without::<Barriers>()
         .without::<Bindings>()
         .without::<Buffers>()
+        .without::<Dependencies>()
         .without_columns::<Dispatches>(&[
             "command_buffer",
+            "position",
             "groups_x",
             "groups_y",
             "groups_z",
@@ -52,14 +59,47 @@ fn drawing() -> Selection {
             "label",
             "submission",
         ])
+        .without_columns::<Transfers>(&[
+            "command_buffer",
+            "position",
+            "bytes",
+            "source",
+            "destination",
+            "label",
+            "submission",
+            "host_memory",
+        ])
+        .without_columns::<CommandBuffers>(&[
+            "id",
+            "process",
+            "submission",
+            "seen_ns",
+            "dispatches",
+            "transfers",
+        ])
+        .without_columns::<Submissions>(&[
+            "id",
+            "process",
+            "thread",
+            "end_ns",
+            "command_buffers",
+            "function",
+        ])
+        .without_columns::<HostCalls>(&["count", "busy_ns", "queue", "bytes", "result", "function"])
+        .without_columns::<Markers>(&["command_buffer", "domain", "category", "payload"])
         .bare()
+        .unchecked()
 }
 
 /// True when a dispatch, a transfer or a piece of opaque work has no times.
 fn untimed(trace: &Trace) -> bool {
-    crate::index::WORK
-        .iter()
-        .any(|source| (0..source.rows(trace)).any(|row| source.times(trace, row).is_none()))
+    crate::index::WORK.iter().any(|source| {
+        let without = |rows: Range<usize>| {
+            rows.into_iter()
+                .any(|row| source.times(trace, row).is_none())
+        };
+        each(chunks(source.rows(trace)).collect(), without).contains(&true)
+    })
 }
 
 impl Snapshot {

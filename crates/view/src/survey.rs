@@ -1,10 +1,13 @@
 //! The survey of a trace: which tracks it has, from when to when, and how busy each is in equal slices of time. It is all
 //! that the first drawing needs.
 
+use crate::parallel::{chunks, each};
 use crate::track::{Source, TrackId, Whole};
 use gapscope_analysis::intervals::Interval;
 use gapscope_trace::Trace;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Slices of time in which busy shares are given.
 pub const BINS: usize = 2048;
@@ -30,51 +33,47 @@ pub struct Survey {
     pub extent: Interval,
 }
 
-#[derive(Debug)]
-struct Slot {
+/// What some rows of a table have of one track.
+struct Part {
     id: TrackId,
-    rows: u64,
     untimed: u64,
-    /// Whether rows came in order of their starts so far.
-    sorted: bool,
-    last_start_ns: i64,
-    /// While the bins are filled: the end of what was added.
-    until_ns: i64,
+    /// In the order of the rows.
     intervals: Vec<Interval>,
-    busy: Vec<u64>,
 }
 
-impl Slot {
-    fn new(id: TrackId) -> Slot {
-        Slot {
-            id,
-            rows: 0,
-            untimed: 0,
-            sorted: true,
-            last_start_ns: i64::MIN,
-            until_ns: i64::MIN,
-            intervals: Vec::new(),
-            busy: Vec::new(),
-        }
-    }
-}
-
-/// Finds the slot of a track; neighbours are mostly of one track.
-struct Slots {
-    all: Vec<Slot>,
+/// The parts of some rows. Neighbours are mostly of one track.
+#[derive(Default)]
+struct Parts {
+    all: Vec<Part>,
     places: FxHashMap<TrackId, usize>,
     last: Option<(TrackId, usize)>,
 }
 
-impl Slots {
+impl Parts {
+    fn of(trace: &Trace, whole: &Whole, source: Source, rows: Range<usize>) -> Vec<Part> {
+        let mut parts = Parts::default();
+        for row in rows {
+            let part = parts.part(source.track(trace, row, whole));
+            match source.times(trace, row) {
+                Some(interval) => part.intervals.push(interval),
+                None => part.untimed += 1,
+            }
+        }
+        parts.all
+    }
+
     #[inline]
-    fn of(&mut self, id: TrackId) -> &mut Slot {
+    fn part(&mut self, id: TrackId) -> &mut Part {
         let place = match self.last {
             Some((last, place)) if last == id => place,
             _ => {
                 let all = &mut self.all;
                 let place = *self.places.entry(id).or_insert_with(|| {
-                    all.push(Slot::new(id));
+                    all.push(Part {
+                        id,
+                        untimed: 0,
+                        intervals: Vec::new(),
+                    });
                     all.len() - 1
                 });
                 self.last = Some((id, place));
@@ -88,78 +87,54 @@ impl Slots {
 impl Survey {
     /// Surveys a trace.
     pub fn of(trace: &Trace, whole: &Whole) -> Survey {
-        let mut slots = Slots {
-            all: Vec::new(),
-            places: FxHashMap::default(),
-            last: None,
-        };
-        let manifest = &trace.manifest;
-        let mut extent = Interval::new(manifest.start_ns, manifest.start_ns.max(manifest.end_ns));
-        for source in Source::ALL {
-            for row in 0..source.rows(trace) {
-                let slot = slots.of(source.track(trace, row, whole));
-                let Some(interval) = source.times(trace, row) else {
-                    slot.untimed += 1;
-                    continue;
-                };
-                slot.rows += 1;
-                slot.sorted &= slot.last_start_ns <= interval.start_ns;
-                slot.last_start_ns = interval.start_ns;
-                extent.start_ns = extent.start_ns.min(interval.start_ns);
-                extent.end_ns = extent.end_ns.max(interval.end_ns);
-            }
-        }
-        let tables = &trace.tables;
-        for ns in tables
-            .submissions
-            .begin_ns
-            .iter()
-            .chain(&tables.memory.at_ns)
-        {
-            if Interval::of_row(Some(*ns), Some(0)).is_some() {
-                extent = extent.hull(Interval::new(*ns, *ns));
-            }
-        }
-        let bins = Bins::of(extent);
-        for slot in &mut slots.all {
-            slot.busy = vec![0; BINS];
-            if !slot.sorted {
-                slot.intervals.reserve_exact(slot.rows as usize);
-            }
-        }
-        for source in Source::ALL {
-            for row in 0..source.rows(trace) {
-                let Some(interval) = source.times(trace, row) else {
-                    continue;
-                };
-                let slot = slots.of(source.track(trace, row, whole));
-                if slot.sorted {
-                    bins.add(interval, &mut slot.until_ns, &mut slot.busy);
-                } else {
-                    slot.intervals.push(interval);
-                }
-            }
-        }
-        let mut tracks: Vec<Surveyed> = slots
-            .all
+        let stretches = Source::ALL
             .into_iter()
-            .map(|mut slot| {
-                // Stable, because it is quick where long stretches are in order.
-                slot.intervals.sort();
-                for interval in &slot.intervals {
-                    bins.add(*interval, &mut slot.until_ns, &mut slot.busy);
-                }
-                Surveyed {
-                    id: slot.id,
-                    rows: slot.rows,
-                    untimed: slot.untimed,
-                    busy: bins.shares(&slot.busy),
-                }
-            })
+            .flat_map(|source| chunks(source.rows(trace)).map(move |rows| (source, rows)))
             .collect();
-        tracks.sort_by_key(|track| track.id);
+        let parts = each(stretches, |(source, rows)| {
+            Parts::of(trace, whole, source, rows)
+        });
+        let mut parts_of: BTreeMap<TrackId, Vec<Part>> = BTreeMap::new();
+        for part in parts.into_iter().flatten() {
+            parts_of.entry(part.id).or_default().push(part);
+        }
+        let tracks = each(parts_of.into_iter().collect(), |(id, parts)| {
+            let untimed = parts.iter().map(|part| part.untimed).sum();
+            let intervals = in_order(&parts);
+            let extent = intervals.iter().copied().reduce(Interval::hull);
+            (id, untimed, intervals, extent)
+        });
+        let extents = tracks.iter().filter_map(|(.., extent)| *extent);
+        let extent = extents.fold(moments(trace), Interval::hull);
+        let bins = Bins::of(extent);
+        let tracks = each(tracks, |(id, untimed, intervals, _)| Surveyed {
+            id,
+            rows: intervals.len() as u64,
+            untimed,
+            busy: bins.shares(&intervals),
+        });
         Survey { tracks, extent }
     }
+}
+
+/// All intervals of a track by their starts.
+fn in_order(parts: &[Part]) -> Vec<Interval> {
+    let parts: Vec<&[Interval]> = parts.iter().map(|part| part.intervals.as_slice()).collect();
+    let mut intervals = parts.concat();
+    // Stable, because it is quick where long stretches are in order.
+    intervals.sort_by_key(|interval| interval.start_ns);
+    intervals
+}
+
+/// The recording, and what is drawn at one moment.
+fn moments(trace: &Trace) -> Interval {
+    let (manifest, tables) = (&trace.manifest, &trace.tables);
+    let recording = Interval::new(manifest.start_ns, manifest.start_ns.max(manifest.end_ns));
+    let moments = tables.submissions.begin_ns.iter();
+    let moments = moments
+        .chain(&tables.memory.at_ns)
+        .filter_map(|ns| Interval::of_row(Some(*ns), Some(0)));
+    moments.fold(recording, Interval::hull)
 }
 
 /// Set in a slice in which an instant lies: it has no length but is to be seen.
@@ -167,75 +142,73 @@ const INSTANT: u64 = 1 << 63;
 
 /// Equal slices of a time.
 struct Bins {
-    extent: Interval,
-    bins_per_ns: f64,
+    /// Where each begins, and the end of the last.
+    bounds_ns: Vec<i64>,
 }
 
 impl Bins {
     fn of(extent: Interval) -> Bins {
+        let length = i128::from(extent.end_ns) - i128::from(extent.start_ns);
+        let bound = |bin: usize| {
+            let offset = length * bin as i128 / BINS as i128;
+            (i128::from(extent.start_ns) + offset) as i64
+        };
         Bins {
-            extent,
-            bins_per_ns: BINS as f64 / extent.length_ns().max(1) as f64,
+            bounds_ns: (0..=BINS).map(bound).collect(),
         }
     }
 
-    fn start_ns(&self, bin: usize) -> i64 {
-        let offset = i128::from(self.extent.length_ns()) * bin as i128 / BINS as i128;
-        self.extent.start_ns + offset as i64
-    }
-
-    /// The bin in which a moment lies.
+    /// The bin in which a moment lies, which is not before `bin`.
     #[inline]
-    fn of_ns(&self, ns: i64) -> usize {
-        let near = ((ns - self.extent.start_ns) as f64 * self.bins_per_ns) as usize;
-        let mut bin = near.min(BINS - 1);
-        while bin > 0 && self.start_ns(bin) > ns {
-            bin -= 1;
-        }
-        while bin + 1 < BINS && self.start_ns(bin + 1) <= ns {
+    fn from(&self, mut bin: usize, ns: i64) -> usize {
+        while bin + 1 < BINS && self.bounds_ns[bin + 1] <= ns {
             bin += 1;
         }
         bin
     }
 
-    /// Adds what of `interval` is past `until_ns`; intervals come in order of start.
-    #[inline]
-    fn add(&self, interval: Interval, until_ns: &mut i64, busy: &mut [u64]) {
-        let fresh = Interval::new(interval.start_ns.max(*until_ns), interval.end_ns);
-        if interval.is_empty() {
-            busy[self.of_ns(interval.start_ns)] |= INSTANT;
-        }
-        if fresh.is_empty() {
-            return;
-        }
-        *until_ns = interval.end_ns;
-        let mut bin = self.of_ns(fresh.start_ns);
-        let mut from_ns = fresh.start_ns;
-        loop {
-            let to_ns = match bin + 1 < BINS {
-                true => self.start_ns(bin + 1).min(fresh.end_ns),
-                false => fresh.end_ns,
-            };
-            busy[bin] += (to_ns - from_ns).max(0) as u64;
-            if to_ns >= fresh.end_ns {
-                return;
+    /// The busy share of each bin; the intervals are in order of their starts.
+    fn shares(&self, intervals: &[Interval]) -> Vec<u8> {
+        let mut busy = [0u64; BINS];
+        let (mut until_ns, mut begun, mut filled) = (i64::MIN, 0, 0);
+        for interval in intervals {
+            if interval.is_empty() {
+                begun = self.from(begun, interval.start_ns);
+                busy[begun] |= INSTANT;
             }
-            from_ns = to_ns;
-            bin += 1;
-        }
-    }
-
-    fn shares(&self, busy: &[u64]) -> Vec<u8> {
-        let shares = busy.iter().enumerate().map(|(bin, busy)| {
-            let length = (self.start_ns(bin + 1) - self.start_ns(bin)).max(0) as u64;
-            match *busy & !INSTANT {
-                0 => u8::from(*busy == INSTANT),
-                busy if busy >= length => 255,
-                busy => (busy as f64 * 255.0 / length as f64)
-                    .round()
-                    .clamp(1.0, 254.0) as u8,
+            // What is new in it.
+            let (mut from_ns, end_ns) = (interval.start_ns.max(until_ns), interval.end_ns);
+            if from_ns >= end_ns {
+                continue;
             }
-        });
+            until_ns = end_ns;
+            filled = self.from(filled, from_ns);
+            loop {
+                let to_ns = match filled + 1 < BINS {
+                    true => self.bounds_ns[filled + 1].min(end_ns),
+                    false => end_ns,
+                };
+                busy[filled] += (to_ns - from_ns).max(0) as u64;
+                if to_ns >= end_ns {
+                    break;
+                }
+                from_ns = to_ns;
+                filled += 1;
+            }
+        }
+        let shares = busy
+            .iter()
+            .zip(self.bounds_ns.windows(2))
+            .map(|(busy, bounds)| {
+                let length = (bounds[1] - bounds[0]).max(0) as u64;
+                match *busy & !INSTANT {
+                    0 => u8::from(*busy == INSTANT),
+                    busy if busy >= length => 255,
+                    busy => (busy as f64 * 255.0 / length as f64)
+                        .round()
+                        .clamp(1.0, 254.0) as u8,
+                }
+            });
         shares.collect()
     }
 }

@@ -108,7 +108,8 @@ impl Texts {
             }
         }
         self.label_index = IdIndex::new(&tables.labels.id);
-        for row in self.command_buffers.len()..tables.command_buffers.len() {
+        // Of a table that is read in part, this column always is.
+        for row in self.command_buffers.len()..tables.command_buffers.label.len() {
             let label = tables.command_buffers.label[row];
             let id = match &tables.command_buffers.name[row] {
                 Some(name) => self.add(name),

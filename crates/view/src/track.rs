@@ -3,7 +3,7 @@
 use gapscope_analysis::intervals::Interval;
 use gapscope_trace::Trace;
 use gapscope_trace::manifest::SamplingMode;
-use gapscope_trace::tables::{MarkerScope, Table, Timing};
+use gapscope_trace::tables::{MarkerScope, Timing};
 use std::fmt;
 
 /// A track with rows of its own.
@@ -149,13 +149,13 @@ impl Source {
     pub fn rows(self, trace: &Trace) -> usize {
         let tables = &trace.tables;
         match self {
-            // Of a table that is read in part, this column always is.
+            // Of a table that is read in part, these columns always are.
             Source::Dispatch => tables.dispatches.queue.len(),
-            Source::Transfer => tables.transfers.len(),
-            Source::Opaque => tables.opaque_work.len(),
-            Source::CommandBuffer => tables.command_buffers.len(),
-            Source::HostCall => tables.host_calls.len(),
-            Source::Marker => tables.markers.len(),
+            Source::Transfer => tables.transfers.queue.len(),
+            Source::Opaque => tables.opaque_work.queue.len(),
+            Source::CommandBuffer => tables.command_buffers.queue.len(),
+            Source::HostCall => tables.host_calls.start_ns.len(),
+            Source::Marker => tables.markers.label.len(),
         }
     }
 

@@ -1,7 +1,9 @@
 //! Equal work: eager against compiled.
 
 use crate::program::{Program, US};
-use gapscope_analysis::{Findings, Options};
+use gapscope_analysis::bound_bytes::BindingSets;
+use gapscope_analysis::work::Work;
+use gapscope_analysis::{Findings, Options, Timeline};
 
 const N_BYTES: u64 = 4_000_000;
 
@@ -131,4 +133,42 @@ fn other_work_in_between_is_not_part_of_the_wall_time() {
     assert_eq!(work.before.wall_ns, Some(40 * US));
     assert_eq!(work.before.gpu_busy_ns, Some(30 * US));
     assert_eq!(work.after.wall_ns, Some(10 * US));
+}
+
+#[test]
+fn labels_of_one_text_in_two_places_are_two_labels_by_their_paths() {
+    let mut p = Program::of(
+        "manifest sampling_mode=dispatch
+         device id=1 uuid=aa
+         queue id=1 device=1
+         label id=1 text=forward
+         label id=2 text=backward
+         label id=3 text=attention parent=1
+         label id=4 text=attention parent=2
+         marker label=3 scope=command-buffer command_buffer=9
+         marker label=4 scope=command-buffer command_buffer=9
+         marker label=4 scope=command-buffer command_buffer=9",
+    );
+    for (label, start) in [(3, 0), (4, 20), (4, 40)] {
+        p.line(&format!(
+            "dispatch command_buffer=9 queue=1 label={label} start_ns={start}us duration_ns=10us"
+        ));
+    }
+    let trace = p.trace();
+    let timeline = Timeline::of(&trace);
+    let bindings = BindingSets::of(&trace);
+    let of = |path: &str| Work::of_label_path(&timeline, &bindings, path, |it| it == path);
+    let figures = |work: Work| (work.evaluations, work.dispatch_count, work.gpu_busy_ns);
+    assert_eq!(
+        figures(of("forward / attention")),
+        (Some(1), 1, Some(10 * US))
+    );
+    assert_eq!(
+        figures(of("backward / attention")),
+        (Some(2), 2, Some(20 * US))
+    );
+    assert_eq!(figures(of("backward")), (None, 2, Some(20 * US)));
+    assert!(of("attention").is_empty());
+    let everywhere = Work::of_labels(&timeline, &bindings, &["attention"]).remove(0);
+    assert_eq!(figures(everywhere), (Some(3), 3, Some(30 * US)));
 }

@@ -552,7 +552,7 @@ fn two_traces_and_two_ranges_are_compared() {
         ),
         (&json!(2), &json!(1))
     );
-    let labels = client.json("compare?a=0&a_label=step&b=1&b_label=matmul");
+    let labels = client.json("compare?a=0&a_label=step&b=1&b_label=step%20/%20matmul");
     assert_eq!(
         (
             &labels["before"]["dispatch_count"],
@@ -564,6 +564,10 @@ fn two_traces_and_two_ranges_are_compared() {
     let nothing = client.key("compare?a=0&a_label=none&b=1");
     assert_eq!(nothing.status, 400);
     assert!(String::from_utf8_lossy(&nothing.body).contains("before"));
+    // A text that labels elsewhere have too is not the label itself.
+    let inner = client.key("compare?a=0&a_label=step&b=1&b_label=matmul");
+    assert_eq!(inner.status, 400);
+    assert!(String::from_utf8_lossy(&inner.body).contains("after"));
 }
 
 #[test]
