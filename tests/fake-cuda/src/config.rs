@@ -21,6 +21,8 @@ pub struct Config {
     pub dropped: usize,
     pub reversed: bool,
     pub late_device: bool,
+    /// Devices are parts of GPUs (MIG).
+    pub parts: bool,
     pub buffer_bytes: usize,
     pub kernel_ns: u64,
 }
@@ -53,6 +55,7 @@ pub fn config() -> &'static Config {
         torn: says("FAKE_CUDA_TORN", "1"),
         dropped: number("FAKE_CUDA_DROP").unwrap_or(0) as usize,
         reversed: says("FAKE_CUDA_ORDER", "reverse"),
+        parts: says("FAKE_CUDA_MIG", "1"),
         late_device: says("FAKE_CUDA_DEVICE_RECORD", "late"),
         buffer_bytes: number("FAKE_CUDA_BUFFER").map_or(usize::MAX, |v| v as usize),
         kernel_ns: number("FAKE_CUDA_KERNEL_NS").unwrap_or(2_000),

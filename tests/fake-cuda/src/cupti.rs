@@ -38,6 +38,10 @@ pub struct State {
     /// Graph tracing was switched on while a graph existed.
     pub graphs_traced_late: bool,
     late: Vec<Vec<u8>>,
+    /// Queries that find work unfinished are recorded as waits too, as CUPTI does by itself.
+    pub all_waits: bool,
+    /// Attributes that the client has set.
+    pub attributes: HashSet<u32>,
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
@@ -60,7 +64,10 @@ impl std::ops::DerefMut for Locked {
 
 pub fn state() -> Locked {
     let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
-    state.get_or_insert_default();
+    state.get_or_insert_with(|| State {
+        all_waits: true,
+        ..State::default()
+    });
     Locked(state)
 }
 

@@ -4,6 +4,8 @@ mod entry_points;
 mod graphs;
 mod injection;
 mod memory;
+mod transfers;
+mod waits;
 
 use crate::config::config;
 use crate::cupti::{self, State, now};
@@ -24,6 +26,7 @@ pub const INVALID_VALUE: c_int = 1;
 pub const NOT_INITIALIZED: c_int = 3;
 pub const INVALID_CONTEXT: c_int = 201;
 pub const INVALID_HANDLE: c_int = 400;
+pub const NOT_READY: c_int = 600;
 
 /// The default stream's id in every context, as in CUDA.
 const DEFAULT_STREAM: u32 = 7;
@@ -214,6 +217,17 @@ fn finish(driver: Locked, call: Call, correlation: u32, start: u64, result: c_in
         format_args!(",\"name\":\"{name}\",\"thread\":{thread},\"result\":{result}"),
     );
     result
+}
+
+/// As [`call`], for one that asks whether the time that `work` says has come.
+fn asking_call(call_of: Call, work: impl FnOnce(&mut Driver, u32) -> Result<u64, c_int>) -> c_int {
+    call(call_of, |driver, correlation, at| {
+        match work(driver, correlation) {
+            Ok(until) if until <= at => SUCCESS,
+            Ok(_) => NOT_READY,
+            Err(code) => code,
+        }
+    })
 }
 
 fn sleep_until(until: u64) {

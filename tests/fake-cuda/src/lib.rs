@@ -24,6 +24,7 @@
 //! | `FAKE_CUDA_DEVICE_RECORD=late` | the device's record comes at the end only |
 //! | `FAKE_CUDA_BUFFER=4096` | so many bytes of each buffer are used |
 //! | `FAKE_CUDA_DEVICES=2`, `FAKE_CUDA_KERNEL_NS=5000` | nothing: so many devices; kernels take so long |
+//! | `FAKE_CUDA_MIG=1` | nothing: devices are parts of GPUs |
 //! | `FAKE_CUDA_TRUTH=file` | nothing: one JSON line for each kernel, transfer and call that ended is appended |
 
 mod config;

@@ -12,17 +12,22 @@ pub const CU_CTX_GET_DEVICE: Call = (DRIVER, 16, c"cuCtxGetDevice");
 pub const CU_CTX_SYNCHRONIZE: Call = (DRIVER, 17, c"cuCtxSynchronize");
 pub const CU_MODULE_LOAD_DATA: Call = (DRIVER, 19, c"cuModuleLoadData");
 pub const CU_EVENT_RECORD: Call = (DRIVER, 119, c"cuEventRecord");
+pub const CU_EVENT_QUERY: Call = (DRIVER, 120, c"cuEventQuery");
 pub const CU_EVENT_SYNCHRONIZE: Call = (DRIVER, 121, c"cuEventSynchronize");
 pub const CU_STREAM_CREATE: Call = (DRIVER, 124, c"cuStreamCreate");
+pub const CU_STREAM_QUERY: Call = (DRIVER, 125, c"cuStreamQuery");
 pub const CU_STREAM_SYNCHRONIZE: Call = (DRIVER, 126, c"cuStreamSynchronize");
 pub const CU_MEMSET_D8_ASYNC: Call = (DRIVER, 216, c"cuMemsetD8Async");
 pub const CU_MEM_ALLOC: Call = (DRIVER, 243, c"cuMemAlloc_v2");
 pub const CU_MEM_FREE: Call = (DRIVER, 245, c"cuMemFree_v2");
 pub const CU_MEMCPY_HTOD_ASYNC: Call = (DRIVER, 277, c"cuMemcpyHtoDAsync_v2");
+pub const CU_MEMCPY_DTOH: Call = (DRIVER, 278, c"cuMemcpyDtoH_v2");
 pub const CU_MEMCPY_DTOH_ASYNC: Call = (DRIVER, 279, c"cuMemcpyDtoHAsync_v2");
 pub const CU_STREAM_WAIT_EVENT: Call = (DRIVER, 295, c"cuStreamWaitEvent");
 pub const CU_CTX_GET_CURRENT: Call = (DRIVER, 304, c"cuCtxGetCurrent");
 pub const CU_LAUNCH_KERNEL: Call = (DRIVER, 307, c"cuLaunchKernel");
+pub const CU_MEMCPY_PEER_ASYNC: Call = (DRIVER, 319, c"cuMemcpyPeerAsync");
+pub const CU_MEM_ALLOC_MANAGED: Call = (DRIVER, 371, c"cuMemAllocManaged");
 pub const CU_GRAPH_LAUNCH: Call = (DRIVER, 514, c"cuGraphLaunch");
 pub const CU_MEM_ALLOC_ASYNC: Call = (DRIVER, 598, c"cuMemAllocAsync");
 pub const CU_MEM_FREE_ASYNC: Call = (DRIVER, 600, c"cuMemFreeAsync");
@@ -37,17 +42,22 @@ const ALL: &[Call] = &[
     CU_CTX_SYNCHRONIZE,
     CU_MODULE_LOAD_DATA,
     CU_EVENT_RECORD,
+    CU_EVENT_QUERY,
     CU_EVENT_SYNCHRONIZE,
     CU_STREAM_CREATE,
+    CU_STREAM_QUERY,
     CU_STREAM_SYNCHRONIZE,
     CU_MEMSET_D8_ASYNC,
     CU_MEM_ALLOC,
     CU_MEM_FREE,
     CU_MEMCPY_HTOD_ASYNC,
+    CU_MEMCPY_DTOH,
     CU_MEMCPY_DTOH_ASYNC,
     CU_STREAM_WAIT_EVENT,
     CU_CTX_GET_CURRENT,
     CU_LAUNCH_KERNEL,
+    CU_MEMCPY_PEER_ASYNC,
+    CU_MEM_ALLOC_MANAGED,
     CU_GRAPH_LAUNCH,
     CU_MEM_ALLOC_ASYNC,
     CU_MEM_FREE_ASYNC,

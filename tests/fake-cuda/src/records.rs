@@ -10,6 +10,7 @@ pub const DEVICE: u32 = 8;
 pub const CONTEXT: u32 = 9;
 pub const CONCURRENT_KERNEL: u32 = 10;
 pub const OVERHEAD: u32 = 17;
+pub const MEMCPY2: u32 = 22;
 pub const CUDA_EVENT: u32 = 36;
 pub const STREAM: u32 = 37;
 pub const SYNCHRONIZATION: u32 = 38;
@@ -122,6 +123,31 @@ records! {
         is_device_launched: u8,
         pad2: [u8; 3],
         copy_count: u64,
+    }
+    /// CUpti_ActivityMemcpyPtoP4
+    MemcpyPeer {
+        kind: u32,
+        copy_kind: u8,
+        src_kind: u8,
+        dst_kind: u8,
+        flags: u8,
+        bytes: u64,
+        start: u64,
+        end: u64,
+        device_id: u32,
+        context_id: u32,
+        stream_id: u32,
+        src_device_id: u32,
+        src_context_id: u32,
+        dst_device_id: u32,
+        dst_context_id: u32,
+        correlation_id: u32,
+        reserved0: usize,
+        graph_node_id: u64,
+        graph_id: u32,
+        channel_id: u32,
+        channel_type: u32,
+        pad: u32,
     }
     /// CUpti_ActivityMemset4
     Memset {
@@ -326,6 +352,7 @@ impl Bytes for Device {}
 // As `sizeof` says of the header's structures.
 const _: () = assert!(size_of::<Kernel>() == 216);
 const _: () = assert!(size_of::<Memcpy>() == 96);
+const _: () = assert!(size_of::<MemcpyPeer>() == 96);
 const _: () = assert!(size_of::<Memset>() == 88);
 const _: () = assert!(size_of::<Api>() == 40);
 const _: () = assert!(size_of::<GraphTrace>() == 56);
@@ -342,6 +369,7 @@ const _: () = assert!(size_of::<Device>() == 184);
 pub fn size_of_kind(kind: u32) -> Option<usize> {
     Some(match kind {
         MEMCPY => size_of::<Memcpy>(),
+        MEMCPY2 => size_of::<MemcpyPeer>(),
         MEMSET => size_of::<Memset>(),
         DRIVER | RUNTIME => size_of::<Api>(),
         DEVICE => size_of::<Device>(),

@@ -2,6 +2,10 @@
 //!
 //! In PyTorch four of five runtime calls are cudaGetDevice and cudaGetLastError; each record costs the program about
 //! 0.1 µs. So only calls are recorded that cause work on the device, wait for it, or may take long.
+//!
+//! Calls that ask whether work is done wait for it where a program repeats them: without them, a host that spins would
+//! look like one that computes. A program that spins has the time for their records, which are folded before they are
+//! written.
 
 use crate::cupti::{Cupti, numbers::domain};
 use crate::notes;
@@ -11,7 +15,7 @@ use crate::recorder::Recorder;
 const MOST_CALLS: u32 = 2000;
 
 /// Parts of the names of calls that are recorded.
-const WANTED: [&str; 48] = [
+const WANTED: [&str; 50] = [
     "LaunchKernel",
     "LaunchCooperative",
     "LaunchHostFunc",
@@ -27,6 +31,8 @@ const WANTED: [&str; 48] = [
     "MemAdvise",
     "Synchronize",
     "StreamWait",
+    "StreamQuery",
+    "EventQuery",
     "EventRecord",
     "cudaMalloc",
     "cudaFree",
@@ -65,6 +71,12 @@ const WANTED: [&str; 48] = [
 /// Whether calls of this name are recorded.
 pub fn is_wanted(name: &str) -> bool {
     WANTED.iter().any(|part| name.contains(part))
+}
+
+/// Whether calls of this name ask for a state, and are a wait where they follow each other.
+pub fn is_poll(name: &str) -> bool {
+    let name = plain_name(name);
+    name.ends_with("EventQuery") || name.ends_with("StreamQuery")
 }
 
 /// Switches the other calls off. The opposite way, to switch on the wanted ones alone, records nothing once CUPTI is
@@ -140,15 +152,27 @@ mod tests {
             "cudaFreeHost_v3020",
             "cuModuleLoadDataEx",
             "cuLibraryLoadData",
+            "cuLaunchKernelEx_ptsz",
+            "cuLaunchCooperativeKernel",
+            "cuLaunchGridAsync",
+            "cudaEventQuery_v3020",
+            "cuStreamQuery",
         ] {
             assert!(is_wanted(name), "{name}");
         }
+        for name in [
+            "cudaEventQuery_v3020",
+            "cuStreamQuery_ptsz",
+            "cudaStreamQuery_ptsz_v7000",
+        ] {
+            assert!(is_poll(name), "{name}");
+        }
+        assert!(!is_poll("cudaEventSynchronize_v3020"));
         for name in [
             "cudaGetDevice_v3020",
             "cudaGetLastError_v3020",
             "cudaPeekAtLastError_v3020",
             "cudaSetDevice_v3020",
-            "cudaEventQuery_v3020",
             "cudaStreamIsCapturing_v10000",
             "cuCtxGetCurrent",
             "cuGraphAddKernelNode_v2",

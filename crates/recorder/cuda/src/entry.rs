@@ -37,6 +37,22 @@ pub unsafe extern "C" fn InitializeInjectionNvtx2(
     c_int::from(attached.unwrap_or(false))
 }
 
+/// Called by each module with an extension of NVTX at its first use, when `NVTX_INJECTION64_PATH` names this library.
+/// 0: the extension is not recorded, and its functions do nothing.
+///
+/// # Safety
+/// `module` is null or NVTX's description of the extension.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn InitializeInjectionNvtxExtension(module: *const nvtx::Module) -> c_int {
+    let attached = guard(|| match recorder() {
+        // SAFETY: as the caller promises.
+        Some(_) => unsafe { nvtx::attach_extension(module) },
+        None => false,
+    });
+    c_int::from(attached.unwrap_or(false))
+}
+
 static TABLE: Table = Table::of::<Recorder>();
 
 /// The functions by which the program speaks to this library; see `gapscope_spool::interface`.

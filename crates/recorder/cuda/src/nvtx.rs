@@ -7,8 +7,10 @@
 mod attributes;
 mod domains;
 mod names;
+mod payload;
 mod table;
 
+pub use payload::{Module, attach_extension};
 pub use table::{GetExportTable, attach};
 
 use crate::recorder::{Recorder, recorder};
@@ -17,6 +19,7 @@ use domains::Domain;
 use gapscope_spool::event::{LabelEdge, LabelScope};
 use gapscope_spool::hook::guard;
 use gapscope_spool::{Event, monotonic_ns};
+use payload::Data;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -26,45 +29,120 @@ const NOT_TRACKED: c_int = -2;
 /// Ids of ranges; 0 is none.
 static RANGES: AtomicU64 = AtomicU64::new(1);
 
+/// Where a label is.
+#[derive(Clone, Copy)]
+struct Place {
+    domain: *const Domain,
+    /// Of a range of the process; other labels are the thread's.
+    range: Option<u64>,
+}
+
+/// The domain of functions without one.
+const DEFAULT: *const Domain = std::ptr::null();
+
+/// What the program says of a label.
+#[derive(Default)]
+struct Said<'a> {
+    text: Text<'a>,
+    attributes: Option<Attributes>,
+    payloads: &'a [Data],
+}
+
+impl<'a> From<Text<'a>> for Said<'a> {
+    fn from(text: Text<'a>) -> Self {
+        Said {
+            text,
+            ..Said::default()
+        }
+    }
+}
+
+impl<'a> Said<'a> {
+    /// # Safety
+    /// `attributes` is null or valid, and the program waits while they are used.
+    unsafe fn attributes(attributes: *const c_void) -> Said<'a> {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let attributes = Attributes::at(attributes);
+            let known = attributes.as_ref();
+            Said {
+                text: known.map_or(Text::None, |a| a.text()),
+                payloads: known.map_or(&[], |a| a.payloads()),
+                attributes,
+            }
+        }
+    }
+
+    /// # Safety
+    /// `payloads` is null or has `count` elements, and the program waits while they are used.
+    unsafe fn payloads(payloads: *const Data, count: usize) -> Said<'a> {
+        Said {
+            // SAFETY: as the caller promises.
+            payloads: unsafe { Data::all(payloads, count) },
+            ..Said::default()
+        }
+    }
+}
+
 /// Writes one end of a label.
 ///
 /// # Safety
-/// The domain is null or one of ours.
-unsafe fn label(
-    domain: *const Domain,
-    range: Option<u64>,
-    edge: LabelEdge,
-    text: Text<'_>,
-    details: Option<&Attributes>,
-) {
+/// The domain is null or one of ours; what is said is the program's own.
+unsafe fn label(place: Place, edge: LabelEdge, said: Said<'_>) {
     guard(|| {
         let Some(recorder) = recorder() else { return };
         // First, so that the time is the program's and not that of our bookkeeping.
         let at_ns = monotonic_ns();
         // SAFETY: as the caller promises.
-        let domain = unsafe { domains::id(domain, recorder) };
-        let text = match (&text, edge) {
-            (Text::None, LabelEdge::Begin | LabelEdge::Instant) => recorder.text(b""),
-            _ => text.id(recorder),
+        let domain = unsafe { domains::id(place.domain, recorder) };
+        let scope = match (place.range, domain) {
+            (Some(range), domain) => LabelScope::Range { domain, range },
+            (None, 0) => LabelScope::Thread,
+            (None, domain) => LabelScope::Domain(domain),
         };
-        recorder.write(&Event::Label {
-            scope: match (range, domain) {
-                (Some(range), domain) => LabelScope::Range { domain, range },
-                (None, 0) => LabelScope::Thread,
-                (None, domain) => LabelScope::Domain(domain),
-            },
-            edge,
-            text,
-            at_ns,
-        });
-        if let Some(details) = details {
-            write_details(details, domain, recorder);
+        let write = |text: &Text<'_>| {
+            let text = match (text, edge) {
+                (_, LabelEdge::End) => 0,
+                (Text::None, _) => recorder.text(b""),
+                (text, _) => text.id(recorder),
+            };
+            recorder.write(&Event::Label {
+                scope,
+                edge,
+                text,
+                at_ns,
+            });
+        };
+        if said.payloads.is_empty() {
+            write(&said.text);
+            if let Some(attributes) = &said.attributes {
+                write_details(attributes.category, domain, attributes, recorder);
+            }
+        } else if edge == LabelEdge::End {
+            write(&Text::None);
+            recorder.loss("NVTX payloads", 1, "given at the end of a label");
+        } else {
+            // SAFETY: as the caller promises.
+            unsafe {
+                payload::read(place.domain, said.payloads, |found| {
+                    write(found.message.as_ref().unwrap_or(&said.text));
+                    let attributes = said.attributes.unwrap_or_default();
+                    let category = found.category.unwrap_or(attributes.category);
+                    write_details(category, domain, &attributes, recorder);
+                    if !found.parts.is_empty() {
+                        recorder.write(&Event::LabelPayload { text: found.parts });
+                    }
+                    if !found.understood {
+                        recorder.loss("NVTX payloads", 1, "payload schema not understood");
+                    }
+                });
+            }
         }
     });
 }
 
-fn write_details(attributes: &Attributes, domain: u32, recorder: &Recorder) {
-    let category = domains::category(domain, attributes.category);
+fn write_details(category: u32, domain: u32, attributes: &Attributes, recorder: &Recorder) {
+    let category = domains::category(domain, category);
     let payload = attributes.payload();
     if category != 0 || payload.is_some() {
         recorder.write(&Event::LabelDetail {
@@ -75,174 +153,74 @@ fn write_details(attributes: &Attributes, domain: u32, recorder: &Recorder) {
     }
 }
 
-/// # Safety
-/// `attributes` is null or valid; the domain null or one of ours.
-unsafe fn label_ex(
-    domain: *const Domain,
-    range: Option<u64>,
-    edge: LabelEdge,
-    attributes: *const c_void,
-) {
-    // SAFETY: as the caller promises.
-    unsafe {
-        let attributes = Attributes::at(attributes);
-        let text = attributes.as_ref().map_or(Text::None, |a| a.text());
-        label(domain, range, edge, text, attributes.as_ref());
-    }
-}
-
-fn next_range() -> u64 {
-    RANGES.fetch_add(1, Relaxed)
-}
-
-// What follows is called by the program with its own texts, attributes and handles.
-
-unsafe extern "C" fn mark_ex(attributes: *const c_void) {
-    // SAFETY: the program's own call.
-    unsafe { label_ex(std::ptr::null(), None, LabelEdge::Instant, attributes) }
-}
-
-unsafe extern "C" fn mark_a(text: *const c_char) {
-    // SAFETY: the program's own call.
-    unsafe {
-        label(
-            std::ptr::null(),
-            None,
-            LabelEdge::Instant,
-            Text::narrow(text),
-            None,
-        )
-    }
-}
-
-unsafe extern "C" fn mark_w(text: *const u32) {
-    // SAFETY: the program's own call.
-    unsafe {
-        label(
-            std::ptr::null(),
-            None,
-            LabelEdge::Instant,
-            Text::wide(text),
-            None,
-        )
-    }
-}
-
-unsafe extern "C" fn push_ex(attributes: *const c_void) -> c_int {
-    // SAFETY: the program's own call.
-    unsafe { label_ex(std::ptr::null(), None, LabelEdge::Begin, attributes) };
-    NOT_TRACKED
-}
-
-unsafe extern "C" fn push_a(text: *const c_char) -> c_int {
-    // SAFETY: the program's own call.
-    unsafe {
-        label(
-            std::ptr::null(),
-            None,
-            LabelEdge::Begin,
-            Text::narrow(text),
-            None,
-        )
+/// Functions that the program calls with its own texts, attributes, payloads and handles. Each writes one end of a
+/// label in a domain; the first word says which, and what it returns.
+macro_rules! called {
+    () => {};
+    (mark $name:ident ($($argument:ident: $type:ty),*) in $domain:expr => $said:expr; $($more:tt)*) => {
+        unsafe extern "C" fn $name($($argument: $type),*) {
+            // SAFETY: the program's own call.
+            unsafe { label(Place { domain: $domain, range: None }, LabelEdge::Instant, $said) };
+        }
+        called! { $($more)* }
     };
-    NOT_TRACKED
-}
-
-unsafe extern "C" fn push_w(text: *const u32) -> c_int {
-    // SAFETY: the program's own call.
-    unsafe {
-        label(
-            std::ptr::null(),
-            None,
-            LabelEdge::Begin,
-            Text::wide(text),
-            None,
-        )
+    (push $name:ident ($($argument:ident: $type:ty),*) in $domain:expr => $said:expr; $($more:tt)*) => {
+        unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
+            // SAFETY: the program's own call.
+            unsafe { label(Place { domain: $domain, range: None }, LabelEdge::Begin, $said) };
+            NOT_TRACKED
+        }
+        called! { $($more)* }
     };
-    NOT_TRACKED
-}
-
-unsafe extern "C" fn pop() -> c_int {
-    // SAFETY: no domain.
-    unsafe { label(std::ptr::null(), None, LabelEdge::End, Text::None, None) };
-    NOT_TRACKED
-}
-
-unsafe extern "C" fn start_ex(attributes: *const c_void) -> u64 {
-    let range = next_range();
-    // SAFETY: the program's own call.
-    unsafe { label_ex(std::ptr::null(), Some(range), LabelEdge::Begin, attributes) };
-    range
-}
-
-unsafe extern "C" fn start_a(text: *const c_char) -> u64 {
-    let range = next_range();
-    // SAFETY: the program's own call.
-    unsafe {
-        label(
-            std::ptr::null(),
-            Some(range),
-            LabelEdge::Begin,
-            Text::narrow(text),
-            None,
-        )
+    (pop $name:ident ($($argument:ident: $type:ty),*) in $domain:expr => $said:expr; $($more:tt)*) => {
+        unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
+            // SAFETY: the program's own call.
+            unsafe { label(Place { domain: $domain, range: None }, LabelEdge::End, $said) };
+            NOT_TRACKED
+        }
+        called! { $($more)* }
     };
-    range
-}
-
-unsafe extern "C" fn start_w(text: *const u32) -> u64 {
-    let range = next_range();
-    // SAFETY: the program's own call.
-    unsafe {
-        label(
-            std::ptr::null(),
-            Some(range),
-            LabelEdge::Begin,
-            Text::wide(text),
-            None,
-        )
+    (start $name:ident ($($argument:ident: $type:ty),*) in $domain:expr => $said:expr; $($more:tt)*) => {
+        unsafe extern "C" fn $name($($argument: $type),*) -> u64 {
+            let range = RANGES.fetch_add(1, Relaxed);
+            // SAFETY: the program's own call.
+            unsafe { label(Place { domain: $domain, range: Some(range) }, LabelEdge::Begin, $said) };
+            range
+        }
+        called! { $($more)* }
     };
-    range
+    (end $range:ident $name:ident ($($argument:ident: $type:ty),*) in $domain:expr => $said:expr; $($more:tt)*) => {
+        unsafe extern "C" fn $name($($argument: $type),*) {
+            // SAFETY: the program's own call.
+            unsafe { label(Place { domain: $domain, range: Some($range) }, LabelEdge::End, $said) };
+        }
+        called! { $($more)* }
+    };
 }
 
-unsafe extern "C" fn range_end(range: u64) {
-    // SAFETY: no domain.
-    unsafe {
-        label(
-            std::ptr::null(),
-            Some(range),
-            LabelEdge::End,
-            Text::None,
-            None,
-        )
-    }
-}
+called! {
+    mark mark_ex(attributes: *const c_void) in DEFAULT => Said::attributes(attributes);
+    mark mark_a(text: *const c_char) in DEFAULT => Text::narrow(text).into();
+    mark mark_w(text: *const u32) in DEFAULT => Text::wide(text).into();
+    push push_ex(attributes: *const c_void) in DEFAULT => Said::attributes(attributes);
+    push push_a(text: *const c_char) in DEFAULT => Text::narrow(text).into();
+    push push_w(text: *const u32) in DEFAULT => Text::wide(text).into();
+    pop pop() in DEFAULT => Said::default();
+    start start_ex(attributes: *const c_void) in DEFAULT => Said::attributes(attributes);
+    start start_a(text: *const c_char) in DEFAULT => Text::narrow(text).into();
+    start start_w(text: *const u32) in DEFAULT => Text::wide(text).into();
+    end range range_end(range: u64) in DEFAULT => Said::default();
 
-unsafe extern "C" fn domain_mark_ex(domain: *const Domain, attributes: *const c_void) {
-    // SAFETY: the program's own call.
-    unsafe { label_ex(domain, None, LabelEdge::Instant, attributes) }
-}
+    mark domain_mark_ex(domain: *const Domain, attributes: *const c_void) in domain => Said::attributes(attributes);
+    push domain_push_ex(domain: *const Domain, attributes: *const c_void) in domain => Said::attributes(attributes);
+    pop domain_pop(domain: *const Domain) in domain => Said::default();
+    start domain_start_ex(domain: *const Domain, attributes: *const c_void) in domain => Said::attributes(attributes);
+    end range domain_range_end(domain: *const Domain, range: u64) in domain => Said::default();
 
-unsafe extern "C" fn domain_push_ex(domain: *const Domain, attributes: *const c_void) -> c_int {
-    // SAFETY: the program's own call.
-    unsafe { label_ex(domain, None, LabelEdge::Begin, attributes) };
-    NOT_TRACKED
-}
-
-unsafe extern "C" fn domain_pop(domain: *const Domain) -> c_int {
-    // SAFETY: the program's own call.
-    unsafe { label(domain, None, LabelEdge::End, Text::None, None) };
-    NOT_TRACKED
-}
-
-unsafe extern "C" fn domain_start_ex(domain: *const Domain, attributes: *const c_void) -> u64 {
-    let range = next_range();
-    // SAFETY: the program's own call.
-    unsafe { label_ex(domain, Some(range), LabelEdge::Begin, attributes) };
-    range
-}
-
-unsafe extern "C" fn domain_range_end(domain: *const Domain, range: u64) {
-    // SAFETY: the program's own call.
-    unsafe { label(domain, Some(range), LabelEdge::End, Text::None, None) }
+    mark payload_mark(domain: *const Domain, data: *const Data, count: usize) in domain => Said::payloads(data, count);
+    push payload_push(domain: *const Domain, data: *const Data, count: usize) in domain => Said::payloads(data, count);
+    pop payload_pop(domain: *const Domain, data: *const Data, count: usize) in domain => Said::payloads(data, count);
+    start payload_start(domain: *const Domain, data: *const Data, count: usize) in domain => Said::payloads(data, count);
+    end range payload_end(domain: *const Domain, range: u64, data: *const Data, count: usize) in domain =>
+        Said::payloads(data, count);
 }

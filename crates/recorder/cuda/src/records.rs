@@ -5,6 +5,7 @@ mod host;
 mod kernels;
 mod memory;
 mod objects;
+mod polls;
 mod routes;
 mod work;
 
@@ -20,6 +21,7 @@ use gapscope_spool::hook::guard;
 use kernels::Kernels;
 use memory::Memory;
 use objects::Objects;
+use polls::Polls;
 use routes::Routes;
 use std::sync::{Mutex, PoisonError};
 
@@ -39,6 +41,7 @@ struct Reader {
     routes: Routes,
     functions: Functions,
     memory: Memory,
+    polls: Polls,
     losses: Losses,
 }
 
@@ -160,11 +163,15 @@ impl Reader {
             routes: Routes::default(),
             functions: Functions::default(),
             memory: Memory::default(),
+            polls: Polls::default(),
             losses: Losses::default(),
         }
     }
 
     fn write(&mut self) {
+        for polls in self.polls.drain() {
+            self.packer.push(&polls);
+        }
         let count = self.packer.count();
         if count > 0 {
             self.recorder.write(&Event::Activities {

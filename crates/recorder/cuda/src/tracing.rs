@@ -148,13 +148,16 @@ fn begin(recorder: &'static Recorder, cupti: &'static Cupti) {
             );
             return;
         }
-        let (mut zeroed, mut bytes) = (1u8, 1usize);
+        let set = |attribute| {
+            let (mut one, mut bytes) = (1u8, 1usize);
+            (functions.set_attribute)(attribute, &mut bytes, (&raw mut one).cast());
+        };
         // Where it is not known, CUPTI zeroes buffers that are zero: nothing is wrong, only slower.
-        (functions.set_attribute)(
-            numbers::ATTRIBUTE_ZEROED_BUFFERS,
-            &mut bytes,
-            (&raw mut zeroed).cast(),
-        );
+        set(numbers::ATTRIBUTE_ZEROED_BUFFERS);
+        // So that threads do not wait for each other; with the same consequence.
+        if numbers::BUFFERS_OF_ALL.contains(&cupti.version) {
+            set(numbers::ATTRIBUTE_BUFFERS_OF_THREADS);
+        }
         let code = (functions.register_callbacks)(buffers::requested, buffers::completed);
         if code != 0 {
             let sentence = format!(

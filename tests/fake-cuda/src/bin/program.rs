@@ -12,11 +12,14 @@
 //! | `threads:T:N` | T threads, each with a stream of its own and N kernels |
 //! | `grids:N` | N kernels, each with another grid |
 //! | `copies`, `waits`, `memory`, `pool` | transfers both ways and a fill; events between streams; allocations |
+//! | `read`, `peer`, `managed` | a copy that the call awaits; copies between devices; managed memory |
+//! | `polls:N` | N kernels, each awaited by asking again and again; prints how often |
+//! | `attribute:N` | prints whether CUPTI's attribute is set |
 //! | `graph:NODES:TIMES` | a graph, launched again and again |
 //! | `reload` | a kernel, then another whose name lies where the first one's lay |
 //! | `device:D` | a context on device D, current from here on |
 //! | `profiler`, `profiler-first` | a profiler inside: subscribes to CUPTI, or takes its buffers; prints what it got |
-//! | `nvtx` | each kind of NVTX call |
+//! | `nvtx`, `payloads` | each kind of NVTX call; labels with values in structures |
 //! | `labels:N` | N labels with a launch inside |
 //! | `fork:STEP`, `spawn:STEP` | a child without or with exec runs a step, and ends by `_exit` |
 //! | `fork-exit:STEP` | the same, and ends by `exit` |
@@ -28,6 +31,8 @@
 mod cuda;
 #[path = "program/nvtx.rs"]
 mod nvtx;
+#[path = "program/payloads.rs"]
+mod payloads;
 #[path = "program/profiler.rs"]
 mod profiler;
 
@@ -75,6 +80,12 @@ fn run(cuda: &Cuda, step: &str) {
         "copies" => cuda.copies(),
         "waits" => cuda.waits(KERNEL),
         "memory" => cuda.memory(),
+        "read" => cuda.read(),
+        "peer" => cuda.peer(),
+        "managed" => cuda.managed(),
+        "polls" => cuda.polls(KERNEL, number(0)),
+        "attribute" => cuda.attribute(number(0) as u32),
+        "payloads" => payloads::everything(cuda),
         "pool" => cuda.pool(),
         "graph" => cuda.graph(KERNEL, number(0) as u32, number(1)),
         "reload" => cuda.reload(["_Z5firstv", "_Z6secondv"]),

@@ -162,12 +162,36 @@ pub extern "C" fn cuptiActivityFlushPeriod(_milliseconds: u32) -> c_int {
     SUCCESS
 }
 
+/// CUpti_ActivityAttribute: buffers of threads, which CUPTI knows since CUDA 12.3.
+const BUFFERS_OF_THREADS: u32 = 9;
+
 #[unsafe(no_mangle)]
 pub extern "C" fn cuptiActivitySetAttribute(
-    _attribute: u32,
+    attribute: u32,
     _bytes: *mut usize,
     _value: *mut c_void,
 ) -> c_int {
+    if attribute == BUFFERS_OF_THREADS && config().api_version < 21 {
+        return INVALID_PARAMETER;
+    }
+    let mut state = state();
+    if attribute == BUFFERS_OF_THREADS && state.buffers.callbacks.is_some() {
+        // What it does then is not defined.
+        std::process::abort();
+    }
+    state.attributes.insert(attribute);
+    SUCCESS
+}
+
+/// Whether the client has set an attribute, for a program that asks.
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_attribute(attribute: u32) -> c_int {
+    state().attributes.contains(&attribute).into()
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuptiActivityEnableAllSyncRecords(on: u8) -> c_int {
+    state().all_waits = on != 0;
     SUCCESS
 }
 

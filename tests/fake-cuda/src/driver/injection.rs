@@ -8,6 +8,7 @@ use std::ffi::{CString, c_int};
 use std::os::unix::ffi::OsStringExt;
 
 const NAME: &std::ffi::CStr = c"Fake GPU";
+const NAME_OF_PART: &std::ffi::CStr = c"Fake GPU MIG 1g.18gb";
 
 /// `FAKE_CUDA_DEVICES`: 1 by default.
 fn devices() -> u32 {
@@ -60,6 +61,7 @@ fn inject() {
 }
 
 fn device(id: u32) -> Device {
+    let parts = config().parts;
     Device {
         kind: crate::records::DEVICE,
         flags: 0,
@@ -85,13 +87,13 @@ fn device(id: u32) -> Device {
         id,
         ecc_enabled: 1,
         uuid: [id as u8 + 1; 16],
-        name: NAME.as_ptr(),
+        name: if parts { NAME_OF_PART } else { NAME }.as_ptr(),
         is_cuda_visible: 1,
-        is_mig_enabled: 0,
+        is_mig_enabled: parts.into(),
         reserved: [0; 6],
-        gpu_instance_id: 0,
-        compute_instance_id: 0,
-        mig_uuid: [0; 16],
+        gpu_instance_id: if parts { 7 } else { 0 },
+        compute_instance_id: if parts { 1 } else { 0 },
+        mig_uuid: [if parts { 0x70 + id as u8 } else { 0 }; 16],
         is_numa_node: 0,
         numa_id: 0,
     }

@@ -8,18 +8,21 @@ use std::ffi::c_int;
 
 #[derive(Default)]
 pub struct Memory {
-    live: HashMap<u64, u64>,
-    free: Vec<(u64, u64)>,
+    /// Bytes and kind by address.
+    live: HashMap<u64, (u64, u32)>,
+    /// Address, and what it had.
+    free: Vec<(u64, (u64, u32))>,
     next: u64,
     pool_bytes: u64,
     pool_used: u64,
 }
 
-/// CUPTI_ACTIVITY_MEMORY_KIND_DEVICE
-const DEVICE: u32 = 3;
+/// CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, CUPTI_ACTIVITY_MEMORY_KIND_MANAGED
+pub const DEVICE: u32 = 3;
+pub const MANAGED: u32 = 5;
 const POOL: u64 = 0x7000_0000;
 
-pub fn allocate(call_of: Call, bytes: u64, pooled: bool) -> Result<u64, c_int> {
+pub fn allocate(call_of: Call, bytes: u64, kind: u32, pooled: bool) -> Result<u64, c_int> {
     let mut made = 0;
     let code = call(call_of, |driver, correlation, at| {
         let context = CONTEXT.get();
@@ -28,7 +31,10 @@ pub fn allocate(call_of: Call, bytes: u64, pooled: bool) -> Result<u64, c_int> {
         }
         let device = driver.device_of(context);
         let memory = &mut driver.memory;
-        let same = memory.free.iter().rposition(|(_, size)| *size == bytes);
+        let same = memory
+            .free
+            .iter()
+            .rposition(|(_, had)| *had == (bytes, kind));
         made = match same {
             Some(index) => memory.free.swap_remove(index).0,
             None => {
@@ -36,7 +42,7 @@ pub fn allocate(call_of: Call, bytes: u64, pooled: bool) -> Result<u64, c_int> {
                 0x7f00_0000_0000 + memory.next
             }
         };
-        memory.live.insert(made, bytes);
+        memory.live.insert(made, (bytes, kind));
         let mut cupti = cupti::state();
         if pooled {
             let is_new = memory.pool_bytes == 0;
@@ -61,7 +67,7 @@ pub fn allocate(call_of: Call, bytes: u64, pooled: bool) -> Result<u64, c_int> {
         let record = records::Memory {
             kind: records::MEMORY2,
             operation: 1,
-            memory_kind: DEVICE,
+            memory_kind: kind,
             correlation_id: correlation,
             address: made,
             bytes,
@@ -85,15 +91,15 @@ pub fn free(call_of: Call, address: u64) -> c_int {
     call(call_of, |driver, correlation, at| {
         let device = driver.device_of(CONTEXT.get().max(1));
         let memory = &mut driver.memory;
-        let Some(bytes) = memory.live.remove(&address) else {
+        let Some((bytes, kind)) = memory.live.remove(&address) else {
             return INVALID_VALUE;
         };
-        memory.free.push((address, bytes));
+        memory.free.push((address, (bytes, kind)));
         let mut cupti = cupti::state();
         let record = records::Memory {
             kind: records::MEMORY2,
             operation: 2,
-            memory_kind: DEVICE,
+            memory_kind: kind,
             correlation_id: correlation,
             address,
             bytes,

@@ -76,3 +76,60 @@ fn a_program_with_labels_and_no_cuda_has_its_labels_recorded() {
     assert_eq!(process.labels.len(), 6);
     assert!(process.kernels.is_empty() && process.notes.is_empty());
 }
+
+#[test]
+fn values_in_structures_are_read_by_the_layouts_that_the_program_registered() {
+    let outcome = Stub::new().run("payloads sync");
+    assert!(outcome.status.success(), "{}", outcome.output);
+    let process = outcome.only();
+    process.assert_undamaged();
+    let begun: Vec<_> = process
+        .labels
+        .iter()
+        .filter(|l| l.edge != LabelEdge::End)
+        .map(|l| (l.text.as_str(), l.parts.as_str()))
+        .collect();
+    let share = "share=0.25";
+    assert_eq!(
+        begun,
+        [
+            (
+                "all-reduce",
+                "root=-3, bytes=1099511627776, loss=0.5, op=max, tag=ab, group=world, delta=-7"
+            ),
+            (
+                "again",
+                "root=-3, bytes=1099511627776, loss=0.5, op=1, tag=ab, group=world, delta=-7, 77"
+            ),
+            ("from the payload", share),
+            ("from the payload", share),
+            ("array", "rank=1, after=5"),
+            ("odd", ""),
+            ("odd", "root=5"),
+        ]
+    );
+    let category = process.labels.iter().find(|l| l.parts == share);
+    assert_eq!(category.expect("a mark").category, 1 << 16 | 6);
+    let lost = |what, reason| process.lost(what, reason);
+    assert_eq!(lost("NVTX payloads", "payload schema not understood"), 3);
+    assert_eq!(lost("NVTX payloads", "given at the end of a label"), 1);
+    let unknown = "this version or extension is not known";
+    assert_eq!(lost("NVTX extensions of a library", unknown), 1);
+    assert_eq!(lost("NVTX payloads of a library", unknown), 1);
+    assert_eq!(process.losses.len(), 6, "{:?}", process.losses);
+}
+
+#[test]
+fn resources_of_a_domain_name_threads_and_streams() {
+    let outcome = Stub::new().run("payloads sync");
+    let process = outcome.only();
+    let queue = process.kernels[0].shape.queue;
+    for (object, id, name) in [
+        (ObjectKind::Queue, queue, "copies"),
+        (ObjectKind::Thread, process.pid, "worker"),
+    ] {
+        let name = (object, id, name.to_owned());
+        assert!(process.names.contains(&name), "{:?}", process.names);
+    }
+    assert!(process.names.iter().all(|(.., name)| name != "a lock"));
+}

@@ -9,6 +9,7 @@ mod labels;
 mod launches;
 mod objects;
 mod others;
+mod polls;
 mod processes;
 mod recorded;
 mod stub;

@@ -154,6 +154,82 @@ fn memory_records_that_come_the_last_first_are_paired_by_their_times() {
 }
 
 #[test]
+fn copies_between_devices_name_both() {
+    let stub = Stub::new().with("FAKE_CUDA_DEVICES", "2");
+    let outcome = stub.run("peer read sync");
+    let process = outcome.whole();
+    let mut copies: Vec<_> = process
+        .transfers
+        .iter()
+        .map(|t| (t.kind, t.bytes, t.devices, process.queues[&t.queue].0))
+        .collect();
+    copies.sort_unstable_by_key(|(_, bytes, ..)| *bytes);
+    // Devices have the ids 1 and 2; the copy there ran on the second one's stream, the one back on the first one's.
+    assert_eq!(
+        copies,
+        [
+            (TransferKind::DeviceToHost, 256, None, 1),
+            (TransferKind::PeerToPeer, 512, Some((2, 1)), 1),
+            (TransferKind::PeerToPeer, 4096, Some((1, 2)), 2),
+        ]
+    );
+    let mut truth: Vec<_> = outcome
+        .truth_of("transfer")
+        .iter()
+        .map(|t| (t.start_ns, t.end_ns))
+        .collect();
+    let mut spans: Vec<_> = process
+        .transfers
+        .iter()
+        .map(|t| t.span.expect("known times"))
+        .map(|span| (span.start_ns, span.end_ns()))
+        .collect();
+    truth.sort_unstable();
+    spans.sort_unstable();
+    assert_eq!(spans, truth);
+    assert_eq!(process.devices.len(), 2);
+}
+
+#[test]
+fn managed_memory_is_told_from_the_devices_own() {
+    let outcome = Stub::new().run("managed memory");
+    let process = outcome.whole();
+    let heaps: Vec<u32> = process
+        .allocations
+        .values()
+        .map(|(heap, ..)| *heap)
+        .collect();
+    assert_eq!(heaps[0], heap::MANAGED);
+    assert!(heaps[1..].iter().all(|h| *h == heap::DEVICE));
+    assert_eq!(process.frees[0].0, 1);
+}
+
+#[test]
+fn parts_of_a_gpu_have_names_and_uuids_of_their_own() {
+    let stub = Stub::new().with("FAKE_CUDA_MIG", "1");
+    let outcome = stub.run("launch:5 sync");
+    let process = outcome.whole();
+    let [(_, name, _)] = &process.devices[..] else {
+        panic!("{:?}", process.devices)
+    };
+    assert_eq!(name, "Fake GPU MIG 1g.18gb 7/1");
+    assert_eq!(process.uuids, [[0x70; 16]]);
+    assert_eq!(process.partitions, [true]);
+}
+
+#[test]
+fn buffers_of_threads_are_asked_for_where_cupti_does_not_give_them_by_itself() {
+    for (version, asked) in [("18", 0), ("21", 1), ("28", 1), ("130001", 0)] {
+        let stub = Stub::new().with("FAKE_CUDA_API_VERSION", version);
+        let outcome = stub.run("launch:5 attribute:9 attribute:5 sync");
+        assert!(outcome.status.success());
+        let expected = format!("attribute 9: {asked}\nattribute 5: 1\n");
+        assert_eq!(outcome.output, expected, "{version}");
+        assert_eq!(outcome.only().kernels.len(), 5);
+    }
+}
+
+#[test]
 fn lazy_loading_is_an_overhead_of_the_thread_that_paid_it() {
     let outcome = Stub::new().run("launch:10 sync");
     let process = outcome.whole();

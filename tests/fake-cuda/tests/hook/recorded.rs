@@ -41,10 +41,16 @@ pub struct Polls {
     pub result: u32,
 }
 
+/// Kind, queue, and the devices where they are two.
+type Route = (TransferKind, u32, Option<(u32, u32)>);
+
 /// A transfer that ran.
 #[derive(Debug, Clone)]
 pub struct Transfer {
     pub kind: TransferKind,
+    pub queue: u32,
+    /// Source and destination, where they are two.
+    pub devices: Option<(u32, u32)>,
     pub bytes: u64,
     pub span: Option<Span>,
     pub correlation: u32,
@@ -90,6 +96,8 @@ pub struct Recorded {
     pub frees: Vec<(u32, i64)>,
     pub pools: Vec<(PoolEdge, u64, u64)>,
     pub capabilities: Vec<(u32, u32)>,
+    pub uuids: Vec<[u8; 16]>,
+    pub partitions: Vec<bool>,
     pub shapes: usize,
     pub forgotten: Vec<u32>,
     pub batches: Vec<usize>,
@@ -100,7 +108,7 @@ pub struct Recorded {
     functions: BTreeMap<u32, (String, String)>,
     kernel_names: BTreeMap<u32, String>,
     launches: BTreeMap<u32, LaunchShape>,
-    routes: BTreeMap<u32, TransferKind>,
+    routes: BTreeMap<u32, Route>,
     texts: BTreeMap<u32, String>,
 }
 
@@ -140,10 +148,21 @@ impl Recorded {
             Event::Device {
                 device,
                 name,
+                uuid,
                 heaps,
                 ..
-            } => self.devices.push((device, name.into_owned(), heaps)),
-            Event::DeviceLimits { capability, .. } => self.capabilities.push(capability),
+            } => {
+                self.devices.push((device, name.into_owned(), heaps));
+                self.uuids.push(uuid);
+            }
+            Event::DeviceLimits {
+                capability,
+                partition,
+                ..
+            } => {
+                self.capabilities.push(capability);
+                self.partitions.push(partition);
+            }
             Event::Queue {
                 queue,
                 device,
@@ -176,8 +195,14 @@ impl Recorded {
                 self.forgotten.push(below);
                 self.launches.retain(|launch, _| *launch >= below);
             }
-            Event::Route { route, kind, .. } => {
-                self.routes.insert(route, kind);
+            Event::Route {
+                route,
+                kind,
+                queue,
+                devices,
+                ..
+            } => {
+                self.routes.insert(route, (kind, queue, devices));
             }
             Event::Function {
                 function,
@@ -296,12 +321,17 @@ impl Recorded {
                 span,
                 correlation,
                 ..
-            } => self.transfers.push(Transfer {
-                kind: self.routes[&route],
-                bytes,
-                span,
-                correlation,
-            }),
+            } => {
+                let (kind, queue, devices) = self.routes[&route];
+                self.transfers.push(Transfer {
+                    kind,
+                    queue,
+                    devices,
+                    bytes,
+                    span,
+                    correlation,
+                });
+            }
             Activity::Call {
                 function,
                 thread,

@@ -242,6 +242,9 @@ fields! {
         UUID "uuid" [u8; 16] = 120,
         NAME "name" usize = 136,
         PARTITION "isMigEnabled" u8 = 145,
+        GPU_INSTANCE "gpuInstanceId" u32 = 152,
+        COMPUTE_INSTANCE "computeInstanceId" u32 = 156,
+        PARTITION_UUID "migUuid" [u8; 16] = 160,
     }
     "Context" context {
         ID "contextId" u32 = 4,

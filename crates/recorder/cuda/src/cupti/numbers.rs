@@ -36,6 +36,10 @@ pub mod code {
 
 /// CUpti_ActivityAttribute: 1 when the buffers that we give are zero already.
 pub const ATTRIBUTE_ZEROED_BUFFERS: u32 = 5;
+/// CUpti_ActivityAttribute: 1 when each thread has a buffer of its own.
+pub const ATTRIBUTE_BUFFERS_OF_THREADS: u32 = 9;
+/// The API versions of CUDA 12.3 to 12.9: before, CUPTI does not know that attribute, and later it is 1 by itself.
+pub const BUFFERS_OF_ALL: std::ops::Range<u32> = 21..130_000;
 /// CUpti_ActivityThreadIdType: the system's ids instead of shortened pthread handles.
 pub const THREAD_IDS_OF_SYSTEM: u32 = 1;
 /// CUPTI_ACTIVITY_FLAG_FLUSH_FORCED: records that are not finished too.

@@ -1,13 +1,16 @@
 //! nvtxEventAttributes_t and the texts in it.
 
 use super::domains::RegisteredString;
+use super::payload::Data;
 use crate::recorder::Recorder;
 use gapscope_spool::event::Payload;
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_void};
 
 /// A text as NVTX gives it.
+#[derive(Default)]
 pub enum Text<'a> {
+    #[default]
     None,
     Bytes(Cow<'a, [u8]>),
     Registered(&'a RegisteredString),
@@ -46,6 +49,25 @@ impl<'a> Text<'a> {
         Text::Bytes(Cow::Owned(narrow.into_bytes()))
     }
 
+    /// From nvtxMessageType_t and nvtxMessageValue_t.
+    ///
+    /// # Safety
+    /// They are the program's own, and it waits while the text is used.
+    pub unsafe fn message(kind: i32, value: *const c_void) -> Text<'a> {
+        // SAFETY: as the caller promises; the type tells the union's member.
+        unsafe {
+            match kind {
+                1 => Text::narrow(value.cast()),
+                2 => Text::wide(value.cast()),
+                3 => value
+                    .cast::<RegisteredString>()
+                    .as_ref()
+                    .map_or(Text::None, Text::Registered),
+                _ => Text::None,
+            }
+        }
+    }
+
     /// Its id in events; 0: none.
     #[inline]
     pub fn id(&self, recorder: &Recorder) -> u32 {
@@ -82,8 +104,28 @@ pub struct Attributes {
     message: *const c_void,
 }
 
+/// NVTX_PAYLOAD_TYPE_EXT: the payload is an array, and `reserved` its length.
+const PAYLOADS: i32 = 0xdfbd_0009_u32 as i32;
 /// Category, colour, payload and message: what the first version has. Later ones only append.
 const LEAST_BYTES: u16 = 48;
+
+impl Default for Attributes {
+    /// Attributes that say nothing.
+    fn default() -> Self {
+        Attributes {
+            version: 0,
+            bytes: LEAST_BYTES,
+            category: 0,
+            color_type: 0,
+            color: 0,
+            payload_type: 0,
+            reserved: 0,
+            payload: 0,
+            message_type: 0,
+            message: std::ptr::null(),
+        }
+    }
+}
 
 impl Attributes {
     /// # Safety
@@ -104,19 +146,8 @@ impl Attributes {
     /// # Safety
     /// The attributes are the program's own, and it waits while the text is used.
     pub unsafe fn text<'a>(&self) -> Text<'a> {
-        // SAFETY: as the caller promises; nvtxMessageType_t tells the union's member.
-        unsafe {
-            match self.message_type {
-                1 => Text::narrow(self.message.cast()),
-                2 => Text::wide(self.message.cast()),
-                3 => self
-                    .message
-                    .cast::<RegisteredString>()
-                    .as_ref()
-                    .map_or(Text::None, Text::Registered),
-                _ => Text::None,
-            }
-        }
+        // SAFETY: as the caller promises.
+        unsafe { Text::message(self.message_type, self.message) }
     }
 
     pub fn color(&self) -> Option<u32> {
@@ -135,6 +166,18 @@ impl Attributes {
             6 => Some(Payload::Float(f32::from_bits(low).into())),
             _ => None,
         }
+    }
+
+    /// The payloads of the payload extension.
+    ///
+    /// # Safety
+    /// As for [`Self::text`].
+    pub unsafe fn payloads<'a>(&self) -> &'a [Data] {
+        if self.payload_type != PAYLOADS {
+            return &[];
+        }
+        // SAFETY: as the caller promises; the extension keeps address and length here.
+        unsafe { Data::all(self.payload as *const Data, self.reserved as usize) }
     }
 }
 
@@ -160,16 +203,9 @@ mod tests {
     #[test]
     fn each_type_of_payload_keeps_its_value() {
         let attributes = |payload_type, payload| Attributes {
-            version: 3,
-            bytes: 48,
-            category: 0,
-            color_type: 0,
-            color: 0,
             payload_type,
-            reserved: 0,
             payload,
-            message_type: 0,
-            message: std::ptr::null(),
+            ..Attributes::default()
         };
         // The upper half of a 32-bit payload is whatever lay there.
         let dirty = |low: u32| 0xdead_beef_0000_0000 | u64::from(low);

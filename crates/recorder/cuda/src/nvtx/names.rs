@@ -1,6 +1,8 @@
-//! Names that the program gives threads and streams.
+//! Names that the program gives threads and streams, by a function for each or as resources of a domain. The trace
+//! has no place for names of devices, contexts and events, nor for locks.
 
 use super::attributes::Text;
+use super::domains::Domain;
 use crate::cupti;
 use crate::recorder::recorder;
 use crate::{records, tracing};
@@ -69,4 +71,51 @@ pub unsafe extern "C" fn stream_a(stream: *mut c_void, name: *const c_char) {
 pub unsafe extern "C" fn stream_w(stream: *mut c_void, name: *const u32) {
     // SAFETY: the program's own stream and text.
     unsafe { name_stream(stream, Text::wide(name)) }
+}
+
+/// nvtxResourceAttributes_v0
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Resource {
+    version: u16,
+    bytes: u16,
+    kind: i32,
+    identifier: u64,
+    message_type: i32,
+    message: *const c_void,
+}
+
+/// nvtxResourceGenericType_t, nvtxResourceCUDAType_t, nvtxResourceCUDARTType_t: an id of the system's; streams.
+const THREAD: i32 = 1 << 16 | 3;
+const STREAM: i32 = 4 << 16 | 3;
+const RUNTIME_STREAM: i32 = 5 << 16 | 1;
+
+/// What every resource's handle points to: it has one, so that the program knows that it was taken.
+static RESOURCE: u8 = 0;
+
+pub unsafe extern "C" fn resource(
+    _domain: *const Domain,
+    attributes: *const c_void,
+) -> *const c_void {
+    guard(|| {
+        let attributes = attributes.cast::<Resource>();
+        if attributes.is_null() {
+            return;
+        }
+        // SAFETY: the program's own attributes, which say their size first, with its own text and stream.
+        unsafe {
+            let bytes = (&raw const (*attributes).bytes).read_unaligned();
+            if usize::from(bytes) < size_of::<Resource>() {
+                return;
+            }
+            let resource = attributes.read_unaligned();
+            let name = Text::message(resource.message_type, resource.message);
+            match resource.kind {
+                THREAD => name_thread(resource.identifier as u32, name),
+                STREAM | RUNTIME_STREAM => name_stream(resource.identifier as *mut c_void, name),
+                _ => {}
+            }
+        }
+    });
+    (&raw const RESOURCE).cast()
 }

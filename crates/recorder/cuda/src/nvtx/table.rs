@@ -73,6 +73,7 @@ const MODULES: [Module; 4] = [
             3 super::domain_range_end,
             4 super::domain_push_ex,
             5 super::domain_pop,
+            6 names::resource,
             8 domains::domain_category_a,
             9 domains::domain_category_w,
             10 domains::register_a,

@@ -13,15 +13,29 @@ const DIRECT: usize = 2048;
 /// The id of functions that are not recorded.
 const LEFT_OUT: u32 = u32::MAX;
 
+/// Marks the id of a function that asks for a state.
+const POLL: u32 = 1 << 31;
+
 /// What is known of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Function {
     /// It has this id.
     Known(u32),
+    /// It has this id, and asks whether work is done.
+    Poll(u32),
     /// Its calls are not recorded.
     LeftOut,
     /// CUPTI has no name for it.
     Nameless,
+}
+
+impl Function {
+    fn of(id: u32) -> Function {
+        match id & POLL {
+            0 => Function::Known(id),
+            _ => Function::Poll(id & !POLL),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -62,7 +76,7 @@ impl Functions {
         match known {
             0 => self.new_function(domain, call, name(), recorder),
             LEFT_OUT => Function::LeftOut,
-            id => Function::Known(id),
+            id => Function::of(id),
         }
     }
 
@@ -79,7 +93,11 @@ impl Functions {
         };
         // An old CUPTI cannot be told to leave them out.
         let wanted = calls::is_wanted(name);
-        let id = if wanted { self.next + 1 } else { LEFT_OUT };
+        let id = match (wanted, calls::is_poll(name)) {
+            (false, _) => LEFT_OUT,
+            (true, false) => self.next + 1,
+            (true, true) => (self.next + 1) | POLL,
+        };
         let ids = &mut self.ids[usize::from(domain == domain::RUNTIME)];
         ids.resize(DIRECT, 0);
         match ids.get_mut(call as usize) {
@@ -91,18 +109,18 @@ impl Functions {
         if !wanted {
             return Function::LeftOut;
         }
-        self.next = id;
+        self.next += 1;
         let interface = if domain == domain::RUNTIME {
             "cuda-runtime"
         } else {
             "cuda-driver"
         };
         recorder.write(&Event::Function {
-            function: id,
+            function: self.next,
             interface: Cow::Borrowed(interface),
             name: Cow::Borrowed(calls::plain_name(name)),
         });
-        Function::Known(id)
+        Function::of(id)
     }
 
     /// Writes a thread with its name when it is new.

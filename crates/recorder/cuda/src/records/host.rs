@@ -20,25 +20,39 @@ impl Reader {
             let thread = record.get(THREAD);
             let (domain, call) = (self.functions.domain_of(record.kind()), record.get(CALL));
             let name = || cupti.call_name(domain, call);
-            let function = match self.functions.function(domain, call, self.recorder, name) {
-                Function::Known(function) => function,
-                Function::LeftOut => return,
-                Function::Nameless => {
-                    self.losses.add("host calls", "CUPTI has no name for them");
-                    return;
-                }
-            };
+            let (function, is_poll) =
+                match self.functions.function(domain, call, self.recorder, name) {
+                    Function::Known(function) => (function, false),
+                    Function::Poll(function) => (function, true),
+                    Function::LeftOut => return,
+                    Function::Nameless => {
+                        self.losses.add("host calls", "CUPTI has no name for them");
+                        return;
+                    }
+                };
             self.functions.thread(thread, self.recorder);
             let span = span(record.get(START), record.get(END));
             if span.is_none() {
                 self.losses.add("host call times", NO_TIMES);
             }
+            let result = record.get(RESULT);
+            match span {
+                Some(span) if is_poll => {
+                    let polls = self.polls.add(function, thread, span, result);
+                    polls.inspect(|polls| self.packer.push(polls));
+                    return;
+                }
+                _ => self
+                    .polls
+                    .end(thread)
+                    .inspect(|polls| self.packer.push(polls)),
+            };
             self.packer.push(&Activity::Call {
                 function,
                 thread,
                 span,
                 correlation: record.get(CORRELATION),
-                result: record.get(RESULT),
+                result,
             });
         }
     }

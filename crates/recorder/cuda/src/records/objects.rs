@@ -61,10 +61,18 @@ impl Objects {
             } else {
                 CStr::from_ptr(name).to_string_lossy().into_owned()
             };
+            let partition = record.get(PARTITION) != 0;
+            let (name, uuid) = if partition {
+                let instances = (record.get(GPU_INSTANCE), record.get(COMPUTE_INSTANCE));
+                let own = record.get(PARTITION_UUID);
+                partition_of(name, instances, record.get(UUID), own)
+            } else {
+                (name, record.get(UUID))
+            };
             let device = self.devices.entry(number).or_default();
             device.facts = Some(Facts {
                 name,
-                uuid: record.get(UUID),
+                uuid,
                 memory_bytes: record.get(MEMORY),
                 limits: Event::DeviceLimits {
                     device: id_of(number),
@@ -78,7 +86,7 @@ impl Objects {
                     registers_per_multiprocessor: record.get(REGISTERS),
                     shared_bytes_per_multiprocessor: u64::from(record.get(SHARED)),
                     groups_per_multiprocessor: record.get(BLOCKS),
-                    partition: record.get(PARTITION) != 0,
+                    partition,
                 },
             });
             if device.used {
@@ -206,6 +214,35 @@ impl Objects {
             }
         }
     }
+}
+
+/// Name and uuid of a part of a GPU (MIG): its own, for the parts of one GPU work at the same time as different GPUs do.
+fn partition_of(
+    name: String,
+    (gpu, compute): (u32, u32),
+    whole: [u8; 16],
+    own: [u8; 16],
+) -> (String, [u8; 16]) {
+    // The driver's own names say the profile: `NVIDIA A100-SXM4-40GB MIG 1g.5gb`.
+    let name = match name.contains("MIG") {
+        true => name,
+        false => format!("{name} MIG"),
+    };
+    let uuid = match own {
+        own if own != [0; 16] => own,
+        _ => {
+            // As the driver does not tell it: the GPU's, told apart by the instances.
+            let mut uuid = whole;
+            for (byte, number) in uuid
+                .iter_mut()
+                .zip(gpu.to_le_bytes().into_iter().chain(compute.to_le_bytes()))
+            {
+                *byte ^= number;
+            }
+            uuid
+        }
+    };
+    (format!("{name} {gpu}/{compute}"), uuid)
 }
 
 fn write_name(queue: u32, name: &str, recorder: &Recorder) {

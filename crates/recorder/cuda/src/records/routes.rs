@@ -17,12 +17,16 @@ pub struct Key {
     kind: TransferKind,
     source: MemoryPlace,
     destination: MemoryPlace,
-    pub devices: Option<(u32, u32)>,
+    devices: Option<(u32, u32)>,
 }
 
 impl Key {
-    /// From CUpti_ActivityMemcpyKind and two CUpti_ActivityMemoryKind.
-    pub fn copy(queue: u32, kind: u8, source: u8, destination: u8) -> Key {
+    /// From CUpti_ActivityMemcpyKind and two CUpti_ActivityMemoryKind; with the devices, where they are two.
+    pub fn copy(
+        queue: u32,
+        [kind, source, destination]: [u8; 3],
+        devices: Option<(u32, u32)>,
+    ) -> Key {
         Key {
             queue,
             kind: match kind {
@@ -35,7 +39,7 @@ impl Key {
             },
             source: place(source.into()),
             destination: place(destination.into()),
-            devices: None,
+            devices,
         }
     }
 

@@ -1,9 +1,33 @@
 //! Records of work on a device.
 
 use super::{NO_TIMES, Reader, node, routes, work_span};
-use crate::cupti::fields::{self, Record};
+use crate::cupti::fields::{self, Field, Record};
 use crate::tracing;
-use gapscope_spool::event::{Activity, GraphNode};
+use gapscope_spool::event::Activity;
+
+/// Where a record of a transfer has what all of them have.
+struct Transfer {
+    bytes: Field<u64>,
+    start: Field<u64>,
+    end: Field<u64>,
+    correlation: Field<u32>,
+    graph: Field<u32>,
+    node: Field<u64>,
+}
+
+/// The fields of the kind of record whose constants are in scope.
+macro_rules! transfer_fields {
+    () => {
+        Transfer {
+            bytes: BYTES,
+            start: START,
+            end: END,
+            correlation: CORRELATION,
+            graph: GRAPH,
+            node: NODE,
+        }
+    };
+}
 
 impl Reader {
     /// # Safety
@@ -32,25 +56,24 @@ impl Reader {
         }
     }
 
-    fn transfer(
-        &mut self,
-        route: u32,
-        bytes: u64,
-        times: (u64, u64),
-        correlation: u32,
-        node: Option<GraphNode>,
-    ) {
-        let span = work_span(times.0, times.1);
-        if span.is_none() {
-            self.losses.add("transfer times", NO_TIMES);
+    /// # Safety
+    /// The record has these fields.
+    unsafe fn transfer(&mut self, record: &Record<'_>, key: routes::Key, fields: &Transfer) {
+        let route = self.routes.route(key, self.recorder);
+        // SAFETY: as the caller promises.
+        unsafe {
+            let span = work_span(record.get(fields.start), record.get(fields.end));
+            if span.is_none() {
+                self.losses.add("transfer times", NO_TIMES);
+            }
+            self.packer.push(&Activity::Transfer {
+                route,
+                bytes: record.get(fields.bytes),
+                span,
+                correlation: record.get(fields.correlation),
+                node: node(record.get(fields.graph), record.get(fields.node)),
+            });
         }
-        self.packer.push(&Activity::Transfer {
-            route,
-            bytes,
-            span,
-            correlation,
-            node,
-        });
     }
 
     /// # Safety
@@ -60,22 +83,9 @@ impl Reader {
         // SAFETY: as the caller promises.
         unsafe {
             let queue = self.queue(record, [DEVICE, CONTEXT, STREAM]);
-            let key = routes::Key::copy(
-                queue,
-                record.get(KIND),
-                record.get(SOURCE),
-                record.get(DESTINATION),
-            );
-            let route = self.routes.route(key, self.recorder);
-            let times = (record.get(START), record.get(END));
-            let node = node(record.get(GRAPH), record.get(NODE));
-            self.transfer(
-                route,
-                record.get(BYTES),
-                times,
-                record.get(CORRELATION),
-                node,
-            );
+            let kinds = [KIND, SOURCE, DESTINATION].map(|field| record.get(field));
+            let key = routes::Key::copy(queue, kinds, None);
+            self.transfer(record, key, &transfer_fields!());
         }
     }
 
@@ -86,29 +96,11 @@ impl Reader {
         // SAFETY: as the caller promises.
         unsafe {
             let queue = self.queue(record, [DEVICE, CONTEXT, STREAM]);
-            let source = self
-                .objects
-                .device(record.get(SOURCE_DEVICE), self.recorder);
-            let destination = self
-                .objects
-                .device(record.get(DESTINATION_DEVICE), self.recorder);
-            let mut key = routes::Key::copy(
-                queue,
-                record.get(KIND),
-                record.get(SOURCE),
-                record.get(DESTINATION),
-            );
-            key.devices = Some((source, destination));
-            let route = self.routes.route(key, self.recorder);
-            let times = (record.get(START), record.get(END));
-            let node = node(record.get(GRAPH), record.get(NODE));
-            self.transfer(
-                route,
-                record.get(BYTES),
-                times,
-                record.get(CORRELATION),
-                node,
-            );
+            let kinds = [KIND, SOURCE, DESTINATION].map(|field| record.get(field));
+            let [from, to] = [SOURCE_DEVICE, DESTINATION_DEVICE]
+                .map(|field| self.objects.device(record.get(field), self.recorder));
+            let key = routes::Key::copy(queue, kinds, Some((from, to)));
+            self.transfer(record, key, &transfer_fields!());
         }
     }
 
@@ -119,18 +111,8 @@ impl Reader {
         // SAFETY: as the caller promises.
         unsafe {
             let queue = self.queue(record, [DEVICE, CONTEXT, STREAM]);
-            let route = self
-                .routes
-                .route(routes::Key::fill(queue, record.get(MEMORY)), self.recorder);
-            let times = (record.get(START), record.get(END));
-            let node = node(record.get(GRAPH), record.get(NODE));
-            self.transfer(
-                route,
-                record.get(BYTES),
-                times,
-                record.get(CORRELATION),
-                node,
-            );
+            let key = routes::Key::fill(queue, record.get(MEMORY));
+            self.transfer(record, key, &transfer_fields!());
         }
     }
 

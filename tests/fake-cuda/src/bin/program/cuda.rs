@@ -53,6 +53,12 @@ functions! {
     copy_in "cuMemcpyHtoDAsync_v2" (u64, *const c_void, usize, usize) -> c_int;
     copy_out "cuMemcpyDtoHAsync_v2" (*mut c_void, u64, usize, usize) -> c_int;
     fill "cuMemsetD8Async" (u64, u8, usize, usize) -> c_int;
+    read "cuMemcpyDtoH_v2" (*mut c_void, u64, usize) -> c_int;
+    copy_peer "cuMemcpyPeerAsync" (u64, usize, u64, usize, usize, usize) -> c_int;
+    allocate_managed "cuMemAllocManaged" (*mut u64, usize, c_uint) -> c_int;
+    ask_event "cuEventQuery" (usize) -> c_int;
+    ask_stream "cuStreamQuery" (usize) -> c_int;
+    attribute "fake_attribute" (c_uint) -> c_int;
     wait_stream "cuStreamSynchronize" (usize) -> c_int;
     wait_context "cuCtxSynchronize" () -> c_int;
     create_event "cuEventCreate" (*mut usize, c_uint) -> c_int;
@@ -197,6 +203,78 @@ impl Cuda {
             check((self.wait_stream)(second));
         }
         self.synchronise();
+    }
+
+    /// A copy from a context of device 0 to one of device 1, and back.
+    pub fn peer(&self) {
+        let first = self.current();
+        self.context(1);
+        let second = self.current();
+        // SAFETY: see above; the stub does not touch the memory.
+        unsafe {
+            check((self.copy_peer)(64, second, 128, first, 4096, 0));
+            self.use_context(first);
+            check((self.copy_peer)(128, first, 64, second, 512, 0));
+        }
+        self.synchronise();
+        self.use_context(second);
+        self.synchronise();
+        self.use_context(first);
+    }
+
+    /// A copy to the host that is awaited by the call itself.
+    pub fn read(&self) {
+        // SAFETY: see above; the stub does not touch the memory.
+        check(unsafe { (self.read)(std::ptr::null_mut(), 64, 256) });
+    }
+
+    pub fn managed(&self) {
+        // SAFETY: see above.
+        unsafe {
+            let address = made(|address| (self.allocate_managed)(address, 1 << 16, 1));
+            check((self.free)(address));
+        }
+    }
+
+    /// Kernels, each awaited by asking for an event again and again; then one by asking for the stream. Prints how often
+    /// it asked for each.
+    pub fn polls(&self, name: &str, count: u64) {
+        const NOT_READY: c_int = 600;
+        let stream = self.stream(1);
+        let event = made(|event| {
+            // SAFETY: see above.
+            unsafe { (self.create_event)(event, 0) }
+        });
+        let asked = |ask: &dyn Fn() -> c_int| {
+            for asked in 1u64.. {
+                let code = ask();
+                if code != NOT_READY {
+                    check(code);
+                    return asked;
+                }
+            }
+            0
+        };
+        let mut events = 0u64;
+        for _ in 0..count {
+            self.launches(name, 1, stream);
+            // SAFETY: see above.
+            check(unsafe { (self.record_event)(event, stream) });
+            // SAFETY: see above.
+            events += asked(&|| unsafe { (self.ask_event)(event) });
+        }
+        self.launches(name, 1, stream);
+        // SAFETY: see above.
+        let streams = asked(&|| unsafe { (self.ask_stream)(stream) });
+        println!("asked {events} {streams}");
+    }
+
+    /// Prints whether an attribute of CUPTI's is set.
+    pub fn attribute(&self, attribute: u32) {
+        // SAFETY: the stub's own function.
+        println!("attribute {attribute}: {}", unsafe {
+            (self.attribute)(attribute)
+        });
     }
 
     /// An address that is freed and allocated again.

@@ -204,3 +204,55 @@ pub fn everything(cuda: &Cuda) {
     call!(CUDA[5](stream => usize, c"copies".as_ptr() => *const c_char) -> ());
     cuda.launches("_Z3addPfS_i", 1, stream);
 }
+
+/// Creates a domain.
+pub fn domain(name: &CStr) -> usize {
+    call!(CORE2[12](name.as_ptr() => *const c_char) -> usize)
+}
+
+/// Registers a text in a domain.
+pub fn register(domain: usize, text: &CStr) -> usize {
+    call!(CORE2[10](domain => usize, text.as_ptr() => *const c_char) -> usize)
+}
+
+/// Ends a label of a domain.
+pub fn pop_from(domain: usize) {
+    call!(CORE2[5](domain => usize) -> c_int);
+}
+
+/// A label of a domain with payloads of the payload extension: their address and count.
+pub fn push_with(domain: usize, text: &CStr, payloads: *const c_void, count: usize) {
+    let attributes = Attributes {
+        payload_type: 0xdfbd_0009_u32 as i32,
+        reserved: count as i32,
+        payload: payloads as u64,
+        ..message(0, None, 1, text.as_ptr().cast())
+    };
+    call!(CORE2[4](domain => usize, &raw const attributes => *const Attributes) -> c_int);
+}
+
+/// nvtxResourceAttributes_v0
+#[repr(C)]
+struct Resource {
+    version: u16,
+    size: u16,
+    kind: i32,
+    identifier: u64,
+    message_type: i32,
+    message: *const c_char,
+}
+
+/// Names a thing by its kind and number; gives whether it has a handle.
+pub fn resource(domain: usize, kind: i32, identifier: u64, name: &CStr) -> bool {
+    let attributes = Resource {
+        version: 3,
+        size: size_of::<Resource>() as u16,
+        kind,
+        identifier,
+        message_type: 1,
+        message: name.as_ptr(),
+    };
+    let handle =
+        call!(CORE2[6](domain => usize, &raw const attributes => *const Resource) -> usize);
+    handle != 0
+}

@@ -1,0 +1,212 @@
+//! From a program's bytes to names and values.
+
+use super::Data;
+use super::schemas::{self, Field, Role, Shape, What};
+use crate::nvtx::attributes::Text;
+use crate::nvtx::domains::{Domain, RegisteredString};
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::ffi::{CStr, c_char};
+use std::fmt::{Display, Write as _};
+
+/// Longer values are cut: a trace is no place for data.
+const MOST_TEXT: usize = 1 << 10;
+/// First id of what the program registers itself: NVTX_PAYLOAD_SCHEMA_ID_STATIC_START.
+const OWN: u64 = 1 << 24;
+/// NVTX_TYPE_PAYLOAD_SCHEMA_REFERENCED: others point into it; it is no value itself.
+const REFERENCED: u64 = 1022;
+
+/// What the payloads of an event say.
+pub struct Found<'a> {
+    /// The label's text, where they have it.
+    pub message: Option<Text<'a>>,
+    /// The label's category, where they have it.
+    pub category: Option<u32>,
+    /// `bytes=4096, root=0`
+    pub parts: &'a str,
+    /// All of them were read.
+    pub understood: bool,
+}
+
+thread_local! {
+    /// The text of the thread's last payload, whose memory the next one uses.
+    static PARTS: Cell<String> = const { Cell::new(String::new()) };
+}
+
+/// Reads payloads and passes on what they say.
+///
+/// # Safety
+/// They are the program's own, and it waits meanwhile; the domain is null or one of ours.
+pub unsafe fn read(domain: *const Domain, payloads: &[Data], use_it: impl FnOnce(&Found<'_>)) {
+    let mut parts = PARTS.try_with(Cell::take).unwrap_or_default();
+    parts.clear();
+    let mut reader = Reader {
+        parts: &mut parts,
+        message: None,
+        category: None,
+        understood: true,
+    };
+    for data in payloads {
+        // SAFETY: as the caller promises.
+        unsafe { reader.payload(domain, data) };
+    }
+    use_it(&Found {
+        message: reader.message,
+        category: reader.category,
+        parts: reader.parts,
+        understood: reader.understood,
+    });
+    // Gone when the thread ends; then the memory is not kept.
+    let _ = PARTS.try_with(|kept| kept.set(parts));
+}
+
+struct Reader<'a> {
+    parts: &'a mut String,
+    message: Option<Text<'a>>,
+    category: Option<u32>,
+    understood: bool,
+}
+
+impl<'a> Reader<'a> {
+    /// # Safety
+    /// The payload is the program's own.
+    unsafe fn payload(&mut self, domain: *const Domain, data: &Data) {
+        if data.at.is_null() || data.bytes == 0 || data.schema == REFERENCED {
+            return;
+        }
+        let layout = match data.schema {
+            OWN.. => match schemas::find(domain, data.schema).map(|schema| &schema.shape) {
+                Some(Shape::Layout(layout)) => layout,
+                _ => return self.understood = false,
+            },
+            kind => {
+                let what = schemas::single(kind);
+                // Of several values that follow each other, none is the value.
+                let what = what.filter(|what| {
+                    matches!(what, What::OpenText)
+                        || data.bytes == usize::MAX
+                        || data.bytes == what.bytes()
+                });
+                match what {
+                    // SAFETY: as the caller promises.
+                    Some(what) => unsafe { self.field(data, "", 0, what, Role::Value) },
+                    None => self.understood = false,
+                }
+                return;
+            }
+        };
+        self.understood &= layout.whole;
+        for Field {
+            name,
+            offset,
+            what,
+            role,
+        } in &layout.fields
+        {
+            // SAFETY: as the caller promises; the layout is what it registered.
+            unsafe { self.field(data, name, *offset, *what, *role) };
+        }
+    }
+
+    /// # Safety
+    /// The payload is the program's own and has such a field there, if it reaches that far.
+    unsafe fn field(&mut self, data: &Data, name: &str, offset: usize, what: What, role: Role) {
+        if role == Role::Hidden {
+            return;
+        }
+        // SAFETY: as the caller promises; this looks how far the payload reaches.
+        let Some(value) = (unsafe { value(data, offset, what) }) else {
+            self.understood = false;
+            return;
+        };
+        match (role, value) {
+            (Role::Message, Value::Text(text)) => self.message = Some(text),
+            (Role::Category, Value::Unsigned(category)) => self.category = Some(category as u32),
+            (_, Value::Unsigned(number)) => match what {
+                What::Enum(known) => match known.name(number) {
+                    Some(value) => self.part(name, value),
+                    None => self.part(name, number),
+                },
+                _ => self.part(name, number),
+            },
+            (_, Value::Signed(number)) => self.part(name, number),
+            (_, Value::Float(number)) => self.part(name, number),
+            (_, Value::Text(text)) => {
+                let text = text.to_text();
+                let end = text.floor_char_boundary(MOST_TEXT);
+                self.part(name, &text[..end]);
+            }
+        }
+    }
+
+    fn part(&mut self, name: &str, value: impl Display) {
+        let before = if self.parts.is_empty() { "" } else { ", " };
+        let between = if name.is_empty() { "" } else { "=" };
+        // A text takes everything.
+        let _ = write!(self.parts, "{before}{name}{between}{value}");
+    }
+}
+
+enum Value<'a> {
+    Unsigned(u64),
+    Signed(i64),
+    Float(f64),
+    Text(Text<'a>),
+}
+
+/// The value of a field; `None` where the payload does not reach so far.
+///
+/// # Safety
+/// The payload is the program's own and lives for `'a`, and has such a field there, if it reaches that far.
+unsafe fn value<'a>(data: &Data, offset: usize, what: What) -> Option<Value<'a>> {
+    let size = what.bytes();
+    if offset.checked_add(size)? > data.bytes {
+        return None;
+    }
+    // SAFETY: the payload reaches that far.
+    let bytes: &'a [u8] = unsafe { std::slice::from_raw_parts(data.at.add(offset), size) };
+    let raw = || {
+        let mut raw = [0; 8];
+        raw[..size].copy_from_slice(bytes);
+        u64::from_ne_bytes(raw)
+    };
+    Some(match what {
+        What::Unsigned(_) | What::Enum(_) => Value::Unsigned(raw()),
+        What::Signed(bytes) => {
+            let unused = 64 - 8 * bytes as u32;
+            Value::Signed((raw() << unused) as i64 >> unused)
+        }
+        What::Float => Value::Float(f32::from_bits(raw() as u32).into()),
+        What::Double => Value::Float(f64::from_bits(raw())),
+        What::Text(_) => Value::Text(Text::Bytes(Cow::Borrowed(until_zero(bytes)))),
+        What::OpenText => {
+            // SAFETY: the text ends with a zero, or where the payload does.
+            let bytes: &'a [u8] = unsafe {
+                let at = data.at.add(offset);
+                let length = libc::strnlen(at.cast(), data.bytes - offset);
+                std::slice::from_raw_parts(at, length)
+            };
+            Value::Text(Text::Bytes(Cow::Borrowed(bytes)))
+        }
+        What::TextAddress => {
+            let at = raw() as *const c_char;
+            if at.is_null() {
+                return Some(Value::Text(Text::Bytes(Cow::Borrowed(b""))));
+            }
+            // SAFETY: the program says that the text is there for the tool to copy.
+            Value::Text(Text::Bytes(Cow::Borrowed(
+                unsafe { CStr::from_ptr(at) }.to_bytes(),
+            )))
+        }
+        What::Registered => {
+            // SAFETY: null, or a handle of ours, which is never freed.
+            let string = unsafe { (raw() as *const RegisteredString).as_ref() };
+            Value::Text(string.map_or(Text::Bytes(Cow::Borrowed(b"")), Text::Registered))
+        }
+    })
+}
+
+fn until_zero(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().position(|byte| *byte == 0);
+    &bytes[..end.unwrap_or(bytes.len())]
+}

@@ -1,0 +1,416 @@
+//! Layouts and enumerations that the program has registered. They are found without a lock, in forked children too.
+
+use super::{Registered, id_or_new};
+use crate::nvtx::domains::Domain;
+use gapscope_spool::hook::guard;
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::{AtomicPtr, AtomicU32};
+
+/// A program that registers more does so again and again; what is beyond is not understood.
+const MOST: u32 = 1 << 12;
+/// Entries of a schema that are looked at.
+const MOST_ENTRIES: usize = 1 << 10;
+
+/// A registered layout or enumeration. It lives as long as the process.
+pub struct Schema {
+    domain: *const Domain,
+    id: u64,
+    pub shape: Shape,
+    /// Registered before.
+    next: *const Schema,
+}
+
+pub enum Shape {
+    Layout(Layout),
+    Enum(Enum),
+}
+
+#[derive(Debug, Default)]
+pub struct Layout {
+    pub fields: Vec<Field>,
+    /// Every entry is among the fields.
+    pub whole: bool,
+}
+
+/// A field that can be read.
+#[derive(Debug)]
+pub struct Field {
+    pub name: String,
+    pub offset: usize,
+    pub what: What,
+    pub role: Role,
+}
+
+/// What a field is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Value,
+    /// It is the label's text.
+    Message,
+    /// It is the label's category.
+    Category,
+    /// Nothing that is shown.
+    Hidden,
+}
+
+/// How a field is read.
+#[derive(Debug, Clone, Copy)]
+pub enum What {
+    Unsigned(usize),
+    Signed(usize),
+    Float,
+    Double,
+    /// So many bytes, up to the first zero.
+    Text(usize),
+    /// Up to the first zero, however far.
+    OpenText,
+    /// The address of a text that ends with a zero.
+    TextAddress,
+    /// A string that the program has registered.
+    Registered,
+    /// A number with names.
+    Enum(&'static Enum),
+}
+
+#[derive(Debug)]
+pub struct Enum {
+    bytes: usize,
+    names: Vec<(u64, String)>,
+}
+
+impl Enum {
+    pub fn name(&self, value: u64) -> Option<&str> {
+        let found = self.names.iter().find(|(known, _)| *known == value);
+        found.map(|(_, name)| name.as_str())
+    }
+}
+
+impl What {
+    /// Its bytes in the payload.
+    pub fn bytes(&self) -> usize {
+        match self {
+            What::Unsigned(bytes) | What::Signed(bytes) | What::Text(bytes) => *bytes,
+            What::Float => 4,
+            What::Double | What::TextAddress | What::Registered => 8,
+            What::OpenText => 0,
+            What::Enum(known) => known.bytes,
+        }
+    }
+}
+
+/// NVTX_PAYLOAD_ENTRY_TYPE_…: what is read, or the size of what is not; `None`: no such type.
+fn predefined(kind: u64) -> Option<Result<What, usize>> {
+    Some(match kind {
+        1 | 11 => Ok(What::Signed(1)),
+        2 | 12 | 25 | 32 => Ok(What::Unsigned(1)),
+        3 | 13 => Ok(What::Signed(2)),
+        4 | 14 | 26 => Ok(What::Unsigned(2)),
+        5 | 15 => Ok(What::Signed(4)),
+        6 | 16 | 24 | 27 | 68 | 69 | 71 | 73 => Ok(What::Unsigned(4)),
+        7 | 9 | 17 => Ok(What::Signed(8)),
+        8 | 10 | 18 | 22 | 23 | 67 | 70 | 72 | 74 => Ok(What::Unsigned(8)),
+        19 | 43 | 52 => Ok(What::Float),
+        20 | 44 => Ok(What::Double),
+        21 | 33 | 34 | 45 => Err(16),
+        42 | 50 => Err(2),
+        80 => Ok(What::Registered),
+        _ => return None,
+    })
+}
+
+/// A value that is a payload by itself, without a schema.
+pub fn single(kind: u64) -> Option<What> {
+    match kind {
+        TEXT | UTF8 => Some(What::OpenText),
+        kind => predefined(kind)?.ok(),
+    }
+}
+
+/// NVTX_PAYLOAD_ENTRY_TYPE_CSTRING and its like for wider characters.
+const TEXT: u64 = 75;
+const UTF8: u64 = 76;
+const UTF32: u64 = 78;
+const CATEGORY: u64 = 68;
+
+/// NVTX_PAYLOAD_ENTRY_FLAG_…
+mod flag {
+    pub const ELSEWHERE: u64 = 1 << 1 | 1 << 2 | 1 << 3;
+    pub const POINTER: u64 = 1 << 1;
+    pub const ARRAY: u64 = 7 << 4;
+    pub const FIXED_SIZE: u64 = 1 << 4;
+    pub const ZERO_TERMINATED: u64 = 2 << 4;
+    pub const DEEP_COPY: u64 = 1 << 8;
+    pub const HIDE: u64 = 1 << 9;
+    pub const ROLE: u64 = 3 << 10;
+    pub const MESSAGE: u64 = 1 << 10;
+}
+
+/// nvtxPayloadSchemaEntry_t
+#[repr(C)]
+struct Entry {
+    flags: u64,
+    kind: u64,
+    name: *const c_char,
+    description: *const c_char,
+    /// Of an array or a text.
+    length: u64,
+    offset: u64,
+    semantics: *const c_void,
+    reserved: *const c_void,
+}
+
+/// nvtxPayloadSchemaAttr_t
+#[repr(C)]
+pub struct SchemaAttributes {
+    present: u64,
+    name: *const c_char,
+    kind: u64,
+    flags: u64,
+    entries: *const Entry,
+    entry_count: usize,
+    bytes: usize,
+    alignment: usize,
+    id: u64,
+}
+
+/// nvtxPayloadEnum_t
+#[repr(C)]
+struct EnumEntry {
+    name: *const c_char,
+    value: u64,
+    is_flag: i8,
+}
+
+/// nvtxPayloadEnumAttr_t
+#[repr(C)]
+pub struct EnumAttributes {
+    present: u64,
+    name: *const c_char,
+    entries: *const EnumEntry,
+    entry_count: usize,
+    bytes: usize,
+    id: u64,
+}
+
+static NEWEST: AtomicPtr<Schema> = AtomicPtr::new(std::ptr::null_mut());
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// The schema of an id, the newest that was registered.
+pub fn find(domain: *const Domain, id: u64) -> Option<&'static Schema> {
+    let mut at: *const Schema = NEWEST.load(Acquire);
+    // SAFETY: null, or leaked by `add` and never changed.
+    while let Some(schema) = unsafe { at.as_ref() } {
+        if schema.id == id && schema.domain == domain {
+            return Some(schema);
+        }
+        at = schema.next;
+    }
+    None
+}
+
+fn add(domain: *const Domain, id: u64, shape: Shape) {
+    if COUNT.fetch_add(1, Relaxed) >= MOST {
+        COUNT.fetch_sub(1, Relaxed);
+        return;
+    }
+    let schema = Box::into_raw(Box::new(Schema {
+        domain,
+        id,
+        shape,
+        next: std::ptr::null(),
+    }));
+    let mut newest = NEWEST.load(Acquire);
+    loop {
+        // SAFETY: nobody else has seen it yet.
+        unsafe { (*schema).next = newest };
+        match NEWEST.compare_exchange_weak(newest, schema, AcqRel, Acquire) {
+            Ok(_) => return,
+            Err(other) => newest = other,
+        }
+    }
+}
+
+/// # Safety
+/// `text` is null or NUL-terminated.
+unsafe fn owned(text: *const c_char) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: as the caller promises.
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_string_lossy().into_owned()
+}
+
+/// NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_…
+const HAS_ENTRIES: u64 = 1 << 2 | 1 << 4 | 1 << 5;
+const HAS_ALIGNMENT: u64 = 1 << 7;
+const HAS_ID: u64 = 1 << 8;
+/// NVTX_PAYLOAD_SCHEMA_TYPE_…: a structure, with or without a fixed size; the others are unions.
+const STRUCTURES: std::ops::RangeInclusive<u64> = 1..=2;
+
+pub unsafe extern "C" fn register(
+    domain: *const Domain,
+    attributes: *const SchemaAttributes,
+) -> Registered {
+    let registered = guard(|| {
+        // SAFETY: the program's own attributes, with as many entries as they say.
+        unsafe {
+            let attributes = attributes.as_ref()?;
+            if attributes.present & HAS_ENTRIES != HAS_ENTRIES || attributes.entries.is_null() {
+                return None;
+            }
+            let chosen = if attributes.present & HAS_ID != 0 {
+                attributes.id
+            } else {
+                0
+            };
+            let id = id_or_new(chosen);
+            let count = attributes.entry_count.min(MOST_ENTRIES);
+            let entries = std::slice::from_raw_parts(attributes.entries, count);
+            let alignment = match attributes.present & HAS_ALIGNMENT != 0 {
+                true if attributes.alignment > 0 => attributes.alignment,
+                _ => usize::MAX,
+            };
+            let layout = if STRUCTURES.contains(&attributes.kind) {
+                layout(domain, entries, alignment, count == attributes.entry_count)
+            } else {
+                Layout::default()
+            };
+            add(domain, id, Shape::Layout(layout));
+            Some(id)
+        }
+    });
+    registered.flatten().unwrap_or(0)
+}
+
+/// NVTX_PAYLOAD_ENUM_ATTR_FIELD_…
+const ENUM_HAS_ENTRIES: u64 = 1 << 2 | 1 << 3 | 1 << 4;
+const ENUM_HAS_ID: u64 = 1 << 5;
+
+pub unsafe extern "C" fn register_enum(
+    domain: *const Domain,
+    attributes: *const EnumAttributes,
+) -> Registered {
+    let registered = guard(|| {
+        // SAFETY: the program's own attributes, with as many entries as they say.
+        unsafe {
+            let attributes = attributes.as_ref()?;
+            let whole = attributes.present & ENUM_HAS_ENTRIES == ENUM_HAS_ENTRIES;
+            if !whole || attributes.entries.is_null() || ![1, 2, 4, 8].contains(&attributes.bytes) {
+                return None;
+            }
+            let chosen = if attributes.present & ENUM_HAS_ID != 0 {
+                attributes.id
+            } else {
+                0
+            };
+            let id = id_or_new(chosen);
+            let count = attributes.entry_count.min(MOST_ENTRIES);
+            let entries = std::slice::from_raw_parts(attributes.entries, count);
+            let names = entries.iter().map(|e| (e.value, owned(e.name))).collect();
+            let bytes = attributes.bytes;
+            add(domain, id, Shape::Enum(Enum { bytes, names }));
+            Some(id)
+        }
+    });
+    registered.flatten().unwrap_or(0)
+}
+
+/// The fields that can be read. Behind an entry of unknown size only those are known that say where they are.
+///
+/// # Safety
+/// The names are null or NUL-terminated.
+unsafe fn layout(domain: *const Domain, entries: &[Entry], pack: usize, mut whole: bool) -> Layout {
+    let mut fields = Vec::new();
+    // Where the next entry begins, before alignment; `None` behind one of unknown size.
+    let mut next = Some(0usize);
+    for (index, entry) in entries.iter().enumerate() {
+        let (what, size, align) = describe(domain, entry);
+        let explicit = (entry.offset > 0 || index == 0).then_some(entry.offset as usize);
+        let align = align.min(pack).max(1);
+        let offset = explicit.or(next.map(|next| next.next_multiple_of(align)));
+        next = offset
+            .zip(size)
+            .and_then(|(offset, size)| offset.checked_add(size));
+        let (Some(what), Some(offset)) = (what, offset) else {
+            whole = false;
+            continue;
+        };
+        let is_text = matches!(
+            what,
+            What::Text(_) | What::OpenText | What::TextAddress | What::Registered
+        );
+        let role = match entry.flags & flag::ROLE {
+            flag::MESSAGE if is_text => Role::Message,
+            _ if entry.kind == CATEGORY => Role::Category,
+            _ if entry.flags & flag::HIDE != 0 => Role::Hidden,
+            _ => Role::Value,
+        };
+        fields.push(Field {
+            // SAFETY: as the caller promises.
+            name: unsafe { owned(entry.name) },
+            offset,
+            what,
+            role,
+        });
+    }
+    Layout { fields, whole }
+}
+
+/// How an entry is read, its size and its alignment, each as far as known.
+fn describe(domain: *const Domain, entry: &Entry) -> (Option<What>, Option<usize>, usize) {
+    let array = entry.flags & flag::ARRAY;
+    if (TEXT..=UTF32).contains(&entry.kind) {
+        return describe_text(entry, array);
+    }
+    if entry.flags & flag::ELSEWHERE != 0 {
+        // An address, or a distance of the type's own size; arrays that lie elsewhere have an address here.
+        let size = (entry.flags & flag::POINTER != 0).then_some(8);
+        return (None, size, 8);
+    }
+    let (what, size, align) = match predefined(entry.kind) {
+        Some(Ok(what)) => (Some(what), what.bytes(), what.bytes()),
+        Some(Err(size)) => (None, size, size),
+        None => match find(domain, entry.kind).map(|schema| &schema.shape) {
+            Some(Shape::Enum(known)) => (Some(What::Enum(known)), known.bytes, known.bytes),
+            // The structure inside has a size, but whether it is padded at its end the program alone knows.
+            _ => return (None, None, 8),
+        },
+    };
+    match array {
+        0 => (what, Some(size), align),
+        flag::FIXED_SIZE => (None, size.checked_mul(entry.length as usize), align),
+        _ => (None, None, align),
+    }
+}
+
+fn describe_text(entry: &Entry, array: u64) -> (Option<What>, Option<usize>, usize) {
+    let unit = match entry.kind {
+        TEXT | UTF8 => 1,
+        UTF32 => 4,
+        _ => 2,
+    };
+    let is_narrow = unit == 1;
+    let is_address = entry.flags & flag::POINTER != 0 || (array == 0 && entry.length == 0);
+    if is_address {
+        // Others point into payloads of the same event, which are as far as the program knows and no further.
+        let may_be_read =
+            entry.flags & flag::DEEP_COPY != 0 || entry.flags & flag::ROLE == flag::MESSAGE;
+        let is_terminated = array == 0 && entry.length == 0 || array == flag::ZERO_TERMINATED;
+        let what = (is_narrow && may_be_read && is_terminated).then_some(What::TextAddress);
+        return (what, Some(8), 8);
+    }
+    if entry.flags & flag::ELSEWHERE != 0 {
+        return (None, None, unit);
+    }
+    match array {
+        0 | flag::FIXED_SIZE => {
+            let size = unit.checked_mul(entry.length as usize);
+            let what = size.filter(|_| is_narrow).map(What::Text);
+            (what, size, unit)
+        }
+        flag::ZERO_TERMINATED => (is_narrow.then_some(What::OpenText), None, unit),
+        _ => (None, None, unit),
+    }
+}
