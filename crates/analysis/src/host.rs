@@ -93,8 +93,11 @@ impl Host {
             if submits_recorded.contains(&rows.process[row]) {
                 continue;
             }
+            let Some(thread) = rows.thread[row] else {
+                continue;
+            };
             let (begin, end) = (rows.begin_ns[row], rows.end_ns[row]);
-            let thread = (rows.process[row], rows.thread[row]);
+            let thread = (rows.process[row], thread);
             let duration_ns = end.saturating_sub(begin);
             let call = (HostCallKind::Submit, functions.index(&rows.function[row]));
             add(thread, call, 1, begin, duration_ns);

@@ -11,7 +11,8 @@
 //!
 //! What this cannot know: communicators of a part of the ranks, except by that test; which rank is late by its own fault,
 //! and which because it waited elsewhere before. Arrivals of different ranks compare only where their traces have one
-//! host's clock, and within the clocks' errors.
+//! host's clock, and within the errors of the devices' clocks: where one of these is not known, neither is who was last.
+//! Calls on the hosts have the host's clock, and no such error.
 
 use crate::durations::Durations;
 use crate::findings::Findings;
@@ -77,10 +78,10 @@ pub struct RankRow {
     pub collective_count: u64,
     /// Time from its arrivals at collectives to the last arrivals there; absent where arrivals cannot be compared.
     pub waited_ns: Option<i64>,
-    /// Collectives at which it arrived last.
-    pub last_count: u64,
+    /// Collectives at which it arrived last; absent where arrivals cannot be compared.
+    pub last_count: Option<u64>,
     /// Skew of those: what the first rank there waited for it.
-    pub last_skew_ns: i64,
+    pub last_skew_ns: Option<i64>,
 }
 
 /// All ranks.
@@ -117,11 +118,12 @@ pub struct CollectiveKind {
     pub matched_count: u64,
     /// How many each rank has, in the order of the ranks.
     pub counts: Vec<u64>,
-    /// Matched ones whose kernels do not all overlap: no one collective, and in no skew.
-    pub contradictory_count: u64,
-    /// Skews below the clocks' error: who was last is not known.
-    pub uncertain_count: u64,
-    /// Skews.
+    /// Matched ones whose kernels do not all overlap: no one collective, and in no skew. Absent where arrivals cannot be
+    /// compared.
+    pub contradictory_count: Option<u64>,
+    /// Skews below the clocks' error: who was last is not known. Absent where arrivals cannot be compared.
+    pub uncertain_count: Option<u64>,
+    /// Skews; none where arrivals cannot be compared.
     pub skew: Durations,
 }
 
@@ -182,8 +184,7 @@ impl RankDigest {
             row,
             world_size: known.map(|r| r.world_size),
             host: manifest.host.clone(),
-            offset_ns: (manifest.start_unix_ns != 0)
-                .then(|| manifest.start_unix_ns.saturating_sub(manifest.start_ns)),
+            offset_ns: (manifest.start_unix_ns).map(|ns| ns.saturating_sub(manifest.start_ns)),
             clock_error_ns: findings.clock_error_ns,
             device,
             called: calls(trace),
@@ -246,48 +247,46 @@ pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
     let mut digests: Vec<&RankDigest> = digests.iter().collect();
     digests.sort_by_key(|d| d.row.rank);
     let world_size = digests.iter().filter_map(|d| d.world_size).max();
+    let different_hosts = different_hosts(&digests);
     let mut findings = RankFindings {
         world_size,
         ranks: digests.iter().map(|d| d.row.clone()).collect(),
         missing_ranks: (0..world_size.unwrap_or(0))
             .filter(|rank| !digests.iter().any(|d| d.row.rank == *rank))
             .collect(),
-        not_comparable_because: not_comparable(&digests),
+        not_comparable_because: different_hosts.clone().or_else(|| unknown_clock(&digests)),
+        clock_error_ns: clock_error_ns(&digests),
         ..RankFindings::default()
     };
-    let errors: Option<Vec<i64>> = digests.iter().map(|d| d.clock_error_ns).collect();
-    findings.clock_error_ns = errors.map(|mut errors| {
-        // Of two ranks, the worst two.
-        errors.sort_unstable_by_key(|ns| Reverse(*ns));
-        errors
-            .iter()
-            .take(2)
-            .fold(0i64, |sum, ns| sum.saturating_add(*ns))
-    });
-    let comparable = findings.not_comparable_because.is_none();
     let (mut all, mut rows) = (Vec::new(), std::mem::take(&mut findings.ranks));
     let numbers: Vec<u32> = rows.iter().map(|r| r.rank).collect();
-    let error_ns = findings.clock_error_ns;
+    let comparable = findings.not_comparable_because.is_none();
+    let error_ns = findings.clock_error_ns.filter(|_| comparable);
     let device: Vec<_> = digests.iter().map(|d| &d.device).collect();
+    if comparable {
+        for rank in &mut rows {
+            (rank.waited_ns, rank.last_count, rank.last_skew_ns) = (Some(0), Some(0), Some(0));
+        }
+    }
     let mut add = |collective: Collective, arrivals: &[i64]| {
         let last = collective.last_rank;
         for (rank, arrival) in rows.iter_mut().zip(arrivals) {
-            let waited = rank.waited_ns.get_or_insert(0);
             let last_ns = collective.first_ns.saturating_add(collective.skew_ns);
-            *waited = waited.saturating_add(last_ns.saturating_sub(*arrival));
-            let certain = error_ns.is_none_or(|error| collective.skew_ns > error);
-            if rank.rank == last && certain {
-                rank.last_count += 1;
-                rank.last_skew_ns = rank.last_skew_ns.saturating_add(collective.skew_ns);
+            let more = |sum: Option<i64>, ns: i64| sum.map(|sum| sum.saturating_add(ns));
+            rank.waited_ns = more(rank.waited_ns, last_ns.saturating_sub(*arrival));
+            if rank.rank == last && error_ns.is_some_and(|error| collective.skew_ns > error) {
+                rank.last_count = rank.last_count.map(|count| count + 1);
+                rank.last_skew_ns = more(rank.last_skew_ns, collective.skew_ns);
             }
         }
         all.push(collective);
     };
-    let errors = Some(error_ns);
-    findings.collectives = matched(&device, comparable, errors, &mut add, &numbers);
+    let clock = error_ns.map(Clock::Devices);
+    findings.collectives = matched(&device, clock, &mut add, &numbers);
     findings.ranks = rows;
     let called: Vec<_> = digests.iter().map(|d| &d.called).collect();
-    findings.collective_calls = matched(&called, comparable, None, &mut |_, _| {}, &numbers);
+    let clock = different_hosts.is_none().then_some(Clock::Host);
+    findings.collective_calls = matched(&called, clock, &mut |_, _| {}, &numbers);
     findings.straggler = straggler(&findings.ranks);
     all.sort_by_key(|c| (Reverse(c.skew_ns), c.first_ns));
     all.truncate(longest);
@@ -296,8 +295,8 @@ pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
     findings
 }
 
-/// Why the times of ranks cannot be compared.
-fn not_comparable(digests: &[&RankDigest]) -> Option<String> {
+/// Why no times of the ranks can be compared.
+fn different_hosts(digests: &[&RankDigest]) -> Option<String> {
     if digests.len() < 2 {
         return Some("there is one rank only".to_owned());
     }
@@ -318,11 +317,46 @@ fn not_comparable(digests: &[&RankDigest]) -> Option<String> {
     None
 }
 
-/// Matches the collectives of each kind. `error_ns`: they are kernels, whose arrivals compare within this error.
+/// Why times of the ranks' devices cannot be compared.
+fn unknown_clock(digests: &[&RankDigest]) -> Option<String> {
+    let unknown: Vec<String> = (digests.iter())
+        .filter(|d| d.clock_error_ns.is_none())
+        .map(|d| d.row.rank.to_string())
+        .collect();
+    match unknown.as_slice() {
+        [] => None,
+        [rank] => Some(format!(
+            "the error of the device times of rank {rank} is not known"
+        )),
+        ranks => Some(format!(
+            "the errors of the device times of ranks {} are not known",
+            ranks.join(", ")
+        )),
+    }
+}
+
+/// Within what device times of two ranks compare: of any two, the worst.
+fn clock_error_ns(digests: &[&RankDigest]) -> Option<i64> {
+    let errors: Option<Vec<i64>> = digests.iter().map(|d| d.clock_error_ns).collect();
+    let mut errors = errors?;
+    errors.sort_unstable_by_key(|ns| Reverse(*ns));
+    let worst = errors.iter().take(2);
+    Some(worst.fold(0i64, |sum, ns| sum.saturating_add(*ns)))
+}
+
+/// What the times of matched collectives were taken with.
+#[derive(Clone, Copy)]
+enum Clock {
+    /// The clocks of the ranks' devices, which compare within this.
+    Devices(i64),
+    /// The host's.
+    Host,
+}
+
+/// Matches the collectives of each kind. `clock`: what their times were taken with; without one they do not compare.
 fn matched(
     ranks: &[&BTreeMap<&'static str, Vec<Interval>>],
-    comparable: bool,
-    error_ns: Option<Option<i64>>,
+    clock: Option<Clock>,
     each: &mut dyn FnMut(Collective, &[i64]),
     numbers: &[u32],
 ) -> Vec<CollectiveKind> {
@@ -335,53 +369,61 @@ fn matched(
         let counts: Vec<u64> = (0..ranks.len())
             .map(|rank| of_rank(rank).len() as u64)
             .collect();
-        let matched_count = counts.iter().copied().min().unwrap_or(0);
-        let may_end_early = KINDS.iter().any(|(known, early)| *known == kind && *early);
         let mut row = CollectiveKind {
             kind,
-            matched_count,
+            matched_count: counts.iter().copied().min().unwrap_or(0),
             counts,
             ..CollectiveKind::default()
         };
-        let mut skews = Vec::new();
-        for number in 0..if comparable {
-            matched_count as usize
-        } else {
-            0
-        } {
-            let parts: Vec<Interval> = (0..ranks.len()).map(|rank| of_rank(rank)[number]).collect();
-            let arrivals: Vec<i64> = parts.iter().map(|p| p.start_ns).collect();
-            let (first, last) = extremes(&arrivals);
-            if let Some(error_ns) = error_ns {
-                let first_end_ns = parts.iter().map(|p| p.end_ns).min().unwrap_or(i64::MAX);
-                let slack_ns = error_ns.unwrap_or(0);
-                if !may_end_early && arrivals[last] > first_end_ns.saturating_add(slack_ns) {
-                    row.contradictory_count += 1;
-                    continue;
-                }
-            }
-            let skew_ns = arrivals[last].saturating_sub(arrivals[first]);
-            if let Some(Some(error_ns)) = error_ns
-                && skew_ns <= error_ns
-            {
-                row.uncertain_count += 1;
-            }
-            skews.push(skew_ns);
-            let collective = Collective {
-                kind,
-                number: number as u64,
-                first_ns: arrivals[first],
-                skew_ns,
-                first_rank: numbers[first],
-                last_rank: numbers[last],
-            };
-            each(collective, &arrivals);
+        if let Some(clock) = clock {
+            let parts = |number| (0..ranks.len()).map(|rank| of_rank(rank)[number]).collect();
+            compare(&mut row, parts, clock, each, numbers);
         }
-        row.skew = Durations::of(&mut skews);
         rows.push(row);
     }
     rows.sort_by_key(|row| Reverse(row.skew.total_ns));
     rows
+}
+
+/// Compares the arrivals of a kind. `parts`: the intervals of one collective on all ranks, by its number.
+fn compare(
+    row: &mut CollectiveKind,
+    parts: impl Fn(usize) -> Vec<Interval>,
+    clock: Clock,
+    each: &mut dyn FnMut(Collective, &[i64]),
+    numbers: &[u32],
+) {
+    let kind = row.kind;
+    let may_end_early = KINDS.iter().any(|(known, early)| *known == kind && *early);
+    let (mut contradictory, mut uncertain) = (0, 0);
+    let mut skews = Vec::new();
+    for number in 0..row.matched_count as usize {
+        let parts = parts(number);
+        let arrivals: Vec<i64> = parts.iter().map(|p| p.start_ns).collect();
+        let (first, last) = extremes(&arrivals);
+        let skew_ns = arrivals[last].saturating_sub(arrivals[first]);
+        if let Clock::Devices(error_ns) = clock {
+            let first_end_ns = parts.iter().map(|p| p.end_ns).min().unwrap_or(i64::MAX);
+            if !may_end_early && arrivals[last] > first_end_ns.saturating_add(error_ns) {
+                contradictory += 1;
+                continue;
+            }
+            uncertain += u64::from(skew_ns <= error_ns);
+        }
+        skews.push(skew_ns);
+        let collective = Collective {
+            kind,
+            number: number as u64,
+            first_ns: arrivals[first],
+            skew_ns,
+            first_rank: numbers[first],
+            last_rank: numbers[last],
+        };
+        each(collective, &arrivals);
+    }
+    row.contradictory_count = Some(contradictory);
+    row.uncertain_count = Some(uncertain);
+    row.skew = Durations::of(&mut skews);
 }
 
 /// Indices of the first and the last arrival; of equal ones, the first.
@@ -399,19 +441,19 @@ fn extremes(arrivals: &[i64]) -> (usize, usize) {
 }
 
 fn straggler(ranks: &[RankRow]) -> Option<Straggler> {
-    let total_ns = ranks
-        .iter()
-        .fold(0i64, |sum, r| sum.saturating_add(r.last_skew_ns));
-    let of_count = ranks.iter().map(|r| r.last_count).sum();
-    let worst = ranks
-        .iter()
-        .max_by_key(|r| (r.last_skew_ns, Reverse(r.rank)))?;
-    (worst.last_skew_ns > 0).then(|| Straggler {
+    // Ranks that do not compare have no skew, and are not here.
+    let known = ranks.iter().filter_map(|r| Some((r.last_skew_ns?, r)));
+    let total_ns = known
+        .clone()
+        .fold(0i64, |sum, (skew_ns, _)| sum.saturating_add(skew_ns));
+    let of_count = ranks.iter().filter_map(|r| r.last_count).sum();
+    let (skew_ns, worst) = known.max_by_key(|(skew_ns, r)| (*skew_ns, Reverse(r.rank)))?;
+    (skew_ns > 0).then(|| Straggler {
         rank: worst.rank,
-        last_count: worst.last_count,
+        last_count: worst.last_count.unwrap_or_default(),
         of_count,
-        skew_ns: worst.last_skew_ns,
-        share: ratio(worst.last_skew_ns, total_ns),
+        skew_ns,
+        share: ratio(skew_ns, total_ns),
     })
 }
 
@@ -421,7 +463,7 @@ fn sentences(findings: &RankFindings) -> Vec<String> {
         let missing: Vec<String> = findings.missing_ranks.iter().map(u32::to_string).collect();
         sentences.push(format!(
             "Of {} ranks, {} have no trace here: {}.",
-            findings.world_size.unwrap_or(0),
+            findings.ranks.len() + missing.len(),
             missing.len(),
             missing.join(", ")
         ));
@@ -450,11 +492,11 @@ fn sentences(findings: &RankFindings) -> Vec<String> {
                 row.kind
             ));
         }
-        if row.contradictory_count > 0 {
+        if let Some(contradictory_count @ 1..) = row.contradictory_count {
             sentences.push(format!(
-                "{} of {} matched {} do not overlap on all ranks: they are of a part of the ranks, or some were not \
-                 recorded; they are in no skew.",
-                row.contradictory_count, row.matched_count, row.kind
+                "{contradictory_count} of {} matched {} do not overlap on all ranks: they are of a part of the ranks, or \
+                 some were not recorded; they are in no skew.",
+                row.matched_count, row.kind
             ));
         }
     }

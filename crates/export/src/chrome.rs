@@ -65,7 +65,7 @@ impl<W: Write> Writer<'_, W> {
             self.out,
             "\"origin_ns\":{},\"start_unix_ns\":{},\"sampling_mode\":\"{}\",\"written_by\":\"gapscope {}\"}}}}",
             self.scene.origin_ns,
-            manifest.start_unix_ns,
+            (manifest.start_unix_ns).map_or("null".to_owned(), |ns| ns.to_string()),
             manifest.sampling_mode.as_str(),
             env!("CARGO_PKG_VERSION"),
         )

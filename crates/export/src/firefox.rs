@@ -22,9 +22,16 @@ pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<Exported> {
     let scene = Scene::of(trace);
     let manifest = &trace.manifest;
     let before_ns = scene.origin_ns.saturating_sub(manifest.start_ns);
-    let unix_ms = manifest.start_unix_ns.saturating_add(before_ns) as f64 / 1e6;
+    let unix_ns = manifest
+        .start_unix_ns
+        .map(|ns| ns.saturating_add(before_ns));
+    // The format must have a date: without one the profiler shows 1970.
+    let (product, unix_ms) = match unix_ns {
+        Some(ns) => ("gapscope", ns as f64 / 1e6),
+        None => ("gapscope (date not known)", 0.0),
+    };
     let mut profile = Profile::new(
-        "gapscope",
+        product,
         ReferenceTimestamp::from_millis_since_unix_epoch(unix_ms),
         // Of samples, which there are none of.
         SamplingInterval::from_millis(1),

@@ -120,10 +120,9 @@ impl<W: Write> Writer<'_, W> {
         let manifest = &self.scene.trace.manifest;
         let start_ns = self.ns(manifest.start_ns);
         let mut snapshot = Message::default();
-        let unix_ns = u64::try_from(manifest.start_unix_ns).unwrap_or(0);
-        // A wall clock of 0 is one that the trace does not know.
-        for (clock, at_ns) in [(MONOTONIC, start_ns), (REALTIME, unix_ns)] {
-            if clock == MONOTONIC || at_ns > 0 {
+        let unix_ns = manifest.start_unix_ns.and_then(|ns| u64::try_from(ns).ok());
+        for (clock, at_ns) in [(MONOTONIC, Some(start_ns)), (REALTIME, unix_ns)] {
+            if let Some(at_ns) = at_ns {
                 self.part.clear();
                 self.part.number(1, clock);
                 self.part.number(2, at_ns);

@@ -129,7 +129,7 @@ fn definitions() -> Vec<ManifestTable> {
                 (
                     "start_unix_ns",
                     NS,
-                    "Begin on the wall clock, nanoseconds since 1970.",
+                    "Begin on the wall clock, nanoseconds since 1970, where that is known.",
                 ),
                 ("system", TEXT, "Operating system."),
                 ("processor", TEXT, "Processor."),
@@ -287,7 +287,7 @@ fn of_trace(source: &Source) -> Vec<Vec<ScalarValue>> {
         text(m.sampling_mode.as_str()),
         ns(m.start_ns),
         ns(m.end_ns),
-        ns(m.start_unix_ns),
+        ScalarValue::Int64(m.start_unix_ns),
         text(&m.host.system),
         text(&m.host.processor),
         number(m.host.cores),

@@ -92,8 +92,11 @@ impl RanksReport<'_> {
                 busy,
                 known(rank.collective_ns),
                 known(rank.waited_ns),
-                number::count(rank.last_count).into(),
-                number::duration(rank.last_skew_ns).into(),
+                match rank.last_count {
+                    Some(count) => number::count(count).into(),
+                    None => Text::new().faint("unknown"),
+                },
+                known(rank.last_skew_ns),
             ]);
         }
         let text = "waited: from the rank's arrivals at collectives to the last ones; last by: what the first waited \

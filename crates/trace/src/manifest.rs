@@ -1,6 +1,6 @@
 //! The manifest of a trace: `trace.json`.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The version of the trace format that this crate writes.
 pub const FORMAT_VERSION: u32 = 1;
@@ -25,8 +25,9 @@ pub struct Manifest {
     pub start_ns: i64,
     /// Its end.
     pub end_ns: i64,
-    /// `start_ns` on the wall clock, nanoseconds since 1970; 0: not known.
-    pub start_unix_ns: i64,
+    /// `start_ns` on the wall clock, nanoseconds since 1970; absent when it is not known, as of many imports.
+    #[serde(deserialize_with = "wall_clock")]
+    pub start_unix_ns: Option<i64>,
     /// The machine.
     pub host: Host,
     /// Processes that were recorded.
@@ -45,6 +46,21 @@ pub struct Manifest {
     pub losses: Vec<Loss>,
     /// Sentences that every report prints.
     pub notes: Vec<String>,
+}
+
+impl Manifest {
+    /// Moves the begin of the recording.
+    pub fn begin_at(&mut self, start_ns: i64) {
+        let later_ns = start_ns.saturating_sub(self.start_ns);
+        self.start_unix_ns = self.start_unix_ns.map(|ns| ns.saturating_add(later_ns));
+        self.start_ns = start_ns;
+    }
+}
+
+/// Before the field could be absent, 0 said that the time is not known.
+fn wall_clock<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
+    let ns = Option::<i64>::deserialize(from)?;
+    Ok(ns.filter(|ns| *ns != 0))
 }
 
 /// A rank of a distributed program.

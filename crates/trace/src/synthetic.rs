@@ -120,7 +120,7 @@ impl Synthetic {
             sampling_mode: SamplingMode::Dispatch,
             start_ns: stream::START_NS,
             end_ns,
-            start_unix_ns: 1_790_000_000_000_000_000,
+            start_unix_ns: Some(1_790_000_000_000_000_000),
             host: Host {
                 system: "none".to_owned(),
                 processor: "none".to_owned(),

@@ -77,8 +77,8 @@ table! {
         process: u32,
         /// Id of the queue.
         queue: u32,
-        /// The system's id of the thread.
-        thread: u32,
+        /// The system's id of the thread that submitted.
+        thread: Option<u32>,
         /// When the host call began.
         begin_ns: i64,
         /// When it returned.

@@ -101,8 +101,7 @@ impl Manifest {
         manifest.devices.retain(|d| processes.contains(&d.process));
         let devices: HashSet<u32> = manifest.devices.iter().map(|d| d.id).collect();
         manifest.queues.retain(|q| devices.contains(&q.device));
-        manifest.start_unix_ns += start_ns - self.start_ns;
-        manifest.start_ns = start_ns;
+        manifest.begin_at(start_ns);
         manifest.end_ns = end_ns.max(start_ns);
         manifest
     }

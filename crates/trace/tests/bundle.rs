@@ -361,3 +361,22 @@ fn a_failed_part_costs_its_table_only() {
     );
     assert_eq!(found.tables.host_calls.len(), 2);
 }
+
+#[test]
+fn a_begin_on_the_wall_clock_that_is_not_known_is_absent_and_was_once_0() {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path().join("a.gapscope");
+    write(&folder, &trace());
+    let path = folder.join("trace.json");
+    let json = fs::read_to_string(&path).expect("readable");
+    assert!(json.contains("\"start_unix_ns\": null"), "{json}");
+    assert_eq!(open(&folder).0.manifest.start_unix_ns, None);
+    for (written, known) in [("0", None), ("17", Some(17))] {
+        let old = json.replace(
+            "\"start_unix_ns\": null",
+            &format!("\"start_unix_ns\": {written}"),
+        );
+        fs::write(&path, old).expect("writable");
+        assert_eq!(open(&folder).0.manifest.start_unix_ns, known);
+    }
+}

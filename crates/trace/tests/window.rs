@@ -65,7 +65,7 @@ fn work_is_in_the_window_in_which_it_was_submitted() {
 fn the_manifest_is_that_of_the_window() {
     let manifest = trace().window(&[0], 100_000, 200_000).manifest;
     assert_eq!((manifest.start_ns, manifest.end_ns), (100_000, 200_000));
-    assert_eq!(manifest.start_unix_ns, 5_100_000);
+    assert_eq!(manifest.start_unix_ns, Some(5_100_000));
     assert_eq!(manifest.processes.len(), 1);
     assert_eq!(manifest.devices.len(), 1);
     assert_eq!(manifest.queues.len(), 1);

@@ -80,12 +80,9 @@ impl Index {
             }
         }
         for row in 0..submissions.len() {
-            let key = (
-                submissions.process[row],
-                submissions.thread[row],
-                submissions.begin_ns[row],
-            );
-            if let Some(call) = starts.get(&key) {
+            let (process, begin_ns) = (submissions.process[row], submissions.begin_ns[row]);
+            let key = submissions.thread[row].map(|thread| (process, thread, begin_ns));
+            if let Some(call) = key.and_then(|key| starts.get(&key)) {
                 self.calls[row] = *call;
                 self.of_calls.push((*call, row as u32));
             }

@@ -54,7 +54,7 @@ pub fn overview(snapshot: &Snapshot, name: &str, sizes: &[TableSize]) -> Value {
         "live": snapshot.live,
         "complete": manifest.complete,
         "origin_ns": snapshot.origin_ns.to_string(),
-        "start_unix_ns": manifest.start_unix_ns.to_string(),
+        "start_unix_ns": manifest.start_unix_ns.map(|ns| ns.to_string()),
         "duration_ns": (manifest.end_ns > manifest.start_ns).then(|| manifest.end_ns.saturating_sub(manifest.start_ns)),
         "extent": [extent.start_ns, extent.end_ns],
         "sampling_mode": manifest.sampling_mode,

@@ -148,7 +148,7 @@ fn around(snapshot: &Snapshot, table: &str, row: usize) -> Around {
                     t.end_ns[row].checked_sub(t.begin_ns[row]),
                 ),
                 queue: Some(t.queue[row]),
-                thread: Some((t.process[row], Some(t.thread[row]))),
+                thread: Some((t.process[row], t.thread[row])),
                 ..Around::default()
             };
             around.submitted_by(snapshot, Some(row));
@@ -291,7 +291,7 @@ impl Around {
             self.links
                 .push(link(snapshot, "submitted-by", Source::HostCall, call));
         }
-        self.thread = self.thread.or(Some((t.process[row], Some(t.thread[row]))));
+        self.thread = self.thread.or(Some((t.process[row], t.thread[row])));
         self.links
             .push(submission_link(snapshot, "submission", row));
     }

@@ -127,10 +127,15 @@ impl<'a> Explainer<'a> {
         let waits = self.waits(row, queue, gap.end_ns.saturating_add(error_ns));
 
         let mut parts = Vec::with_capacity(4);
-        if !late.is_empty() {
-            let thread = (table.process[at], table.thread[at]);
-            explanation.host = Some((late, thread));
-            explanation.waited = self.explain_host(late, thread, error_ns, &mut parts);
+        let thread = table.thread[at].map(|thread| (table.process[at], thread));
+        match thread {
+            _ if late.is_empty() => {}
+            Some(thread) => {
+                explanation.host = Some((late, thread));
+                explanation.waited = self.explain_host(late, thread, error_ns, &mut parts);
+            }
+            // That the host was late is known; what it did is not.
+            None => push(&mut parts, late, Cause::HostLate),
         }
         let graph = table.function[at]
             .as_deref()
@@ -139,8 +144,11 @@ impl<'a> Explainer<'a> {
             true => (Cause::GraphLaunch, Cause::GraphLaunch),
             false => (Cause::SubmitCall, Cause::LaunchLatency),
         };
-        let thread = (table.process[at], table.thread[at]);
-        self.explain_call(Interval::new(begin_ns, end_ns), thread, call, &mut parts);
+        let inside = Interval::new(begin_ns, end_ns);
+        match thread {
+            Some(thread) => self.explain_call(inside, thread, call, &mut parts),
+            None => push(&mut parts, inside, call),
+        }
         let mut from_ns = end_ns;
         if let Some(signal_ns) = waits.host_signal_ns {
             let until_ns = signal_ns.clamp(from_ns, gap.end_ns);

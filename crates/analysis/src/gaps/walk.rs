@@ -329,7 +329,7 @@ impl Place {
         let submission = Some(timeline.submission_of(after) as usize)
             .filter(|row| *row < timeline.submissions.len());
         let process_id = submission.map(|row| tables.submissions.process[row]);
-        let thread = submission.map(|row| tables.submissions.thread[row]);
+        let thread = submission.and_then(|row| tables.submissions.thread[row]);
         let threads = &timeline.trace.manifest.threads;
         Gap {
             device: self.gpu,

@@ -35,6 +35,24 @@ fn work_that_is_submitted_late_is_a_late_host_then_the_call_then_the_launch() {
 }
 
 #[test]
+fn without_the_submitting_thread_what_the_host_did_is_not_known() {
+    let mut program = Program::new();
+    program.dispatch(1, [-20, -10], 0, 100);
+    program.call("create-pipelines", [110, 140]);
+    program.dispatch(1, [150, 170], 200, 10);
+    let mut trace = program.trace();
+    trace.tables.submissions.thread[1] = None;
+    let findings = crate::program::findings(&trace);
+    assert_eq!(
+        causes(&findings.gaps),
+        [(HostLate, 50), (LaunchLatency, 30), (SubmitCall, 20)]
+    );
+    let gap = &findings.idle_time.longest[0];
+    assert_eq!((gap.process_id, gap.thread), (Some(1), None));
+    assert_eq!((&gap.thread_name, gap.host_calls.len()), (&None, 0));
+}
+
+#[test]
 fn work_that_was_submitted_in_time_is_launched_late() {
     let findings = gap(|p| {
         p.dispatch(1, [10, 20], 200, 10);

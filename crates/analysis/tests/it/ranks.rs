@@ -45,7 +45,7 @@ fn the_last_to_arrive_is_found_and_what_the_others_wait() {
     let kind = &found.collectives[0];
     assert_eq!(
         (kind.kind, kind.matched_count, kind.contradictory_count),
-        ("AllReduce", 3, 0)
+        ("AllReduce", 3, Some(0))
     );
     assert_eq!(kind.skew.total_ns, Some((50 + 150 + 10) * US));
     let waited: Vec<_> = found
@@ -57,7 +57,7 @@ fn the_last_to_arrive_is_found_and_what_the_others_wait() {
     let last: Vec<_> = found
         .ranks
         .iter()
-        .map(|r| (r.last_count, r.last_skew_ns / US))
+        .map(|r| (r.last_count.unwrap(), r.last_skew_ns.unwrap() / US))
         .collect();
     assert_eq!(last, [(1, 10), (1, 150), (1, 50)]);
     let worst = found.straggler.unwrap();
@@ -82,7 +82,7 @@ fn kernels_that_do_not_overlap_are_no_one_collective() {
         trace(0, ALL_REDUCE, &[(100, 200), (300, 400)]),
         trace(1, ALL_REDUCE, &[(100, 200), (900, 950)]),
     ]);
-    assert_eq!(found.collectives[0].contradictory_count, 1);
+    assert_eq!(found.collectives[0].contradictory_count, Some(1));
     assert_eq!(found.collectives[0].skew.timed_count, 1);
     assert_eq!(found.straggler, None);
     // A broadcast's sender need not wait for those who receive.
@@ -90,7 +90,7 @@ fn kernels_that_do_not_overlap_are_no_one_collective() {
         trace(0, "ncclDevKernel_Broadcast_RING_LL", &[(300, 400)]),
         trace(1, "ncclDevKernel_Broadcast_RING_LL", &[(900, 950)]),
     ]);
-    assert_eq!(found.collectives[0].contradictory_count, 0);
+    assert_eq!(found.collectives[0].contradictory_count, Some(0));
     assert_eq!(found.straggler.unwrap().rank, 1);
 }
 
@@ -100,14 +100,15 @@ fn skew_below_the_clocks_error_blames_nobody() {
         trace(0, ALL_REDUCE, &[(100, 200)]),
         trace(1, ALL_REDUCE, &[(102, 200)]),
     ]);
-    assert_eq!(found.collectives[0].uncertain_count, 1);
+    assert_eq!(found.collectives[0].uncertain_count, Some(1));
     assert_eq!(found.straggler, None);
 }
 
 #[test]
 fn ranks_of_different_machines_are_matched_and_not_compared() {
     let mut other = trace(1, ALL_REDUCE, &[(100, 200)]);
-    other.manifest.start_unix_ns += 3_600_000_000_000;
+    let unix_ns = other.manifest.start_unix_ns.as_mut().unwrap();
+    *unix_ns += 3_600_000_000_000;
     let found = compare(&[trace(0, ALL_REDUCE, &[(100, 200)]), other]);
     assert!(
         found
@@ -118,6 +119,42 @@ fn ranks_of_different_machines_are_matched_and_not_compared() {
     assert_eq!(found.collectives[0].matched_count, 1);
     assert_eq!(found.collectives[0].skew.timed_count, 0);
     assert_eq!(found.ranks[0].waited_ns, None);
+}
+
+#[test]
+fn without_a_known_error_of_a_clock_nobody_is_last() {
+    let mut unknown = trace(1, ALL_REDUCE, &[(150, 200), (900, 950)]);
+    unknown.manifest.devices[0].clock.error_ns = None;
+    let called = Trace::from_text(
+        "label id=1 text=ncclAllReduce
+         marker process=1 scope=thread thread=7 label=1 start_ns=100us duration_ns=3us",
+    )
+    .unwrap();
+    unknown.tables.labels = called.tables.labels.clone();
+    unknown.tables.markers = called.tables.markers.clone();
+    let mut known = trace(0, ALL_REDUCE, &[(100, 200), (300, 400)]);
+    known.tables.labels = called.tables.labels;
+    known.tables.markers = called.tables.markers;
+    let found = compare(&[known, unknown]);
+    let reason = found.not_comparable_because.unwrap();
+    assert!(reason.contains("rank 1 is not known"), "{reason}");
+    assert_eq!(found.clock_error_ns, None);
+    let kind = &found.collectives[0];
+    assert_eq!((kind.matched_count, kind.skew.timed_count), (2, 0));
+    assert_eq!(
+        (kind.contradictory_count, kind.uncertain_count),
+        (None, None)
+    );
+    assert_eq!(found.straggler, None);
+    assert!(found.longest.is_empty());
+    for rank in &found.ranks {
+        assert_eq!(
+            (rank.waited_ns, rank.last_count, rank.last_skew_ns),
+            (None, None, None)
+        );
+    }
+    // The hosts' calls have no such error.
+    assert_eq!(found.collective_calls[0].skew.timed_count, 1);
 }
 
 #[test]

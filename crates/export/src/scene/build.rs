@@ -234,8 +234,9 @@ impl Builder<'_> {
                 continue;
             };
             let begin_ns = s.begin_ns[submission];
-            let key = (s.process[submission], s.thread[submission], begin_ns);
-            let Some(place) = places.get(&key) else {
+            let thread = s.thread[submission];
+            let key = thread.map(|thread| (s.process[submission], thread, begin_ns));
+            let Some(place) = key.and_then(|key| places.get(&key)) else {
                 continue;
             };
             flows[*place as usize].push(target as u32);

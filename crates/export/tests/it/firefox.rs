@@ -55,3 +55,14 @@ fn markers_have_the_facts_of_their_rows_and_null_where_unknown() {
         (&Value::from(0.1), &Value::from(0.14))
     );
 }
+
+#[test]
+fn a_date_that_is_not_known_is_said() {
+    let mut trace = Trace::from_text(CROSSING).unwrap();
+    let file = export(&trace);
+    assert_eq!(file["meta"]["product"], "gapscope");
+    assert_eq!(file["meta"]["startTime"], 1_790_000_000_000.0);
+    trace.manifest.start_unix_ns = None;
+    let file = export(&trace);
+    assert_eq!(file["meta"]["product"], "gapscope (date not known)");
+}

@@ -175,7 +175,7 @@ impl Builder {
                 id: self.instances[index].id,
                 process: PROCESS,
                 queue: QUEUE,
-                thread: thread.unwrap_or(0),
+                thread,
                 begin_ns: at,
                 end_ns: at,
                 command_buffers: 1,

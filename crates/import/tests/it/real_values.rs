@@ -27,7 +27,7 @@ fn a_command_buffer_of_a_real_trace_is_read() {
     let t = &trace.tables;
     // The commit, as the table of frame assignments prints it in full.
     assert_eq!(t.submissions.begin_ns, [900_876_875]);
-    assert_eq!(t.submissions.thread, [0x11a_b5b7]);
+    assert_eq!(t.submissions.thread, [Some(0x11a_b5b7)]);
     assert_eq!(t.opaque_work.kind, [OpaqueWorkKind::ComputePass]);
     // The end, as the table of dependencies prints it in full.
     let end = t.opaque_work.start_ns[0].unwrap() + t.opaque_work.duration_ns[0].unwrap();

@@ -480,7 +480,7 @@ impl Drain {
             command: self.header.command.clone(),
             sampling_mode: self.header.mode,
             start_ns: self.header.start_ns,
-            start_unix_ns: self.header.start_unix_ns,
+            start_unix_ns: Some(self.header.start_unix_ns),
             host: crate::host::describe(),
             ..Manifest::default()
         };

@@ -214,12 +214,11 @@ impl Run {
             manifest.exit = Some(exit);
             manifest.end_ns = end_ns.max(manifest.start_ns);
             if let Some(since_ns) = since_ns {
-                manifest.start_unix_ns += since_ns - manifest.start_ns;
-                manifest.start_ns = since_ns;
+                manifest.begin_at(since_ns);
             }
             if let Some((begin_ns, end_ns)) = window {
-                manifest.start_unix_ns += begin_ns - manifest.start_ns;
-                (manifest.start_ns, manifest.end_ns) = (begin_ns, end_ns);
+                manifest.begin_at(begin_ns);
+                manifest.end_ns = end_ns;
             }
             manifest.notes.extend(notes.iter().cloned());
             all_notes.clone_from(&manifest.notes);

@@ -113,7 +113,7 @@ impl Stream<'_> {
             id,
             process: PROCESS,
             queue: feed.queue,
-            thread: thread_of(feed.queue),
+            thread: Some(thread_of(feed.queue)),
             begin_ns,
             end_ns: feed.host_ns,
             command_buffers: count,

@@ -118,11 +118,7 @@ impl Builder {
             sampling_mode: SamplingMode::Pass,
             start_ns: self.base_ns,
             end_ns: self.at(end_ns),
-            start_unix_ns: run
-                .start_date
-                .as_deref()
-                .and_then(date::unix_ns)
-                .unwrap_or(0),
+            start_unix_ns: run.start_date.as_deref().and_then(date::unix_ns),
             host: Host {
                 system: run.system.clone().unwrap_or_else(|| "macOS".to_owned()),
                 processor: run.model.clone().unwrap_or_default(),

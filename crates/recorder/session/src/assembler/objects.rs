@@ -199,6 +199,12 @@ impl Assembler {
         at_ns: i64,
         tables: &mut Tables,
     ) {
+        if at_ns <= 0 {
+            // The pool's next event says all that this one said.
+            let reason = "the tracing library delivered no times";
+            self.ledger.add("memory events", 1, reason);
+            return;
+        }
         let pools = &mut self.processes[process as usize].pools;
         let before = pools.get(&pool).copied();
         let bytes = if edge == PoolEdge::End { 0 } else { bytes };

@@ -65,7 +65,7 @@ impl Assembler {
             id: submission,
             process,
             queue,
-            thread: call.thread,
+            thread: Some(call.thread),
             begin_ns: call.begin_ns,
             end_ns: call.end_ns,
             command_buffers: instances.len() as u32,

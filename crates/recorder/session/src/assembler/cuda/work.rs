@@ -186,7 +186,7 @@ impl Assembler {
                 id,
                 process,
                 queue,
-                thread: call.thread,
+                thread: Some(call.thread).filter(|thread| *thread > 0),
                 begin_ns,
                 end_ns,
                 command_buffers: u32::from(of_graph),
@@ -268,7 +268,10 @@ impl Assembler {
                 self.launched(queue, call.0, start_ns);
                 let bound = cuda.returns.ended(queue, call, end_ns);
                 self.returned(queue, bound);
-                self.returned(queue, launched.returned_ns.map(|return_ns| (end_ns, return_ns)));
+                self.returned(
+                    queue,
+                    launched.returned_ns.map(|return_ns| (end_ns, return_ns)),
+                );
             }
         }
         let mut command_buffer = None;

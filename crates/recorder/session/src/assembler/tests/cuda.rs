@@ -602,7 +602,10 @@ fn polls_that_come_folded_go_on_where_the_last_ones_ended() {
     };
     cuda.batch(&[polls(1_000, 90_000, 40), polls(150_000, 190_000, 20)]);
     // Much later; then another call.
-    cuda.batch(&[polls(900_000, 910_000, 1), call(MALLOC, 9, 920_000, 921_000)]);
+    cuda.batch(&[
+        polls(900_000, 910_000, 1),
+        call(MALLOC, 9, 920_000, 921_000),
+    ]);
     cuda.end(2_000_000);
     let (_, tables) = cuda.finish();
     let h = &tables.host_calls;
@@ -685,6 +688,8 @@ fn a_pool_is_device_memory_of_its_size() {
         (PoolEdge::Begin, 100, 1),
         (PoolEdge::Change, 300, 2),
         (PoolEdge::Change, 300, 3),
+        // Its time was not delivered; the next event says how large the pool is.
+        (PoolEdge::Change, 500, 0),
         (PoolEdge::End, 0, 4),
     ] {
         cuda.event(Event::Pool {
@@ -696,9 +701,11 @@ fn a_pool_is_device_memory_of_its_size() {
             at_ns,
         });
     }
-    let (_, tables) = cuda.finish();
+    let (manifest, tables) = cuda.finish();
     assert_eq!(tables.memory.bytes, [100, 100, 300, 300]);
     assert_eq!(tables.memory.at_ns, [1, 2, 2, 4]);
+    let lost = manifest.losses.iter().find(|l| l.what == "memory events");
+    assert_eq!(lost.map(|l| l.count), Some(1));
 }
 
 fn activity() -> impl Strategy<Value = Activity> {
