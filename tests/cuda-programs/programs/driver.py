@@ -63,6 +63,7 @@ class Driver:
         self._module = module
         self._launch = self._library.cuLaunchKernel
         self._launch.argtypes = [c_void_p] + [c_uint] * 7 + [c_void_p, POINTER(c_void_p), c_void_p]
+        self._ask = self._library.cuEventQuery
         self._kernels = {}
         self._arguments = {}
         # What the parameters point to.
@@ -113,6 +114,14 @@ class Driver:
 
     def record(self, event, stream):
         self.call("cuEventRecord", event, stream)
+
+    def is_done(self, event):
+        """Asks for the event once."""
+        status = self._ask(event)
+        # 600: not ready.
+        if status not in (0, 600):
+            raise CudaError(f"cuEventQuery failed with CUresult {status}")
+        return status == 0
 
     def wait(self, stream, event):
         self.call("cuStreamWaitEvent", stream, event, c_uint(0))

@@ -45,6 +45,19 @@ def synchronise(driver):
     return {"kernels": 2000}
 
 
+def poll(driver):
+    """The host asks for each launch's event until it has occurred."""
+    stream, event = driver.stream(), driver.event()
+    asked = 0
+    for _ in range(500):
+        driver.launch("spin", 100 * MICROSECOND, stream)
+        driver.record(event, stream)
+        asked += 1
+        while not driver.is_done(event):
+            asked += 1
+    return {"kernels": 500, "asked": asked}
+
+
 def allocate(driver):
     """The host allocates and frees in the loop."""
     for _ in range(100):
@@ -99,7 +112,7 @@ def busy(driver):
 
 
 WAYS = {way.__name__.replace("_", "-"): way for way in (
-    host_sleep, host_python, synchronise, allocate, two_streams, copies, graph, busy)}  # fmt: skip
+    host_sleep, host_python, synchronise, poll, allocate, two_streams, copies, graph, busy)}  # fmt: skip
 
 
 def main(name):

@@ -7,7 +7,7 @@ use crate::recording::{Program, Recording, Run, report};
 use gapscope_trace::tables::{HostCallKind, Table, TransferKind};
 use gapscope_trace::{Selection, Trace};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -220,6 +220,137 @@ fn graphs_copies_waits_and_memory_are_what_the_program_did() {
     };
     assert_ne!(queue(waits), queue(on));
     assert!(!t.memory.is_empty());
+}
+
+#[test]
+fn devices_of_one_process_are_told_apart_and_copies_between_them_are_transfers() {
+    let stub = Stub::new(&[("DEVICES", "2")]);
+    let recording = stub
+        .program("peer launch:20 device:1 launch:30 sync")
+        .record()
+        .ok();
+    let trace = recording.trace();
+    assert_eq!(trace.manifest.losses, []);
+    let uuids: HashSet<&str> = trace
+        .manifest
+        .devices
+        .iter()
+        .map(|d| d.uuid.as_str())
+        .collect();
+    assert_eq!(uuids.len(), 2, "{uuids:?}");
+    let device_of = |queue: u32| {
+        let queues = &trace.manifest.queues;
+        queues.iter().find(|q| q.id == queue).map(|q| q.device)
+    };
+    let t = &trace.tables;
+    let on = |device| {
+        t.dispatches
+            .queue
+            .iter()
+            .filter(|q| device_of(**q) == Some(device))
+            .count()
+    };
+    let ids: Vec<u32> = trace.manifest.devices.iter().map(|d| d.id).collect();
+    let mut counts: Vec<usize> = ids.iter().map(|id| on(*id)).collect();
+    counts.sort_unstable();
+    assert_eq!(counts, [20, 30]);
+    assert_eq!(t.transfers.kind, [TransferKind::PeerToPeer; 2]);
+    assert_ne!(
+        device_of(t.transfers.queue[0]),
+        device_of(t.transfers.queue[1]),
+        "each copy ran on the device whose stream it was put on"
+    );
+    assert_eq!(
+        recording.report()["devices"].as_array().map(Vec::len),
+        Some(2)
+    );
+}
+
+#[test]
+fn a_host_that_asks_again_and_again_waits_and_is_not_late() {
+    let stub = Stub::new(&[("KERNEL_NS", "3000000")]);
+    let recording = stub.program("polls:30 sync").record().ok();
+    let h = &recording.trace().tables.host_calls;
+    let polls: u64 = (0..h.len())
+        .filter(|row| h.call[*row] == HostCallKind::PollEvent)
+        .map(|row| u64::from(h.count[row]))
+        .sum();
+    let asked: u64 = recording
+        .run
+        .stdout
+        .split_whitespace()
+        .filter_map(|word| word.parse::<u64>().ok())
+        .sum();
+    assert_eq!(polls, asked, "{}", recording.run.stdout);
+    assert!(h.len() < 400, "they are folded: {} rows", h.len());
+    let report = recording.report();
+    let total = |cause: &str| {
+        let gaps = report["gaps"].as_array().expect("gaps");
+        let of = gaps.iter().find(|gap| gap["cause"] == cause);
+        of.and_then(|gap| gap["total_ns"].as_i64()).unwrap_or(0)
+    };
+    assert!(
+        total("after-host-wait") > total("host-late"),
+        "{}",
+        report["gaps"]
+    );
+    let clock = &recording.trace().manifest.devices[0].clock;
+    assert!(
+        clock.error_ns.is_some_and(|ns| ns < 1_000_000),
+        "what was asked for and found done bounds the clock: {clock:?}"
+    );
+}
+
+#[test]
+fn a_program_captures_a_window_of_itself() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("window.gapscope");
+    let stub = Stub::new(&[]);
+    let recording = stub
+        .program("launch:50 sync capture:launch:20 launch:30 sync")
+        .variable("GAPSCOPE_CAPTURE", &path)
+        .options(&["--capture-only"])
+        .record()
+        .ok();
+    let window = read(&path);
+    assert_eq!(window.tables.dispatches.len(), 20);
+    assert_eq!(window.tables.submissions.len(), 20);
+    assert!(
+        !recording.path().exists(),
+        "what was recorded is in the capture"
+    );
+
+    let path = folder.path().join("part.gapscope");
+    let whole = stub
+        .program("launch:50 sync capture:launch:20 launch:30 sync")
+        .variable("GAPSCOPE_CAPTURE", &path)
+        .record()
+        .ok()
+        .trace();
+    assert_eq!(whole.tables.dispatches.len(), 100);
+    assert_eq!(read(&path).tables.dispatches.len(), 20);
+}
+
+#[test]
+fn values_of_nvtx_are_in_the_trace_with_their_names() {
+    let stub = Stub::new(&[]);
+    let trace = stub.program("payloads sync").record().ok().trace();
+    let m = &trace.tables.markers;
+    let values: Vec<&str> = m.payload.iter().flatten().map(AsRef::as_ref).collect();
+    assert!(
+        values.contains(&"rank=1, after=5")
+            && values
+                .iter()
+                .any(|v| v.starts_with("root=-3, bytes=1099511627776")),
+        "{values:?}"
+    );
+    let lost: Vec<&str> = trace
+        .manifest
+        .losses
+        .iter()
+        .map(|l| l.reason.as_str())
+        .collect();
+    assert!(lost.contains(&"payload schema not understood"), "{lost:?}");
 }
 
 #[test]

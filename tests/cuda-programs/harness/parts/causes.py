@@ -8,6 +8,7 @@ PLANTED = {
     "host-sleep": (("host-bound",), ("host-late",)),
     "host-python": (("host-bound",), ("host-late",)),
     "synchronise": (("sync-bound", "host-bound", "mixed"), ("after-host-wait",)),
+    "poll": (("sync-bound", "host-bound", "device-bound", "mixed"), ("after-host-wait", "submit-call", "launch-latency")),
     "allocate": (("host-bound",), ("host-allocate",)),
     "two-streams": (None, ("queue-handover", "other-queue")),
     "copies": (("transfer-bound",), None),
@@ -48,6 +49,15 @@ def one(bench, result, way, verdicts, wanted):
     if "transfers" in told:
         result.equal(f"{way}: transfers", span.transfers, told["transfers"])
         result.equal(f"{way}: bytes", span.transfer_bytes, told["transfer_bytes"])
+    if "asked" in told:
+        calls, counts, starts = trace.columns("host_calls", "call", "count", "start_ns")
+        polls = [count for call, count, start in zip(calls, counts, starts)
+                 if call == "poll-event" and region["begin_ns"] <= start < region["end_ns"]]  # fmt: skip
+        result.equal(f"{way}: polls", sum(polls), told["asked"])
+        result.measure(f"{way}: rows of polls", len(polls))
+        late = sum(gap["total_ns"] for gap in report["gaps"] if gap["cause"] == "host-late")
+        all_idle = sum(gap["total_ns"] for gap in report["gaps"])
+        result.at_most(f"{way}: share of idle time with a late host", late / all_idle if all_idle else 0, 0.3)
     if "graph_launches" in told:
         result.equal(f"{way}: graph launches", span.command_buffers, told["graph_launches"])
         result.equal(f"{way}: kernels in graphs", span.kernels, told["graph_kernels"])

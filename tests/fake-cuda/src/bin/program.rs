@@ -23,7 +23,7 @@
 //! | `labels:N` | N labels with a launch inside |
 //! | `fork:STEP`, `spawn:STEP` | a child without or with exec runs a step, and ends by `_exit` |
 //! | `fork-exit:STEP` | the same, and ends by `exit` |
-//! | `capture:STEP` | a step with recording on, by the in-process interface |
+//! | `capture:STEP` | a step with recording on, by the in-process interface; with a path in `GAPSCOPE_CAPTURE`, a capture of its own |
 //! | `sync`, `sleep:MS`, `no-cuda` | waits; `no-cuda` as the first step leaves CUDA alone |
 //! | `exit:CODE`, `_exit`, `abort`, `kill` | ends |
 
@@ -97,7 +97,7 @@ fn run(cuda: &Cuda, step: &str) {
         "fork" => fork(cuda, rest, false),
         "fork-exit" => fork(cuda, rest, true),
         "spawn" => spawn(rest),
-        "capture" => profiler::capture(|| run(cuda, rest)),
+        "capture" => profiler::capture(cuda, || run(cuda, rest)),
         "sync" => cuda.synchronise(),
         "sleep" => std::thread::sleep(Duration::from_millis(number(0))),
         "exit" => std::process::exit(number(0) as i32),

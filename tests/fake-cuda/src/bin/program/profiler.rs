@@ -69,8 +69,10 @@ pub fn steal(cuda: &Cuda, work: impl FnOnce()) {
     println!("profiler: served {served}, {} bytes", RECORDS.load(SeqCst));
 }
 
-/// Does `work` with recording on, through the interface of the library that records this program.
-pub fn capture(work: impl FnOnce()) {
+/// Does `work` with recording on, through the interface of the library that records this program. A capture with a path
+/// holds what begins and ends in it, and the session writes it meanwhile.
+pub fn capture(cuda: &Cuda, work: impl FnOnce()) {
+    let to = std::env::var("GAPSCOPE_CAPTURE").unwrap_or_default();
     let path = std::env::var("CUDA_INJECTION64_PATH").expect("the recording library");
     let path = std::ffi::CString::new(path).expect("no NUL");
     // SAFETY: the library's function, whose table begins as documented in gapscope-spool's `interface`.
@@ -81,13 +83,26 @@ pub fn capture(work: impl FnOnce()) {
         let interface: extern "C" fn(u32) -> *const Table = std::mem::transmute(interface);
         let table = &*interface(1);
         let mut number = 0;
+        if !to.is_empty() {
+            cuda.synchronise();
+        }
         assert_eq!(
-            (table.start_capture)(std::ptr::null(), 0, &mut number),
+            (table.start_capture)(to.as_ptr().cast(), to.len(), &mut number),
             0,
             "start_capture"
         );
         work();
+        if !to.is_empty() {
+            cuda.synchronise();
+        }
         assert_eq!((table.stop_capture)(number), 0, "stop_capture");
+        if !to.is_empty() {
+            let begun = std::time::Instant::now();
+            while (table.capture_state)(number) != 0 {
+                assert!(begun.elapsed().as_secs() < 60, "the capture is not written");
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+        }
     }
 }
 
@@ -99,4 +114,5 @@ struct Table {
     state: extern "C" fn() -> i32,
     start_capture: unsafe extern "C" fn(*const std::ffi::c_char, usize, *mut u32) -> i32,
     stop_capture: extern "C" fn(u32) -> i32,
+    capture_state: extern "C" fn(u32) -> i32,
 }
