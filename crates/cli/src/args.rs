@@ -110,6 +110,21 @@ pub struct Record {
     #[arg(short, long)]
     pub quiet: bool,
 
+    /// Capture the GPU's commands instead of their timeline: a document for Xcode, which must not exist, by Apple's
+    /// gpucapture; only on macOS, since version 27. With --attach, of a process that was started with
+    /// MTL_CAPTURE_ENABLED=1
+    #[arg(long, value_name = "NAME.gputrace", value_hint = ValueHint::FilePath,
+          conflicts_with_all = ["output", "names", "time_limit", "delay", "start_label", "capture_only", "view"])]
+    pub gputrace: Option<PathBuf>,
+
+    /// With --gputrace: the window is of the capture scope or layer with this label
+    #[arg(long, value_name = "TEXT", requires = "gputrace")]
+    pub gputrace_label: Option<String>,
+
+    /// With --gputrace: the window is so many boundaries long, or lasts until the process ends (`all`) [default: 1]
+    #[arg(long, value_name = "N|all", requires = "gputrace", value_parser = boundaries)]
+    pub gputrace_count: Option<Boundaries>,
+
     /// Record this running process instead of a command; only where Instruments records (macOS)
     #[arg(long, value_name = "PID", conflicts_with = "command", value_parser = clap::value_parser!(u32).range(1..))]
     pub attach: Option<u32>,
@@ -380,6 +395,21 @@ impl From<Mode> for SamplingMode {
             Mode::Dispatch => SamplingMode::Dispatch,
             Mode::DispatchSerialised => SamplingMode::DispatchSerialised,
         }
+    }
+}
+
+/// How long a capture of commands is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Boundaries {
+    Count(u32),
+    All,
+}
+
+fn boundaries(text: &str) -> Result<Boundaries, String> {
+    match text.parse() {
+        _ if text == "all" => Ok(Boundaries::All),
+        Ok(count) if count > 0 => Ok(Boundaries::Count(count)),
+        _ => Err("write a number from 1, or `all`".to_owned()),
     }
 }
 

@@ -3,8 +3,10 @@
 
 mod args;
 mod completions;
+mod exit;
 mod export;
 mod failure;
+mod gputrace;
 mod import;
 mod info;
 #[cfg(target_os = "linux")]
@@ -29,6 +31,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
+        Command::Record(arguments) if arguments.gputrace.is_some() => gputrace::run(&arguments),
         Command::Record(arguments) if record_metal::applies() => record_metal::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Record(arguments) => record::run(&arguments),

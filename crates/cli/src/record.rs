@@ -2,10 +2,9 @@
 
 use crate::args::Record;
 use crate::failure::{CANNOT_RECORD, Failure, without_number};
-use crate::{layer, output, page, progress, report, view};
+use crate::{exit, layer, output, page, progress, report, view};
 use gapscope_analysis::quantity as number;
 use gapscope_recorder::{Names, Outcome, Recorded, Recording, Start};
-use gapscope_trace::manifest::Exit;
 use gapscope_view::Running;
 use std::path::Path;
 use std::process::ExitCode;
@@ -16,7 +15,7 @@ pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
         1 => failure.status(CANNOT_RECORD),
         _ => failure,
     })?;
-    let status = status(recorded.exit);
+    let status = exit::status(recorded.exit);
     let own = match said(arguments, &recorded) {
         Ok(()) => 0,
         Err(failure) => {
@@ -69,15 +68,6 @@ fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
         progress::show(&session);
     }
     Ok((session.wait()?, shown))
-}
-
-/// The exit status of the command, as a shell gives it.
-fn status(exit: Exit) -> u8 {
-    match exit {
-        // The system keeps eight bits of a code.
-        Exit::Code(code) => (code & 0xff) as u8,
-        Exit::Signal(signal) => 128_u8.saturating_add(signal as u8),
-    }
 }
 
 /// Says on stderr what was recorded.
@@ -136,17 +126,4 @@ fn nothing(recorded: &Recorded, reason: &str, trace_kept: bool) -> Failure {
         None if trace_kept => format!("{reason}; the trace {path} has no GPU work"),
         None => format!("{reason}; no trace was written"),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_status_is_that_of_a_shell() {
-        assert_eq!(status(Exit::Code(0)), 0);
-        assert_eq!(status(Exit::Code(3)), 3);
-        assert_eq!(status(Exit::Code(-1)), 255);
-        assert_eq!(status(Exit::Signal(9)), 137);
-    }
 }

@@ -2,10 +2,9 @@
 
 use crate::args::Record;
 use crate::failure::{CANNOT_RECORD, Failure};
-use crate::{output, page, report, view};
+use crate::{exit, output, page, report, view};
 use gapscope_analysis::quantity as number;
 use gapscope_metal::{Error, Outcome, Recorded, Recording, Stage, Target, Xctrace};
-use gapscope_trace::manifest::Exit;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::ffi::OsStr;
 use std::path::Path;
@@ -22,12 +21,8 @@ pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
         1 => failure.status(CANNOT_RECORD),
         _ => failure,
     })?;
-    let status = match recorded.exit {
-        Some(Exit::Code(code)) => (code & 0xff) as u8,
-        Some(Exit::Signal(signal)) => 128_u8.saturating_add(signal as u8),
-        // Interrupted or at its time limit: xctrace does not say how it ended.
-        None => 0,
-    };
+    // Without one it was interrupted or at its time limit: xctrace does not say how it ended.
+    let status = recorded.exit.map_or(0, exit::status);
     let own = match said(arguments, &recorded) {
         Ok(()) => 0,
         Err(failure) => {

@@ -52,7 +52,8 @@ pub use aggregate::ProfileEntry;
 pub use clock::{Clock, ClockPair, HostTime, NoTime};
 pub use drift::{Drift, Verdict};
 pub use entry::{
-    CommandBufferEntry, CommandBufferId, DeviceInfo, DispatchEntry, KernelEntry, Sampling,
+    CommandBufferEntry, CommandBufferId, DeviceInfo, DispatchEntry, KernelEntry, PassEntry,
+    Sampling,
 };
 pub use environment::{COMMAND_BUFFER_VARIABLES, DISPATCH_VARIABLES};
 pub use ledger::Loss;
@@ -62,6 +63,13 @@ pub use snapshot::Snapshot;
 pub use trace::TraceError;
 
 /// The profile of the process, which the functions of this module use.
+///
+/// ```
+/// use gapscope_sdk::kernel_profile;
+///
+/// kernel_profile::record("in the process's own profile", 1);
+/// assert!(kernel_profile::global().dump().iter().any(|(label, _)| label.starts_with("in the")));
+/// ```
 pub fn global() -> &'static Profile {
     static GLOBAL: std::sync::OnceLock<Profile> = std::sync::OnceLock::new();
     GLOBAL.get_or_init(Profile::new)
@@ -106,6 +114,12 @@ pub fn is_enabled() -> bool {
 
 /// Whether single dispatches shall be profiled: `GAPSCOPE_PROFILE_DISPATCH` or `MLX_PROFILE_DISPATCH`, as for
 /// [`is_enabled`], which it includes.
+///
+/// ```
+/// # use gapscope_sdk::kernel_profile;
+/// // Without the variables:
+/// assert!(!kernel_profile::is_dispatch_enabled());
+/// ```
 pub fn is_dispatch_enabled() -> bool {
     environment::dispatches()
 }
@@ -121,6 +135,18 @@ pub fn record(label: &str, gpu_ns: u64) {
 }
 
 /// Adds one dispatch.
+///
+/// ```
+/// use gapscope_sdk::kernel_profile::{self, DispatchEntry};
+///
+/// kernel_profile::record_dispatch(DispatchEntry {
+///     cb_label: "layer 3".into(),
+///     kernel: "softmax".into(),
+///     groups: Some([64, 1, 1]),
+///     gpu_ns: Some(12_000),
+///     ..DispatchEntry::default()
+/// });
+/// ```
 pub fn record_dispatch(entry: DispatchEntry) {
     global().record_dispatch(entry);
 }
@@ -142,22 +168,49 @@ pub fn record_clock_pair(cpu_ns: u64, gpu_ticks: u64) {
 
 /// The host's time of a device tick; `None` while it is not known, which is until two samples are there (or one and
 /// [`Profile::set_nanoseconds_per_tick`]). [`Profile::convert`] says how exact it is.
+///
+/// ```
+/// # use gapscope_sdk::kernel_profile;
+/// kernel_profile::reset();
+/// assert_eq!(kernel_profile::convert_gpu_ticks_to_ns(36), None, "ticks are never given out as nanoseconds");
+/// ```
 pub fn convert_gpu_ticks_to_ns(ticks: u64) -> Option<u64> {
     global().convert(ticks).ok().map(|time| time.ns)
 }
 
 /// Forgets everything that was recorded, at one moment for all threads. The environment's switches stay.
+///
+/// ```
+/// # use gapscope_sdk::kernel_profile;
+/// kernel_profile::reset(); // after the warm-up
+/// ```
 pub fn reset() {
     global().reset();
 }
 
 /// The labels with their times, the longest in sum first, equal ones by name. Nothing is forgotten.
+///
+/// ```
+/// # use gapscope_sdk::kernel_profile;
+/// for (label, times) in kernel_profile::dump() {
+///     println!("{label}: {} x, {} ns, half of them within {} ns", times.count, times.total_ns, times.p50_ns);
+/// }
+/// ```
 pub fn dump() -> Vec<(String, ProfileEntry)> {
     global().dump()
 }
 
 /// The dispatches by the label of their command buffer: labels in the order in which they came first, dispatches in
 /// the order in which they were recorded. [`DispatchEntry::command_buffer`] tells instances of one label apart.
+///
+/// ```
+/// # use gapscope_sdk::kernel_profile;
+/// for (label, dispatches) in kernel_profile::dump_dispatches() {
+///     for dispatch in dispatches {
+///         println!("{label} {}: {} {:?}", dispatch.dispatch_index, dispatch.kernel, dispatch.gpu_ns);
+///     }
+/// }
+/// ```
 pub fn dump_dispatches() -> Vec<(String, Vec<DispatchEntry>)> {
     global().dump_dispatches()
 }

@@ -1,8 +1,10 @@
 //! Labels: the program says what it is doing.
 //!
 //! A label is a marker on the calling thread. Recordings of gapscope show it, and give it to the work that the thread
-//! submits (Vulkan) or launches (CUDA) while it is open. Without a hook in the process a label costs a few
-//! nanoseconds.
+//! submits (Vulkan) or launches (CUDA) while it is open. Without a recording a label costs a few nanoseconds.
+//!
+//! A hook comes into the process with its first Vulkan instance or CUDA context. A label looks for it as long as there
+//! is none, and every 10 ms for one of the other kind; labels that begin before it are in no recording.
 
 use std::marker::PhantomData;
 
@@ -21,7 +23,7 @@ use std::marker::PhantomData;
 #[derive(Debug)]
 #[must_use = "the label ends when this is dropped"]
 pub struct Label {
-    /// How many hooks took it; 0: nobody records.
+    /// A hook took it.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     open: bool,
     /// Labels belong to their thread.
@@ -29,6 +31,10 @@ pub struct Label {
 }
 
 /// Begins a label on the calling thread.
+///
+/// ```
+/// let _prefill = gapscope_sdk::label::label("prefill");
+/// ```
 pub fn label(text: &str) -> Label {
     Label {
         open: hooks::push(text),
@@ -56,38 +62,72 @@ impl Drop for Label {
 #[cfg(target_os = "linux")]
 mod hooks {
     use gapscope_spool::interface::{Hook, Hooks, Status};
-    use std::sync::OnceLock;
+    use rustix::time::{ClockId, clock_gettime};
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    use std::sync::{Mutex, OnceLock};
 
-    static FOUND: OnceLock<Hooks> = OnceLock::new();
-    static LOOKED: AtomicU64 = AtomicU64::new(0);
+    /// While a hook is there, how often another one is looked for.
+    const PAUSE_NS: u64 = 10_000_000;
 
-    /// The hooks of this process. A hook is loaded with the first device, perhaps after the first label: while there
-    /// is none, the 1st, 2nd, 4th, 8th, … label looks again.
-    fn hooks() -> Option<&'static Hooks> {
-        if let Some(found) = FOUND.get() {
-            return Some(found);
+    /// The hooks that have been found: one of each kind, and room for kinds to come.
+    static FOUND: [OnceLock<Hook>; 4] = [const { OnceLock::new() }; 4];
+    /// Libraries of the process when hooks were looked for last.
+    static LIBRARIES: Mutex<u64> = Mutex::new(0);
+    static LOOKED_NS: AtomicU64 = AtomicU64::new(0);
+
+    /// The hooks of this process. One is loaded with the first device, so the first label may come before it.
+    fn hooks() -> impl Iterator<Item = &'static Hook> {
+        if is_recorded() && is_time_to_look() {
+            look();
         }
-        // Without a session no hook records.
-        std::env::var_os(gapscope_spool::env::SPOOL)?;
-        let looked = LOOKED.fetch_add(1, Relaxed) + 1;
-        if !looked.is_power_of_two() {
-            return None;
+        FOUND.iter().map_while(OnceLock::get)
+    }
+
+    /// Without a session no hook is loaded.
+    fn is_recorded() -> bool {
+        static RECORDED: OnceLock<bool> = OnceLock::new();
+        *RECORDED.get_or_init(|| std::env::var_os(gapscope_spool::env::SPOOL).is_some())
+    }
+
+    /// At every label while there is no hook; with one, from time to time.
+    fn is_time_to_look() -> bool {
+        if FOUND[0].get().is_none() {
+            return true;
         }
-        let found = Hooks::loaded();
-        if found.is_empty() {
-            return None;
+        let now = clock_gettime(ClockId::MonotonicCoarse);
+        let now_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+        let last_ns = LOOKED_NS.load(Relaxed);
+        let is_time = now_ns.saturating_sub(last_ns) >= PAUSE_NS;
+        is_time
+            && LOOKED_NS
+                .compare_exchange(last_ns, now_ns, Relaxed, Relaxed)
+                .is_ok()
+    }
+
+    #[cold]
+    fn look() {
+        // Who does not get it has another thread looking for him.
+        let Ok(mut known) = LIBRARIES.try_lock() else {
+            return;
+        };
+        let libraries = Hooks::libraries_loaded();
+        if libraries == *known {
+            return;
         }
-        Some(FOUND.get_or_init(|| found))
+        *known = libraries;
+        for hook in Hooks::loaded().iter() {
+            let mut found = FOUND.iter().map_while(OnceLock::get);
+            if !found.any(|known| known.name() == hook.name()) {
+                // `any` is true for the slot that was free.
+                let _ = FOUND.iter().any(|slot| slot.set(*hook).is_ok());
+            }
+        }
     }
 
     /// True when any hook took it.
     fn each(work: impl Fn(&Hook) -> Status) -> bool {
-        let Some(hooks) = hooks() else { return false };
-        // Not `any`: every hook is told.
-        hooks
-            .iter()
-            .fold(false, |taken, hook| (work(hook) == Status::Done) | taken)
+        // Not `any`: every hook is told. One that was found later than a label began refuses its end.
+        hooks().fold(false, |taken, hook| (work(hook) == Status::Done) | taken)
     }
 
     pub fn push(text: &str) -> bool {

@@ -11,9 +11,11 @@
 #![deny(missing_docs)]
 
 pub mod capture;
+mod environment;
 pub mod kernel_profile;
 pub mod label;
 pub mod metal;
+mod passes;
 #[cfg(feature = "wgpu")]
 pub mod wgpu;
 

@@ -25,9 +25,9 @@ mod tests;
 mod time;
 
 #[cfg(target_vendor = "apple")]
-pub(crate) use apple::mach_now_ns;
-#[cfg(target_vendor = "apple")]
 pub use apple::{AppleCaptureManager, CommandBuffer, ComputePass, Device, MetalError, Queue};
+#[cfg(target_vendor = "apple")]
+pub(crate) use apple::{default_capture, mach_now_ns};
 pub use batch::{Batch, Commands, Dispatch, ProfileHandle, Submitted};
 pub use capture::{CaptureManager, ManagerError, MetalCapture, Object};
 pub use counters::{Counters, Place, SAMPLES_PER_BUFFER, Sampled, Samples, Unsampled};

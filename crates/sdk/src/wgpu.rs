@@ -30,12 +30,13 @@
 //!
 //! | features | times of |
 //! |---|---|
-//! | `TIMESTAMP_QUERY_INSIDE_PASSES` | each dispatch |
+//! | `TIMESTAMP_QUERY_INSIDE_PASSES` | each dispatch, and each pass from its first dispatch to its last |
 //! | `TIMESTAMP_QUERY` alone (Apple's GPUs) | each pass; a dispatch only where its pass has no other |
 //! | none | nothing; dispatches are counted |
 //!
 //! With `TIMESTAMP_QUERY_INSIDE_ENCODERS` the whole command buffer is timed as well; without it, its time is from the
-//! first pass to the last.
+//! first pass to the last. [`Profiler::at_most`] asks for less: with [`Capability::CommandBuffers`], two timestamps a
+//! command buffer and nothing inside it.
 //!
 //! **What the times mean.** A timestamp is written when everything before it has finished, so the time of a dispatch is
 //! from the end of what came before it to its own end: dispatches that overlap on the device share their time out and
@@ -56,9 +57,13 @@ mod capability;
 #[cfg(target_os = "linux")]
 mod capture;
 mod chunk;
+mod clock;
 mod encoder;
 mod pass;
 mod profiler;
+mod results;
+#[cfg(test)]
+mod tests;
 
 pub use capability::Capability;
 pub use encoder::Encoder;

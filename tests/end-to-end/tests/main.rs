@@ -23,3 +23,4 @@ mod sdk;
 mod truth;
 mod validation;
 mod view;
+mod windows;

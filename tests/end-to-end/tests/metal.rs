@@ -1,5 +1,6 @@
 //! Recording as on macOS, with a stand-in for Apple's xctrace, which records nothing and exports planted command
-//! buffers: five of 200 us each, a millisecond apart, labelled `step N`.
+//! buffers: five of 200 us each, a millisecond apart, labelled `step N`; and with one for gpucapture, which writes its
+//! arguments as its capture.
 
 use crate::product::built;
 use serde_json::Value;
@@ -123,4 +124,50 @@ fn exports_are_imported() {
         .current_dir(folder.path());
     let output = elsewhere.env_remove("GAPSCOPE_XCTRACE").output().unwrap();
     assert!(text(&output.stderr).contains("only xctrace on a Mac can read"));
+}
+
+#[test]
+fn a_command_is_captured_where_there_is_a_gpucapture() {
+    let folder = tempfile::tempdir().unwrap();
+    let gputrace = |with: Option<&str>, arguments: &[&str]| {
+        let mut command = Command::new(built("gapscope"));
+        command.env_remove("GAPSCOPE_GPUCAPTURE");
+        if let Some(tool) = with {
+            command.env("GAPSCOPE_GPUCAPTURE", built(tool));
+        }
+        let words = ["record", "--gputrace", "a b.gputrace"];
+        command.args(words).args(arguments);
+        command.current_dir(folder.path()).output().unwrap()
+    };
+    let tool = Some("stand-in-gpucapture");
+    let waits = "while [ ! -e 'a b.gputrace/capture' ]; do sleep 0.01; done; echo out; exit 3";
+    let options = ["--gputrace-label", "step 3", "--gputrace-count", "all"];
+    let output = gputrace(tool, &[&options[..], &["--", "sh", "-c", waits]].concat());
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert_eq!(text(&output.stdout), "out\n", "its output is its own");
+    assert!(said.contains("the capture is in a b.gputrace"), "{said}");
+    let capture = folder.path().join("a b.gputrace/capture");
+    let asked = std::fs::read_to_string(&capture).unwrap();
+    assert!(
+        asked.contains("--label step 3 --until-exit --output a b.gputrace"),
+        "{asked}"
+    );
+    let again = gputrace(tool, &["--attach", "4711"]);
+    assert_eq!(again.status.code(), Some(125));
+    assert!(text(&again.stderr).contains("not overwritten"));
+    assert_eq!(std::fs::read_to_string(&capture).unwrap(), asked);
+    std::fs::remove_dir_all(folder.path().join("a b.gputrace")).unwrap();
+    let output = gputrace(tool, &["--attach", "4711"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let asked = std::fs::read_to_string(&capture).unwrap();
+    assert!(asked.starts_with("start --pid 4711 --count 1 "), "{asked}");
+    // Here is none of Apple's.
+    if !Path::new("/usr/bin/gpucapture").exists() {
+        let output = gputrace(None, &["--", "true"]);
+        assert_eq!(output.status.code(), Some(125));
+        assert!(text(&output.stderr).contains("macOS has it since version 27"));
+    }
+    let both = gputrace(tool, &["-o", "x.gapscope", "--", "true"]);
+    assert_eq!(both.status.code(), Some(2));
 }

@@ -102,7 +102,11 @@ impl Program {
 
     /// Runs it with the recorder.
     pub fn record(&self) -> Recording {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        self.record_in(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    /// The same, in a folder that is there: the trace is its `t.gapscope`.
+    pub fn record_in(&self, folder: TempDir) -> Recording {
         let mut command = self.command(product::built("gapscope").as_os_str());
         command
             .args(["record", "--no-report", "-o"])

@@ -224,18 +224,25 @@ fn nothing_runs_when_the_trace_cannot_be_written() {
     assert!(!witness.exists());
 }
 
+fn gpucapture() -> GpuCapture {
+    GpuCapture::at(env!("CARGO_BIN_EXE_stand-in-gpucapture")).unwrap()
+}
+
+fn window(output: PathBuf) -> GpuWindow {
+    GpuWindow {
+        boundary: Some(Boundary::Label("step 3".to_owned())),
+        length: Length::Count(2),
+        output,
+    }
+}
+
 #[test]
 fn gpucapture_gets_the_window_and_its_file_is_checked() {
     let folder = tempfile::tempdir().unwrap();
-    let gpucapture = GpuCapture::at(env!("CARGO_BIN_EXE_stand-in-gpucapture")).unwrap();
-    assert_eq!(gpucapture.list().unwrap(), "4711 python\n");
-    let mut window = GpuWindow {
-        pid: 4711,
-        boundary: Some(Boundary::Label("step 3".to_owned())),
-        length: Length::Count(2),
-        output: folder.path().join("a b.gputrace"),
-    };
-    let bytes = gpucapture.capture(&window).unwrap();
+    let gpucapture = gpucapture();
+    assert!(gpucapture.list().unwrap().contains("4711 python\n"));
+    let mut window = window(folder.path().join("a b.gputrace"));
+    let bytes = gpucapture.capture(4711, &window).unwrap();
     let captured = std::fs::read_to_string(window.output.join("capture")).unwrap();
     assert_eq!(bytes, captured.len() as u64);
     assert_eq!(
@@ -245,17 +252,16 @@ fn gpucapture_gets_the_window_and_its_file_is_checked() {
             window.output.display()
         )
     );
-    let said = |window: &GpuWindow| gpucapture.capture(window).unwrap_err().to_string();
-    assert!(said(&window).contains("not overwritten"));
+    let said = |pid, window: &GpuWindow| gpucapture.capture(pid, window).unwrap_err().to_string();
+    assert!(said(4711, &window).contains("not overwritten"));
     window.output = folder.path().join("x.trace");
-    assert!(said(&window).contains("NAME.gputrace"));
+    assert!(said(4711, &window).contains("NAME.gputrace"));
     window.output = folder.path().join("none/x.gputrace");
-    assert!(said(&window).contains("folder does not exist"));
+    assert!(said(4711, &window).contains("folder does not exist"));
     window.output = folder.path().join("x.gputrace");
-    window.pid = 666;
     assert!(
-        said(&window).contains("cannot be captured")
-            && said(&window).contains("MTL_CAPTURE_ENABLED=1")
+        said(666, &window).contains("cannot be captured")
+            && said(666, &window).contains("MTL_CAPTURE_ENABLED=1")
     );
     assert!(
         GpuCapture::at("/nowhere")
@@ -263,4 +269,40 @@ fn gpucapture_gets_the_window_and_its_file_is_checked() {
             .to_string()
             .contains("version 27")
     );
+}
+
+#[test]
+fn gpucapture_captures_a_command_when_it_sees_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let window = window(folder.path().join("x.gputrace"));
+    let waits = format!(
+        "while [ ! -e '{0}/capture' ]; do sleep 0.01; done; exit 3",
+        window.output.display()
+    );
+    let command: Vec<_> = ["sh", "-c", &waits].iter().map(Into::into).collect();
+    let (exit, captured) = gpucapture().launch(&command, &window).unwrap();
+    assert_eq!(exit, Exit::Code(3), "the command's own");
+    let written = std::fs::read_to_string(window.output.join("capture")).unwrap();
+    assert_eq!(captured.unwrap(), written.len() as u64);
+}
+
+#[test]
+fn a_command_that_gpucapture_never_sees_is_said_and_ends_as_it_did() {
+    let folder = tempfile::tempdir().unwrap();
+    let window = window(folder.path().join("x.gputrace"));
+    let blind = folder.path().join("gpucapture");
+    script(&blind, "#!/bin/sh\necho '4711 python'\n");
+    let launch = |command: &[&str]| {
+        let command: Vec<_> = command.iter().map(Into::into).collect();
+        GpuCapture::at(&blind).unwrap().launch(&command, &window)
+    };
+    let (exit, captured) = launch(&["sh", "-c", "sleep 0.3; exit 5"]).unwrap();
+    assert_eq!(exit, Exit::Code(5));
+    let said = captured.unwrap_err().to_string();
+    assert!(said.contains("before gpucapture saw it"), "{said}");
+    assert!(!window.output.exists());
+    assert!(matches!(
+        launch(&["no-such-command-anywhere"]),
+        Err(Error::NoSuchCommand { .. })
+    ));
 }

@@ -1,3 +1,5 @@
+use std::path::PathBuf;
+
 use clap::{Parser, ValueEnum};
 
 /// Runs Vulkan work with one planted cause of idle GPU time, or one use of the API, and prints what it did as JSON.
@@ -51,6 +53,9 @@ pub struct Args {
     /// abandon, in-flight: leave by _exit, so that no destructor and no atexit handler runs
     #[arg(long)]
     pub hard_exit: bool,
+    /// windows: folder that the captures are written to; without it they have no path
+    #[arg(long)]
+    pub captures: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -125,6 +130,8 @@ pub enum Mode {
     Churn,
     /// Works until the driver loses the device, which only the fake driver does
     DeviceLost,
+    /// Windows of its work are captured by the program itself, through the recorder's C interface
+    Windows,
 }
 
 fn transfer_bytes(text: &str) -> Result<u64, String> {

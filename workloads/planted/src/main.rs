@@ -6,6 +6,7 @@ mod kernel;
 mod layout;
 mod modes;
 mod queue;
+mod recorder;
 mod recording;
 mod setup;
 mod spin;

@@ -92,6 +92,7 @@ fn modes_count_what_they_submit() {
     check("memory", 2 * i, 2 * i, 2 * i * n);
     check("fork", 2 * i, 2 * i, 2 * i * n);
     check("churn", 2 * i, 2 * i, 2 * i * n);
+    check("windows", 10, 10, 10 * n + 7);
 }
 
 #[test]

@@ -4,15 +4,24 @@
 
 use crate::Error;
 use crate::interrupt::Interrupts;
+use crate::program::resolved;
 use crate::tool::last_words;
+use gapscope_trace::manifest::Exit;
 use std::ffi::OsString;
 use std::fs::File;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 /// Overrides which gpucapture is run: the path of a program.
-const VARIABLE: &str = "GAPSCOPE_GPUCAPTURE";
+pub const GPUCAPTURE_VARIABLE: &str = "GAPSCOPE_GPUCAPTURE";
+
+/// What lets a process be captured: the newer name and the older one.
+const GATES: [&str; 2] = ["MTL_CAPTURE_ENABLED", "METAL_CAPTURE_ENABLED"];
+
+/// How often gpucapture is asked whether it sees the command.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Apple's `gpucapture`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,11 +47,9 @@ pub enum Length {
     UntilExit,
 }
 
-/// What to capture.
+/// What to capture of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GpuWindow {
-    /// The process.
-    pub pid: u32,
     /// Whose boundaries count; the default of the system otherwise.
     pub boundary: Option<Boundary>,
     /// How long.
@@ -57,7 +64,7 @@ impl GpuCapture {
     /// # Errors
     /// This system has none.
     pub fn find() -> Result<GpuCapture, Error> {
-        let program = match std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
+        let program = match std::env::var_os(GPUCAPTURE_VARIABLE).filter(|path| !path.is_empty()) {
             Some(path) => PathBuf::from(path),
             None => PathBuf::from("/usr/bin/gpucapture"),
         };
@@ -100,18 +107,73 @@ impl GpuCapture {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Captures a window and waits until it is written; gives its size in bytes. A signal ends the window early.
+    /// Runs a command so that it can be captured, captures a window of it as soon as gpucapture sees it, and waits for
+    /// its end: how it ended, and the capture's size in bytes, or why there is none. The command has this process's
+    /// standard input and outputs.
+    ///
+    /// # Errors
+    /// The path cannot be used, or the command cannot be run; nothing has run then.
+    pub fn launch(
+        &self,
+        command: &[OsString],
+        window: &GpuWindow,
+    ) -> Result<(Exit, Result<u64, Error>), Error> {
+        check_path(&window.output)?;
+        let command = resolved(command)?;
+        let interrupts = Interrupts::take().map_err(Error::io(&self.program))?;
+        let program = Path::new(&command[0]);
+        let mut child = Command::new(program)
+            .args(&command[1..])
+            .envs(GATES.map(|gate| (gate, "1")))
+            .spawn()
+            .map_err(Error::io(program))?;
+        let captured = loop {
+            // The kernel keeps the id until the child is waited for.
+            if let Some(status) = child.try_wait().map_err(Error::io(program))? {
+                let reason = format!(
+                    "the command ended ({status}) before gpucapture saw it: it used no GPU, or not for long"
+                );
+                return Ok((exit_of(status), Err(Error::NotCaptured { reason })));
+            }
+            if interrupts.came() {
+                break Err(Error::NotCaptured {
+                    reason: "it was interrupted before gpucapture saw the command".to_owned(),
+                });
+            }
+            match self.list() {
+                Ok(list) if lists(&list, child.id()) => {
+                    break self.capture_with(child.id(), window, &interrupts);
+                }
+                Ok(_) => std::thread::sleep(PAUSE),
+                Err(error) => break Err(error),
+            }
+        };
+        let (status, _) = interrupts.wait(&mut child, program)?;
+        Ok((exit_of(status), captured))
+    }
+
+    /// Captures a window of a process and waits until it is written; gives its size in bytes. A signal ends the window
+    /// early.
     ///
     /// # Errors
     /// The path cannot be used, gpucapture fails, or it wrote nothing.
-    pub fn capture(&self, window: &GpuWindow) -> Result<u64, Error> {
+    pub fn capture(&self, pid: u32, window: &GpuWindow) -> Result<u64, Error> {
         check_path(&window.output)?;
         let interrupts = Interrupts::take().map_err(Error::io(&self.program))?;
+        self.capture_with(pid, window, &interrupts)
+    }
+
+    fn capture_with(
+        &self,
+        pid: u32,
+        window: &GpuWindow,
+        interrupts: &Interrupts,
+    ) -> Result<u64, Error> {
         let log = tempfile::NamedTempFile::new().map_err(Error::io(&std::env::temp_dir()))?;
         let writer = File::create(log.path()).map_err(Error::io(log.path()))?;
         let errors = writer.try_clone().map_err(Error::io(log.path()))?;
         let mut child = Command::new(&self.program)
-            .args(arguments(window))
+            .args(arguments(pid, window))
             .stdin(Stdio::null())
             .stdout(writer)
             .stderr(errors)
@@ -132,12 +194,21 @@ impl GpuCapture {
     }
 }
 
-fn arguments(window: &GpuWindow) -> Vec<OsString> {
-    let mut arguments: Vec<OsString> = vec![
-        "start".into(),
-        "--pid".into(),
-        window.pid.to_string().into(),
-    ];
+fn exit_of(status: ExitStatus) -> Exit {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Exit::Code(code),
+        (None, signal) => Exit::Signal(signal.unwrap_or(0)),
+    }
+}
+
+/// Whether a list of processes has this one. Where in a line the id stands is not documented.
+fn lists(list: &str, pid: u32) -> bool {
+    list.split(|c: char| !c.is_ascii_alphanumeric())
+        .any(|word| word.parse() == Ok(pid))
+}
+
+fn arguments(pid: u32, window: &GpuWindow) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = vec!["start".into(), "--pid".into(), pid.to_string().into()];
     match &window.boundary {
         Some(Boundary::Id(id)) => arguments.extend(["--boundary".into(), id.into()]),
         Some(Boundary::Label(label)) => arguments.extend(["--label".into(), label.into()]),

@@ -88,7 +88,8 @@ impl Captures {
     }
 
     /// Ends a recording of captures alone, when all of them are done: every capture is a trace, and what lies between
-    /// them, where nothing was recorded, is in none. Those that name no path get the recording's: `OUT`, `OUT-2`, ….
+    /// them, where nothing was recorded, is in none. Those that name no path get the recording's: `OUT`, `OUT-2`, …, as
+    /// far as these names are free.
     pub fn alone(&mut self, drain: &mut Drain, end_ns: i64) -> Option<Remains> {
         let captures = drain.assembler.captures().to_vec();
         let begin_ns = captures.iter().map(|c| c.begin_ns).min()?;
@@ -107,10 +108,13 @@ impl Captures {
         let first = beside(&output);
         let mut made: Vec<PathBuf> = Vec::new();
         let unnamed_captures = captures.iter().filter(|c| c.path.is_none());
-        for (n, capture) in unnamed_captures.enumerate() {
-            let path = match n {
-                0 => first.clone(),
-                n => numbered(&output, n + 1),
+        let mut free = (2..).map(|n| numbered(&output, n));
+        for capture in unnamed_captures {
+            let path = match made.is_empty() {
+                true => first.clone(),
+                false => free
+                    .find(|path| path.symlink_metadata().is_err())
+                    .unwrap_or_default(),
             };
             if let Err(failure) = write(drain, capture, &path, end_of(capture)) {
                 for path in made {
@@ -128,16 +132,13 @@ impl Captures {
             // What could not be moved is whole where it is.
             return Some(Remains::Captures(made.into_iter().next().unwrap_or(output)));
         }
-        let mut n = 0;
-        for (capture, done) in captures.iter().zip(&mut self.done) {
-            if capture.path.is_none() {
-                n += 1;
-                done.path = Some(if n == 1 {
-                    output.clone()
-                } else {
-                    numbered(&output, n)
-                });
-            }
+        if let Some(moved) = made.first_mut() {
+            *moved = output;
+        }
+        let unnamed = captures.iter().zip(&mut self.done);
+        let unnamed = unnamed.filter(|(capture, _)| capture.path.is_none());
+        for ((_, done), path) in unnamed.zip(made) {
+            done.path = Some(path);
         }
         self.done
             .first()

@@ -9,8 +9,10 @@ static CURRENT: Mutex<Option<Capture>> = Mutex::new(None);
 /// Starts a capture of the GPU work of this process, as MLX's `metal.start_capture` does. `""` as path: to Xcode on
 /// Metal; elsewhere the window is marked in the running recording.
 ///
-/// On Linux it captures whatever the hooks in this process see; elsewhere no device is known here, and
-/// [`start_capture_on`] takes one. That also waits for what the program has submitted before.
+/// On Linux it captures whatever the hooks in this process see, on Apple's systems the default device.
+/// [`start_capture_on`] takes a device, and also waits for what the program has submitted to it before.
+///
+/// A capture that the program does not stop ends with it: on Linux it is written then; Metal's document is lost.
 ///
 /// # Errors
 /// Why it did not start.
@@ -32,6 +34,16 @@ pub fn start_capture(path: impl AsRef<Path>) -> Result<(), NotCaptured> {
 ///
 /// # Errors
 /// Why it did not start.
+///
+/// ```
+/// use gapscope_sdk::capture::{CaptureDevice, NotCaptured, start_capture_on, stop_capture};
+///
+/// fn ten_steps(device: &impl CaptureDevice) -> Result<(), NotCaptured> {
+///     start_capture_on(device, "steps.gapscope")?;
+///     for _ in 0..10 { /* encode and submit */ }
+///     stop_capture().map(drop)
+/// }
+/// ```
 pub fn start_capture_on(
     device: &(impl CaptureDevice + ?Sized),
     path: impl AsRef<Path>,
@@ -50,6 +62,12 @@ pub fn start_capture_on(
 ///
 /// # Errors
 /// [`NotCaptured::NotBegun`], or why the capture cannot be relied on.
+///
+/// ```
+/// use gapscope_sdk::capture::{NotCaptured, stop_capture};
+///
+/// assert_eq!(stop_capture(), Err(NotCaptured::NotBegun));
+/// ```
 pub fn stop_capture() -> Result<Captured, NotCaptured> {
     let capture = CURRENT
         .lock()
@@ -63,7 +81,16 @@ fn default_device() -> Result<super::Hooked, NotCaptured> {
     Ok(super::Hooked::any())
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(target_vendor = "apple")]
+fn default_device() -> Result<impl CaptureDevice, NotCaptured> {
+    let capture = crate::metal::default_capture().ok_or(NotCaptured::Unsupported {
+        backend: "Metal",
+        reason: "the system has no default device".to_owned(),
+    })?;
+    Ok(capture.device())
+}
+
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
 fn default_device() -> Result<std::sync::Arc<dyn super::Backend>, NotCaptured> {
     Err(NotCaptured::Unsupported {
         backend: "gapscope",

@@ -6,7 +6,16 @@ use serde::Serialize;
 /// Significant decimal digits of the histograms: percentiles are within 1 %.
 const DIGITS: u8 = 2;
 
-/// The times of a label or a kernel.
+/// The times of a label, a kernel or a pass.
+///
+/// ```
+/// let profile = gapscope_sdk::kernel_profile::Profile::new();
+/// for ns in [10, 20, 30] {
+///     profile.record("step", ns);
+/// }
+/// let (_, times) = profile.dump().remove(0);
+/// assert_eq!((times.count, times.total_ns, times.min_ns, times.p50_ns, times.max_ns), (3, 60, 10, 20, 30));
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ProfileEntry {
     /// How many have a known time.

@@ -6,6 +6,15 @@ use serde::Serialize;
 const MOST_PAIRS: usize = 256;
 
 /// Both clocks at one moment.
+///
+/// ```
+/// use gapscope_sdk::kernel_profile::{ClockPair, Profile};
+///
+/// let profile = Profile::new();
+/// profile.add_clock_pair(ClockPair { cpu_ns: 1_000_000, gpu_ticks: 24, error_ns: Some(700) });
+/// profile.add_clock_pair(ClockPair { cpu_ns: 2_000_000, gpu_ticks: 48, error_ns: Some(400) });
+/// assert_eq!(profile.convert(36).unwrap().error_ns, Some(700));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ClockPair {
     /// The host, in nanoseconds.
@@ -17,6 +26,15 @@ pub struct ClockPair {
 }
 
 /// A time of the device on the host's clock.
+///
+/// ```
+/// # use gapscope_sdk::kernel_profile::{ClockPair, Clock, HostTime};
+/// # let mut clock = Clock::default();
+/// # clock.add(ClockPair { cpu_ns: 0, gpu_ticks: 0, error_ns: Some(5) });
+/// # clock.add(ClockPair { cpu_ns: 1_000, gpu_ticks: 100, error_ns: Some(5) });
+/// let HostTime { ns, error_ns, extrapolated } = clock.convert(200).unwrap();
+/// assert_eq!((ns, error_ns, extrapolated), (2_000, Some(15), true), "the error grows outside of the samples");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct HostTime {
     /// Nanoseconds.
@@ -28,6 +46,12 @@ pub struct HostTime {
 }
 
 /// Why a tick has no time.
+///
+/// ```
+/// use gapscope_sdk::kernel_profile::{Clock, NoTime};
+///
+/// assert_eq!(Clock::default().convert(7), Err(NoTime::NoSamples));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoTime {
@@ -64,13 +88,21 @@ pub struct Clock {
     pairs: Vec<ClockPair>,
     nanoseconds_per_tick: Option<f64>,
     refused: u64,
-    /// How far dropped samples lay from the line.
-    worst_dropped_ns: u64,
+    /// How far an inner sample lay from the line through its neighbours, at most; also one that has been dropped.
+    bend_ns: u64,
 }
 
 impl Clock {
     /// Adds a sample. One that contradicts the others, a later tick at an earlier time, is refused and counted; one
     /// at a tick that is known replaces it when its error is no greater.
+    ///
+    /// ```
+    /// # use gapscope_sdk::kernel_profile::{Clock, ClockPair};
+    /// # let mut clock = Clock::default();
+    /// clock.add(ClockPair { cpu_ns: 1_000, gpu_ticks: 10, error_ns: None });
+    /// clock.add(ClockPair { cpu_ns: 900, gpu_ticks: 20, error_ns: None });
+    /// assert_eq!((clock.pairs().len(), clock.refused()), (1, 1));
+    /// ```
     pub fn add(&mut self, pair: ClockPair) {
         let at = self
             .pairs
@@ -85,6 +117,7 @@ impl Clock {
             };
             if known.cpu_ns != pair.cpu_ns && less(pair.error_ns, known.error_ns) {
                 *known = pair;
+                self.look_for_bends(at);
             }
             return;
         }
@@ -97,34 +130,68 @@ impl Clock {
             return;
         }
         self.pairs.insert(at, pair);
+        self.look_for_bends(at);
         if self.pairs.len() > MOST_PAIRS {
-            self.worst_dropped_ns = self.residual_ns();
             let last = self.pairs.len() - 1;
             let mut index = 0;
             self.pairs.retain(|_| {
                 index += 1;
-                index == 1 || index == last + 1 || index % 2 == 1
+                index == last + 1 || index % 2 == 1
             });
+            for at in 0..self.pairs.len() {
+                self.look_for_bends(at);
+            }
         }
     }
 
+    /// Looks at the sample at `at` and its neighbours.
+    fn look_for_bends(&mut self, at: usize) {
+        let around = at.saturating_sub(2)..(at + 3).min(self.pairs.len());
+        let bend = self.pairs[around].windows(3).map(bend_ns).max();
+        self.bend_ns = self.bend_ns.max(bend.unwrap_or(0));
+    }
+
     /// The length of a tick as the driver says it: one sample is enough then.
+    ///
+    /// ```
+    /// # use gapscope_sdk::kernel_profile::{Clock, ClockPair};
+    /// # let mut clock = Clock::default();
+    /// clock.set_nanoseconds_per_tick(2.0);
+    /// clock.add(ClockPair { cpu_ns: 1_000, gpu_ticks: 10, error_ns: None });
+    /// assert_eq!(clock.convert(20).unwrap().ns, 1_020);
+    /// ```
     pub fn set_nanoseconds_per_tick(&mut self, nanoseconds: f64) {
         let possible = nanoseconds.is_finite() && nanoseconds > 0.0;
         self.nanoseconds_per_tick = possible.then_some(nanoseconds);
     }
 
     /// The samples, in order.
+    ///
+    /// ```
+    /// assert!(gapscope_sdk::kernel_profile::Clock::default().pairs().is_empty());
+    /// ```
     pub fn pairs(&self) -> &[ClockPair] {
         &self.pairs
     }
 
     /// Samples that contradicted the others.
+    ///
+    /// ```
+    /// assert_eq!(gapscope_sdk::kernel_profile::Clock::default().refused(), 0);
+    /// ```
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
     /// The length of a tick: by the first and the last sample, else as the driver says it.
+    ///
+    /// ```
+    /// # use gapscope_sdk::kernel_profile::{Clock, ClockPair};
+    /// # let mut clock = Clock::default();
+    /// clock.add(ClockPair { cpu_ns: 0, gpu_ticks: 0, error_ns: None });
+    /// clock.add(ClockPair { cpu_ns: 1_250, gpu_ticks: 30, error_ns: None });
+    /// assert_eq!(clock.nanoseconds_per_tick(), Some(1_250.0 / 30.0));
+    /// ```
     pub fn nanoseconds_per_tick(&self) -> Option<f64> {
         match (self.pairs.first(), self.pairs.last()) {
             (Some(first), Some(last)) if self.pairs.len() > 1 => {
@@ -136,6 +203,14 @@ impl Clock {
     }
 
     /// The greatest error of a time between the samples, in nanoseconds; `None`: not known.
+    ///
+    /// ```
+    /// # use gapscope_sdk::kernel_profile::{Clock, ClockPair};
+    /// # let mut clock = Clock::default();
+    /// clock.add(ClockPair { cpu_ns: 0, gpu_ticks: 0, error_ns: Some(400) });
+    /// clock.add(ClockPair { cpu_ns: 1_250, gpu_ticks: 30, error_ns: Some(900) });
+    /// assert_eq!(clock.error_ns(), Some(900));
+    /// ```
     pub fn error_ns(&self) -> Option<u64> {
         let said = self.pairs.iter().map(|pair| pair.error_ns);
         let said = said.reduce(|a, b| Some(a?.max(b?))).flatten();
@@ -146,6 +221,14 @@ impl Clock {
     ///
     /// # Errors
     /// Why it is not known.
+    ///
+    /// ```
+    /// # use gapscope_sdk::kernel_profile::{Clock, ClockPair};
+    /// # let mut clock = Clock::default();
+    /// clock.add(ClockPair { cpu_ns: 1_000, gpu_ticks: 10, error_ns: None });
+    /// clock.add(ClockPair { cpu_ns: 2_000, gpu_ticks: 20, error_ns: None });
+    /// assert_eq!(clock.convert(15).unwrap().ns, 1_500);
+    /// ```
     pub fn convert(&self, ticks: u64) -> Result<HostTime, NoTime> {
         let [first, rest @ ..] = self.pairs.as_slice() else {
             return Err(NoTime::NoSamples);
@@ -202,26 +285,20 @@ impl Clock {
     /// A bound of the samples' own errors, made no smaller than what the samples show. Three of them show something
     /// even where their own errors are not known.
     fn bound(&self, said: Option<u64>) -> Option<u64> {
-        let shown = self.residual_ns();
         match said {
-            Some(error) => Some(error.max(shown)),
-            None => (self.pairs.len() > 2).then_some(shown),
+            Some(error) => Some(error.max(self.bend_ns)),
+            None => (self.pairs.len() > 2).then_some(self.bend_ns),
         }
     }
+}
 
-    /// How far inner samples lie from the line through their neighbours, at most.
-    fn residual_ns(&self) -> u64 {
-        let residual = |three: &[ClockPair]| {
-            let [a, b, c] = three else { return 0 };
-            let ticks = i128::from(c.gpu_ticks - a.gpu_ticks);
-            let distance = i128::from(b.gpu_ticks - a.gpu_ticks);
-            let line =
-                i128::from(a.cpu_ns) + rounded(distance * i128::from(c.cpu_ns - a.cpu_ns), ticks);
-            u64::try_from((i128::from(b.cpu_ns) - line).abs()).unwrap_or(u64::MAX)
-        };
-        let shown = self.pairs.windows(3).map(residual).max().unwrap_or(0);
-        shown.max(self.worst_dropped_ns)
-    }
+/// How far the second of three samples lies from the line through the others.
+fn bend_ns(three: &[ClockPair]) -> u64 {
+    let [a, b, c] = three else { return 0 };
+    let ticks = i128::from(c.gpu_ticks - a.gpu_ticks);
+    let distance = i128::from(b.gpu_ticks - a.gpu_ticks);
+    let line = i128::from(a.cpu_ns) + rounded(distance * i128::from(c.cpu_ns - a.cpu_ns), ticks);
+    u64::try_from((i128::from(b.cpu_ns) - line).abs()).unwrap_or(u64::MAX)
 }
 
 /// A quotient rounded to the nearest; `divisor` is positive.

@@ -2,6 +2,7 @@
 
 use super::entry::{CommandBufferId, Sampling};
 use super::profile::Gathered;
+use super::shard::Of;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::sync::Arc;
@@ -13,6 +14,26 @@ const WRONG: f64 = 0.10;
 
 /// The dispatches of a label against its command buffers. Only command buffers count whose own time and all of whose
 /// dispatches' times are known; without instances ([`super::CommandBufferId`]) the sums of the label are compared.
+///
+/// ```
+/// use gapscope_sdk::kernel_profile::{CommandBufferEntry, DispatchEntry, Drift, Profile, Verdict};
+///
+/// let profile = Profile::new();
+/// let id = Some(profile.command_buffer());
+/// let (start_ns, end_ns) = (Some(1_000), Some(2_000));
+/// profile.record_command_buffer(CommandBufferEntry {
+///     id, label: "step".into(), start_ns, end_ns, dispatches: 1, ..CommandBufferEntry::default()
+/// });
+/// profile.record_dispatch(DispatchEntry {
+///     command_buffer: id,
+///     cb_label: "step".into(),
+///     start_gpu_ns: Some(1_100),
+///     end_gpu_ns: Some(1_900),
+///     ..DispatchEntry::default()
+/// });
+/// let Drift { difference_ns, verdict, .. } = &profile.snapshot().drift[0];
+/// assert_eq!((*difference_ns, *verdict), (-200, Verdict::Consistent));
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Drift {
     /// The label.
@@ -34,7 +55,15 @@ pub struct Drift {
     pub verdict: Verdict,
 }
 
-/// What a drift means.
+/// What a drift means; [`Drift`] shows how one is had.
+///
+/// ```
+/// # use gapscope_sdk::kernel_profile::Verdict;
+/// fn is_to_be_relied_on(verdict: Verdict) -> bool {
+///     verdict != Verdict::Inconsistent
+/// }
+/// # assert!(is_to_be_relied_on(Verdict::Overlapping));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -111,7 +140,10 @@ pub(super) fn drifts(gathered: &Gathered) -> Vec<Drift> {
         })
         .collect();
     for (label, (sum_ns, unknown)) in &by_label {
-        if let (0, Some(entry)) = (*unknown, merged.labels.get(label).and_then(|a| a.entry())) {
+        if let (0, Some(entry)) = (
+            *unknown,
+            merged.times(Of::Label).get(label).and_then(|a| a.entry()),
+        ) {
             drifts.push(drift(
                 label,
                 entry.count,

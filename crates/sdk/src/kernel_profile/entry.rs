@@ -5,6 +5,11 @@ use serde::Serialize;
 use std::borrow::Cow;
 
 /// Tells command buffers apart, also those with equal labels. Made by [`super::Profile::command_buffer`].
+///
+/// ```
+/// let profile = gapscope_sdk::kernel_profile::Profile::new();
+/// assert_ne!(profile.command_buffer(), profile.command_buffer());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct CommandBufferId(pub(super) u64);
@@ -14,6 +19,20 @@ pub struct CommandBufferId(pub(super) u64);
 /// Fields that are not known stay as [`Default`] has them. A time is known when both ends are, or when `gpu_ns` alone
 /// says how long it took; an end before its start and two zeros (which some drivers deliver for "nothing") are taken
 /// as unknown and counted.
+///
+/// ```
+/// use gapscope_sdk::kernel_profile::{DispatchEntry, Profile};
+///
+/// let profile = Profile::new();
+/// profile.record_dispatch(DispatchEntry {
+///     kernel: "softmax".into(),
+///     unknown_because: "the GPU failed to sample its clock".into(),
+///     ..DispatchEntry::default()
+/// });
+/// let snapshot = profile.snapshot();
+/// assert!(snapshot.kernels.is_empty(), "an unknown time is no time of 0");
+/// assert_eq!(snapshot.losses[0].reason, "the GPU failed to sample its clock");
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct DispatchEntry {
     /// Label of its command buffer.
@@ -36,9 +55,59 @@ pub struct DispatchEntry {
     pub start_gpu_ns: Option<u64>,
     /// When it ended.
     pub end_gpu_ns: Option<u64>,
+    /// Why its times are not known, where they are not: the losses say it. Not kept with the row.
+    #[serde(skip)]
+    pub unknown_because: Cow<'static, str>,
 }
 
-/// One command buffer. Times are nanoseconds of the host's monotonic clock.
+/// One pass (an encoder): dispatches of one command buffer that belong together. Times are as those of a
+/// [`DispatchEntry`].
+///
+/// ```
+/// use gapscope_sdk::kernel_profile::{PassEntry, Profile};
+///
+/// let profile = Profile::new();
+/// profile.record_pass(PassEntry {
+///     cb_label: "forward".into(),
+///     label: "layer 3".into(),
+///     dispatches: 4,
+///     start_gpu_ns: Some(1_000),
+///     end_gpu_ns: Some(9_000),
+///     ..PassEntry::default()
+/// });
+/// assert_eq!(profile.snapshot().passes[0].1.total_ns, 8_000);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct PassEntry {
+    /// Label of its command buffer.
+    pub cb_label: Cow<'static, str>,
+    /// Its command buffer.
+    pub command_buffer: Option<CommandBufferId>,
+    /// Its own label.
+    pub label: Cow<'static, str>,
+    /// [`DispatchEntry::dispatch_index`] of its first dispatch.
+    pub first_dispatch: u32,
+    /// Dispatches in it.
+    pub dispatches: u32,
+    /// How long it took; from start and end where they are given.
+    pub gpu_ns: Option<u64>,
+    /// When the device began it.
+    pub start_gpu_ns: Option<u64>,
+    /// When it ended.
+    pub end_gpu_ns: Option<u64>,
+    /// Why its times are not known, where they are not.
+    #[serde(skip)]
+    pub unknown_because: Cow<'static, str>,
+}
+
+/// One command buffer. Times are nanoseconds of the host's monotonic clock. See
+/// [`super::Profile::record_command_buffer`].
+///
+/// ```
+/// # use gapscope_sdk::kernel_profile::CommandBufferEntry;
+/// let known = CommandBufferEntry { label: "step".into(), dispatches: 12, ..CommandBufferEntry::default() };
+/// assert_eq!(known.start_ns, None, "what is not given is not known");
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CommandBufferEntry {
     /// Which it is.
@@ -57,9 +126,21 @@ pub struct CommandBufferEntry {
     pub seen_ns: Option<u64>,
     /// Dispatches in it, timed or not.
     pub dispatches: u32,
+    /// Why its times are not known, where they are not.
+    #[serde(skip)]
+    pub unknown_because: Cow<'static, str>,
 }
 
 /// The times of a kernel.
+///
+/// ```
+/// use gapscope_sdk::kernel_profile::{DispatchEntry, KernelEntry, Profile};
+///
+/// let profile = Profile::new();
+/// profile.record_dispatch(DispatchEntry { kernel: "gemm".into(), gpu_ns: Some(7), ..DispatchEntry::default() });
+/// let KernelEntry { name, times, .. } = &profile.snapshot().kernels[0];
+/// assert_eq!((name.as_str(), times.count), ("gemm", 1));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KernelEntry {
     /// Its name; what kind of operation it is where it has none.
@@ -70,6 +151,11 @@ pub struct KernelEntry {
 }
 
 /// How the GPU was sampled; every result says it.
+///
+/// ```
+/// # use gapscope_sdk::kernel_profile::Sampling;
+/// assert_eq!(Sampling::default().as_str(), "command-buffer");
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -101,6 +187,14 @@ impl Sampling {
 }
 
 /// The device that was profiled, for snapshots and traces.
+///
+/// ```
+/// use gapscope_sdk::kernel_profile::{DeviceInfo, Profile};
+///
+/// let profile = Profile::new();
+/// profile.set_device(DeviceInfo { api: "cuda".into(), name: "H200".into(), ..DeviceInfo::default() });
+/// assert!(profile.snapshot().to_string().contains("H200"));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct DeviceInfo {
     /// `vulkan`, `cuda`, `metal`.

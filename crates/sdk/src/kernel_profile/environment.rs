@@ -1,29 +1,30 @@
 //! The switches of the environment.
 
+use crate::environment::any_is_on;
 use std::sync::OnceLock;
 
 /// The variables that switch the profiling of command buffers on; `0` and the empty text mean off.
+///
+/// ```
+/// # use gapscope_sdk::kernel_profile::COMMAND_BUFFER_VARIABLES;
+/// assert!(COMMAND_BUFFER_VARIABLES[0].starts_with("GAPSCOPE_"));
+/// ```
 pub const COMMAND_BUFFER_VARIABLES: [&str; 2] = ["GAPSCOPE_PROFILE_CB", "MLX_PROFILE_CB"];
 
 /// The variables that switch the profiling of dispatches on; `0` and the empty text mean off.
+///
+/// ```
+/// # use gapscope_sdk::kernel_profile::DISPATCH_VARIABLES;
+/// assert!(DISPATCH_VARIABLES[0].starts_with("GAPSCOPE_"));
+/// ```
 pub const DISPATCH_VARIABLES: [&str; 2] = ["GAPSCOPE_PROFILE_DISPATCH", "MLX_PROFILE_DISPATCH"];
 
 pub(super) fn command_buffers() -> bool {
     static ON: OnceLock<bool> = OnceLock::new();
-    *ON.get_or_init(|| any(&COMMAND_BUFFER_VARIABLES))
+    *ON.get_or_init(|| any_is_on(&COMMAND_BUFFER_VARIABLES))
 }
 
 pub(super) fn dispatches() -> bool {
     static ON: OnceLock<bool> = OnceLock::new();
-    *ON.get_or_init(|| any(&DISPATCH_VARIABLES))
-}
-
-fn any(variables: &[&str]) -> bool {
-    variables.iter().any(|variable| {
-        std::env::var_os(variable).is_some_and(|value| means_on(&value.to_string_lossy()))
-    })
-}
-
-pub(super) fn means_on(value: &str) -> bool {
-    !matches!(value.trim(), "" | "0")
+    *ON.get_or_init(|| any_is_on(&DISPATCH_VARIABLES))
 }

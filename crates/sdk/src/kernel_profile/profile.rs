@@ -1,31 +1,45 @@
 //! A profile: what the process has one of by default, and may have more of.
 
 use super::clock::{Clock, ClockPair, HostTime, NoTime};
-use super::entry::{CommandBufferEntry, CommandBufferId, DeviceInfo, DispatchEntry, Sampling};
-use super::rows::{CommandBufferRow, DispatchRow};
-use super::shard::{SHARDS, Shard, place};
+use super::entry::{
+    CommandBufferEntry, CommandBufferId, DeviceInfo, DispatchEntry, PassEntry, Sampling,
+};
+use super::rows::{CommandBufferRow, PassRow};
+use super::shard::{Names, Of, SHARDS, Shard, place};
 use super::snapshot::Snapshot;
 use super::{ProfileEntry, host_now_ns};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// Why a row is not there.
+const NOT_KEPT: &str = "past the limit of rows; their times are added up";
+
 /// What a profile keeps at most. What is past it is still added up where it can be, and counted in the losses.
+///
+/// ```
+/// use gapscope_sdk::kernel_profile::{Limits, Profile};
+///
+/// let sums_only = Profile::with_limits(Limits { dispatches: 0, command_buffers: 0, ..Limits::default() });
+/// sums_only.record("step", 5);
+/// assert_eq!(sums_only.dump()[0].1.count, 1);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Different labels, and different kernels, that one thread records: about 10 KiB each.
-    pub labels: usize,
-    /// Single dispatches: about 150 bytes each.
+    /// Names that have times: labels, kernels and passes, each once for each thread that records it. About 10 KiB each.
+    pub names: usize,
+    /// Single dispatches and passes: about 200 bytes each.
     pub dispatches: u64,
     /// Single command buffers: about 200 bytes each.
     pub command_buffers: u64,
 }
 
 impl Default for Limits {
-    /// 4096 labels, 262 144 dispatches and as many command buffers: below 100 MiB of rows.
+    /// 16 384 names (160 MiB at most, and some KiB in most programs), 262 144 dispatches and passes and as many command
+    /// buffers (100 MiB at most).
     fn default() -> Limits {
         Limits {
-            labels: 4096,
+            names: 1 << 14,
             dispatches: 1 << 18,
             command_buffers: 1 << 18,
         }
@@ -52,9 +66,10 @@ struct Aligned(Mutex<Shard>);
 pub struct Profile {
     shards: Box<[Aligned]>,
     limits: Limits,
-    /// Orders rows; also counts those that were recorded.
-    sequence: AtomicU64,
+    names: Names,
+    /// Dispatches and passes that were recorded: the count orders their rows.
     dispatches: AtomicU64,
+    /// Command buffers, likewise.
     command_buffers: AtomicU64,
     ids: AtomicU64,
     about: Mutex<About>,
@@ -69,7 +84,7 @@ pub(super) struct About {
     pub notes: Vec<String>,
     pub since_ns: u64,
     /// An integration that has no clock samples mapped times by bounds: how many, and the greatest error.
-    pub bounds: Option<(u64, Option<u64>)>,
+    pub bounds: Option<(u64, u64)>,
 }
 
 impl About {
@@ -81,7 +96,7 @@ impl About {
     /// The greatest error of a mapped time.
     pub fn clock_error_ns(&self) -> Option<u64> {
         match self.bounds {
-            Some((_, error_ns)) => error_ns,
+            Some((_, error_ns)) => Some(error_ns),
             None => self.clock.error_ns(),
         }
     }
@@ -106,16 +121,26 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Profile {
     /// An empty profile.
+    ///
+    /// ```
+    /// # use gapscope_sdk::kernel_profile::Profile;
+    /// assert!(Profile::new().dump().is_empty());
+    /// ```
     pub fn new() -> Profile {
         Profile::with_limits(Limits::default())
     }
 
     /// An empty profile that keeps at most so much.
+    ///
+    /// ```
+    /// # use gapscope_sdk::kernel_profile::{Limits, Profile};
+    /// let small = Profile::with_limits(Limits { dispatches: 1_000, ..Limits::default() });
+    /// ```
     pub fn with_limits(limits: Limits) -> Profile {
         Profile {
             shards: (0..SHARDS).map(|_| Aligned::default()).collect(),
             limits,
-            sequence: AtomicU64::new(0),
+            names: Names::at_most(limits.names),
             dispatches: AtomicU64::new(0),
             command_buffers: AtomicU64::new(0),
             ids: AtomicU64::new(1),
@@ -132,13 +157,26 @@ impl Profile {
     }
 
     /// Adds the GPU time of one command buffer (or of any piece of work) under a label.
+    ///
+    /// ```
+    /// # use gapscope_sdk::kernel_profile::Profile;
+    /// # let profile = Profile::new();
+    /// profile.record("prefill", 3_000_000); // nanoseconds
+    /// ```
     #[inline]
     pub fn record(&self, label: &str, gpu_ns: u64) {
-        self.shard().record(label, gpu_ns, self.limits.labels);
+        self.shard().add(Of::Label, label, gpu_ns, &self.names);
     }
 
     /// A new command buffer's identity: dispatches that name it are told apart from those of other command buffers
     /// with the same label.
+    ///
+    /// ```
+    /// # use gapscope_sdk::kernel_profile::{DispatchEntry, Profile};
+    /// # let profile = Profile::new();
+    /// let id = profile.command_buffer();
+    /// profile.record_dispatch(DispatchEntry { command_buffer: Some(id), ..DispatchEntry::default() });
+    /// ```
     pub fn command_buffer(&self) -> CommandBufferId {
         CommandBufferId(self.ids.fetch_add(1, Relaxed))
     }
@@ -162,49 +200,83 @@ impl Profile {
     pub fn record_command_buffer(&self, mut entry: CommandBufferEntry) {
         let mut shard = self.shard();
         match duration(entry.start_ns, entry.end_ns, None) {
-            Ok(ns) => shard.record(&entry.label, ns, self.limits.labels),
+            Ok(ns) => shard.add(Of::Label, &entry.label, ns, &self.names),
             Err(reason) => {
                 (entry.start_ns, entry.end_ns) = (None, None);
-                shard.ledger.add("command-buffer times", 1, reason);
+                let because = because(&mut entry.unknown_because, reason);
+                shard.ledger.add("command-buffer times", 1, because);
             }
         }
-        if self.command_buffers.fetch_add(1, Relaxed) < self.limits.command_buffers {
-            let sequence = self.sequence.fetch_add(1, Relaxed);
-            shard.keep_command_buffer(sequence, entry);
+        let sequence = self.command_buffers.fetch_add(1, Relaxed);
+        if sequence < self.limits.command_buffers {
+            let row = CommandBufferRow { sequence, entry };
+            shard.command_buffers.push(row);
         } else {
-            let reason = "past the limit of rows; their times are added up";
-            shard.ledger.add("rows of command buffers", 1, reason);
+            shard.ledger.add("rows of command buffers", 1, NOT_KEPT);
+        }
+    }
+
+    /// Adds one pass: its time counts under its label, among the passes, and it is kept as a row.
+    ///
+    /// ```
+    /// # use gapscope_sdk::kernel_profile::{PassEntry, Profile};
+    /// # let profile = Profile::new();
+    /// profile.record_pass(PassEntry { label: "attention".into(), gpu_ns: Some(40_000), ..PassEntry::default() });
+    /// assert!(profile.dump().is_empty(), "passes are no command buffers");
+    /// ```
+    pub fn record_pass(&self, mut entry: PassEntry) {
+        let mut shard = self.shard();
+        match duration(entry.start_gpu_ns, entry.end_gpu_ns, entry.gpu_ns) {
+            Ok(ns) => {
+                entry.gpu_ns = Some(ns);
+                shard.add(Of::Pass, &entry.label, ns, &self.names);
+            }
+            Err(reason) => {
+                (entry.start_gpu_ns, entry.end_gpu_ns) = (None, None);
+                let because = because(&mut entry.unknown_because, reason);
+                shard.ledger.add("pass times", 1, because);
+            }
+        }
+        let sequence = self.dispatches.fetch_add(1, Relaxed);
+        if sequence < self.limits.dispatches {
+            shard.passes.push(PassRow { sequence, entry });
+        } else {
+            shard.ledger.add("rows of passes", 1, NOT_KEPT);
         }
     }
 
     /// Adds one dispatch: its time counts under its kernel's name, and it is kept as a row.
-    pub fn record_dispatch(&self, entry: DispatchEntry) {
+    ///
+    /// ```
+    /// # use gapscope_sdk::kernel_profile::{DispatchEntry, Profile};
+    /// # let profile = Profile::new();
+    /// profile.record_dispatch(DispatchEntry { kernel: "gemm".into(), gpu_ns: Some(9_000), ..DispatchEntry::default() });
+    /// assert_eq!(profile.snapshot().kernels[0].times.total_ns, 9_000);
+    /// ```
+    pub fn record_dispatch(&self, mut entry: DispatchEntry) {
         let mut shard = self.shard();
         let (start_ns, duration_ns) =
             match duration(entry.start_gpu_ns, entry.end_gpu_ns, entry.gpu_ns) {
                 Ok(ns) => {
-                    let name = if entry.kernel.is_empty() {
-                        &entry.op_kind
-                    } else {
-                        &entry.kernel
+                    let name = match entry.kernel.is_empty() {
+                        true => &entry.op_kind,
+                        false => &entry.kernel,
                     };
-                    shard.record_kernel(name, ns, self.limits.labels);
-                    (
-                        entry.start_gpu_ns.filter(|_| entry.end_gpu_ns.is_some()),
-                        Some(ns),
-                    )
+                    shard.add(Of::Kernel, name, ns, &self.names);
+                    let start_ns = entry.start_gpu_ns.filter(|_| entry.end_gpu_ns.is_some());
+                    (start_ns, Some(ns))
                 }
                 Err(reason) => {
-                    shard.ledger.add("dispatch times", 1, reason);
+                    let because = because(&mut entry.unknown_because, reason);
+                    shard.ledger.add("dispatch times", 1, because);
                     (None, None)
                 }
             };
-        if self.dispatches.fetch_add(1, Relaxed) < self.limits.dispatches {
-            let sequence = self.sequence.fetch_add(1, Relaxed);
+        let sequence = self.dispatches.fetch_add(1, Relaxed);
+        if sequence < self.limits.dispatches {
             shard.keep_dispatch(sequence, &entry, start_ns, duration_ns);
         } else {
-            let reason = "past the limit of rows; their times are added up";
-            shard.ledger.add("rows of dispatches", 1, reason);
+            shard.ledger.add("rows of dispatches", 1, NOT_KEPT);
         }
     }
 
@@ -227,6 +299,14 @@ impl Profile {
     }
 
     /// Adds a sample of both clocks whose error is not known.
+    ///
+    /// ```
+    /// # use gapscope_sdk::kernel_profile::Profile;
+    /// # let profile = Profile::new();
+    /// profile.record_clock_pair(1_000_000, 24);
+    /// profile.record_clock_pair(2_000_000, 48);
+    /// assert_eq!(profile.convert(24).unwrap().ns, 1_000_000);
+    /// ```
     pub fn record_clock_pair(&self, cpu_ns: u64, gpu_ticks: u64) {
         self.add_clock_pair(ClockPair {
             cpu_ns,
@@ -236,11 +316,25 @@ impl Profile {
     }
 
     /// Adds a sample of both clocks.
+    ///
+    /// ```
+    /// # use gapscope_sdk::kernel_profile::{ClockPair, Profile};
+    /// # let profile = Profile::new();
+    /// profile.add_clock_pair(ClockPair { cpu_ns: 5_000, gpu_ticks: 120, error_ns: Some(80) });
+    /// ```
     pub fn add_clock_pair(&self, pair: ClockPair) {
         lock(&self.about).clock.add(pair);
     }
 
     /// The length of a device tick, as the driver says it: then one clock sample is enough.
+    ///
+    /// ```
+    /// # use gapscope_sdk::kernel_profile::Profile;
+    /// # let profile = Profile::new();
+    /// profile.set_nanoseconds_per_tick(1e9 / 24e6);
+    /// profile.record_clock_pair(1_000_000, 24);
+    /// assert_eq!(profile.convert(48).unwrap().ns, 1_001_000);
+    /// ```
     pub fn set_nanoseconds_per_tick(&self, nanoseconds: f64) {
         lock(&self.about)
             .clock
@@ -251,27 +345,67 @@ impl Profile {
     ///
     /// # Errors
     /// Why it is not known.
+    ///
+    /// ```
+    /// # use gapscope_sdk::kernel_profile::{NoTime, Profile};
+    /// assert_eq!(Profile::new().convert(24), Err(NoTime::NoSamples));
+    /// ```
     pub fn convert(&self, ticks: u64) -> Result<HostTime, NoTime> {
         lock(&self.about).clock.convert(ticks)
     }
 
-    /// Times are mapped by bounds from submissions.
+    /// The clock as it is now, to convert many ticks at one.
+    ///
+    /// ```
+    /// # use gapscope_sdk::kernel_profile::Profile;
+    /// # let profile = Profile::new();
+    /// profile.record_clock_pair(1_000_000, 24);
+    /// assert_eq!(profile.clock().pairs().len(), 1);
+    /// ```
+    pub fn clock(&self) -> Clock {
+        lock(&self.about).clock.clone()
+    }
+
+    /// Times are mapped by bounds from submissions: those of one more, with this error.
     #[cfg(feature = "wgpu")]
-    pub(crate) fn set_bounded_clock(&self, samples: u64, error_ns: Option<u64>) {
-        lock(&self.about).bounds = Some((samples, error_ns));
+    pub(crate) fn add_bound(&self, error_ns: u64) {
+        let bounds = &mut lock(&self.about).bounds;
+        let (samples, worst_ns) = bounds.unwrap_or((0, 0));
+        *bounds = Some((samples + 1, worst_ns.max(error_ns)));
     }
 
     /// How the GPU is sampled: every result says it.
+    ///
+    /// ```
+    /// # use gapscope_sdk::kernel_profile::{Profile, Sampling};
+    /// # let profile = Profile::new();
+    /// profile.set_sampling(Sampling::DispatchSerialised);
+    /// assert_eq!(profile.snapshot().sampling.as_str(), "dispatch-serialised");
+    /// ```
     pub fn set_sampling(&self, sampling: Sampling) {
         lock(&self.about).sampling = sampling;
     }
 
     /// The device, for snapshots and traces.
+    ///
+    /// ```
+    /// # use gapscope_sdk::kernel_profile::{DeviceInfo, Profile};
+    /// # let profile = Profile::new();
+    /// profile.set_device(DeviceInfo { name: "Apple M3 Ultra".into(), ..DeviceInfo::default() });
+    /// ```
     pub fn set_device(&self, device: DeviceInfo) {
         lock(&self.about).device = device;
     }
 
     /// A sentence that every result shall print, once.
+    ///
+    /// ```
+    /// # use gapscope_sdk::kernel_profile::Profile;
+    /// # let profile = Profile::new();
+    /// profile.note("The first step compiles the kernels.");
+    /// profile.note("The first step compiles the kernels.");
+    /// assert_eq!(profile.snapshot().notes.len(), 1);
+    /// ```
     pub fn note(&self, sentence: impl Into<String>) {
         let (sentence, mut about) = (sentence.into(), lock(&self.about));
         if !about.notes.contains(&sentence) {
@@ -281,11 +415,20 @@ impl Profile {
 
     /// Forgets all times, rows, losses and clock samples, at one moment for all threads. What was said of the device
     /// stays.
+    ///
+    /// ```
+    /// # use gapscope_sdk::kernel_profile::Profile;
+    /// # let profile = Profile::new();
+    /// profile.record("warm-up", 9_000_000);
+    /// profile.reset();
+    /// assert!(profile.dump().is_empty());
+    /// ```
     pub fn reset(&self) {
         let mut shards: Vec<_> = self.shards.iter().map(|s| lock(&s.0)).collect();
         for shard in &mut shards {
             **shard = Shard::default();
         }
+        self.names.reset(self.limits.names);
         self.dispatches.store(0, Relaxed);
         self.command_buffers.store(0, Relaxed);
         let mut about = lock(&self.about);
@@ -295,11 +438,28 @@ impl Profile {
     }
 
     /// The labels with their times, the longest in sum first, equal ones by name. Nothing is forgotten.
+    ///
+    /// ```
+    /// # use gapscope_sdk::kernel_profile::Profile;
+    /// # let profile = Profile::new();
+    /// profile.record("embed", 10);
+    /// profile.record("attention", 30);
+    /// let labels: Vec<String> = profile.dump().into_iter().map(|(label, _)| label).collect();
+    /// assert_eq!(labels, ["attention", "embed"]);
+    /// ```
     pub fn dump(&self) -> Vec<(String, ProfileEntry)> {
-        super::snapshot::entries(&self.gather().merged.labels)
+        super::snapshot::entries(self.gather().merged.times(Of::Label))
     }
 
     /// The dispatches by the label of their command buffer; see [`super::dump_dispatches`].
+    ///
+    /// ```
+    /// # use gapscope_sdk::kernel_profile::{DispatchEntry, Profile};
+    /// # let profile = Profile::new();
+    /// profile.record_dispatch(DispatchEntry { cb_label: "step".into(), gpu_ns: Some(5), ..DispatchEntry::default() });
+    /// let (label, dispatches) = &profile.dump_dispatches()[0];
+    /// assert_eq!((label.as_str(), dispatches[0].gpu_ns), ("step", Some(5)));
+    /// ```
     pub fn dump_dispatches(&self) -> Vec<(String, Vec<DispatchEntry>)> {
         let merged = self.gather().merged;
         let mut groups: Vec<(Arc<str>, Vec<DispatchEntry>)> = Vec::new();
@@ -318,6 +478,13 @@ impl Profile {
     }
 
     /// Everything at this moment: a table when printed, JSON by [`Snapshot::to_json`]. Nothing is forgotten.
+    ///
+    /// ```
+    /// # use gapscope_sdk::kernel_profile::Profile;
+    /// # let profile = Profile::new();
+    /// profile.record("step", 1_500_000);
+    /// print!("{}", profile.snapshot());
+    /// ```
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::of(&self.gather())
     }
@@ -328,25 +495,10 @@ impl Profile {
         let about = lock(&self.about).clone();
         let mut merged = Shard::default();
         for shard in &shards {
-            for (label, times) in &shard.labels {
-                merge(&mut merged.labels, label, times);
-            }
-            for (kernel, times) in &shard.kernels {
-                merge(&mut merged.kernels, kernel, times);
-            }
-            merged.dispatches.extend_from_slice(&shard.dispatches);
-            merged
-                .command_buffers
-                .extend_from_slice(&shard.command_buffers);
-            merged.ledger.merge(&shard.ledger);
+            merged.merge(shard);
         }
         drop(shards);
-        merged
-            .dispatches
-            .sort_unstable_by_key(|row: &DispatchRow| row.sequence);
-        merged
-            .command_buffers
-            .sort_unstable_by_key(|row: &CommandBufferRow| row.sequence);
+        merged.sort();
         let refused = about.clock.refused();
         merged
             .ledger
@@ -355,16 +507,11 @@ impl Profile {
     }
 }
 
-fn merge(
-    into: &mut rustc_hash::FxHashMap<Arc<str>, super::aggregate::Aggregate>,
-    name: &Arc<str>,
-    times: &super::aggregate::Aggregate,
-) {
-    match into.get_mut(name) {
-        Some(known) => known.merge(times),
-        None => {
-            into.insert(Arc::clone(name), times.clone());
-        }
+/// The reason that was given with an entry, else what its times show.
+fn because(given: &mut Cow<'static, str>, shown: &'static str) -> Cow<'static, str> {
+    match std::mem::take(given) {
+        empty if empty.is_empty() => Cow::Borrowed(shown),
+        given => given,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Single command buffers and dispatches as they are kept.
 
-use super::entry::{CommandBufferEntry, CommandBufferId, DispatchEntry};
+use super::entry::{CommandBufferEntry, CommandBufferId, DispatchEntry, PassEntry};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -82,7 +82,23 @@ impl DispatchRow {
             gpu_ns: self.duration_ns(),
             start_gpu_ns: self.start_ns(),
             end_gpu_ns: self.interval().map(|(_, end)| end),
+            unknown_because: Cow::Borrowed(""),
         }
+    }
+}
+
+/// A pass.
+#[derive(Debug, Clone)]
+pub(super) struct PassRow {
+    pub sequence: u64,
+    pub entry: PassEntry,
+}
+
+impl PassRow {
+    /// Start and end, where both are known.
+    #[cfg_attr(not(feature = "trace"), allow(dead_code))]
+    pub fn interval(&self) -> Option<(u64, u64)> {
+        self.entry.start_gpu_ns.zip(self.entry.end_gpu_ns)
     }
 }
 

@@ -1,9 +1,9 @@
 //! One of the places in which threads record, so that they do not wait for each other.
 
 use super::aggregate::Aggregate;
-use super::entry::{CommandBufferEntry, DispatchEntry};
+use super::entry::DispatchEntry;
 use super::ledger::Ledger;
-use super::rows::{CommandBufferRow, DispatchRow};
+use super::rows::{CommandBufferRow, DispatchRow, PassRow};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// Shards of a profile.
 pub(super) const SHARDS: usize = 64;
 
-/// The label of what is past the limit of labels.
-pub(super) const OTHERS: &str = "(other labels)";
+/// The name of what is past the limit of names.
+const OTHERS: &str = "(others)";
 
 thread_local! {
     static PLACE: Cell<usize> = const { Cell::new(usize::MAX) };
@@ -34,58 +34,112 @@ pub(super) fn place() -> usize {
         .unwrap_or(0)
 }
 
+/// What times are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Of {
+    Label,
+    Kernel,
+    Pass,
+}
+
+impl Of {
+    const ALL: usize = 3;
+
+    fn plural(self) -> &'static str {
+        match self {
+            Of::Label => "labels",
+            Of::Kernel => "kernels",
+            Of::Pass => "passes",
+        }
+    }
+}
+
+/// How many more names may have times of their own, over all shards.
+#[derive(Debug)]
+pub(super) struct Names(AtomicUsize);
+
+impl Names {
+    pub fn at_most(names: usize) -> Names {
+        Names(AtomicUsize::new(names))
+    }
+
+    pub fn reset(&self, names: usize) {
+        self.0.store(names, Relaxed);
+    }
+
+    fn take(&self) -> bool {
+        let taken = self
+            .0
+            .fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
+        taken.is_ok()
+    }
+}
+
+pub(super) type Times = FxHashMap<Arc<str>, Aggregate>;
+
 /// What some threads have recorded.
 #[derive(Debug, Default)]
 pub(super) struct Shard {
-    pub labels: FxHashMap<Arc<str>, Aggregate>,
-    pub kernels: FxHashMap<Arc<str>, Aggregate>,
+    times: [Times; Of::ALL],
     pub command_buffers: Vec<CommandBufferRow>,
+    pub passes: Vec<PassRow>,
     pub dispatches: Vec<DispatchRow>,
     pub ledger: Ledger,
     texts: FxHashSet<Arc<str>>,
 }
 
 impl Shard {
+    /// Adds a time under a name.
     #[inline]
-    pub fn record(&mut self, label: &str, ns: u64, most_labels: usize) {
-        match self.labels.get_mut(label) {
+    pub fn add(&mut self, of: Of, name: &str, ns: u64, names: &Names) {
+        match self.times[of as usize].get_mut(name) {
             Some(times) => times.add(ns),
-            None => self.record_new(label, ns, most_labels),
+            None => self.add_new(of, name, ns, names),
         }
     }
 
     #[cold]
-    fn record_new(&mut self, label: &str, ns: u64, most_labels: usize) {
-        let label = if self.labels.len() < most_labels || label == OTHERS {
-            label
+    fn add_new(&mut self, of: Of, name: &str, ns: u64, names: &Names) {
+        let name = if names.take() {
+            self.text(name)
         } else {
-            self.ledger.add(
-                "labels",
-                1,
-                "more different labels than the limit; their times are together",
-            );
-            OTHERS
+            let reason = "more different ones than the limit; their times are together";
+            self.ledger.add(of.plural(), 1, reason);
+            self.text(OTHERS)
         };
-        let label = self.text(label);
-        self.labels
-            .entry(label)
-            .or_insert_with(Aggregate::new)
-            .add(ns);
+        let times = self.times[of as usize].entry(name);
+        times.or_insert_with(Aggregate::new).add(ns);
     }
 
-    pub fn record_kernel(&mut self, name: &str, ns: u64, most_labels: usize) {
-        if let Some(times) = self.kernels.get_mut(name) {
-            times.add(ns);
-        } else if self.kernels.len() < most_labels {
-            let name = self.text(name);
-            self.kernels
-                .entry(name)
-                .or_insert_with(Aggregate::new)
-                .add(ns);
-        } else {
-            self.ledger
-                .add("kernels", 1, "more different kernels than the limit");
+    /// The times under their names.
+    pub fn times(&self, of: Of) -> &Times {
+        &self.times[of as usize]
+    }
+
+    /// Adds what another shard holds.
+    pub fn merge(&mut self, other: &Shard) {
+        for (into, from) in self.times.iter_mut().zip(&other.times) {
+            for (name, times) in from {
+                match into.get_mut(name) {
+                    Some(known) => known.merge(times),
+                    None => {
+                        into.insert(Arc::clone(name), times.clone());
+                    }
+                }
+            }
         }
+        self.command_buffers
+            .extend_from_slice(&other.command_buffers);
+        self.passes.extend_from_slice(&other.passes);
+        self.dispatches.extend_from_slice(&other.dispatches);
+        self.ledger.merge(&other.ledger);
+    }
+
+    /// Puts the rows into the order in which they were recorded.
+    pub fn sort(&mut self) {
+        self.command_buffers.sort_unstable_by_key(|r| r.sequence);
+        self.passes.sort_unstable_by_key(|r| r.sequence);
+        self.dispatches.sort_unstable_by_key(|r| r.sequence);
     }
 
     /// The one copy of a text.
@@ -108,10 +162,5 @@ impl Shard {
         let texts = [&entry.cb_label, &entry.kernel, &entry.op_kind].map(|text| self.text(text));
         let row = DispatchRow::new(sequence, entry, texts, start_ns, duration_ns);
         self.dispatches.push(row);
-    }
-
-    pub fn keep_command_buffer(&mut self, sequence: u64, entry: CommandBufferEntry) {
-        self.command_buffers
-            .push(CommandBufferRow { sequence, entry });
     }
 }

@@ -1,18 +1,24 @@
 //! Everything that a profile knows at one moment.
 
-use super::aggregate::Aggregate;
 use super::drift::drifts;
 use super::profile::Gathered;
+use super::shard::{Of, Times};
 use super::{DeviceInfo, Drift, KernelEntry, Loss, ProfileEntry, Sampling, Verdict, host_now_ns};
-use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::fmt;
-use std::sync::Arc;
 
 /// Rows of a printed table.
 const MOST_PRINTED: usize = 20;
 
 /// Everything that a profile knows at one moment. Printed, it is a table; [`Snapshot::to_json`] has everything.
+///
+/// ```
+/// let profile = gapscope_sdk::kernel_profile::Profile::new();
+/// profile.record("step", 1_500_000);
+/// let snapshot = profile.snapshot();
+/// assert!(snapshot.to_string().contains("1.50 ms"));
+/// assert_eq!(snapshot.clock_error_ns, None, "what is not known is not 0");
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Snapshot {
@@ -26,6 +32,8 @@ pub struct Snapshot {
     pub labels: Vec<(String, ProfileEntry)>,
     /// The kernels with their times, in the same order.
     pub kernels: Vec<KernelEntry>,
+    /// The passes with their times, by their labels, in the same order.
+    pub passes: Vec<(String, ProfileEntry)>,
     /// Command buffers that are kept as rows.
     pub command_buffers: u64,
     /// Dispatches that are kept as rows.
@@ -50,8 +58,12 @@ impl Snapshot {
             sampling: about.sampling,
             device: about.device.clone(),
             elapsed_ns: host_now_ns().saturating_sub(about.since_ns),
-            labels: entries(&merged.labels),
-            kernels: entries(&merged.kernels).into_iter().map(kernel).collect(),
+            labels: entries(merged.times(Of::Label)),
+            kernels: entries(merged.times(Of::Kernel))
+                .into_iter()
+                .map(kernel)
+                .collect(),
+            passes: entries(merged.times(Of::Pass)),
             command_buffers: merged.command_buffers.len() as u64,
             dispatches: merged.dispatches.len() as u64,
             drift: drifts(gathered),
@@ -78,7 +90,7 @@ impl Snapshot {
 }
 
 /// The longest in sum first, equal ones by name.
-pub(super) fn entries(of: &FxHashMap<Arc<str>, Aggregate>) -> Vec<(String, ProfileEntry)> {
+pub(super) fn entries(of: &Times) -> Vec<(String, ProfileEntry)> {
     let mut entries: Vec<(String, ProfileEntry)> = of
         .iter()
         .filter_map(|(name, times)| Some((name.to_string(), times.entry()?)))
@@ -94,13 +106,13 @@ impl fmt::Display for Snapshot {
             write!(f, ", {}", self.device.name)?;
         }
         writeln!(f, ")")?;
-        let labels = self
-            .labels
-            .iter()
-            .map(|(name, times)| (name.as_str(), times));
-        table(f, "label", labels, self.labels.len())?;
-        let kernels = self.kernels.iter().map(|k| (k.name.as_str(), &k.times));
-        table(f, "kernel", kernels, self.kernels.len())?;
+        table(f, "label", self.labels.iter().map(|(n, t)| (n.as_str(), t)))?;
+        table(f, "pass", self.passes.iter().map(|(n, t)| (n.as_str(), t)))?;
+        table(
+            f,
+            "kernel",
+            self.kernels.iter().map(|k| (k.name.as_str(), &k.times)),
+        )?;
         for drift in &self.drift {
             let share = drift.share * 100.0;
             let meaning = match drift.verdict {
@@ -137,16 +149,14 @@ impl fmt::Display for Snapshot {
 fn table<'a>(
     f: &mut fmt::Formatter<'_>,
     what: &str,
-    rows: impl Iterator<Item = (&'a str, &'a ProfileEntry)> + Clone,
-    count: usize,
+    rows: impl ExactSizeIterator<Item = (&'a str, &'a ProfileEntry)> + Clone,
 ) -> fmt::Result {
+    let count = rows.len();
     if count == 0 {
         return Ok(());
     }
-    let all: u128 = rows
-        .clone()
-        .map(|(_, times)| u128::from(times.total_ns))
-        .sum();
+    let totals = rows.clone().map(|(_, times)| u128::from(times.total_ns));
+    let all: u128 = totals.sum();
     writeln!(
         f,
         "  {:>6} {:>10} {:>9} {:>10} {:>10} {:>10} {:>10}  {what}",

@@ -1,26 +1,36 @@
 //! A profile as a gapscope trace.
 
-use super::profile::{About, Gathered, Profile};
-use super::{CommandBufferId, Sampling, host_now_ns};
-use gapscope_trace::manifest::{
-    Clock, ClockMethod, Device, Host, Loss, Manifest, Process, Queue, SamplingMode,
-};
+mod manifest;
+mod names;
+
+use super::profile::{Gathered, Profile};
+use super::rows::{CommandBufferRow, DispatchRow, PassRow};
+use super::shard::Of;
+use super::{CommandBufferId, Sampling};
 use gapscope_trace::tables::{
-    CommandBuffer, Dispatch, Kernel, Label, NameSource, Submission, Table, Tables, Timing,
+    CommandBuffer, Dispatch, Kernel, Marker, MarkerScope, NameSource, OpaqueWorkKind,
+    OpaqueWorkRow, Submission, Table, Tables, Timing,
 };
 use gapscope_trace::{Trace, TraceWriter};
-use rustc_hash::FxHashMap;
+use names::{Ids, Labels};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A trace could not be written.
+///
+/// ```
+/// use gapscope_sdk::kernel_profile::{Profile, TraceError};
+///
+/// let nothing = Profile::new().write_trace("empty.gapscope");
+/// assert!(matches!(nothing, Err(TraceError::NothingInTime)));
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
     /// Nothing that was recorded has a place in time: there are sums of labels at most.
     #[error(
-        "no command buffer or dispatch of known time was recorded, so there is nothing to draw in time"
+        "no command buffer, pass or dispatch of known time was recorded, so there is nothing to draw in time"
     )]
     NothingInTime,
     /// The folder cannot be written.
@@ -30,8 +40,9 @@ pub enum TraceError {
 
 impl Profile {
     /// Writes a gapscope trace to the folder `path`, which must not exist: `gapscope report` and `gapscope view` open
-    /// it. It holds the command buffers and dispatches that are kept as rows and whose times are known on the host's
-    /// clock; sums of labels ([`Profile::record`]) are counted as what it lacks. Nothing is forgotten.
+    /// it. It holds what is kept as rows: command buffers, their dispatches, and their passes, as work where only
+    /// passes were timed, and else as markers. Sums of labels ([`Profile::record`]) are counted as what it lacks.
+    /// Nothing is forgotten.
     ///
     /// # Errors
     /// There is nothing to write, or the folder exists or cannot be written.
@@ -62,25 +73,121 @@ impl Profile {
 
 fn trace(gathered: &Gathered) -> Result<Trace, TraceError> {
     let merged = &gathered.merged;
-    let mut tables = Tables::default();
-    let mut losses = merged.ledger.clone();
-    let mut labels = Names::default();
-    let mut queues = Names::default();
-    let mut kernels = Names::default();
-    let mut command_buffers: FxHashMap<CommandBufferId, u64> = FxHashMap::default();
-    let mut queue_of: FxHashMap<CommandBufferId, u32> = FxHashMap::default();
+    let mut builder = Builder::default();
     for row in &merged.command_buffers {
+        builder.command_buffer(row);
+    }
+    let work = match gathered.about.sampling {
+        Sampling::Pass => as_work(&merged.passes, &merged.dispatches),
+        _ => FxHashMap::default(),
+    };
+    for row in &merged.passes {
+        let is_work = |id| {
+            work.get(&id)
+                .is_some_and(|w| w.binary_search(&place(row)).is_ok())
+        };
+        builder.pass(row, row.entry.command_buffer.is_some_and(is_work), &work);
+    }
+    for row in &merged.dispatches {
+        builder.dispatch(row, &work);
+    }
+    builder.name_kernels();
+    let Builder { tables, labels, .. } = &mut builder;
+    labels.put_into(&mut tables.labels);
+    let (start_ns, end_ns) = extent(&builder.tables).ok_or(TraceError::NothingInTime)?;
+    let mut losses = merged.ledger.clone();
+    let tables = &builder.tables;
+    losses.add(
+        "submissions",
+        (tables.command_buffers.len() - tables.submissions.len()) as u64,
+        "when the command buffer was submitted was not recorded",
+    );
+    for (what, outside) in [
+        ("dispatches", builder.homeless_dispatches),
+        ("passes", builder.homeless_passes),
+    ] {
+        let reason = "their command buffer was not recorded, so their place is not known";
+        losses.add(what, outside, reason);
+    }
+    let timed = merged.command_buffers.iter();
+    let timed = timed.filter(|row| row.interval().is_some()).count() as u64;
+    let counts = merged.times(Of::Label).values();
+    let summed: u64 = counts.filter_map(|a| a.entry()).map(|e| e.count).sum();
+    losses.add(
+        "command buffers",
+        summed.saturating_sub(timed),
+        "only the sum of their times was recorded",
+    );
+    let queues = builder.queues.texts();
+    let mut manifest = manifest::of(&gathered.about, queues, start_ns, end_ns);
+    manifest.losses = manifest::losses(&losses);
+    Ok(Trace {
+        manifest,
+        tables: builder.tables,
+    })
+}
+
+/// Where the passes stand that are work of their own, by command buffer and in order: those whose only dispatch has
+/// its time are that dispatch.
+type PassesAsWork = FxHashMap<CommandBufferId, Vec<(u32, u64)>>;
+
+/// A pass's place among those of its command buffer; empty passes have the first dispatch of the next.
+fn place(row: &PassRow) -> (u32, u64) {
+    (row.entry.first_dispatch, row.sequence)
+}
+
+fn as_work(passes: &[PassRow], dispatches: &[DispatchRow]) -> PassesAsWork {
+    let timed = dispatches.iter().filter(|d| d.duration_ns().is_some());
+    let timed: FxHashSet<_> = timed
+        .filter_map(|d| Some((d.command_buffer?, d.dispatch_index)))
+        .collect();
+    let mut work = PassesAsWork::default();
+    for row in passes {
         let entry = &row.entry;
-        let id = tables.command_buffers.len() as u64;
-        let queue = queues.id(&entry.queue);
-        if let Some(command_buffer) = entry.id {
-            command_buffers.insert(command_buffer, id);
-            queue_of.insert(command_buffer, queue);
+        let Some(id) = entry.command_buffer else {
+            continue;
+        };
+        if entry.dispatches != 1 || !timed.contains(&(id, entry.first_dispatch)) {
+            work.entry(id).or_default().push(place(row));
         }
-        let label = (!entry.label.is_empty()).then(|| labels.id(&entry.label));
-        let interval = row.interval();
+    }
+    for places in work.values_mut() {
+        places.sort_unstable();
+    }
+    work
+}
+
+/// A command buffer in the trace.
+#[derive(Clone, Copy)]
+struct Home {
+    id: u64,
+    queue: u32,
+    label: Option<u32>,
+}
+
+#[derive(Default)]
+struct Builder {
+    tables: Tables,
+    labels: Labels,
+    queues: Ids<Arc<str>>,
+    kernels: Ids<(Arc<str>, Option<[u32; 3]>)>,
+    homes: FxHashMap<CommandBufferId, Home>,
+    homeless_dispatches: u64,
+    homeless_passes: u64,
+}
+
+impl Builder {
+    fn command_buffer(&mut self, row: &CommandBufferRow) {
+        let entry = &row.entry;
+        let id = self.tables.command_buffers.len() as u64;
+        let queue = self.queues.id(Arc::from(&*entry.queue));
+        let label = self.labels.id(None, &entry.label);
+        if let Some(command_buffer) = entry.id {
+            let home = Home { id, queue, label };
+            self.homes.insert(command_buffer, home);
+        }
         if let Some(begin_ns) = entry.submitted_ns {
-            tables.submissions.push(Submission {
+            self.tables.submissions.push(Submission {
                 id,
                 queue,
                 begin_ns: signed(begin_ns),
@@ -89,17 +196,17 @@ fn trace(gathered: &Gathered) -> Result<Trace, TraceError> {
                 ..Submission::default()
             });
         }
-        tables.command_buffers.push(CommandBuffer {
+        let (start_ns, duration_ns) = times(row.interval());
+        self.tables.command_buffers.push(CommandBuffer {
             id,
             queue,
             submission: id,
-            start_ns: interval.map(|(start, _)| signed(start)),
-            duration_ns: interval.map(|(start, end)| signed(end.saturating_sub(start))),
+            start_ns,
+            duration_ns,
             seen_ns: entry.seen_ns.map(signed),
-            timing: if interval.is_some() {
-                Timing::Measured
-            } else {
-                Timing::Unknown
+            timing: match start_ns {
+                Some(_) => Timing::Measured,
+                None => Timing::Unknown,
             },
             dispatches: entry.dispatches,
             label,
@@ -107,188 +214,95 @@ fn trace(gathered: &Gathered) -> Result<Trace, TraceError> {
             ..CommandBuffer::default()
         });
     }
-    let mut outside = 0;
-    for row in &merged.dispatches {
-        let Some(id) = row
-            .command_buffer
-            .and_then(|id| command_buffers.get(&id).copied())
+
+    fn home(&self, command_buffer: Option<CommandBufferId>) -> Option<Home> {
+        self.homes.get(&command_buffer?).copied()
+    }
+
+    fn pass(&mut self, row: &PassRow, is_work: bool, work: &PassesAsWork) {
+        let entry = &row.entry;
+        let (Some(home), Some(command_buffer)) =
+            (self.home(entry.command_buffer), entry.command_buffer)
         else {
-            outside += 1;
-            continue;
+            self.homeless_passes += 1;
+            return;
         };
-        let queue = row.command_buffer.and_then(|id| queue_of.get(&id).copied());
-        let interval = row.interval();
+        let label = self.labels.id(home.label, &entry.label);
+        let (start_ns, duration_ns) = times(row.interval());
+        if is_work {
+            let before = work[&command_buffer].partition_point(|p| *p < place(row));
+            self.tables.opaque_work.push(OpaqueWorkRow {
+                command_buffer: Some(home.id),
+                position: entry.first_dispatch + before as u32,
+                queue: home.queue,
+                kind: OpaqueWorkKind::ComputePass,
+                start_ns,
+                duration_ns,
+                label,
+                ..OpaqueWorkRow::default()
+            });
+        } else if let (Some(label), false) = (label, entry.label.is_empty()) {
+            self.tables.markers.push(Marker {
+                scope: MarkerScope::CommandBuffer,
+                label,
+                queue: Some(home.queue),
+                command_buffer: Some(home.id),
+                start_ns,
+                duration_ns,
+                ..Marker::default()
+            });
+        }
+    }
+
+    fn dispatch(&mut self, row: &DispatchRow, work: &PassesAsWork) {
+        let (Some(home), Some(command_buffer)) =
+            (self.home(row.command_buffer), row.command_buffer)
+        else {
+            self.homeless_dispatches += 1;
+            return;
+        };
+        // Where the operation names the kernel it is no label around it.
+        let operation = if row.kernel.is_empty() {
+            ""
+        } else {
+            &row.op_kind
+        };
+        let passes = work.get(&command_buffer);
+        let index = row.dispatch_index;
+        let before = passes.map_or(0, |p| p.partition_point(|(first, _)| *first <= index));
+        let kernel = (Arc::clone(row.name()), row.group_size);
         let [groups_x, groups_y, groups_z] = each(row.groups);
-        let kernel = kernels.id_of(row.name(), row.group_size);
-        tables.dispatches.push(Dispatch {
-            command_buffer: Some(id),
-            position: row.dispatch_index,
-            queue: queue.unwrap_or(0),
-            kernel,
-            start_ns: interval.map(|(start, _)| signed(start)),
+        self.tables.dispatches.push(Dispatch {
+            command_buffer: Some(home.id),
+            position: index + before as u32,
+            queue: home.queue,
+            kernel: self.kernels.id(kernel),
+            start_ns: row.start_ns().map(signed),
             duration_ns: row.duration_ns().map(signed),
             groups_x,
             groups_y,
             groups_z,
-            label: (!row.cb_label.is_empty()).then(|| labels.id(&row.cb_label)),
+            label: self.labels.id(home.label, operation),
             ..Dispatch::default()
         });
     }
-    let unsubmitted = tables.command_buffers.len() - tables.submissions.len();
-    losses.add(
-        "submissions",
-        unsubmitted as u64,
-        "when the command buffer was submitted was not recorded",
-    );
-    losses.add(
-        "dispatches",
-        outside,
-        "their command buffer was not recorded, so their place in time is not known",
-    );
-    let rows: u64 = merged
-        .command_buffers
-        .iter()
-        .filter(|r| r.interval().is_some())
-        .count() as u64;
-    let summed: u64 = merged
-        .labels
-        .values()
-        .filter_map(|a| a.entry())
-        .map(|e| e.count)
-        .sum();
-    losses.add(
-        "command buffers",
-        summed.saturating_sub(rows),
-        "only the sum of their times was recorded",
-    );
-    for (id, (name, group_size)) in kernels.names.iter().enumerate() {
-        let [local_x, local_y, local_z] = each(*group_size);
-        tables.kernels.push(Kernel {
-            id: id as u32,
-            name: if name.is_empty() {
-                "unnamed".to_owned()
-            } else {
-                name.to_string()
-            },
-            name_source: NameSource::ObjectName,
-            local_x,
-            local_y,
-            local_z,
-            ..Kernel::default()
-        });
-    }
-    for (id, (text, _)) in labels.names.iter().enumerate() {
-        tables.labels.push(Label {
-            id: id as u32,
-            text: text.to_string(),
-            parent: None,
-        });
-    }
-    let Some((start_ns, end_ns)) = extent(&tables) else {
-        return Err(TraceError::NothingInTime);
-    };
-    let mut manifest = manifest(&gathered.about, &queues, start_ns, end_ns);
-    let loss = |loss: super::Loss| Loss {
-        what: loss.what.into_owned(),
-        count: loss.count,
-        reason: loss.reason.into_owned(),
-    };
-    manifest.losses = losses.losses().into_iter().map(loss).collect();
-    Ok(Trace { manifest, tables })
-}
 
-fn manifest(about: &About, queues: &Names, start_ns: i64, end_ns: i64) -> Manifest {
-    let unix_ns = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_nanos() as i64);
-    let arguments: Vec<String> = std::env::args_os()
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
-    let executable = std::env::current_exe().unwrap_or_default();
-    let mut notes = vec![
-        "The program measured this itself: host calls and dependencies are not known.".to_owned(),
-    ];
-    notes.extend(about.notes.iter().cloned());
-    Manifest {
-        gapscope_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: arguments.clone(),
-        sampling_mode: match about.sampling {
-            Sampling::Dispatch => SamplingMode::Dispatch,
-            Sampling::DispatchSerialised => SamplingMode::DispatchSerialised,
-            Sampling::Pass => SamplingMode::Pass,
-            Sampling::CommandBuffer | Sampling::None => SamplingMode::CommandBuffer,
-        },
-        start_ns,
-        end_ns,
-        start_unix_ns: unix_ns - (signed(host_now_ns()) - start_ns),
-        host: Host {
-            system: std::env::consts::OS.to_owned(),
-            processor: std::env::consts::ARCH.to_owned(),
-            cores: std::thread::available_parallelism().map_or(0, |n| n.get() as u32),
-        },
-        processes: vec![Process {
-            pid: std::process::id(),
-            executable: executable.to_string_lossy().into_owned(),
-            arguments,
-            hook: "sdk".to_owned(),
-            start_ns,
-            ..Process::default()
-        }],
-        devices: vec![Device {
-            api: about.device.api.clone(),
-            name: about.device.name.clone(),
-            driver: about.device.driver.clone(),
-            clock: Clock {
-                method: match (about.bounds, about.clock.pairs().len()) {
-                    (Some(_), _) => ClockMethod::Brackets,
-                    (None, 0) => ClockMethod::None,
-                    (None, _) => ClockMethod::Calibrated,
-                },
-                error_ns: about.clock_error_ns().map(signed),
-                samples: u32::try_from(about.clock_samples()).unwrap_or(u32::MAX),
-                drift_ppm: None,
-                nanoseconds_per_tick: about.clock.nanoseconds_per_tick().unwrap_or(0.0),
-            },
-            ..Device::default()
-        }],
-        queues: queues
-            .names
-            .iter()
-            .enumerate()
-            .map(|(id, (name, _))| Queue {
+    fn name_kernels(&mut self) {
+        for (id, (name, group_size)) in self.kernels.texts().iter().enumerate() {
+            let [local_x, local_y, local_z] = each(*group_size);
+            self.tables.kernels.push(Kernel {
                 id: id as u32,
-                capabilities: vec!["compute".to_owned()],
-                timestamp_bits: 64,
-                name: (!name.is_empty()).then(|| name.to_string()),
-                ..Queue::default()
-            })
-            .collect(),
-        notes,
-        ..Manifest::default()
-    }
-}
-
-/// Texts, and kernels by text and size, with their ids.
-#[derive(Default)]
-struct Names {
-    names: Vec<(Arc<str>, Option<[u32; 3]>)>,
-    ids: FxHashMap<(Arc<str>, Option<[u32; 3]>), u32>,
-}
-
-impl Names {
-    fn id(&mut self, text: &str) -> u32 {
-        self.id_of(&Arc::from(text), None)
-    }
-
-    fn id_of(&mut self, text: &Arc<str>, size: Option<[u32; 3]>) -> u32 {
-        let key = (Arc::clone(text), size);
-        if let Some(id) = self.ids.get(&key) {
-            return *id;
+                name: match name.is_empty() {
+                    true => "unnamed".to_owned(),
+                    false => name.to_string(),
+                },
+                name_source: NameSource::ObjectName,
+                local_x,
+                local_y,
+                local_z,
+                ..Kernel::default()
+            });
         }
-        let id = self.names.len() as u32;
-        self.names.push(key.clone());
-        self.ids.insert(key, id);
-        id
     }
 }
 
@@ -298,6 +312,10 @@ fn extent(tables: &Tables) -> Option<(i64, i64)> {
         (
             &tables.command_buffers.start_ns,
             &tables.command_buffers.duration_ns,
+        ),
+        (
+            &tables.opaque_work.start_ns,
+            &tables.opaque_work.duration_ns,
         ),
         (&tables.dispatches.start_ns, &tables.dispatches.duration_ns),
     ];
@@ -311,6 +329,14 @@ fn extent(tables: &Tables) -> Option<(i64, i64)> {
     let extent = |(a, b): (i64, i64), (c, d): (i64, i64)| (a.min(c), b.max(d));
     let known = known.reduce(extent)?;
     Some(submitted.fold(known, extent))
+}
+
+/// Begin and duration.
+fn times(interval: Option<(u64, u64)>) -> (Option<i64>, Option<i64>) {
+    match interval {
+        Some((start, end)) => (Some(signed(start)), Some(signed(end.saturating_sub(start)))),
+        None => (None, None),
+    }
 }
 
 fn each(size: Option<[u32; 3]>) -> [Option<u32>; 3] {

@@ -7,6 +7,7 @@ mod device;
 mod pass;
 
 pub use capture::AppleCaptureManager;
+pub(crate) use capture::default_capture;
 pub use command_buffer::CommandBuffer;
 pub use device::{Device, Queue};
 pub use pass::ComputePass;

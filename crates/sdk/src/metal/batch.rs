@@ -4,13 +4,31 @@ use super::counters::{Counters, Place, Samples, Unsampled};
 use super::ladder::Ladder;
 use super::time::{CommandBufferError, Completion, GpuTime, UnknownTime};
 use crate::kernel_profile::{
-    CommandBufferEntry, CommandBufferId, DispatchEntry, Profile, host_now_ns,
+    CommandBufferEntry, CommandBufferId, DispatchEntry, PassEntry, Profile, host_now_ns,
 };
+use crate::passes::{Interval, WANTED_NO_MORE, settle};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A command buffer, as far as timing concerns it.
+/// A command buffer, as far as timing concerns it. `CommandBuffer` has one of Metal's; an implementation for another
+/// kind of queue:
+///
+/// ```
+/// use gapscope_sdk::metal::{Commands, Completion};
+///
+/// /// Runs its work when it is committed.
+/// struct AtOnce(Box<dyn Fn()>);
+///
+/// impl Commands for AtOnce {
+///     fn set_label(&self, _: &str) {}
+///     fn commit(&self) { self.0() }
+///     fn wait(&self) {}
+///     fn completion(&self) -> Completion {
+///         Completion { finished: true, ..Completion::default() } // its times are not known
+///     }
+///     fn on_completed(&self, done: Box<dyn FnOnce(Completion) + Send>) { done(self.completion()) }
+/// }
+/// ```
 pub trait Commands {
     /// Sets its label.
     fn set_label(&self, label: &str);
@@ -29,6 +47,16 @@ pub trait Commands {
 }
 
 /// A dispatch, as the program knows it.
+///
+/// ```
+/// # use gapscope_sdk::metal::Dispatch;
+/// let softmax = Dispatch {
+///     kernel: "softmax_f16".into(),
+///     op_kind: "Softmax".into(),
+///     groups: Some([64, 1, 1]),
+///     group_size: Some([256, 1, 1]),
+/// };
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dispatch {
     /// Name of its kernel.
@@ -42,6 +70,14 @@ pub struct Dispatch {
 }
 
 /// The profile that is recorded to: that of the process ([`crate::kernel_profile::global`]), or one that is shared.
+///
+/// ```
+/// use gapscope_sdk::{kernel_profile::{self, Profile}, metal::ProfileHandle};
+///
+/// let of_the_process = ProfileHandle::from(kernel_profile::global());
+/// let own = ProfileHandle::from(std::sync::Arc::new(Profile::new()));
+/// own.record("step", 5); // it is a profile
+/// ```
 #[derive(Debug, Clone)]
 pub enum ProfileHandle {
     /// One that lives as long as the process.
@@ -74,20 +110,58 @@ impl From<Arc<Profile>> for ProfileHandle {
 }
 
 /// How a command buffer went.
+///
+/// ```
+/// use gapscope_sdk::metal::{CommandBufferError, Submitted};
+///
+/// fn said(outcome: Result<Submitted, CommandBufferError>) -> String {
+///     match outcome {
+///         Ok(submitted) => match submitted.time {
+///             Ok(time) => format!("{} ns; {} dispatches timed", time.duration_ns(), submitted.timed),
+///             Err(why) => format!("time unknown: {why}"),
+///         },
+///         Err(error) => error.to_string(),
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Submitted {
     /// Which it is in the profile.
     pub id: CommandBufferId,
     /// When the GPU ran it.
     pub time: Result<GpuTime, UnknownTime>,
-    /// Pieces of work inside it whose times are known.
+    /// Dispatches inside it whose times are known.
     pub timed: u64,
-    /// Pieces of work inside it that were to be timed and were not, or whose times are not known.
+    /// Dispatches inside it whose times are not known, or were not wanted.
     pub untimed: u64,
+}
+
+/// Where the samples of a pass or dispatch are; `None`: it has none of its own.
+type Sample = Option<Result<Place, Unsampled>>;
+
+struct Pass {
+    label: String,
+    sample: Sample,
+    /// The index of its first dispatch in the command buffer.
+    first: usize,
 }
 
 /// A command buffer with what is to be known of it afterwards. What is recorded goes to a [`Profile`], which outlives
 /// it: a batch that is dropped without a commit leaves nothing.
+///
+/// `CommandBuffer` is made of one, on Apple's systems. A program with command buffers of its own implements
+/// [`Commands`] and [`Counters`] for them:
+///
+/// ```
+/// use gapscope_sdk::metal::{Batch, CommandBufferError, Commands, Counters, Dispatch, Submitted};
+///
+/// fn run<C: Counters>(mut batch: Batch<C>, commands: &impl Commands) -> Result<Submitted, CommandBufferError> {
+///     let of_pass = batch.begin_pass("layer 3"); // to the pass's descriptor
+///     let of_dispatch = batch.dispatch(Dispatch { kernel: "softmax".into(), ..Dispatch::default() });
+///     // … encode, with samples there …
+///     batch.commit_and_wait(commands, "layer 3")
+/// }
+/// ```
 pub struct Batch<C: Counters + 'static> {
     counters: Arc<C>,
     profile: ProfileHandle,
@@ -95,13 +169,15 @@ pub struct Batch<C: Counters + 'static> {
     queue: Cow<'static, str>,
     id: CommandBufferId,
     samples: Samples<C>,
-    work: Vec<(Dispatch, Result<Place, Unsampled>)>,
-    /// Dispatches in passes that are timed as a whole, or not at all.
-    dispatches: u32,
+    /// Where passes or dispatches are timed, what there is of them.
+    passes: Vec<Pass>,
+    dispatches: Vec<(Dispatch, Sample)>,
+    /// Dispatches in any case.
+    dispatch_count: u32,
 }
 
 impl<C: Counters + 'static> Batch<C> {
-    /// A batch for one command buffer of `queue`.
+    /// A batch for one command buffer of `queue`. [`Ladder::say`] has been called for its profile.
     pub fn new(
         counters: Arc<C>,
         profile: impl Into<ProfileHandle>,
@@ -109,11 +185,7 @@ impl<C: Counters + 'static> Batch<C> {
         queue: impl Into<Cow<'static, str>>,
     ) -> Batch<C> {
         let profile = profile.into();
-        profile.set_sampling(ladder.sampling());
-        if let Some(note) = ladder.note() {
-            profile.note(note);
-        }
-        if !matches!(ladder, Ladder::CommandBuffers { .. }) {
+        if ladder.samples() {
             // One sample before the work and one after it: a clock needs two.
             profile.add_clock_pair(counters.clock_pair());
         }
@@ -124,8 +196,9 @@ impl<C: Counters + 'static> Batch<C> {
             ladder,
             queue: queue.into(),
             samples: Samples::default(),
-            work: Vec::new(),
-            dispatches: 0,
+            passes: Vec::new(),
+            dispatches: Vec::new(),
+            dispatch_count: 0,
         }
     }
 
@@ -134,26 +207,40 @@ impl<C: Counters + 'static> Batch<C> {
         self.ladder
     }
 
-    /// Where the samples of a dispatch or pass go; `None`: it is not sampled, and that is counted if it was wanted.
-    pub fn sample(&mut self, work: Dispatch) -> Option<(Place, C::Buffer)> {
-        if matches!(self.ladder, Ladder::CommandBuffers { .. }) {
+    /// Begins a pass; where the samples at its ends go, if it is to be sampled there.
+    pub fn begin_pass(&mut self, label: &str) -> Option<(Place, C::Buffer)> {
+        if !self.ladder.samples() {
             return None;
         }
-        match self.samples.take(&self.counters) {
-            Ok((place, buffer)) => {
-                self.work.push((work, Ok(place)));
-                Some((place, buffer))
-            }
-            Err(why) => {
-                self.work.push((work, Err(why)));
-                None
-            }
-        }
+        let (sample, taken) = self.take(self.ladder == Ladder::Passes);
+        self.passes.push(Pass {
+            label: label.to_owned(),
+            sample,
+            first: self.dispatches.len(),
+        });
+        taken
     }
 
-    /// Counts a dispatch that has no samples of its own.
-    pub fn count_dispatch(&mut self) {
-        self.dispatches = self.dispatches.saturating_add(1);
+    /// Adds a dispatch to the pass that was begun last; where the samples around it go, if it is to be sampled. They
+    /// are those of its own pass where the ladder says [`Ladder::PassPerDispatch`].
+    pub fn dispatch(&mut self, dispatch: Dispatch) -> Option<(Place, C::Buffer)> {
+        self.dispatch_count = self.dispatch_count.saturating_add(1);
+        if !self.ladder.samples() {
+            return None;
+        }
+        let (sample, taken) = self.take(self.ladder != Ladder::Passes);
+        self.dispatches.push((dispatch, sample));
+        taken
+    }
+
+    fn take(&mut self, wanted: bool) -> (Sample, Option<(Place, C::Buffer)>) {
+        if !wanted {
+            return (None, None);
+        }
+        match self.samples.take(&self.counters) {
+            Ok((place, buffer)) => (Some(Ok(place)), Some((place, buffer))),
+            Err(why) => (Some(Err(why)), None),
+        }
     }
 
     /// Commits the command buffer, waits for its end, and records it under `label`.
@@ -203,63 +290,77 @@ impl<C: Counters + 'static> Batch<C> {
             });
         }
         let time = GpuTime::of(completion);
-        let passes = self.ladder == Ladder::Passes;
-        let dispatches = match passes {
-            true => self.dispatches,
-            false => self.dispatches.saturating_add(self.work.len() as u32),
-        };
-        let label = Cow::<str>::Owned(label.to_owned());
         self.profile.record_command_buffer(CommandBufferEntry {
             id: Some(self.id),
-            label: label.clone(),
+            label: label.to_owned().into(),
             queue: self.queue.clone(),
             submitted_ns: Some(submitted_ns),
             start_ns: time.ok().map(|time| time.start_ns),
             end_ns: time.ok().map(|time| time.end_ns),
             seen_ns: Some(seen_ns),
-            dispatches,
+            dispatches: self.dispatch_count,
+            unknown_because: time
+                .err()
+                .map_or(Cow::Borrowed(""), |why| why.to_string().into()),
         });
-        let (timed, untimed) = self.record_work(&label);
+        let timed = self.record_work(label);
         Ok(Submitted {
             id: self.id,
             time,
             timed,
-            untimed,
+            untimed: u64::from(self.dispatch_count) - timed,
         })
     }
 
-    /// Records the pieces of work; how many have times and how many have not.
-    fn record_work(&self, label: &str) -> (u64, u64) {
-        if self.work.is_empty() {
-            return (0, 0);
+    /// Records what is inside it; of how many dispatches the times are known.
+    fn record_work(&self, label: &str) -> u64 {
+        if let Ladder::CommandBuffers { because } = self.ladder {
+            let reason = because.unwrap_or(WANTED_NO_MORE);
+            let count = self.dispatch_count.into();
+            self.profile.lose("dispatch times", count, reason);
+            return 0;
+        }
+        if self.passes.is_empty() && self.dispatches.is_empty() {
+            return 0;
         }
         self.profile.add_clock_pair(self.counters.clock_pair());
-        let resolved = self.samples.resolve(&self.counters);
-        let mut timed = 0;
-        let mut unknown: BTreeMap<String, u64> = BTreeMap::new();
-        for ((dispatch, place), index) in self.work.iter().zip(0u32..) {
+        let clock = self.profile.clock();
+        let resolved = self.samples.resolve(&*self.counters);
+        let interval = |place: &Result<Place, Unsampled>| -> Interval {
             let sampled = place.clone().and_then(|place| resolved.at(place));
-            let times = sampled.map_err(|why| why.to_string()).and_then(|sampled| {
-                let begin = self
-                    .profile
-                    .convert(sampled.begin)
-                    .map_err(|why| why.to_string())?;
-                let end = self
-                    .profile
-                    .convert(sampled.end)
-                    .map_err(|why| why.to_string())?;
-                Ok((begin.ns, end.ns))
+            let sampled = sampled.map_err(|why| why.to_string())?;
+            let host = |ticks| clock.convert(ticks).map_err(|why| why.to_string());
+            Ok((host(sampled.begin)?.ns, host(sampled.end)?.ns))
+        };
+        let firsts = self.passes.iter().map(|pass| pass.first);
+        let ends = firsts.clone().skip(1).chain([self.dispatches.len()]);
+        let passes: Vec<_> = (self.passes.iter().zip(firsts.zip(ends)))
+            .map(|(pass, (first, end))| (first..end, pass.sample.as_ref().map(interval)))
+            .collect();
+        let dispatches: Vec<_> = (self.dispatches.iter())
+            .map(|(_, sample)| sample.as_ref().map(interval))
+            .collect();
+        let (of_passes, of_dispatches) = settle(&passes, &dispatches);
+        for ((pass, (inside, _)), times) in self.passes.iter().zip(&passes).zip(of_passes) {
+            if inside.is_empty() && pass.sample.is_none() {
+                // Nothing ran in it.
+                continue;
+            }
+            self.profile.record_pass(PassEntry {
+                cb_label: label.to_owned().into(),
+                command_buffer: Some(self.id),
+                label: pass.label.clone().into(),
+                first_dispatch: inside.start as u32,
+                dispatches: inside.len() as u32,
+                gpu_ns: None,
+                start_gpu_ns: times.as_ref().ok().map(|(start, _)| *start),
+                end_gpu_ns: times.as_ref().ok().map(|(_, end)| *end),
+                unknown_because: times.err().unwrap_or_default(),
             });
-            let (start_gpu_ns, end_gpu_ns) = match times {
-                Ok((start, end)) => {
-                    timed += 1;
-                    (Some(start), Some(end))
-                }
-                Err(why) => {
-                    *unknown.entry(why).or_default() += 1;
-                    (None, None)
-                }
-            };
+        }
+        let mut timed = 0;
+        for (((dispatch, _), times), index) in self.dispatches.iter().zip(of_dispatches).zip(0..) {
+            timed += u64::from(times.is_ok());
             self.profile.record_dispatch(DispatchEntry {
                 cb_label: label.to_owned().into(),
                 command_buffer: Some(self.id),
@@ -269,14 +370,11 @@ impl<C: Counters + 'static> Batch<C> {
                 groups: dispatch.groups,
                 group_size: dispatch.group_size,
                 gpu_ns: None,
-                start_gpu_ns,
-                end_gpu_ns,
+                start_gpu_ns: times.as_ref().ok().map(|(start, _)| *start),
+                end_gpu_ns: times.as_ref().ok().map(|(_, end)| *end),
+                unknown_because: times.err().unwrap_or_default(),
             });
         }
-        let untimed = unknown.values().sum();
-        for (why, count) in unknown {
-            self.profile.lose("counter samples", count, why);
-        }
-        (timed, untimed)
+        timed
     }
 }

@@ -1,6 +1,7 @@
 //! Captures by Apple's capture manager.
 
 use crate::capture::{Backend, CaptureDevice, Destination, NotCaptured, Running};
+use crate::environment::any_is_on;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -68,10 +69,7 @@ pub struct MetalCapture<M> {
 impl<M: CaptureManager> MetalCapture<M> {
     /// By a capture manager. The environment is read now.
     pub fn new(manager: M) -> MetalCapture<M> {
-        let open = |name: &&str| {
-            std::env::var_os(name).is_some_and(|value| value != "0" && !value.is_empty())
-        };
-        MetalCapture::with_gate(manager, GATES.iter().any(open))
+        MetalCapture::with_gate(manager, any_is_on(&GATES))
     }
 
     /// The same without the environment.

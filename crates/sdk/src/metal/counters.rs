@@ -3,12 +3,35 @@
 use crate::kernel_profile::{ClockPair, host_now_ns};
 
 /// Samples that one buffer holds: Metal allows 32 768 bytes, and a timestamp has 8.
+///
+/// ```
+/// assert_eq!(gapscope_sdk::metal::SAMPLES_PER_BUFFER * 8, 32_768);
+/// ```
 pub const SAMPLES_PER_BUFFER: u32 = 4096;
 
 /// What Metal writes where a sample failed (`MTLCounterErrorValue`).
 const ERROR_VALUE: u64 = u64::MAX;
 
-/// A device's timestamp counters.
+/// A device's timestamp counters. `Device` has Metal's; an implementation for another clock:
+///
+/// ```
+/// use gapscope_sdk::{kernel_profile::host_now_ns, metal::Counters};
+///
+/// /// Ticks of 24 MHz, by the host's clock.
+/// struct Ticks;
+///
+/// impl Counters for Ticks {
+///     type Buffer = ();
+///     fn allocate(&self) -> Result<(), String> { Err("it samples nothing".to_owned()) }
+///     fn resolve(&self, _: &(), _: u32) -> Result<Vec<u64>, String> { Ok(Vec::new()) }
+///     fn clocks(&self) -> (u64, u64) {
+///         let now = host_now_ns();
+///         (now, now * 3 / 125)
+///     }
+/// }
+/// let pair = Ticks.clock_pair();
+/// assert!(pair.error_ns.is_some());
+/// ```
 pub trait Counters: Send + Sync {
     /// A buffer of samples.
     type Buffer: Clone + Send + Sync;
@@ -33,17 +56,35 @@ pub trait Counters: Send + Sync {
         let before = host_now_ns();
         let (cpu_ns, gpu_ticks) = self.clocks();
         let after = host_now_ns();
-        // The host's reading lies in between, if it is of the clock that it should be.
-        let inside = (before..=after).contains(&cpu_ns);
+        // The host's reading lies in between, if it is of the clock and in the unit that it should be. What is sure is
+        // that the device's reading was taken in between.
+        let cpu_ns = match (before..=after).contains(&cpu_ns) {
+            true => cpu_ns,
+            false => before + (after - before) / 2,
+        };
         ClockPair {
             cpu_ns,
             gpu_ticks,
-            error_ns: inside.then(|| after - before),
+            error_ns: Some((cpu_ns - before).max(after - cpu_ns)),
         }
     }
 }
 
 /// Where the two samples of a piece of work go.
+///
+/// ```
+/// use gapscope_sdk::metal::{Counters, Samples};
+///
+/// fn one<C: Counters>(counters: &C) {
+///     let mut samples = Samples::<C>::default();
+///     let Ok((place, _buffer)) = samples.take(counters) else { return };
+///     // … the GPU samples at place.begin() and place.end() of the buffer …
+///     match samples.resolve(counters).at(place) {
+///         Ok(sampled) => println!("{} ticks", sampled.end - sampled.begin),
+///         Err(why) => println!("{why}"),
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     buffer: usize,
@@ -63,6 +104,12 @@ impl Place {
 }
 
 /// The begin and end of a piece of work in the device's ticks.
+///
+/// ```
+/// # use gapscope_sdk::metal::Sampled;
+/// let Sampled { begin, end } = Sampled::of(24, 48).unwrap();
+/// assert_eq!(end - begin, 24);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sampled {
     /// When it began.
@@ -72,6 +119,11 @@ pub struct Sampled {
 }
 
 /// Why a piece of work has no times.
+///
+/// ```
+/// # use gapscope_sdk::metal::{Sampled, Unsampled};
+/// assert_eq!(Sampled::of(48, 24), Err(Unsampled::Backwards));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unsampled {
@@ -119,6 +171,20 @@ impl Sampled {
 }
 
 /// The samples of one command buffer: as many buffers as it needs.
+///
+/// ```
+/// use gapscope_sdk::metal::{Counters, Samples};
+///
+/// fn one<C: Counters>(counters: &C) {
+///     let mut samples = Samples::<C>::default();
+///     let Ok((place, _buffer)) = samples.take(counters) else { return };
+///     // … the GPU samples at place.begin() and place.end() of the buffer …
+///     match samples.resolve(counters).at(place) {
+///         Ok(sampled) => println!("{} ticks", sampled.end - sampled.begin),
+///         Err(why) => println!("{why}"),
+///     }
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Samples<C: Counters> {
     buffers: Vec<(C::Buffer, u32)>,
@@ -176,6 +242,20 @@ impl<C: Counters> Samples<C> {
 }
 
 /// Samples that were read.
+///
+/// ```
+/// use gapscope_sdk::metal::{Counters, Samples};
+///
+/// fn one<C: Counters>(counters: &C) {
+///     let mut samples = Samples::<C>::default();
+///     let Ok((place, _buffer)) = samples.take(counters) else { return };
+///     // … the GPU samples at place.begin() and place.end() of the buffer …
+///     match samples.resolve(counters).at(place) {
+///         Ok(sampled) => println!("{} ticks", sampled.end - sampled.begin),
+///         Err(why) => println!("{why}"),
+///     }
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Resolved {
     values: Vec<Result<Vec<u64>, String>>,

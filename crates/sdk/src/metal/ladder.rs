@@ -1,8 +1,13 @@
 //! What a device can time, and what is made of it.
 
-use crate::kernel_profile::Sampling;
+use crate::kernel_profile::{Profile, Sampling};
 
 /// Where a device can sample its counters.
+///
+/// ```
+/// # use gapscope_sdk::metal::Points;
+/// let apple_gpu = Points { timestamps: true, dispatch: false, stage: true };
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Points {
     /// It has the counter set `timestamp`.
@@ -14,6 +19,11 @@ pub struct Points {
 }
 
 /// What the program wants to have timed.
+///
+/// ```
+/// # use gapscope_sdk::metal::Wanted;
+/// assert_eq!(Wanted::default(), Wanted::CommandBuffers);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Wanted {
     /// Command buffers. Costs nothing.
@@ -28,6 +38,12 @@ pub enum Wanted {
 
 impl Wanted {
     /// What the environment asks for: see [`crate::kernel_profile::is_dispatch_enabled`].
+    ///
+    /// ```
+    /// # use gapscope_sdk::metal::Wanted;
+    /// // Without GAPSCOPE_PROFILE_DISPATCH and MLX_PROFILE_DISPATCH:
+    /// assert_eq!(Wanted::from_env(), Wanted::CommandBuffers);
+    /// ```
     pub fn from_env() -> Wanted {
         match crate::kernel_profile::is_dispatch_enabled() {
             true => Wanted::Dispatches,
@@ -36,7 +52,14 @@ impl Wanted {
     }
 }
 
-/// How a device's work is timed.
+/// How a device's work is timed; [`Ladder::choose`] chooses.
+///
+/// ```
+/// use gapscope_sdk::metal::{Ladder, Points, Wanted};
+///
+/// let chosen = Ladder::choose(Wanted::Passes, Points::default());
+/// assert!(matches!(chosen, Ladder::CommandBuffers { because: Some(_) }));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ladder {
     /// Samples around each dispatch, with a barrier.
@@ -81,10 +104,42 @@ impl Ladder {
         }
     }
 
+    /// Whether it samples counters.
+    ///
+    /// ```
+    /// # use gapscope_sdk::metal::Ladder;
+    /// assert!(Ladder::Passes.samples() && !Ladder::CommandBuffers { because: None }.samples());
+    /// ```
+    pub fn samples(self) -> bool {
+        !matches!(self, Ladder::CommandBuffers { .. })
+    }
+
+    /// Puts into a profile how its times are had: once for each device.
+    ///
+    /// ```
+    /// use gapscope_sdk::{kernel_profile::{Profile, Sampling}, metal::Ladder};
+    ///
+    /// let profile = Profile::new();
+    /// Ladder::Passes.say(&profile);
+    /// assert_eq!(profile.snapshot().sampling, Sampling::Pass);
+    /// ```
+    pub fn say(self, profile: &Profile) {
+        profile.set_sampling(self.sampling());
+        if let Some(note) = self.note() {
+            profile.note(note);
+        }
+    }
+
     /// How results call it.
+    ///
+    /// ```
+    /// use gapscope_sdk::{kernel_profile::Sampling, metal::Ladder};
+    ///
+    /// // Each sample waits for the work before it.
+    /// assert_eq!(Ladder::DispatchBoundary.sampling(), Sampling::DispatchSerialised);
+    /// ```
     pub fn sampling(self) -> Sampling {
         match self {
-            // Each sample waits for the work before it.
             Ladder::DispatchBoundary => Sampling::DispatchSerialised,
             Ladder::PassPerDispatch => Sampling::Dispatch,
             Ladder::Passes => Sampling::Pass,
@@ -93,6 +148,12 @@ impl Ladder {
     }
 
     /// What every result should say of it.
+    ///
+    /// ```
+    /// # use gapscope_sdk::metal::Ladder;
+    /// let refused = Ladder::CommandBuffers { because: Some("the device has no timestamp counters") };
+    /// assert!(refused.note().unwrap().contains("no timestamp counters"));
+    /// ```
     pub fn note(self) -> Option<String> {
         match self {
             Ladder::DispatchBoundary => None,

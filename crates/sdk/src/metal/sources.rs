@@ -4,23 +4,33 @@
 //! [`DEBUG_FLAGS`]; kernels that are compiled at run time are not in that. Here a program hands over the source of
 //! each library as it compiles it.
 
+use crate::environment::any_is_on;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// The flags that make the Metal compiler (`xcrun metal`) keep line tables and sources.
+///
+/// ```
+/// // In a build script:
+/// let mut metal = std::process::Command::new("xcrun");
+/// metal.arg("metal").args(gapscope_sdk::metal::DEBUG_FLAGS);
+/// ```
 pub const DEBUG_FLAGS: [&str; 2] = ["-gline-tables-only", "-frecord-sources"];
 
 /// The variables that ask for labels and sources, at run time.
 const VARIABLES: [&str; 2] = ["GAPSCOPE_METAL_DEBUG", "MLX_METAL_DEBUG"];
 
 /// Whether the environment asks for labels and sources: `GAPSCOPE_METAL_DEBUG` or `MLX_METAL_DEBUG` is set to something
-/// other than `0` and the empty text.
+/// other than `0` and the empty text. Devices ask it when they are made.
+///
+/// ```
+/// // Without the variables:
+/// assert!(!gapscope_sdk::metal::is_debug());
+/// ```
 pub fn is_debug() -> bool {
-    let set =
-        |name: &&str| std::env::var_os(name).is_some_and(|value| value != "0" && !value.is_empty());
-    VARIABLES.iter().any(set)
+    any_is_on(&VARIABLES)
 }
 
 /// Sources by their texts.
@@ -38,6 +48,12 @@ pub struct Sources(Mutex<BTreeMap<String, String>>);
 
 impl Sources {
     /// Keeps a source; gives the name of its file, `NAME-HASH.metal`.
+    ///
+    /// ```
+    /// # use gapscope_sdk::metal::Sources;
+    /// let name = Sources::default().keep("a/b", "kernel void f() {}");
+    /// assert!(name.starts_with("a_b-"), "a name that files can have");
+    /// ```
     pub fn keep(&self, name: &str, source: &str) -> String {
         let plain: String = (name.chars().take(64))
             .map(|c| {
@@ -60,6 +76,15 @@ impl Sources {
     ///
     /// # Errors
     /// The system refuses.
+    ///
+    /// ```
+    /// # use gapscope_sdk::metal::Sources;
+    /// # fn example(sources: &Sources) -> std::io::Result<()> {
+    /// for path in sources.write(std::path::Path::new("kernels"))? {
+    ///     println!("{}", path.display());
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn write(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
         std::fs::create_dir_all(folder)?;
         let sources = self.0.lock().unwrap_or_else(PoisonError::into_inner);

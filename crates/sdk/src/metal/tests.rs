@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 
 fn batch(counters: FakeCounters, ladder: Ladder) -> (Batch<FakeCounters>, Arc<Profile>) {
     let profile = Arc::new(Profile::new());
+    ladder.say(&profile);
     (
         Batch::new(Arc::new(counters), profile.clone(), ladder, "Stream 0"),
         profile,
@@ -110,8 +111,8 @@ fn times_that_metal_does_not_give_are_unknown() {
 #[test]
 fn dispatches_have_the_times_of_their_samples() {
     let (mut batch, profile) = batch(steps(7), Ladder::DispatchBoundary);
-    let (first, _) = batch.sample(kernel("gemm")).unwrap();
-    let (second, _) = batch.sample(kernel("softmax")).unwrap();
+    let (first, _) = batch.dispatch(kernel("gemm")).unwrap();
+    let (second, _) = batch.dispatch(kernel("softmax")).unwrap();
     assert_eq!((first.begin(), first.end(), second.begin()), (0, 1, 2));
     // The clock needs two samples that differ in their microsecond.
     std::thread::sleep(std::time::Duration::from_millis(2));
@@ -133,11 +134,89 @@ fn dispatches_have_the_times_of_their_samples() {
 }
 
 #[test]
+fn a_pass_that_is_timed_as_a_whole_is_no_dispatch() {
+    let (mut batch, profile) = batch(steps(7), Ladder::Passes);
+    assert!(batch.begin_pass("attention").is_some());
+    for _ in 0..3 {
+        assert_eq!(batch.dispatch(kernel("gemm")), None);
+    }
+    assert!(batch.begin_pass("mlp").is_some());
+    batch.dispatch(kernel("gemm"));
+    std::thread::sleep(std::time::Duration::from_millis(2));
+    let submitted = batch
+        .commit_and_wait(&FakeCommands::ran(1.0, 2.0), "step")
+        .unwrap();
+    assert_eq!((submitted.timed, submitted.untimed), (1, 3));
+    let snapshot = profile.snapshot();
+    assert_eq!(snapshot.passes.len(), 2);
+    assert_eq!(snapshot.kernels[0].times.count, 1, "the one that is alone");
+    assert_eq!(loss(&profile, "dispatch times").unwrap().0, 3);
+    assert_eq!(profile.dump_dispatches()[0].1.len(), 4);
+}
+
+#[test]
+fn a_pass_of_timed_dispatches_is_from_the_first_to_the_last() {
+    let (mut batch, profile) = batch(steps(7), Ladder::PassPerDispatch);
+    assert_eq!(batch.begin_pass("attention"), None);
+    batch.dispatch(kernel("gemm"));
+    batch.dispatch(kernel("softmax"));
+    std::thread::sleep(std::time::Duration::from_millis(2));
+    batch
+        .commit_and_wait(&FakeCommands::ran(1.0, 2.0), "step")
+        .unwrap();
+    let (label, times) = &profile.snapshot().passes[0];
+    // Four samples, 7 us from one to the next.
+    assert_eq!(label, "attention");
+    assert!((20_700..21_300).contains(&times.total_ns), "{times:?}");
+    assert!(profile.snapshot().losses.is_empty());
+}
+
+#[test]
+fn dispatches_that_nobody_wanted_to_time_are_counted() {
+    for (because, reason) in [
+        (None, "wanted times of command buffers only"),
+        (Some("no counters"), "no counters"),
+    ] {
+        let (mut batch, profile) = batch(steps(1), Ladder::CommandBuffers { because });
+        batch.begin_pass("p");
+        batch.dispatch(kernel("k"));
+        let submitted = batch
+            .commit_and_wait(&FakeCommands::ran(1.0, 2.0), "step")
+            .unwrap();
+        assert_eq!((submitted.timed, submitted.untimed), (0, 1));
+        let (count, said) = loss(&profile, "dispatch times").unwrap();
+        assert!(count == 1 && said.contains(reason), "{said}");
+    }
+}
+
+#[test]
+fn a_host_clock_of_another_unit_is_replaced() {
+    struct OtherUnit;
+    impl Counters for OtherUnit {
+        type Buffer = ();
+        fn allocate(&self) -> Result<(), String> {
+            Err(String::new())
+        }
+        fn resolve(&self, (): &(), _: u32) -> Result<Vec<u64>, String> {
+            Ok(Vec::new())
+        }
+        fn clocks(&self) -> (u64, u64) {
+            (host_now_ns() * 3 / 125, 7)
+        }
+    }
+    let before = host_now_ns();
+    let pair = OtherUnit.clock_pair();
+    let after = host_now_ns();
+    assert!((before..=after).contains(&pair.cpu_ns));
+    assert!(pair.error_ns.unwrap() <= after - before);
+}
+
+#[test]
 fn more_dispatches_than_a_buffer_holds_take_another_buffer() {
     let (mut batch, _) = batch(steps(1), Ladder::DispatchBoundary);
     let per_buffer = SAMPLES_PER_BUFFER / 2;
     let buffers: Vec<u64> = (0..=per_buffer)
-        .map(|_| batch.sample(kernel("k")).unwrap().1)
+        .map(|_| batch.dispatch(kernel("k")).unwrap().1)
         .collect();
     assert_eq!(buffers[per_buffer as usize - 1], 0);
     assert_eq!(buffers[per_buffer as usize], 1);
@@ -158,13 +237,13 @@ fn dispatches_without_a_buffer_are_counted_with_the_reason() {
         .buffers
         .store(0, std::sync::atomic::Ordering::Relaxed);
     let (mut batch, profile) = batch(counters, Ladder::PassPerDispatch);
-    assert!(batch.sample(kernel("k")).is_none());
-    assert!(batch.sample(kernel("k")).is_none());
+    assert!(batch.dispatch(kernel("k")).is_none());
+    assert!(batch.dispatch(kernel("k")).is_none());
     let submitted = batch
         .commit_and_wait(&FakeCommands::ran(1.0, 2.0), "step")
         .unwrap();
     assert_eq!((submitted.timed, submitted.untimed), (0, 2));
-    let (count, reason) = loss(&profile, "counter samples").unwrap();
+    let (count, reason) = loss(&profile, "dispatch times").unwrap();
     assert_eq!(count, 2);
     assert!(reason.contains("Cannot allocate sample buffer"), "{reason}");
     assert_eq!(
@@ -185,12 +264,13 @@ fn samples_that_say_nothing_are_unknown_and_never_zero() {
     ];
     for (value, why) in cases {
         let (mut batch, profile) = batch(FakeCounters::new(value), Ladder::Passes);
-        batch.sample(kernel("k"));
+        batch.begin_pass("p");
+        batch.dispatch(kernel("k"));
         let submitted = batch
             .commit_and_wait(&FakeCommands::ran(1.0, 2.0), "step")
             .unwrap();
         assert_eq!((submitted.timed, submitted.untimed), (0, 1), "{why}");
-        let (count, reason) = loss(&profile, "counter samples").unwrap();
+        let (count, reason) = loss(&profile, "dispatch times").unwrap();
         assert!(count == 1 && reason.contains(why), "{reason}");
         let dispatches = &profile.dump_dispatches()[0].1;
         assert_eq!(
@@ -205,13 +285,13 @@ fn samples_that_cannot_be_read_are_unknown() {
     let mut counters = steps(1);
     counters.resolves = false;
     let (mut batch, profile) = batch(counters, Ladder::Passes);
-    batch.sample(kernel("k"));
-    batch.count_dispatch();
+    batch.begin_pass("p");
+    batch.dispatch(kernel("k"));
     batch
         .commit_and_wait(&FakeCommands::ran(1.0, 2.0), "step")
         .unwrap();
     assert!(
-        loss(&profile, "counter samples")
+        loss(&profile, "dispatch times")
             .unwrap()
             .1
             .contains("could not be read (no data)")

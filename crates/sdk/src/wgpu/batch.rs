@@ -11,27 +11,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Two queries of a batch, by the index of the first over all its chunks.
 pub(super) type Pair = Option<u32>;
 
-/// A timed piece of work.
+/// A pass.
 #[derive(Debug)]
-pub(super) struct Timed {
+pub(super) struct PassWork {
+    /// At its boundaries, where these are timed.
     pub pair: Pair,
-    pub what: Work,
+    pub label: Arc<str>,
+    /// The index of its first dispatch in the command buffer.
+    pub first: u32,
+    /// The program writes timestamps of its own at its boundaries.
+    pub is_taken: bool,
 }
 
-/// What it is.
+/// A dispatch.
 #[derive(Debug)]
-pub(super) enum Work {
-    Pass {
-        label: Arc<str>,
-        dispatches: u32,
-    },
-    Dispatch {
-        kernel: Arc<str>,
-        label: Arc<str>,
-        groups: Option<[u32; 3]>,
-        /// Its place in the command buffer.
-        index: u32,
-    },
+pub(super) struct DispatchWork {
+    /// Around it, where dispatches are timed.
+    pub pair: Pair,
+    pub kernel: Arc<str>,
+    pub label: Arc<str>,
+    pub groups: Option<[u32; 3]>,
 }
 
 /// One command buffer.
@@ -42,14 +41,29 @@ pub(super) struct Batch {
     pub chunks: Vec<Chunk>,
     /// Around the whole command buffer.
     pub whole: Pair,
-    pub work: Vec<Timed>,
-    /// Dispatches so far.
-    pub dispatches: u32,
+    /// Where passes or dispatches are timed, what there is of them.
+    pub passes: Vec<PassWork>,
+    pub dispatches: Vec<DispatchWork>,
+    /// Dispatches so far, in any case.
+    pub dispatch_count: u32,
     /// When the program was done with it: it cannot have run before.
     pub finished_ns: u64,
 }
 
 impl Batch {
+    pub fn new(id: CommandBufferId, label: &str) -> Batch {
+        Batch {
+            id,
+            label: Arc::from(label),
+            chunks: Vec::new(),
+            whole: None,
+            passes: Vec::new(),
+            dispatches: Vec::new(),
+            dispatch_count: 0,
+            finished_ns: 0,
+        }
+    }
+
     /// Takes two queries; `None` when there are none.
     pub fn pair(&mut self, inner: &Inner) -> Pair {
         if let Some(first) = self.chunks.last_mut().and_then(Chunk::pair) {
@@ -82,7 +96,7 @@ impl UnderWay {
     pub fn start(inner: &Arc<Inner>, mut batch: Batch, encoder: &mut ::wgpu::CommandEncoder) {
         batch.finished_ns = host_now_ns();
         if batch.chunks.is_empty() {
-            inner.untimed(&batch);
+            inner.record_untimed(&batch);
             return;
         }
         for chunk in &batch.chunks {
@@ -125,7 +139,7 @@ impl UnderWay {
         let Some(batch) = batch else { return };
         if self.failed.load(Acquire) {
             self.inner
-                .lost(batch, "the device was lost, or refused to map the results");
+                .record_lost(batch, "the device was lost, or refused to map the results");
         } else {
             self.inner.arrived(batch, host_now_ns());
         }
@@ -136,7 +150,7 @@ impl Drop for UnderWay {
     fn drop(&mut self) {
         let batch = self.batch.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Some(batch) = batch.take() {
-            self.inner.lost(
+            self.inner.record_lost(
                 batch,
                 "the command buffer was never submitted, or the device was lost",
             );

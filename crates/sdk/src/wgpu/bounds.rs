@@ -21,9 +21,6 @@ struct Bound {
 #[derive(Debug, Default)]
 pub(super) struct Bounds {
     recent: VecDeque<Bound>,
-    pub samples: u64,
-    /// The greatest error of a map that was used.
-    pub worst_ns: Option<u64>,
 }
 
 /// A map: host time = device time + offset, within the error.
@@ -56,7 +53,6 @@ impl Bounds {
         if bound.least > bound.most {
             return None;
         }
-        self.samples += 1;
         self.recent.push_back(bound);
         while self.recent.len() > MOST
             || self
@@ -76,7 +72,6 @@ impl Bounds {
             (least, most) = (l, m);
         }
         let error_ns = u64::try_from((most - least + 1) / 2).unwrap_or(u64::MAX);
-        self.worst_ns = Some(self.worst_ns.unwrap_or(0).max(error_ns));
         Some(Offset {
             offset_ns: least + (most - least) / 2,
             error_ns,
@@ -106,7 +101,6 @@ mod tests {
             errors.push(offset.error_ns);
         }
         assert_eq!(errors, [700, 375, 75]);
-        assert_eq!(bounds.worst_ns, Some(700));
     }
 
     #[test]

@@ -4,6 +4,12 @@ use crate::kernel_profile::Sampling;
 use ::wgpu::Features;
 
 /// What can be timed on a device, from most to least.
+///
+/// ```
+/// use gapscope_sdk::wgpu::Capability;
+///
+/// assert!(Capability::Dispatches < Capability::Nothing);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Capability {
@@ -46,23 +52,33 @@ impl Capability {
         }
     }
 
-    /// What is said of it in every result.
+    /// The finest that these features allow, of what the program wants at most. A command buffer's time without
+    /// timestamps between passes is that of its passes.
+    pub(super) fn choose(features: Features, most: Capability) -> Capability {
+        let encoders = Features::TIMESTAMP_QUERY | Features::TIMESTAMP_QUERY_INSIDE_ENCODERS;
+        match most.max(Capability::of(features)) {
+            Capability::CommandBuffers if !features.contains(encoders) => Capability::Passes,
+            capability => capability,
+        }
+    }
+
+    /// What is said of it in every result. `encoders`: timestamps are written between passes as well.
     pub(super) fn sentence(self, encoders: bool) -> &'static str {
         match (self, encoders) {
             (Capability::Dispatches, true) => {
-                "wgpu timed each dispatch and each command buffer by timestamps inside passes and encoders."
+                "wgpu timed each dispatch and each command buffer by timestamps inside passes and encoders; a pass is from its first dispatch to its last."
             }
             (Capability::Dispatches, false) => {
-                "wgpu timed each dispatch by timestamps inside passes; a command buffer's time is from its first dispatch to its last, because the device was made without TIMESTAMP_QUERY_INSIDE_ENCODERS."
+                "wgpu timed each dispatch by timestamps inside passes; a pass and a command buffer are from their first dispatch to their last, because the device was made without TIMESTAMP_QUERY_INSIDE_ENCODERS."
             }
             (Capability::Passes, true) => {
-                "wgpu timed passes at their boundaries: the device was made without TIMESTAMP_QUERY_INSIDE_PASSES, or has not got it."
+                "wgpu timed passes at their boundaries and each command buffer: single dispatches have times only where their pass has no other, because the device was made without TIMESTAMP_QUERY_INSIDE_PASSES, or has not got it, or because the program wanted no more."
             }
             (Capability::Passes, false) => {
-                "wgpu timed passes at their boundaries: the device was made without TIMESTAMP_QUERY_INSIDE_PASSES, or has not got it. A command buffer's time is from its first pass to its last."
+                "wgpu timed passes at their boundaries, and a command buffer from its first pass to its last: the device was made without TIMESTAMP_QUERY_INSIDE_PASSES and TIMESTAMP_QUERY_INSIDE_ENCODERS, or has not got them."
             }
             (Capability::CommandBuffers, _) => {
-                "wgpu timed command buffers only, as the program asked."
+                "wgpu timed command buffers only, as the program wanted."
             }
             (Capability::Nothing, _) => {
                 "wgpu timed nothing: the device was made without TIMESTAMP_QUERY, or has not got it."

@@ -20,7 +20,7 @@ pub(super) struct Chunk {
     resolved: Buffer,
     pub readable: Buffer,
     /// Queries that are taken.
-    pub used: u32,
+    used: u32,
 }
 
 impl Chunk {
@@ -75,6 +75,11 @@ impl Chunk {
             self.used += 2;
             first
         })
+    }
+
+    /// To be used anew.
+    pub fn emptied(self) -> Chunk {
+        Chunk { used: 0, ..self }
     }
 
     /// Bytes of the results.

@@ -1,15 +1,22 @@
 //! The command encoder.
 
 use super::Capability;
-use super::batch::{Batch, UnderWay};
+use super::batch::{Batch, PassWork, UnderWay};
 use super::pass::ComputePass;
 use super::profiler::Inner;
-use ::wgpu::{CommandBuffer, CommandEncoder, CommandEncoderDescriptor, ComputePassDescriptor};
+use ::wgpu::{CommandBuffer, CommandEncoder, ComputePassDescriptor};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 /// A [`wgpu::CommandEncoder`](::wgpu::CommandEncoder) whose compute passes are timed. It can do whatever wgpu's can:
 /// it dereferences to it. Render passes and copies are part of the command buffer's time.
+///
+/// ```no_run
+/// # fn example(profiler: &gapscope_sdk::wgpu::Profiler, from: &wgpu::Buffer, to: &wgpu::Buffer) {
+/// let mut encoder = profiler.encoder("copy");
+/// encoder.copy_buffer_to_buffer(from, 0, to, 0, 1024); // of wgpu's own encoder
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Encoder {
     encoder: CommandEncoder,
@@ -18,21 +25,10 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    pub(super) fn new(inner: &Arc<Inner>, label: &str) -> Encoder {
-        let described = CommandEncoderDescriptor {
-            label: (!label.is_empty()).then_some(label),
-        };
-        let mut encoder = inner.device().create_command_encoder(&described);
-        let mut batch = Batch {
-            id: inner.profile().command_buffer(),
-            label: Arc::from(label),
-            chunks: Vec::new(),
-            whole: None,
-            work: Vec::new(),
-            dispatches: 0,
-            finished_ns: 0,
-        };
-        if inner.encoders {
+    /// Around an encoder in which nothing is open.
+    pub(super) fn around(inner: &Arc<Inner>, mut encoder: CommandEncoder, label: &str) -> Encoder {
+        let mut batch = Batch::new(inner.profile().command_buffer(), label);
+        if inner.times_encoders() {
             batch.whole = batch.pair(inner);
             if let Some((set, query)) = batch.whole.and_then(|first| batch.query(first)) {
                 encoder.write_timestamp(set, query);
@@ -46,18 +42,25 @@ impl Encoder {
     }
 
     /// Begins a compute pass, timed. A pass that the program times itself (`timestamp_writes`) keeps its own.
+    ///
+    /// ```no_run
+    /// # fn example(profiler: &gapscope_sdk::wgpu::Profiler, pipeline: &wgpu::ComputePipeline) {
+    /// let mut encoder = profiler.encoder("forward");
+    /// let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+    ///     label: Some("attention"),
+    ///     timestamp_writes: None,
+    /// });
+    /// pass.set_pipeline(pipeline);
+    /// pass.dispatch_workgroups(64, 1, 1);
+    /// # }
+    /// ```
     pub fn begin_compute_pass(&mut self, pass: &ComputePassDescriptor<'_>) -> ComputePass<'_> {
         let label: Arc<str> = Arc::from(pass.label.unwrap_or_default());
-        let mut boundaries = None;
-        if self.inner.capability == Capability::Passes {
-            if pass.timestamp_writes.is_some() {
-                let reason = "the program times this pass itself";
-                self.inner.profile().lose("pass times", 1, reason);
-            } else {
-                boundaries = self.batch.pair(&self.inner);
-            }
-        }
-        let writes = boundaries.and_then(|first| self.batch.query(first));
+        let wanted = self.inner.capability == Capability::Passes;
+        let is_taken = wanted && pass.timestamp_writes.is_some();
+        let pair = (wanted && !is_taken).then(|| self.batch.pair(&self.inner));
+        let pair = pair.flatten();
+        let writes = pair.and_then(|first| self.batch.query(first));
         let described = ComputePassDescriptor {
             label: pass.label,
             timestamp_writes: match writes {
@@ -70,10 +73,25 @@ impl Encoder {
             },
         };
         let begun = self.encoder.begin_compute_pass(&described);
-        ComputePass::new(begun, &self.inner, &mut self.batch, label, boundaries)
+        if self.inner.lists_work() {
+            self.batch.passes.push(PassWork {
+                pair,
+                label: Arc::clone(&label),
+                first: self.batch.dispatch_count,
+                is_taken,
+            });
+        }
+        ComputePass::new(begun, &self.inner, &mut self.batch, label)
     }
 
     /// Finishes the command buffer. Its times are recorded when it has run: see [`super::Profiler::harvest`].
+    ///
+    /// ```no_run
+    /// # fn example(profiler: &gapscope_sdk::wgpu::Profiler, queue: &wgpu::Queue) {
+    /// let encoder = profiler.encoder("forward");
+    /// queue.submit([encoder.finish()]);
+    /// # }
+    /// ```
     pub fn finish(self) -> CommandBuffer {
         let Encoder {
             mut encoder,

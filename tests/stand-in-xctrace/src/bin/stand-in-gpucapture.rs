@@ -1,4 +1,5 @@
-//! A stand-in for `gpucapture`: writes the arguments that it got as its capture.
+//! A stand-in for `gpucapture`: writes the arguments that it got as its capture. It lists a process that is none, and
+//! those whose environment lets them be captured.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -6,7 +7,12 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.first().map(String::as_str) {
-        Some("list") => println!("4711 python"),
+        Some("list") => {
+            println!("4711 python");
+            for (pid, name) in capturable() {
+                println!("{pid} {name}");
+            }
+        }
         Some("start") => {
             let output = arguments.iter().position(|argument| argument == "--output");
             let (Some(output), false) = (
@@ -29,4 +35,17 @@ fn main() -> ExitCode {
         _ => return ExitCode::FAILURE,
     }
     ExitCode::SUCCESS
+}
+
+fn capturable() -> Vec<(u32, String)> {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let found = processes.filter_map(|process| {
+        let pid = process.file_name().to_str()?.parse().ok()?;
+        let environment = std::fs::read(process.path().join("environ")).ok()?;
+        let mut variables = environment.split(|byte| *byte == 0);
+        variables.find(|v| *v == b"MTL_CAPTURE_ENABLED=1")?;
+        let name = std::fs::read_to_string(process.path().join("comm")).ok()?;
+        Some((pid, name.trim().to_owned()))
+    });
+    found.collect()
 }

@@ -10,6 +10,7 @@ mod queues;
 mod render_pass;
 mod reuse;
 mod transfers;
+mod windows;
 
 use anyhow::Result;
 
@@ -53,6 +54,7 @@ pub fn run(args: &Args, truth: &mut Truth) -> Result<()> {
         Mode::InFlight => ending::in_flight,
         Mode::Churn => ending::churn,
         Mode::DeviceLost => ending::device_lost,
+        Mode::Windows => windows::windows,
     };
     mode(args, truth)
 }

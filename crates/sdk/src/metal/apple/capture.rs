@@ -3,12 +3,12 @@
 use super::{Device, Queue};
 use crate::capture::Destination;
 use crate::metal::{CaptureManager, ManagerError, MetalCapture, Object};
-use objc2::rc::Retained;
+use objc2::rc::{Retained, autoreleasepool};
 use objc2::runtime::{AnyObject, ProtocolObject};
 use objc2_foundation::{NSString, NSURL};
 use objc2_metal::{
     MTLCaptureDescriptor, MTLCaptureDestination, MTLCaptureManager, MTLCaptureScope,
-    MTLCommandBuffer, MTLCommandQueue, MTLDevice,
+    MTLCommandBuffer, MTLCommandQueue, MTLCreateSystemDefaultDevice, MTLDevice,
 };
 use std::sync::{Mutex, PoisonError};
 
@@ -29,7 +29,8 @@ unsafe impl Send for Scope {}
 
 impl Device {
     /// The device as something to capture: the work of `queues`, which are waited for before the window begins and
-    /// before it ends. Of [`Object::Queue`] and [`Object::Scope`] the first queue is captured.
+    /// before it ends, by an empty command buffer each, which the capture shows as `gapscope: wait`. Of
+    /// [`Object::Queue`] and [`Object::Scope`] the first queue is captured; without one, the device.
     pub fn capture(&self, object: Object, queues: &[Queue]) -> MetalCapture<AppleCaptureManager> {
         MetalCapture::new(AppleCaptureManager {
             device: Retained::from(self.raw()),
@@ -38,6 +39,17 @@ impl Device {
             scope: Mutex::new(None),
         })
     }
+}
+
+/// The system's default device, as something to capture: nothing is waited for, as its queues are not known.
+pub(crate) fn default_capture() -> Option<MetalCapture<AppleCaptureManager>> {
+    let device = MTLCreateSystemDefaultDevice()?;
+    Some(MetalCapture::new(AppleCaptureManager {
+        device,
+        queues: Vec::new(),
+        object: Object::Device,
+        scope: Mutex::new(None),
+    }))
 }
 
 fn manager() -> Retained<MTLCaptureManager> {
@@ -68,6 +80,39 @@ impl CaptureManager for AppleCaptureManager {
     }
 
     fn start(&self, to: &Destination) -> Result<(), ManagerError> {
+        autoreleasepool(|_| self.start_in_pool(to))
+    }
+
+    fn stop(&self) {
+        autoreleasepool(|_| {
+            if let Some(scope) = self.scope().take() {
+                scope.0.endScope();
+            }
+            manager().stopCapture();
+        });
+    }
+
+    fn synchronise(&self) -> Result<(), String> {
+        autoreleasepool(|_| {
+            for queue in &self.queues {
+                // Command buffers of a queue run in the order of their commits.
+                let last = queue
+                    .commandBuffer()
+                    .ok_or("Metal gave no command buffer")?;
+                last.setLabel(Some(&NSString::from_str("gapscope: wait")));
+                last.commit();
+                last.waitUntilCompleted();
+                if let Some(error) = last.error() {
+                    return Err(error.localizedDescription().to_string());
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+impl AppleCaptureManager {
+    fn start_in_pool(&self, to: &Destination) -> Result<(), ManagerError> {
         let manager = manager();
         let descriptor = MTLCaptureDescriptor::new();
         let first = self.queues.first();
@@ -97,29 +142,6 @@ impl CaptureManager for AppleCaptureManager {
         if let Some(scope) = scope {
             scope.beginScope();
             *self.scope() = Some(Scope(scope));
-        }
-        Ok(())
-    }
-
-    fn stop(&self) {
-        if let Some(scope) = self.scope().take() {
-            scope.0.endScope();
-        }
-        manager().stopCapture();
-    }
-
-    fn synchronise(&self) -> Result<(), String> {
-        for queue in &self.queues {
-            // Command buffers of a queue run in the order of their commits.
-            let last = queue
-                .commandBuffer()
-                .ok_or("Metal gave no command buffer")?;
-            last.setLabel(Some(&NSString::from_str("gapscope: wait")));
-            last.commit();
-            last.waitUntilCompleted();
-            if let Some(error) = last.error() {
-                return Err(error.localizedDescription().to_string());
-            }
         }
         Ok(())
     }

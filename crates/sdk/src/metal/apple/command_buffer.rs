@@ -6,7 +6,7 @@ use super::device::Queue;
 use super::pass::ComputePass;
 use crate::metal::{Batch, CommandBufferError, Commands, Completion, Submitted};
 use block2::RcBlock;
-use objc2::rc::Retained;
+use objc2::rc::{Retained, autoreleasepool};
 use objc2::runtime::ProtocolObject;
 use objc2_foundation::NSString;
 use objc2_metal::{MTLCommandBuffer, MTLCommandBufferStatus};
@@ -15,10 +15,12 @@ use std::sync::{Mutex, PoisonError};
 
 type Raw = Retained<ProtocolObject<dyn MTLCommandBuffer>>;
 
-/// A command buffer whose work is timed. Dropped without a commit it is given up, as in Metal.
+/// A command buffer whose work is timed. Dropped without a commit it is given up, as in Metal. See [`super::Device`].
 pub struct CommandBuffer {
     raw: RawCommands,
     pub(super) batch: Batch<AppleCounters>,
+    /// Kernels get debug groups.
+    pub(super) debug: bool,
 }
 
 impl CommandBuffer {
@@ -33,6 +35,7 @@ impl CommandBuffer {
         CommandBuffer {
             raw: RawCommands(raw),
             batch,
+            debug: device.debug,
         }
     }
 
@@ -83,12 +86,15 @@ struct RawCommands(Raw);
 fn completion_of(raw: &ProtocolObject<dyn MTLCommandBuffer>) -> Completion {
     let status = raw.status();
     let failed = status == MTLCommandBufferStatus::Error;
-    let said = raw
-        .error()
-        .map(|error| error.localizedDescription().to_string());
+    let said = || {
+        autoreleasepool(|_| {
+            let error = raw.error()?;
+            Some(error.localizedDescription().to_string())
+        })
+    };
     Completion {
         finished: failed || status == MTLCommandBufferStatus::Completed,
-        error: failed.then(|| said.unwrap_or_else(|| "Metal gave no reason".to_owned())),
+        error: failed.then(|| said().unwrap_or_else(|| "Metal gave no reason".to_owned())),
         gpu_start_s: raw.GPUStartTime(),
         gpu_end_s: raw.GPUEndTime(),
     }
@@ -99,12 +105,13 @@ impl Commands for RawCommands {
         self.0.setLabel(Some(&NSString::from_str(label)));
     }
 
+    // What Metal makes in these and hands to the thread's pool would live as long as a thread without one.
     fn commit(&self) {
-        self.0.commit();
+        autoreleasepool(|_| self.0.commit());
     }
 
     fn wait(&self) {
-        self.0.waitUntilCompleted();
+        autoreleasepool(|_| self.0.waitUntilCompleted());
     }
 
     fn completion(&self) -> Completion {

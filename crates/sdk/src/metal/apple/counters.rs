@@ -1,7 +1,8 @@
 //! Counter sample buffers.
 
 use crate::metal::{Counters, Points, SAMPLES_PER_BUFFER};
-use objc2::rc::Retained;
+use objc2::available;
+use objc2::rc::{Retained, autoreleasepool};
 use objc2::runtime::ProtocolObject;
 use objc2_foundation::{NSRange, NSString};
 use objc2_metal::{
@@ -34,16 +35,19 @@ pub struct AppleCounters {
 
 impl AppleCounters {
     pub fn of(device: Retained<ProtocolObject<dyn MTLDevice>>) -> AppleCounters {
-        let sets = device.counterSets();
         // `MTLCommonCounterSetTimestamp` has this text; some drivers write it with a capital letter.
-        let set = sets.and_then(|sets| {
-            let mut all = sets.to_vec().into_iter();
+        let set = autoreleasepool(|_| {
+            let mut all = device.counterSets()?.to_vec().into_iter();
             all.find(|set| set.name().to_string().eq_ignore_ascii_case("timestamp"))
         });
         AppleCounters { device, set }
     }
 
     pub fn points(&self) -> Points {
+        // Before macOS 11 a device does not know the question, and asking it would end the process.
+        if !available!(macos = 11.0, ios = 14.0, tvos = 14.0, visionos = 1.0) {
+            return Points::default();
+        }
         let at = |point| self.device.supportsCounterSampling(point);
         Points {
             timestamps: self.set.is_some(),
@@ -61,23 +65,28 @@ impl Counters for AppleCounters {
             .set
             .as_deref()
             .ok_or("the device has no timestamp counters")?;
-        let descriptor = MTLCounterSampleBufferDescriptor::new();
-        descriptor.setCounterSet(Some(set));
-        descriptor.setLabel(&NSString::from_str("gapscope samples"));
-        descriptor.setStorageMode(MTLStorageMode::Shared);
-        // SAFETY: the count is within what Metal allows for 8-byte samples (32 768 bytes).
-        unsafe { descriptor.setSampleCount(SAMPLES_PER_BUFFER as usize) };
-        self.device
-            .newCounterSampleBufferWithDescriptor_error(&descriptor)
-            .map(SampleBuffer)
-            .map_err(|error| error.localizedDescription().to_string())
+        autoreleasepool(|_| {
+            let descriptor = MTLCounterSampleBufferDescriptor::new();
+            descriptor.setCounterSet(Some(set));
+            descriptor.setLabel(&NSString::from_str("gapscope samples"));
+            descriptor.setStorageMode(MTLStorageMode::Shared);
+            // SAFETY: the count is within what Metal allows for 8-byte samples (32 768 bytes).
+            unsafe { descriptor.setSampleCount(SAMPLES_PER_BUFFER as usize) };
+            self.device
+                .newCounterSampleBufferWithDescriptor_error(&descriptor)
+                .map(SampleBuffer)
+                .map_err(|error| error.localizedDescription().to_string())
+        })
     }
 
     fn resolve(&self, buffer: &SampleBuffer, count: u32) -> Result<Vec<u64>, String> {
         let range = NSRange::new(0, count.min(SAMPLES_PER_BUFFER) as usize);
-        // SAFETY: the range lies within the samples that the buffer was made with.
-        let data = unsafe { buffer.0.resolveCounterRange(range) };
-        let bytes = data.ok_or("Metal gave no data")?.to_vec();
+        let bytes = autoreleasepool(|_| {
+            // SAFETY: the range lies within the samples that the buffer was made with.
+            let data = unsafe { buffer.0.resolveCounterRange(range) };
+            data.map(|data| data.to_vec())
+        });
+        let bytes = bytes.ok_or("Metal gave no data")?;
         let (samples, rest) = bytes.as_chunks::<8>();
         if !rest.is_empty() {
             return Err(format!(

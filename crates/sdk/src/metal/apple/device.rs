@@ -4,11 +4,17 @@ use super::counters::AppleCounters;
 use super::{CommandBuffer, MetalError};
 use crate::kernel_profile::DeviceInfo;
 use crate::metal::{Ladder, ProfileHandle, Sources, Wanted, is_debug};
-use objc2::rc::Retained;
+use objc2::rc::{Retained, autoreleasepool};
 use objc2::runtime::ProtocolObject;
 use objc2_foundation::NSString;
 use objc2_metal::{MTLCommandQueue, MTLCreateSystemDefaultDevice, MTLDevice, MTLLibrary};
 use std::sync::Arc;
+
+// A program that is not linked against it gets no default device (Apple's documentation of
+// `MTLCreateSystemDefaultDevice`, and objc2-metal's).
+#[cfg(target_os = "macos")]
+#[link(name = "CoreGraphics", kind = "framework")]
+unsafe extern "C" {}
 
 /// A Metal device whose work is timed.
 ///
@@ -38,6 +44,8 @@ pub struct Device {
     pub(super) ladder: Ladder,
     pub(super) profile: ProfileHandle,
     sources: Arc<Sources>,
+    /// Kernels get debug groups, and their sources are kept.
+    pub(super) debug: bool,
 }
 
 impl Device {
@@ -56,15 +64,18 @@ impl Device {
         let profile = profile.into();
         profile.set_device(DeviceInfo {
             api: "metal".to_owned(),
-            name: raw.name().to_string(),
+            name: autoreleasepool(|_| raw.name().to_string()),
             driver: String::new(),
         });
+        let ladder = Ladder::choose(wanted, counters.points());
+        ladder.say(&profile);
         Device {
-            ladder: Ladder::choose(wanted, counters.points()),
+            ladder,
             counters: Arc::new(counters),
             raw,
             profile,
             sources: Arc::default(),
+            debug: is_debug(),
         }
     }
 
@@ -95,18 +106,16 @@ impl Device {
 
     /// A command queue of the program.
     pub fn wrap_queue(&self, raw: Retained<ProtocolObject<dyn MTLCommandQueue>>) -> Queue {
-        let label = raw
-            .label()
-            .map(|label| label.to_string())
-            .unwrap_or_default();
+        let label = autoreleasepool(|_| raw.label().map(|label| label.to_string()));
         Queue {
             device: self.clone(),
             raw,
-            label,
+            label: label.unwrap_or_default(),
         }
     }
 
-    /// Compiles a library from source. Where the environment asks for it ([`is_debug`]) the source is kept.
+    /// Compiles a library from source. Where the environment asked for it ([`is_debug`]) when the device was made, the
+    /// source is kept.
     ///
     /// # Errors
     /// What the compiler said.
@@ -115,15 +124,17 @@ impl Device {
         name: &str,
         source: &str,
     ) -> Result<Retained<ProtocolObject<dyn MTLLibrary>>, MetalError> {
-        if is_debug() {
+        if self.debug {
             self.sources.keep(name, source);
         }
-        self.raw
-            .newLibraryWithSource_options_error(&NSString::from_str(source), None)
-            .map_err(|error| MetalError::Library {
-                name: name.to_owned(),
-                reason: error.localizedDescription().to_string(),
-            })
+        autoreleasepool(|_| {
+            self.raw
+                .newLibraryWithSource_options_error(&NSString::from_str(source), None)
+                .map_err(|error| MetalError::Library {
+                    name: name.to_owned(),
+                    reason: error.localizedDescription().to_string(),
+                })
+        })
     }
 }
 
@@ -146,10 +157,9 @@ impl Queue {
     /// # Errors
     /// Metal gives none.
     pub fn command_buffer(&self) -> Result<CommandBuffer, MetalError> {
-        let raw = self
-            .raw
-            .commandBuffer()
-            .ok_or(MetalError::NoCommandBuffer)?;
+        // Metal hands it to the thread's pool; a thread without one would keep every command buffer.
+        let raw = autoreleasepool(|_| self.raw.commandBuffer());
+        let raw = raw.ok_or(MetalError::NoCommandBuffer)?;
         Ok(CommandBuffer::new(self, raw))
     }
 }

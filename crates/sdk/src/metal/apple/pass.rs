@@ -2,8 +2,8 @@
 
 use super::counters::SampleBuffer;
 use super::{CommandBuffer, MetalError};
-use crate::metal::{Dispatch, Ladder, Place, is_debug};
-use objc2::rc::Retained;
+use crate::metal::{Dispatch, Ladder, Place};
+use objc2::rc::{Retained, autoreleasepool};
 use objc2::runtime::ProtocolObject;
 use objc2_foundation::NSString;
 use objc2_metal::{
@@ -29,18 +29,10 @@ impl<'a> ComputePass<'a> {
             label: label.to_owned(),
             encoder: None,
         };
-        match pass.commands.batch.ladder() {
-            // Each dispatch makes its own.
-            Ladder::PassPerDispatch => {}
-            Ladder::Passes => {
-                let work = Dispatch {
-                    kernel: label.to_owned().into(),
-                    ..Dispatch::default()
-                };
-                let sample = pass.commands.batch.sample(work);
-                pass.open(sample)?;
-            }
-            Ladder::DispatchBoundary | Ladder::CommandBuffers { .. } => pass.open(None)?,
+        let sample = pass.commands.batch.begin_pass(label);
+        // Where dispatches are sampled by their passes, each makes its own.
+        if pass.commands.batch.ladder() != Ladder::PassPerDispatch {
+            pass.open(sample)?;
         }
         Ok(pass)
     }
@@ -55,23 +47,13 @@ impl<'a> ComputePass<'a> {
         dispatch: Dispatch,
         encode: impl FnOnce(&Encoder),
     ) -> Result<(), MetalError> {
-        let debug = is_debug().then(|| NSString::from_str(&dispatch.kernel));
-        let batch = &mut self.commands.batch;
+        let CommandBuffer { batch, debug, .. } = &mut *self.commands;
+        let debug = debug.then(|| NSString::from_str(&dispatch.kernel));
         let ladder = batch.ladder();
-        let sample = match ladder {
-            Ladder::DispatchBoundary | Ladder::PassPerDispatch => batch.sample(dispatch),
-            Ladder::Passes | Ladder::CommandBuffers { .. } => {
-                batch.count_dispatch();
-                None
-            }
-        };
-        let around = sample
-            .as_ref()
-            .filter(|_| ladder == Ladder::DispatchBoundary)
-            .cloned();
+        let mut around = batch.dispatch(dispatch);
         if ladder == Ladder::PassPerDispatch {
             self.close();
-            self.open(sample)?;
+            self.open(around.take())?;
         }
         let encoder = self.encoder.as_deref().ok_or(MetalError::NoEncoder)?;
         if let Some(kernel) = &debug {
@@ -99,22 +81,22 @@ impl<'a> ComputePass<'a> {
     pub fn end(self) {}
 
     fn open(&mut self, sample: Option<(Place, SampleBuffer)>) -> Result<(), MetalError> {
-        let descriptor = MTLComputePassDescriptor::computePassDescriptor();
-        if let Some((place, buffer)) = &sample {
-            // SAFETY: Metal has four attachments, and the places lie within the buffer.
-            unsafe {
-                let attachment = descriptor
-                    .sampleBufferAttachments()
-                    .objectAtIndexedSubscript(0);
-                attachment.setSampleBuffer(Some(buffer.raw()));
-                attachment.setStartOfEncoderSampleIndex(place.begin() as usize);
-                attachment.setEndOfEncoderSampleIndex(place.end() as usize);
+        let commands = self.commands.raw();
+        let encoder = autoreleasepool(|_| match &sample {
+            None => commands.computeCommandEncoder(),
+            Some((place, buffer)) => {
+                let descriptor = MTLComputePassDescriptor::computePassDescriptor();
+                // SAFETY: Metal has four attachments, and the places lie within the buffer.
+                unsafe {
+                    let attachments = descriptor.sampleBufferAttachments();
+                    let attachment = attachments.objectAtIndexedSubscript(0);
+                    attachment.setSampleBuffer(Some(buffer.raw()));
+                    attachment.setStartOfEncoderSampleIndex(place.begin() as usize);
+                    attachment.setEndOfEncoderSampleIndex(place.end() as usize);
+                }
+                commands.computeCommandEncoderWithDescriptor(&descriptor)
             }
-        }
-        let encoder = self
-            .commands
-            .raw()
-            .computeCommandEncoderWithDescriptor(&descriptor);
+        });
         let encoder = encoder.ok_or(MetalError::NoEncoder)?;
         encoder.setLabel(Some(&NSString::from_str(&self.label)));
         self.encoder = Some(encoder);

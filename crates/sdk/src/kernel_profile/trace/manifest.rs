@@ -1,0 +1,90 @@
+//! The manifest of a profile's trace.
+
+use super::signed;
+use crate::kernel_profile::ledger::Ledger;
+use crate::kernel_profile::profile::About;
+use crate::kernel_profile::{Sampling, host_now_ns};
+use gapscope_trace::manifest::{
+    Clock, ClockMethod, Device, Host, Loss, Manifest, Process, Queue, SamplingMode,
+};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+pub(super) fn of(about: &About, queues: &[Arc<str>], start_ns: i64, end_ns: i64) -> Manifest {
+    let unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+    let unix_ns = unix_ns.and_then(|since| i64::try_from(since.as_nanos()).ok());
+    let arguments: Vec<String> = std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let executable = std::env::current_exe().unwrap_or_default();
+    let mut notes = vec![
+        "The program measured this itself: host calls and dependencies are not known.".to_owned(),
+    ];
+    notes.extend(about.notes.iter().cloned());
+    let queue = |(id, name): (usize, &Arc<str>)| Queue {
+        id: id as u32,
+        capabilities: vec!["compute".to_owned()],
+        timestamp_bits: 64,
+        name: (!name.is_empty()).then(|| name.to_string()),
+        ..Queue::default()
+    };
+    Manifest {
+        gapscope_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: arguments.clone(),
+        sampling_mode: match about.sampling {
+            Sampling::Dispatch => SamplingMode::Dispatch,
+            Sampling::DispatchSerialised => SamplingMode::DispatchSerialised,
+            Sampling::Pass => SamplingMode::Pass,
+            Sampling::CommandBuffer | Sampling::None => SamplingMode::CommandBuffer,
+        },
+        start_ns,
+        end_ns,
+        start_unix_ns: unix_ns.map(|now| now - (signed(host_now_ns()) - start_ns)),
+        host: Host {
+            system: std::env::consts::OS.to_owned(),
+            processor: std::env::consts::ARCH.to_owned(),
+            cores: std::thread::available_parallelism().map_or(0, |n| n.get() as u32),
+        },
+        processes: vec![Process {
+            pid: std::process::id(),
+            executable: executable.to_string_lossy().into_owned(),
+            arguments,
+            hook: "sdk".to_owned(),
+            start_ns,
+            ..Process::default()
+        }],
+        devices: vec![Device {
+            api: about.device.api.clone(),
+            name: about.device.name.clone(),
+            driver: about.device.driver.clone(),
+            clock: clock(about),
+            ..Device::default()
+        }],
+        queues: queues.iter().enumerate().map(queue).collect(),
+        notes,
+        ..Manifest::default()
+    }
+}
+
+fn clock(about: &About) -> Clock {
+    Clock {
+        method: match (about.bounds, about.clock.pairs().len()) {
+            (Some(_), _) => ClockMethod::Brackets,
+            (None, 0) => ClockMethod::None,
+            (None, _) => ClockMethod::Calibrated,
+        },
+        error_ns: about.clock_error_ns().map(signed),
+        samples: u32::try_from(about.clock_samples()).unwrap_or(u32::MAX),
+        drift_ppm: None,
+        nanoseconds_per_tick: about.clock.nanoseconds_per_tick().unwrap_or(0.0),
+    }
+}
+
+pub(super) fn losses(ledger: &Ledger) -> Vec<Loss> {
+    let loss = |loss: crate::kernel_profile::Loss| Loss {
+        what: loss.what.into_owned(),
+        count: loss.count,
+        reason: loss.reason.into_owned(),
+    };
+    ledger.losses().into_iter().map(loss).collect()
+}

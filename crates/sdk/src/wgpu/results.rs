@@ -1,0 +1,220 @@
+//! What the queries of a command buffer say, on its way to the profile.
+
+use super::Capability;
+use super::batch::{Batch, Pair};
+use super::bounds::Offset;
+use super::chunk::QUERIES;
+use super::clock::DeviceClock;
+use super::profiler::{Inner, lock};
+use crate::kernel_profile::{CommandBufferEntry, DispatchEntry, PassEntry};
+use crate::passes::{Interval, WANTED_NO_MORE, hull, settle};
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Why a time is not known.
+const NO_QUERIES: &str = "no memory for timestamps could be had";
+const NO_TIME: &str = "the device delivered no usable timestamps";
+const TAKEN: &str = "the program times this pass itself";
+const NO_BOUNDS: &str = "its device times contradict the host times around them";
+
+/// The times of a batch on the device's clock.
+struct Times {
+    whole: Interval,
+    passes: Vec<Interval>,
+    dispatches: Vec<Interval>,
+    /// To the host's clock; `None`: there is no way.
+    offset: Option<Offset>,
+    seen_ns: Option<u64>,
+}
+
+impl Inner {
+    /// Records what a batch's queries hold, now that they are mapped.
+    pub fn record_arrived(&self, mut batch: Batch, seen_ns: u64) {
+        let mut ticks = Vec::with_capacity(batch.chunks.len() * QUERIES as usize);
+        let mut readable = true;
+        for chunk in &batch.chunks {
+            ticks.resize(ticks.len().next_multiple_of(QUERIES as usize), 0);
+            match chunk.readable.get_mapped_range(0..chunk.bytes()) {
+                Ok(view) => {
+                    let (words, _) = view.as_chunks::<8>();
+                    ticks.extend(words.iter().map(|word| u64::from_le_bytes(*word)));
+                }
+                Err(_) => readable = false,
+            }
+            chunk.readable.unmap();
+        }
+        self.give_back(std::mem::take(&mut batch.chunks));
+        if !readable {
+            return self.record(
+                &batch,
+                Times::unknown(&batch, "the results could not be read"),
+            );
+        }
+        let times = {
+            let mut clock = lock(&self.clock);
+            Times::of(
+                &batch,
+                &ticks,
+                self.capability,
+                self.period_ns,
+                seen_ns,
+                &mut clock,
+            )
+        };
+        if let Some(offset) = times.offset {
+            self.profile().add_bound(offset.error_ns);
+        }
+        self.record(&batch, times);
+    }
+
+    /// The results of a batch will never come.
+    pub fn record_lost(&self, mut batch: Batch, reason: &'static str) {
+        self.give_up(std::mem::take(&mut batch.chunks));
+        self.record(&batch, Times::unknown(&batch, reason));
+    }
+
+    /// A batch without any query.
+    pub fn record_untimed(&self, batch: &Batch) {
+        let reason = match self.capability {
+            Capability::Nothing => "the device has no timestamps, or was made without them",
+            _ if batch.passes.is_empty() && !self.times_encoders() => {
+                "it has no compute pass, and was made without timestamps between passes"
+            }
+            _ => NO_QUERIES,
+        };
+        self.record(batch, Times::unknown(batch, reason));
+    }
+
+    fn record(&self, batch: &Batch, times: Times) {
+        let profile = self.profile();
+        let host = |(start, end): (u64, u64)| {
+            let offset = times.offset?;
+            offset.host_ns(start).zip(offset.host_ns(end))
+        };
+        let placed = match &times.whole {
+            Ok(whole) => host(*whole).ok_or(Cow::Borrowed(NO_BOUNDS)),
+            Err(why) => Err(why.clone()),
+        };
+        profile.record_command_buffer(CommandBufferEntry {
+            id: Some(batch.id),
+            label: Cow::Owned(batch.label.to_string()),
+            start_ns: placed.as_ref().ok().map(|(start, _)| *start),
+            end_ns: placed.as_ref().ok().map(|(_, end)| *end),
+            submitted_ns: Some(batch.finished_ns),
+            seen_ns: times.seen_ns,
+            dispatches: batch.dispatch_count,
+            unknown_because: placed.err().unwrap_or_default(),
+            ..CommandBufferEntry::default()
+        });
+        if !self.lists_work() {
+            let reason = match (self.capability, times.whole) {
+                (Capability::CommandBuffers, _) => WANTED_NO_MORE.into(),
+                (_, whole) => whole.err().unwrap_or(Cow::Borrowed(NO_TIME)),
+            };
+            profile.lose("dispatch times", batch.dispatch_count.into(), reason);
+        }
+        for ((pass, inside), interval) in batch.passes.iter().zip(ranges(batch)).zip(times.passes) {
+            if inside.is_empty() && self.capability == Capability::Dispatches {
+                // Nothing ran in it.
+                continue;
+            }
+            let placed = interval.as_ref().ok().and_then(|i| host(*i));
+            profile.record_pass(PassEntry {
+                cb_label: Cow::Owned(batch.label.to_string()),
+                command_buffer: Some(batch.id),
+                label: Cow::Owned(pass.label.to_string()),
+                first_dispatch: pass.first,
+                dispatches: inside.len() as u32,
+                // How long it took is known even where its place on the host's clock is not.
+                gpu_ns: interval.as_ref().ok().map(|(start, end)| end - start),
+                start_gpu_ns: placed.map(|(start, _)| start),
+                end_gpu_ns: placed.map(|(_, end)| end),
+                unknown_because: interval.err().unwrap_or_default(),
+            });
+        }
+        for ((dispatch, interval), index) in batch.dispatches.iter().zip(times.dispatches).zip(0..)
+        {
+            let placed = interval.as_ref().ok().and_then(|i| host(*i));
+            profile.record_dispatch(DispatchEntry {
+                cb_label: Cow::Owned(batch.label.to_string()),
+                command_buffer: Some(batch.id),
+                op_kind: Cow::Owned(dispatch.label.to_string()),
+                kernel: Cow::Owned(dispatch.kernel.to_string()),
+                dispatch_index: index,
+                groups: dispatch.groups,
+                group_size: None,
+                gpu_ns: interval.as_ref().ok().map(|(start, end)| end - start),
+                start_gpu_ns: placed.map(|(start, _)| start),
+                end_gpu_ns: placed.map(|(_, end)| end),
+                unknown_because: interval.err().unwrap_or_default(),
+            });
+        }
+    }
+}
+
+/// The dispatches of each pass.
+fn ranges(batch: &Batch) -> impl Iterator<Item = Range<usize>> {
+    let ends = batch.passes.iter().skip(1).map(|next| next.first);
+    let ends = ends.chain([batch.dispatch_count]);
+    let starts = batch.passes.iter().map(|pass| pass.first);
+    starts
+        .zip(ends)
+        .map(|(start, end)| start as usize..end as usize)
+}
+
+impl Times {
+    fn unknown(batch: &Batch, reason: &'static str) -> Times {
+        let unknown = Interval::Err(Cow::Borrowed(reason));
+        Times {
+            whole: unknown.clone(),
+            passes: vec![unknown.clone(); batch.passes.len()],
+            dispatches: vec![unknown; batch.dispatches.len()],
+            offset: None,
+            seen_ns: None,
+        }
+    }
+
+    fn of(
+        batch: &Batch,
+        ticks: &[u64],
+        capability: Capability,
+        period_ns: f64,
+        seen_ns: u64,
+        clock: &mut DeviceClock,
+    ) -> Times {
+        let mut interval = |pair: Pair| -> Interval {
+            let first = pair.ok_or(NO_QUERIES)? as usize;
+            let start = clock.device_ns(*ticks.get(first).ok_or(NO_TIME)?, period_ns);
+            let end = clock.device_ns(*ticks.get(first + 1).ok_or(NO_TIME)?, period_ns);
+            let interval = start.zip(end).filter(|(start, end)| start <= end);
+            Ok(interval.ok_or(NO_TIME)?)
+        };
+        let measured: Vec<Option<Interval>> = (batch.dispatches.iter())
+            .map(|d| (capability == Capability::Dispatches).then(|| interval(d.pair)))
+            .collect();
+        let passes: Vec<_> = (batch.passes.iter().zip(ranges(batch)))
+            .map(|(pass, inside)| {
+                let measured = match (capability, pass.is_taken) {
+                    (Capability::Passes, true) => Some(Err(TAKEN.into())),
+                    (Capability::Passes, false) => Some(interval(pass.pair)),
+                    _ => None,
+                };
+                (inside, measured)
+            })
+            .collect();
+        let around = batch.whole.map(|_| interval(batch.whole));
+        let (passes, dispatches) = settle(&passes, &measured);
+        let whole = around.unwrap_or_else(|| hull(&passes));
+        let offset = whole
+            .as_ref()
+            .ok()
+            .and_then(|whole| clock.bounds.add(*whole, batch.finished_ns, seen_ns));
+        Times {
+            whole,
+            passes,
+            dispatches,
+            offset,
+            seen_ns: Some(seen_ns),
+        }
+    }
+}
