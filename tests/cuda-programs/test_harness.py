@@ -21,7 +21,7 @@ sys.path[:0] = [str(HERE), str(HERE / "mlx")]
 from fatbin import MAGIC, keep_architecture  # noqa: E402
 from harness import registry, trace  # noqa: E402
 from harness.checks import Result  # noqa: E402
-from harness.parts import cost, endings, matrix  # noqa: E402
+from harness.parts import cost, endings, relay  # noqa: E402
 from harness.processes import Failed  # noqa: E402
 from harness.workbench import Workbench  # noqa: E402
 
@@ -46,6 +46,24 @@ if "FAKE_TABLES" in os.environ:
     json.dump(tables, open(os.environ["FAKE_TABLES"], "w"))
 print("noise")
 print(json.dumps({"regions": {"r": {"begin_ns": 100, "end_ns": 200, "profiler_stop_ns": 2}}, "milliseconds": 4.0}))
+"""
+
+# Obeys orders as `launch_costs.py` does; the turns take 100, 200, 300 ... ns each.
+RELAY_RUNNER = """
+import os, sys
+factor, done = os.environ.get("FACTOR", "1"), {"tiny": 0, "gpt": 0}
+if factor == "bad":
+    sys.exit("out of paper")
+with open(sys.argv[1] + "/answers", "w") as answers, open(sys.argv[1] + "/orders") as orders:
+    print("ready", file=answers, flush=True)
+    for order in orders:
+        what, count = order.split()
+        if what == "end":
+            break
+        if factor == "dies":
+            sys.exit(7)
+        done[what] += 1
+        print(round(float(factor) * 100 * done[what] * int(count)), file=answers, flush=True)
 """
 
 
@@ -152,36 +170,33 @@ class Harness(unittest.TestCase):
         times = cost.series(self.bench, Result("series"), ["x"], {"none": slow}, 1, rounds=50)
         self.assertEqual(len(times["none"]), 1)
 
-    def test_a_matrix_divides_by_the_run_alone_of_its_round_and_goes_on_without_a_way_that_fails(self):
-        order, alone = [], [10.0, 20.0, 60.0]
+    def test_a_relay_compares_within_each_turn_and_goes_on_without_a_way_that_fails(self):
+        runner = self.folder / "runner.py"
+        runner.write_text(RELAY_RUNNER)
 
-        def way(name, factor):
-            def run(_bench, _command):
-                order.append(name)
-                tiny = alone[order.count("none") - 1] * factor
-                return SimpleNamespace(told={"milliseconds": {"tiny": [tiny, tiny / 2, tiny * 2], "gpt": [30.0]}}), 3_000_000
+        def way(**environment):
+            return lambda _bench, _folder: ([], environment, lambda: 3_000_000)
 
-            return run
-
-        def badly(_bench, _command):
-            raise Failed("out of paper")
-
-        result = Result("matrix")
-        ways = {"none": way("none", 1), "slow": way("slow", 1.5), "bad": badly, "slower": way("slower", 2)}
-        with contextlib.redirect_stdout(io.StringIO()) as printed:
-            matrix.rounds(self.bench, result, ["x"], ways, most=3)
-        self.assertEqual(printed.getvalue().count("tiny, ns a launch"), 3, "each round is told at once")
-        self.assertEqual([name for name in order if name == "none"], ["none"] * 3)
-        self.assertNotEqual(order[1:3], order[4:6], "the order turns")
-        self.assertEqual([(check.name, check.got) for check in result.checks], [("bad", "out of paper")])
+        ways = {"none": way(), "slow": way(FACTOR="1.5"), "bad": way(FACTOR="bad"), "dies": way(FACTOR="dies")}
+        result = Result("relay")
+        self.bench.limit_s = relay.SECONDS_TO_END + 5
+        self.bench.begin()
+        with (
+            mock.patch.object(relay, "program", lambda _name, folder: [sys.executable, str(runner), str(folder)]),
+            mock.patch.object(relay, "MOST_TURNS", 5),
+            contextlib.redirect_stdout(io.StringIO()) as printed,
+        ):
+            relay.relay(self.bench, result, ways)
+        self.assertIn("tiny, ns a launch", printed.getvalue())
+        # Each turn is slower than the one before: only within a turn is there a ratio.
         slow = result.measured["tiny slow"]
-        self.assertEqual((slow["ratio"], slow["least_ratio"], slow["most_ratio"]), (1.5, 1.5, 1.5))
-        # 30 ms for so many launches; the least of all regions is half of the shortest.
-        self.assertAlmostEqual(slow["median"], 30e6 / matrix.LAUNCHES)
-        self.assertAlmostEqual(slow["least"], 7.5e6 / matrix.LAUNCHES)
-        self.assertAlmostEqual(slow["quartile"], 22.5e6 / matrix.LAUNCHES)
-        self.assertEqual((slow["runs"], slow["megabytes"]), (3, 3.0))
-        self.assertAlmostEqual(result.measured["gpt slow"]["median"], 30e3 / matrix.STEPS)
+        self.assertEqual((slow["ratio"], slow["lower"], slow["upper"], slow["megabytes"]), (1.5, 1.5, 1.5, 3.0))
+        self.assertEqual(slow["median"], 1.5 * 300)
+        self.assertEqual(result.measured["gpt none"]["least"], 0.1)
+        failed = {check.name: check.got for check in result.checks}
+        self.assertEqual(list(failed), ["bad", "dies"])
+        self.assertIn("out of paper", failed["bad"])
+        self.assertIn("ended with 7", failed["dies"])
 
     def test_progress_of_a_killed_program_is_read_as_far_as_it_goes(self):
         path = self.folder / "progress"

@@ -1,39 +1,54 @@
-"""Tiny launches and a GPT's training steps in one process, so that PyTorch is loaded once for both.
+"""Tiny launches and a GPT's training steps, as many as it is told, when it is told.
 
-Arguments: tiny launches in a region, training steps in a region, regions of each. It prints the milliseconds of each.
+Argument: a folder with the named pipes `orders` and `answers`. Each order is a line, `tiny N` or `gpt N`; the answer is
+the nanoseconds that N of them took. The first answer is `ready`. With PROFILE=1 torch.profiler is on all the time.
 """
 
+import os
 import sys
 import time
+from pathlib import Path
 
 import torch
 from gpt import trainer
-from region import finish, region
+from region import finish, new_profiler
+
+# Done before the clock starts: a GPU that other processes share must switch to this one.
+WARM_UP = {"tiny": 100, "gpt": 1}
 
 
-def main(launches, steps, repetitions):
-    x = torch.zeros(1024, device="cuda")
-    step = trainer()
+def main(folder):
+    x, step = torch.zeros(1024, device="cuda"), trainer()
 
-    def tiny():
-        for _ in range(launches):
+    def tiny(count):
+        for _ in range(count):
             x.add_(1)
 
-    def gpt():
-        for _ in range(steps):
+    def gpt(count):
+        for _ in range(count):
             step()
 
-    times = {}
-    for work in (tiny, gpt):
-        work()
-        for repetition in range(repetitions):
-            with region(f"{work.__name__}-{repetition}", torch.cuda.synchronize):
-                begin = time.perf_counter()
-                work()
-                torch.cuda.synchronize()
-                times.setdefault(work.__name__, []).append((time.perf_counter() - begin) * 1e3)
-    finish(milliseconds=times, result=x[0].item())
+    works = {"tiny": tiny, "gpt": gpt}
+    profiler = new_profiler()
+    if profiler:
+        profiler.start()
+    with open(folder / "answers", "w") as answers, open(folder / "orders") as orders:
+        print("ready", file=answers, flush=True)
+        for order in orders:
+            what, count = order.split()
+            if what == "end":
+                break
+            works[what](WARM_UP[what])
+            torch.cuda.synchronize()
+            begin = time.perf_counter_ns()
+            works[what](int(count))
+            torch.cuda.synchronize()
+            print(time.perf_counter_ns() - begin, file=answers, flush=True)
+    if profiler:
+        # To stop takes it a second for each hundred thousand launches.
+        os._exit(0)
+    finish(result=x[0].item())
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:4]))
+    main(Path(sys.argv[1]))

@@ -21,7 +21,7 @@ _truth = {}
 @contextlib.contextmanager
 def region(name, synchronise, kernels=None):
     """Runs the block as a region. `kernels`: how many it launches, where that is known by construction."""
-    profiler = _profiler()
+    profiler = new_profiler()
     synchronise()
     if profiler:
         profiler.start()
@@ -47,7 +47,7 @@ def finish(**told):
     print(json.dumps({"regions": regions, **told, "last_ns": time.monotonic_ns()}), flush=True)
 
 
-def _profiler():
+def new_profiler():
     if not (os.environ.get("TRUTH") or os.environ.get("PROFILE")):
         return None
     from torch.profiler import ProfilerActivity, profile

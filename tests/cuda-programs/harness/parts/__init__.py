@@ -1,3 +1,3 @@
-from . import causes, clock, cost, endings, frameworks, matrix, neighbours, ranks
+from . import causes, clock, cost, endings, frameworks, neighbours, ranks, relay
 
-__all__ = ["causes", "clock", "cost", "endings", "frameworks", "matrix", "neighbours", "ranks"]
+__all__ = ["causes", "clock", "cost", "endings", "frameworks", "neighbours", "ranks", "relay"]

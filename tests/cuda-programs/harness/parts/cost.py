@@ -1,4 +1,4 @@
-"""What recording costs: alone, gapscope, torch.profiler and a bare CUPTI subscription, interleaved in one series."""
+"""What recording costs whole programs: alone, gapscope, torch.profiler and a bare CUPTI subscription, in turn."""
 
 from statistics import median
 
@@ -47,14 +47,10 @@ def series(bench, result, command, ways, launches, rounds, driver=False):
     return times
 
 
-def aims(result, ratio=None):
-    """What a recording must and should reach."""
+def nothing_lost(result):
     ours = result.measured.get("gapscope")
-    if ours is None:
-        return
-    result.equal("records lost, most of a round", ours["lost"], 0)
-    if ratio:
-        result.at_most("ratio", ours["ratio"], ratio)
+    if ours:
+        result.equal("records lost, most of a round", ours["lost"], 0)
 
 
 def alone(bench, command, _driver):
@@ -92,34 +88,19 @@ FRAMEWORK = {"none": alone, "gapscope": gapscope, "torch.profiler": profiler, "b
 DRIVER = {"none": alone, "gapscope": gapscope, "bare CUPTI": bare}
 
 
-@part("cost-tiny", limit_s=150, needs=["torch"])
-def cost_tiny(bench, result):
-    """100,000 launches of a tiny PyTorch kernel."""
-    bench.alone(program("torch_chain", "tiny", 1000, 1))
-    series(bench, result, program("torch_chain", "tiny", 100_000, 3), FRAMEWORK, 100_000, rounds=5)
-    aims(result, ratio=1.15)
-
-
 @part("cost-driver", limit_s=90)
 def cost_driver(bench, result):
     """200,000 launches of an empty kernel from C, through the driver."""
     command = [machine.build("launches", bench.scratch), 200_000, 200_000]
     series(bench, result, command, DRIVER, 200_000, rounds=7, driver=True)
-    aims(result)
-
-
-@part("cost-gpt", limit_s=180, needs=["torch"])
-def cost_gpt(bench, result):
-    """A GPT's training step."""
-    series(bench, result, program("gpt", 20, 3), FRAMEWORK, 0, rounds=4)
-    aims(result, ratio=1.05)
+    nothing_lost(result)
 
 
 @part("cost-chain", limit_s=120, needs=["torch"])
 def cost_chain(bench, result):
     """A chain of four kernels on 64 MiB, 400 kernels."""
     series(bench, result, program("torch_chain", "chain", 400, 5), FRAMEWORK, 400, rounds=4)
-    aims(result)
+    nothing_lost(result)
 
 
 @part("five-million", limit_s=200)

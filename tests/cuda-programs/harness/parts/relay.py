@@ -1,0 +1,218 @@
+"""What recording costs, and each kind of record, in a relay: all programs alive, each working when it is its turn.
+
+The processors of a shared machine are up to a half slower in one minute than in the next, so runs one after the other
+cannot be compared. Here all programs are alive at once, and each works for some milliseconds when it is its turn.
+"""
+
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+from statistics import median, quantiles
+
+from .. import machine
+from ..checks import figure, table
+from ..processes import Failed, program
+from ..registry import part
+from ..trace import traces_under
+
+# What a turn does, and its unit: how many of it, nanoseconds of one.
+TURN = {"tiny": (2000, 1, "ns a launch"), "gpt": (2, 1e3, "µs a step")}
+SECONDS_TO_START, SECONDS_TO_END, SECONDS_OF_A_TURN = 120, 60, 20
+MOST_TURNS = 150
+# What GAPSCOPE_CUDA_WITHOUT leaves out.
+KINDS = ["events", "waits", "overheads", "memory", "pools", "driver", "runtime", "copies", "fills"]
+LEFT_OUT = "left out because the environment says so"
+NSYS = "/opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys"
+
+
+@part("cost", limit_s=400, needs=["torch"])
+def cost(bench, result):
+    """Tiny launches and GPT steps: alone, gapscope, torch.profiler, bare CUPTI and nsys."""
+    ways = {"none": alone, "none, again": alone, "gapscope": gapscope(), "torch.profiler": profiled, "bare CUPTI": bare}
+    nsys = next((str(path) for path in sorted(Path("/").glob(NSYS[1:]), reverse=True)), shutil.which("nsys"))
+    if nsys:
+        ways["nsys"] = under_nsys(nsys)
+    else:
+        result.note("nsys is not on this machine")
+    relay(bench, result, ways)
+    for what, most in {"tiny": 1.15, "gpt": 1.05}.items():
+        if f"{what} gapscope" in result.measured:
+            result.at_most(f"{what}: ratio", result.measured[f"{what} gapscope"]["ratio"], most)
+
+
+@part("cost-matrix", limit_s=500, needs=["torch"])
+def cost_matrix(bench, result):
+    """Tiny launches and GPT steps with each kind of record left out."""
+    ways = {"none": alone, "none, again": alone, "default": gapscope()}
+    relay(bench, result, ways | {f"without {kind}": gapscope(GAPSCOPE_CUDA_WITHOUT=kind) for kind in KINDS})
+
+
+def relay(bench, result, ways, command=("launch_costs",), turn=TURN):
+    """Starts the program in each way; then each has its turn, in an order that goes round, as often as time allows."""
+    runners, spans = [], {}
+    try:
+        for name, way in ways.items():
+            runners.append(Runner(bench, name, way, command))
+        for runner in list(runners):
+            told(result, runners, runner, lambda: runner.answer(SECONDS_TO_START))
+        turns = 0
+        while turns < MOST_TURNS and bench.left() > SECONDS_TO_END:
+            for what, (count, *_) in turn.items():
+                start = turns % len(runners)
+                for runner in runners[start:] + runners[:start]:
+                    span = told(result, runners, runner, lambda: runner.work(what, count))
+                    if span is not None:
+                        spans.setdefault((what, runner.name), {})[turns] = span
+            turns += 1
+        ends = {runner.name: told(result, runners, runner, runner.end) for runner in list(runners)}
+    finally:
+        for runner in runners:
+            runner.kill()
+    result.note(f"{turns} turns; a ratio is the median of those to the run alone in the same turn, with its quartiles")
+    summarise(result, ways, spans, ends, turn)
+
+
+def told(result, runners, runner, action):
+    """What the action gives. A way that fails is told and left out; without the run alone there is no comparison."""
+    try:
+        return action()
+    except Failed as failure:
+        if runner.name == "none":
+            raise
+        result.check(runner.name, False, str(failure))
+        runner.kill()
+        runners.remove(runner)
+        return None
+
+
+def summarise(result, ways, spans, ends, turn):
+    for what, (count, nanoseconds, unit) in turn.items():
+        rows = [[f"{what}, {unit}", "median", "least", "ratio", "quartile", "quartile", "MB"]]
+        base = spans[what, "none"]
+        for name in ways:
+            each = spans.get((what, name))
+            if not each or len(each) < 2:
+                continue
+            values = [span / count / nanoseconds for span in each.values()]
+            low, middle, high = quantiles([span / base[at] for at, span in each.items()], n=4, method="inclusive")
+            row = {"median": median(values), "least": min(values), "ratio": middle, "lower": low, "upper": high,
+                   "megabytes": ends[name] / 1e6 if ends.get(name) else None}  # fmt: skip
+            result.measure(f"{what} {name}", row)
+            rows.append([name] + ["" if value is None else figure(value) for value in row.values()])
+        print(f"\n{table(rows)}", flush=True)
+
+
+class Runner:
+    """The program, run in one way, as long as it is asked to."""
+
+    def __init__(self, bench, name, way, command):
+        self.name, self.bench = name, bench
+        self.folder = bench.file("")
+        self.folder.mkdir()
+        self.pipes = []
+        for pipe in ("orders", "answers"):
+            os.mkfifo(self.folder / pipe)
+            # Open for both, so that neither end waits for the other.
+            self.pipes.append(os.open(self.folder / pipe, os.O_RDWR))
+        prefix, environment, self.size = way(bench, self.folder)
+        command = [*prefix, *program(*command, self.folder)]
+        variables = {**os.environ, **bench.environment, **environment}
+        with open(self.folder / "stderr", "w") as errors:
+            self.process = subprocess.Popen(
+                [str(word) for word in command],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                env={key: str(value) for key, value in variables.items() if value is not None},
+                start_new_session=True,
+            )
+
+    def answer(self, seconds):
+        end, line = time.monotonic() + seconds, b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.pipes[1], selectors.EVENT_READ)
+            while not line.endswith(b"\n"):
+                if selector.select(0.5):
+                    line += os.read(self.pipes[1], 100)
+                elif self.process.poll() is not None:
+                    raise Failed(f"it ended with {self.process.returncode}: {self.said()}")
+                elif time.monotonic() > end:
+                    raise Failed(f"no answer within {seconds} s: {self.said()}")
+        return line
+
+    def work(self, what, count):
+        """The nanoseconds that so many took."""
+        os.write(self.pipes[0], f"{what} {count}\n".encode())
+        return int(self.answer(SECONDS_OF_A_TURN))
+
+    def end(self):
+        """The bytes on disk of what was recorded, if it was."""
+        os.write(self.pipes[0], b"end 0\n")
+        try:
+            self.process.wait(SECONDS_TO_END)
+        except subprocess.TimeoutExpired:
+            raise Failed(f"it did not end within {SECONDS_TO_END} s") from None
+        return self.size()
+
+    def said(self):
+        return " | ".join((self.folder / "stderr").read_text(errors="replace").strip().splitlines()[-3:])[-500:]
+
+    def kill(self):
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        for pipe in self.pipes:
+            os.close(pipe)
+        self.pipes = []
+
+
+# A way gives the words before the command, variables, and a function for the bytes on disk.
+
+
+def nothing():
+    return None
+
+
+def alone(_bench, _folder):
+    return [], {}, nothing
+
+
+def profiled(_bench, _folder):
+    return [], {"PROFILE": 1}, nothing
+
+
+def gapscope(**environment):
+    def way(bench, folder):
+        path = folder / "trace.gapscope"
+
+        def size():
+            trace = min(traces_under(bench.gapscope, path), key=lambda trace: len(trace.path.parts))
+            lost = [loss for loss in trace.losses if loss["reason"] != LEFT_OUT]
+            if lost and not environment:
+                raise Failed(f"records were lost: {lost}")
+            return trace.bytes
+
+        return [bench.gapscope, "record", "-q", "--no-report", "-o", path, "--"], environment, size
+
+    return way
+
+
+def bare(bench, folder):
+    library, report = machine.build("bare_cupti", bench.scratch, shared=True), folder / "bare.json"
+    variables = {"CUDA_INJECTION64_PATH": library, "BARE_CUPTI": machine.cupti(), "BARE_REPORT": report}
+    return [], variables, nothing
+
+
+def under_nsys(nsys):
+    def way(_bench, folder):
+        def size():
+            # Where libraries are missing it does not turn its stream into a report.
+            return max((file.stat().st_size for file in folder.glob("nsys.*")), default=None)
+
+        return [nsys, "profile", "-t", "cuda,nvtx", "-s", "none", "-o", folder / "nsys"], {}, size
+
+    return way
