@@ -13,6 +13,7 @@ use ash::vk::Handle;
 use gapscope_spool::Event;
 use gapscope_spool::event::{Call, Instance, Outcome, SemaphoreValue};
 use gapscope_spool::hook::guard;
+use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -31,15 +32,36 @@ pub struct Semaphore {
     timeline: bool,
 }
 
-/// What one batch (VkSubmitInfo) will run.
+/// What one batch (VkSubmitInfo) will run. Most are small: a submission allocates nothing.
 #[derive(Default)]
 struct Batch {
-    instances: Vec<Instance>,
-    pending: Vec<Pending>,
-    waits: Vec<SemaphoreValue>,
-    signals: Vec<SemaphoreValue>,
+    instances: SmallVec<[Instance; 4]>,
+    pending: SmallVec<[Pending; 4]>,
+    waits: SmallVec<[SemaphoreValue; 4]>,
+    signals: SmallVec<[SemaphoreValue; 4]>,
     /// The command buffers with brackets around some; empty: as the program has them.
     command_buffers: Vec<vk::CommandBuffer>,
+}
+
+type Batches = SmallVec<[Batch; 2]>;
+
+/// `VkSubmitInfo` or `VkSubmitInfo2`.
+trait SubmitInfo: Clone {
+    /// How it lists a command buffer.
+    type Entry;
+
+    /// # Safety
+    /// The program's own structure, during its call.
+    unsafe fn command_buffers(&self) -> impl Iterator<Item = vk::CommandBuffer> + Clone;
+
+    /// # Safety
+    /// As for [`Self::command_buffers`].
+    unsafe fn batch(&self, queue: &Queue) -> Batch;
+
+    fn entry(command_buffer: vk::CommandBuffer) -> Self::Entry;
+
+    /// Lists other command buffers, which must live as long as it is used.
+    fn set_command_buffers(&mut self, entries: &[Self::Entry]);
 }
 
 impl Queue {
@@ -151,7 +173,7 @@ impl Queue {
     fn semaphores<'a>(
         &self,
         semaphores: impl Iterator<Item = (vk::Semaphore, u64)> + 'a,
-    ) -> Vec<SemaphoreValue> {
+    ) -> SmallVec<[SemaphoreValue; 4]> {
         semaphores
             .filter_map(|(semaphore, value)| {
                 let known = self.device.semaphores.get(semaphore.as_raw())?;
@@ -166,7 +188,7 @@ impl Queue {
     }
 
     /// Writes what has been submitted, and lets the harvester watch it.
-    fn submitted(&self, batches: Vec<Batch>, timer: HostCallTimer, result: vk::Result) {
+    fn submitted(&self, batches: Batches, timer: HostCallTimer, result: vk::Result) {
         let (Some(begin_ns), recorder) = (timer.begin_ns(), self.device.recorder) else {
             return;
         };
@@ -210,61 +232,63 @@ impl Queue {
     }
 }
 
+/// A submission of the program, in either form; `call` is the next layer's function.
+///
+/// # Safety
+/// The program's own call: the structures are valid until it returns.
+unsafe fn submit<I: SubmitInfo>(
+    device: &'static Device,
+    handle: vk::Queue,
+    infos: &[I],
+    call: impl Fn(*const I) -> vk::Result,
+) -> vk::Result {
+    let timer = HostCallTimer::start(device);
+    let queue = device.queue(handle);
+    // SAFETY: as the caller promises.
+    let batches = queue.and_then(|queue| unsafe {
+        if timer.begin_ns().is_some() {
+            return guard(|| infos.iter().map(|info| info.batch(queue)).collect());
+        }
+        if device.has_queries.load(Relaxed) {
+            guard(|| queue.submit_unrecorded(infos.iter().flat_map(|i| i.command_buffers())));
+        }
+        None::<Batches>
+    });
+    let (Some(queue), Some(batches)) = (queue, batches) else {
+        return call(infos.as_ptr());
+    };
+    let result = if batches.iter().all(|b| b.command_buffers.is_empty()) {
+        call(infos.as_ptr())
+    } else {
+        let mut changed = infos.to_vec();
+        let lists: Vec<Vec<I::Entry>> = batches
+            .iter()
+            .map(|b| b.command_buffers.iter().map(|cb| I::entry(*cb)).collect())
+            .collect();
+        for (info, list) in changed.iter_mut().zip(&lists) {
+            if !list.is_empty() {
+                info.set_command_buffers(list);
+            }
+        }
+        call(changed.as_ptr())
+    };
+    guard(|| queue.submitted(batches, timer, result));
+    result
+}
+
 pub unsafe extern "system" fn queue_submit(
     handle: vk::Queue,
     count: u32,
     infos: *const vk::SubmitInfo<'_>,
     fence: vk::Fence,
 ) -> vk::Result {
-    // SAFETY: the program's own call; its structures are valid, and copies of them are changed only in their lists of
-    // command buffers, which live until the call returns.
+    // SAFETY: the program's own call.
     unsafe {
         let Some((device, call)) = device::with(handle, |f| f.queue_submit) else {
             return vk::Result::ERROR_INITIALIZATION_FAILED;
         };
-        let timer = HostCallTimer::start(device);
-        if timer.begin_ns().is_none() {
-            if device.has_queries.load(Relaxed) {
-                guard(|| {
-                    let queue = device.queue(handle)?;
-                    let all = slice(infos, count).iter();
-                    queue.submit_unrecorded(all.flat_map(|info| {
-                        slice(info.p_command_buffers, info.command_buffer_count)
-                            .iter()
-                            .copied()
-                    }));
-                    Some(())
-                });
-            }
-            return call(handle, count, infos, fence);
-        }
-        let Some(queue) = device.queue(handle) else {
-            return call(handle, count, infos, fence);
-        };
-        let infos_given = slice(infos, count);
-        let batches = guard(|| {
-            infos_given
-                .iter()
-                .map(|info| queue.batch_of(info))
-                .collect::<Vec<_>>()
-        });
-        let Some(batches) = batches else {
-            return call(handle, count, infos, fence);
-        };
-        let result = if batches.iter().all(|b| b.command_buffers.is_empty()) {
-            call(handle, count, infos, fence)
-        } else {
-            let mut changed = infos_given.to_vec();
-            for (info, batch) in changed.iter_mut().zip(&batches) {
-                if !batch.command_buffers.is_empty() {
-                    info.command_buffer_count = batch.command_buffers.len() as u32;
-                    info.p_command_buffers = batch.command_buffers.as_ptr();
-                }
-            }
-            call(handle, count, changed.as_ptr(), fence)
-        };
-        guard(|| queue.submitted(batches, timer, result));
-        result
+        let next = |infos| call(handle, count, infos, fence);
+        submit(device, handle, slice(infos, count), next)
     }
 }
 
@@ -274,81 +298,36 @@ pub unsafe extern "system" fn queue_submit2(
     infos: *const vk::SubmitInfo2<'_>,
     fence: vk::Fence,
 ) -> vk::Result {
-    // SAFETY: as for `queue_submit`.
+    // SAFETY: the program's own call.
     unsafe {
         let Some((device, call)) = device::with(handle, |f| f.queue_submit2) else {
             return vk::Result::ERROR_INITIALIZATION_FAILED;
         };
-        let timer = HostCallTimer::start(device);
-        if timer.begin_ns().is_none() {
-            if device.has_queries.load(Relaxed) {
-                guard(|| {
-                    let queue = device.queue(handle)?;
-                    let all = slice(infos, count).iter();
-                    queue.submit_unrecorded(all.flat_map(|info| {
-                        slice(info.p_command_buffer_infos, info.command_buffer_info_count)
-                            .iter()
-                            .map(|cb| cb.command_buffer)
-                    }));
-                    Some(())
-                });
-            }
-            return call(handle, count, infos, fence);
-        }
-        let Some(queue) = device.queue(handle) else {
-            return call(handle, count, infos, fence);
-        };
-        let infos_given = slice(infos, count);
-        let batches = guard(|| {
-            infos_given
-                .iter()
-                .map(|info| queue.batch_of2(info))
-                .collect::<Vec<_>>()
-        });
-        let Some(batches) = batches else {
-            return call(handle, count, infos, fence);
-        };
-        let result = if batches.iter().all(|b| b.command_buffers.is_empty()) {
-            call(handle, count, infos, fence)
-        } else {
-            let lists: Vec<Vec<vk::CommandBufferSubmitInfo<'_>>> = batches
-                .iter()
-                .map(|b| {
-                    let info = |cb: &vk::CommandBuffer| {
-                        vk::CommandBufferSubmitInfo::default().command_buffer(*cb)
-                    };
-                    b.command_buffers.iter().map(info).collect()
-                })
-                .collect();
-            let mut changed = infos_given.to_vec();
-            for (info, list) in changed.iter_mut().zip(&lists) {
-                if !list.is_empty() {
-                    info.command_buffer_info_count = list.len() as u32;
-                    info.p_command_buffer_infos = list.as_ptr();
-                }
-            }
-            call(handle, count, changed.as_ptr(), fence)
-        };
-        guard(|| queue.submitted(batches, timer, result));
-        result
+        let next = |infos| call(handle, count, infos, fence);
+        submit(device, handle, slice(infos, count), next)
     }
 }
 
-impl Queue {
-    /// # Safety
-    /// The program's own structure, during its call.
-    unsafe fn batch_of(&self, info: &vk::SubmitInfo<'_>) -> Batch {
+impl SubmitInfo for vk::SubmitInfo<'_> {
+    type Entry = vk::CommandBuffer;
+
+    unsafe fn command_buffers(&self) -> impl Iterator<Item = vk::CommandBuffer> + Clone {
+        // SAFETY: as the caller promises.
+        unsafe { slice(self.p_command_buffers, self.command_buffer_count) }
+            .iter()
+            .copied()
+    }
+
+    unsafe fn batch(&self, queue: &Queue) -> Batch {
         // SAFETY: as the caller promises.
         unsafe {
-            let command_buffers = slice(info.p_command_buffers, info.command_buffer_count);
             // A device group lists a mask for each command buffer: we add none there.
             let group = find::<vk::DeviceGroupSubmitInfo<'_>>(
-                info.p_next,
+                self.p_next,
                 vk::StructureType::DEVICE_GROUP_SUBMIT_INFO,
             );
-            let mut batch = self.batch(command_buffers.iter().copied(), group.is_none());
             let timeline = find::<vk::TimelineSemaphoreSubmitInfo<'_>>(
-                info.p_next,
+                self.p_next,
                 vk::StructureType::TIMELINE_SEMAPHORE_SUBMIT_INFO,
             );
             let (wait_values, signal_values): (&[u64], &[u64]) = timeline.map_or((&[], &[]), |t| {
@@ -359,45 +338,67 @@ impl Queue {
             });
             let with_values = |semaphores: &[vk::Semaphore], values: &[u64]| {
                 let values = values.iter().copied().chain(std::iter::repeat(0));
-                self.semaphores(semaphores.iter().copied().zip(values))
+                queue.semaphores(semaphores.iter().copied().zip(values))
             };
-            batch.waits = with_values(
-                slice(info.p_wait_semaphores, info.wait_semaphore_count),
-                wait_values,
-            );
-            batch.signals = with_values(
-                slice(info.p_signal_semaphores, info.signal_semaphore_count),
-                signal_values,
-            );
-            batch
+            let waits = slice(self.p_wait_semaphores, self.wait_semaphore_count);
+            let signals = slice(self.p_signal_semaphores, self.signal_semaphore_count);
+            Batch {
+                waits: with_values(waits, wait_values),
+                signals: with_values(signals, signal_values),
+                ..queue.batch(self.command_buffers(), group.is_none())
+            }
         }
     }
 
-    /// # Safety
-    /// The program's own structure, during its call.
-    unsafe fn batch_of2(&self, info: &vk::SubmitInfo2<'_>) -> Batch {
+    fn entry(command_buffer: vk::CommandBuffer) -> vk::CommandBuffer {
+        command_buffer
+    }
+
+    fn set_command_buffers(&mut self, entries: &[vk::CommandBuffer]) {
+        self.command_buffer_count = entries.len() as u32;
+        self.p_command_buffers = entries.as_ptr();
+    }
+}
+
+impl<'a> SubmitInfo for vk::SubmitInfo2<'a> {
+    type Entry = vk::CommandBufferSubmitInfo<'a>;
+
+    unsafe fn command_buffers(&self) -> impl Iterator<Item = vk::CommandBuffer> + Clone {
+        // SAFETY: as the caller promises.
+        unsafe { slice(self.p_command_buffer_infos, self.command_buffer_info_count) }
+            .iter()
+            .map(|entry| entry.command_buffer)
+    }
+
+    unsafe fn batch(&self, queue: &Queue) -> Batch {
         // SAFETY: as the caller promises.
         unsafe {
-            let command_buffers =
-                slice(info.p_command_buffer_infos, info.command_buffer_info_count);
-            let grouped = command_buffers
+            let grouped = slice(self.p_command_buffer_infos, self.command_buffer_info_count)
                 .iter()
                 .any(|cb| cb.device_mask != 0 || !cb.p_next.is_null());
-            let mut batch =
-                self.batch(command_buffers.iter().map(|cb| cb.command_buffer), !grouped);
             let of = |list: &[vk::SemaphoreSubmitInfo<'_>]| {
-                self.semaphores(list.iter().map(|s| (s.semaphore, s.value)))
+                queue.semaphores(list.iter().map(|s| (s.semaphore, s.value)))
             };
-            batch.waits = of(slice(
-                info.p_wait_semaphore_infos,
-                info.wait_semaphore_info_count,
-            ));
-            batch.signals = of(slice(
-                info.p_signal_semaphore_infos,
-                info.signal_semaphore_info_count,
-            ));
-            batch
+            let waits = slice(self.p_wait_semaphore_infos, self.wait_semaphore_info_count);
+            let signals = slice(
+                self.p_signal_semaphore_infos,
+                self.signal_semaphore_info_count,
+            );
+            Batch {
+                waits: of(waits),
+                signals: of(signals),
+                ..queue.batch(self.command_buffers(), !grouped)
+            }
         }
+    }
+
+    fn entry(command_buffer: vk::CommandBuffer) -> vk::CommandBufferSubmitInfo<'a> {
+        vk::CommandBufferSubmitInfo::default().command_buffer(command_buffer)
+    }
+
+    fn set_command_buffers(&mut self, entries: &[vk::CommandBufferSubmitInfo<'a>]) {
+        self.command_buffer_info_count = entries.len() as u32;
+        self.p_command_buffer_infos = entries.as_ptr();
     }
 }
 
