@@ -81,7 +81,7 @@ table! {
         thread: Option<u32>,
         /// When the host call began.
         begin_ns: i64,
-        /// When it returned.
+        /// When it returned; `begin_ns` where only the moment of the call is known (imports, profiles of the SDK).
         end_ns: i64,
         /// Command buffers in it.
         command_buffers: u32,

@@ -297,4 +297,69 @@ fn a_profile_is_a_trace_that_report_opens() {
     let report = report(&path, &[]);
     let text = report.to_string();
     assert!(text.contains("add") && text.contains("sine"), "{text}");
+    assert_eq!(crate::view::rows_of_work(&path), 80, "the page shows them");
+}
+
+#[test]
+fn passes_that_are_timed_as_a_whole_are_no_dispatches_in_a_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("profile.gapscope");
+    example(
+        "kernel_profile",
+        &["--passes", "--trace", path.to_str().unwrap()],
+    )
+    .run()
+    .ok();
+    let trace = open(&path);
+    // Five times eight layers, each a pass of two kernels.
+    assert_eq!(trace.tables.opaque_work.len(), 40);
+    assert!(
+        trace
+            .tables
+            .opaque_work
+            .duration_ns
+            .iter()
+            .all(Option::is_some)
+    );
+    assert_eq!(trace.tables.dispatches.len(), 80);
+    assert!(
+        trace
+            .tables
+            .dispatches
+            .duration_ns
+            .iter()
+            .all(Option::is_none)
+    );
+    let report = report(&path, &["--all"]);
+    assert_eq!(report["sampling_mode"], "pass");
+    assert_eq!(report["dispatch_count"], 80);
+    let busy: i64 = trace.tables.opaque_work.duration_ns.iter().flatten().sum();
+    assert_eq!(report["gpu_busy_ns"], busy, "passes do not overlap here");
+    for kernel in report["kernels"].as_array().expect("a list") {
+        assert_eq!(kernel["count"], 40, "{kernel}");
+        assert_eq!(
+            kernel["times_unknown_because"],
+            "passes were timed as a whole"
+        );
+    }
+}
+
+#[test]
+fn the_example_that_compares_eager_and_compiled_counts_both() {
+    let run = example("eager_or_compiled", &[]).run().ok();
+    let of = |name: &str| {
+        let line = run
+            .stdout
+            .lines()
+            .find(|line| line.trim_start().starts_with(name));
+        let words: Vec<&str> = line.expect("a line for each").split_whitespace().collect();
+        words[1].parse::<u32>().expect("dispatches")
+    };
+    assert_eq!(
+        (of("eager:"), of("compiled:")),
+        (320, 160),
+        "{}",
+        run.stdout
+    );
+    assert!(run.stdout.contains("times as fast"), "{}", run.stdout);
 }

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -31,6 +32,27 @@ fn work_rows(overview: &Value) -> u64 {
     let tracks = overview["traces"][0]["tracks"].as_array().expect("tracks");
     let work = tracks.iter().filter(|track| track["kind"] == "work");
     work.filter_map(|track| track["rows"].as_u64()).sum()
+}
+
+/// Rows of work that `gapscope view` serves of a trace.
+pub fn rows_of_work(trace: &Path) -> u64 {
+    let mut command = Command::new(product::built("gapscope"));
+    let mut viewer = command
+        .args(["view", "--no-open"])
+        .arg(trace)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("gapscope starts");
+    let mut line = String::new();
+    let mut said = BufReader::new(viewer.stdout.take().expect("stdout"));
+    said.read_line(&mut line).expect("a line");
+    let mut words = line.split_whitespace();
+    let url = words.find(|word| word.starts_with("http://"));
+    let overview = get(url.expect("an address"), "overview");
+    viewer.kill().expect("it runs");
+    viewer.wait().expect("it ends");
+    work_rows(&serde_json::from_slice(&overview).expect("JSON"))
 }
 
 #[test]

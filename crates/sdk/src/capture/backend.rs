@@ -5,6 +5,20 @@ use std::sync::Arc;
 
 /// A device whose work can be captured: implemented for the devices of wgpu and Metal, and by [`super::Hooked`] for
 /// any device of a program that gapscope records.
+///
+/// ```
+/// use gapscope_sdk::capture::{Backend, CaptureDevice};
+/// use std::sync::Arc;
+///
+/// /// A program's own device, around one that can be captured.
+/// struct Gpu<D>(D);
+///
+/// impl<D: CaptureDevice> CaptureDevice for Gpu<D> {
+///     fn backend(&self) -> Arc<dyn Backend> {
+///         self.0.backend()
+///     }
+/// }
+/// ```
 pub trait CaptureDevice {
     /// What captures the work of this device.
     fn backend(&self) -> Arc<dyn Backend>;
@@ -26,6 +40,40 @@ impl CaptureDevice for Arc<dyn Backend> {
 ///
 /// The callers of a backend see to the order (`ready`, `synchronise`, `start`, the work, `synchronise`, `stop`,
 /// `finished`), to the checks of paths, and to there being one capture at a time in the process.
+///
+/// ```
+/// use gapscope_sdk::Capture;
+/// use gapscope_sdk::capture::{Backend, Destination, NotCaptured, Running};
+/// use std::sync::Arc;
+///
+/// /// Notes that it was asked, and captures nothing.
+/// struct Dry;
+/// struct DryRun;
+///
+/// impl Backend for Dry {
+///     fn name(&self) -> &'static str { "dry" }
+///     fn extension(&self) -> &'static str { "dry" }
+///     fn ready(&self, _: &Destination) -> Result<(), NotCaptured> { Ok(()) }
+///     fn synchronise(&self) -> Result<(), NotCaptured> { Ok(()) }
+///     fn start(&self, to: &Destination) -> Result<Box<dyn Running>, NotCaptured> {
+///         println!("from here, to {to:?}");
+///         Ok(Box::new(DryRun))
+///     }
+/// }
+///
+/// impl Running for DryRun {
+///     fn stop(&mut self) -> Result<(), NotCaptured> {
+///         println!("to here");
+///         Ok(())
+///     }
+/// }
+///
+/// let device: Arc<dyn Backend> = Arc::new(Dry);
+/// let mut capture = Capture::to(&device, Destination::Live)?;
+/// capture.begin()?;
+/// capture.end()?;
+/// # Ok::<(), NotCaptured>(())
+/// ```
 pub trait Backend: Send + Sync {
     /// What it is called in messages, such as `Metal`.
     fn name(&self) -> &'static str;
@@ -58,6 +106,17 @@ pub trait Backend: Send + Sync {
 }
 
 /// A capture that runs. Dropped without [`Running::stop`] it must stop as well.
+///
+/// [`Backend`] shows one.
+///
+/// ```
+/// use gapscope_sdk::capture::{NotCaptured, Running};
+///
+/// fn stop(mut running: Box<dyn Running>) -> Result<(), NotCaptured> {
+///     running.stop()?;
+///     running.finished()
+/// }
+/// ```
 pub trait Running: Send {
     /// Stops it. Called once, when the device has finished the work of the window.
     ///

@@ -4,6 +4,13 @@ use super::{Backend, NotCaptured};
 use std::path::{Path, PathBuf};
 
 /// Where a capture goes.
+///
+/// ```
+/// use gapscope_sdk::capture::Destination;
+///
+/// let file = Destination::File("step 3.gapscope".into());
+/// assert_eq!(file, Destination::of("step 3.gapscope"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Destination {
@@ -15,6 +22,11 @@ pub enum Destination {
 
 impl Destination {
     /// `""` is [`Destination::Live`], as in MLX.
+    ///
+    /// ```
+    /// # use gapscope_sdk::capture::Destination;
+    /// assert_eq!(Destination::of(""), Destination::Live);
+    /// ```
     pub fn of(path: impl AsRef<Path>) -> Destination {
         let path = path.as_ref();
         if path.as_os_str().is_empty() {
@@ -25,6 +37,11 @@ impl Destination {
     }
 
     /// The path.
+    ///
+    /// ```
+    /// # use gapscope_sdk::capture::Destination;
+    /// assert_eq!(Destination::Live.path(), None);
+    /// ```
     pub fn path(&self) -> Option<&Path> {
         match self {
             Destination::File(path) => Some(path),

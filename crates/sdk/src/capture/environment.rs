@@ -4,12 +4,25 @@ use super::{Destination, NotCaptured};
 use std::env;
 
 /// The variables that ask for a capture and hold its path; the first that is set counts. An empty one is not set.
+///
+/// ```
+/// # use gapscope_sdk::capture::CAPTURE_VARIABLES;
+/// assert_eq!(CAPTURE_VARIABLES, ["GAPSCOPE_CAPTURE", "MLX_METAL_CAPTURE"]);
+/// ```
 pub const CAPTURE_VARIABLES: [&str; 2] = ["GAPSCOPE_CAPTURE", "MLX_METAL_CAPTURE"];
 
 /// How many units of work to let pass before the capture. Default: 0.
+///
+/// ```
+/// assert_eq!(gapscope_sdk::capture::SKIP_VARIABLE, "GAPSCOPE_CAPTURE_SKIP");
+/// ```
 pub const SKIP_VARIABLE: &str = "GAPSCOPE_CAPTURE_SKIP";
 
 /// How many units of work the capture holds. Default: 1.
+///
+/// ```
+/// assert_eq!(gapscope_sdk::capture::TAKE_VARIABLE, "GAPSCOPE_CAPTURE_TAKE");
+/// ```
 pub const TAKE_VARIABLE: &str = "GAPSCOPE_CAPTURE_TAKE";
 
 /// The capture that the environment asks for; read anew at each call. On Metal, Apple's own gate

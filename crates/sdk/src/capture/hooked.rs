@@ -37,12 +37,26 @@ struct Waits(Option<Box<Wait>>);
 impl Hooked {
     /// A device with a function that returns when it has finished everything that was submitted to it, or says why it
     /// cannot.
+    ///
+    /// ```
+    /// # use gapscope_sdk::capture::Hooked;
+    /// # fn wait_for_the_device() -> Result<(), String> { Ok(()) }
+    /// let device = Hooked::new(wait_for_the_device);
+    /// ```
     pub fn new(wait: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Hooked {
         Hooked(Arc::new(Waits(Some(Box::new(wait)))))
     }
 
     /// Whatever devices the hooks of this process see. What was submitted before a window began does not belong to
     /// it; its end waits until the hooks have seen all its work finished.
+    ///
+    /// ```
+    /// use gapscope_sdk::Capture;
+    /// use gapscope_sdk::capture::{Destination, Hooked, NotCaptured};
+    ///
+    /// let capture = Capture::to(&Hooked::any(), Destination::of("step.gapscope"));
+    /// assert_eq!(capture.unwrap_err(), NotCaptured::NoHook, "this is not run under `gapscope record`");
+    /// ```
     pub fn any() -> Hooked {
         Hooked(Arc::new(Waits(None)))
     }

@@ -4,6 +4,12 @@ use super::Destination;
 use std::path::PathBuf;
 
 /// A capture that succeeded.
+///
+/// ```
+/// fn said(captured: gapscope_sdk::Captured) -> String {
+///     format!("{:?}, {:?} bytes", captured.path(), captured.bytes)
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Captured {
@@ -19,12 +25,32 @@ impl Captured {
     }
 
     /// The path of the capture, when it has a file of its own.
+    ///
+    /// ```
+    /// # fn example(captured: gapscope_sdk::Captured) {
+    /// if let Some(path) = captured.path() {
+    ///     println!("gapscope report {}", path.display());
+    /// }
+    /// # }
+    /// ```
     pub fn path(&self) -> Option<&std::path::Path> {
         self.destination.path()
     }
 }
 
 /// Why nothing was captured. The text of each says what is wrong, where, and what to do.
+///
+/// ```
+/// use gapscope_sdk::{Capture, NotCaptured, capture::CaptureDevice};
+///
+/// fn why(device: &impl CaptureDevice) -> Option<String> {
+///     match Capture::from_env(device) {
+///         Err(why @ NotCaptured::Exists { .. }) => Some(format!("move it away: {why}")),
+///         Err(why) if !why.is_expected() => Some(why.to_string()),
+///         _ => None,
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotCaptured {
@@ -165,6 +191,12 @@ pub enum NotCaptured {
 
 impl NotCaptured {
     /// True when nothing went wrong: nothing was asked for, or not now.
+    ///
+    /// ```
+    /// # use gapscope_sdk::NotCaptured;
+    /// assert!(NotCaptured::NotRequested.is_expected());
+    /// assert!(!NotCaptured::NoHook.is_expected());
+    /// ```
     pub fn is_expected(&self) -> bool {
         matches!(
             self,

@@ -39,6 +39,15 @@ pub struct Trigger {
 }
 
 /// Arms a [`Trigger`] from elsewhere: another thread, a handler of requests.
+///
+/// ```
+/// use gapscope_sdk::Trigger;
+///
+/// let trigger = Trigger::to("slow.gapscope").disarmed();
+/// let arm = trigger.arm(); // for a watchdog
+/// arm.nth(1);
+/// assert_eq!(arm.left(), 1);
+/// ```
 #[derive(Debug, Clone)]
 pub struct Arm(Arc<AtomicU64>);
 
@@ -56,6 +65,11 @@ impl Arm {
     }
 
     /// Units to go, the captured one included; 0: not armed.
+    ///
+    /// ```
+    /// # use gapscope_sdk::Trigger;
+    /// assert_eq!(Trigger::to("x.gapscope").skip(2).arm().left(), 3);
+    /// ```
     pub fn left(&self) -> u64 {
         self.0.load(Relaxed)
     }
@@ -73,6 +87,11 @@ impl Trigger {
     /// The trigger that the environment asks for: the path in `GAPSCOPE_CAPTURE` or `MLX_METAL_CAPTURE`,
     /// `GAPSCOPE_CAPTURE_SKIP` units let pass, then `GAPSCOPE_CAPTURE_TAKE` units in one capture. Without a path no
     /// unit is captured, and each is told so.
+    ///
+    /// ```
+    /// # use gapscope_sdk::Trigger;
+    /// let trigger = Trigger::from_env();
+    /// ```
     pub fn from_env() -> Trigger {
         let asked = environment::requested().and_then(|to| Ok((to, environment::units()?)));
         match asked {
@@ -88,6 +107,11 @@ impl Trigger {
 
     /// A trigger that captures the first unit to `path`. Later captures of the same trigger are numbered: `NAME-2`,
     /// `NAME-3`, ….
+    ///
+    /// ```
+    /// # use gapscope_sdk::Trigger;
+    /// let first_step = Trigger::to("first step.gapscope");
+    /// ```
     pub fn to(path: impl AsRef<Path>) -> Trigger {
         Trigger::new(Ok(Destination::of(path)))
     }
@@ -127,6 +151,12 @@ impl Trigger {
     }
 
     /// Captures the `n`-th unit, counted from 1; 0 captures none.
+    ///
+    /// ```
+    /// # use gapscope_sdk::Trigger;
+    /// let fifth = Trigger::to("fifth.gapscope").nth(5);
+    /// assert_eq!(fifth.arm().left(), 5);
+    /// ```
     #[must_use]
     pub fn nth(self, n: u64) -> Trigger {
         self.arm.nth(n);
@@ -134,6 +164,11 @@ impl Trigger {
     }
 
     /// A capture holds so many units; 0 counts as 1.
+    ///
+    /// ```
+    /// # use gapscope_sdk::Trigger;
+    /// let three_steps = Trigger::to("steps.gapscope").take(3);
+    /// ```
     #[must_use]
     pub fn take(mut self, units: u64) -> Trigger {
         self.take = units.max(1);
@@ -141,6 +176,12 @@ impl Trigger {
     }
 
     /// Captures nothing until it is armed.
+    ///
+    /// ```
+    /// # use gapscope_sdk::Trigger;
+    /// let on_demand = Trigger::to("slow.gapscope").disarmed();
+    /// assert_eq!(on_demand.arm().left(), 0);
+    /// ```
     #[must_use]
     pub fn disarmed(self) -> Trigger {
         self.arm.nth(0);
@@ -148,6 +189,12 @@ impl Trigger {
     }
 
     /// What arms it again, at any time and from any thread.
+    ///
+    /// ```
+    /// # use gapscope_sdk::Trigger;
+    /// let trigger = Trigger::to("slow.gapscope").disarmed();
+    /// trigger.arm().nth(1);
+    /// ```
     pub fn arm(&self) -> Arm {
         self.arm.clone()
     }
@@ -173,6 +220,22 @@ impl Trigger {
     ///
     /// # Errors
     /// Why this unit is not captured. After a failure the next unit is tried.
+    ///
+    /// ```
+    /// use gapscope_sdk::{Trigger, capture::CaptureDevice};
+    ///
+    /// fn step(trigger: &mut Trigger, device: &impl CaptureDevice) {
+    ///     if let Err(why) = trigger.begin_unit(device)
+    ///         && !why.is_expected()
+    ///     {
+    ///         eprintln!("{why}");
+    ///     }
+    ///     // … encode and submit …
+    ///     if let Some(Ok(captured)) = trigger.end_unit() {
+    ///         println!("captured {:?}", captured.path());
+    ///     }
+    /// }
+    /// ```
     pub fn begin_unit(
         &mut self,
         device: &(impl CaptureDevice + ?Sized),
@@ -218,6 +281,11 @@ impl Trigger {
     }
 
     /// Ends a unit; the outcome of the capture if this was its last unit.
+    ///
+    /// ```
+    /// # use gapscope_sdk::Trigger;
+    /// assert_eq!(Trigger::to("x.gapscope").end_unit(), None, "no unit has begun");
+    /// ```
     pub fn end_unit(&mut self) -> Option<Result<Captured, NotCaptured>> {
         self.depth = self.depth.checked_sub(1)?;
         if self.depth > 0 {
@@ -236,6 +304,15 @@ impl Trigger {
     }
 
     /// Begins a unit that ends when it is dropped.
+    ///
+    /// ```
+    /// use gapscope_sdk::{Trigger, capture::CaptureDevice};
+    ///
+    /// fn step(trigger: &mut Trigger, device: &impl CaptureDevice) {
+    ///     let _unit = trigger.unit(device);
+    ///     // … encode and submit …
+    /// }
+    /// ```
     pub fn unit(&mut self, device: &(impl CaptureDevice + ?Sized)) -> Unit<'_> {
         let begun = self.begin_unit(device);
         Unit {
@@ -245,6 +322,11 @@ impl Trigger {
     }
 
     /// How the last capture that this trigger tried has ended.
+    ///
+    /// ```
+    /// # use gapscope_sdk::Trigger;
+    /// assert_eq!(Trigger::to("x.gapscope").last_outcome(), None);
+    /// ```
     pub fn last_outcome(&self) -> Option<&Result<Captured, NotCaptured>> {
         self.last.as_ref()
     }
@@ -268,6 +350,16 @@ impl Trigger {
 }
 
 /// A unit of work; dropping it ends it.
+///
+/// ```
+/// use gapscope_sdk::capture::Unit;
+///
+/// fn said(unit: Unit<'_>) {
+///     if let Err(why) = unit.captured() {
+///         println!("{why}");
+///     }
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Unit<'a> {
     trigger: &'a mut Trigger,
@@ -279,11 +371,25 @@ impl Unit<'_> {
     ///
     /// # Errors
     /// Why not.
+    ///
+    /// ```
+    /// # fn example(unit: &gapscope_sdk::capture::Unit<'_>) {
+    /// let is_captured = unit.captured().is_ok();
+    /// # }
+    /// ```
     pub fn captured(&self) -> Result<(), &NotCaptured> {
         self.begun.as_ref().copied()
     }
 
     /// Ends it; the outcome of the capture if this was its last unit.
+    ///
+    /// ```
+    /// # fn example(unit: gapscope_sdk::capture::Unit<'_>) {
+    /// if let Some(Err(why)) = unit.end() {
+    ///     eprintln!("not captured: {why}");
+    /// }
+    /// # }
+    /// ```
     pub fn end(self) -> Option<Result<Captured, NotCaptured>> {
         let mut unit = std::mem::ManuallyDrop::new(self);
         unit.trigger.end_unit()

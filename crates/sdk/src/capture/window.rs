@@ -63,6 +63,17 @@ impl Capture {
     ///
     /// # Errors
     /// Why not: nothing asks for one, the one has been made, the path cannot be used, the device cannot capture.
+    ///
+    /// ```
+    /// use gapscope_sdk::{Capture, NotCaptured, capture::CaptureDevice};
+    ///
+    /// fn forward_pass(device: &impl CaptureDevice) -> Result<(), NotCaptured> {
+    ///     let mut capture = Capture::from_env(device)?;
+    ///     capture.begin()?;
+    ///     // … encode and submit …
+    ///     capture.end().map(drop)
+    /// }
+    /// ```
     pub fn from_env(device: &(impl CaptureDevice + ?Sized)) -> Result<Capture, NotCaptured> {
         let destination = environment::requested()?;
         Capture::prepare(device.backend(), destination, true, &once::PROCESS)
@@ -113,6 +124,13 @@ impl Capture {
     ///
     /// # Errors
     /// Why it did not start. Nothing is spent: it may be tried again.
+    ///
+    /// ```
+    /// # fn example(mut capture: gapscope_sdk::Capture) -> Result<(), gapscope_sdk::NotCaptured> {
+    /// capture.begin()?;
+    /// capture.begin()?; // does nothing
+    /// # Ok(()) }
+    /// ```
     pub fn begin(&mut self) -> Result<(), NotCaptured> {
         match self.state {
             State::Running { .. } => return Ok(()),
@@ -134,11 +152,23 @@ impl Capture {
     }
 
     /// True between [`Self::begin`] and [`Self::end`].
+    ///
+    /// ```
+    /// # fn example(capture: &gapscope_sdk::Capture) {
+    /// assert!(!capture.is_running(), "it has not begun");
+    /// # }
+    /// ```
     pub fn is_running(&self) -> bool {
         matches!(self.state, State::Running { .. })
     }
 
     /// Where it goes.
+    ///
+    /// ```
+    /// # fn example(capture: &gapscope_sdk::Capture) {
+    /// println!("to {:?}", capture.destination().path());
+    /// # }
+    /// ```
     pub fn destination(&self) -> &Destination {
         &self.destination
     }
@@ -148,6 +178,13 @@ impl Capture {
     ///
     /// # Errors
     /// [`NotCaptured::NotBegun`], or why the capture cannot be relied on. It is stopped in any case.
+    ///
+    /// ```
+    /// # fn example(mut capture: gapscope_sdk::Capture) -> Result<(), gapscope_sdk::NotCaptured> {
+    /// let captured = capture.end()?;
+    /// println!("{:?} bytes", captured.bytes);
+    /// # Ok(()) }
+    /// ```
     pub fn end(&mut self) -> Result<Captured, NotCaptured> {
         if let State::Ended(outcome) = &self.state {
             return outcome.clone();

@@ -175,6 +175,11 @@ pub enum Sampling {
 
 impl Sampling {
     /// Its text, as on the command line of gapscope.
+    ///
+    /// ```
+    /// # use gapscope_sdk::kernel_profile::Sampling;
+    /// assert_eq!(Sampling::DispatchSerialised.as_str(), "dispatch-serialised");
+    /// ```
     pub const fn as_str(self) -> &'static str {
         match self {
             Sampling::CommandBuffer => "command-buffer",

@@ -178,6 +178,16 @@ pub struct Batch<C: Counters + 'static> {
 
 impl<C: Counters + 'static> Batch<C> {
     /// A batch for one command buffer of `queue`. [`Ladder::say`] has been called for its profile.
+    ///
+    /// ```
+    /// use gapscope_sdk::kernel_profile;
+    /// use gapscope_sdk::metal::{Batch, Counters, Ladder};
+    /// use std::sync::Arc;
+    ///
+    /// fn batch<C: Counters>(counters: &Arc<C>) -> Batch<C> {
+    ///     Batch::new(Arc::clone(counters), kernel_profile::global(), Ladder::Passes, "Stream 0")
+    /// }
+    /// ```
     pub fn new(
         counters: Arc<C>,
         profile: impl Into<ProfileHandle>,
@@ -203,11 +213,27 @@ impl<C: Counters + 'static> Batch<C> {
     }
 
     /// How its work is timed.
+    ///
+    /// ```
+    /// # use gapscope_sdk::metal::{Batch, CommandBufferError, Commands, Counters, Dispatch, Submitted};
+    /// # fn example<C: Counters>(mut batch: Batch<C>, commands: &impl Commands) {
+    /// println!("{:?}", batch.ladder());
+    /// # }
+    /// ```
     pub fn ladder(&self) -> Ladder {
         self.ladder
     }
 
     /// Begins a pass; where the samples at its ends go, if it is to be sampled there.
+    ///
+    /// ```
+    /// # use gapscope_sdk::metal::{Batch, CommandBufferError, Commands, Counters, Dispatch, Submitted};
+    /// # fn example<C: Counters>(mut batch: Batch<C>, commands: &impl Commands) {
+    /// if let Some((place, _buffer)) = batch.begin_pass("layer 3") {
+    ///     println!("samples {} and {}", place.begin(), place.end());
+    /// }
+    /// # }
+    /// ```
     pub fn begin_pass(&mut self, label: &str) -> Option<(Place, C::Buffer)> {
         if !self.ladder.samples() {
             return None;
@@ -223,6 +249,14 @@ impl<C: Counters + 'static> Batch<C> {
 
     /// Adds a dispatch to the pass that was begun last; where the samples around it go, if it is to be sampled. They
     /// are those of its own pass where the ladder says [`Ladder::PassPerDispatch`].
+    ///
+    /// ```
+    /// # use gapscope_sdk::metal::{Batch, CommandBufferError, Commands, Counters, Dispatch, Submitted};
+    /// # fn example<C: Counters>(mut batch: Batch<C>, commands: &impl Commands) {
+    /// batch.begin_pass("layer 3");
+    /// batch.dispatch(Dispatch { kernel: "softmax".into(), ..Dispatch::default() });
+    /// # }
+    /// ```
     pub fn dispatch(&mut self, dispatch: Dispatch) -> Option<(Place, C::Buffer)> {
         self.dispatch_count = self.dispatch_count.saturating_add(1);
         if !self.ladder.samples() {
@@ -247,6 +281,16 @@ impl<C: Counters + 'static> Batch<C> {
     ///
     /// # Errors
     /// The command buffer failed; nothing is recorded but the failure, as a loss.
+    ///
+    /// ```
+    /// # use gapscope_sdk::metal::{Batch, CommandBufferError, Commands, Counters, Dispatch, Submitted};
+    /// # fn example<C: Counters>(mut batch: Batch<C>, commands: &impl Commands) {
+    /// match batch.commit_and_wait(commands, "layer 3") {
+    ///     Ok(submitted) => println!("{:?}", submitted.time),
+    ///     Err(error) => eprintln!("{error}"),
+    /// }
+    /// # }
+    /// ```
     pub fn commit_and_wait(
         self,
         commands: &impl Commands,
@@ -260,6 +304,13 @@ impl<C: Counters + 'static> Batch<C> {
     }
 
     /// Commits the command buffer and returns; it is recorded when it has ended, and `done` is told how it went.
+    ///
+    /// ```
+    /// # use gapscope_sdk::metal::{Batch, CommandBufferError, Commands, Counters, Dispatch, Submitted};
+    /// # fn example<C: Counters>(mut batch: Batch<C>, commands: &impl Commands) {
+    /// batch.commit(commands, "layer 3", |outcome| println!("{outcome:?}")); // on a thread of the system
+    /// # }
+    /// ```
     pub fn commit(
         self,
         commands: &impl Commands,

@@ -14,6 +14,11 @@ const GATES: [&str; 2] = ["MTL_CAPTURE_ENABLED", "METAL_CAPTURE_ENABLED"];
 const WRITTEN_WITHIN: Duration = Duration::from_secs(60);
 
 /// What of the GPU's work is captured.
+///
+/// ```
+/// # use gapscope_sdk::metal::Object;
+/// assert_eq!(Object::default(), Object::Device);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Object {
     /// All command queues of the device, as MLX does.
@@ -26,6 +31,11 @@ pub enum Object {
 }
 
 /// Why the capture manager did not start (`MTLCaptureError`).
+///
+/// ```
+/// # use gapscope_sdk::metal::ManagerError;
+/// let busy = ManagerError { code: 2, description: "already capturing".to_owned() };
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManagerError {
     /// 1: not supported; 2: already capturing; 3: the descriptor is not valid.
@@ -35,6 +45,24 @@ pub struct ManagerError {
 }
 
 /// Apple's capture manager, as far as captures concern it.
+///
+/// ```
+/// use gapscope_sdk::capture::Destination;
+/// use gapscope_sdk::metal::{CaptureManager, ManagerError};
+///
+/// /// For programs without Metal.
+/// struct None;
+///
+/// impl CaptureManager for None {
+///     fn supports(&self, _document: bool) -> bool { false }
+///     fn is_capturing(&self) -> bool { false }
+///     fn start(&self, _: &Destination) -> Result<(), ManagerError> {
+///         Err(ManagerError { code: 1, description: "there is no Metal".to_owned() })
+///     }
+///     fn stop(&self) {}
+///     fn synchronise(&self) -> Result<(), String> { Ok(()) }
+/// }
+/// ```
 pub trait CaptureManager: Send + Sync + 'static {
     /// Whether it can write a document (else: whether it can capture to Xcode).
     fn supports(&self, document: bool) -> bool;
@@ -59,6 +87,19 @@ pub trait CaptureManager: Send + Sync + 'static {
 }
 
 /// The capture backend of Metal: writes a GPU trace document (`NAME.gputrace`), or captures to Xcode.
+///
+/// ```
+/// use gapscope_sdk::Capture;
+/// use gapscope_sdk::capture::Destination;
+/// use gapscope_sdk::metal::{CaptureManager, MetalCapture};
+///
+/// fn capture(manager: impl CaptureManager) {
+///     let device = MetalCapture::new(manager).device();
+///     if let Err(why) = Capture::to(&device, Destination::of("step.gputrace")) {
+///         eprintln!("{why}");
+///     }
+/// }
+/// ```
 #[derive(Debug)]
 pub struct MetalCapture<M> {
     manager: Arc<M>,
@@ -68,6 +109,13 @@ pub struct MetalCapture<M> {
 
 impl<M: CaptureManager> MetalCapture<M> {
     /// By a capture manager. The environment is read now.
+    ///
+    /// ```
+    /// # use gapscope_sdk::metal::{CaptureManager, MetalCapture};
+    /// # fn example(manager: impl CaptureManager) {
+    /// let capture = MetalCapture::new(manager);
+    /// # }
+    /// ```
     pub fn new(manager: M) -> MetalCapture<M> {
         MetalCapture::with_gate(manager, any_is_on(&GATES))
     }
@@ -81,6 +129,14 @@ impl<M: CaptureManager> MetalCapture<M> {
     }
 
     /// As a device to capture.
+    ///
+    /// ```
+    /// # use gapscope_sdk::metal::{CaptureManager, MetalCapture};
+    /// # fn example(manager: impl CaptureManager) {
+    /// let device = MetalCapture::new(manager).device();
+    /// let capture = gapscope_sdk::Capture::from_env(&device);
+    /// # }
+    /// ```
     pub fn device(self) -> impl CaptureDevice {
         let backend: Arc<dyn Backend> = Arc::new(self);
         backend

@@ -93,11 +93,25 @@ pub struct Place {
 
 impl Place {
     /// The sample at the begin.
+    ///
+    /// ```
+    /// # use gapscope_sdk::metal::{Counters, Resolved, Place, Samples};
+    /// # fn example(place: Place) {
+    /// assert_eq!(place.begin() + 1, place.end());
+    /// # }
+    /// ```
     pub fn begin(self) -> u32 {
         self.first
     }
 
     /// The sample at the end.
+    ///
+    /// ```
+    /// # use gapscope_sdk::metal::{Counters, Resolved, Place, Samples};
+    /// # fn example(place: Place) {
+    /// println!("the end's sample is number {}", place.end());
+    /// # }
+    /// ```
     pub fn end(self) -> u32 {
         self.first + 1
     }
@@ -205,6 +219,15 @@ impl<C: Counters> Samples<C> {
     ///
     /// # Errors
     /// No buffer can be had. It is not tried again for this command buffer.
+    ///
+    /// ```
+    /// # use gapscope_sdk::metal::{Counters, Resolved, Place, Samples};
+    /// # fn example<C: Counters>(samples: &mut Samples<C>, counters: &C) {
+    /// if let Err(why) = samples.take(counters) {
+    ///     println!("not sampled: {why}");
+    /// }
+    /// # }
+    /// ```
     pub fn take(&mut self, counters: &C) -> Result<(Place, C::Buffer), Unsampled> {
         if let Some(reason) = &self.refused {
             return Err(Unsampled::NoBuffer(reason.clone()));
@@ -230,6 +253,13 @@ impl<C: Counters> Samples<C> {
     }
 
     /// Reads all samples, once the command buffer has ended.
+    ///
+    /// ```
+    /// # use gapscope_sdk::metal::{Counters, Resolved, Place, Samples};
+    /// # fn example<C: Counters>(samples: &Samples<C>, counters: &C) {
+    /// let resolved = samples.resolve(counters);
+    /// # }
+    /// ```
     pub fn resolve(&self, counters: &C) -> Resolved {
         let values = self
             .buffers
@@ -266,6 +296,15 @@ impl Resolved {
     ///
     /// # Errors
     /// Why it has none.
+    ///
+    /// ```
+    /// # use gapscope_sdk::metal::{Counters, Resolved, Place, Samples};
+    /// # fn example(resolved: &Resolved, place: Place) {
+    /// if let Ok(sampled) = resolved.at(place) {
+    ///     println!("{} ticks", sampled.end - sampled.begin);
+    /// }
+    /// # }
+    /// ```
     pub fn at(&self, place: Place) -> Result<Sampled, Unsampled> {
         let values = match self.values.get(place.buffer) {
             Some(Ok(values)) => values,

@@ -1,6 +1,11 @@
 //! The GPU's times of a command buffer.
 
 /// What Metal says of a command buffer after its end.
+///
+/// ```
+/// # use gapscope_sdk::metal::Completion;
+/// let failed = Completion { finished: true, error: Some("GPU timeout".to_owned()), ..Completion::default() };
+/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Completion {
     /// It has ended, well or with an error.
@@ -14,6 +19,11 @@ pub struct Completion {
 }
 
 /// When the GPU ran a command buffer, in nanoseconds of the host's clock.
+///
+/// ```
+/// # use gapscope_sdk::metal::GpuTime;
+/// assert_eq!(GpuTime { start_ns: 1_000, end_ns: 1_250 }.duration_ns(), 250);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GpuTime {
     /// When it began.
@@ -23,6 +33,12 @@ pub struct GpuTime {
 }
 
 /// Why it is not known when the GPU ran a command buffer.
+///
+/// ```
+/// use gapscope_sdk::metal::{Completion, GpuTime, UnknownTime};
+///
+/// assert_eq!(GpuTime::of(&Completion::default()), Err(UnknownTime::NotFinished));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnknownTime {
@@ -38,6 +54,12 @@ pub enum UnknownTime {
 }
 
 /// A command buffer that failed.
+///
+/// ```
+/// # use gapscope_sdk::metal::CommandBufferError;
+/// let error = CommandBufferError { label: "step".to_owned(), reason: "GPU timeout".to_owned() };
+/// assert_eq!(error.to_string(), "the command buffer `step` failed: GPU timeout");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the command buffer `{label}` failed: {reason}")]
 pub struct CommandBufferError {
@@ -82,6 +104,11 @@ impl GpuTime {
     }
 
     /// How long it ran.
+    ///
+    /// ```
+    /// # use gapscope_sdk::metal::GpuTime;
+    /// assert_eq!(GpuTime { start_ns: 5, end_ns: 9 }.duration_ns(), 4);
+    /// ```
     pub fn duration_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.start_ns)
     }

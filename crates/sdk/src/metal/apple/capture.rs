@@ -13,6 +13,15 @@ use objc2_metal::{
 use std::sync::{Mutex, PoisonError};
 
 /// The capture manager of the process, for one device.
+///
+/// ```no_run
+/// # #[cfg(target_vendor = "apple")]
+/// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+/// # use gapscope_sdk::metal::*;
+/// let capture: MetalCapture<AppleCaptureManager> = device.capture(Object::Device, &[]);
+/// # Ok(())
+/// # }
+/// ```
 pub struct AppleCaptureManager {
     device: Retained<ProtocolObject<dyn MTLDevice>>,
     /// The queues that are waited for; of a window of one queue, the first.
@@ -31,6 +40,16 @@ impl Device {
     /// The device as something to capture: the work of `queues`, which are waited for before the window begins and
     /// before it ends, by an empty command buffer each, which the capture shows as `gapscope: wait`. Of
     /// [`Object::Queue`] and [`Object::Scope`] the first queue is captured; without one, the device.
+    ///
+    /// ```no_run
+    /// # #[cfg(target_vendor = "apple")]
+    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+    /// # use gapscope_sdk::metal::*;
+    /// let device = device.capture(Object::Queue, std::slice::from_ref(queue)).device();
+    /// let capture = gapscope_sdk::Capture::from_env(&device);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn capture(&self, object: Object, queues: &[Queue]) -> MetalCapture<AppleCaptureManager> {
         MetalCapture::new(AppleCaptureManager {
             device: Retained::from(self.raw()),

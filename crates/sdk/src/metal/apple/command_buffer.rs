@@ -9,13 +9,23 @@ use block2::RcBlock;
 use objc2::rc::{Retained, autoreleasepool};
 use objc2::runtime::ProtocolObject;
 use objc2_foundation::NSString;
-use objc2_metal::{MTLCommandBuffer, MTLCommandBufferStatus};
+use objc2_metal::{MTLCommandBuffer, MTLCommandBufferStatus, MTLDispatchType};
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
 type Raw = Retained<ProtocolObject<dyn MTLCommandBuffer>>;
 
 /// A command buffer whose work is timed. Dropped without a commit it is given up, as in Metal. See [`super::Device`].
+///
+/// ```no_run
+/// # #[cfg(target_vendor = "apple")]
+/// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+/// # use gapscope_sdk::metal::*;
+/// let mut commands: CommandBuffer = queue.command_buffer()?;
+/// commands.compute_pass("layer 3")?.end();
+/// # Ok(())
+/// # }
+/// ```
 pub struct CommandBuffer {
     raw: RawCommands,
     pub(super) batch: Batch<AppleCounters>,
@@ -40,6 +50,16 @@ impl CommandBuffer {
     }
 
     /// The command buffer itself, for work that is not timed on its own (blits, events).
+    ///
+    /// ```no_run
+    /// # #[cfg(target_vendor = "apple")]
+    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+    /// # use gapscope_sdk::metal::*;
+    /// use objc2_metal::MTLCommandBuffer;
+    /// queue.command_buffer()?.raw().enqueue();
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn raw(&self) -> &ProtocolObject<dyn MTLCommandBuffer> {
         &self.raw.0
     }
@@ -48,16 +68,67 @@ impl CommandBuffer {
     ///
     /// # Errors
     /// Metal gives no encoder.
+    ///
+    /// ```no_run
+    /// # #[cfg(target_vendor = "apple")]
+    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+    /// # use gapscope_sdk::metal::*;
+    /// let mut commands = queue.command_buffer()?;
+    /// let pass = commands.compute_pass("layer 3")?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn compute_pass(&mut self, label: &str) -> Result<ComputePass<'_>, MetalError> {
-        ComputePass::begin(self, label)
+        ComputePass::begin(self, label, MTLDispatchType::Serial)
+    }
+
+    /// The same, with dispatches that may run at once: barriers are the program's. Samples around each dispatch
+    /// ([`Ladder::DispatchBoundary`](crate::metal::Ladder)) keep them apart, and so do passes of their own.
+    ///
+    /// # Errors
+    /// Metal gives no encoder.
+    ///
+    /// ```no_run
+    /// # #[cfg(target_vendor = "apple")]
+    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+    /// # use gapscope_sdk::metal::*;
+    /// let mut commands = queue.command_buffer()?;
+    /// let pass = commands.concurrent_compute_pass("experts")?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn concurrent_compute_pass(&mut self, label: &str) -> Result<ComputePass<'_>, MetalError> {
+        ComputePass::begin(self, label, MTLDispatchType::Concurrent)
     }
 
     /// Begins a debug group, which Instruments and captures show.
+    ///
+    /// ```no_run
+    /// # #[cfg(target_vendor = "apple")]
+    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+    /// # use gapscope_sdk::metal::*;
+    /// let commands = queue.command_buffer()?;
+    /// commands.push_debug_group("prefill");
+    /// commands.pop_debug_group();
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn push_debug_group(&self, text: &str) {
         self.raw.0.pushDebugGroup(&NSString::from_str(text));
     }
 
     /// Ends the innermost debug group.
+    ///
+    /// ```no_run
+    /// # #[cfg(target_vendor = "apple")]
+    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+    /// # use gapscope_sdk::metal::*;
+    /// let commands = queue.command_buffer()?;
+    /// commands.push_debug_group("prefill");
+    /// commands.pop_debug_group();
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn pop_debug_group(&self) {
         self.raw.0.popDebugGroup();
     }
@@ -66,12 +137,33 @@ impl CommandBuffer {
     ///
     /// # Errors
     /// The GPU's error.
+    ///
+    /// ```no_run
+    /// # #[cfg(target_vendor = "apple")]
+    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+    /// # use gapscope_sdk::metal::*;
+    /// match queue.command_buffer()?.commit_and_wait_labeled("layer 3") {
+    ///     Ok(submitted) => println!("{:?}", submitted.time),
+    ///     Err(error) => eprintln!("{error}"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn commit_and_wait_labeled(self, label: &str) -> Result<Submitted, CommandBufferError> {
         self.batch.commit_and_wait(&self.raw, label)
     }
 
     /// Commits it under a label and returns at once; it is recorded when it has ended, and `done` is told, on a
     /// thread of Metal's.
+    ///
+    /// ```no_run
+    /// # #[cfg(target_vendor = "apple")]
+    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+    /// # use gapscope_sdk::metal::*;
+    /// queue.command_buffer()?.commit_labeled("layer 3", |outcome| println!("{outcome:?}"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn commit_labeled(
         self,
         label: &str,

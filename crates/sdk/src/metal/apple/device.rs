@@ -50,11 +50,31 @@ pub struct Device {
 
 impl Device {
     /// The system's default device; `None` without one.
+    ///
+    /// ```no_run
+    /// # #[cfg(target_vendor = "apple")]
+    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+    /// # use gapscope_sdk::metal::*;
+    /// let device = Device::system_default(Wanted::Passes, gapscope_sdk::kernel_profile::global());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn system_default(wanted: Wanted, profile: impl Into<ProfileHandle>) -> Option<Device> {
         MTLCreateSystemDefaultDevice().map(|raw| Device::new(raw, wanted, profile))
     }
 
     /// A device of the program. What it can time is asked once; [`Self::ladder`] says what came of it.
+    ///
+    /// ```no_run
+    /// # #[cfg(target_vendor = "apple")]
+    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+    /// # use gapscope_sdk::metal::*;
+    /// if let Some(raw) = objc2_metal::MTLCreateSystemDefaultDevice() {
+    ///     let device = Device::new(raw, Wanted::from_env(), gapscope_sdk::kernel_profile::global());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn new(
         raw: Retained<ProtocolObject<dyn MTLDevice>>,
         wanted: Wanted,
@@ -80,16 +100,44 @@ impl Device {
     }
 
     /// The device itself.
+    ///
+    /// ```no_run
+    /// # #[cfg(target_vendor = "apple")]
+    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+    /// # use gapscope_sdk::metal::*;
+    /// use objc2_metal::MTLDevice;
+    /// println!("{}", device.raw().name());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn raw(&self) -> &ProtocolObject<dyn MTLDevice> {
         &self.raw
     }
 
     /// How work is timed.
+    ///
+    /// ```no_run
+    /// # #[cfg(target_vendor = "apple")]
+    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+    /// # use gapscope_sdk::metal::*;
+    /// println!("{:?}", device.ladder());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn ladder(&self) -> Ladder {
         self.ladder
     }
 
     /// The sources of the libraries that [`Self::compile`] has compiled.
+    ///
+    /// ```no_run
+    /// # #[cfg(target_vendor = "apple")]
+    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+    /// # use gapscope_sdk::metal::*;
+    /// let kept = device.sources().write(std::path::Path::new("kernels"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn sources(&self) -> &Sources {
         &self.sources
     }
@@ -98,6 +146,15 @@ impl Device {
     ///
     /// # Errors
     /// Metal gives none.
+    ///
+    /// ```no_run
+    /// # #[cfg(target_vendor = "apple")]
+    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+    /// # use gapscope_sdk::metal::*;
+    /// let queue = device.queue("Stream 0")?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn queue(&self, label: &str) -> Result<Queue, MetalError> {
         let raw = self.raw.newCommandQueue().ok_or(MetalError::NoQueue)?;
         raw.setLabel(Some(&NSString::from_str(label)));
@@ -105,6 +162,15 @@ impl Device {
     }
 
     /// A command queue of the program.
+    ///
+    /// ```no_run
+    /// # #[cfg(target_vendor = "apple")]
+    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+    /// # use gapscope_sdk::metal::*;
+    /// let same = device.wrap_queue(queue.raw().clone());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn wrap_queue(&self, raw: Retained<ProtocolObject<dyn MTLCommandQueue>>) -> Queue {
         let label = autoreleasepool(|_| raw.label().map(|label| label.to_string()));
         Queue {
@@ -119,6 +185,15 @@ impl Device {
     ///
     /// # Errors
     /// What the compiler said.
+    ///
+    /// ```no_run
+    /// # #[cfg(target_vendor = "apple")]
+    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+    /// # use gapscope_sdk::metal::*;
+    /// let library = device.compile("softmax", "kernel void softmax() {}")?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn compile(
         &self,
         name: &str,
@@ -139,6 +214,15 @@ impl Device {
 }
 
 /// A command queue whose command buffers are timed.
+///
+/// ```no_run
+/// # #[cfg(target_vendor = "apple")]
+/// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+/// # use gapscope_sdk::metal::*;
+/// let queue: Queue = device.queue("Stream 0")?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Queue {
     pub(super) device: Device,
@@ -148,6 +232,16 @@ pub struct Queue {
 
 impl Queue {
     /// The queue itself.
+    ///
+    /// ```no_run
+    /// # #[cfg(target_vendor = "apple")]
+    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+    /// # use gapscope_sdk::metal::*;
+    /// use objc2_metal::MTLCommandQueue;
+    /// println!("{:?}", queue.raw().label());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn raw(&self) -> &Retained<ProtocolObject<dyn MTLCommandQueue>> {
         &self.raw
     }
@@ -156,6 +250,15 @@ impl Queue {
     ///
     /// # Errors
     /// Metal gives none.
+    ///
+    /// ```no_run
+    /// # #[cfg(target_vendor = "apple")]
+    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+    /// # use gapscope_sdk::metal::*;
+    /// let commands = queue.command_buffer()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn command_buffer(&self) -> Result<CommandBuffer, MetalError> {
         // Metal hands it to the thread's pool; a thread without one would keep every command buffer.
         let raw = autoreleasepool(|_| self.raw.commandBuffer());

@@ -8,14 +8,29 @@ use objc2::runtime::ProtocolObject;
 use objc2_foundation::NSString;
 use objc2_metal::{
     MTLCommandBuffer, MTLCommandEncoder, MTLComputeCommandEncoder, MTLComputePassDescriptor,
+    MTLDispatchType,
 };
 
 type Encoder = ProtocolObject<dyn MTLComputeCommandEncoder>;
 
 /// A compute pass. Dropping it ends it.
+///
+/// ```no_run
+/// # #[cfg(target_vendor = "apple")]
+/// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+/// # use gapscope_sdk::metal::*;
+/// let mut commands = queue.command_buffer()?;
+/// let mut pass: ComputePass<'_> = commands.compute_pass("layer 3")?;
+/// pass.dispatch(Dispatch { kernel: "softmax".into(), ..Dispatch::default() }, |_encoder| {
+///     // set the pipeline and the buffers, and dispatch
+/// })?;
+/// # Ok(())
+/// # }
+/// ```
 pub struct ComputePass<'a> {
     commands: &'a mut CommandBuffer,
     label: String,
+    order: MTLDispatchType,
     encoder: Option<Retained<Encoder>>,
 }
 
@@ -23,10 +38,12 @@ impl<'a> ComputePass<'a> {
     pub(super) fn begin(
         commands: &'a mut CommandBuffer,
         label: &str,
+        order: MTLDispatchType,
     ) -> Result<ComputePass<'a>, MetalError> {
         let mut pass = ComputePass {
             commands,
             label: label.to_owned(),
+            order,
             encoder: None,
         };
         let sample = pass.commands.batch.begin_pass(label);
@@ -42,6 +59,17 @@ impl<'a> ComputePass<'a> {
     ///
     /// # Errors
     /// Metal gives no encoder.
+    ///
+    /// ```no_run
+    /// # #[cfg(target_vendor = "apple")]
+    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+    /// # use gapscope_sdk::metal::*;
+    /// let mut commands = queue.command_buffer()?;
+    /// let mut pass = commands.compute_pass("layer 3")?;
+    /// pass.dispatch(Dispatch { kernel: "softmax".into(), ..Dispatch::default() }, |_encoder| {})?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn dispatch(
         &mut self,
         dispatch: Dispatch,
@@ -73,19 +101,44 @@ impl<'a> ComputePass<'a> {
     }
 
     /// The encoder, for work that is not timed on its own; `None` where each dispatch has its own.
+    ///
+    /// ```no_run
+    /// # #[cfg(target_vendor = "apple")]
+    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+    /// # use gapscope_sdk::metal::*;
+    /// use objc2_metal::MTLComputeCommandEncoder;
+    /// let mut commands = queue.command_buffer()?;
+    /// let pass = commands.compute_pass("layer 3")?;
+    /// if let Some(encoder) = pass.encoder() {
+    ///     encoder.memoryBarrierWithScope(objc2_metal::MTLBarrierScope::Buffers);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn encoder(&self) -> Option<&Encoder> {
         self.encoder.as_deref()
     }
 
     /// Ends the pass.
+    ///
+    /// ```no_run
+    /// # #[cfg(target_vendor = "apple")]
+    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+    /// # use gapscope_sdk::metal::*;
+    /// let mut commands = queue.command_buffer()?;
+    /// commands.compute_pass("empty")?.end();
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn end(self) {}
 
     fn open(&mut self, sample: Option<(Place, SampleBuffer)>) -> Result<(), MetalError> {
-        let commands = self.commands.raw();
+        let (commands, order) = (self.commands.raw(), self.order);
         let encoder = autoreleasepool(|_| match &sample {
-            None => commands.computeCommandEncoder(),
+            None => commands.computeCommandEncoderWithDispatchType(order),
             Some((place, buffer)) => {
                 let descriptor = MTLComputePassDescriptor::computePassDescriptor();
+                descriptor.setDispatchType(order);
                 // SAFETY: Metal has four attachments, and the places lie within the buffer.
                 unsafe {
                     let attachments = descriptor.sampleBufferAttachments();
