@@ -1,13 +1,14 @@
 // The product from outside: its commands, traces made for a test, its page in Chromium.
 
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createReadStream, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { stat } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
-import { readFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { extname, join, normalize, resolve } from "node:path";
-import { type Browser, chromium, type Page } from "playwright-core";
+import { pipeline } from "node:stream";
+import { type Browser, chromium, firefox, type Page } from "playwright-core";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const TARGET = resolve(ROOT, process.env.CARGO_TARGET_DIR ?? "target");
@@ -84,12 +85,17 @@ export function view(...traces: string[]): Promise<Viewer> {
 
 let shared: Promise<Browser> | undefined;
 
+/** GAPSCOPE_BROWSER=firefox runs the behaviours in Mozilla's own Firefox, by WebDriver BiDi, instead of in Chromium. */
+export const FIREFOX = process.env.GAPSCOPE_BROWSER === "firefox";
+
 export function browser(): Promise<Browser> {
-  shared ??= chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    // A container's root has no sandbox; nothing but our own pages is opened.
-    args: ["--no-sandbox", "--disable-dev-shm-usage"],
-  });
+  shared ??= FIREFOX
+    ? firefox.launch({ channel: "moz-firefox", executablePath: process.env.FIREFOX ?? "/usr/bin/firefox-esr" })
+    : chromium.launch({
+        executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+        // A container's root has no sandbox; nothing but our own pages is opened.
+        args: ["--no-sandbox", "--disable-dev-shm-usage"],
+      });
   return shared;
 }
 
@@ -116,7 +122,9 @@ export async function replacePage(page: Page): Promise<void> {
 /** A page on which every request off loopback is refused and noted. */
 export async function openPage(url: string, options: { width?: number; height?: number; dark?: boolean } = {}): Promise<Opened> {
   const { width = 1280, height = 800, dark = false } = options;
-  const page = await (await browser()).newPage({ viewport: { width, height }, colorScheme: dark ? "dark" : "light" });
+  // Firefox shows its own colours: it is not told of others by this way.
+  const media = FIREFOX ? { colorScheme: null, reducedMotion: null, forcedColors: null, contrast: null } : { colorScheme: dark ? "dark" : "light" };
+  const page = await (await browser()).newPage({ viewport: { width, height }, ...(media as { colorScheme: "dark" | "light" | null }) });
   const foreign: string[] = [];
   const errors: string[] = [];
   await page.route("**/*", (route) => {
@@ -202,10 +210,12 @@ export function clients(): string {
 export async function folder(path: string, files: Record<string, string> = {}): Promise<{ url: string; server: Server }> {
   const server = createServer((request, response) => {
     const wanted = normalize(decodeURIComponent(new URL(request.url ?? "/", "http://localhost").pathname)).replace(/\/$/, "/index.html");
-    readFile(files[wanted] ?? join(path, wanted)).then(
-      (bytes) => {
-        response.writeHead(200, { "content-type": TYPES[extname(wanted)] ?? "application/octet-stream", "access-control-allow-origin": "*" });
-        response.end(bytes);
+    const file = files[wanted] ?? join(path, wanted);
+    stat(file).then(
+      ({ size }) => {
+        response.writeHead(200, { "content-type": TYPES[extname(wanted)] ?? "application/octet-stream", "content-length": size, "access-control-allow-origin": "*" });
+        // Traces may be larger than what fits into memory beside a browser.
+        pipeline(createReadStream(file), response, () => undefined);
       },
       () => response.writeHead(404).end(),
     );

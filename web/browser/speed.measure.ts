@@ -31,6 +31,8 @@ const REPETITIONS = Number(process.env.GAPSCOPE_REPETITIONS ?? 3);
 const OTHERS = process.env.GAPSCOPE_OTHERS !== "0";
 const STEPS = 120;
 const PATIENCE_MS = 900_000;
+/** How long another tool may take to open a trace. */
+const LIMIT_S = Number(process.env.GAPSCOPE_LIMIT_S ?? 300);
 
 function quantile(values: number[], part: number): number | null {
   const sorted = [...values].sort((a, b) => a - b);
@@ -113,12 +115,19 @@ async function ours(trace: string, dispatches: number): Promise<Figures> {
   return figures;
 }
 
+function late(): Promise<never> {
+  return new Promise((_, failed) => setTimeout(() => failed(new Error(`did not open within ${LIMIT_S} s`)), LIMIT_S * 1000).unref());
+}
+
 async function other(tool: string, file: string, dispatches: number, root: string, address: (url: string) => string, ready: (page: Page) => Promise<unknown>, canvas: string): Promise<Figures> {
   // A browser of its own, so that its memory is its own.
   await closeBrowser();
   const from = await browser();
   const page = await from.newPage({ viewport: { width: 1600, height: 900 } });
   const { url, server } = await folder(root, { "/trace": file });
+  // A page that runs out of memory would else be waited for.
+  const crashed = new Promise<never>((_, failed) => page.on("crash", () => failed(new Error("its page crashed, as when memory runs out"))));
+  crashed.catch(() => undefined);
   const begun = Date.now();
   const figures: Figures = {
     tool,
@@ -134,12 +143,12 @@ async function other(tool: string, file: string, dispatches: number, root: strin
   };
   try {
     await page.goto(address(url));
-    await ready(page);
+    await Promise.race([ready(page), crashed, late()]);
     figures.first_s = figures.full_s = (Date.now() - begun) / 1000;
     figures.frame_p95_ms = quantile((await zoom(page, canvas)).frames, 0.95);
     figures.page_bytes = await pageBytes(from);
   } catch (error) {
-    figures.failed = error instanceof Error ? error.message.split("\n")[0] : String(error);
+    figures.failed = `${error instanceof Error ? error.message.split("\n")[0] : String(error)} (after ${Math.round((Date.now() - begun) / 1000)} s)`;
   }
   server.close();
   await closeBrowser();

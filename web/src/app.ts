@@ -1,17 +1,19 @@
 // Puts the page together and connects its parts.
 
-import { readSide, type Side, writtenSide } from "./compare.ts";
-import type { Gap, LabelRow, Overview } from "./data/answers.ts";
+import { Address } from "./address.ts";
+import type { Side } from "./compare.ts";
+import type { LabelRow, Overview } from "./data/answers.ts";
 import type { DataSource } from "./data/source.ts";
 import { Trace } from "./data/trace.ts";
 import { fill, h } from "./dom.ts";
 import type { Theme } from "./draw/palette.ts";
 import { helpDialog } from "./help.ts";
 import { type Action, actionOf } from "./input/keys.ts";
-import { type Colouring, read, type ViewState, written } from "./link.ts";
+import type { Colouring, ViewState } from "./link.ts";
 import { Loader } from "./loading.ts";
 import { Look } from "./look.ts";
 import { Minimap } from "./minimap.ts";
+import { Navigation } from "./navigation.ts";
 import { AboutPanel } from "./panels/about.ts";
 import { ComparePanel } from "./panels/compare.ts";
 import { DetailsPanel } from "./panels/details.ts";
@@ -22,17 +24,15 @@ import { kernelTable, labelTable, namedKernels } from "./panels/kernels.ts";
 import { SelectionPanel } from "./panels/selection.ts";
 import { Verdict } from "./panels/verdict.ts";
 import { pattern } from "./search.ts";
+import { splitter } from "./splitter.ts";
 import { Stage } from "./stage.ts";
 import { Tabs } from "./tabs.ts";
+import { keepTheme, storedTheme } from "./theme.ts";
 import { of } from "./time/format.ts";
 import { length, panned, type Range, zoomed } from "./time/range.ts";
-import { placeName, type Timeline } from "./timeline/timeline.ts";
+import type { Timeline } from "./timeline/timeline.ts";
 import { Topbar } from "./topbar.ts";
-import { type EventPlace, eventRange, View } from "./view.ts";
-
-const THEME = "gapscope-theme";
-/** The address follows when the view has rested for so long. */
-const REST_MS = 300;
+import { eventRange, View } from "./view.ts";
 
 export class App {
   private readonly traces: Trace[];
@@ -55,10 +55,11 @@ export class App {
   private readonly help = helpDialog();
   private readonly status = h("p", { class: "status", role: "status", hidden: true });
   private readonly side = h("aside", { class: "side", "aria-label": "Details" });
-  private address: ReturnType<typeof setTimeout> | undefined;
+  private readonly navigation: Navigation;
+  private readonly address: Address;
   private searching: ReturnType<typeof setTimeout> | undefined;
-  /** The address is not written before it has been read. */
-  private reading = true;
+  /** Traces whose findings were asked for. */
+  private readonly explained = new Set<Trace>();
 
   constructor(
     private readonly root: HTMLElement,
@@ -82,14 +83,14 @@ export class App {
       colour: (by) => this.colour(by),
       theme: () => this.applyTheme(this.look.theme === "dark" ? "light" : "dark", true),
       copyLink: async () => {
-        this.writeAddress();
+        this.address.write();
         await navigator.clipboard.writeText(location.href);
       },
       help: () => this.help.showModal(),
     });
     this.legend = new Legend(trace, this.look);
     this.minimap = new Minimap(this.view, this.look);
-    this.gaps = new GapsPanel((gap) => this.goToGap(gap));
+    this.gaps = new GapsPanel((gap) => this.navigation.goToGap(gap));
     this.kernels = kernelTable(trace, this.look, (row) => this.search(`^${escaped(row.name)}$`));
     this.labels = labelTable((row) => this.goToLabel(row));
     this.graph = new GraphPanel(this.view, source, this.look, (node) => this.search(`^${escaped(node.name)}$`));
@@ -102,10 +103,18 @@ export class App {
         { name: "compare", title: "Compare", element: this.compare.element },
         { name: "about", title: "Recording", element: this.about.element },
       ],
-      () => this.addressLater(),
+      () => this.address.later(),
     );
+    this.navigation = new Navigation(root, source, this.stage, this.gaps, () => this.stopComparing(), (problem) => this.say(problem));
+    this.address = new Address(this.view, {
+      state: () => ({ search: this.topbar.input.value, colouring: this.look.colouring, panel: this.tabs.shown }),
+      show: (state) => this.show(state),
+      compare: (before, after) => this.startComparing(before, after),
+      sides: () => this.stage.comparedSides,
+      goTo: (table, row) => this.navigation.goTo(this.view, table, row),
+    });
     this.details = new DetailsPanel(this.view, source, {
-      go: (view, table, row) => void this.goTo(view, table, row),
+      go: (view, table, row) => void this.navigation.goTo(view, table, row),
       search: (text) => this.search(escaped(text)),
     });
     fill(
@@ -128,7 +137,7 @@ export class App {
       notice.length > 0 ? h("p", { class: "notice" }, notice.join(" ")) : null,
       h("div", { class: "minimap-row" }, this.minimap.canvas),
       this.stage.element,
-      this.splitter(),
+      splitter(root, this.tabs.element),
       this.tabs.element,
       this.side,
       this.status,
@@ -144,20 +153,20 @@ export class App {
     this.topbar.colouring(this.look.colouring);
     this.topbar.recording(trace.overview.live);
     this.view.onChange((change) => {
-      if (change === "range" || change === "selection" || change === "event") this.addressLater();
+      if (change === "range" || change === "selection" || change === "event") this.address.later();
       if (change === "event" || change === "selection") this.fillSide();
       if (change === "selection") this.graph.forget();
     });
     document.addEventListener("keydown", (event) => this.key(event));
-    window.addEventListener("hashchange", () => void this.readAddress());
+    window.addEventListener("hashchange", () => void this.address.read());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.applyTheme(storedTheme()));
     this.stage.main.draw();
     this.minimap.draw();
     requestAnimationFrame(() => requestAnimationFrame(() => this.mark("firstDraw")));
     await Promise.all(this.traces.map((trace) => trace.loadStrings()));
-    for (const trace of this.traces) void this.loadFindings(trace);
+    this.explain();
     this.stage.renew();
-    await this.readAddress();
+    await this.address.read();
     if (this.traces.length > 1 && !this.stage.comparing) {
       this.tabs.show("compare");
       void this.startComparing({ trace: 0, what: "all" }, { trace: 1, what: "all" });
@@ -177,6 +186,16 @@ export class App {
     const picked = [this.view, ...this.stage.timelines.map((timeline) => timeline.view)].some((view) => view.event !== null);
     this.side.classList.toggle("filled", picked || this.view.selection !== null);
     this.legend.element.hidden = picked || this.view.selection !== null;
+  }
+
+  /** Asks what the analyses say, once the work in sight is there: both take all cores, and work is looked at first. */
+  private explain(): void {
+    if (this.loader.awaitsWork) return;
+    for (const trace of this.traces) {
+      if (this.explained.has(trace)) continue;
+      this.explained.add(trace);
+      void this.loadFindings(trace);
+    }
   }
 
   private async loadFindings(trace: Trace): Promise<void> {
@@ -224,6 +243,7 @@ export class App {
   private dataCame(): void {
     this.stage.renew();
     this.view.changed("data");
+    this.explain();
     const trace = this.traces[0];
     if (this.stage.timelines.every((timeline) => timeline.complete)) {
       requestAnimationFrame(() => requestAnimationFrame(() => this.mark("fullDraw")));
@@ -243,6 +263,13 @@ export class App {
     this.status.hidden = problem === "";
   }
 
+  /** Shows what an address says besides range, selection and event. */
+  private show({ colouring, search, panel }: ViewState): void {
+    if (colouring) this.colour(colouring);
+    if (search) this.search(search);
+    if (panel) this.tabs.show(panel);
+  }
+
   // ---- search, colours ----
 
   private search(text: string): void {
@@ -256,7 +283,7 @@ export class App {
     this.look.search(found);
     this.topbar.searched(found && "problem" in found ? found.problem : "", "");
     this.stage.renew();
-    this.addressLater();
+    this.address.later();
     if (!found || "problem" in found) return;
     // The timeline counts while it draws.
     requestAnimationFrame(() => requestAnimationFrame(() => this.topbar.searched("", this.foundText())));
@@ -273,7 +300,7 @@ export class App {
     this.topbar.colouring(by);
     this.legend.show();
     this.stage.renew();
-    this.addressLater();
+    this.address.later();
   }
 
   private applyTheme(theme: Theme, keep = false): void {
@@ -287,82 +314,8 @@ export class App {
     }
   }
 
-  // ---- going to things ----
-
-  private async goTo(view: View, table: string, row: number): Promise<void> {
-    const { trace } = view;
-    try {
-      const found = await this.source.row(trace.number, table, row);
-      const track = trace.track(found.track);
-      if (!track || found.start_ns === null) return this.say(found.times_unknown_because ?? "That is not drawn: its times are unknown.");
-      if (track.state === "waiting") await trace.loadTrack(track);
-      const place = track.placeOf(table, row, found.start_ns);
-      if (!place) return this.say("That row is not drawn.");
-      if (view === this.view && this.stage.comparing) this.stopComparing();
-      if (view === this.view) this.stage.unhide(track);
-      const timeline = this.stage.timelines.find((timeline) => timeline.view === view);
-      timeline?.renew();
-      view.reveal({ from_ns: found.start_ns, to_ns: found.start_ns + (found.duration_ns ?? 0) });
-      view.pick({ track, ...place });
-      timeline?.bringIntoSight({ track, ...place });
-    } catch (error) {
-      this.say(error instanceof Error ? error.message : String(error));
-    }
-  }
-
-  private goToGap(gap: Gap): void {
-    const range = { from_ns: gap.start_ns, to_ns: gap.start_ns + gap.duration_ns };
-    if (this.stage.comparing) this.stopComparing();
-    const margin = length(range) * 1.5;
-    this.view.show({ from_ns: range.from_ns - margin, to_ns: range.to_ns + margin });
-    this.root.dataset.gap = String(gap.start_ns);
-    for (const track of this.view.trace.tracks) {
-      if (track.kind !== "gaps" || track.state !== "ready") continue;
-      // The part that gives the gap its cause; any part of it opens the same gap.
-      const part = gap.parts.find((part) => part.cause === gap.cause) ?? gap.parts[0];
-      const middle = part ? part.start_ns + part.duration_ns / 2 : range.from_ns;
-      for (let lane = 0; lane < track.lanes.length; lane += 1) {
-        const index = track.lanes[lane].at(middle);
-        const found = index >= 0 ? { track, lane, index } : null;
-        if (!found || Math.abs(eventRange(found).from_ns - (part?.start_ns ?? range.from_ns)) > 1) continue;
-        this.view.pick(found);
-        this.stage.main.bringIntoSight(found);
-        return;
-      }
-    }
-  }
-
-  private jump(forward: boolean): void {
-    const from = this.root.dataset.gap && this.view.event?.track.kind === "gaps" ? Number(this.root.dataset.gap) : (this.view.range.from_ns + this.view.range.to_ns) / 2;
-    const gap = this.gaps.next(from, forward);
-    if (gap) this.goToGap(gap);
-    else this.say("There are no gaps to go to.");
-  }
-
   private goToLabel(row: LabelRow): void {
     this.search(escaped(row.path));
-  }
-
-  private stepEvent(by: number): void {
-    const event = this.view.event ?? this.firstInSight();
-    if (!event) return;
-    const lane = event.track.lanes[event.lane];
-    const index = this.view.event ? event.index + by : event.index;
-    if (index < 0 || index >= lane.count) return;
-    const next = { ...event, index };
-    this.view.reveal(eventRange(next));
-    this.view.pick(next);
-    this.stage.main.bringIntoSight(next);
-  }
-
-  /** The first work that is visible, where stepping through events begins. */
-  private firstInSight(): EventPlace | null {
-    for (const track of this.view.trace.tracks) {
-      if (track.kind !== "work" || track.state !== "ready") continue;
-      const { from, to } = track.lanes[0]?.within(this.view.range) ?? { from: 0, to: 0 };
-      if (from < to) return { track, lane: 0, index: from };
-    }
-    return null;
   }
 
   // ---- comparison ----
@@ -373,7 +326,7 @@ export class App {
       await this.ready(after);
       await this.stage.compare(before, after);
       this.root.dataset.comparing = "true";
-      this.addressLater();
+      this.address.later();
       await this.compare.show(before, after);
     } catch (error) {
       this.say(error instanceof Error ? error.message : String(error));
@@ -391,7 +344,7 @@ export class App {
   private stopComparing(): void {
     this.stage.stop();
     delete this.root.dataset.comparing;
-    this.addressLater();
+    this.address.later();
   }
 
   // ---- keys ----
@@ -427,10 +380,10 @@ export class App {
       fit: () => view.fit(),
       "fit-selection": () => this.fitSelection(view),
       back: () => void view.back(),
-      "next-gap": () => this.jump(true),
-      "previous-gap": () => this.jump(false),
-      "next-event": () => this.stepEvent(1),
-      "previous-event": () => this.stepEvent(-1),
+      "next-gap": () => this.navigation.jump(true),
+      "previous-gap": () => this.navigation.jump(false),
+      "next-event": () => this.navigation.step(1),
+      "previous-event": () => this.navigation.step(-1),
       "measure-screen": () => view.select(view.range),
       search: () => this.topbar.input.focus(),
       clear: () => this.clear(view),
@@ -453,95 +406,8 @@ export class App {
     else this.search("");
   }
 
-  // ---- the address ----
-
-  private addressLater(): void {
-    if (this.reading) return;
-    clearTimeout(this.address);
-    this.address = setTimeout(() => this.writeAddress(), REST_MS);
-  }
-
-  private writeAddress(): void {
-    const { range, bounds, selection, event } = this.view;
-    const state: ViewState = { search: this.topbar.input.value, colouring: this.look.colouring, panel: this.tabs.shown };
-    if (length(range) < length(bounds) * 0.999) state.range = range;
-    if (selection) state.selection = selection;
-    if (event) state.event = event.track.rowOf(event);
-    const sides = this.stage.comparedSides;
-    if (sides) state.compare = { before: writtenSide(sides.before), after: writtenSide(sides.after) };
-    const hash = `#${written(state)}`;
-    if (hash !== location.hash && !(hash === "#" && location.hash === "")) history.replaceState(null, "", hash);
-  }
-
-  private async readAddress(): Promise<void> {
-    const state = read(location.hash);
-    this.reading = true;
-    if (state.range) this.view.show(state.range);
-    else this.view.fit();
-    this.view.select(state.selection ?? null);
-    if (state.colouring) this.colour(state.colouring);
-    if (state.search) this.search(state.search);
-    if (state.panel) this.tabs.show(state.panel);
-    this.reading = false;
-    const before = state.compare && readSide(state.compare.before);
-    const after = state.compare && readSide(state.compare.after);
-    if (before && after) await this.startComparing(before, after);
-    const { event } = this.view;
-    if (state.event && (!event || placeName(event) !== `${state.event.table}.${state.event.row}`)) {
-      await this.goTo(this.view, state.event.table, state.event.row);
-      if (state.range) this.view.show(state.range);
-    }
-  }
-
-  /** The line between timeline and panels, which can be moved. */
-  private splitter(): HTMLElement {
-    const set = (pixels: number): void => this.root.style.setProperty("--panels", `${Math.round(Math.max(80, Math.min(pixels, window.innerHeight - 260)))}px`);
-    const height = (): number => this.tabs.element.offsetHeight;
-    return h("div", {
-      class: "splitter",
-      role: "separator",
-      tabindex: "0",
-      "aria-orientation": "horizontal",
-      "aria-label": "Height of the panels",
-      onpointerdown: (event: Event) => {
-        const { pointerId, clientY } = event as PointerEvent;
-        const line = event.currentTarget as HTMLElement;
-        const begin = height();
-        line.setPointerCapture(pointerId);
-        const move = (event: PointerEvent): void => set(begin + clientY - event.clientY);
-        line.addEventListener("pointermove", move);
-        line.addEventListener("pointerup", () => line.removeEventListener("pointermove", move), { once: true });
-      },
-      onkeydown: (event: Event) => {
-        const by = { ArrowUp: 24, ArrowDown: -24 }[(event as KeyboardEvent).key];
-        if (!by) return;
-        event.preventDefault();
-        event.stopPropagation();
-        set(height() + by);
-      },
-    });
-  }
 }
 
 function escaped(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
-}
-
-function storedTheme(): Theme {
-  let stored: string | null = null;
-  try {
-    stored = localStorage.getItem(THEME);
-  } catch {
-    // A file may have no storage.
-  }
-  if (stored === "light" || stored === "dark") return stored;
-  return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-}
-
-function keepTheme(theme: Theme): void {
-  try {
-    localStorage.setItem(THEME, theme);
-  } catch {
-    // It holds until the page is closed.
-  }
 }

@@ -14,7 +14,7 @@ const FIRST = ["work", "gaps", "labels", "calls"];
 
 export class Loader {
   private readonly queue: { trace: Trace; track: Track }[] = [];
-  private running = 0;
+  private readonly running = new Set<Track>();
   private readonly labelled = new WeakSet<Track>();
 
   constructor(
@@ -58,14 +58,11 @@ export class Loader {
   }
 
   private next(): void {
-    while (this.running < AT_ONCE) {
+    while (this.running.size < AT_ONCE) {
       const one = this.queue.shift();
       if (!one) return;
-      this.running += 1;
-      void this.load(one.trace, one.track).finally(() => {
-        this.running -= 1;
-        this.next();
-      });
+      this.running.add(one.track);
+      void this.load(one.trace, one.track);
     }
   }
 
@@ -76,7 +73,14 @@ export class Loader {
     } catch (error) {
       this.failed(error instanceof Error ? error.message : String(error));
     }
+    this.running.delete(track);
+    this.next();
     this.loaded(trace, track);
+  }
+
+  /** Whether work is still to come. */
+  get awaitsWork(): boolean {
+    return [...this.running, ...this.queue.map(({ track }) => track)].some((track) => track.kind === "work");
   }
 
   /** Follows a trace while it is recorded; ends when it is complete. */

@@ -65,6 +65,8 @@ pub struct Gaps {
     pub start_ns: Vec<i64>,
     pub duration_ns: Vec<i64>,
     pub causes: Vec<Cause>,
+    /// The first part of the same gap.
+    pub firsts: Vec<u32>,
 }
 
 impl Gaps {
@@ -75,7 +77,9 @@ impl Gaps {
         };
         for gpu in 0..timeline.gpus.len() {
             each_gap(timeline, gpu, |_, parts| {
+                let first = gaps.causes.len() as u32;
                 for part in parts {
+                    gaps.firsts.push(first);
                     gaps.start_ns.push(part.start_ns);
                     gaps.duration_ns.push(part.duration_ns);
                     gaps.causes.push(part.cause);

@@ -149,12 +149,7 @@ pub fn gap(analysed: &Analysed, row: usize) -> Option<Value> {
         gaps.start_ns[row],
         gaps.start_ns[row] + gaps.duration_ns[row],
     );
-    // Parts of one gap touch each other.
-    let mut first = row;
-    let end = |row: usize| gaps.start_ns[row] + gaps.duration_ns[row];
-    while first > gaps.begins[gpu] && end(first - 1) == gaps.start_ns[first] {
-        first -= 1;
-    }
+    let first = gaps.firsts[row] as usize;
     let gap = analysed.teller().at(gpu, gaps.start_ns[first]);
     Some(json!({
         "table": "gaps",

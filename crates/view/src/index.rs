@@ -31,6 +31,8 @@ pub struct Index {
     firsts: Vec<u32>,
     /// Sorted pairs: rows of a submission and of its dependencies.
     dependencies: Vec<(u32, u32)>,
+    /// Sorted pairs: id of a set of bindings and its rows.
+    bindings: Vec<(u32, u32)>,
 }
 
 impl Index {
@@ -48,7 +50,9 @@ impl Index {
             direct: Vec::new(),
             firsts: vec![NONE; tables.command_buffers.len()],
             dependencies: Vec::new(),
+            bindings: tables.bindings.id.iter().copied().zip(0..).collect(),
         };
+        index.bindings.sort_unstable();
         index.find_calls(trace);
         for (row, id) in tables.command_buffers.submission.iter().enumerate() {
             if let Some(submission) = index.submissions.get(*id) {
@@ -149,6 +153,11 @@ impl Index {
     /// Rows of what a submission waits for.
     pub fn dependencies_of(&self, submission: usize) -> impl Iterator<Item = usize> {
         of(&self.dependencies, submission)
+    }
+
+    /// Rows of a set of bindings.
+    pub fn bindings_of(&self, set: u32) -> impl Iterator<Item = usize> {
+        of(&self.bindings, set as usize)
     }
 
     /// The first timed work in a command buffer.

@@ -38,7 +38,14 @@ pub enum Columns {
 
 impl Placed {
     /// Takes up the rows that the trace has got since the last time, as those of `generation`.
-    pub fn extend(&mut self, id: TrackId, trace: &Trace, whole: &Whole, generation: u64) {
+    pub fn extend(
+        &mut self,
+        id: TrackId,
+        trace: &Trace,
+        whole: &Whole,
+        texts: &Texts,
+        generation: u64,
+    ) {
         let tables = id.tables();
         self.seen.resize(tables.len(), 0);
         let mut rows: Vec<u32> = Vec::new();
@@ -59,8 +66,12 @@ impl Placed {
         };
         let order = |row: &u32| {
             let Interval { start_ns, end_ns } = interval(row);
+            let depth = match place(tables, *row) {
+                (Source::Marker, row) => texts.label_depth(trace.tables.markers.label[row]),
+                _ => 0,
+            };
             // What is around comes before what is inside.
-            (start_ns, std::cmp::Reverse(end_ns))
+            (start_ns, std::cmp::Reverse(end_ns), depth)
         };
         if !rows.is_sorted_by_key(order) {
             rows.sort_by_cached_key(order);
@@ -311,7 +322,7 @@ mod tests {
                 let texts = Texts::of(&trace);
                 for queue in 0..2 {
                     let id = TrackId::Work(queue as u32 + 1);
-                    placed[queue].extend(id, &trace, &Whole::None, generation);
+                    placed[queue].extend(id, &trace, &Whole::None, &texts, generation);
                     let addition = placed[queue].frame(id, &trace, &texts, generation - 1, Columns::Rows);
                     for (lane, rows) in lanes(&addition).into_iter().enumerate() {
                         if grown[queue].len() <= lane {
@@ -351,7 +362,7 @@ mod tests {
         push(&mut trace, false, 1, 5, 1 << 40);
         let texts = Texts::of(&trace);
         let mut placed = Placed::default();
-        placed.extend(TrackId::Work(1), &trace, &Whole::None, 1);
+        placed.extend(TrackId::Work(1), &trace, &Whole::None, &texts, 1);
         let frame = placed.frame(TrackId::Work(1), &trace, &texts, 0, Columns::Rows);
         assert_eq!(column(&frame, "duration"), [(1u64 << 40) as f64]);
     }
@@ -368,12 +379,29 @@ mod tests {
         .unwrap();
         let texts = Texts::of(&trace);
         let mut placed = Placed::default();
-        placed.extend(TrackId::Work(1), &trace, &Whole::None, 1);
+        placed.extend(TrackId::Work(1), &trace, &Whole::None, &texts, 1);
         let frame = placed.frame(TrackId::Work(1), &trace, &texts, 0, Columns::Labels);
         let labels: Vec<_> = column(&frame, "label")
             .iter()
             .map(|id| texts.text(*id as u32).to_owned())
             .collect();
         assert_eq!(labels, ["a", "a / b", ""]);
+    }
+
+    #[test]
+    fn of_labels_that_begin_and_end_together_the_outer_one_has_the_lower_lane() {
+        let trace = Trace::from_text(
+            "label id=1 text=inner parent=2\nlabel id=2 text=outer
+            marker label=1 scope=command-buffer queue=1 start_ns=5 duration_ns=10
+            marker label=2 scope=command-buffer queue=1 start_ns=5 duration_ns=10",
+        )
+        .unwrap();
+        let texts = Texts::of(&trace);
+        let mut placed = Placed::default();
+        placed.extend(TrackId::Labels(1), &trace, &Whole::None, &texts, 1);
+        let frame = placed.frame(TrackId::Labels(1), &trace, &texts, 0, Columns::Rows);
+        let names = column(&frame, "name");
+        let names = names.iter().map(|name| texts.text(*name as u32));
+        assert_eq!(names.collect::<Vec<_>>(), ["outer", "inner"]);
     }
 }

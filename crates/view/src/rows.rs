@@ -4,7 +4,7 @@ use crate::index::Index;
 use crate::lanes;
 use crate::places::{queue_name, thread_name};
 use crate::snapshot::Snapshot;
-use crate::texts::cut;
+use crate::texts::{DEEPEST, cut};
 use crate::track::{Source, TrackId};
 use gapscope_analysis::intervals::Interval;
 use gapscope_trace::tables::*;
@@ -378,8 +378,6 @@ pub fn work_link(snapshot: &Snapshot, source: Source, row: usize) -> Value {
 }
 
 fn label(snapshot: &Snapshot, id: u32) -> Value {
-    /// Labels nest no deeper: a damaged trace's may be their own parents.
-    const DEEPEST: usize = 64;
     let labels = &snapshot.trace.tables.labels;
     let index: &Index = snapshot.index();
     let parent = |row: &usize| labels.parent[*row].and_then(|id| index.labels.get(id));
@@ -420,7 +418,7 @@ fn bindings(snapshot: &Snapshot, set: Option<u32>) -> Value {
             false => "Its bindings are unknown, or it has none.",
         }});
     };
-    let mine = (0..rows.len()).filter(|row| rows.id[*row] == set);
+    let mine = snapshot.index().bindings_of(set);
     let bindings = mine.take(1000).map(|row| {
         let buffer = snapshot.index().buffers.get(rows.buffer[row]);
         json!({

@@ -6,7 +6,7 @@ use crate::origin;
 use crate::parallel::{chunks, each};
 use crate::survey::Survey;
 use crate::texts::Texts;
-use crate::track::{TrackId, Whole};
+use crate::track::{Source, TrackId, Whole};
 use gapscope_analysis::Timeline;
 use gapscope_analysis::timeline::WorkKind;
 use gapscope_trace::manifest::Manifest;
@@ -161,6 +161,13 @@ impl Snapshot {
     /// The same trace with all its columns: what was made of it stays.
     pub fn with_all(&self, folder: &Path) -> Result<Snapshot, Error> {
         let (mut trace, diagnostics) = gapscope_trace::read(folder, &Selection::all())?;
+        let same = Source::ALL
+            .iter()
+            .all(|source| source.rows(&trace) == source.rows(&self.trace));
+        if !same {
+            // A column that drawing does not take is damaged: what was made of the rows that go with it is worth nothing.
+            return Ok(Snapshot::of(trace, diagnostics));
+        }
         origin::shift(&mut trace, self.origin_ns);
         let texts = Texts::of(&trace);
         let placed = self
@@ -237,7 +244,7 @@ impl Snapshot {
             all.entry(id).or_default().clone()
         };
         let mut placed = placed.lock().unwrap_or_else(PoisonError::into_inner);
-        placed.extend(id, &self.trace, &self.whole, self.generation);
+        placed.extend(id, &self.trace, &self.whole, &self.texts, self.generation);
         Some(placed.frame(id, &self.trace, &self.texts, after, columns))
     }
 

@@ -13,6 +13,9 @@ pub const NONE: u32 = u32::MAX;
 /// Longer texts are cut: the page lays each of them out, and may show one a thousand times.
 const MOST_CHARACTERS: usize = 1000;
 
+/// Labels nest no deeper: a damaged trace's may be their own parents.
+pub const DEEPEST: usize = 64;
+
 /// A text, cut if it is too long.
 pub fn cut(text: &str) -> String {
     match text.char_indices().nth(MOST_CHARACTERS) {
@@ -31,6 +34,7 @@ pub struct Texts {
     label_index: IdIndex,
     label_texts: Vec<u32>,
     label_paths: Vec<u32>,
+    label_depths: Vec<u32>,
     command_buffers: Vec<u32>,
     transfers: Vec<u32>,
     opaque: Vec<u32>,
@@ -53,6 +57,7 @@ impl Texts {
             label_index: IdIndex::new(&nothing),
             label_texts: Vec::new(),
             label_paths: Vec::new(),
+            label_depths: Vec::new(),
             command_buffers: Vec::new(),
             transfers: Vec::new(),
             opaque: Vec::new(),
@@ -99,12 +104,16 @@ impl Texts {
         self.kernel_index = IdIndex::new(&tables.kernels.id);
         if self.label_texts.len() < tables.labels.len() {
             let paths = LabelPaths::new(&tables.labels);
+            let index = IdIndex::new(&tables.labels.id);
+            let parent = |row: &usize| index.get(tables.labels.parent[*row]?);
             for row in self.label_texts.len()..tables.labels.len() {
                 let text = &tables.labels.text[row];
                 let id = self.add(text);
                 self.label_texts.push(id);
                 let id = self.add(paths.get(tables.labels.id[row]).unwrap_or(text));
                 self.label_paths.push(id);
+                let around = std::iter::successors(Some(row), parent).take(DEEPEST);
+                self.label_depths.push(around.count() as u32);
             }
         }
         self.label_index = IdIndex::new(&tables.labels.id);
@@ -172,6 +181,13 @@ impl Texts {
         let row = self.label_index.get(id);
         row.and_then(|row| self.label_paths.get(row).copied())
             .unwrap_or(self.unknown_label)
+    }
+
+    /// How many labels a label is in, itself included; 0 for one that the trace does not have.
+    pub fn label_depth(&self, id: u32) -> u32 {
+        let row = self.label_index.get(id);
+        row.and_then(|row| self.label_depths.get(row).copied())
+            .unwrap_or(0)
     }
 
     /// The name of a command buffer by its row.

@@ -1,0 +1,98 @@
+// Going to things: rows, gaps, the next event.
+
+import type { Gap } from "./data/answers.ts";
+import type { DataSource } from "./data/source.ts";
+import type { GapsPanel } from "./panels/gaps.ts";
+import type { Stage } from "./stage.ts";
+import { length } from "./time/range.ts";
+import { type EventPlace, eventRange, type View } from "./view.ts";
+
+export class Navigation {
+  constructor(
+    private readonly root: HTMLElement,
+    private readonly source: DataSource,
+    private readonly stage: Stage,
+    private readonly gaps: GapsPanel,
+    private readonly stopComparing: () => void,
+    private readonly say: (problem: string) => void,
+  ) {}
+
+  private get view(): View {
+    return this.stage.view;
+  }
+
+  /** Shows and selects a row. */
+  async goTo(view: View, table: string, row: number): Promise<void> {
+    const { trace } = view;
+    try {
+      const found = await this.source.row(trace.number, table, row);
+      const track = trace.track(found.track);
+      if (!track || found.start_ns === null) return this.say(found.times_unknown_because ?? "That is not drawn: its times are unknown.");
+      if (track.state === "waiting") await trace.loadTrack(track);
+      const place = track.placeOf(table, row, found.start_ns);
+      if (!place) return this.say("That row is not drawn.");
+      if (view === this.view && this.stage.comparing) this.stopComparing();
+      if (view === this.view) this.stage.unhide(track);
+      const timeline = this.stage.timelines.find((timeline) => timeline.view === view);
+      timeline?.renew();
+      view.reveal({ from_ns: found.start_ns, to_ns: found.start_ns + (found.duration_ns ?? 0) });
+      view.pick({ track, ...place });
+      timeline?.bringIntoSight({ track, ...place });
+    } catch (error) {
+      this.say(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  goToGap(gap: Gap): void {
+    const range = { from_ns: gap.start_ns, to_ns: gap.start_ns + gap.duration_ns };
+    if (this.stage.comparing) this.stopComparing();
+    const margin = length(range) * 1.5;
+    this.view.show({ from_ns: range.from_ns - margin, to_ns: range.to_ns + margin });
+    this.root.dataset.gap = String(gap.start_ns);
+    for (const track of this.view.trace.tracks) {
+      if (track.kind !== "gaps" || track.state !== "ready") continue;
+      // The part that gives the gap its cause; any part of it opens the same gap.
+      const part = gap.parts.find((part) => part.cause === gap.cause) ?? gap.parts[0];
+      const middle = part ? part.start_ns + part.duration_ns / 2 : range.from_ns;
+      for (let lane = 0; lane < track.lanes.length; lane += 1) {
+        const index = track.lanes[lane].at(middle);
+        const found = index >= 0 ? { track, lane, index } : null;
+        if (!found || Math.abs(eventRange(found).from_ns - (part?.start_ns ?? range.from_ns)) > 1) continue;
+        this.view.pick(found);
+        this.stage.main.bringIntoSight(found);
+        return;
+      }
+    }
+  }
+
+  /** Goes to the next gap, or to the one before. */
+  jump(forward: boolean): void {
+    const from = this.root.dataset.gap && this.view.event?.track.kind === "gaps" ? Number(this.root.dataset.gap) : (this.view.range.from_ns + this.view.range.to_ns) / 2;
+    const gap = this.gaps.next(from, forward);
+    if (gap) this.goToGap(gap);
+    else this.say("There are no gaps to go to.");
+  }
+
+  /** Goes to another event of the same lane. */
+  step(by: number): void {
+    const event = this.view.event ?? this.firstInSight();
+    if (!event) return;
+    const lane = event.track.lanes[event.lane];
+    const index = this.view.event ? event.index + by : event.index;
+    if (index < 0 || index >= lane.count) return;
+    const next = { ...event, index };
+    this.view.reveal(eventRange(next));
+    this.view.pick(next);
+    this.stage.main.bringIntoSight(next);
+  }
+
+  /** The first work that is visible, where stepping through events begins. */
+  private firstInSight(): EventPlace | null {
+    for (const track of this.view.trace.tracks) {
+      if (track.kind !== "work" || track.state !== "ready") continue;
+      const { from, to } = track.lanes[0]?.within(this.view.range) ?? { from: 0, to: 0 };
+      if (from < to) return { track, lane: 0, index: from };
+    }
+    return null;
+  }
+}

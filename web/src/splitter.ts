@@ -1,0 +1,31 @@
+// The line between timeline and panels, which can be moved.
+
+import { h } from "./dom.ts";
+
+/** A line that sets the height of what is `below` it. */
+export function splitter(root: HTMLElement, below: HTMLElement): HTMLElement {
+  const set = (pixels: number): void => root.style.setProperty("--panels", `${Math.round(Math.max(80, Math.min(pixels, window.innerHeight - 260)))}px`);
+  return h("div", {
+    class: "splitter",
+    role: "separator",
+    tabindex: "0",
+    "aria-orientation": "horizontal",
+    "aria-label": "Height of the panels",
+    onpointerdown: (event: Event) => {
+      const { pointerId, clientY } = event as PointerEvent;
+      const line = event.currentTarget as HTMLElement;
+      const begin = below.offsetHeight;
+      line.setPointerCapture(pointerId);
+      const move = (event: PointerEvent): void => set(begin + clientY - event.clientY);
+      line.addEventListener("pointermove", move);
+      line.addEventListener("pointerup", () => line.removeEventListener("pointermove", move), { once: true });
+    },
+    onkeydown: (event: Event) => {
+      const by = { ArrowUp: 24, ArrowDown: -24 }[(event as KeyboardEvent).key];
+      if (!by) return;
+      event.preventDefault();
+      event.stopPropagation();
+      set(below.offsetHeight + by);
+    },
+  });
+}
