@@ -8,8 +8,9 @@ use parquet::schema::types::ColumnPath;
 /// The most rows of a row group.
 pub(crate) const ROW_GROUP_ROWS: usize = 1 << 20;
 
-/// Rows of a page: larger ones compress no better, smaller ones worse.
-const PAGE_ROWS: usize = 1 << 17;
+/// Rows of a page. Four times as many save 0.08 bytes a dispatch (of 4.5), and take 10 MiB more of the recording's memory:
+/// the encoder keeps eight bytes for each row of a page and column.
+const PAGE_ROWS: usize = 1 << 15;
 
 /// The encoding of each column of a table.
 pub(crate) fn properties(schema: &Schema) -> WriterProperties {

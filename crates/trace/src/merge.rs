@@ -1,7 +1,7 @@
 //! Merging the parts of a table into its file.
 
 use crate::Error;
-use crate::encoding::{ROW_GROUP_ROWS, properties};
+use crate::encoding::properties;
 use crate::files::new_name;
 use crate::tables::Table;
 use parquet::arrow::ArrowWriter;
@@ -14,6 +14,9 @@ use parquet::errors::ParquetError;
 use parquet::file::writer::SerializedFileWriter;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+
+/// The most rows that are decoded to be encoded together: a long recording has many small parts, and memory is bounded.
+const PENDING_ROWS: usize = 1 << 17;
 
 /// Row groups from this size on are copied as they are: decoding them again would cost time and save little.
 const LARGE_ROWS: i64 = 1 << 14;
@@ -123,7 +126,7 @@ impl<T: Table> Merge<T> {
         let file = file.try_clone().map_err(Error::read(part))?;
         let batches = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone())
             .with_row_groups(vec![index])
-            .with_batch_size(ROW_GROUP_ROWS)
+            .with_batch_size(PENDING_ROWS)
             .build()
             .map_err(Error::damaged_part(part))?;
         for batch in batches {
@@ -134,7 +137,7 @@ impl<T: Table> Merge<T> {
                     path: part.to_owned(),
                     reason: format!("its column {column} is missing or of another type"),
                 })?;
-            if self.pending.len() >= ROW_GROUP_ROWS {
+            if self.pending.len() >= PENDING_ROWS {
                 self.write_pending()?;
             }
         }

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 /// Rows of a table that are encoded at once: enough that a batch costs little beside its rows, few enough that a
 /// recording's memory stays small.
-const BATCH_ROWS: usize = 1 << 15;
+const BATCH_ROWS: usize = 1 << 13;
 
 /// The closed parts of an unfinished trace: file names in `parts/` by table, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -22,6 +22,7 @@ mod ledger;
 mod objects;
 mod placement;
 mod process;
+mod recent;
 mod recording;
 mod semaphores;
 mod spans;

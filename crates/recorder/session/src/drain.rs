@@ -1,19 +1,25 @@
 //! From the spool into the trace, with checkpoints from which another session can go on.
 
 mod checkpoint;
+mod finish;
+mod process;
+mod ranks;
 
+use crate::Error;
 use crate::assembler::{Activity, Assembler};
 use crate::names::Names;
-use crate::{Error, procfs};
 use checkpoint::{Checkpoint, CheckpointRef, Position, STATE_VERSION};
+pub use finish::remove_leftovers;
+use finish::write_sources;
 use gapscope_spool::reader::{Damage, Until};
-use gapscope_spool::{ProcessSpool, Rank, SpoolReader};
-use gapscope_trace::manifest::{self, Manifest, SamplingMode};
+use gapscope_spool::{ProcessSpool, SpoolReader};
+use gapscope_trace::manifest::{Manifest, SamplingMode};
 use gapscope_trace::{Parts, Selection, Trace, TraceWriter};
+use process::Drained;
+use ranks::{RankTrace, rank_folder};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering::{Relaxed, Release};
 
 /// The spool in a trace's folder.
 pub const SPOOL: &str = "spool";
@@ -35,79 +41,6 @@ pub struct Header {
     pub start_unix_ns: i64,
     /// The session's process.
     pub session_pid: u32,
-}
-
-/// The trace of one rank of a distributed program.
-#[derive(Debug)]
-struct RankTrace {
-    rank: Rank,
-    assembler: Assembler,
-    writer: TraceWriter,
-    /// Captures that were refused.
-    refused: usize,
-}
-
-/// A process whose spool is drained.
-#[derive(Debug)]
-pub struct Drained {
-    /// Its id in its trace.
-    pub id: u32,
-    /// Index of its rank's trace; `None` for the recording's own.
-    trace: Option<usize>,
-    spool: ProcessSpool,
-    /// What was missing before the last resumption.
-    earlier: Damage,
-    /// It has ended and has been drained to its end.
-    ended: bool,
-}
-
-impl Drained {
-    /// The system's id.
-    pub fn pid(&self) -> u32 {
-        self.spool.pid()
-    }
-
-    /// True while it runs.
-    pub fn is_alive(&self) -> bool {
-        procfs::is_alive(self.spool.pid(), self.spool.start_ns())
-    }
-
-    /// True while it records.
-    pub fn is_recording(&self) -> bool {
-        self.spool.control().page().recording.load(Relaxed) != 0
-    }
-
-    /// Switches its recording on or off.
-    pub fn record(&self, on: bool) {
-        self.spool
-            .control()
-            .page()
-            .recording
-            .store(u32::from(on), Relaxed);
-    }
-
-    fn capture_done(&self, number: u32, failed: bool) {
-        let page = self.spool.control().page();
-        if failed {
-            page.captures_failed.fetch_or(1 << (number % 64), Relaxed);
-        }
-        page.captures_finished.fetch_max(number, Release);
-    }
-
-    fn waiting_bytes(&self) -> u64 {
-        let page = self.spool.control().page();
-        page.bytes_created
-            .load(Relaxed)
-            .saturating_sub(page.bytes_drained.load(Relaxed))
-    }
-
-    fn damage(&self) -> Damage {
-        let new = self.spool.damage();
-        Damage {
-            missing_records: self.earlier.missing_records + new.missing_records,
-            undecodable_records: self.earlier.undecodable_records + new.undecodable_records,
-        }
-    }
 }
 
 /// Drains the spool of one recording.
@@ -253,29 +186,6 @@ impl Drain {
         }
     }
 
-    /// The trace of a rank, made when it is new. `None` where its folder cannot be made: its work is then in the
-    /// recording's own trace.
-    fn rank_trace(&mut self, rank: Rank) -> Option<usize> {
-        let known = self.ranks.iter().position(|r| r.rank.rank == rank.rank);
-        if known.is_some() {
-            return known;
-        }
-        match TraceWriter::create(&rank_folder(self.folder(), rank)) {
-            Ok(writer) => self.ranks.push(RankTrace {
-                rank,
-                assembler: Assembler::new(self.header.mode),
-                writer,
-                refused: 0,
-            }),
-            Err(error) => {
-                let reason = format!("they are in the recording's own: {error}");
-                self.assembler.lose("traces of ranks", 1, &reason);
-                return None;
-            }
-        }
-        Some(self.ranks.len() - 1)
-    }
-
     /// Drains what is there. A process that has ended is drained to its end.
     ///
     /// # Errors
@@ -295,26 +205,6 @@ impl Drain {
         }
         self.refuse_captures_of_ranks();
         Ok(())
-    }
-
-    /// A capture is a trace of its own, which one of several ranks cannot have: the program must not wait for it.
-    fn refuse_captures_of_ranks(&mut self) {
-        for (at, rank) in self.ranks.iter_mut().enumerate() {
-            while let Some(capture) = rank.assembler.captures().get(rank.refused) {
-                if capture.end_ns.is_none() {
-                    break;
-                }
-                let (id, number) = (capture.process, capture.number);
-                rank.refused += 1;
-                let reason = "a recording of several ranks has no captures";
-                rank.assembler.lose("captures", 1, reason);
-                for process in &self.processes {
-                    if process.trace == Some(at) && process.id == id {
-                        process.capture_done(number, true);
-                    }
-                }
-            }
-        }
     }
 
     /// Drains everything to its end.
@@ -351,12 +241,13 @@ impl Drain {
             if !process.is_alive() {
                 assembler.ended_suddenly(id);
             }
+            while assembler.settle_some(id, writer.tables_mut()) {
+                writer.flush_full()?;
+            }
             assembler.end_process(id, writer.tables_mut());
             writer.flush_full()?;
         }
-        for source in assembler.take_sources() {
-            writer.add_source(&source.hash, source.extension, &source.bytes)?;
-        }
+        write_sources(assembler, writer)?;
         refused.map_or(Ok(()), |error| Err(error.into()))
     }
 
@@ -410,16 +301,6 @@ impl Drain {
         Ok(parts)
     }
 
-    fn close_rank_parts(&mut self) -> Result<Vec<Parts>, Error> {
-        let mut parts = Vec::with_capacity(self.ranks.len());
-        for at in 0..self.ranks.len() {
-            parts.push(self.ranks[at].writer.checkpoint()?);
-            let manifest = self.rank_manifest(&self.ranks[at]);
-            self.ranks[at].writer.write_manifest(&manifest)?;
-        }
-        Ok(parts)
-    }
-
     /// From here on a resumption goes on behind what has been drained.
     fn write_state(&self, parts: &Parts, ranks: &[Parts]) -> Result<(), Error> {
         let processes = self
@@ -461,16 +342,6 @@ impl Drain {
         let mut manifest = self.manifest_of(&self.assembler);
         manifest.ranks = self.ranks.iter().map(|r| r.rank.rank).collect();
         manifest.ranks.sort_unstable();
-        manifest
-    }
-
-    fn rank_manifest(&self, rank: &RankTrace) -> Manifest {
-        let mut manifest = self.manifest_of(&rank.assembler);
-        manifest.rank = Some(manifest::Rank {
-            rank: rank.rank.rank,
-            local_rank: rank.rank.local_rank,
-            world_size: rank.rank.world_size,
-        });
         manifest
     }
 
@@ -530,108 +401,6 @@ impl Drain {
     pub fn has_hook(&self, hook: &str) -> bool {
         self.assemblers().any(|a| a.has_hook(hook))
     }
-
-    /// Completes the trace and removes the spool. `complete` fills in what only the session knows.
-    ///
-    /// # Errors
-    /// The trace cannot be written: `gapscope recover` tries again.
-    pub fn finish(mut self, mut complete: impl FnMut(&mut Manifest)) -> Result<Finished, Error> {
-        self.count_damage();
-        let folder = self.folder().to_owned();
-        let (mut losses, mut ranks) = (Vec::new(), Vec::new());
-        for mut rank in std::mem::take(&mut self.ranks) {
-            let names = &self.header.names;
-            rank.assembler.finish(names, rank.writer.tables_mut());
-            for source in rank.assembler.take_sources() {
-                rank.writer
-                    .add_source(&source.hash, source.extension, &source.bytes)?;
-            }
-            let mut manifest = self.rank_manifest(&rank);
-            complete(&mut manifest);
-            losses.extend(manifest.losses.iter().cloned());
-            rank.writer.finish(&manifest)?;
-            ranks.push((rank.rank, rank.assembler));
-        }
-        self.assembler
-            .finish(&self.header.names, self.writer.tables_mut());
-        for source in self.assembler.take_sources() {
-            self.writer
-                .add_source(&source.hash, source.extension, &source.bytes)?;
-        }
-        let mut manifest = self.manifest();
-        manifest.ranks = ranks.iter().map(|(rank, _)| rank.rank).collect();
-        manifest.ranks.sort_unstable();
-        complete(&mut manifest);
-        self.writer.finish(&manifest)?;
-        remove_leftovers(&folder);
-        losses.extend(manifest.losses);
-        let all = || std::iter::once(&self.assembler).chain(ranks.iter().map(|(_, a)| a));
-        Ok(Finished {
-            dispatches: all().map(Assembler::dispatches).sum(),
-            submissions: all().map(Assembler::submissions).sum(),
-            losses,
-        })
-    }
-
-    /// The ledger's share of the spool: records that never became whole.
-    fn count_damage(&mut self) {
-        for process in &self.processes {
-            let damage = process.damage();
-            let page = process.spool.control().page();
-            let dropped = page.dropped.load(Relaxed).min(damage.missing_records);
-            let lose = match process.trace {
-                Some(trace) => &mut self.ranks[trace].assembler,
-                None => &mut self.assembler,
-            };
-            lose.lose(
-                "records",
-                dropped,
-                "the spool was at its limit or the disk was full",
-            );
-            lose.lose(
-                "records",
-                damage.missing_records - dropped,
-                "begun and never completed: the process or its thread was killed, or the file is torn",
-            );
-            lose.lose("records", damage.undecodable_records, "damaged");
-            lose.lose(
-                "processes",
-                page.unrecorded_children.load(Relaxed),
-                "forked from a recorded one, and their spool could not be made",
-            );
-        }
-        for gone in std::mem::take(&mut self.resumed) {
-            let lose = match gone.trace {
-                Some(trace) => &mut self.ranks[trace].assembler,
-                None => &mut self.assembler,
-            };
-            lose.lose(
-                "records",
-                gone.missing_records,
-                "begun and never completed: the process or its thread was killed, or the file is torn",
-            );
-            lose.lose("records", gone.undecodable_records, "damaged");
-        }
-    }
-}
-
-/// A completed trace.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Finished {
-    /// Dispatches in it.
-    pub dispatches: u64,
-    /// Submissions in it.
-    pub submissions: u64,
-    /// What was not recorded.
-    pub losses: Vec<manifest::Loss>,
-}
-
-/// Removes what a complete trace does not need.
-pub fn remove_leftovers(folder: &Path) {
-    for leftover in [SPOOL, LAYER] {
-        // What cannot be deleted does no harm: nothing reads it.
-        let _ = fs::remove_dir_all(folder.join(leftover));
-    }
 }
 
 fn folder_name(spool: &ProcessSpool) -> String {
@@ -642,11 +411,6 @@ fn folder_name(spool: &ProcessSpool) -> String {
 /// The header of a recording's checkpoint.
 pub fn read_header(folder: &Path) -> Result<Header, Error> {
     Ok(Checkpoint::read(folder)?.header)
-}
-
-/// Where the trace of a rank is: query engines that know such names give each row its rank.
-fn rank_folder(folder: &Path, rank: Rank) -> PathBuf {
-    folder.join(format!("rank={}", rank.rank))
 }
 
 /// Where a recording's spool is.

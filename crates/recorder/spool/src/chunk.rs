@@ -100,8 +100,7 @@ impl ChunkWriter {
 /// The reading end.
 pub(crate) struct ChunkReader {
     map: MmapRaw,
-    pub path: PathBuf,
-    pub thread: u32,
+    path: PathBuf,
 }
 
 impl ChunkReader {
@@ -118,10 +117,9 @@ impl ChunkReader {
         let map = MmapOptions::new()
             .map_raw_read_only(&file)
             .map_err(|e| Error::io(path, e))?;
-        let mut chunk = ChunkReader {
+        let chunk = ChunkReader {
             map,
             path: path.to_owned(),
-            thread: 0,
         };
         if chunk.header().magic.load(Acquire) != MAGIC {
             return Err(foreign("its first bytes are others".to_owned()));
@@ -130,7 +128,6 @@ impl ChunkReader {
         if version != VERSION {
             return Err(foreign(format!("its version is {version}")));
         }
-        chunk.thread = chunk.header().thread.load(Relaxed);
         Ok(chunk)
     }
 

@@ -92,8 +92,15 @@ impl std::fmt::Debug for ProcessSpool {
 
 #[derive(Default)]
 struct ThreadLog {
-    chunks: VecDeque<ChunkReader>,
+    chunks: VecDeque<Chunk>,
+    /// Where in the first chunk.
     offset: usize,
+}
+
+/// A chunk file. Only one of a thread is mapped at a time, however many wait.
+struct Chunk {
+    path: PathBuf,
+    reader: Option<ChunkReader>,
 }
 
 /// How far a drain may go.
@@ -255,17 +262,10 @@ impl ProcessSpool {
             if path.extension().is_none_or(|e| e != "chunk") || self.seen_chunks.contains(&path) {
                 continue;
             }
-            match ChunkReader::open(&path) {
-                Ok(chunk) => {
-                    self.logs
-                        .entry(chunk.thread)
-                        .or_default()
-                        .chunks
-                        .push_back(chunk);
-                    self.seen_chunks.insert(path);
-                }
-                // Its thread is still writing the header; a foreign or torn file never becomes whole.
-                Err(_) => continue,
+            if let Some(thread) = thread_of(&path) {
+                let log = self.logs.entry(thread).or_default();
+                self.seen_chunks.insert(path.clone());
+                log.chunks.push_back(Chunk { path, reader: None });
             }
         }
         Ok(())
@@ -281,31 +281,61 @@ impl ThreadLog {
         until: Until,
     ) -> Option<(u64, usize)> {
         loop {
-            let chunk = self.chunks.front()?;
+            // A thread seals its chunk before it makes another.
+            let is_last = self.chunks.len() == 1 && until != Until::End;
+            let chunk = self.chunks.front_mut()?;
+            if chunk.reader.is_none() {
+                match ChunkReader::open(&chunk.path) {
+                    Ok(reader) => chunk.reader = Some(reader),
+                    // A foreign or torn file never becomes whole; what is missing is known by its numbers.
+                    Err(Error::Foreign { .. }) if !is_last => {
+                        self.chunks.pop_front();
+                        continue;
+                    }
+                    Err(_) if until == Until::End => {
+                        self.chunks.pop_front();
+                        continue;
+                    }
+                    // Its thread is still writing the header, or the system cannot open it now.
+                    Err(_) => return None,
+                }
+            }
+            let reader = chunk.reader.as_ref()?;
             // Before the records: once sealed, what is committed is all.
-            let finished = chunk.sealed() || self.chunks.len() > 1 || until == Until::End;
-            match chunk.record(self.offset) {
+            let finished = !is_last || reader.sealed();
+            match reader.record(self.offset) {
                 Ok(Some(record)) => return Some((record.sequence, record.next)),
                 Ok(None) if !finished => return None,
                 Ok(None) => {}
                 Err(_) => damage.undecodable_records += 1,
             }
-            consumed.push((chunk.path.clone(), chunk.bytes()));
+            consumed.push((chunk.path.clone(), reader.bytes()));
             self.chunks.pop_front();
             self.offset = 0;
         }
     }
 
+    fn current(&self) -> Option<&ChunkReader> {
+        self.chunks.front()?.reader.as_ref()
+    }
+
     fn payload(&self) -> Option<&[u8]> {
-        let record = self.chunks.front()?.record(self.offset).ok()??;
+        let record = self.current()?.record(self.offset).ok()??;
         Some(record.payload)
     }
 
     fn skip(&mut self) {
-        if let Some(Ok(Some(record))) = self.chunks.front().map(|c| c.record(self.offset)) {
+        if let Some(Ok(Some(record))) = self.current().map(|c| c.record(self.offset)) {
             self.offset = record.next;
         }
     }
+}
+
+/// The thread in the name of a chunk file, `t<tid>-<n>.chunk`.
+fn thread_of(path: &Path) -> Option<u32> {
+    let name = path.file_name()?.to_str()?;
+    let (thread, _) = name.strip_prefix('t')?.split_once('-')?;
+    thread.parse().ok()
 }
 
 fn sorted_entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {

@@ -72,9 +72,11 @@ impl Assembler {
                 at_ns,
             } => {
                 let id = self.device(process, device);
-                self.devices[id as usize].facts.lost |= lost;
+                let known = &mut self.devices[id as usize];
+                known.facts.lost |= lost;
+                known.ended = true;
                 self.saw(at_ns);
-                self.settle(id, true, tables);
+                self.settle(id, false, tables);
             }
             Event::Queue {
                 queue,

@@ -1,10 +1,12 @@
 //! Bindings: which buffer ranges a dispatch may reach.
 
 use super::buffers::Buffers;
+use super::recent::Recent;
 use gapscope_spool::event::{self, BindingAccess};
 use gapscope_trace::tables::{Access, Binding, Table, Tables};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC and VK_DESCRIPTOR_TYPE_STORAGE_BUFFER_DYNAMIC
 const DYNAMIC: [u32; 2] = [8, 9];
@@ -12,11 +14,11 @@ const DYNAMIC: [u32; 2] = [8, 9];
 /// The id of no buffer.
 const NULL: u32 = 0;
 
-/// Past so many distinct sets, interning starts anew: a set may then have two ids, but memory stays bounded.
-const MOST_INTERNED: usize = 1 << 19;
+/// The content of a set of which the hook knows nothing, such as one without buffers.
+pub const NO_CONTENT: u32 = 0;
 
 /// What one descriptor set holds, in the trace's ids.
-type Content = Box<[Range]>;
+type Content = Arc<[Range]>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Range {
@@ -43,13 +45,17 @@ struct Reach {
     writes: bool,
 }
 
-/// The contents of descriptor sets of one process. Equal contents are kept once.
+/// The contents of descriptor sets of one process, as far as they were bound lately: programs that write their sets
+/// anew for each command buffer make millions. Equal contents are kept once.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Contents {
     /// The kept content of each content id.
-    kept_of: FxHashMap<u32, u32>,
-    kept: Vec<Content>,
-    ids: FxHashMap<Content, u32>,
+    kept_of: Recent<u32, u32>,
+    kept: FxHashMap<u32, Content>,
+    next: u32,
+    /// Ids of kept contents. One that is missing here is kept twice.
+    #[serde(skip)]
+    ids: Recent<Content, u32>,
 }
 
 impl Contents {
@@ -77,18 +83,34 @@ impl Contents {
             });
         }
         ranges.sort_unstable_by_key(|r| (r.binding, r.element));
-        let ranges = ranges.into_boxed_slice();
-        let kept = match self.ids.get(&ranges) {
-            Some(kept) => *kept,
-            None => {
-                let kept = self.kept.len() as u32;
-                self.kept.push(ranges.clone());
-                self.ids.insert(ranges, kept);
-                kept
-            }
+        let known = self.ids.get(ranges.as_slice()).copied();
+        let kept = match known.filter(|kept| self.kept.contains_key(kept)) {
+            Some(kept) => kept,
+            None => self.keep(ranges.into()),
         };
-        self.kept_of.insert(content, kept);
+        if self.kept_of.insert(content, kept) {
+            let used: FxHashSet<u32> = self.kept_of.values().copied().collect();
+            self.kept.retain(|kept, _| used.contains(kept));
+        }
         unknown
+    }
+
+    fn keep(&mut self, content: Content) -> u32 {
+        let kept = self.next;
+        self.next += 1;
+        self.kept.insert(kept, content.clone());
+        self.ids.insert(content, kept);
+        kept
+    }
+
+    /// True when it is known what a set holds.
+    pub fn knows(&mut self, content: u32) -> bool {
+        self.kept_of(content).is_some()
+    }
+
+    /// The kept content of a content id; `None` where that is not known, or forgotten.
+    fn kept_of(&mut self, content: u32) -> Option<u32> {
+        self.kept_of.get(&content).copied()
     }
 }
 
@@ -155,10 +177,12 @@ impl Bound {
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct BindingSets {
     next: u32,
-    ids: FxHashMap<Box<[Reach]>, u32>,
+    /// A set that was forgotten here gets a second id: its rows are then in the trace twice.
+    #[serde(skip)]
+    ids: Recent<Box<[Reach]>, u32>,
     /// Answers by kernel, sets, contents and dynamic offsets, so that a repeated dispatch costs one look-up.
     #[serde(skip)]
-    answers: FxHashMap<Box<[u32]>, Option<u32>>,
+    answers: Recent<Box<[u32]>, Option<u32>>,
     #[serde(skip)]
     key: Vec<u32>,
     #[serde(skip)]
@@ -174,7 +198,7 @@ impl BindingSets {
         kernel: u32,
         accesses: &[BindingAccess],
         bound: &mut Bound,
-        contents: &Contents,
+        contents: &mut Contents,
         tables: &mut Tables,
     ) -> Option<u32> {
         if let Some((last, id)) = bound.last
@@ -185,7 +209,7 @@ impl BindingSets {
         self.key.clear();
         self.key.extend([process, kernel]);
         for set in &bound.sets {
-            let kept = contents.kept_of.get(&set.content).copied();
+            let kept = contents.kept_of(set.content);
             let offsets = set.dynamic_offsets.len() as u32;
             self.key
                 .extend([set.set, kept.unwrap_or(u32::MAX), offsets]);
@@ -195,9 +219,6 @@ impl BindingSets {
             Some(id) => *id,
             None => {
                 let id = self.resolve(accesses, bound, contents, tables);
-                if self.answers.len() >= MOST_INTERNED {
-                    self.answers.clear();
-                }
                 self.answers.insert(self.key.as_slice().into(), id);
                 id
             }
@@ -210,16 +231,17 @@ impl BindingSets {
         &mut self,
         accesses: &[BindingAccess],
         bound: &Bound,
-        contents: &Contents,
+        contents: &mut Contents,
         tables: &mut Tables,
     ) -> Option<u32> {
         self.reaches.clear();
         for set in &bound.sets {
-            let Some(kept) = contents.kept_of.get(&set.content) else {
+            let kept = contents.kept_of(set.content);
+            let Some(content) = kept.and_then(|kept| contents.kept.get(&kept)) else {
                 continue;
             };
             let mut dynamic = set.dynamic_offsets.iter();
-            for range in &contents.kept[*kept as usize] {
+            for range in content.iter() {
                 let moved = if range.dynamic {
                     dynamic.next().copied().unwrap_or(0)
                 } else {
@@ -252,9 +274,6 @@ impl BindingSets {
         }
         if let Some(id) = self.ids.get(self.reaches.as_slice()) {
             return Some(*id);
-        }
-        if self.ids.len() >= MOST_INTERNED {
-            self.ids.clear();
         }
         let id = self.next;
         self.next += 1;

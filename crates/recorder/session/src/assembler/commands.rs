@@ -1,6 +1,7 @@
 //! Appends commands of the spool to recordings, in the trace's ids.
 
 use super::Assembler;
+use super::bindings::NO_CONTENT;
 use super::recording::{Opaque, Step, Transfer};
 use gapscope_spool::event::{Command, Op};
 use gapscope_trace::Tables;
@@ -17,7 +18,7 @@ impl Assembler {
         let state = &mut self.processes[process as usize];
         let mut target = state.recordings.remove(&recording).unwrap_or_default();
         target.steps.reserve(bytes.len() / size_of::<Command>());
-        let mut not_understood = 0;
+        let (mut not_understood, mut unknown_sets) = (0, 0);
         for command in Command::all(bytes) {
             let Command {
                 query, a, b, c, d, ..
@@ -50,7 +51,7 @@ impl Assembler {
                             kernel,
                             accesses,
                             bound,
-                            &state.contents,
+                            &mut state.contents,
                             tables,
                         ),
                         groups: (op != Op::DispatchIndirect).then_some([a, b, c]),
@@ -58,6 +59,7 @@ impl Assembler {
                 }
                 Op::BindSet => {
                     target.bound.bind(a, b);
+                    unknown_sets += u64::from(b != NO_CONTENT && !state.contents.knows(b));
                     continue;
                 }
                 Op::DynamicOffset => {
@@ -123,6 +125,9 @@ impl Assembler {
         state.recordings.insert(recording, target);
         let reason = "this version does not know their kind";
         self.ledger.add("commands", not_understood, reason);
+        let reason = "the record of what they hold is missing, or long ago";
+        self.ledger
+            .add("bound descriptor sets", unknown_sets, reason);
     }
 }
 

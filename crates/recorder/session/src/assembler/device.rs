@@ -18,6 +18,8 @@ pub struct Device {
     pub waiting: VecDeque<Instance>,
     /// Memory that they hold.
     pub waiting_bytes: usize,
+    /// It is gone, and its clock gets no more samples.
+    pub ended: bool,
 }
 
 /// A queue.

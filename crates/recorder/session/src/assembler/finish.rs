@@ -1,6 +1,6 @@
 //! Finished instances: from their last event to their rows.
 
-use super::device::Queue;
+use super::device::{Device, Queue};
 use super::expand::{Expansion, State};
 use super::instance::{Instance, Place, Why};
 use super::placement::{NO_CLOCK, Placement};
@@ -8,10 +8,13 @@ use super::{Activity, Assembler};
 use crate::clock::{Ticks, Unplaced};
 use gapscope_spool::event::{NO_TICKS, Outcome};
 use gapscope_trace::manifest::SamplingMode;
-use gapscope_trace::tables::{Tables, Timing};
+use gapscope_trace::tables::{Table, Tables, Timing};
 
 /// More memory than this does not wait for a clock sample.
 const MOST_WAITING_BYTES: usize = 64 << 20;
+
+/// So many rows are written before more are made: a clock sample may settle the work of a million dispatches at once.
+const MOST_ROWS: usize = 1 << 14;
 
 impl Assembler {
     /// Nothing more comes for an instance: its rows are made as soon as its device's clock allows.
@@ -41,9 +44,27 @@ impl Assembler {
         }
     }
 
-    /// Expands the instances of a device whose times no later sample changes; all of them when no more samples come.
+    /// Expands instances of a process that is gone, whose clocks get no more samples. True: there are more, for when the
+    /// rows have been written.
+    pub fn settle_some(&mut self, process: u32, tables: &mut Tables) -> bool {
+        for device in 0..self.devices.len() as u32 {
+            if self.devices[device as usize].facts.process == process {
+                self.settle_up_to(device, true, MOST_ROWS, tables);
+            }
+        }
+        let of_process = |d: &Device| d.facts.process == process && !d.waiting.is_empty();
+        self.devices.iter().any(of_process)
+    }
+
+    /// Expands the instances of a device whose times no later sample changes; all of them when no more samples come. What
+    /// would make too many rows at once is left to the next call.
     pub(super) fn settle(&mut self, device: u32, all: bool, tables: &mut Tables) {
-        loop {
+        let most = if all { usize::MAX } else { MOST_ROWS };
+        self.settle_up_to(device, all, most, tables);
+    }
+
+    fn settle_up_to(&mut self, device: u32, all: bool, most_rows: usize, tables: &mut Tables) {
+        while rows(tables) < most_rows {
             let waiting = &mut self.devices[device as usize].waiting;
             let Some(mut instance) = waiting.pop_front() else {
                 break;
@@ -52,7 +73,7 @@ impl Assembler {
                 self.place(&mut instance);
             }
             let state = &mut self.devices[device as usize];
-            let all = all || state.waiting_bytes > MOST_WAITING_BYTES;
+            let all = all || state.ended || state.waiting_bytes > MOST_WAITING_BYTES;
             let ready = match (instance.place, &state.clock) {
                 (Place::At { end, .. }, Some(clock)) => clock.settled(end),
                 (Place::Open, _) => false,
@@ -194,6 +215,12 @@ impl Instance {
             None => Err(Why::NotDelivered),
         }
     }
+}
+
+/// Rows of the tables that grow with each command.
+fn rows(tables: &Tables) -> usize {
+    let (dispatches, transfers) = (tables.dispatches.len(), tables.transfers.len());
+    dispatches + transfers + tables.barriers.len() + tables.markers.len()
 }
 
 /// The longest time that can lie inside an instance, in ticks: a device may not run longer than the host saw it run,

@@ -27,6 +27,7 @@ impl Assembler {
                 clock: None,
                 waiting: Default::default(),
                 waiting_bytes: 0,
+                ended: false,
             });
         }
         id

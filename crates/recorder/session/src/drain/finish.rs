@@ -1,0 +1,126 @@
+//! The end of a recording.
+
+use super::{Drain, LAYER, SPOOL};
+use crate::Error;
+use crate::assembler::Assembler;
+use crate::names::Names;
+use gapscope_trace::TraceWriter;
+use gapscope_trace::manifest::{self, Manifest};
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+
+impl Drain {
+    /// Completes the trace and removes the spool. `complete` fills in what only the session knows.
+    ///
+    /// # Errors
+    /// The trace cannot be written: `gapscope recover` tries again.
+    pub fn finish(mut self, mut complete: impl FnMut(&mut Manifest)) -> Result<Finished, Error> {
+        self.count_damage();
+        let folder = self.folder().to_owned();
+        let (mut losses, mut ranks) = (Vec::new(), Vec::new());
+        for mut rank in std::mem::take(&mut self.ranks) {
+            write_rest(&mut rank.assembler, &mut rank.writer, &self.header.names)?;
+            let mut manifest = self.rank_manifest(&rank);
+            complete(&mut manifest);
+            losses.extend(manifest.losses.iter().cloned());
+            rank.writer.finish(&manifest)?;
+            ranks.push((rank.rank, rank.assembler));
+        }
+        write_rest(&mut self.assembler, &mut self.writer, &self.header.names)?;
+        let mut manifest = self.manifest();
+        manifest.ranks = ranks.iter().map(|(rank, _)| rank.rank).collect();
+        manifest.ranks.sort_unstable();
+        complete(&mut manifest);
+        self.writer.finish(&manifest)?;
+        remove_leftovers(&folder);
+        losses.extend(manifest.losses);
+        let all = || std::iter::once(&self.assembler).chain(ranks.iter().map(|(_, a)| a));
+        Ok(Finished {
+            dispatches: all().map(Assembler::dispatches).sum(),
+            submissions: all().map(Assembler::submissions).sum(),
+            losses,
+        })
+    }
+
+    /// The ledger's share of the spool: records that never became whole.
+    fn count_damage(&mut self) {
+        for process in &self.processes {
+            let damage = process.damage();
+            let page = process.spool.control().page();
+            let dropped = page.dropped.load(Relaxed).min(damage.missing_records);
+            let lose = match process.trace {
+                Some(trace) => &mut self.ranks[trace].assembler,
+                None => &mut self.assembler,
+            };
+            lose.lose(
+                "records",
+                dropped,
+                "the spool was at its limit or the disk was full",
+            );
+            lose.lose(
+                "records",
+                damage.missing_records - dropped,
+                "begun and never completed: the process or its thread was killed, or the file is torn",
+            );
+            lose.lose("records", damage.undecodable_records, "damaged");
+            lose.lose(
+                "processes",
+                page.unrecorded_children.load(Relaxed),
+                "forked from a recorded one, and their spool could not be made",
+            );
+        }
+        for gone in std::mem::take(&mut self.resumed) {
+            let lose = match gone.trace {
+                Some(trace) => &mut self.ranks[trace].assembler,
+                None => &mut self.assembler,
+            };
+            lose.lose(
+                "records",
+                gone.missing_records,
+                "begun and never completed: the process or its thread was killed, or the file is torn",
+            );
+            lose.lose("records", gone.undecodable_records, "damaged");
+        }
+    }
+}
+
+/// What an assembler has kept until the end.
+fn write_rest(
+    assembler: &mut Assembler,
+    writer: &mut TraceWriter,
+    names: &Names,
+) -> Result<(), Error> {
+    assembler.finish(names, writer.tables_mut());
+    write_sources(assembler, writer)
+}
+
+/// The code of kernels that is new.
+pub(super) fn write_sources(
+    assembler: &mut Assembler,
+    writer: &mut TraceWriter,
+) -> Result<(), Error> {
+    for source in assembler.take_sources() {
+        writer.add_source(&source.hash, source.extension, &source.bytes)?;
+    }
+    Ok(())
+}
+
+/// A completed trace.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finished {
+    /// Dispatches in it.
+    pub dispatches: u64,
+    /// Submissions in it.
+    pub submissions: u64,
+    /// What was not recorded.
+    pub losses: Vec<manifest::Loss>,
+}
+
+/// Removes what a complete trace does not need.
+pub fn remove_leftovers(folder: &Path) {
+    for leftover in [SPOOL, LAYER] {
+        // What cannot be deleted does no harm: nothing reads it.
+        let _ = fs::remove_dir_all(folder.join(leftover));
+    }
+}

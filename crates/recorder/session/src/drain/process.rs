@@ -1,0 +1,69 @@
+//! A recorded process: its spool, and how far it has been drained.
+
+use crate::procfs;
+use gapscope_spool::ProcessSpool;
+use gapscope_spool::reader::Damage;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+
+/// A process whose spool is drained.
+#[derive(Debug)]
+pub struct Drained {
+    /// Its id in its trace.
+    pub id: u32,
+    /// Index of its rank's trace; `None` for the recording's own.
+    pub(super) trace: Option<usize>,
+    pub(super) spool: ProcessSpool,
+    /// What was missing before the last resumption.
+    pub(super) earlier: Damage,
+    /// It has ended and has been drained to its end.
+    pub(super) ended: bool,
+}
+
+impl Drained {
+    /// The system's id.
+    pub fn pid(&self) -> u32 {
+        self.spool.pid()
+    }
+
+    /// True while it runs.
+    pub fn is_alive(&self) -> bool {
+        procfs::is_alive(self.spool.pid(), self.spool.start_ns())
+    }
+
+    /// True while it records.
+    pub fn is_recording(&self) -> bool {
+        self.spool.control().page().recording.load(Relaxed) != 0
+    }
+
+    /// Switches its recording on or off.
+    pub fn record(&self, on: bool) {
+        self.spool
+            .control()
+            .page()
+            .recording
+            .store(u32::from(on), Relaxed);
+    }
+
+    pub(super) fn capture_done(&self, number: u32, failed: bool) {
+        let page = self.spool.control().page();
+        if failed {
+            page.captures_failed.fetch_or(1 << (number % 64), Relaxed);
+        }
+        page.captures_finished.fetch_max(number, Release);
+    }
+
+    pub(super) fn waiting_bytes(&self) -> u64 {
+        let page = self.spool.control().page();
+        page.bytes_created
+            .load(Relaxed)
+            .saturating_sub(page.bytes_drained.load(Relaxed))
+    }
+
+    pub(super) fn damage(&self) -> Damage {
+        let new = self.spool.damage();
+        Damage {
+            missing_records: self.earlier.missing_records + new.missing_records,
+            undecodable_records: self.earlier.undecodable_records + new.undecodable_records,
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The traces of ranks, each in a folder of its own in that of the recording.
+
+use super::Drain;
+use crate::Error;
+use crate::assembler::Assembler;
+use gapscope_spool::Rank;
+use gapscope_trace::manifest::{self, Manifest};
+use gapscope_trace::{Parts, TraceWriter};
+use std::path::{Path, PathBuf};
+
+/// The trace of one rank of a distributed program.
+#[derive(Debug)]
+pub struct RankTrace {
+    pub rank: Rank,
+    pub assembler: Assembler,
+    pub writer: TraceWriter,
+    /// Captures that were refused.
+    pub refused: usize,
+}
+
+impl Drain {
+    /// The trace of a rank, made when it is new. `None` where its folder cannot be made: its work is then in the
+    /// recording's own trace.
+    pub(super) fn rank_trace(&mut self, rank: Rank) -> Option<usize> {
+        let known = self.ranks.iter().position(|r| r.rank.rank == rank.rank);
+        if known.is_some() {
+            return known;
+        }
+        match TraceWriter::create(&rank_folder(self.folder(), rank)) {
+            Ok(writer) => self.ranks.push(RankTrace {
+                rank,
+                assembler: Assembler::new(self.header.mode),
+                writer,
+                refused: 0,
+            }),
+            Err(error) => {
+                let reason = format!("they are in the recording's own: {error}");
+                self.assembler.lose("traces of ranks", 1, &reason);
+                return None;
+            }
+        }
+        Some(self.ranks.len() - 1)
+    }
+
+    /// A capture is a trace of its own, which one of several ranks cannot have: the program must not wait for it.
+    pub(super) fn refuse_captures_of_ranks(&mut self) {
+        for (at, rank) in self.ranks.iter_mut().enumerate() {
+            while let Some(capture) = rank.assembler.captures().get(rank.refused) {
+                if capture.end_ns.is_none() {
+                    break;
+                }
+                let (id, number) = (capture.process, capture.number);
+                rank.refused += 1;
+                let reason = "a recording of several ranks has no captures";
+                rank.assembler.lose("captures", 1, reason);
+                for process in &self.processes {
+                    if process.trace == Some(at) && process.id == id {
+                        process.capture_done(number, true);
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn close_rank_parts(&mut self) -> Result<Vec<Parts>, Error> {
+        let mut parts = Vec::with_capacity(self.ranks.len());
+        for at in 0..self.ranks.len() {
+            parts.push(self.ranks[at].writer.checkpoint()?);
+            let manifest = self.rank_manifest(&self.ranks[at]);
+            self.ranks[at].writer.write_manifest(&manifest)?;
+        }
+        Ok(parts)
+    }
+
+    pub(super) fn rank_manifest(&self, rank: &RankTrace) -> Manifest {
+        let mut manifest = self.manifest_of(&rank.assembler);
+        manifest.rank = Some(manifest::Rank {
+            rank: rank.rank.rank,
+            local_rank: rank.rank.local_rank,
+            world_size: rank.rank.world_size,
+        });
+        manifest
+    }
+}
+
+/// Where the trace of a rank is: query engines that know such names give each row its rank.
+pub fn rank_folder(folder: &Path, rank: Rank) -> PathBuf {
+    folder.join(format!("rank={}", rank.rank))
+}
