@@ -21,6 +21,10 @@ pub struct Config {
     pub dropped: usize,
     pub reversed: bool,
     pub late_device: bool,
+    /// The subscriber's attribute that is refused.
+    pub chosen_refused: Option<u32>,
+    /// The field of a kind that records with chosen fields lack.
+    pub chosen_lacks: Option<(u32, i32)>,
     /// Devices are parts of GPUs (MIG).
     pub parts: bool,
     pub buffer_bytes: usize,
@@ -56,6 +60,11 @@ pub fn config() -> &'static Config {
         dropped: number("FAKE_CUDA_DROP").unwrap_or(0) as usize,
         reversed: says("FAKE_CUDA_ORDER", "reverse"),
         parts: says("FAKE_CUDA_MIG", "1"),
+        chosen_refused: number("FAKE_CUDA_CHOSEN_REFUSED").map(|v| v as u32),
+        chosen_lacks: std::env::var("FAKE_CUDA_CHOSEN_LACKS").ok().and_then(|v| {
+            let (kind, id) = v.split_once(':')?;
+            Some((kind.parse().ok()?, id.parse().ok()?))
+        }),
         late_device: says("FAKE_CUDA_DEVICE_RECORD", "late"),
         buffer_bytes: number("FAKE_CUDA_BUFFER").map_or(usize::MAX, |v| v as usize),
         kernel_ns: number("FAKE_CUDA_KERNEL_NS").unwrap_or(2_000),

@@ -1,6 +1,7 @@
 //! The stub of libcupti: switches, buffers, and the manners of the real one.
 
 mod buffer;
+mod chosen;
 mod entry_points;
 
 use crate::config::{BadTimes, config};
@@ -40,6 +41,9 @@ pub struct State {
     late: Vec<Vec<u8>>,
     /// Queries that find work unfinished are recorded as waits too, as CUPTI does by itself.
     pub all_waits: bool,
+    /// The subscriber's own thread ids and clock are set.
+    pub chosen_threads: bool,
+    pub chosen_clock: bool,
     /// Attributes that the client has set.
     pub attributes: HashSet<u32>,
 }
@@ -192,7 +196,7 @@ impl State {
     }
 
     fn write_bytes(&mut self, bytes: Vec<u8>) {
-        self.buffers.append(&bytes);
+        self.buffers.append(&chosen::of(bytes));
         self.written += 1;
         let every = config().unknown_every;
         if every > 0 && self.written.is_multiple_of(every) {

@@ -82,28 +82,24 @@ pub fn is_poll(name: &str) -> bool {
 /// Switches the other calls off. The opposite way, to switch on the wanted ones alone, records nothing once CUPTI is
 /// initialised and too much before.
 pub fn exclude_noise(recorder: &Recorder, cupti: &Cupti) {
-    let apis = [
-        (domain::RUNTIME, cupti.functions.enable_runtime_call),
-        (domain::DRIVER, cupti.functions.enable_driver_call),
-    ];
-    for (domain, switch) in apis {
-        let Some(switch) = switch else {
-            notes::note(
-                recorder,
-                "This libcupti, older than that of CUDA 12.6, cannot leave out calls that only ask for a state: recording \
-                 costs the program up to twice as much.",
-            );
-            return;
-        };
+    for domain in [domain::RUNTIME, domain::DRIVER] {
         let mut refused = 0;
         for call in 1..MOST_CALLS {
             let Some(name) = cupti.call_name(domain, call) else {
                 continue;
             };
-            if !is_wanted(name) {
-                // SAFETY: CUPTI's function with one of its calls and a boolean.
-                refused += u64::from(unsafe { switch(call, 0) } != 0);
+            if is_wanted(name) {
+                continue;
             }
+            let Some(code) = cupti.leave_out(domain, call) else {
+                notes::note(
+                    recorder,
+                    "This libcupti, older than that of CUDA 12.6, cannot leave out calls that only ask for a state: recording \
+                     costs the program up to twice as much.",
+                );
+                return;
+            };
+            refused += u64::from(code != 0);
         }
         if refused > 0 {
             recorder.loss(

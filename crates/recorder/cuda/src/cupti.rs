@@ -1,13 +1,16 @@
 //! CUPTI, found at run time: the tracing library of the CUDA driver.
 
+pub mod chosen;
 pub mod fields;
 pub mod numbers;
 mod search;
 
 use crate::recorder::Recorder;
+use chosen::Chosen;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// The API version of CUDA 12.0, the oldest whose records are known.
 pub const OLDEST: u32 = 18;
@@ -21,7 +24,7 @@ pub type Completed = unsafe extern "C" fn(*mut c_void, u32, *mut u8, usize, usiz
 type Callback = extern "C" fn(*mut c_void, u32, u32, *const c_void);
 
 /// Declares the functions that are looked up, and the one way in which all are. Every libcupti since CUDA 12.0 has the
-/// required ones; the optional ones came later, up to 12.8.
+/// required ones; the optional ones came later, up to 13.3.
 macro_rules! functions {
     ($(required $name:ident $symbol:literal ($($argument:ty),*),)+ $(optional $other:ident $other_symbol:literal ($($other_argument:ty),*),)+) => {
         /// The functions of one libcupti.
@@ -68,6 +71,14 @@ functions! {
     optional all_waits "cuptiActivityEnableAllSyncRecords" (u8),
     optional stream_id "cuptiGetStreamIdEx" (*mut c_void, *mut c_void, u8, *mut u32),
     optional context_id "cuptiGetContextId" (*mut c_void, *mut u32),
+    optional set_attribute_of "cuptiActivitySetAttribute_v2" (*mut c_void, u32, *mut usize, *mut c_void),
+    optional register_callbacks_of "cuptiActivityRegisterCallbacks_v2" (*mut c_void, chosen::Requested, chosen::Completed),
+    optional enable_of "cuptiActivityEnable_v2" (*mut c_void, u32, *const chosen::Config),
+    optional disable_of "cuptiActivityDisable_v2" (*mut c_void, u32, *const chosen::Config),
+    optional next_record_of "cuptiActivityGetNextRecord_v2" (*mut c_void, *mut u8, usize, *mut *mut u8),
+    optional dropped_of "cuptiActivityGetNumDroppedRecords_v2" (*mut c_void, *mut c_void, u32, *mut usize),
+    optional enable_runtime_call_of "cuptiActivityEnableRuntimeApi_v2" (*mut c_void, u32, u8),
+    optional enable_driver_call_of "cuptiActivityEnableDriverApi_v2" (*mut c_void, u32, u8),
 }
 
 /// A libcupti that may be used.
@@ -78,6 +89,8 @@ pub struct Cupti {
     pub version: u32,
     /// The program had loaded it before.
     pub was_loaded: bool,
+    /// Its functions for records with chosen fields, when records are such.
+    pub chosen: OnceLock<Chosen>,
 }
 
 /// Why there is none.
@@ -125,6 +138,70 @@ impl Cupti {
                 ),
             },
         }))
+    }
+
+    /// Begins to record a kind.
+    pub fn enable(&self, kind: u32) -> Code {
+        match self.chosen.get() {
+            Some(chosen) => chosen.enable(kind),
+            // SAFETY: CUPTI's function with one of its kinds.
+            None => unsafe { (self.functions.enable)(kind) },
+        }
+    }
+
+    /// Ends what [`Self::enable`] began.
+    pub fn disable(&self, kind: u32) {
+        match self.chosen.get() {
+            Some(chosen) => chosen.disable(kind),
+            None => {
+                // SAFETY: CUPTI's function with one of its kinds.
+                unsafe { (self.functions.disable)(kind) };
+            }
+        }
+    }
+
+    /// Leaves calls of one function out. `None`: this CUPTI cannot.
+    pub fn leave_out(&self, domain: u32, call: u32) -> Option<Code> {
+        if let Some(chosen) = self.chosen.get() {
+            return Some(chosen.leave_out(domain, call));
+        }
+        let switch = match domain {
+            numbers::domain::RUNTIME => self.functions.enable_runtime_call,
+            _ => self.functions.enable_driver_call,
+        }?;
+        // SAFETY: CUPTI's function with one of its calls and a boolean.
+        Some(unsafe { switch(call, 0) })
+    }
+
+    /// The record after `at` in a buffer.
+    ///
+    /// # Safety
+    /// CUPTI has filled so many bytes; `at` is null or a record in them.
+    #[inline]
+    pub unsafe fn next_record(&self, buffer: *mut u8, bytes: usize, at: &mut *mut u8) -> Code {
+        // SAFETY: as the caller promises.
+        unsafe {
+            match self.chosen.get() {
+                Some(chosen) => chosen.next_record(buffer, bytes, at),
+                None => (self.functions.next_record)(buffer, bytes, at),
+            }
+        }
+    }
+
+    /// Records that CUPTI dropped since it was asked last.
+    ///
+    /// # Safety
+    /// The context is null, or what CUPTI gave with a buffer.
+    pub unsafe fn dropped(&self, context: *mut c_void, stream: u32) -> usize {
+        let mut dropped = 0;
+        // SAFETY: as the caller promises; it stores a number.
+        let code = unsafe {
+            match self.chosen.get() {
+                Some(chosen) => chosen.dropped(&mut dropped),
+                None => (self.functions.dropped)(context, stream, &mut dropped),
+            }
+        };
+        if code == 0 { dropped } else { 0 }
     }
 
     /// What CUPTI says of a result.
@@ -205,6 +282,7 @@ fn open(candidate: &search::Candidate) -> Result<Cupti, Option<Missing>> {
             functions,
             version,
             was_loaded: only_loaded,
+            chosen: OnceLock::new(),
         }),
         Err(symbol) => Err(unusable(
             "libcupti is not usable",

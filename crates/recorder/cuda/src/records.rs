@@ -10,6 +10,7 @@ mod routes;
 mod work;
 
 use crate::cupti::Cupti;
+use crate::cupti::chosen::{self, Told};
 use crate::cupti::fields::{Field, Record};
 use crate::cupti::numbers::{self, kind};
 use crate::generation::PerProcess;
@@ -28,6 +29,7 @@ use std::sync::{Mutex, PoisonError};
 /// A batch is written at least when it has so many bytes; a tick writes what there is.
 const BATCH_BYTES: usize = 32 << 10;
 
+const NO_PLACES: &str = "CUPTI does not say where their fields are";
 const NO_TIMES: &str = "CUPTI delivered none";
 
 /// Everything that turns records into events, with what has been defined already.
@@ -67,15 +69,21 @@ static READER: PerProcess<Mutex<Reader>> = PerProcess::new();
 /// Reads the records of a buffer.
 ///
 /// # Safety
-/// CUPTI says that `bytes` bytes at `buffer` hold its records.
-pub unsafe fn read(recorder: &'static Recorder, cupti: &Cupti, buffer: *mut u8, bytes: usize) {
+/// CUPTI says that `bytes` bytes at `buffer` hold its records, and where their fields are when they are chosen.
+pub unsafe fn read(
+    recorder: &'static Recorder,
+    cupti: &Cupti,
+    buffer: *mut u8,
+    bytes: usize,
+    told: Option<&Told>,
+) {
     let reader = READER.get(|| Mutex::new(Reader::new(recorder)));
     let mut reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
     reader.kernels.new_buffer();
     let mut at = std::ptr::null_mut();
     loop {
         // SAFETY: as the caller promises; CUPTI goes from record to record.
-        let code = unsafe { (cupti.functions.next_record)(buffer, bytes, &mut at) };
+        let code = unsafe { cupti.next_record(buffer, bytes, &mut at) };
         if code != 0 || at.is_null() {
             if code != 0 && code != numbers::code::MAX_LIMIT_REACHED {
                 reader.losses.add(
@@ -85,9 +93,22 @@ pub unsafe fn read(recorder: &'static Recorder, cupti: &Cupti, buffer: *mut u8, 
             }
             break;
         }
-        // SAFETY: CUPTI says that a record is here, written by this version of it.
-        let record = unsafe { Record::new(at, cupti.version) };
         let reader = &mut *reader;
+        let places = match cupti.chosen.get() {
+            None => None,
+            Some(_) => {
+                // SAFETY: every record begins with its kind.
+                let kind = unsafe { at.cast::<u32>().read_unaligned() };
+                let places = told.and_then(|told| chosen::places(told, kind));
+                if places.is_none() {
+                    reader.losses.add("CUDA activities", NO_PLACES);
+                    continue;
+                }
+                places
+            }
+        };
+        // SAFETY: CUPTI says that a record is here, written by this version of it.
+        let record = unsafe { Record::new(at, cupti.version, places) };
         // A panic at one record must not lose the others.
         if guard(|| reader.record(cupti, &record)).is_none() {
             reader

@@ -1,6 +1,6 @@
 //! CUPTI in this process: from the subscription to the last flush.
 
-use crate::cupti::{self, Cupti, numbers};
+use crate::cupti::{self, Cupti, chosen, numbers};
 use crate::recorder::{Recorder, recorder};
 use crate::{buffers, calls, notes, records};
 use gapscope_spool::hook::{self, guard};
@@ -8,7 +8,7 @@ use gapscope_spool::monotonic_ns;
 use numbers::kind;
 use std::ffi::c_void;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32};
 use std::sync::{Mutex, Once, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -45,6 +45,8 @@ const WORK: [Kind; 9] = [
 static CUPTI: OnceLock<Option<Cupti>> = OnceLock::new();
 /// The process whose CUPTI runs: a forked child must not call it.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
+/// CUPTI's handle of the subscription.
+static SUBSCRIBER: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 static STOP: AtomicBool = AtomicBool::new(false);
 static FLUSHER_RUNS: AtomicBool = AtomicBool::new(false);
 /// Whether the kinds of [`WORK`] are on. Held while they are switched.
@@ -100,6 +102,7 @@ fn subscribe(recorder: &Recorder) -> Option<Cupti> {
     // SAFETY: the callback is a function of this library, which is pinned; CUPTI stores the handle.
     let code =
         unsafe { (cupti.functions.subscribe)(&mut subscriber, nothing, std::ptr::null_mut()) };
+    SUBSCRIBER.store(subscriber, Release);
     if code != 0 {
         let why = if code == numbers::code::MULTIPLE_SUBSCRIBERS {
             "another profiler serves this process; record it without that one"
@@ -158,7 +161,14 @@ fn begin(recorder: &'static Recorder, cupti: &'static Cupti) {
         if numbers::BUFFERS_OF_ALL.contains(&cupti.version) {
             set(numbers::ATTRIBUTE_BUFFERS_OF_THREADS);
         }
-        let code = (functions.register_callbacks)(buffers::requested, buffers::completed);
+        let subscriber = SUBSCRIBER.load(Acquire);
+        let code = match chosen::begin(cupti, subscriber, now) {
+            Some(chosen) => {
+                let _ = cupti.chosen.set(chosen);
+                0
+            }
+            None => (functions.register_callbacks)(buffers::requested, buffers::completed),
+        };
         if code != 0 {
             let sentence = format!(
                 "No GPU work of CUDA was recorded: CUPTI takes no buffers ({}).",
@@ -216,9 +226,7 @@ fn enable(recorder: &Recorder, cupti: &Cupti, kinds: &[Kind]) {
             recorder.loss(what, 1, "left out because the environment says so");
             continue;
         }
-        // SAFETY: CUPTI's function with one of its kinds.
-        let code = unsafe { (cupti.functions.enable)(*kind) };
-        check(recorder, cupti, what, code);
+        check(recorder, cupti, what, cupti.enable(*kind));
     }
 }
 
@@ -251,8 +259,7 @@ pub fn end_window() {
     *on = false;
     WINDOW_END_NS.store(monotonic_ns(), Relaxed);
     for (kind, ..) in WORK {
-        // SAFETY: CUPTI's function with one of its kinds, which is on.
-        unsafe { (cupti.functions.disable)(kind) };
+        cupti.disable(kind);
     }
     flush_with(cupti, 0);
 }

@@ -1,6 +1,6 @@
 //! The buffers of the client: asked for, filled, and handed back by a thread of CUPTI's or by a flush.
 
-use super::{Completed, Requested};
+use super::{Completed, Requested, chosen};
 use crate::config::config;
 use crate::records;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -16,11 +16,49 @@ struct Buffer {
 // SAFETY: the client lends the buffer to whoever holds this.
 unsafe impl Send for Buffer {}
 
+/// The client's functions.
+#[derive(Clone, Copy)]
+pub enum Callbacks {
+    Whole(Requested, Completed),
+    /// For records with chosen fields.
+    Chosen(chosen::Requested, chosen::Completed),
+}
+
+impl Callbacks {
+    fn request(self) -> Option<Buffer> {
+        let (mut at, mut bytes, mut most) = (std::ptr::null_mut(), 0, 0);
+        // SAFETY: the client's callback with variables of ours.
+        unsafe {
+            match self {
+                Callbacks::Whole(requested, _) => requested(&mut at, &mut bytes, &mut most),
+                Callbacks::Chosen(requested, _) => {
+                    let told = size_of::<usize>();
+                    requested(&mut at, &mut bytes, &mut most, (&raw const told).cast());
+                }
+            }
+        };
+        (!at.is_null()).then_some(Buffer { at, bytes, used: 0 })
+    }
+
+    fn complete(self, buffer: Buffer) {
+        let Buffer { at, bytes, used } = buffer;
+        // SAFETY: the client's callback with its own buffer.
+        unsafe {
+            match self {
+                Callbacks::Whole(_, completed) => {
+                    completed(std::ptr::null_mut(), 0, at, bytes, used);
+                }
+                Callbacks::Chosen(_, completed) => completed(at, bytes, used, &chosen::told()),
+            }
+        }
+    }
+}
+
 #[derive(Default)]
 pub struct Buffers {
-    pub callbacks: Option<(Requested, Completed)>,
+    pub callbacks: Option<Callbacks>,
     current: Option<Buffer>,
-    worker: Option<Sender<(Completed, Buffer)>>,
+    worker: Option<Sender<(Callbacks, Buffer)>>,
     handed_back: u64,
 }
 
@@ -48,7 +86,7 @@ impl Buffers {
             self.hand_over(full);
         }
         if self.current.is_none() {
-            self.current = self.request();
+            self.current = self.callbacks.and_then(Callbacks::request);
         }
         match self.current.as_mut() {
             Some(buffer) if buffer.used + record.len() <= buffer.bytes => {
@@ -68,65 +106,37 @@ impl Buffers {
         }
     }
 
-    fn request(&self) -> Option<Buffer> {
-        let (requested, _) = self.callbacks?;
-        let (mut at, mut bytes, mut most) = (std::ptr::null_mut(), 0, 0);
-        // SAFETY: the client's callback with variables of ours.
-        unsafe { requested(&mut at, &mut bytes, &mut most) };
-        (!at.is_null()).then_some(Buffer { at, bytes, used: 0 })
-    }
-
     fn hand_over(&mut self, mut buffer: Buffer) {
-        let Some((_, completed)) = self.callbacks else {
+        let Some(callbacks) = self.callbacks else {
             return;
         };
         finish(&mut buffer, self.handed_back);
         self.handed_back += 1;
         let worker = self.worker.get_or_insert_with(|| {
-            let (sender, receiver) = channel::<(Completed, Buffer)>();
+            let (sender, receiver) = channel::<(Callbacks, Buffer)>();
             std::thread::spawn(move || {
-                for (completed, buffer) in receiver {
-                    // SAFETY: the client's callback with its own buffer.
-                    unsafe {
-                        completed(
-                            std::ptr::null_mut(),
-                            0,
-                            buffer.at,
-                            buffer.bytes,
-                            buffer.used,
-                        )
-                    };
+                for (callbacks, buffer) in receiver {
+                    callbacks.complete(buffer);
                     ON_THE_WAY.fetch_sub(1, SeqCst);
                 }
             });
             sender
         });
         ON_THE_WAY.fetch_add(1, SeqCst);
-        let _ = worker.send((completed, buffer));
+        let _ = worker.send((callbacks, buffer));
     }
 
     /// Gives the client its partly filled buffer. Returns what is left to do without the lock.
     pub fn flush(&mut self) -> impl FnOnce() + use<> {
         let buffer = self.current.take().filter(|b| b.used > 0);
-        let flushed = buffer
-            .zip(self.callbacks)
-            .map(|(mut buffer, (_, completed))| {
-                finish(&mut buffer, self.handed_back);
-                self.handed_back += 1;
-                (completed, buffer)
-            });
+        let flushed = buffer.zip(self.callbacks).map(|(mut buffer, callbacks)| {
+            finish(&mut buffer, self.handed_back);
+            self.handed_back += 1;
+            (callbacks, buffer)
+        });
         move || {
-            if let Some((completed, buffer)) = flushed {
-                // SAFETY: the client's callback with its own buffer.
-                unsafe {
-                    completed(
-                        std::ptr::null_mut(),
-                        0,
-                        buffer.at,
-                        buffer.bytes,
-                        buffer.used,
-                    )
-                };
+            if let Some((callbacks, buffer)) = flushed {
+                callbacks.complete(buffer);
             }
             while ON_THE_WAY.load(SeqCst) > 0 {
                 std::thread::sleep(std::time::Duration::from_micros(50));
@@ -163,5 +173,6 @@ fn finish(buffer: &mut Buffer, number: u64) {
 /// The length of the record at the begin of `bytes`; `None` at the end and for a kind that does not exist.
 pub fn size_of_record(bytes: &[u8]) -> Option<usize> {
     let kind = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?);
-    records::size_of_kind(kind).filter(|size| *size <= bytes.len())
+    let size = chosen::size_of_kind(kind).or_else(|| records::size_of_kind(kind))?;
+    (size <= bytes.len()).then_some(size)
 }

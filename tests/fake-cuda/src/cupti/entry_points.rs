@@ -1,7 +1,7 @@
 //! The functions that libcupti exports, those of which the hook uses.
 
-use super::buffer::{size_of_record, take_dropped};
-use super::{Completed, Requested, clock, now, state};
+use super::buffer::{Callbacks, size_of_record, take_dropped};
+use super::{Completed, Requested, chosen, clock, now, state};
 use crate::config::config;
 use crate::{driver, names, records};
 use std::ffi::{c_char, c_int, c_void};
@@ -9,7 +9,9 @@ use std::ffi::{c_char, c_int, c_void};
 const SUCCESS: c_int = 0;
 const INVALID_PARAMETER: c_int = 1;
 const MAX_LIMIT_REACHED: c_int = 12;
+const NOT_COMPATIBLE: c_int = 14;
 const INVALID_KIND: c_int = 21;
+const NOT_SUPPORTED: c_int = 27;
 const MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED: c_int = 39;
 
 /// The client's callbacks, for a program that measures them.
@@ -18,11 +20,9 @@ pub unsafe extern "C" fn fake_callbacks(
     requested: *mut Option<Requested>,
     completed: *mut Option<Completed>,
 ) {
-    let callbacks = state().buffers.callbacks;
-    // SAFETY: the caller's variables.
-    unsafe {
-        *requested = callbacks.map(|(requested, _)| requested);
-        *completed = callbacks.map(|(_, completed)| completed);
+    if let Some(Callbacks::Whole(ask, done)) = state().buffers.callbacks {
+        // SAFETY: the caller's variables.
+        unsafe { (*requested, *completed) = (Some(ask), Some(done)) };
     }
 }
 
@@ -50,6 +50,13 @@ pub unsafe extern "C" fn cuptiSubscribe(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiActivityEnable(kind: u32) -> c_int {
+    if chosen::is_on() {
+        return NOT_COMPATIBLE;
+    }
+    enable(kind)
+}
+
+fn enable(kind: u32) -> c_int {
     let mut state = state();
     state.kinds.insert(kind);
     // The kind overrides what was said of single calls before.
@@ -68,6 +75,9 @@ pub unsafe extern "C" fn cuptiActivityEnable(kind: u32) -> c_int {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiActivityDisable(kind: u32) -> c_int {
+    if chosen::is_on() {
+        return NOT_COMPATIBLE;
+    }
     state().kinds.remove(&kind);
     SUCCESS
 }
@@ -87,11 +97,17 @@ fn switch(domain: u32, call: u32, on: u8) -> c_int {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuptiActivityEnableRuntimeApi(call: u32, on: u8) -> c_int {
+    if chosen::is_on() {
+        return NOT_COMPATIBLE;
+    }
     switch(names::RUNTIME, call, on)
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuptiActivityEnableDriverApi(call: u32, on: u8) -> c_int {
+    if chosen::is_on() {
+        return NOT_COMPATIBLE;
+    }
     switch(names::DRIVER, call, on)
 }
 
@@ -101,7 +117,7 @@ pub extern "C" fn cuptiActivityRegisterCallbacks(
     completed: Completed,
 ) -> c_int {
     // Without a subscriber whoever comes last gets everything.
-    state().buffers.callbacks = Some((requested, completed));
+    state().buffers.callbacks = Some(Callbacks::Whole(requested, completed));
     SUCCESS
 }
 
@@ -111,7 +127,17 @@ pub unsafe extern "C" fn cuptiActivityGetNextRecord(
     bytes: usize,
     record: *mut *mut u8,
 ) -> c_int {
-    // SAFETY: the caller's variable, which holds null or a record of this buffer, and its own buffer.
+    if chosen::is_on() {
+        return NOT_COMPATIBLE;
+    }
+    // SAFETY: as the caller promises.
+    unsafe { next_record(buffer, bytes, record) }
+}
+
+/// # Safety
+/// `record` is the caller's variable, which holds null or a record of this buffer, and the buffer is its own.
+unsafe fn next_record(buffer: *mut u8, bytes: usize, record: *mut *mut u8) -> c_int {
+    // SAFETY: as the caller promises.
     unsafe {
         let all = std::slice::from_raw_parts(buffer, bytes);
         let at = if (*record).is_null() {
@@ -267,4 +293,118 @@ pub unsafe extern "C" fn cuptiGetStreamIdEx(
     // SAFETY: the caller's variable.
     unsafe { *id = driver::stream_id(stream as usize) };
     SUCCESS
+}
+
+// The functions that name the subscriber. They are there since CUDA 13.3.
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiActivitySetAttribute_v2(
+    _subscriber: *mut c_void,
+    attribute: u32,
+    bytes: *mut usize,
+    value: *mut c_void,
+) -> c_int {
+    // SAFETY: the caller's variables; each attribute has its type.
+    let value = unsafe {
+        match *bytes {
+            1 => u64::from(*value.cast::<u8>()),
+            4 => u64::from(*value.cast::<u32>()),
+            8 => *value.cast::<u64>(),
+            _ => return INVALID_PARAMETER,
+        }
+    };
+    if config().chosen_refused == Some(attribute) {
+        return NOT_SUPPORTED;
+    }
+    match attribute {
+        chosen::ATTRIBUTE => chosen::switch(value != 0),
+        // The thread ids and the clock are the subscriber's own.
+        21 => state().chosen_threads = value == 1,
+        22 => state().chosen_clock = value != 0,
+        _ => {}
+    }
+    state().attributes.insert(attribute);
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuptiActivityRegisterCallbacks_v2(
+    _subscriber: *mut c_void,
+    requested: chosen::Requested,
+    completed: chosen::Completed,
+) -> c_int {
+    state().buffers.callbacks = Some(Callbacks::Chosen(requested, completed));
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiActivityEnable_v2(
+    _subscriber: *mut c_void,
+    kind: u32,
+    config: *const chosen::Config,
+) -> c_int {
+    {
+        // Without them the records would have other threads and another clock.
+        let state = state();
+        assert!(
+            state.chosen_threads && state.chosen_clock,
+            "set for the subscriber"
+        );
+    }
+    // SAFETY: the caller's own structure.
+    if !unsafe { chosen::choose(kind, config) } {
+        return INVALID_PARAMETER;
+    }
+    enable(kind)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuptiActivityDisable_v2(
+    _subscriber: *mut c_void,
+    kind: u32,
+    _config: *const chosen::Config,
+) -> c_int {
+    state().kinds.remove(&kind);
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiActivityGetNextRecord_v2(
+    _subscriber: *mut c_void,
+    buffer: *mut u8,
+    bytes: usize,
+    record: *mut *mut u8,
+) -> c_int {
+    // SAFETY: as the caller promises.
+    unsafe { next_record(buffer, bytes, record) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiActivityGetNumDroppedRecords_v2(
+    _subscriber: *mut c_void,
+    _context: *mut c_void,
+    _stream: u32,
+    dropped: *mut usize,
+) -> c_int {
+    // SAFETY: the caller's variable.
+    unsafe { *dropped = take_dropped() };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuptiActivityEnableRuntimeApi_v2(
+    _subscriber: *mut c_void,
+    call: u32,
+    on: u8,
+) -> c_int {
+    switch(names::RUNTIME, call, on)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuptiActivityEnableDriverApi_v2(
+    _subscriber: *mut c_void,
+    call: u32,
+    on: u8,
+) -> c_int {
+    switch(names::DRIVER, call, on)
 }

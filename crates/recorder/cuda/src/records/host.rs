@@ -117,12 +117,11 @@ impl Reader {
         use fields::overhead::*;
         // SAFETY: as the caller promises.
         unsafe {
-            let thread = if record.get(OBJECT) == OBJECT_THREAD {
-                // The process, then the thread.
-                let [_, thread, _] = record.get(OBJECT_ID);
-                thread
-            } else {
-                0
+            // Where its kind cannot be chosen, the object is a thread.
+            let object = record.get_new(OBJECT).unwrap_or(OBJECT_THREAD);
+            let thread = match object {
+                OBJECT_THREAD => record.get(THREAD),
+                _ => 0,
             };
             let span = span(record.get(START), record.get(END));
             if span.is_none() {
