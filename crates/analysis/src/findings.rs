@@ -15,9 +15,9 @@ use crate::transfers::{self, TransferRow};
 use crate::verdict::{self, Bound, Evidence};
 use crate::warm_up::{self, WarmUp};
 use crate::work::{self, WorkComparison};
-use gapscope_trace::Trace;
 use gapscope_trace::manifest::{Loss, SamplingMode};
-use gapscope_trace::tables::Table;
+use gapscope_trace::tables::{Barriers, Dispatches, Table};
+use gapscope_trace::{Selection, Trace};
 use serde::Serialize;
 
 /// What to analyse.
@@ -112,6 +112,15 @@ pub struct Findings {
 }
 
 impl Findings {
+    /// What of a trace the analyses read: [`Findings::of`], [`crate::activity()`] and [`crate::ranks`], but not
+    /// [`crate::findings_under_label`], which takes all. Of ten million dispatches the rest fills half a gigabyte.
+    pub fn selection() -> Selection {
+        Selection::all()
+            .without::<Barriers>()
+            .without_columns::<Dispatches>(&["groups_x", "groups_y", "groups_z"])
+            .bare()
+    }
+
     /// Runs all analyses.
     pub fn of(trace: &Trace, options: &Options) -> Findings {
         let timeline = Timeline::of(trace);

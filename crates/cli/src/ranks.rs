@@ -8,7 +8,7 @@ use gapscope_analysis::{Findings, Options};
 use gapscope_report::Terminal;
 use gapscope_report::markdown;
 use gapscope_report::ranks::RanksReport;
-use gapscope_trace::{Manifest, Selection};
+use gapscope_trace::Manifest;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -53,7 +53,7 @@ fn compare(paths: &[(u32, PathBuf)], options: &Options) -> Result<Compared, Fail
     let mut first = None;
     for (rank, path) in paths {
         // One trace at a time is in memory.
-        let opened = trace::open(path, &Selection::all())?;
+        let opened = trace::open(path, &Findings::selection())?;
         let findings = Findings::of(&opened.trace, options);
         digests.push(RankDigest::of(&opened.trace, &findings, *rank));
         remarks.extend(opened.remarks.iter().map(|r| format!("Rank {rank}: {r}")));

@@ -21,7 +21,12 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
     if let Some(file) = &arguments.html {
         return view::to_file(&arguments.trace, file);
     }
-    let opened = trace::open(&arguments.trace, &Selection::all())?;
+    let selection = match &arguments.label {
+        None => Findings::selection(),
+        // Its work becomes a trace of its own, whose rows are whole.
+        Some(_) => Selection::all(),
+    };
+    let opened = trace::open(&arguments.trace, &selection)?;
     let options = Options {
         exclude_warm_up: !arguments.all,
         equal_work: arguments.compare_labels.clone(),
@@ -84,7 +89,7 @@ pub fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failu
     if !of_ranks.is_empty() {
         return ranks::after_recording(path, &of_ranks, terminal);
     }
-    let opened = trace::open(path, &Selection::all())?;
+    let opened = trace::open(path, &Findings::selection())?;
     let findings = Findings::of(&opened.trace, &Options::default());
     let activity = activity(&Timeline::of(&opened.trace), slices(terminal.columns));
     let report = gapscope_report::Report {

@@ -1,6 +1,7 @@
 //! Kernels, labels, command buffers, memory, drift.
 
-use crate::program::{Program, US};
+use crate::program::{Program, US, findings};
+use gapscope_analysis::{Findings, Timeline, activity};
 
 #[test]
 fn kernels_of_one_name_are_one_row_and_overlap_counts_once() {
@@ -219,4 +220,33 @@ fn work_that_starts_before_its_submission_is_counted() {
     assert_eq!(latency.started_before_submission_count, Some(1));
     assert_eq!(latency.depth_zero_ns, Some(50 * US));
     assert_eq!(latency.submit_to_start.min_ns, Some(-10 * US));
+}
+
+#[test]
+fn what_is_not_selected_changes_no_finding() {
+    let whole = Program::of(
+        "manifest sampling_mode=dispatch start_ns=0 end_ns=1ms
+         process id=1 pid=10
+         device id=1 process=1 uuid=aa
+         queue id=1 device=1
+         kernel id=1 process=1 name=sin
+         submission id=1 process=1 queue=1 thread=7 begin_ns=0 end_ns=1us command_buffers=1
+         command_buffer id=1 process=1 queue=1 submission=1 dispatches=2 start_ns=2us duration_ns=90us
+         dispatch command_buffer=1 position=0 queue=1 kernel=1 start_ns=3us duration_ns=40us groups_x=8 groups_y=1
+         barrier command_buffer=1 position=1 source_stages=1 destination_stages=1
+         dispatch command_buffer=1 position=2 queue=1 kernel=1 start_ns=50us duration_ns=40us groups_x=8",
+    )
+    .trace();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.gapscope");
+    let mut writer = gapscope_trace::TraceWriter::create(&path).unwrap();
+    writer.tables_mut().clone_from(&whole.tables);
+    writer.finish(&whole.manifest).unwrap();
+    let (read, remarks) = gapscope_trace::read(&path, &Findings::selection()).unwrap();
+    assert_eq!(remarks, []);
+    assert!(read.tables.dispatches.groups_x.is_empty());
+    assert!(read.tables.barriers.command_buffer.is_empty());
+    assert_eq!(findings(&read), findings(&whole));
+    let activity = |trace| activity(&Timeline::of(trace), 10);
+    assert_eq!(activity(&read), activity(&whole));
 }
