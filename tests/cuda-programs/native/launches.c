@@ -1,7 +1,7 @@
 /* Launches empty kernels through the driver, which it opens itself: no headers, no CUDA at build time.
  *
- * launches COUNT BATCH [STAMPS]
- * COUNT launches, synchronised after each BATCH. With STAMPS it reads CLOCK_MONOTONIC around every launch and after
+ * launches COUNT BATCH [STAMPS [PAUSE]]
+ * COUNT launches, synchronised after each BATCH, with PAUSE nanoseconds of spinning before each. With STAMPS it reads CLOCK_MONOTONIC around every launch and after
  * every synchronisation, and writes what it read there: for each launch two 64-bit integers, the time before its call
  * and the time after the synchronisation that followed it. It prints a line of JSON with its region, as region.py does.
  */
@@ -43,11 +43,12 @@ static void check(int status, const char *what) {
 
 int main(int count_of_arguments, char **arguments) {
     if (count_of_arguments < 3) {
-        fprintf(stderr, "usage: launches COUNT BATCH [STAMPS]\n");
+        fprintf(stderr, "usage: launches COUNT BATCH [STAMPS [PAUSE]]\n");
         return 2;
     }
     int64_t count = atoll(arguments[1]), batch = atoll(arguments[2]);
     const char *stamps_path = count_of_arguments > 3 ? arguments[3] : NULL;
+    int64_t pause = count_of_arguments > 4 ? atoll(arguments[4]) : 0;
     const char *name = getenv("CUDA_DRIVER_LIBRARY");
     library = dlopen(name ? name : "libcuda.so.1", RTLD_NOW);
     if (!library) {
@@ -86,6 +87,9 @@ int main(int count_of_arguments, char **arguments) {
     for (int64_t done = 0; done < count;) {
         int64_t end = done + batch < count ? done + batch : count;
         for (int64_t i = done; i < end; i++) {
+            if (pause)
+                for (int64_t until = now() + pause; now() < until;)
+                    ;
             if (stamps)
                 stamps[2 * i] = now();
             check(launch(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), "cuLaunchKernel");

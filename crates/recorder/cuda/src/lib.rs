@@ -14,6 +14,9 @@
 //! its own, or on ours, which asks for them every 100 ms so that little is lost at a sudden end. [`records`] turns their
 //! records into packed events. On the program's own threads only CUPTI and the NVTX functions run.
 //!
+//! Where CUPTI can, and the user wants it, records have chosen fields only ([`cupti::chosen`]). NVTX's payload extension
+//! asks for functions of its own ([`entry::InitializeInjectionNvtxExtension`]).
+//!
 //! Nothing of CUDA is needed to build it: CUPTI is found at run time ([`cupti`]), and the offsets of its records are
 //! constants that a test compares with the headers of twelve versions.
 #![warn(missing_docs)]

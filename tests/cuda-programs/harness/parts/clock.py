@@ -1,11 +1,16 @@
 """Clock truth: times of the device against stamps that the program itself took around each launch."""
 
 from array import array
+from statistics import median
 
 from .. import machine
 from ..registry import part
 
 LAUNCHES = 1_000_000
+# Launches of the drift's measurement, each awaited, and how long a window of it is.
+AWAITED, WINDOW_NS = 1_000_000, 100_000_000
+# Launches without any wait between them, and the pause before each.
+FREE, PAUSE_NS = 30_000, 1_000_000
 
 
 @part("clock", limit_s=150)
@@ -49,3 +54,51 @@ def clock(bench, result):
     result.measure("exit to printed report ms", exit_to_report_ms)
     result.measure("bytes a launch on disk, unstamped", trace.bytes / (LAUNCHES + 1000))
     result.measure("peak KiB of the program", told["peak_kib"])
+
+
+@part("clock-drift", limit_s=200)
+def clock_drift(bench, result):
+    """How CUPTI's map of device times moves: where each launch is awaited, and where nothing is."""
+    launches = machine.build("launches", bench.scratch)
+    for name, count, batch, pause_ns in (("awaited", AWAITED, 1, 0), ("free", FREE, FREE, PAUSE_NS)):
+        stamps_path = bench.file(".stamps")
+        ran, trace, _ = bench.recorded([launches, count, batch, stamps_path, pause_ns], "--no-report")
+        region = ran.told["regions"]["launches"]
+        starts, durations = trace.columns("dispatches", "start_ns", "duration_ns")
+        timed = sorted((start, start + duration) for start, duration in zip(starts, durations)
+                       if start is not None and duration is not None and start >= region["begin_ns"])  # fmt: skip
+        if not result.equal(f"{name}: kernels in the region", len(timed), count):
+            continue
+        stamps = array("q")
+        with open(stamps_path, "rb") as file:
+            stamps.fromfile(file, 2 * count)
+        # A time that is early or late by e has e at most start - call, and at least end - return.
+        windows = {}
+        for index, (start, end) in enumerate(timed):
+            window = windows.setdefault(start // WINDOW_NS, [start - stamps[2 * index], end - stamps[2 * index + 1]])
+            window[0] = min(window[0], start - stamps[2 * index])
+            window[1] = max(window[1], end - stamps[2 * index + 1])
+        # The first and the last are not whole.
+        ordered = [windows[at] for at in sorted(windows)][1:-1]
+        most, least = [window[0] for window in ordered], [window[1] for window in ordered]
+        seconds = WINDOW_NS / 1e9 * len(ordered)
+        result.measure(f"{name}: seconds", round(seconds, 1))
+        measure(result, f"{name}: call to start, least of each window", most)
+        if batch == 1:
+            measure(result, f"{name}: return to end, most of each window", least)
+            widths = [upper - lower for upper, lower in zip(most, least)]
+            result.measure(f"{name}: ns that are left open in a window: least, median, most",
+                           [min(widths), median(widths), max(widths)])  # fmt: skip
+        result.measure(f"{name}: clock error ns, as the trace says", trace.report()["clock_error_ns"])
+
+
+def measure(result, name, values):
+    """Values of windows that follow each other: range, the greatest step, and the slope between the halves' medians."""
+    if len(values) < 4:
+        result.unchecked(name, "too few windows")
+        return
+    half = len(values) // 2
+    slope = (median(values[half:]) - median(values[:half])) / (half * WINDOW_NS / 1e9)
+    steps = [abs(after - before) for before, after in zip(values, values[1:])]
+    result.measure(f"{name}: ns least, median, most", [min(values), median(values), max(values)])
+    result.measure(f"{name}: greatest step ns, ns a second between halves", [max(steps), round(slope, 1)])
