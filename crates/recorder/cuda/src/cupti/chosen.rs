@@ -1,7 +1,7 @@
 //! Records with chosen fields: CUPTI's user-defined records, since CUDA 13.3 (in 13.2 they were a trial).
 //!
-//! The subscriber names the fields of each kind that he wants, and CUPTI writes no others: a kernel has 128 bytes
-//! instead of 248. With each buffer CUPTI says where in a record each field is. All functions are those that name the
+//! The subscriber names the fields of each kind that he wants, and CUPTI writes no others: a kernel has 144 bytes
+//! instead of 248, but a call, whose ids have become wider, 48 instead of 40. With each buffer CUPTI says where in a record each field is. All functions are those that name the
 //! subscriber; the others refuse then.
 
 use super::fields::{Choice, IDS, Places, choices};
