@@ -35,6 +35,7 @@
 //!
 //! **Drift** ([`Drift`]) compares the dispatches with their command buffers, in a stated direction.
 
+mod about;
 mod aggregate;
 mod clock;
 mod drift;

@@ -30,7 +30,7 @@ pub use apple::{AppleCaptureManager, CommandBuffer, ComputePass, Device, MetalEr
 pub(crate) use apple::{default_capture, mach_now_ns};
 pub use batch::{Batch, Commands, Dispatch, ProfileHandle, Submitted};
 pub use capture::{CaptureManager, ManagerError, MetalCapture, Object};
-pub use counters::{Counters, Place, SAMPLES_PER_BUFFER, Sampled, Samples, Unsampled};
+pub use counters::{Counters, Place, Resolved, SAMPLES_PER_BUFFER, Sampled, Samples, Unsampled};
 pub use ladder::{Ladder, Points, Wanted};
 pub use sources::{DEBUG_FLAGS, Sources, is_debug};
 pub use time::{CommandBufferError, Completion, GpuTime, UnknownTime};

@@ -84,3 +84,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn main() {
     println!("Metal is on Apple's systems only: the SDK's examples are for Vulkan.");
 }
+
+#[cfg(target_vendor = "apple")]
+#[allow(clippy::all, unused, reason = "they are compiled, and never called")]
+mod documentation {
+    include!(concat!(env!("OUT_DIR"), "/examples.rs"));
+}

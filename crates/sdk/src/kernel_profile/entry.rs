@@ -209,3 +209,25 @@ pub struct DeviceInfo {
     /// Driver and version.
     pub driver: String,
 }
+
+/// The reason that was given with an entry, else what its times show.
+pub(super) fn because(given: &mut Cow<'static, str>, shown: &'static str) -> Cow<'static, str> {
+    match std::mem::take(given) {
+        empty if empty.is_empty() => Cow::Borrowed(shown),
+        given => given,
+    }
+}
+
+/// How long something took; why that is not known otherwise.
+pub(super) fn duration(
+    start_ns: Option<u64>,
+    end_ns: Option<u64>,
+    said_ns: Option<u64>,
+) -> Result<u64, &'static str> {
+    match (start_ns, end_ns) {
+        (Some(0), Some(0)) => Err("the device delivered zeros"),
+        (Some(start), Some(end)) if end < start => Err("it ends before it begins"),
+        (Some(start), Some(end)) => Ok(end - start),
+        _ => said_ns.ok_or("the device delivered none"),
+    }
+}

@@ -1,8 +1,10 @@
 //! A profile: what the process has one of by default, and may have more of.
 
+use super::about::About;
 use super::clock::{Clock, ClockPair, HostTime, NoTime};
 use super::entry::{
-    CommandBufferEntry, CommandBufferId, DeviceInfo, DispatchEntry, PassEntry, Sampling,
+    CommandBufferEntry, CommandBufferId, DeviceInfo, DispatchEntry, PassEntry, Sampling, because,
+    duration,
 };
 use super::rows::{CommandBufferRow, PassRow};
 use super::shard::{Names, Of, SHARDS, Shard, place};
@@ -73,33 +75,6 @@ pub struct Profile {
     command_buffers: AtomicU64,
     ids: AtomicU64,
     about: Mutex<About>,
-}
-
-/// What is known of the whole.
-#[derive(Debug, Clone, Default)]
-pub(super) struct About {
-    pub clock: Clock,
-    pub sampling: Sampling,
-    pub device: DeviceInfo,
-    pub notes: Vec<String>,
-    pub since_ns: u64,
-    /// An integration that has no clock samples mapped times by bounds: how many, and the greatest error.
-    pub bounds: Option<(u64, u64)>,
-}
-
-impl About {
-    /// Samples or bounds by which times were mapped.
-    pub fn clock_samples(&self) -> u64 {
-        self.bounds.map_or(self.clock.pairs().len() as u64, |b| b.0)
-    }
-
-    /// The greatest error of a mapped time.
-    pub fn clock_error_ns(&self) -> Option<u64> {
-        match self.bounds {
-            Some((_, error_ns)) => Some(error_ns),
-            None => self.clock.error_ns(),
-        }
-    }
 }
 
 /// Everything that was recorded, merged.
@@ -504,27 +479,5 @@ impl Profile {
             .ledger
             .add("clock samples", refused, "they contradict the others");
         Gathered { about, merged }
-    }
-}
-
-/// The reason that was given with an entry, else what its times show.
-fn because(given: &mut Cow<'static, str>, shown: &'static str) -> Cow<'static, str> {
-    match std::mem::take(given) {
-        empty if empty.is_empty() => Cow::Borrowed(shown),
-        given => given,
-    }
-}
-
-/// How long something took; why that is not known otherwise.
-fn duration(
-    start_ns: Option<u64>,
-    end_ns: Option<u64>,
-    said_ns: Option<u64>,
-) -> Result<u64, &'static str> {
-    match (start_ns, end_ns) {
-        (Some(0), Some(0)) => Err("the device delivered zeros"),
-        (Some(start), Some(end)) if end < start => Err("it ends before it begins"),
-        (Some(start), Some(end)) => Ok(end - start),
-        _ => said_ns.ok_or("the device delivered none"),
     }
 }

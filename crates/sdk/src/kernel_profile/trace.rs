@@ -2,6 +2,8 @@
 
 mod manifest;
 mod names;
+#[cfg(test)]
+mod tests;
 
 use super::profile::{Gathered, Profile};
 use super::rows::{CommandBufferRow, DispatchRow, PassRow};

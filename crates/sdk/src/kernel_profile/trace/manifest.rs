@@ -1,8 +1,8 @@
 //! The manifest of a profile's trace.
 
 use super::signed;
+use crate::kernel_profile::about::About;
 use crate::kernel_profile::ledger::Ledger;
-use crate::kernel_profile::profile::About;
 use crate::kernel_profile::{Sampling, host_now_ns};
 use gapscope_trace::manifest::{
     Clock, ClockMethod, Device, Host, Loss, Manifest, Process, Queue, SamplingMode,
