@@ -268,8 +268,8 @@ fn devices_of_one_process_are_told_apart_and_copies_between_them_are_transfers()
 
 #[test]
 fn a_host_that_asks_again_and_again_waits_and_is_not_late() {
-    let stub = Stub::new(&[("KERNEL_NS", "3000000")]);
-    let recording = stub.program("polls:30 sync").record().ok();
+    let stub = Stub::new(&[("KERNEL_NS", "300000")]);
+    let recording = stub.program("polls:200 sync").record().ok();
     let h = &recording.trace().tables.host_calls;
     let polls: u64 = (0..h.len())
         .filter(|row| h.call[*row] == HostCallKind::PollEvent)
@@ -282,15 +282,22 @@ fn a_host_that_asks_again_and_again_waits_and_is_not_late() {
         .filter_map(|word| word.parse::<u64>().ok())
         .sum();
     assert_eq!(polls, asked, "{}", recording.run.stdout);
-    assert!(h.len() < 400, "they are folded: {} rows", h.len());
+    // One for each kernel, the call that puts the event, and what the machine's other work cuts apart.
+    assert!(
+        h.len() as u64 > 400 && (h.len() as u64) < 400 + asked / 4,
+        "{} rows of {asked} polls",
+        h.len()
+    );
     let report = recording.report();
-    let total = |cause: &str| {
+    // By number: while the machine does other work, a host that spins is late too, and for long.
+    let gaps_with = |cause: &str| {
         let gaps = report["gaps"].as_array().expect("gaps");
         let of = gaps.iter().find(|gap| gap["cause"] == cause);
-        of.and_then(|gap| gap["total_ns"].as_i64()).unwrap_or(0)
+        of.and_then(|gap| gap["count"].as_i64()).unwrap_or(0)
     };
     assert!(
-        total("after-host-wait") > total("host-late"),
+        gaps_with("after-host-wait") > 100
+            && gaps_with("after-host-wait") > 2 * gaps_with("host-late"),
         "{}",
         report["gaps"]
     );

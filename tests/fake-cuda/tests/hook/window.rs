@@ -22,6 +22,14 @@ fn outside_the_window_nothing_is_recorded_but_what_exists() {
 }
 
 #[test]
+fn a_capture_in_a_program_that_is_recorded_throughout_changes_nothing() {
+    let outcome = Stub::new().run("launch:50 capture:launch:20 launch:30 sync");
+    let process = outcome.whole();
+    assert_eq!(process.kernels.len(), 100);
+    assert_eq!(process.calls_of("cuLaunchKernel").len(), 100);
+}
+
+#[test]
 fn a_label_starts_the_recording() {
     let stub = Stub::new()
         .with("GAPSCOPE_RECORDING", "0")

@@ -141,7 +141,9 @@ unsafe extern "C" fn start_capture<H: Host>(
         }
         let number = page.captures.fetch_add(1, Relaxed) + 1;
         let was_recording = host.spool().recording();
-        host.recording_changes();
+        if !was_recording {
+            host.recording_changes();
+        }
         // Written first: what is recorded because of the capture comes behind its begin.
         host.spool().write(&Event::Capture {
             capture: number,
