@@ -2,7 +2,8 @@
 //!
 //! *Work* is what makes a device busy. In the dispatch modes it is every dispatch, transfer and piece of opaque work
 //! with known times, and besides them every command buffer that has times of its own while something inside has none:
-//! that one counts from its begin to its end. In `command-buffer` mode work is the command buffers with known times.
+//! that one counts from its begin to its end. In `pass` mode dispatches without times lie in passes, which are opaque
+//! work, and are none themselves. In `command-buffer` mode work is the command buffers with known times.
 //!
 //! A physical GPU is all devices of the trace with one uuid, whatever the process; a device without a uuid is a GPU of
 //! its own. Work on a queue that the manifest does not list belongs to a GPU named `unknown device`.
@@ -329,6 +330,9 @@ impl<'a> Timeline<'a> {
     }
 
     fn find_rows(&mut self, kind: WorkKind, inside: bool, rows: Rows) {
+        // A dispatch without a time of its own lies in a pass, whose time counts.
+        let in_passes =
+            kind == WorkKind::Dispatch && self.trace.manifest.sampling_mode == SamplingMode::Pass;
         let mut last = (None, NONE);
         for (row, id) in rows.command_buffers.iter().enumerate() {
             if last.0 != *id {
@@ -343,6 +347,7 @@ impl<'a> Timeline<'a> {
                 queue = Some(times.queue);
                 match interval {
                     Some(_) => times.timed += 1,
+                    None if in_passes => {}
                     None => times.untimed += 1,
                 }
             }
@@ -419,7 +424,7 @@ impl<'a> Timeline<'a> {
 
     /// Id of the innermost label of `work`: its own, else its command buffer's.
     #[inline]
-    pub(crate) fn label_of(&self, work: &Work) -> Option<u32> {
+    pub fn label_of(&self, work: &Work) -> Option<u32> {
         let tables = &self.trace.tables;
         let own = match work.kind() {
             WorkKind::Dispatch => tables.dispatches.label[work.row()],
