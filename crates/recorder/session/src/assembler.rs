@@ -185,7 +185,8 @@ impl Assembler {
         if state.facts.end_ns.is_none() && state.cuda.is_used() {
             let pid = state.facts.pid;
             self.note(&format!(
-                "Process {pid} ended suddenly: up to the last 100 ms of its CUDA work are not in the trace."
+                "Process {pid} ended suddenly: up to the last 100 ms of its CUDA calls are not in the trace, nor the work that \
+                 was still running."
             ));
         }
     }

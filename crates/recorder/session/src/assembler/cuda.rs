@@ -9,6 +9,7 @@ mod call;
 mod event_waits;
 mod finish;
 mod function;
+mod graph_captures;
 mod returns;
 mod work;
 
@@ -20,6 +21,7 @@ use gapscope_spool::event::{
     Activity, LaunchShape, MemoryPlace, Span, TransferKind as Moves, WaitKind, unpack,
 };
 use gapscope_trace::tables::Tables;
+use graph_captures::GraphCaptures;
 use returns::Returns;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -49,6 +51,7 @@ pub struct Cuda {
     polls: FxHashMap<u32, Poll>,
     event_waits: EventWaits,
     returns: Returns,
+    graph_captures: GraphCaptures,
     /// The greatest begin of a call whose work has come.
     latest_launch_ns: Option<i64>,
     /// Activities that the process has written, as its batches say, and those that came.

@@ -127,6 +127,11 @@ impl Assembler {
             if !cuda.polls.is_empty() {
                 cuda.end_poll(process, call.thread, tables);
             }
+            match does {
+                Does::BeginCapture => cuda.graph_captures.began(begin_ns),
+                Does::EndCapture => cuda.graph_captures.ended(end_ns),
+                _ => {}
+            }
         } else {
             let reason = "the tracing library delivered no times";
             self.ledger.add("host calls", 1, reason);

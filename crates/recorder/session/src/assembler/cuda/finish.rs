@@ -1,8 +1,30 @@
 //! What never got its other half.
 
+use super::call::Call;
+use super::function::{Does, Launches};
+use super::graph_captures::Periods;
 use super::work::missing;
 use super::{Assembler, Cuda, Half, MOST_LAUNCHED, MOST_WAITING};
 use gapscope_trace::tables::Tables;
+
+impl Cuda {
+    /// What a call launched of which nothing came, in a process that is gone; `None` where it launched nothing, or that is
+    /// not known.
+    fn never_came(&self, call: &Call, captures: &Periods) -> Option<&'static str> {
+        let does = self.does(call);
+        if !does.submits() || call.result != 0 {
+            return None;
+        }
+        let (begin_ns, _) = call.times?;
+        if captures.contain(begin_ns) {
+            return None;
+        }
+        // A kernel always leaves a record, and one may still have been running long after others had ended. Copies of
+        // nothing and empty graphs leave none: of these, only what was called after all work that came is lost.
+        let is_kernel = does == Does::Launch(Launches::Kernel);
+        (is_kernel || Some(begin_ns) > self.latest_launch_ns).then(|| missing(does))
+    }
+}
 
 impl Assembler {
     /// Gives up the oldest of what waits, as far as memory asks for it.
@@ -65,15 +87,14 @@ impl Assembler {
         }
         let mut slots: Vec<_> = std::mem::take(&mut cuda.slots).into_values().collect();
         slots.sort_unstable_by_key(|slot| slot.serial);
+        let captures = cuda.graph_captures.periods();
         for slot in slots {
-            if let (Half::Call(call), false) = (&slot.half, orderly) {
-                // A call of earlier times launched nothing, or recorded it into a graph: later work has come.
-                let does = cuda.does(call);
-                let late = call.times.map(|t| t.0) > cuda.latest_launch_ns;
-                if does.submits() && call.result == 0 && late {
-                    let reason = "launched, and the process was gone before the device's record of them came";
-                    self.ledger.add(missing(does), 1, reason);
-                }
+            if let (Half::Call(call), false) = (&slot.half, orderly)
+                && let Some(lost) = cuda.never_came(call, &captures)
+            {
+                let reason =
+                    "launched, and the process was gone before the device's record of them came";
+                self.ledger.add(lost, 1, reason);
             }
             self.give_up(process, &mut cuda, slot.half, tables);
         }

@@ -34,7 +34,11 @@ pub enum Does {
     Free,
     /// Loads or compiles code.
     Load,
-    /// Captures, builds or instantiates a graph.
+    /// Begins to capture a stream's work into a graph.
+    BeginCapture,
+    /// Ends that.
+    EndCapture,
+    /// Builds or instantiates a graph.
     BuildGraph,
     /// Anything else.
     Other,
@@ -84,7 +88,7 @@ impl Does {
             Does::Allocate => HostCallKind::AllocateMemory,
             Does::Free => HostCallKind::FreeMemory,
             Does::Load => HostCallKind::LoadModule,
-            Does::BuildGraph => HostCallKind::BuildGraph,
+            Does::BeginCapture | Does::EndCapture | Does::BuildGraph => HostCallKind::BuildGraph,
             Does::Other => HostCallKind::OtherCall,
         }
     }
@@ -160,13 +164,13 @@ fn does(name: &str) -> Does {
     ]) {
         return Does::Load;
     }
-    if begins(&[
-        "Graph",
-        "StreamBeginCapture",
-        "StreamEndCapture",
-        "StreamUpdateCapture",
-        "UserObject",
-    ]) {
+    if begins(&["StreamBeginCapture"]) {
+        return Does::BeginCapture;
+    }
+    if begins(&["StreamEndCapture"]) {
+        return Does::EndCapture;
+    }
+    if begins(&["Graph", "StreamUpdateCapture", "UserObject"]) {
         return Does::BuildGraph;
     }
     Does::Other
@@ -187,7 +191,8 @@ mod tests {
             ("cudaGraphLaunch", Does::Launch(Graph)),
             ("cuGraphLaunch", Does::Launch(Graph)),
             ("cudaGraphInstantiateWithFlags", Does::BuildGraph),
-            ("cudaStreamBeginCapture", Does::BuildGraph),
+            ("cudaStreamBeginCaptureToGraph", Does::BeginCapture),
+            ("cuStreamEndCapture", Does::EndCapture),
             ("cudaMemcpyAsync", Does::Launch(Transfer)),
             ("cuMemcpyDtoHAsync", Does::Launch(Transfer)),
             ("cudaMemcpy", Does::CopyAndWait),

@@ -10,7 +10,7 @@ use gapscope_trace::tables::{HostCallKind, MarkerScope, OpaqueWorkKind, Table};
 use proptest::prelude::*;
 use std::borrow::Cow;
 
-const FUNCTIONS: [&str; 8] = [
+const FUNCTIONS: [&str; 10] = [
     "cudaLaunchKernel",
     "cudaMemcpyAsync",
     "cudaMemcpy",
@@ -19,6 +19,8 @@ const FUNCTIONS: [&str; 8] = [
     "cudaEventQuery",
     "cudaMalloc",
     "cudaStreamWaitEvent",
+    "cudaStreamBeginCapture",
+    "cudaStreamEndCapture",
 ];
 const LAUNCH: u32 = 1;
 const COPY_ASYNC: u32 = 2;
@@ -28,6 +30,8 @@ const SYNCHRONIZE: u32 = 5;
 const QUERY: u32 = 6;
 const MALLOC: u32 = 7;
 const WAIT_EVENT: u32 = 8;
+const BEGIN_CAPTURE: u32 = 9;
+const END_CAPTURE: u32 = 10;
 
 /// A process with one device, two streams and two kernels.
 struct Cuda {
@@ -467,8 +471,12 @@ fn a_stream_that_waits_for_an_event_depends_on_the_work_before_it() {
 fn what_has_no_other_half_is_counted() {
     let mut cuda = Cuda::new();
     cuda.batch(&[call(LAUNCH, 1, 1000, 1005), kernel(1, 1, 1010, 1020)]);
-    // Captured into a graph: it launched nothing, and later work has come.
-    cuda.batch(&[call(LAUNCH, 2, 900, 905)]);
+    // Captured into a graph: it launched nothing.
+    cuda.batch(&[
+        call(BEGIN_CAPTURE, 5, 890, 895),
+        call(LAUNCH, 2, 900, 905),
+        call(END_CAPTURE, 6, 910, 915),
+    ]);
     // Its kernel was still running when the process was killed.
     cuda.batch(&[call(LAUNCH, 3, 1100, 1105)]);
     // Its call was lost, and so were its times.
@@ -503,6 +511,37 @@ fn what_has_no_other_half_is_counted() {
             ("dispatches", 1),
             ("host calls of GPU work", 1)
         ]
+    );
+}
+
+#[test]
+fn launches_whose_work_never_came_are_counted_when_a_process_is_gone() {
+    let mut cuda = Cuda::new();
+    cuda.batch(&[
+        // A kernel that still ran on another stream; its record comes when it has ended.
+        call(LAUNCH, 1, 1000, 1005),
+        // Captured into a graph, by this thread or another: it does not run.
+        call(BEGIN_CAPTURE, 2, 1100, 1105),
+        call(LAUNCH, 3, 1110, 1115),
+        call(END_CAPTURE, 4, 1120, 1125),
+        // A copy of nothing leaves no record.
+        call(COPY_ASYNC, 5, 1200, 1205),
+        call(LAUNCH, 6, 1300, 1305),
+        kernel(1, 6, 1310, 1320),
+        // The last ones.
+        call(LAUNCH, 7, 1400, 1405),
+        call(COPY_ASYNC, 8, 1410, 1415),
+        call(GRAPH_LAUNCH, 9, 1420, 1425),
+    ]);
+    let (manifest, tables) = cuda.finish();
+    assert_eq!(tables.dispatches.len(), 1);
+    let lost: Vec<(&str, u64)> = (manifest.losses.iter())
+        .filter(|loss| loss.reason.contains("was gone before"))
+        .map(|loss| (loss.what.as_str(), loss.count))
+        .collect();
+    assert_eq!(
+        lost,
+        [("command buffers", 1), ("dispatches", 2), ("transfers", 1)]
     );
 }
 
