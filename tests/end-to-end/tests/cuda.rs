@@ -309,6 +309,57 @@ fn a_host_that_asks_again_and_again_waits_and_is_not_late() {
 }
 
 #[test]
+fn the_bound_of_device_times_holds_wherever_they_are_put() {
+    // Whatever the program waits with: a stream, an event, a copy, or by asking.
+    for waits in ["sync", "waits", "read", "polls:3"] {
+        for (skew, drift) in [
+            (0, 0),
+            (-3_000, 0),
+            (2_500, 0),
+            (40_000, 0),
+            (-60_000, 0),
+            (0, 20),
+        ] {
+            let stub = Stub::new(&[("SKEW", &format!("{skew}:{drift}"))]);
+            let steps = format!("{waits} launch:200 {waits} sleep:150 launch:20 {waits}");
+            let trace = stub.program(&steps).record().ok().trace();
+            let clock = &trace.manifest.devices[0].clock;
+            let error_ns = clock.error_ns.expect("the program waits");
+            let mut true_ns: Vec<i64> = stub
+                .did()
+                .iter()
+                .filter(|d| d.kind == "kernel")
+                .map(|d| d.start_ns)
+                .collect();
+            let starts = &trace.tables.dispatches.start_ns;
+            let mut recorded_ns: Vec<i64> = starts.iter().flatten().copied().collect();
+            true_ns.sort_unstable();
+            recorded_ns.sort_unstable();
+            assert_eq!(true_ns.len(), recorded_ns.len());
+            let off = true_ns.iter().zip(&recorded_ns).map(|(t, r)| (t - r).abs());
+            let worst = off.max().expect("kernels");
+            let said = format!("{waits}, {skew} ns, {drift} ppm: off by {worst}, bound {error_ns}");
+            assert!(worst <= error_ns, "{said}");
+            // A machine that does other work returns late from waits.
+            assert!(error_ns < worst + 20_000_000, "{said}");
+            let early = skew < -4_000;
+            let counted = trace
+                .manifest
+                .losses
+                .iter()
+                .any(|l| l.what == "plausible device times");
+            assert_eq!(counted, early, "{said}");
+        }
+    }
+    let stub = Stub::new(&[]);
+    let trace = stub.program("launch:50 sleep:200").record().ok().trace();
+    assert_eq!(
+        trace.manifest.devices[0].clock.error_ns, None,
+        "nothing waits"
+    );
+}
+
+#[test]
 fn a_program_captures_a_window_of_itself() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("window.gapscope");

@@ -21,6 +21,8 @@ pub struct Config {
     pub dropped: usize,
     pub reversed: bool,
     pub late_device: bool,
+    /// Nanoseconds by which times of devices are late, and parts in a million by which their clock is fast.
+    pub skew: (i64, i64),
     /// The subscriber's attribute that is refused.
     pub chosen_refused: Option<u32>,
     /// The field of a kind that records with chosen fields lack.
@@ -64,6 +66,11 @@ pub fn config() -> &'static Config {
         chosen_lacks: std::env::var("FAKE_CUDA_CHOSEN_LACKS").ok().and_then(|v| {
             let (kind, id) = v.split_once(':')?;
             Some((kind.parse().ok()?, id.parse().ok()?))
+        }),
+        skew: std::env::var("FAKE_CUDA_SKEW").map_or((0, 0), |v| {
+            let (ns, ppm) = v.split_once(':').unwrap_or((&v, "0"));
+            let number = |text: &str| text.parse().expect("FAKE_CUDA_SKEW=NS:PPM");
+            (number(ns), number(ppm))
         }),
         late_device: says("FAKE_CUDA_DEVICE_RECORD", "late"),
         buffer_bytes: number("FAKE_CUDA_BUFFER").map_or(usize::MAX, |v| v as usize),

@@ -10,7 +10,7 @@ use crate::records::{self, Api, Bytes, Kernel, Other};
 use buffer::Buffers;
 use std::collections::HashSet;
 use std::ffi::c_void;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub type Requested = unsafe extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
 pub type Completed = unsafe extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
@@ -101,6 +101,14 @@ impl State {
         ns.wrapping_add_signed(self.clock_offset.unwrap_or_else(wall))
     }
 
+    /// A time of a device, as far off as the configuration says, in the same clock.
+    pub fn of_device(&self, ns: u64) -> u64 {
+        static BEGUN: OnceLock<u64> = OnceLock::new();
+        let (skew_ns, drift_ppm) = config().skew;
+        let since = ns as i64 - *BEGUN.get_or_init(|| ns) as i64;
+        self.stamp(ns.wrapping_add_signed(skew_ns + since * drift_ppm / 1_000_000))
+    }
+
     fn thread(&self) -> u32 {
         // SAFETY: both have no preconditions.
         unsafe {
@@ -162,7 +170,7 @@ impl State {
             return;
         }
         let done_ns = kernel.end;
-        (kernel.start, kernel.end) = (self.stamp(kernel.start), self.stamp(kernel.end));
+        (kernel.start, kernel.end) = (self.of_device(kernel.start), self.of_device(kernel.end));
         self.kernels += 1;
         if let Some((bad, every)) = config().times
             && self.kernels.is_multiple_of(every)

@@ -17,6 +17,7 @@
 //! | `FAKE_CUDA_DRIVER_VERSION` | the CUDA version of the driver (13000) |
 //! | `FAKE_CUDA_SUBSCRIBE=refuse` | the subscription |
 //! | `FAKE_CUDA_TIMES=zero:3` | start and end of every third kernel; `negative:3`, `half:3` likewise |
+//! | `FAKE_CUDA_SKEW=-3000:20` | times of devices: 3 µs early, and 20 ppm fast from the first one on |
 //! | `FAKE_CUDA_UNKNOWN=5` | every fifth record is followed by one of a kind that nobody knows |
 //! | `FAKE_CUDA_TORN=1` | the first buffer ends in a record that CUPTI itself does not know |
 //! | `FAKE_CUDA_DROP=9` | nine records are said to be dropped |

@@ -73,8 +73,8 @@ pub fn launch(executable: usize, stream: usize) -> c_int {
             let record = records::GraphTrace {
                 kind: records::GRAPH_TRACE,
                 correlation_id: correlation,
-                start: cupti.stamp(start),
-                end: cupti.stamp(end),
+                start: cupti.of_device(start),
+                end: cupti.of_device(end),
                 device_id: work.device,
                 graph_id: graph.id,
                 context_id: work.context,
