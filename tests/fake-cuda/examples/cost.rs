@@ -96,6 +96,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             ..Api::default()
         }
     });
+    report("host call that asks, folded", requested, completed, || {
+        n += 1;
+        let start = 1_000_000_000 + u64::from(n) * 900;
+        Api {
+            kind: records::DRIVER,
+            // cuEventQuery
+            cbid: 120,
+            start,
+            end: start + 600,
+            thread_id: 4711,
+            correlation_id: n,
+            return_value: 600,
+            ..Api::default()
+        }
+    });
     labels(hook)?;
     Ok(())
 }
