@@ -4,28 +4,16 @@
 //! read like any other.
 #![forbid(unsafe_code)]
 
-use gapscope_query::{Format, Session, Traces};
+use gapscope_query::{Format, Session, Traces, saved};
 use gapscope_trace::synthetic::Synthetic;
 use std::error::Error;
 use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-const QUERIES: [(&str, &str); 7] = [
+/// Besides the saved queries.
+const QUERIES: [(&str, &str); 4] = [
     ("count", "select count(*) from dispatches"),
-    (
-        "a column by trace",
-        "select rank, sum(duration_ns) as ns from dispatches group by rank order by ns desc limit 3",
-    ),
-    (
-        "kernels by time",
-        "select kernel_name, count(*) as n, sum(duration_ns) as ns from dispatches group by kernel_name order by ns desc limit 3",
-    ),
-    (
-        "spread over ranks",
-        "select kernel_name, max(ns) - min(ns) as spread from (select rank, kernel_name, sum(duration_ns) as ns from dispatches
-         group by rank, kernel_name) as a group by kernel_name order by spread desc limit 3",
-    ),
     (
         "the slowest",
         "select trace, kernel_name, duration_ns from dispatches order by duration_ns desc limit 3",
@@ -55,14 +43,23 @@ fn main() -> Result<(), Box<dyn Error>> {
         link(&first, &folder.path().join(format!("rank={rank}")))?;
     }
     println!("{traces} traces of {dispatches} dispatches");
-    for (name, sql) in QUERIES {
+    let queries = QUERIES.map(|(name, sql)| (name, Some(sql)));
+    let saved = saved::ALL.map(|saved| (saved.name, None));
+    for (name, sql) in queries.into_iter().chain(saved) {
         let begin = Instant::now();
         // From nothing, as the command begins.
         let found = Traces::open(&[folder.path().join("rank=*").into()])?;
         let session = Session::new(found)?;
+        let sql = match sql {
+            Some(sql) => sql.to_owned(),
+            None => session.saved(name)?,
+        };
         let mut out = Vec::new();
-        session.run(sql, Format::Csv, &mut out)?;
+        session.run(&sql, Format::Csv, &mut out)?;
         println!("{:>6.2} s  {name}", begin.elapsed().as_secs_f64());
+        if std::env::var_os("SHOW").is_some() {
+            println!("{}", String::from_utf8_lossy(&out));
+        }
         assert!(session.take_remarks().is_empty());
     }
     if let Some(line) = peak() {

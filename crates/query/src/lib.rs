@@ -9,7 +9,10 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod activity;
+mod computed;
 mod error;
+mod gaps;
 mod library;
 mod manifests;
 mod output;

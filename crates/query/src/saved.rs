@@ -13,26 +13,6 @@ pub struct Saved {
     sql: &'static str,
 }
 
-/// Pieces of GPU work with the physical device that ran them; command buffers where nothing smaller was timed.
-macro_rules! work {
-    () => {
-        "\
-with timed as (
-  select trace, queue, start_ns, start_ns + duration_ns as end_ns from dispatches
-  union all select trace, queue, start_ns, start_ns + duration_ns from transfers
-  union all select trace, queue, start_ns, start_ns + duration_ns from opaque_work
-  union all select c.trace, c.queue, c.start_ns, c.start_ns + c.duration_ns
-    from command_buffers c join traces t on t.trace = c.trace where t.sampling_mode = 'command-buffer'
-), work as (
-  select w.trace, d.uuid, d.name as device_name, d.process, w.start_ns, w.end_ns
-  from timed w
-  join queues q on q.trace = w.trace and q.id = w.queue
-  join devices d on d.trace = q.trace and d.id = q.device
-  where w.end_ns is not null
-)"
-    };
-}
-
 /// All of them.
 pub const ALL: [Saved; 7] = [
     Saved {
@@ -75,36 +55,20 @@ from host_calls group by {by}call order by busy_ms desc",
     Saved {
         name: "busy",
         meaning: "how long each device ran something and nothing, between its first and its last work",
-        sql: concat!(
-            work!(),
-            ", runs as (
-  select *, max(end_ns) over (
-    partition by trace, uuid order by start_ns rows between unbounded preceding and 1 preceding) as before_ns
-  from work
-), devices_of as (
-  select trace, uuid, max(device_name) as device_name, (max(end_ns) - min(start_ns)) / 1e6 as span_ms,
-    coalesce(sum(start_ns - before_ns) filter (where start_ns > before_ns), 0) / 1e6 as idle_ms
-  from runs group by trace, uuid
-)
-select {by}device_name, span_ms, round(span_ms - idle_ms, 6) as busy_ms, idle_ms,
-  round(100 * idle_ms / span_ms, 1) as idle_percent
-from devices_of r join traces t using (trace) order by idle_ms desc"
-        ),
+        sql: "\
+select {by}device_name, span_ns / 1e6 as span_ms, busy_ns / 1e6 as busy_ms, (span_ns - busy_ns) / 1e6 as idle_ms,
+  round(100.0 * (span_ns - busy_ns) / nullif(span_ns, 0), 1) as idle_percent
+from (select *, end_ns - start_ns as span_ns from device_activity) as a order by idle_ms desc",
     },
     Saved {
         name: "ranks",
         meaning: "what each trace and process ran, and how far it is behind the one that ended its work first",
-        sql: concat!(
-            work!(),
-            ", of_process as (
-  select trace, process, count(*) as pieces, sum(end_ns - start_ns) / 1e6 as work_ms,
-    (max(end_ns) - min(start_ns)) / 1e6 as span_ms
-  from work group by trace, process
-)
-select {by}p.pid, r.pieces, r.work_ms, r.span_ms, round(r.span_ms - min(r.span_ms) over (), 6) as behind_ms
-from of_process r join traces t using (trace)
-left join (select trace as of_trace, id, pid from processes) p on p.of_trace = r.trace and p.id = r.process order by behind_ms desc"
-        ),
+        sql: "\
+select {by}p.pid, pieces, work_ns / 1e6 as work_ms, span_ns / 1e6 as span_ms,
+  (span_ns - min(span_ns) over ()) / 1e6 as behind_ms
+from (select *, end_ns - start_ns as span_ns from process_activity) as a
+left join (select trace as of_trace, id, pid from processes) as p on p.of_trace = a.trace and p.id = a.process
+order by behind_ms desc",
     },
 ];
 

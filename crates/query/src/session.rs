@@ -1,11 +1,12 @@
 //! A session: the tables of some traces, and the answers to queries on them.
 
+use crate::computed::ComputedTable;
 use crate::library::Library;
 use crate::output::{Format, Rows};
 use crate::scan::TraceTable;
 use crate::schema::{self, TableFacts};
 use crate::similar::{or, similar};
-use crate::{Error, Traces, manifests};
+use crate::{Error, Traces, activity, gaps, manifests};
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 use datafusion::execution::context::SQLOptions;
@@ -64,6 +65,18 @@ impl Session {
             let table = TraceTable::new(facts.clone(), library.clone());
             let table = Arc::new(table);
             context.register_table(facts.name, table).map_err(failed)?;
+            tables.push(facts);
+        }
+        for definition in [
+            gaps::table(),
+            activity::of_devices(),
+            activity::of_processes(),
+        ] {
+            let table = ComputedTable::new(definition, library.clone());
+            let facts = table.facts();
+            context
+                .register_table(facts.name, Arc::new(table))
+                .map_err(failed)?;
             tables.push(facts);
         }
         Ok(Session {

@@ -18,7 +18,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "gapscope-view",
         &["gapscope-trace", "gapscope-analysis", "gapscope-report"],
     ),
-    ("gapscope-query", &["gapscope-trace"]),
+    ("gapscope-query", &["gapscope-trace", "gapscope-analysis"]),
     ("gapscope-sdk", &["gapscope-spool", "gapscope-trace"]),
     (
         "gapscope",

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// A file whose footer was read.
 #[derive(Debug)]
-pub(super) struct TableFile {
+pub(crate) struct TableFile {
     pub path: PathBuf,
     pub metadata: ArrowReaderMetadata,
 }
@@ -132,7 +132,7 @@ fn check_rows(metadata: &ParquetMetaData) -> Result<(), String> {
 }
 
 /// Damaged files may make the reader panic.
-pub(super) fn guarded<T>(call: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+pub(crate) fn guarded<T>(call: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| Err(message(&*panic)))
 }
 

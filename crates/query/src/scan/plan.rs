@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 /// A row group to read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Unit {
+pub(crate) struct Unit {
     /// Index of the trace.
     pub source: usize,
     pub row_group: usize,

@@ -20,7 +20,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 /// What is known of row groups without reading them.
-pub(super) struct RowGroups<'a> {
+pub(crate) struct RowGroups<'a> {
     pub facts: &'a TableFacts,
     pub traces: &'a Traces,
     pub files: &'a [Option<TableFile>],

@@ -172,7 +172,7 @@ impl Reader {
                 Origin::Trace | Origin::Partition(_) => {
                     let constant = self.constant(column.origin)?;
                     if constant.len() < rows {
-                        self.value(column.origin)?.to_array_of_size(rows)?
+                        self.value(column.origin).to_array_of_size(rows)?
                     } else {
                         constant.slice(0, rows)
                     }
@@ -194,6 +194,15 @@ impl Reader {
         names.or_insert_with(|| Names::of(name, source))
     }
 
+    /// The value of a column in every row of the trace that is being read.
+    fn value(&self, origin: Origin) -> ScalarValue {
+        let of_source = self
+            .source
+            .as_ref()
+            .expect("a row group of a trace is open");
+        self.library.constant(origin, of_source.index)
+    }
+
     fn constant(&mut self, origin: Origin) -> Result<ArrayRef> {
         let of_source = self
             .source
@@ -202,32 +211,13 @@ impl Reader {
         if let Some(array) = of_source.constants.get(&origin) {
             return Ok(array.clone());
         }
-        let array = self.value(origin)?.to_array_of_size(self.batch_rows)?;
+        let array = self.value(origin).to_array_of_size(self.batch_rows)?;
         let of_source = self
             .source
             .as_mut()
             .expect("a row group of a trace is open");
         of_source.constants.insert(origin, array.clone());
         Ok(array)
-    }
-
-    /// The value of a column in every row of the trace that is being read.
-    fn value(&self, origin: Origin) -> Result<ScalarValue> {
-        let of_source = self
-            .source
-            .as_ref()
-            .expect("a row group of a trace is open");
-        let source = &self.library.traces.sources[of_source.index];
-        Ok(match origin {
-            Origin::Partition(index) => {
-                let value = source.partitions[index].clone();
-                match self.library.traces.partitions[index].is_integer {
-                    true => ScalarValue::Int64(value.and_then(|value| value.parse().ok())),
-                    false => ScalarValue::Utf8View(value),
-                }
-            }
-            _ => ScalarValue::Utf8View(Some(source.name.clone())),
-        })
     }
 }
 

@@ -26,7 +26,7 @@ fn every_example_runs() {
         assert!(rows > 0 || sql.contains("losses"), "{sql}\n{answer}");
         examples += 1;
     }
-    assert_eq!(examples, 6);
+    assert_eq!(examples, 7);
 }
 
 #[test]

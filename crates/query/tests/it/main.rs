@@ -1,8 +1,10 @@
 //! Queries on real trace folders.
 
+mod activity;
 mod answers;
 mod bad_input;
 mod documentation;
+mod gaps;
 mod many;
 mod saved;
 

@@ -1,0 +1,222 @@
+//! The tables `device_activity` and `process_activity`: how long each device and each process's work ran. Time in which several
+//! pieces of work run counts once, which takes all work of a trace in order: SQL would sort it.
+
+use crate::computed::Definition;
+use crate::library::Library;
+use crate::scan::guarded;
+use crate::source::Source;
+use datafusion::arrow::array::{ArrayRef, Int64Array, StringViewArray, UInt32Array, UInt64Array};
+use datafusion::arrow::datatypes::DataType;
+use gapscope_analysis::intervals::{Interval, union_length_ns};
+use gapscope_trace::manifest::SamplingMode;
+use gapscope_trace::tables::{CommandBuffers, Dispatches, OpaqueWork, Table, Transfers};
+use gapscope_trace::{Manifest, Selection, Trace, read};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+const FIGURES: [(&str, DataType, &str); 5] = [
+    (
+        "pieces",
+        DataType::UInt64,
+        "Pieces of work with known times: dispatches, transfers and opaque work; command buffers where only they were timed.",
+    ),
+    ("start_ns", DataType::Int64, "When the first of them began."),
+    ("end_ns", DataType::Int64, "When the last of them ended."),
+    (
+        "work_ns",
+        DataType::Int64,
+        "The sum of their times; of work that overlaps each counts.",
+    ),
+    (
+        "busy_ns",
+        DataType::Int64,
+        "Time in which at least one of them ran.",
+    ),
+];
+
+/// Devices as physical ones, however many processes used them.
+pub(crate) fn of_devices() -> Definition {
+    definition(
+        "device_activity",
+        "How long each physical device ran something, between its first and its last work. Computed when asked for.",
+        &[
+            (
+                "device",
+                DataType::UInt32,
+                "Id of the device; where several processes used it, the first id.",
+            ),
+            ("device_name", DataType::Utf8View, "Name of the device."),
+        ],
+        |library, source| {
+            let works = Works::of(library, source, |manifest, queue| {
+                let device = manifest.device_of_queue(queue)?;
+                // A device without a uuid is one of its own.
+                let mut devices = manifest.devices.iter();
+                let first =
+                    devices.find(|other| !other.uuid.is_empty() && other.uuid == device.uuid);
+                Some(first.map_or(device.id, |first| first.id))
+            });
+            let names = works.0.keys().map(|id| {
+                let device = source.manifest.device(*id);
+                device.map(|device| device.name.clone())
+            });
+            let mut arrays: Vec<ArrayRef> = vec![
+                Arc::new(UInt32Array::from_iter_values(works.0.keys().copied())),
+                Arc::new(StringViewArray::from_iter(names)),
+            ];
+            arrays.extend(works.figures());
+            arrays
+        },
+    )
+}
+
+/// Recorded processes.
+pub(crate) fn of_processes() -> Definition {
+    definition(
+        "process_activity",
+        "How long the GPU work of each process ran, on whatever devices. Computed when asked for.",
+        &[("process", DataType::UInt32, "Id of the process.")],
+        |library, source| {
+            let works = Works::of(library, source, |manifest, queue| {
+                Some(manifest.device_of_queue(queue)?.process)
+            });
+            let ids = UInt32Array::from_iter_values(works.0.keys().copied());
+            let mut arrays: Vec<ArrayRef> = vec![Arc::new(ids)];
+            arrays.extend(works.figures());
+            arrays
+        },
+    )
+}
+
+fn definition(
+    name: &'static str,
+    meaning: &'static str,
+    keys: &[(&'static str, DataType, &'static str)],
+    rows: fn(&Library, &Source) -> Vec<ArrayRef>,
+) -> Definition {
+    let columns = keys.iter().chain(&FIGURES);
+    let columns =
+        columns.map(|(name, data_type, meaning)| (*name, data_type.clone(), (*meaning).to_owned()));
+    Definition {
+        name,
+        meaning,
+        columns: columns.collect(),
+        rows,
+    }
+}
+
+/// The work of each device or process, by its id.
+struct Works(BTreeMap<u32, Vec<Interval>>);
+
+/// The columns that say when work ran, and where.
+fn selection(mode: SamplingMode) -> Selection {
+    fn only_times<T: Table>(selection: Selection) -> Selection {
+        let unneeded = T::COLUMNS.iter().copied();
+        let unneeded =
+            unneeded.filter(|column| !["queue", "start_ns", "duration_ns"].contains(column));
+        selection
+            .with::<T>()
+            .without_columns::<T>(&unneeded.collect::<Vec<_>>())
+    }
+    let selection = Selection::manifest().bare().unchecked();
+    let selection = only_times::<Dispatches>(selection);
+    let selection = only_times::<OpaqueWork>(only_times::<Transfers>(selection));
+    match mode {
+        SamplingMode::CommandBuffer => only_times::<CommandBuffers>(selection),
+        _ => selection,
+    }
+}
+
+impl Works {
+    /// `owner` says of a queue whose its work is. What cannot be read is said.
+    fn of(
+        library: &Library,
+        source: &Source,
+        owner: impl Fn(&Manifest, u32) -> Option<u32>,
+    ) -> Works {
+        let read = read(&source.folder, &selection(source.manifest.sampling_mode));
+        let (trace, diagnostics) = match read {
+            Ok(read) => read,
+            Err(error) => {
+                library.remark(format!("{error}: its rows are missing"));
+                return Works(BTreeMap::new());
+            }
+        };
+        for diagnostic in diagnostics {
+            library.remark(format!("{}: {diagnostic}", source.name));
+        }
+        let works = guarded(|| Ok(Works::of_trace(&trace, owner)));
+        works.unwrap_or_else(|reason| {
+            library.remark(format!("{} is damaged ({reason})", source.name));
+            Works(BTreeMap::new())
+        })
+    }
+
+    fn of_trace(trace: &Trace, owner: impl Fn(&Manifest, u32) -> Option<u32>) -> Works {
+        let mut owners: HashMap<u32, Option<u32>> = HashMap::new();
+        let mut works: BTreeMap<u32, Vec<Interval>> = BTreeMap::new();
+        let mut add = |queues: &[u32], start_ns: &[Option<i64>], duration_ns: &[Option<i64>]| {
+            let times = start_ns.iter().zip(duration_ns);
+            let mut rows = queues.iter().zip(times).peekable();
+            // Rows of one queue mostly stand together.
+            while let Some((queue, _)) = rows.peek() {
+                let queue = **queue;
+                let owner = owners
+                    .entry(queue)
+                    .or_insert_with(|| owner(&trace.manifest, queue));
+                let mut mine = owner.map(|owner| works.entry(owner).or_default());
+                while let Some((_, (start_ns, duration_ns))) =
+                    rows.next_if(|(next, _)| **next == queue)
+                {
+                    if let Some(mine) = &mut mine {
+                        mine.extend(Interval::of_row(*start_ns, *duration_ns));
+                    }
+                }
+            }
+        };
+        let t = &trace.tables;
+        add(
+            &t.dispatches.queue,
+            &t.dispatches.start_ns,
+            &t.dispatches.duration_ns,
+        );
+        add(
+            &t.transfers.queue,
+            &t.transfers.start_ns,
+            &t.transfers.duration_ns,
+        );
+        add(
+            &t.opaque_work.queue,
+            &t.opaque_work.start_ns,
+            &t.opaque_work.duration_ns,
+        );
+        let c = &t.command_buffers;
+        add(&c.queue, &c.start_ns, &c.duration_ns);
+        works.retain(|_, works| !works.is_empty());
+        for works in works.values_mut() {
+            // Stable, because it is quick where long stretches are in order.
+            works.sort_by_key(|interval| interval.start_ns);
+        }
+        Works(works)
+    }
+
+    /// In the order of [`FIGURES`].
+    fn figures(&self) -> Vec<ArrayRef> {
+        let each = |figure: fn(&[Interval]) -> i64| {
+            Arc::new(Int64Array::from_iter_values(
+                self.0.values().map(|works| figure(works)),
+            ))
+        };
+        let pieces = self.0.values().map(|works| works.len() as u64);
+        vec![
+            Arc::new(UInt64Array::from_iter_values(pieces)),
+            each(|works| works.first().map_or(0, |first| first.start_ns)),
+            each(|works| works.iter().map(|work| work.end_ns).max().unwrap_or(0)),
+            each(|works| {
+                let lengths = works.iter().map(|work| work.length_ns());
+                lengths.fold(0, i64::saturating_add)
+            }),
+            each(|works| union_length_ns(works.iter().copied())),
+        ]
+    }
+}

@@ -1,0 +1,251 @@
+//! Tables that are in no file: their rows are computed of each trace while a query that names them runs, one trace at a time on
+//! each core.
+
+use crate::library::Library;
+use crate::scan::{RowGroups, Unit};
+use crate::schema::{ColumnFacts, Origin, TableFacts, common_columns, schema};
+use crate::source::{Partition, Source};
+use async_trait::async_trait;
+use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::error::DataFusionError;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
+    ReplaceChildrenOptions,
+};
+use futures::stream;
+use std::fmt;
+use std::sync::Arc;
+
+type Result<T> = std::result::Result<T, DataFusionError>;
+
+/// What a computed table is.
+pub(crate) struct Definition {
+    pub name: &'static str,
+    pub meaning: &'static str,
+    /// The columns of its own: name, type, what it says.
+    pub columns: Vec<(&'static str, DataType, String)>,
+    /// The rows of a trace, in an array for each of these columns. What it lacks it says to the library.
+    pub rows: fn(&Library, &Source) -> Vec<ArrayRef>,
+}
+
+/// A computed table with the rows of all traces.
+#[derive(Debug)]
+pub(crate) struct ComputedTable {
+    facts: Arc<TableFacts>,
+    library: Arc<Library>,
+    rows: fn(&Library, &Source) -> Vec<ArrayRef>,
+}
+
+impl ComputedTable {
+    pub fn new(definition: Definition, library: Arc<Library>) -> ComputedTable {
+        ComputedTable {
+            rows: definition.rows,
+            facts: Arc::new(facts(definition, &library.traces.partitions)),
+            library,
+        }
+    }
+
+    pub fn facts(&self) -> Arc<TableFacts> {
+        self.facts.clone()
+    }
+}
+
+fn facts(definition: Definition, partitions: &[Partition]) -> TableFacts {
+    let taken: Vec<&str> = definition.columns.iter().map(|(name, ..)| *name).collect();
+    let mut columns = common_columns(partitions, &taken);
+    let own = definition.columns.into_iter();
+    columns.extend(own.map(|(name, data_type, meaning)| ColumnFacts {
+        name: name.to_owned(),
+        data_type,
+        meaning,
+        origin: Origin::File,
+    }));
+    TableFacts {
+        name: definition.name,
+        meaning: definition.meaning,
+        schema: schema(&columns),
+        columns,
+    }
+}
+
+#[async_trait]
+impl TableProvider for ComputedTable {
+    fn schema(&self) -> SchemaRef {
+        self.facts.schema.clone()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    /// Filters leave out traces, not rows.
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> Result<Vec<TableProviderFilterPushDown>> {
+        Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        _: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let sources = self.library.traces.sources.len();
+        let units: Vec<Unit> = (0..sources)
+            .map(|source| Unit {
+                source,
+                row_group: 0,
+                rows: 1,
+            })
+            .collect();
+        let kept = RowGroups {
+            facts: &self.facts,
+            traces: &self.library.traces,
+            files: &Vec::from_iter((0..sources).map(|_| None)),
+            units: &units,
+        }
+        .that_may_match(state, filters)?;
+        let sources: Vec<usize> = (0..sources)
+            .filter(|at| kept.get(*at).copied().unwrap_or(true))
+            .collect();
+        let all: Vec<usize> = (0..self.facts.columns.len()).collect();
+        let projection = projection.unwrap_or(&all).clone();
+        let each = sources
+            .len()
+            .div_ceil(state.config().target_partitions().max(1));
+        let mut partitions: Vec<Vec<usize>> =
+            sources.chunks(each.max(1)).map(<[_]>::to_vec).collect();
+        if partitions.is_empty() {
+            partitions.push(Vec::new());
+        }
+        let schema = Arc::new(self.facts.schema.project(&projection)?);
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(schema.clone()),
+            Partitioning::UnknownPartitioning(partitions.len()),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        Ok(Arc::new(Compute {
+            facts: self.facts.clone(),
+            library: self.library.clone(),
+            rows: self.rows,
+            projection,
+            schema,
+            partitions,
+            properties: Arc::new(properties),
+        }))
+    }
+}
+
+/// Computes the rows of traces.
+#[derive(Debug)]
+struct Compute {
+    facts: Arc<TableFacts>,
+    library: Arc<Library>,
+    rows: fn(&Library, &Source) -> Vec<ArrayRef>,
+    projection: Vec<usize>,
+    schema: SchemaRef,
+    /// For each partition its traces.
+    partitions: Vec<Vec<usize>>,
+    properties: Arc<PlanProperties>,
+}
+
+impl DisplayAs for Compute {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
+        let traces: usize = self.partitions.iter().map(Vec::len).sum();
+        write!(
+            f,
+            "ComputedScan: {}, traces={traces}, partitions={}",
+            self.facts.name,
+            self.partitions.len()
+        )
+    }
+}
+
+impl ExecutionPlan for Compute {
+    fn name(&self) -> &str {
+        "ComputedScan"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let (facts, library, rows) = (self.facts.clone(), self.library.clone(), self.rows);
+        let projection = self.projection.clone();
+        let batches = self.partitions[partition]
+            .clone()
+            .into_iter()
+            .map(move |at| {
+                let own = rows(&library, &library.traces.sources[at]);
+                batch(&facts, &library, at, own)?
+                    .project(&projection)
+                    .map_err(DataFusionError::from)
+            });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(
+            self.schema.clone(),
+            stream::iter(batches),
+        )))
+    }
+}
+
+/// The rows of a trace with all columns of the table.
+fn batch(
+    facts: &TableFacts,
+    library: &Library,
+    source: usize,
+    own: Vec<ArrayRef>,
+) -> Result<RecordBatch> {
+    let count = own.first().map_or(0, |array| array.len());
+    let common = facts.columns.iter().filter(|c| c.origin != Origin::File);
+    let common = common.map(|column| {
+        let value = library.constant(column.origin, source);
+        value.to_array_of_size(count)
+    });
+    let mut arrays = common.collect::<Result<Vec<ArrayRef>>>()?;
+    arrays.extend(own);
+    let options = RecordBatchOptions::new().with_row_count(Some(count));
+    Ok(RecordBatch::try_new_with_options(
+        facts.schema.clone(),
+        arrays,
+        &options,
+    )?)
+}

@@ -1,0 +1,174 @@
+//! The table `gaps`: why devices ran nothing, as the analyses of `gapscope report` find it.
+
+use crate::computed::Definition;
+use crate::library::Library;
+use crate::scan::guarded;
+use crate::source::Source;
+use datafusion::arrow::array::{
+    ArrayRef, BooleanArray, Int64Array, StringViewArray, UInt32Array, UInt64Array,
+};
+use datafusion::arrow::datatypes::DataType;
+use gapscope_analysis::bound_bytes::BindingSets;
+use gapscope_analysis::gaps::{Cause, each_gap_before};
+use gapscope_analysis::{Timeline, busy, kernels, warm_up};
+use gapscope_trace::lookup::LabelPaths;
+use gapscope_trace::tables::Barriers;
+use gapscope_trace::{Selection, Trace, read};
+use std::sync::Arc;
+
+/// The columns of its own: name, type, what it says.
+const COLUMNS: [(&str, DataType, &str); 10] = [
+    (
+        "device",
+        DataType::UInt32,
+        "Id of the device; where several processes used it, the first id.",
+    ),
+    ("device_name", DataType::Utf8View, "Name of the device."),
+    (
+        "gap",
+        DataType::UInt64,
+        "Number of the gap in its trace: its parts, each with a cause of its own, share it.",
+    ),
+    (
+        "cause",
+        DataType::Utf8View,
+        "Why the device ran nothing in this part.",
+    ),
+    ("start_ns", DataType::Int64, "When this part began."),
+    ("duration_ns", DataType::Int64, "How long it lasted."),
+    ("gap_ns", DataType::Int64, "Length of the whole gap."),
+    (
+        "submission",
+        DataType::UInt64,
+        "Id of the submission whose work ended the gap.",
+    ),
+    (
+        "label_path",
+        DataType::Utf8View,
+        "Label of the work that ended the gap, in its nesting.",
+    ),
+    (
+        "warm_up",
+        DataType::Boolean,
+        "It is in the warm-up, which `gapscope report` leaves out unless told.",
+    ),
+];
+
+/// What the table is.
+pub(crate) fn table() -> Definition {
+    let columns = COLUMNS.into_iter().map(|(name, data_type, meaning)| {
+        let meaning = match name {
+            "cause" => {
+                let causes = Cause::ALL.map(Cause::as_str);
+                format!("{meaning} One of {}.", causes.join(", "))
+            }
+            _ => meaning.to_owned(),
+        };
+        (name, data_type, meaning)
+    });
+    Definition {
+        name: "gaps",
+        meaning: "Gaps: time in which a device ran nothing between two pieces of work, by cause. Computed when asked for.",
+        columns: columns.collect(),
+        rows: |library, source| of_trace(library, source).arrays(),
+    }
+}
+
+/// The rows of one trace, by columns.
+#[derive(Debug, Default)]
+struct Rows {
+    device: Vec<Option<u32>>,
+    device_name: Vec<Option<String>>,
+    gap: Vec<u64>,
+    cause: Vec<&'static str>,
+    start_ns: Vec<i64>,
+    duration_ns: Vec<i64>,
+    gap_ns: Vec<i64>,
+    submission: Vec<Option<u64>>,
+    label_path: Vec<Option<String>>,
+    warm_up: Vec<bool>,
+}
+
+/// The gaps of a trace. What cannot be read or analysed is said, and has none.
+fn of_trace(library: &Library, source: &Source) -> Rows {
+    let selection = Selection::all().without::<Barriers>();
+    match read(&source.folder, &selection) {
+        Ok((trace, diagnostics)) => {
+            for diagnostic in diagnostics {
+                library.remark(format!("{}: {diagnostic}", source.name));
+            }
+            guarded(|| Ok(Rows::of(&trace))).unwrap_or_else(|_| {
+                library.remark(format!(
+                    "{} cannot be analysed: its gaps are missing",
+                    source.name
+                ));
+                Rows::default()
+            })
+        }
+        Err(error) => {
+            library.remark(format!("{error}: its gaps are missing"));
+            Rows::default()
+        }
+    }
+}
+
+impl Rows {
+    fn of(trace: &Trace) -> Rows {
+        let timeline = Timeline::of(trace);
+        let busy_ns = busy::any_busy_ns(&timeline);
+        let kernels = kernels::kernels(&timeline, &BindingSets::of(trace), None, busy_ns);
+        let excluded = warm_up::warm_up(&timeline, &kernels).excluded;
+        let warm_until_ns = excluded.map_or(i64::MIN, |excluded| excluded.end_ns);
+        let labels = LabelPaths::new(&trace.tables.labels);
+        let mut rows = Rows::default();
+        let mut number = 0;
+        for (place, gpu) in timeline.gpus.iter().enumerate() {
+            let device = gpu.devices.first().map(|row| &trace.manifest.devices[*row]);
+            each_gap_before(&timeline, place, |gap, work, parts| {
+                let submission = timeline.submission_id_of(work);
+                let label = timeline.label_of(work).and_then(|id| labels.get(id));
+                for part in parts {
+                    let end_ns = part.start_ns.saturating_add(part.duration_ns);
+                    // What is partly in the warm-up is two rows, so that sums are those of the report.
+                    let middle_ns = warm_until_ns.clamp(part.start_ns, end_ns);
+                    for (from_ns, to_ns, warm_up) in
+                        [(part.start_ns, middle_ns, true), (middle_ns, end_ns, false)]
+                    {
+                        if from_ns >= to_ns {
+                            continue;
+                        }
+                        rows.device.push(device.map(|device| device.id));
+                        rows.device_name
+                            .push(device.map(|device| device.name.clone()));
+                        rows.gap.push(number);
+                        rows.cause.push(part.cause.as_str());
+                        rows.start_ns.push(from_ns);
+                        rows.duration_ns.push(to_ns - from_ns);
+                        rows.gap_ns.push(gap.length_ns());
+                        rows.submission.push(submission);
+                        rows.label_path.push(label.map(str::to_owned));
+                        rows.warm_up.push(warm_up);
+                    }
+                }
+                number += 1;
+            });
+        }
+        rows
+    }
+
+    /// In the order of the columns.
+    fn arrays(self) -> Vec<ArrayRef> {
+        vec![
+            Arc::new(UInt32Array::from(self.device)),
+            Arc::new(StringViewArray::from_iter(self.device_name)),
+            Arc::new(UInt64Array::from(self.gap)),
+            Arc::new(StringViewArray::from_iter_values(self.cause)),
+            Arc::new(Int64Array::from(self.start_ns)),
+            Arc::new(Int64Array::from(self.duration_ns)),
+            Arc::new(Int64Array::from(self.gap_ns)),
+            Arc::new(UInt64Array::from(self.submission)),
+            Arc::new(StringViewArray::from_iter(self.label_path)),
+            Arc::new(BooleanArray::from(self.warm_up)),
+        ]
+    }
+}

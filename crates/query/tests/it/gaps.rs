@@ -1,0 +1,97 @@
+//! The table `gaps` says what the report says.
+
+use crate::{Place, csv};
+use gapscope_analysis::{Findings, Options};
+use gapscope_trace::Trace;
+use gapscope_trace::synthetic::Synthetic;
+
+/// The first command buffer compiles and is slow; then the host waits, and is late.
+fn warming_up() -> Trace {
+    let mut text = "manifest sampling_mode=dispatch start_ns=0 end_ns=100ms
+        process id=1 pid=100\ndevice id=3 process=1 name=\"Some GPU\" uuid=00ff\nqueue id=1 device=3
+        kernel id=1 process=1 name=k\nlabel id=1 text=step\nlabel id=2 text=inner parent=1
+        host_call process=1 thread=7 call=create-pipelines start_ns=1ms duration_ns=6050us\n"
+        .to_owned();
+    for at in 0..40 {
+        let (submit, start) = (at * 2 + 1, at * 2 + 2);
+        text += &format!(
+            "submission id={at} process=1 queue=1 thread=7 begin_ns={submit}ms end_ns={submit}100us command_buffers=1
+            host_call process=1 thread=7 call=submit start_ns={submit}ms duration_ns=100us queue=1
+            command_buffer id={at} process=1 queue=1 submission={at} start_ns={start}ms duration_ns=1ms dispatches=1 label=2
+            dispatch command_buffer={at} queue=1 kernel=1 start_ns={start}ms duration_ns=1ms\n"
+        );
+    }
+    Trace::from_text(&text).unwrap()
+}
+
+fn reported(trace: &Trace, exclude_warm_up: bool) -> String {
+    let options = Options {
+        exclude_warm_up,
+        ..Options::default()
+    };
+    let findings = Findings::of(trace, &options);
+    let mut gaps: Vec<_> = findings
+        .gaps
+        .iter()
+        .filter(|gap| gap.total_ns > 0)
+        .map(|gap| format!("{},{}\n", gap.cause, gap.total_ns))
+        .collect();
+    gaps.sort();
+    assert!(!gaps.is_empty());
+    format!("cause,ns\n{}", gaps.concat())
+}
+
+#[test]
+fn they_sum_to_the_idle_time_of_the_report() {
+    let synthetic = Synthetic {
+        dispatches: 20_000,
+        devices: 2,
+        ..Synthetic::default()
+    };
+    for trace in [synthetic.trace(), warming_up()] {
+        let place = Place::new();
+        place.write("t.gapscope", trace.clone());
+        let session = place.session(&["t.gapscope"]);
+        let by_cause = |filter: &str| {
+            let sql = format!(
+                "select cause, sum(duration_ns) as ns from gaps {filter} group by cause order by cause"
+            );
+            csv(&session, &sql)
+        };
+        assert_eq!(by_cause(""), reported(&trace, false));
+        assert_eq!(by_cause("where not warm_up"), reported(&trace, true));
+        assert!(session.take_remarks().is_empty());
+    }
+}
+
+#[test]
+fn a_gap_has_its_device_its_parts_and_what_ended_it() {
+    let place = Place::new();
+    place.write("runs/rank=4", warming_up());
+    place.write("runs/rank=5", warming_up());
+    let session = place.session(&["runs/rank=*"]);
+    let sql = "select rank, device, device_name, label_path, submission, gap_ns, count(*) as parts, sum(duration_ns) as ns
+        from gaps where rank = 5 group by all order by submission limit 1";
+    assert_eq!(
+        csv(&session, sql),
+        "rank,device,device_name,label_path,submission,gap_ns,parts,ns\n5,3,Some GPU,step / inner,1,1000000,2,1000000\n"
+    );
+    let plan = csv(&session, &format!("explain {sql}"));
+    assert!(plan.contains("ComputedScan: gaps, traces=1"), "{plan}");
+    let joined =
+        "select count(*) as n from gaps g join devices d on d.trace = g.trace and d.id = g.device";
+    // Two parts each.
+    assert_eq!(csv(&session, joined), format!("n\n{}\n", 2 * 2 * 39));
+}
+
+#[test]
+fn a_trace_without_a_table_is_said() {
+    let place = Place::new();
+    place.write("t.gapscope", warming_up());
+    std::fs::remove_file(place.path("t.gapscope/dispatches.parquet")).unwrap();
+    let session = place.session(&["t.gapscope"]);
+    csv(&session, "select count(*) from gaps");
+    assert!(!session.take_remarks().is_empty());
+    csv(&session, "select count(*) from submissions");
+    assert!(session.take_remarks().is_empty());
+}
