@@ -30,6 +30,23 @@ impl Interval {
         possible.then(|| Interval::new(start_ns, start_ns + duration_ns))
     }
 
+    /// True for times from its begin to before its end.
+    #[inline]
+    pub const fn contains(self, at_ns: i64) -> bool {
+        self.start_ns <= at_ns && at_ns < self.end_ns
+    }
+
+    /// Whether what starts at `start_ns` counts in `window`: without a window everything does, and in one nothing whose
+    /// start is not known.
+    #[inline]
+    pub(crate) fn counts(window: Option<Interval>, start_ns: Option<i64>) -> bool {
+        match (window, start_ns) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(window), Some(start_ns)) => window.contains(start_ns),
+        }
+    }
+
     /// Its length; 0 when it is empty.
     #[inline]
     pub const fn length_ns(self) -> i64 {

@@ -107,11 +107,7 @@ pub fn kernels(
         let timed = timed || rows.command_buffer[row].is_none();
         Interval::of_row(rows.start_ns[row], rows.duration_ns[row]).filter(|_| timed)
     };
-    let counts = |row: usize| match (window, rows.start_ns[row]) {
-        (Some(window), Some(start_ns)) => window.start_ns <= start_ns && start_ns < window.end_ns,
-        (Some(_), None) => false,
-        (None, _) => true,
-    };
+    let counts = |row: usize| Interval::counts(window, rows.start_ns[row]);
 
     for row in (0..rows.len()).filter(|row| counts(*row)) {
         let kernel = &mut kernels[group(row)];

@@ -45,11 +45,7 @@ pub fn transfers_in(timeline: &Timeline, window: Option<Interval>) -> Vec<Transf
     let rows = &timeline.trace.tables.transfers;
     let timed = timeline.trace.manifest.sampling_mode != SamplingMode::CommandBuffer;
     let mut kinds: BTreeMap<TransferKind, Vec<usize>> = BTreeMap::new();
-    let counts = |row: &usize| match (window, rows.start_ns[*row]) {
-        (Some(window), Some(start_ns)) => window.start_ns <= start_ns && start_ns < window.end_ns,
-        (Some(_), None) => false,
-        (None, _) => true,
-    };
+    let counts = |row: &usize| Interval::counts(window, rows.start_ns[*row]);
     for row in (0..rows.len()).filter(counts) {
         kinds.entry(rows.kind[row]).or_default().push(row);
     }

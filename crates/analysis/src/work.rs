@@ -111,7 +111,7 @@ impl Work {
         name: &str,
         window: Interval,
     ) -> Work {
-        let inside = |start_ns: i64| window.start_ns <= start_ns && start_ns < window.end_ns;
+        let inside = |start_ns: i64| window.contains(start_ns);
         let part = |_, start_ns: Option<i64>| start_ns.is_some_and(inside).then_some(0);
         let mut works = measure(timeline, bindings, &[name], &part);
         works.pop().unwrap_or_default()

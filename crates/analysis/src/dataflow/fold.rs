@@ -100,13 +100,7 @@ impl Dataflow<'_> {
         most_nodes: usize,
         most_items: usize,
     ) -> Result<FlowGraph, String> {
-        let inside = |item: &&Item| match (window, self.start_ns(**item)) {
-            (None, _) => true,
-            (Some(window), Some(start_ns)) => {
-                window.start_ns <= start_ns && start_ns < window.end_ns
-            }
-            (Some(_), None) => false,
-        };
+        let inside = |item: &&Item| Interval::counts(window, self.start_ns(**item));
         let mut all = self.items.iter().filter(inside).copied();
         let items: Vec<Item> = all.by_ref().take(most_items).collect();
         let dispatch_count = (items.len() + all.count()) as u64;

@@ -4,6 +4,7 @@ use super::{count, duration, mean, or_unknown, rest};
 use crate::document::{Block, Column, Table, Text};
 use crate::{fit, number};
 use gapscope_analysis::Findings;
+use gapscope_analysis::kernels::Kernel;
 use gapscope_trace::manifest::SamplingMode;
 
 pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
@@ -72,9 +73,11 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
         blocks.push(Block::Sentence(Text::new().faint(text)));
     }
     let sum: f64 = kernels.iter().filter_map(|k| k.busy_share).sum();
-    let overlap = match sum > 1.001 {
-        true => "; some ran at the same time, so that it sums to more than 100 %",
-        false => "",
+    let overlaps = |k: &Kernel| k.durations.total_ns > k.busy_ns;
+    let overlap = match () {
+        () if sum > 1.001 => "; some ran at the same time, so that it sums to more than 100 %",
+        () if kernels.iter().any(overlaps) => "; what ran at the same time counts once",
+        () => "",
     };
     let text = format!("share: of the GPU's busy time{overlap}.");
     blocks.push(Block::Sentence(Text::new().faint(text)));

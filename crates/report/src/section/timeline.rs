@@ -37,7 +37,10 @@ pub(crate) fn blocks(findings: &Findings, activity: &Activity, origin_ns: i64) -
     lines.push(axis(from, span, longest));
     let slice = number::duration(span / longest.max(1) as i64);
     vec![
-        Block::Heading("Timeline".into(), format!("a column is {slice}")),
+        Block::Heading(
+            "Timeline".into(),
+            format!("a column is {slice}; right: busy share"),
+        ),
         Block::Picture(lines),
     ]
 }
