@@ -50,7 +50,8 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
-    /// The host had not yet begun to submit the next work: the submitting thread ran its own code.
+    /// The host had not yet begun to submit the next work: the submitting thread ran its own code, or it is not known which
+    /// thread that was.
     HostLate,
     /// The host had not yet begun to submit: the submitting thread was compiling pipelines or shaders.
     HostCompile,

@@ -257,10 +257,15 @@ fn most(idle: &IdleTime) -> String {
     let total_ns = late
         .clone()
         .fold(0i64, |sum, (ns, _)| sum.saturating_add(ns));
-    late.next().map_or(String::new(), |(ns, doing)| {
-        format!(
+    match late.next() {
+        None => String::new(),
+        // Where the submitting threads are not known, as in traces of programs that measured themselves.
+        Some(_) if idle.host_calls.is_empty() => {
+            "; what the host did meanwhile is not in the trace".to_owned()
+        }
+        Some((ns, doing)) => format!(
             "; for {} of that it was {doing}",
             Percent(ratio(ns, total_ns))
-        )
-    })
+        ),
+    }
 }

@@ -50,6 +50,9 @@ fn without_the_submitting_thread_what_the_host_did_is_not_known() {
     let gap = &findings.idle_time.longest[0];
     assert_eq!((gap.process_id, gap.thread), (Some(1), None));
     assert_eq!((&gap.thread_name, gap.host_calls.len()), (&None, 0));
+    let mut parts = findings.verdict_evidence.parts.iter();
+    let host = parts.find(|part| part.what == "host").unwrap();
+    assert!(host.sentence.contains("is not in the trace"), "{host:?}");
 }
 
 #[test]
