@@ -219,7 +219,7 @@ table! {
         domain: Option<Arc<str>>,
         /// Its category (NVTX).
         category: Option<Arc<str>>,
-        /// The value that the program gave it (NVTX), as a number's text.
+        /// The value that the program gave it (NVTX): a number's text, or the names and values of several: `bytes=4096, root=0`.
         payload: Option<Arc<str>>,
     }
 }

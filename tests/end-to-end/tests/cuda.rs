@@ -1,6 +1,8 @@
 //! CUDA programs, on the stub of CUDA: the library is injected with no flag, and trace and report say what the stub's
 //! devices really did. What a real GPU does, `tests/cuda-programs` looks at.
 
+mod times;
+
 use crate::driver::Driver;
 use crate::product;
 use crate::recording::{Program, Recording, Run, report};
@@ -263,99 +265,6 @@ fn devices_of_one_process_are_told_apart_and_copies_between_them_are_transfers()
     assert_eq!(
         recording.report()["devices"].as_array().map(Vec::len),
         Some(2)
-    );
-}
-
-#[test]
-fn a_host_that_asks_again_and_again_waits_and_is_not_late() {
-    let stub = Stub::new(&[("KERNEL_NS", "300000")]);
-    let recording = stub.program("polls:200 sync").record().ok();
-    let h = &recording.trace().tables.host_calls;
-    let polls: u64 = (0..h.len())
-        .filter(|row| h.call[*row] == HostCallKind::PollEvent)
-        .map(|row| u64::from(h.count[row]))
-        .sum();
-    let asked: u64 = recording
-        .run
-        .stdout
-        .split_whitespace()
-        .filter_map(|word| word.parse::<u64>().ok())
-        .sum();
-    assert_eq!(polls, asked, "{}", recording.run.stdout);
-    // One for each kernel, the call that puts the event, and what the machine's other work cuts apart.
-    assert!(
-        h.len() as u64 > 400 && (h.len() as u64) < 400 + asked / 4,
-        "{} rows of {asked} polls",
-        h.len()
-    );
-    let report = recording.report();
-    // By number: while the machine does other work, a host that spins is late too, and for long.
-    let gaps_with = |cause: &str| {
-        let gaps = report["gaps"].as_array().expect("gaps");
-        let of = gaps.iter().find(|gap| gap["cause"] == cause);
-        of.and_then(|gap| gap["count"].as_i64()).unwrap_or(0)
-    };
-    assert!(
-        gaps_with("after-host-wait") > 100
-            && gaps_with("after-host-wait") > 2 * gaps_with("host-late"),
-        "{}",
-        report["gaps"]
-    );
-    let clock = &recording.trace().manifest.devices[0].clock;
-    assert!(
-        clock.error_ns.is_some_and(|ns| ns < 1_000_000),
-        "what was asked for and found done bounds the clock: {clock:?}"
-    );
-}
-
-#[test]
-fn the_bound_of_device_times_holds_wherever_they_are_put() {
-    // Whatever the program waits with: a stream, an event, a copy, or by asking.
-    for waits in ["sync", "waits", "read", "polls:3"] {
-        for (skew, drift) in [
-            (0, 0),
-            (-3_000, 0),
-            (2_500, 0),
-            (40_000, 0),
-            (-60_000, 0),
-            (0, 20),
-        ] {
-            let stub = Stub::new(&[("SKEW", &format!("{skew}:{drift}"))]);
-            let steps = format!("{waits} launch:200 {waits} sleep:150 launch:20 {waits}");
-            let trace = stub.program(&steps).record().ok().trace();
-            let clock = &trace.manifest.devices[0].clock;
-            let error_ns = clock.error_ns.expect("the program waits");
-            let mut true_ns: Vec<i64> = stub
-                .did()
-                .iter()
-                .filter(|d| d.kind == "kernel")
-                .map(|d| d.start_ns)
-                .collect();
-            let starts = &trace.tables.dispatches.start_ns;
-            let mut recorded_ns: Vec<i64> = starts.iter().flatten().copied().collect();
-            true_ns.sort_unstable();
-            recorded_ns.sort_unstable();
-            assert_eq!(true_ns.len(), recorded_ns.len());
-            let off = true_ns.iter().zip(&recorded_ns).map(|(t, r)| (t - r).abs());
-            let worst = off.max().expect("kernels");
-            let said = format!("{waits}, {skew} ns, {drift} ppm: off by {worst}, bound {error_ns}");
-            assert!(worst <= error_ns, "{said}");
-            // A machine that does other work returns late from waits.
-            assert!(error_ns < worst + 20_000_000, "{said}");
-            let early = skew < -4_000;
-            let counted = trace
-                .manifest
-                .losses
-                .iter()
-                .any(|l| l.what == "plausible device times");
-            assert_eq!(counted, early, "{said}");
-        }
-    }
-    let stub = Stub::new(&[]);
-    let trace = stub.program("launch:50 sleep:200").record().ok().trace();
-    assert_eq!(
-        trace.manifest.devices[0].clock.error_ns, None,
-        "nothing waits"
     );
 }
 

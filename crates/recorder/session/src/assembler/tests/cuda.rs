@@ -1,5 +1,7 @@
 //! CUDA: activities in any order to rows.
 
+mod clock;
+
 use crate::Names;
 use crate::assembler::Assembler;
 use gapscope_spool::Event;
@@ -546,89 +548,6 @@ fn launches_whose_work_never_came_are_counted_when_a_process_is_gone() {
 }
 
 #[test]
-fn the_bound_of_device_times_comes_from_calls_and_waits() {
-    let mut cuda = Cuda::new();
-    cuda.batch(&[
-        call(LAUNCH, 1, 1_000_000, 1_002_000),
-        kernel(1, 1, 1_006_000, 1_050_000),
-        Activity::Wait {
-            kind: WaitKind::HostForQueue,
-            queue: 1,
-            event: 0,
-            occurrence: 0,
-            span: span(1_010_000, 1_058_000),
-            correlation: 2,
-        },
-    ]);
-    cuda.end(2_000_000);
-    let (manifest, _) = cuda.finish();
-    let clock = &manifest.devices[0].clock;
-    assert_eq!(clock.method, ClockMethod::Brackets);
-    assert_eq!(clock.error_ns, Some(8_000 + 1_000));
-    assert_eq!(manifest.losses, []);
-}
-
-#[test]
-fn an_awaited_copy_and_an_awaited_event_bound_device_times_too() {
-    let copy = |kind, memory, function| {
-        let mut cuda = Cuda::new();
-        cuda.event(Event::Route {
-            route: 2,
-            queue: 1,
-            kind,
-            source: memory,
-            destination: memory,
-            devices: None,
-        });
-        cuda.batch(&[
-            call(function, 1, 1_000_000, 1_058_000),
-            Activity::Transfer {
-                route: 2,
-                bytes: 64,
-                span: span(1_006_000, 1_051_000),
-                correlation: 1,
-                node: None,
-            },
-        ]);
-        let (manifest, _) = cuda.finish();
-        manifest.devices[0].clock.error_ns
-    };
-    use {MemoryPlace::*, TransferKind::*};
-    assert_eq!(copy(DeviceToHost, Pageable, COPY), Some(7_000 + 1_000));
-    assert_eq!(copy(HostToDevice, Pinned, COPY), Some(7_000 + 1_000));
-    assert_eq!(copy(HostToDevice, Pageable, COPY), None, "it is staged");
-    assert_eq!(copy(DeviceToDevice, Device, COPY), None);
-    assert_eq!(copy(DeviceToHost, Pageable, COPY_ASYNC), None);
-
-    // The event is put between two kernels, of which only the first has to end.
-    for (occurrence, expected) in [(3, Some(8_000 + 1_000)), (0, None)] {
-        let mut cuda = Cuda::new();
-        cuda.batch(&[
-            call(LAUNCH, 1, 1_000_000, 1_002_000),
-            kernel(1, 1, 1_006_000, 1_050_000),
-            Activity::EventRecord {
-                event: 5,
-                occurrence,
-                queue: 1,
-                correlation: 2,
-            },
-            call(LAUNCH, 3, 1_005_000, 1_006_000),
-            kernel(1, 3, 1_050_000, 1_099_000),
-            Activity::Wait {
-                kind: WaitKind::HostForEvent,
-                queue: 0,
-                event: 5,
-                occurrence,
-                span: span(1_010_000, 1_058_000),
-                correlation: 4,
-            },
-        ]);
-        let (manifest, _) = cuda.finish();
-        assert_eq!(manifest.devices[0].clock.error_ns, expected);
-    }
-}
-
-#[test]
 fn polls_that_come_folded_go_on_where_the_last_ones_ended() {
     let mut cuda = Cuda::new();
     let polls = |start_ns, end_ns, count| Activity::Polls {
@@ -652,48 +571,6 @@ fn polls_that_come_folded_go_on_where_the_last_ones_ended() {
     assert_eq!(h.start_ns, [1_000, 900_000, 920_000]);
     assert_eq!(h.duration_ns[0], 189_000);
     assert_eq!((h.busy_ns[0], h.result[0]), (60, 600));
-}
-
-#[test]
-fn a_wait_for_the_only_context_bounds_all_its_streams_and_one_of_two_contexts_none() {
-    for contexts in [1, 2] {
-        let mut cuda = Cuda::new();
-        if contexts == 2 {
-            cuda.event(Event::Queue {
-                queue: 3,
-                device: 1,
-                family: 2,
-                index: 9,
-                flags: 6,
-                timestamp_bits: 64,
-            });
-        }
-        cuda.batch(&[
-            call(LAUNCH, 1, 1_000_000, 1_002_000),
-            kernel(2, 1, 1_006_000, 1_050_000),
-            Activity::Wait {
-                kind: WaitKind::HostForContext,
-                queue: 0,
-                event: 0,
-                occurrence: 0,
-                span: span(1_010_000, 1_058_000),
-                correlation: 2,
-            },
-        ]);
-        let (manifest, _) = cuda.finish();
-        let expected = (contexts == 1).then_some(9_000);
-        assert_eq!(manifest.devices[0].clock.error_ns, expected);
-    }
-}
-
-#[test]
-fn work_before_its_launch_is_counted() {
-    let mut cuda = Cuda::new();
-    cuda.batch(&[call(LAUNCH, 1, 1000, 1005), kernel(1, 1, 990, 1020)]);
-    cuda.end(2000);
-    let (manifest, _) = cuda.finish();
-    assert_eq!(manifest.losses[0].what, "plausible device times");
-    assert_eq!(manifest.losses[0].count, 1);
 }
 
 #[test]
