@@ -123,12 +123,16 @@ impl Findings {
 
     /// Runs all analyses.
     pub fn of(trace: &Trace, options: &Options) -> Findings {
-        let timeline = Timeline::of(trace);
-        let bindings = BindingSets::of(trace);
+        Findings::of_timeline(&Timeline::of(trace), options)
+    }
+
+    /// The same, where there is a timeline already.
+    pub fn of_timeline(timeline: &Timeline, options: &Options) -> Findings {
+        let bindings = BindingSets::of(timeline.trace);
         std::thread::scope(|scope| {
             // The tables of labels need nothing of the rest, and take long on traces with many.
-            let labels = scope.spawn(|| labels::labels(&timeline));
-            let mut findings = Findings::without_labels(&timeline, &bindings, options);
+            let labels = scope.spawn(|| labels::labels(timeline));
+            let mut findings = Findings::without_labels(timeline, &bindings, options);
             findings.labels = match labels.join() {
                 Ok(labels) => labels,
                 Err(panic) => std::panic::resume_unwind(panic),

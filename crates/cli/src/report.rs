@@ -32,8 +32,9 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
         equal_work: arguments.compare_labels.clone(),
         ..Options::default()
     };
+    let timeline = Timeline::of(&opened.trace);
     let findings = match &arguments.label {
-        None => Findings::of(&opened.trace, &options),
+        None => Findings::of_timeline(&timeline, &options),
         Some(label) => findings_under_label(&opened.trace, label, &options)
             .ok_or_else(|| no_label(&opened.trace, label))?,
     };
@@ -55,7 +56,7 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
     let name = trace::name(&arguments.trace);
     let columns = slices(terminal.columns);
     let columns = arguments.slices.map_or(columns, |slices| slices as usize);
-    let activity = activity(&Timeline::of(&opened.trace), columns);
+    let activity = activity(&timeline, columns);
     let report = gapscope_report::Report {
         trace: &name,
         manifest: &opened.trace.manifest,
@@ -90,8 +91,9 @@ pub fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failu
         return ranks::after_recording(path, &of_ranks, terminal);
     }
     let opened = trace::open(path, &Findings::selection())?;
-    let findings = Findings::of(&opened.trace, &Options::default());
-    let activity = activity(&Timeline::of(&opened.trace), slices(terminal.columns));
+    let timeline = Timeline::of(&opened.trace);
+    let findings = Findings::of_timeline(&timeline, &Options::default());
+    let activity = activity(&timeline, slices(terminal.columns));
     let report = gapscope_report::Report {
         trace: &trace::name(path),
         manifest: &opened.trace.manifest,
