@@ -63,16 +63,18 @@ impl Drop for Label {
 mod hooks {
     use gapscope_spool::interface::{Hook, Hooks, Status};
     use rustix::time::{ClockId, clock_gettime};
+    use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-    use std::sync::{Mutex, OnceLock};
 
     /// While a hook is there, how often another one is looked for.
     const PAUSE_NS: u64 = 10_000_000;
 
-    /// The hooks that have been found: one of each kind, and room for kinds to come.
-    static FOUND: [OnceLock<Hook>; 4] = [const { OnceLock::new() }; 4];
+    /// The hooks that have been found, each kind at its place; one that this version does not know comes last.
+    static FOUND: [OnceLock<Hook>; 3] = [const { OnceLock::new() }; 3];
+    const KINDS: [&str; 2] = ["vulkan", "cuda"];
+
     /// Libraries of the process when hooks were looked for last.
-    static LIBRARIES: Mutex<u64> = Mutex::new(0);
+    static LIBRARIES: AtomicU64 = AtomicU64::new(0);
     static LOOKED_NS: AtomicU64 = AtomicU64::new(0);
 
     /// The hooks of this process. One is loaded with the first device, so the first label may come before it.
@@ -80,7 +82,7 @@ mod hooks {
         if is_recorded() && is_time_to_look() {
             look();
         }
-        FOUND.iter().map_while(OnceLock::get)
+        FOUND.iter().filter_map(OnceLock::get)
     }
 
     /// Without a session no hook is loaded.
@@ -91,7 +93,7 @@ mod hooks {
 
     /// At every label while there is no hook; with one, from time to time.
     fn is_time_to_look() -> bool {
-        if FOUND[0].get().is_none() {
+        if FOUND.iter().all(|place| place.get().is_none()) {
             return true;
         }
         let now = clock_gettime(ClockId::MonotonicCoarse);
@@ -106,21 +108,14 @@ mod hooks {
 
     #[cold]
     fn look() {
-        // Who does not get it has another thread looking for him.
-        let Ok(mut known) = LIBRARIES.try_lock() else {
-            return;
-        };
         let libraries = Hooks::libraries_loaded();
-        if libraries == *known {
+        if LIBRARIES.swap(libraries, Relaxed) == libraries {
             return;
         }
-        *known = libraries;
         for hook in Hooks::loaded().iter() {
-            let mut found = FOUND.iter().map_while(OnceLock::get);
-            if !found.any(|known| known.name() == hook.name()) {
-                // `any` is true for the slot that was free.
-                let _ = FOUND.iter().any(|slot| slot.set(*hook).is_ok());
-            }
+            let kind = KINDS.iter().position(|kind| *kind == hook.name());
+            // One that is known stays.
+            let _ = FOUND[kind.unwrap_or(KINDS.len())].set(*hook);
         }
     }
 

@@ -229,7 +229,8 @@ impl Builder {
             self.homeless_passes += 1;
             return;
         };
-        let label = self.labels.id(home.label, &entry.label);
+        let around = (home.label).or_else(|| self.labels.id(None, &entry.cb_label));
+        let label = self.labels.id(around, &entry.label);
         let (start_ns, duration_ns) = times(row.interval());
         if is_work {
             let before = work[&command_buffer].partition_point(|p| *p < place(row));
@@ -272,6 +273,7 @@ impl Builder {
         let passes = work.get(&command_buffer);
         let index = row.dispatch_index;
         let before = passes.map_or(0, |p| p.partition_point(|(first, _)| *first <= index));
+        let around = (home.label).or_else(|| self.labels.id(None, &row.cb_label));
         let kernel = (Arc::clone(row.name()), row.group_size);
         let [groups_x, groups_y, groups_z] = each(row.groups);
         self.tables.dispatches.push(Dispatch {
@@ -284,7 +286,7 @@ impl Builder {
             groups_x,
             groups_y,
             groups_z,
-            label: self.labels.id(home.label, operation),
+            label: self.labels.id(around, operation),
             ..Dispatch::default()
         });
     }
