@@ -69,6 +69,13 @@ export class App {
     this.traces = overview.traces.map((trace, number) => new Trace(number, trace, source));
     const trace = this.traces[0];
     this.view = new View(trace);
+    this.address = new Address(this.view, {
+      state: () => ({ search: this.topbar.input.value, colouring: this.look.colouring, panel: this.tabs.shown }),
+      show: (state) => this.show(state),
+      compare: (before, after) => this.startComparing(before, after),
+      sides: () => this.stage.comparedSides,
+      goTo: (table, row) => this.navigation.goTo(this.view, table, row),
+    });
     this.applyTheme(storedTheme());
     this.loader = new Loader(source, this.look, () => this.dataCame(), (problem) => this.say(problem));
     this.compare = new ComparePanel(this.traces, source, {
@@ -106,13 +113,6 @@ export class App {
       () => this.address.later(),
     );
     this.navigation = new Navigation(root, source, this.stage, this.gaps, () => this.stopComparing(), (problem) => this.say(problem));
-    this.address = new Address(this.view, {
-      state: () => ({ search: this.topbar.input.value, colouring: this.look.colouring, panel: this.tabs.shown }),
-      show: (state) => this.show(state),
-      compare: (before, after) => this.startComparing(before, after),
-      sides: () => this.stage.comparedSides,
-      goTo: (table, row) => this.navigation.goTo(this.view, table, row),
-    });
     this.details = new DetailsPanel(this.view, source, {
       go: (view, table, row) => void this.navigation.goTo(view, table, row),
       search: (text) => this.search(escaped(text)),
