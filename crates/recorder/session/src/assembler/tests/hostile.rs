@@ -36,6 +36,41 @@ fn a_killed_process_keeps_what_was_timed() {
 }
 
 #[test]
+fn what_a_clock_sample_settles_becomes_rows_piece_by_piece() {
+    const INSTANCES: usize = 1000;
+    let mut program = Program::new();
+    program.kernel(1, "k");
+    let mut commands = Commands::begun();
+    (0..100).for_each(|_| {
+        commands.dispatch(1);
+    });
+    program.record(5, &commands.end());
+    let (mut rows, mut most) = (0, 0);
+    let mut write = |tables: &mut Tables| {
+        rows += tables.dispatches.len();
+        most = most.max(tables.dispatches.len());
+        tables.dispatches.clear();
+    };
+    for _ in 0..INSTANCES {
+        let begin = program.now_ns as u64 + 1000;
+        let ticks: Vec<u64> = (begin..begin + 202).collect();
+        program.run(5, &ticks);
+    }
+    write(&mut program.tables);
+    program.sample(program.now_ns + 1_000_000);
+    write(&mut program.tables);
+    while program
+        .assembler
+        .settle_some(program.process, &mut program.tables)
+    {
+        write(&mut program.tables);
+    }
+    write(&mut program.tables);
+    assert_eq!(rows, 100 * INSTANCES);
+    assert!(most < 20_000, "{most} rows at once");
+}
+
+#[test]
 fn what_refers_to_missing_records_is_counted() {
     let mut program = Program::new();
     program.run(7, &[1_001_000, 1_001_010]);
