@@ -220,9 +220,12 @@ fn finish(driver: Locked, call: Call, correlation: u32, start: u64, result: c_in
 }
 
 /// As [`call`], for one that asks whether the time that `work` says has come.
-fn asking_call(call_of: Call, work: impl FnOnce(&mut Driver, u32) -> Result<u64, c_int>) -> c_int {
+fn asking_call(
+    call_of: Call,
+    work: impl FnOnce(&mut Driver, u32, u64) -> Result<u64, c_int>,
+) -> c_int {
     call(call_of, |driver, correlation, at| {
-        match work(driver, correlation) {
+        match work(driver, correlation, at) {
             Ok(until) if until <= at => SUCCESS,
             Ok(_) => NOT_READY,
             Err(code) => code,

@@ -15,7 +15,7 @@ use crate::recorder::Recorder;
 const MOST_CALLS: u32 = 2000;
 
 /// Parts of the names of calls that are recorded.
-const WANTED: [&str; 50] = [
+const WANTED: [&str; 54] = [
     "LaunchKernel",
     "LaunchCooperative",
     "LaunchHostFunc",
@@ -29,8 +29,11 @@ const WANTED: [&str; 50] = [
     "Memset",
     "MemPrefetch",
     "MemAdvise",
+    "MemGetInfo",
+    "StreamCreate",
     "Synchronize",
     "StreamWait",
+    "CtxWaitEvent",
     "StreamQuery",
     "EventQuery",
     "EventRecord",
@@ -54,6 +57,7 @@ const WANTED: [&str; 50] = [
     "cuArray",
     "ModuleLoad",
     "ModuleUnload",
+    "FuncLoad",
     "LibraryLoad",
     "LibraryUnload",
     "LibraryGetKernel",

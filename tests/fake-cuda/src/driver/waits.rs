@@ -126,16 +126,16 @@ pub extern "C" fn cuStreamWaitEvent(stream: usize, event: usize, _flags: c_uint)
     })
 }
 
-/// Whether CUPTI records a query of this outcome as a wait.
-fn tells_query(until: u64) -> bool {
-    until <= cupti::now() || cupti::state().all_waits
+/// Whether CUPTI records a query at this time as a wait.
+fn tells_query(until: u64, at: u64) -> bool {
+    until <= at || cupti::state().all_waits
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuEventQuery(event: usize) -> c_int {
-    asking_call(names::CU_EVENT_QUERY, |driver, correlation| {
+    asking_call(names::CU_EVENT_QUERY, |driver, correlation, at| {
         let (until, context, _, occurrence) = occurred(driver, event).ok_or(INVALID_HANDLE)?;
-        if tells_query(until) {
+        if tells_query(until, at) {
             let event = (event as u32, occurrence);
             tell_wait(EVENT, correlation, 0, (context, NONE), event);
         }
@@ -145,9 +145,9 @@ pub extern "C" fn cuEventQuery(event: usize) -> c_int {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuStreamQuery(stream: usize) -> c_int {
-    asking_call(names::CU_STREAM_QUERY, |driver, correlation| {
+    asking_call(names::CU_STREAM_QUERY, |driver, correlation, at| {
         let stream = *driver.stream(stream).ok_or(INVALID_HANDLE)?;
-        if tells_query(stream.free_ns) {
+        if tells_query(stream.free_ns, at) {
             let place = (stream.context, stream.id);
             tell_wait(STREAM, correlation, 0, place, NO_EVENT);
         }
