@@ -14,29 +14,19 @@
 //! host's clock, and within the errors of the devices' clocks: where one of these is not known, neither is who was last.
 //! Calls on the hosts have the host's clock, and no such error.
 
-use crate::durations::Durations;
+mod collectives;
+
 use crate::findings::Findings;
 use crate::intervals::{Interval, union_length_ns};
 use crate::quantity::{Nanoseconds, Percent, ratio};
 use crate::verdict::Bound;
+use collectives::{Clock, calls, kernels, matched};
+pub use collectives::{Collective, CollectiveKind};
 use gapscope_trace::Trace;
 use gapscope_trace::manifest::Host;
-use gapscope_trace::tables::Table;
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
-
-/// Kinds of collectives, and whether a kernel of the kind can end before all ranks have arrived.
-const KINDS: [(&str, bool); 8] = [
-    ("AllReduce", false),
-    ("AllGather", false),
-    ("ReduceScatter", false),
-    ("AllToAll", false),
-    ("AlltoAll", false),
-    ("Broadcast", true),
-    ("Reduce", true),
-    ("Barrier", false),
-];
+use std::collections::BTreeMap;
 
 /// Clocks are one host's when what they say of the wall clock differs by less: hosts were not started at the same
 /// moment.
@@ -109,41 +99,6 @@ pub struct RankFindings {
     pub sentences: Vec<String>,
 }
 
-/// Collectives of a kind.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct CollectiveKind {
-    /// Which: `AllReduce` and the like.
-    pub kind: &'static str,
-    /// Those matched across all ranks.
-    pub matched_count: u64,
-    /// How many each rank has, in the order of the ranks.
-    pub counts: Vec<u64>,
-    /// Matched ones whose kernels do not all overlap: no one collective, and in no skew. Absent where arrivals cannot be
-    /// compared.
-    pub contradictory_count: Option<u64>,
-    /// Skews below the clocks' error: who was last is not known. Absent where arrivals cannot be compared.
-    pub uncertain_count: Option<u64>,
-    /// Skews; none where arrivals cannot be compared.
-    pub skew: Durations,
-}
-
-/// One collective.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Collective {
-    /// Its kind.
-    pub kind: &'static str,
-    /// Its number among those of the kind, from 0.
-    pub number: u64,
-    /// The first arrival.
-    pub first_ns: i64,
-    /// From there to the last arrival.
-    pub skew_ns: i64,
-    /// The rank that arrived first.
-    pub first_rank: u32,
-    /// The rank that arrived last.
-    pub last_rank: u32,
-}
-
 /// The rank that the others wait for most.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Straggler {
@@ -190,56 +145,6 @@ impl RankDigest {
             called: calls(trace),
         }
     }
-}
-
-/// The kind in the name of a kernel or of a label: `ncclDevKernel_AllReduce_Sum_f32_RING_LL`, `ncclAllReduce`,
-/// `nccl:all_reduce`.
-fn kind_of(name: &str) -> Option<&'static str> {
-    let rest = name.strip_prefix("nccl")?;
-    let word: String = match rest.split_once("Kernel_") {
-        Some((_, of_kernel)) => {
-            let end = of_kernel.find(['_', '(', '<']).unwrap_or(of_kernel.len());
-            of_kernel[..end].to_owned()
-        }
-        None => rest.chars().filter(|c| c.is_alphanumeric()).collect(),
-    };
-    let same = |kind: &str| kind.eq_ignore_ascii_case(&word);
-    KINDS.iter().map(|(kind, _)| *kind).find(|kind| same(kind))
-}
-
-fn kernels(trace: &Trace) -> BTreeMap<&'static str, Vec<Interval>> {
-    let (rows, kernels) = (&trace.tables.dispatches, &trace.tables.kernels);
-    let kinds: HashMap<u32, &'static str> = (kernels.id.iter().zip(&kernels.name))
-        .filter_map(|(id, name)| Some((*id, kind_of(name)?)))
-        .collect();
-    let mut found: BTreeMap<&'static str, Vec<Interval>> = BTreeMap::new();
-    for row in 0..rows.len() {
-        if let Some(kind) = kinds.get(&rows.kernel[row])
-            && let Some(interval) = Interval::of_row(rows.start_ns[row], rows.duration_ns[row])
-        {
-            found.entry(kind).or_default().push(interval);
-        }
-    }
-    found.values_mut().for_each(|all| all.sort());
-    found
-}
-
-fn calls(trace: &Trace) -> BTreeMap<&'static str, Vec<Interval>> {
-    let (rows, labels) = (&trace.tables.markers, &trace.tables.labels);
-    let kinds: HashMap<u32, &'static str> = (labels.id.iter().zip(&labels.text))
-        .filter_map(|(id, text)| Some((*id, kind_of(text)?)))
-        .collect();
-    let mut found: BTreeMap<&'static str, Vec<Interval>> = BTreeMap::new();
-    for row in 0..rows.len() {
-        if rows.command_buffer[row].is_none()
-            && let Some(kind) = kinds.get(&rows.label[row])
-            && let Some(interval) = Interval::of_row(rows.start_ns[row], rows.duration_ns[row])
-        {
-            found.entry(kind).or_default().push(interval);
-        }
-    }
-    found.values_mut().for_each(|all| all.sort());
-    found
 }
 
 /// Compares ranks. Of the collectives the `longest` with the greatest skews are listed.
@@ -344,102 +249,6 @@ fn clock_error_ns(digests: &[&RankDigest]) -> Option<i64> {
     Some(worst.fold(0i64, |sum, ns| sum.saturating_add(*ns)))
 }
 
-/// What the times of matched collectives were taken with.
-#[derive(Clone, Copy)]
-enum Clock {
-    /// The clocks of the ranks' devices, which compare within this.
-    Devices(i64),
-    /// The host's.
-    Host,
-}
-
-/// Matches the collectives of each kind. `clock`: what their times were taken with; without one they do not compare.
-fn matched(
-    ranks: &[&BTreeMap<&'static str, Vec<Interval>>],
-    clock: Option<Clock>,
-    each: &mut dyn FnMut(Collective, &[i64]),
-    numbers: &[u32],
-) -> Vec<CollectiveKind> {
-    let mut kinds: Vec<&'static str> = ranks.iter().flat_map(|r| r.keys().copied()).collect();
-    kinds.sort_unstable();
-    kinds.dedup();
-    let mut rows: Vec<CollectiveKind> = Vec::new();
-    for kind in kinds {
-        let of_rank = |rank: usize| ranks[rank].get(kind).map_or(&[][..], Vec::as_slice);
-        let counts: Vec<u64> = (0..ranks.len())
-            .map(|rank| of_rank(rank).len() as u64)
-            .collect();
-        let mut row = CollectiveKind {
-            kind,
-            matched_count: counts.iter().copied().min().unwrap_or(0),
-            counts,
-            ..CollectiveKind::default()
-        };
-        if let Some(clock) = clock {
-            let parts = |number| (0..ranks.len()).map(|rank| of_rank(rank)[number]).collect();
-            compare(&mut row, parts, clock, each, numbers);
-        }
-        rows.push(row);
-    }
-    rows.sort_by_key(|row| Reverse(row.skew.total_ns));
-    rows
-}
-
-/// Compares the arrivals of a kind. `parts`: the intervals of one collective on all ranks, by its number.
-fn compare(
-    row: &mut CollectiveKind,
-    parts: impl Fn(usize) -> Vec<Interval>,
-    clock: Clock,
-    each: &mut dyn FnMut(Collective, &[i64]),
-    numbers: &[u32],
-) {
-    let kind = row.kind;
-    let may_end_early = KINDS.iter().any(|(known, early)| *known == kind && *early);
-    let (mut contradictory, mut uncertain) = (0, 0);
-    let mut skews = Vec::new();
-    for number in 0..row.matched_count as usize {
-        let parts = parts(number);
-        let arrivals: Vec<i64> = parts.iter().map(|p| p.start_ns).collect();
-        let (first, last) = extremes(&arrivals);
-        let skew_ns = arrivals[last].saturating_sub(arrivals[first]);
-        if let Clock::Devices(error_ns) = clock {
-            let first_end_ns = parts.iter().map(|p| p.end_ns).min().unwrap_or(i64::MAX);
-            if !may_end_early && arrivals[last] > first_end_ns.saturating_add(error_ns) {
-                contradictory += 1;
-                continue;
-            }
-            uncertain += u64::from(skew_ns <= error_ns);
-        }
-        skews.push(skew_ns);
-        let collective = Collective {
-            kind,
-            number: number as u64,
-            first_ns: arrivals[first],
-            skew_ns,
-            first_rank: numbers[first],
-            last_rank: numbers[last],
-        };
-        each(collective, &arrivals);
-    }
-    row.contradictory_count = Some(contradictory);
-    row.uncertain_count = Some(uncertain);
-    row.skew = Durations::of(&mut skews);
-}
-
-/// Indices of the first and the last arrival; of equal ones, the first.
-fn extremes(arrivals: &[i64]) -> (usize, usize) {
-    let (mut first, mut last) = (0, 0);
-    for (at, arrival) in arrivals.iter().enumerate() {
-        if *arrival < arrivals[first] {
-            first = at;
-        }
-        if *arrival > arrivals[last] {
-            last = at;
-        }
-    }
-    (first, last)
-}
-
 fn straggler(ranks: &[RankRow]) -> Option<Straggler> {
     // Ranks that do not compare have no skew, and are not here.
     let known = ranks.iter().filter_map(|r| Some((r.last_skew_ns?, r)));
@@ -501,31 +310,4 @@ fn sentences(findings: &RankFindings) -> Vec<String> {
         }
     }
     sentences
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kinds_are_told_by_name() {
-        for (name, kind) in [
-            ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", Some("AllReduce")),
-            (
-                "ncclKernel_ReduceScatter_RING_LL_Sum_float",
-                Some("ReduceScatter"),
-            ),
-            (
-                "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096>)",
-                Some("AllGather"),
-            ),
-            ("ncclDevKernel_SendRecv", None),
-            ("ncclAllReduce", Some("AllReduce")),
-            ("nccl:all_reduce", Some("AllReduce")),
-            ("ncclGroupEnd", None),
-            ("AllReduce", None),
-        ] {
-            assert_eq!(kind_of(name), kind, "{name}");
-        }
-    }
 }

@@ -173,7 +173,7 @@ table! {
     HostCalls of HostCall, "host_call" in "host_calls" {
         /// Id of the process.
         process: u32,
-        /// The system's id of the thread.
+        /// The system's id of the thread; 0: of none, such as time that the tracing took on its own (CUDA).
         thread: u32,
         /// Which call.
         call: HostCallKind,
