@@ -15,10 +15,6 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Rows of a table that are encoded at once: enough that a batch costs little beside its rows, few enough that a
-/// recording's memory stays small.
-const BATCH_ROWS: usize = 1 << 13;
-
 /// The closed parts of an unfinished trace: file names in `parts/` by table, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -46,6 +42,10 @@ impl std::fmt::Debug for TraceWriter {
 }
 
 impl TraceWriter {
+    /// Rows of a table that [`Self::flush_full`] encodes at once: enough that a batch costs little beside its rows, few
+    /// enough that a recording's memory stays small.
+    pub const BATCH_ROWS: usize = 1 << 13;
+
     /// Makes the trace `folder`. Its parent must exist.
     ///
     /// # Errors
@@ -138,13 +138,13 @@ impl TraceWriter {
         self.source_bytes + self.parts.iter().map(PartWriter::bytes).sum::<u64>()
     }
 
-    /// Encodes the tables that have many rows waiting. Costs nothing when none has.
+    /// Encodes the tables that have [`Self::BATCH_ROWS`] rows waiting. Costs nothing when none has.
     ///
     /// # Errors
     /// The system refuses: the disk may be full. The rows since the last checkpoint of the table that could not be
     /// written are lost; everything else stays.
     pub fn flush_full(&mut self) -> Result<(), Error> {
-        self.flush(BATCH_ROWS)
+        self.flush(Self::BATCH_ROWS)
     }
 
     fn flush(&mut self, least_rows: usize) -> Result<(), Error> {

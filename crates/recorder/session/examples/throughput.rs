@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut tables = Tables::default();
     drain(&spool, &mut assembler, |assembler, thread, event| {
         assembler.apply(0, thread, event, &mut tables);
-        if tables.dispatches.len() > 1 << 15 {
+        if tables.dispatches.len() > TraceWriter::BATCH_ROWS {
             tables.dispatches.clear();
             tables.barriers.clear();
             tables.command_buffers.clear();

@@ -7,14 +7,16 @@ use super::placement::{NO_CLOCK, Placement};
 use super::{Activity, Assembler};
 use crate::clock::{Ticks, Unplaced};
 use gapscope_spool::event::{NO_TICKS, Outcome};
+use gapscope_trace::TraceWriter;
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{Table, Tables, Timing};
 
 /// More memory than this does not wait for a clock sample.
 const MOST_WAITING_BYTES: usize = 64 << 20;
 
-/// So many rows are written before more are made: a clock sample may settle the work of a million dispatches at once.
-const MOST_ROWS: usize = 1 << 14;
+/// So many rows of a table are written before more are made: a clock sample may settle the work of a million dispatches at
+/// once. A table that has so many is always written by the next flush.
+const MOST_ROWS: usize = 2 * TraceWriter::BATCH_ROWS;
 
 impl Assembler {
     /// Nothing more comes for an instance: its rows are made as soon as its device's clock allows.
@@ -217,10 +219,11 @@ impl Instance {
     }
 }
 
-/// Rows of the tables that grow with each command.
+/// Rows of the longest of the tables that grow with each command.
 fn rows(tables: &Tables) -> usize {
     let (dispatches, transfers) = (tables.dispatches.len(), tables.transfers.len());
-    dispatches + transfers + tables.barriers.len() + tables.markers.len()
+    let (barriers, markers) = (tables.barriers.len(), tables.markers.len());
+    dispatches.max(transfers).max(barriers).max(markers)
 }
 
 /// The longest time that can lie inside an instance, in ticks: a device may not run longer than the host saw it run,
