@@ -44,6 +44,7 @@ mod environment;
 mod ledger;
 mod profile;
 mod rows;
+mod sequence;
 mod shard;
 mod snapshot;
 #[cfg(feature = "trace")]
@@ -202,7 +203,7 @@ pub fn dump() -> Vec<(String, ProfileEntry)> {
 }
 
 /// The dispatches by the label of their command buffer: labels in the order in which they came first, dispatches in
-/// the order in which they were recorded. [`DispatchEntry::command_buffer`] tells instances of one label apart.
+/// the order in which they were recorded, nearly so where several threads did. [`DispatchEntry::command_buffer`] tells instances of one label apart.
 ///
 /// ```
 /// # use gapscope_sdk::kernel_profile;

@@ -7,6 +7,7 @@ use super::entry::{
     duration,
 };
 use super::rows::{CommandBufferRow, PassRow};
+use super::sequence::Sequence;
 use super::shard::{Names, Of, SHARDS, Shard, place};
 use super::snapshot::Snapshot;
 use super::{ProfileEntry, host_now_ns};
@@ -69,10 +70,9 @@ pub struct Profile {
     shards: Box<[Aligned]>,
     limits: Limits,
     names: Names,
-    /// Dispatches and passes that were recorded: the count orders their rows.
-    dispatches: AtomicU64,
-    /// Command buffers, likewise.
-    command_buffers: AtomicU64,
+    /// Of dispatches and passes.
+    dispatches: Sequence,
+    command_buffers: Sequence,
     ids: AtomicU64,
     about: Mutex<About>,
 }
@@ -116,8 +116,8 @@ impl Profile {
             shards: (0..SHARDS).map(|_| Aligned::default()).collect(),
             limits,
             names: Names::at_most(limits.names),
-            dispatches: AtomicU64::new(0),
-            command_buffers: AtomicU64::new(0),
+            dispatches: Sequence::default(),
+            command_buffers: Sequence::default(),
             ids: AtomicU64::new(1),
             about: Mutex::new(About {
                 since_ns: host_now_ns(),
@@ -182,8 +182,9 @@ impl Profile {
                 shard.ledger.add("command-buffer times", 1, because);
             }
         }
-        let sequence = self.command_buffers.fetch_add(1, Relaxed);
-        if sequence < self.limits.command_buffers {
+        let limit = self.limits.command_buffers;
+        let numbers = &mut shard.command_buffer_numbers;
+        if let Some(sequence) = self.command_buffers.next(numbers, limit) {
             let row = CommandBufferRow { sequence, entry };
             shard.command_buffers.push(row);
         } else {
@@ -212,8 +213,9 @@ impl Profile {
                 shard.ledger.add("pass times", 1, because);
             }
         }
-        let sequence = self.dispatches.fetch_add(1, Relaxed);
-        if sequence < self.limits.dispatches {
+        let limit = self.limits.dispatches;
+        let numbers = &mut shard.dispatch_numbers;
+        if let Some(sequence) = self.dispatches.next(numbers, limit) {
             shard.passes.push(PassRow { sequence, entry });
         } else {
             shard.ledger.add("rows of passes", 1, NOT_KEPT);
@@ -247,8 +249,9 @@ impl Profile {
                     (None, None)
                 }
             };
-        let sequence = self.dispatches.fetch_add(1, Relaxed);
-        if sequence < self.limits.dispatches {
+        let limit = self.limits.dispatches;
+        let numbers = &mut shard.dispatch_numbers;
+        if let Some(sequence) = self.dispatches.next(numbers, limit) {
             shard.keep_dispatch(sequence, &entry, start_ns, duration_ns);
         } else {
             shard.ledger.add("rows of dispatches", 1, NOT_KEPT);
@@ -404,8 +407,8 @@ impl Profile {
             **shard = Shard::default();
         }
         self.names.reset(self.limits.names);
-        self.dispatches.store(0, Relaxed);
-        self.command_buffers.store(0, Relaxed);
+        self.dispatches.reset();
+        self.command_buffers.reset();
         let mut about = lock(&self.about);
         about.clock = Clock::default();
         about.bounds = None;
@@ -464,7 +467,7 @@ impl Profile {
         Snapshot::of(&self.gather())
     }
 
-    /// All shards as one, of one moment, with rows in the order in which they were recorded.
+    /// All shards as one, of one moment, with rows in their order ([`Shard::sort`]).
     pub(super) fn gather(&self) -> Gathered {
         let shards: Vec<_> = self.shards.iter().map(|s| lock(&s.0)).collect();
         let about = lock(&self.about).clone();

@@ -10,7 +10,7 @@ const UNKNOWN: u64 = u64::MAX;
 /// A dispatch: its texts are shared.
 #[derive(Debug, Clone)]
 pub(super) struct DispatchRow {
-    /// Orders the rows of all threads.
+    /// Orders the rows: those of one thread exactly, those of several nearly ([`super::sequence`]).
     pub sequence: u64,
     pub cb_label: Arc<str>,
     pub kernel: Arc<str>,

@@ -4,6 +4,7 @@ use super::aggregate::Aggregate;
 use super::entry::DispatchEntry;
 use super::ledger::Ledger;
 use super::rows::{CommandBufferRow, DispatchRow, PassRow};
+use super::sequence::Block;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -85,6 +86,9 @@ pub(super) struct Shard {
     pub passes: Vec<PassRow>,
     pub dispatches: Vec<DispatchRow>,
     pub ledger: Ledger,
+    pub command_buffer_numbers: Block,
+    /// Of dispatches and passes.
+    pub dispatch_numbers: Block,
     texts: FxHashSet<Arc<str>>,
 }
 
@@ -135,7 +139,7 @@ impl Shard {
         self.ledger.merge(&other.ledger);
     }
 
-    /// Puts the rows into the order in which they were recorded.
+    /// Puts the rows into the order in which they were recorded, nearly so where several threads did.
     pub fn sort(&mut self) {
         self.command_buffers.sort_unstable_by_key(|r| r.sequence);
         self.passes.sort_unstable_by_key(|r| r.sequence);
