@@ -116,7 +116,7 @@ export interface Opened {
 export async function replacePage(page: Page): Promise<void> {
   if (process.env.GAPSCOPE_PAGE !== "1") return;
   const dist = join(ROOT, "web/dist");
-  await page.route(/\/(app\.js|app\.css)$/, (route) => route.fulfill({ path: join(dist, new URL(route.request().url()).pathname.split("/").at(-1) ?? "") }));
+  await page.route(/^http:[^?#]*\/(app\.js|app\.css)?(#.*)?$/, (route) => route.fulfill({ path: join(dist, new URL(route.request().url()).pathname.split("/").at(-1) || "index.html") }));
 }
 
 /** A page on which every request off loopback is refused and noted. */

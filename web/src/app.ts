@@ -54,7 +54,7 @@ export class App {
   private readonly tabs: Tabs;
   private readonly help = helpDialog();
   private readonly status = h("p", { class: "status", role: "status", hidden: true });
-  private readonly side = h("aside", { class: "side", "aria-label": "Details" });
+  private readonly side = h("section", { class: "side", "aria-label": "Beside the timeline" });
   private readonly navigation: Navigation;
   private readonly address: Address;
   private searching: ReturnType<typeof setTimeout> | undefined;

@@ -2,15 +2,25 @@
 
 import { h } from "./dom.ts";
 
+/** Pixels. */
+const LEAST = 80;
+
 /** A line that sets the height of what is `below` it. */
 export function splitter(root: HTMLElement, below: HTMLElement): HTMLElement {
-  const set = (pixels: number): void => root.style.setProperty("--panels", `${Math.round(Math.max(80, Math.min(pixels, window.innerHeight - 260)))}px`);
-  return h("div", {
+  const say = (): void => line.setAttribute("aria-valuenow", String(below.offsetHeight));
+  const set = (pixels: number): void => {
+    root.style.setProperty("--panels", `${Math.round(Math.max(LEAST, Math.min(pixels, window.innerHeight - 260)))}px`);
+    say();
+  };
+  const line = h("div", {
     class: "splitter",
     role: "separator",
     tabindex: "0",
     "aria-orientation": "horizontal",
     "aria-label": "Height of the panels",
+    "aria-valuemin": String(LEAST),
+    "aria-valuenow": "0",
+    onfocus: say,
     onpointerdown: (event: Event) => {
       const { pointerId, clientY } = event as PointerEvent;
       const line = event.currentTarget as HTMLElement;
@@ -28,4 +38,6 @@ export function splitter(root: HTMLElement, below: HTMLElement): HTMLElement {
       set(below.offsetHeight + by);
     },
   });
+  requestAnimationFrame(say);
+  return line;
 }

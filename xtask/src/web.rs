@@ -13,12 +13,15 @@ const BUILT: &str = "web/dist";
 /// Vite wants this Node or a later one.
 const LEAST_NODE: (u32, u32) = (20, 19);
 
-/// Installs Node, the page's packages in the versions of its lock file, and Chromium.
+/// Installs Node, the page's packages in the versions of its lock file, Chromium and Firefox.
 pub fn set_up() -> Result<()> {
     ensure_node()?;
     ensure_packages()?;
     if browser().is_none() {
         packages::install(&["chromium"], false)?;
+    }
+    if firefox().is_none() {
+        packages::install(&["firefox-esr"], false)?;
     }
     Ok(())
 }
@@ -27,6 +30,15 @@ pub fn set_up() -> Result<()> {
 pub fn browser() -> Option<PathBuf> {
     let named = std::env::var_os("CHROMIUM").map(PathBuf::from);
     [named, Some("/usr/bin/chromium".into())]
+        .into_iter()
+        .flatten()
+        .find(|path| path.exists())
+}
+
+/// The other browser: the one that the variable FIREFOX names, or Debian's.
+fn firefox() -> Option<PathBuf> {
+    let named = std::env::var_os("FIREFOX").map(PathBuf::from);
+    [named, Some("/usr/bin/firefox-esr".into())]
         .into_iter()
         .flatten()
         .find(|path| path.exists())
@@ -133,7 +145,15 @@ pub fn test_in_browser() -> Result<()> {
     if let Some(browser) = browser() {
         tests.env("CHROMIUM", browser);
     }
-    command::run(tests.env("CARGO_TARGET_DIR", whole(&target(""))?))
+    let folder = whole(&target(""))?;
+    command::run(tests.env("CARGO_TARGET_DIR", &folder))?;
+    // What the page does for a reader, in another engine.
+    let mut tests = npm(&["run", "--silent", "browser", "--", "browser/page.test.ts"]);
+    if let Some(firefox) = firefox() {
+        tests.env("FIREFOX", firefox);
+    }
+    tests.env("GAPSCOPE_BROWSER", "firefox");
+    command::run(tests.env("CARGO_TARGET_DIR", &folder))
 }
 
 /// A folder's path from the root, for programs that run elsewhere.

@@ -5,7 +5,7 @@ import { fill, h } from "../dom.ts";
 import { bytes, count, duration } from "../time/format.ts";
 
 export class AboutPanel {
-  readonly element = h("div", { class: "panel about-panel" });
+  readonly element = h("div", { class: "panel about-panel", tabindex: "0", role: "group", "aria-label": "About the recording" });
 
   show(overview: TraceOverview, findings: Findings | null, file: string | null): void {
     const { manifest } = overview;
@@ -15,7 +15,7 @@ export class AboutPanel {
       h(
         "div",
         {},
-        h("h3", {}, "Recording"),
+        h("h2", { class: "part" }, "Recording"),
         h(
           "dl",
           { class: "fields" },
@@ -31,18 +31,18 @@ export class AboutPanel {
       h(
         "div",
         { class: "losses" },
-        h("h3", {}, "Not recorded"),
+        h("h2", { class: "part" }, "Not recorded"),
         overview.losses.length === 0
           ? h("p", { class: "note" }, "Nothing is known to be missing.")
           : h("ul", {}, overview.losses.map((loss) => h("li", {}, h("b", {}, `${count(loss.count)} ${loss.what}`), `: ${loss.reason}`))),
         file ? h("p", { class: "problem" }, file) : null,
-        h("h3", {}, "Remarks"),
+        h("h2", { class: "part" }, "Remarks"),
         [...new Set([...overview.remarks, ...(findings?.notes ?? [])])].map((remark) => h("p", {}, remark)),
       ),
       h(
         "div",
         {},
-        h("h3", {}, "Tables"),
+        h("h2", { class: "part" }, "Tables"),
         h(
           "table",
           { "aria-label": "Tables of the trace" },

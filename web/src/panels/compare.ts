@@ -23,7 +23,7 @@ export class ComparePanel {
   readonly element = h("div", { class: "panel compare-panel" });
   private readonly before = h("select", { "aria-label": "Before" });
   private readonly after = h("select", { "aria-label": "After" });
-  private readonly result = h("div", { class: "compare-result", role: "status" });
+  private readonly result = h("div", { class: "compare-result", role: "status", tabindex: "0" });
   private readonly stepper = h("span", { class: "stepper", hidden: true });
   private readonly extra: Side[] = [];
 

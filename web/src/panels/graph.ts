@@ -111,13 +111,12 @@ export class GraphPanel {
         class: `node node-${node.kind}`,
         tabindex: "0",
         role: "button",
-        "aria-label": `${says.filter(Boolean).join(", ")}; depends on ${of(needs, "node", "nodes")}`,
         onclick: go,
         onkeydown: (event: Event) => {
           if ((event as KeyboardEvent).key === "Enter") go();
         },
       },
-      svg("title", {}, says.filter(Boolean).join("\n")),
+      svg("title", {}, [...says, `depends on ${of(needs, "node", "nodes")}`].filter(Boolean).join("\n")),
       svg("rect", { x, y, width: NODE_PX.width, height: NODE_PX.height, rx: 6, class: "box" }),
       svg("rect", { x: x + 1, y: y + NODE_PX.height - 4, width: Math.max(0, ((node.total_ns ?? 0) / most_ns) * (NODE_PX.width - 2)), height: 3, rx: 1.5, class: "cost" }),
       name,

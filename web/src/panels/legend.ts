@@ -33,7 +33,7 @@ export class Legend {
       colouring === "cause"
         ? null
         : [
-            h("h3", {}, colouring === "label" ? "Work by label" : "Work by kernel"),
+            h("h2", { class: "part" }, colouring === "label" ? "Work by label" : "Work by kernel"),
             h(
               "ul",
               { class: "causes" },
@@ -50,7 +50,7 @@ export class Legend {
               rows.length > coloured.length ? h("li", {}, swatch(this.look.colours.work[WORK_SLOTS - 1]), h("span", { class: "note" }, "everything else")) : null,
             ),
           ],
-      h("h3", {}, "Idle time by cause"),
+      h("h2", { class: "part" }, "Idle time by cause"),
       h(
         "ul",
         { class: "causes" },

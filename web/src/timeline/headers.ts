@@ -20,7 +20,7 @@ const WHAT: Record<TrackOverview["kind"], string> = {
 };
 
 export class Headers {
-  readonly element = h("div", { class: "headers", role: "list", "aria-label": "Tracks" });
+  readonly element = h("div", { class: "headers", role: "group", "aria-label": "Tracks" });
 
   constructor(private readonly toggle: (group: string) => void) {}
 
@@ -46,7 +46,6 @@ export class Headers {
             h("span", { class: "clip" }, row.group.name),
           )
         : this.track(row.track, row.hidden_lanes, row.height, trace);
-    element.setAttribute("role", row.what === "group" ? "button" : "listitem");
     element.style.top = `${row.top}px`;
     element.style.height = `${row.height}px`;
     return element;

@@ -299,6 +299,22 @@ fn gaps_on_the_track_are_those_of_the_analysis() {
 }
 
 #[test]
+fn gaps_that_meet_at_work_without_length_are_two() {
+    let folder = Folder::new();
+    let text = "device id=1\nqueue id=1 device=1\nkernel id=1 name=k
+        dispatch queue=1 kernel=1 start_ns=0 duration_ns=10
+        dispatch queue=1 kernel=1 start_ns=20 duration_ns=0
+        dispatch queue=1 kernel=1 start_ns=50 duration_ns=10";
+    let client = Client::of(&[folder.trace("instant", text)]);
+    assert_eq!(client.frame("t/0/track/g0.gaps").rows(), 2);
+    let second = client.json("t/0/rows/gaps/1");
+    assert_eq!(
+        (&second["gap"]["start_ns"], &second["gap"]["duration_ns"]),
+        (&json!(20), &json!(30))
+    );
+}
+
+#[test]
 fn figures_of_a_range_are_those_of_the_analysis() {
     let folder = Folder::new();
     let path = folder.synthetic(5_000);
