@@ -72,7 +72,7 @@ fn run_tests() -> Result<()> {
         };
         let crates = nextest("not package(end-to-end)", &[]);
         // nextest does not run the examples in the documentation.
-        let mut documented = command::cargo(["test", "--doc", "--package=gapscope-sdk"]);
+        let mut documented = command::cargo(["test", "--doc", "--workspace"]);
         let crates = crates.and(tests(&mut documented));
         // One at a time: they measure shares of time.
         crates.and(nextest("package(end-to-end)", &["--test-threads=1"]))

@@ -1,4 +1,4 @@
-//! Time and size of each export: `cargo run --release -p gapscope-export --example speed [-- DISPATCHES]`.
+//! Time and size of each export: `cargo run --release -p gapscope-export --example export_speed [-- DISPATCHES]`.
 
 use gapscope_export::{chrome, csv, firefox, perfetto, speedscope};
 use gapscope_trace::synthetic::Synthetic;

@@ -1,5 +1,5 @@
 //! Times what the page asks for first, over HTTP and from the opening of the trace:
-//! `cargo run --release -p gapscope-view --example speed -- TRACE`.
+//! `cargo run --release -p gapscope-view --example view_speed -- TRACE`.
 #![forbid(unsafe_code)]
 
 use gapscope_view::{Options, Server};
