@@ -29,7 +29,7 @@ struct Figures {
 /// The page opens quickly, and the other tools are opened once each.
 const MOST_REPETITIONS: u32 = 5;
 /// How long another tool may take to open a trace.
-const LIMIT_S: u32 = 300;
+const LIMIT_S: u32 = 120;
 
 pub fn measure(repetitions: u32) -> Result<String> {
     web::set_up()?;
