@@ -1,16 +1,15 @@
-"""Tiny launches and a GPT's training steps, as many as it is told, when it is told.
+"""Tiny launches and a GPT's training steps, as many as it is told, when it is told (`orders.py`).
 
-Argument: a folder with the named pipes `orders` and `answers`. Each order is a line, `tiny N` or `gpt N`; the answer is
-the nanoseconds that N of them took. The first answer is `ready`. With PROFILE=1 torch.profiler is on all the time.
+Argument: the folder of the orders, `tiny N` or `gpt N`. With PROFILE=1 torch.profiler is on all the time.
 """
 
 import os
 import sys
-import time
 from pathlib import Path
 
 import torch
 from gpt import trainer
+from orders import obey
 from region import finish, new_profiler
 
 # Done before the clock starts: a GPU that other processes share must switch to this one.
@@ -29,23 +28,17 @@ def main(folder):
             step()
 
     works = {"tiny": tiny, "gpt": gpt}
+
+    def work(what, count):
+        works[what](count)
+        torch.cuda.synchronize()
+
     profiler = new_profiler()
     if profiler:
         profiler.start()
-    with open(folder / "answers", "w") as answers, open(folder / "orders") as orders:
-        print("ready", file=answers, flush=True)
-        for order in orders:
-            what, count = order.split()
-            if what == "end":
-                break
-            works[what](WARM_UP[what])
-            torch.cuda.synchronize()
-            begin = time.perf_counter_ns()
-            works[what](int(count))
-            torch.cuda.synchronize()
-            print(time.perf_counter_ns() - begin, file=answers, flush=True)
+    obey(folder, work, prepare=lambda what: work(what, WARM_UP[what]))
     if profiler:
-        # To stop takes it a second for each hundred thousand launches.
+        # To stop takes it seconds.
         os._exit(0)
     finish(result=x[0].item())
 

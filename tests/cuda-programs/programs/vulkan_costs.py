@@ -1,13 +1,14 @@
 """Tokens of llama.cpp or pictures of ncnn, on Vulkan, as many as it is told, when it is told; unmodified packages.
 
-Arguments: `llama MODEL FOLDER` or `ncnn FOLDER`; orders and answers are as in `launch_costs.py`. `write MODEL LAYERS WIDTH`
+Arguments: `llama MODEL FOLDER` or `ncnn FOLDER`; the folder is that of the orders (`orders.py`). `write MODEL LAYERS WIDTH`
 writes a model of llama.cpp's with random weights.
 """
 
 import os
 import sys
-import time
 from pathlib import Path
+
+from orders import obey
 
 # Of this many tokens is each answer of the model.
 TOKENS = 100
@@ -67,17 +68,8 @@ def main(kind, *rest):
         path, layers, width = rest
         return write(path, int(layers), int(width))
     work = llama(rest[0]) if kind == "llama" else ncnn()
-    folder = Path(rest[-1])
     work(TOKENS)
-    with open(folder / "answers", "w") as answers, open(folder / "orders") as orders:
-        print("ready", file=answers, flush=True)
-        for order in orders:
-            what, count = order.rsplit(maxsplit=1)
-            if what == "end":
-                break
-            begin = time.perf_counter_ns()
-            work(int(count))
-            print(time.perf_counter_ns() - begin, file=answers, flush=True)
+    obey(Path(rest[-1]), lambda _what, count: work(count))
 
 
 if __name__ == "__main__":

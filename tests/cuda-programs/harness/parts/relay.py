@@ -92,7 +92,10 @@ def relay(bench, result, ways, command=("launch_costs",), turn=TURN, seconds=Non
                     if span is not None:
                         spans.setdefault((what, runner.name), {})[turns] = span
             turns += 1
-        ends = {runner.name: told(result, runners, runner, runner.end) for runner in list(runners)}
+        for runner in runners:
+            runner.order("end", 0)
+        until = time.monotonic() + 3 * SECONDS_TO_END
+        ends = {runner.name: told(result, runners, runner, lambda: runner.end(until)) for runner in list(runners)}
     finally:
         for runner in runners:
             runner.kill()
@@ -168,16 +171,18 @@ class Runner:
                     raise Failed(f"no answer within {seconds} s: {self.said()}")
         return line
 
+    def order(self, what, count):
+        os.write(self.pipes[0], f"{what} {count}\n".encode())
+
     def work(self, what, count):
         """The nanoseconds that so many took."""
-        os.write(self.pipes[0], f"{what} {count}\n".encode())
+        self.order(what, count)
         return int(self.answer(SECONDS_OF_A_TURN))
 
-    def end(self):
-        """The bytes on disk of what was recorded, if it was."""
-        os.write(self.pipes[0], b"end 0\n")
+    def end(self, until):
+        """The bytes on disk of what was recorded, if it was, once the program has ended."""
         try:
-            self.process.wait(3 * SECONDS_TO_END)
+            self.process.wait(max(until - time.monotonic(), 0))
         except subprocess.TimeoutExpired:
             raise Failed(f"it did not end within {3 * SECONDS_TO_END} s") from None
         return self.size()
@@ -214,7 +219,11 @@ def gapscope(*options, **environment):
         path = folder / "trace.gapscope"
 
         def size():
-            trace = min(traces_under(bench.gapscope, path), key=lambda trace: len(trace.path.parts))
+            traces = traces_under(bench.gapscope, path)
+            if not traces:
+                raise Failed("no trace was written")
+            # That of the whole recording lies above those inside it.
+            trace = min(traces, key=lambda trace: len(trace.path.parts))
             lost = [loss for loss in trace.losses if loss["reason"] != LEFT_OUT]
             if lost and not environment:
                 raise Failed(f"records were lost: {lost}")
