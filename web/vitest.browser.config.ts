@@ -8,5 +8,7 @@ export default defineConfig({
     fileParallelism: false,
     testTimeout: 60_000,
     hookTimeout: 120_000,
+    // A busy machine is slow, not wrong.
+    expect: { poll: { timeout: 15_000 } },
   },
 });

@@ -257,6 +257,43 @@ describe("the page", () => {
     expect(await opened.page.locator(".tabs").getAttribute("data-shown")).toBe("labels");
   });
 
+  test("shows another link in its place, and never writes over one that it still reads", async () => {
+    const page = await open();
+    await loaded(page);
+    let answer = (): void => undefined;
+    const answered = new Promise<void>((done) => (answer = done));
+    await page.route("**/rows/**", async (route) => {
+      await answered;
+      await route.continue();
+    });
+    await page.locator('[data-tab="kernels"]').click();
+    await page.evaluate(() => (location.hash = "#e=dispatches.0&p=graph"));
+    // Longer than the address rests before it follows the tab.
+    await page.waitForTimeout(600);
+    expect(new URL(page.url()).hash).toBe("#e=dispatches.0&p=graph");
+    answer();
+    await page.waitForSelector('.details-panel[data-row="dispatches.0"]');
+    expect(await page.locator(".tabs").getAttribute("data-shown")).toBe("graph");
+    await page.evaluate(() => (location.hash = "#p=labels"));
+    await expect.poll(async () => (await state(page)).event).toBe("");
+    await page.locator('[data-tab="kernels"]').click();
+    await expect.poll(() => new URL(page.url()).hash).toBe("#p=kernels");
+  });
+
+  test("goes to an event of a track that is still loading", async () => {
+    const page = await open("#e=dispatches.0");
+    const row = page.waitForResponse("**/rows/**");
+    await page.route("**/track/**", async (route) => {
+      await row;
+      // The page has taken the answer, and asks for the track.
+      await new Promise((done) => setTimeout(done, 100));
+      await route.continue();
+    });
+    await page.reload();
+    await page.waitForSelector('.details-panel[data-row="dispatches.0"]');
+    await page.unrouteAll({ behavior: "wait" });
+  });
+
   test.skipIf(FIREFOX)("follows the system's light or dark, and keeps another choice", async () => {
     const page = await open("", { dark: true });
     expect(await page.evaluate(() => document.documentElement.dataset.theme)).toBe("dark");

@@ -21,8 +21,8 @@ export interface Addressed {
 
 export class Address {
   private timer: ReturnType<typeof setTimeout> | undefined;
-  /** It is not written before it has been read. */
-  private reading = true;
+  /** What the page shows, as read or written last. Another address has come from outside and is never written over: it is about to be read. */
+  private shown: string | null = null;
 
   constructor(
     private readonly view: View,
@@ -31,12 +31,12 @@ export class Address {
 
   /** Writes it soon. */
   later(): void {
-    if (this.reading) return;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.write(), REST_MS);
   }
 
   write(): void {
+    if (location.hash !== this.shown) return;
     const { range, bounds, selection, event } = this.view;
     const state = this.page.state();
     if (length(range) < length(bounds) * 0.999) state.range = range;
@@ -45,25 +45,31 @@ export class Address {
     const sides = this.page.sides();
     if (sides) state.compare = { before: writtenSide(sides.before), after: writtenSide(sides.after) };
     const hash = `#${written(state)}`;
-    if (hash !== location.hash && !(hash === "#" && location.hash === "")) history.replaceState(null, "", hash);
+    if (hash === this.shown || (hash === "#" && this.shown === "")) return;
+    history.replaceState(null, "", hash);
+    this.shown = location.hash;
   }
 
   /** Shows what it says. */
   async read(): Promise<void> {
-    const state = read(location.hash);
-    this.reading = true;
+    const { hash } = location;
+    const state = read(hash);
+    this.shown = null;
     if (state.range) this.view.show(state.range);
     else this.view.fit();
     this.view.select(state.selection ?? null);
+    if (!state.event) this.view.pick(null);
     this.page.show(state);
-    this.reading = false;
     const before = state.compare && readSide(state.compare.before);
     const after = state.compare && readSide(state.compare.after);
     if (before && after) await this.page.compare(before, after);
     const { event } = this.view;
-    if (state.event && (!event || placeName(event) !== `${state.event.table}.${state.event.row}`)) {
+    if (location.hash === hash && state.event && (!event || placeName(event) !== `${state.event.table}.${state.event.row}`)) {
       await this.page.goTo(state.event.table, state.event.row);
       if (state.range) this.view.show(state.range);
     }
+    if (location.hash !== hash) return;
+    this.shown = hash;
+    this.later();
   }
 }

@@ -337,7 +337,7 @@ export class App {
   private async ready(side: Side): Promise<void> {
     const trace = this.traces[side.trace];
     if (!trace || side.what === "range") return;
-    for (const track of trace.tracks) if (track.kind === "work" && track.state === "waiting") await trace.loadTrack(track);
+    for (const track of trace.tracks) if (track.kind === "work") await trace.awaitTrack(track);
     this.dataCame();
   }
 

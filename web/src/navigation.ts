@@ -28,7 +28,7 @@ export class Navigation {
       const found = await this.source.row(trace.number, table, row);
       const track = trace.track(found.track);
       if (!track || found.start_ns === null) return this.say(found.times_unknown_because ?? "That is not drawn: its times are unknown.");
-      if (track.state === "waiting") await trace.loadTrack(track);
+      await trace.awaitTrack(track);
       const place = track.placeOf(table, row, found.start_ns);
       if (!place) return this.say("That row is not drawn.");
       if (view === this.view && this.stage.comparing) this.stopComparing();

@@ -106,6 +106,24 @@ describe("a trace", () => {
     expect(trace.strings).toEqual(["a", "b", "c"]);
     expect(answers.asked).toEqual(["t/0/strings?after=0", "t/0/strings?after=2"]);
   });
+  test("asks once for a track that two wait for, and both have it", async () => {
+    const answers = new FakeAnswers(new Map([["t/0/track/q1.work", trackFrame(LANES, ["dispatches", "transfers"])]]));
+    const trace = new Trace(0, traceOverview([trackOverview("q1.work")]), new DataSource(answers));
+    const first = trace.loadTrack(trace.tracks[0]);
+    await trace.awaitTrack(trace.tracks[0]);
+    expect(trace.tracks[0].state).toBe("ready");
+    await first;
+    await trace.awaitTrack(trace.tracks[0]);
+    expect(answers.asked).toHaveLength(1);
+  });
+  test("that grew while a track was loading has that track loaded again", async () => {
+    const answers = new FakeAnswers(new Map([["t/0/track/q1.work", trackFrame(LANES, ["dispatches", "transfers"])]]));
+    const trace = new Trace(0, traceOverview([trackOverview("q1.work")]), new DataSource(answers));
+    const loading = trace.loadTrack(trace.tracks[0]);
+    trace.renew(traceOverview([trackOverview("q1.work")]), false);
+    await loading;
+    expect(trace.tracks[0].state).toBe("waiting");
+  });
   test("that grew keeps what was loaded; one that was reset does not", async () => {
     const answers = new FakeAnswers(new Map([["t/0/track/q1.work", trackFrame(LANES, ["dispatches", "transfers"])]]));
     const trace = new Trace(0, traceOverview([trackOverview("q1.work")]), new DataSource(answers));

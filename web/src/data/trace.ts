@@ -19,6 +19,8 @@ export interface Place {
 
 export class Track {
   state: TrackState = "waiting";
+  /** Ends when the answer that is asked for has been taken. */
+  loading: Promise<void> | null = null;
   lanes: Lane[] = [];
   /** For each lane the packed table and row of each event. */
   rows: Uint32Array[] = [];
@@ -165,7 +167,8 @@ export class Trace {
       fresh.tables = old.tables;
       fresh.counter = old.counter;
       fresh.generation = old.generation;
-      fresh.state = old.state;
+      // An answer that is under way goes to the old track.
+      fresh.state = old.state === "loading" ? "waiting" : old.state;
       return fresh;
     });
     this.overview = overview;
@@ -182,9 +185,18 @@ export class Trace {
     await this.loadingStrings;
   }
 
+  /** Ends when a track is there, or is known to be missing. */
+  async awaitTrack(track: Track): Promise<void> {
+    if (track.state === "waiting" || track.state === "loading") await this.loadTrack(track);
+  }
+
   /** Loads a track, or what came to it; what cannot be had is said in its state. */
-  async loadTrack(track: Track): Promise<void> {
-    if (track.state === "loading") return;
+  loadTrack(track: Track): Promise<void> {
+    track.loading ??= this.load(track).finally(() => (track.loading = null));
+    return track.loading;
+  }
+
+  private async load(track: Track): Promise<void> {
     const before = track.state;
     track.state = before === "ready" ? "ready" : "loading";
     try {
