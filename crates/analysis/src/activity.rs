@@ -1,7 +1,7 @@
 //! Activity: busy and idle time of devices and queues in equal slices of time, for drawing.
 
+use crate::gaps::Cause;
 use crate::gaps::explain::{Explainer, Explanation};
-use crate::gaps::{Cause, GapPart};
 use crate::intervals::Interval;
 use crate::timeline::{Gpu, Timeline, Work};
 use serde::Serialize;
@@ -87,14 +87,9 @@ fn of_device(grid: &Grid, explainer: &Explainer, gpu: &Gpu) -> Vec<Slice> {
         if let Some(last) = last.filter(|_| work.interval.start_ns > until_ns) {
             let gap = Interval::new(until_ns, work.interval.start_ns);
             explainer.explain(last, work, gap, &mut explanation);
-            for GapPart {
-                cause,
-                start_ns,
-                duration_ns,
-            } in &explanation.parts
-            {
-                let part = Interval::new(*start_ns, start_ns + duration_ns);
-                grid.add(part, |slice, ns| idle[slice][*cause as usize] += ns);
+            for part in &explanation.parts {
+                let cause = part.cause as usize;
+                grid.add(part.interval(), |slice, ns| idle[slice][cause] += ns);
             }
         }
         grid.add_after(until_ns, work.interval, &mut slices);

@@ -44,6 +44,7 @@ pub use walk::{GapTeller, idle_time};
 /// more does something else there.
 pub const ROUND_TRIP_NS: i64 = 200_000;
 
+use crate::intervals::Interval;
 use serde::Serialize;
 
 /// Why a device ran nothing. Each nanosecond of a gap has exactly one cause.
@@ -51,7 +52,7 @@ use serde::Serialize;
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
     /// The host had not yet begun to submit the next work: the submitting thread ran its own code, or it is not known which
-    /// thread that was.
+    /// thread that was, or what it did ([`IdleTime::unknown_host_ns`]).
     HostLate,
     /// The host had not yet begun to submit: the submitting thread was compiling pipelines or shaders.
     HostCompile,
@@ -120,7 +121,7 @@ impl Cause {
     pub const fn explanation(self) -> &'static str {
         match self {
             Cause::HostLate => {
-                "The next work had not been submitted: the submitting thread was in code of the program."
+                "The next work had not been submitted: the submitting thread was in code of the program, or it is not known which thread that is, or what it did."
             }
             Cause::HostCompile => {
                 "The next work had not been submitted: the submitting thread was compiling or loading code."
@@ -155,6 +156,12 @@ impl Cause {
             }
             Cause::Unknown => "The trace does not say.",
         }
+    }
+}
+
+impl GapPart {
+    pub(crate) fn interval(&self) -> Interval {
+        Interval::new(self.start_ns, self.start_ns + self.duration_ns)
     }
 }
 
@@ -203,6 +210,9 @@ pub struct IdleTime {
     pub histogram: Vec<GapBin>,
     /// What submitting threads did while devices ran nothing and the next work was not yet submitted.
     pub host_calls: Vec<HostTime>,
+    /// Part of the time of [`Cause::HostLate`] in which it is not known what the submitting thread did: not which thread
+    /// that is, or the trace has no host calls of its process.
+    pub unknown_host_ns: i64,
     /// Whole length of the gaps in which the submitting thread was in a wait call: with the next work submitted
     /// before the wait, they could be shorter by up to this.
     pub serialised_ns: i64,

@@ -11,12 +11,14 @@ use std::sync::Arc;
 /// Name of the time that a thread spends outside of the calls that the trace knows.
 pub(crate) const OUTSIDE: &str = "outside of GPU calls";
 
-/// Calls of all threads.
+/// Calls of all threads that are known.
 #[derive(Debug, Default)]
 pub(crate) struct Host {
     /// Names of functions that were called.
     functions: Vec<Arc<str>>,
     threads: HashMap<(u32, u32), Vec<Segment>>,
+    /// Processes of which there are host calls.
+    processes: HashSet<u32>,
 }
 
 /// Time in which a thread was in one call and in no call inside it.
@@ -74,14 +76,19 @@ impl Host {
                 });
             }
         };
+        let mut processes: HashSet<u32> = HashSet::new();
         // Processes whose submission calls are host calls too.
         let mut submits_recorded: HashSet<u32> = HashSet::new();
         for row in 0..calls.len() {
+            processes.insert(calls.process[row]);
+            let Some(thread) = calls.thread[row] else {
+                continue;
+            };
             if calls.call[row] == HostCallKind::Submit {
                 submits_recorded.insert(calls.process[row]);
             }
             add(
-                (calls.process[row], calls.thread[row]),
+                (calls.process[row], thread),
                 (calls.call[row], functions.index(&calls.function[row])),
                 calls.count[row],
                 calls.start_ns[row],
@@ -108,7 +115,14 @@ impl Host {
         Host {
             functions: functions.names,
             threads,
+            processes,
         }
+    }
+
+    /// Whether a thread of this process that is in no call is known to be in none: the host calls of what is imported, or
+    /// measured by the program itself, are not in the trace.
+    pub(crate) fn knows(&self, process: u32) -> bool {
+        self.processes.contains(&process)
     }
 
     /// The segments of a thread that overlap `window`, in order of time.

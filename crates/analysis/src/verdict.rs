@@ -250,19 +250,20 @@ fn most(idle: &IdleTime) -> String {
         Cause::SubmitCall => Some("inside submission calls"),
         _ => None,
     };
-    let mut late = idle
-        .causes
-        .iter()
-        .filter_map(|total| Some((total.total_ns, doing(total.cause)?)));
-    let total_ns = late
-        .clone()
-        .fold(0i64, |sum, (ns, _)| sum.saturating_add(ns));
-    match late.next() {
+    let late = (idle.causes.iter()).filter_map(|total| Some((total, doing(total.cause)?)));
+    let total_ns = (late.clone()).fold(0i64, |sum, (total, _)| sum.saturating_add(total.total_ns));
+    let known = late.map(|(total, doing)| match total.cause {
+        Cause::HostLate => (total.total_ns - idle.unknown_host_ns, doing),
+        _ => (total.total_ns, doing),
+    });
+    // Of equals the first.
+    match known.rev().max_by_key(|(ns, _)| *ns) {
         None => String::new(),
-        // Where the submitting threads are not known, as in traces of programs that measured themselves.
-        Some(_) if idle.host_calls.is_empty() => {
-            "; what the host did meanwhile is not in the trace".to_owned()
-        }
+        // As in traces of programs that measured themselves.
+        Some((ns, _)) if ns < idle.unknown_host_ns => format!(
+            "; what it did for {} of that is not in the trace",
+            Percent(ratio(idle.unknown_host_ns, total_ns))
+        ),
         Some((ns, doing)) => format!(
             "; for {} of that it was {doing}",
             Percent(ratio(ns, total_ns))

@@ -1,8 +1,12 @@
 //! Words for the causes of gaps.
 
 use crate::document::Tone;
+use crate::number;
 use crate::vocabulary::Vocabulary;
-use gapscope_analysis::gaps::Cause;
+use gapscope_analysis::gaps::{Cause, GapTotal, IdleTime};
+
+const LAUNCH_AHEAD: &str = "launch ahead, or put many launches into a graph";
+const SUBMIT_AHEAD: &str = "prepare work ahead, or submit more at once";
 
 /// How a cause is said.
 pub(crate) struct Words {
@@ -23,6 +27,26 @@ pub(crate) fn words(cause: Cause, vocabulary: &Vocabulary) -> Words {
         (words.name, words.advice) = in_cuda(cause, words.name, words.advice);
     }
     words
+}
+
+/// What to do about the idle time of a cause.
+pub(crate) fn advice(total: &GapTotal, idle: &IdleTime, vocabulary: &Vocabulary) -> String {
+    let advice = words(total.cause, vocabulary).advice;
+    if total.cause != Cause::HostLate || idle.unknown_host_ns == 0 {
+        return advice.to_owned();
+    }
+    let (submits, what_to_do) = match vocabulary.cuda {
+        true => ("launches", LAUNCH_AHEAD),
+        false => ("submits", SUBMIT_AHEAD),
+    };
+    let unknown = format!("it is not known which thread {submits}, or what it did");
+    match idle.unknown_host_ns < total.total_ns {
+        true => {
+            let share = number::share_of(idle.unknown_host_ns, total.total_ns);
+            format!("{advice}; in {share} of it {unknown}")
+        }
+        false => format!("{unknown}: {what_to_do}"),
+    }
 }
 
 /// The mark of a cause in the timeline and its colour, which are the same for all APIs.

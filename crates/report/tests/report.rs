@@ -102,6 +102,24 @@ fn what_is_unknown_is_null_with_a_reason() {
 }
 
 #[test]
+fn the_advice_for_a_late_host_says_when_its_thread_is_not_known() {
+    let text = include_str!("traces/host_bound.txt");
+    let words = |text: &str| {
+        let page = terminal(&read(text));
+        page.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let known = "→ the submitting thread ran its own code: prepare work ahead";
+    let unknown = "it is not known which thread submits, or what it did";
+    let page = words(text);
+    assert!(page.contains(known) && !page.contains(unknown), "{page}");
+    let page = words(&text.replace(" thread=4242 begin_ns", " begin_ns"));
+    assert!(
+        page.contains(&format!("→ {unknown}: prepare work ahead")) && !page.contains(known),
+        "{page}"
+    );
+}
+
+#[test]
 fn every_page_with_numbers_states_sampling_mode_and_clock_error() {
     let trace = read(include_str!("traces/host_bound.txt"));
     let options = Options {

@@ -198,6 +198,10 @@ pub fn read(folder: &Path, selection: &Selection) -> Result<(Trace, Vec<Diagnost
     }
     for_each_table!(sources);
     load::load(sources, &mut diagnostics);
+    // Before these columns could lack values, 0 said that the thread is not known.
+    for thread in (tables.submissions.thread.iter_mut()).chain(&mut tables.host_calls.thread) {
+        *thread = thread.filter(|thread| *thread != 0);
+    }
     let trace = Trace { manifest, tables };
     if !selection.unchecked {
         references::check(&trace, selection, &mut diagnostics);

@@ -198,8 +198,8 @@ mod tests {
         let t = &trace.tables;
         for thread in &trace.manifest.threads {
             let mut end_ns = 0;
-            for row in
-                (0..t.host_calls.len()).filter(|row| t.host_calls.thread[*row] == thread.thread)
+            for row in (0..t.host_calls.len())
+                .filter(|row| t.host_calls.thread[*row] == Some(thread.thread))
             {
                 assert!(t.host_calls.start_ns[row] >= end_ns);
                 end_ns = t.host_calls.start_ns[row] + t.host_calls.duration_ns[row];

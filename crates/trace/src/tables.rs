@@ -77,7 +77,7 @@ table! {
         process: u32,
         /// Id of the queue.
         queue: u32,
-        /// The system's id of the thread that submitted.
+        /// The system's id of the thread that submitted (version 1 once wrote 0 for an unknown one).
         thread: Option<u32>,
         /// When the host call began.
         begin_ns: i64,
@@ -173,8 +173,9 @@ table! {
     HostCalls of HostCall, "host_call" in "host_calls" {
         /// Id of the process.
         process: u32,
-        /// The system's id of the thread; 0: of none, such as time that the tracing took on its own (CUDA).
-        thread: u32,
+        /// The system's id of the thread; absent when it is not known, as of time that the tracing took on its own
+        /// (CUDA; version 1 once wrote 0 for that).
+        thread: Option<u32>,
         /// Which call.
         call: HostCallKind,
         /// When the (first) call began.

@@ -380,3 +380,24 @@ fn a_begin_on_the_wall_clock_that_is_not_known_is_absent_and_was_once_0() {
         assert_eq!(open(&folder).0.manifest.start_unix_ns, known);
     }
 }
+
+#[test]
+fn a_thread_that_is_not_known_is_absent_and_was_once_0() {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let mut trace = trace();
+    let calls = &mut trace.tables.host_calls;
+    calls.push(HostCall {
+        thread: Some(7),
+        ..calls.row(0)
+    });
+    for written in [None, Some(0)] {
+        trace.tables.host_calls.thread[0] = written;
+        trace.tables.submissions.thread[0] = written;
+        let folder = temporary.path().join(format!("{written:?}.gapscope"));
+        write(&folder, &trace);
+        let (found, diagnostics) = open(&folder);
+        assert_eq!(diagnostics, []);
+        assert_eq!(found.tables.host_calls.thread, [None, Some(7)]);
+        assert_eq!(found.tables.submissions.thread[0], None);
+    }
+}

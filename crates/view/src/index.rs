@@ -77,8 +77,10 @@ impl Index {
         for submits in [true, false] {
             for row in 0..calls.len() {
                 let kind = calls.call[row];
-                if matches!(kind, HostCallKind::Submit | HostCallKind::BindSparse) == submits {
-                    let key = (calls.process[row], calls.thread[row], calls.start_ns[row]);
+                if matches!(kind, HostCallKind::Submit | HostCallKind::BindSparse) == submits
+                    && let Some(thread) = calls.thread[row]
+                {
+                    let key = (calls.process[row], thread, calls.start_ns[row]);
                     starts.entry(key).or_insert(row as u32);
                 }
             }

@@ -156,7 +156,7 @@ pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
         let group = process_group(manifest, process);
         for found in surveyed {
             let (thread, what) = match found.id {
-                TrackId::Calls(of, thread) if of == process => (Some(thread), ""),
+                TrackId::Calls(of, thread) if of == process => (thread, ""),
                 TrackId::ThreadLabels(of, thread) if of == process => (thread, " · labels"),
                 _ => continue,
             };
@@ -194,8 +194,9 @@ fn track(id: TrackId, group: &Group, name: String) -> Track {
         | TrackId::Labels(queue)
         | TrackId::QueueLabels(queue)
         | TrackId::Depth(queue) => (Some(queue), None, None),
-        TrackId::Calls(process, thread) => (None, Some(process), Some(thread)),
-        TrackId::ThreadLabels(process, thread) => (None, Some(process), thread),
+        TrackId::Calls(process, thread) | TrackId::ThreadLabels(process, thread) => {
+            (None, Some(process), thread)
+        }
         TrackId::Gaps(_) | TrackId::Memory(_) => (None, None, None),
     };
     Track {

@@ -241,7 +241,7 @@ fn drawn(snapshot: &Snapshot, source: Source, row: usize) -> Around {
         Source::HostCall => {
             let t = &tables.host_calls;
             around.queue = t.queue[row];
-            around.thread = Some((t.process[row], Some(t.thread[row])));
+            around.thread = Some((t.process[row], t.thread[row]));
             around.runs(snapshot, index.submissions_of(row));
         }
         Source::Marker => {

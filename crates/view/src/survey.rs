@@ -244,7 +244,7 @@ mod tests {
             [
                 (TrackId::Work(1), 1, 0),
                 (TrackId::Work(2), 2, 1),
-                (TrackId::Calls(1, 7), 1, 0),
+                (TrackId::Calls(1, Some(7)), 1, 0),
             ]
         );
         assert_eq!(survey.extent, Interval::new(-100, 4_000_000));

@@ -23,8 +23,8 @@ pub enum TrackId {
     Gaps(u32),
     /// Memory of a GPU: a counter.
     Memory(u32),
-    /// Host calls of a thread of a process.
-    Calls(u32, u32),
+    /// Host calls of a thread of a process; of none, where it is unknown.
+    Calls(u32, Option<u32>),
     /// Labels of a thread; of none, where it is unknown.
     ThreadLabels(u32, Option<u32>),
 }
@@ -64,8 +64,8 @@ impl TrackId {
                     let unknown = thread == "unknown";
                     let thread = number(thread, 't');
                     match kind {
-                        "calls" => TrackId::Calls(process, thread?),
                         _ if thread.is_none() && !unknown => return None,
+                        "calls" => TrackId::Calls(process, thread),
                         _ => TrackId::ThreadLabels(process, thread),
                     }
                 }
@@ -103,7 +103,8 @@ impl fmt::Display for TrackId {
             | TrackId::QueueLabels(queue)
             | TrackId::Depth(queue) => write!(f, "q{queue}.{}", self.kind()),
             TrackId::Gaps(gpu) | TrackId::Memory(gpu) => write!(f, "g{gpu}.{}", self.kind()),
-            TrackId::Calls(process, thread) => write!(f, "p{process}.t{thread}.calls"),
+            TrackId::Calls(process, Some(thread)) => write!(f, "p{process}.t{thread}.calls"),
+            TrackId::Calls(process, None) => write!(f, "p{process}.unknown.calls"),
             TrackId::ThreadLabels(process, Some(thread)) => {
                 write!(f, "p{process}.t{thread}.labels")
             }
@@ -288,7 +289,8 @@ mod tests {
             TrackId::Depth(5),
             TrackId::Gaps(0),
             TrackId::Memory(2),
-            TrackId::Calls(1, 4711),
+            TrackId::Calls(1, Some(4711)),
+            TrackId::Calls(1, None),
             TrackId::ThreadLabels(1, Some(4711)),
             TrackId::ThreadLabels(7, None),
         ];

@@ -25,8 +25,8 @@ pub(crate) struct Explainer<'a> {
 pub(crate) struct Explanation {
     /// In order of time; they cover the gap.
     pub(crate) parts: Vec<GapPart>,
-    /// The part before the submission call, and the process and thread that made the call.
-    pub(crate) host: Option<(Interval, (u32, u32))>,
+    /// The part before the submission call, and the process and thread that made the call, where they are known.
+    pub(crate) host: Option<(Interval, Option<(u32, u32)>)>,
     /// A waiting call was in progress on that thread when the gap began.
     pub(crate) waited: bool,
     /// Index of the queue that the next work depended on.
@@ -128,14 +128,15 @@ impl<'a> Explainer<'a> {
 
         let mut parts = Vec::with_capacity(4);
         let thread = table.thread[at].map(|thread| (table.process[at], thread));
-        match thread {
-            _ if late.is_empty() => {}
-            Some(thread) => {
-                explanation.host = Some((late, thread));
-                explanation.waited = self.explain_host(late, thread, error_ns, &mut parts);
+        if !late.is_empty() {
+            explanation.host = Some((late, thread));
+            match thread {
+                Some(thread) => {
+                    explanation.waited = self.explain_host(late, thread, error_ns, &mut parts);
+                }
+                // That the host was late is known; what it did is not.
+                None => push(&mut parts, late, Cause::HostLate),
             }
-            // That the host was late is known; what it did is not.
-            None => push(&mut parts, late, Cause::HostLate),
         }
         let graph = table.function[at]
             .as_deref()
@@ -297,7 +298,7 @@ fn push(parts: &mut Vec<GapPart>, interval: Interval, cause: Cause) {
 /// Puts [`Cause::OtherQueue`] over `parts` where a set of intervals covers them.
 fn overlay(parts: &[GapPart], others: &[Interval], result: &mut Vec<GapPart>) {
     for part in parts {
-        let mut rest = Interval::new(part.start_ns, part.start_ns + part.duration_ns);
+        let mut rest = part.interval();
         for other in others {
             let covered = other.intersection(rest);
             if !covered.is_empty() {

@@ -24,8 +24,7 @@ impl Totals {
     pub(crate) fn add(&mut self, parts: &[GapPart], window: Interval) -> Cause {
         let mut spent = [0i64; Cause::ALL.len()];
         for part in parts {
-            let part_ns = Interval::new(part.start_ns, part.start_ns + part.duration_ns);
-            spent[part.cause as usize] += part_ns.intersection(window).length_ns();
+            spent[part.cause as usize] += part.interval().intersection(window).length_ns();
         }
         let mut main = (0, Cause::Unknown);
         let mut gap_ns = 0i64;

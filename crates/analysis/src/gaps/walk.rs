@@ -2,7 +2,7 @@
 
 use super::explain::{Explainer, Explanation};
 use super::totals::{Histogram, Totals};
-use super::{DeviceIdle, Gap, GapPart, IdleTime, QueueIdle, WorkName};
+use super::{Cause, DeviceIdle, Gap, GapPart, IdleTime, QueueIdle, WorkName};
 use crate::host::HostTotals;
 use crate::ids::NONE;
 use crate::intervals::Interval;
@@ -67,6 +67,7 @@ pub fn idle_time(
             .collect(),
         histogram: found.histogram.rows(),
         host_calls: found.host.into_rows(&explainer.host),
+        unknown_host_ns: found.unknown_host_ns,
         serialised_ns: found.serialised_ns,
         serialised_count: found.serialised_count,
         uncertain_ns: (!found.error_unknown).then_some(found.uncertain_ns),
@@ -87,6 +88,7 @@ struct Found {
     below_ns: i64,
     histogram: Histogram,
     host: HostTotals,
+    unknown_host_ns: i64,
     serialised_ns: i64,
     serialised_count: u64,
     uncertain_ns: i64,
@@ -214,8 +216,15 @@ impl Walk<'_> {
             found.serialised_ns = found.serialised_ns.saturating_add(duration_ns);
         }
         if let Some((late, thread)) = explanation.host {
-            self.explainer
-                .add_host(late.intersection(inside), thread, &mut found.host);
+            if let Some(thread) = thread {
+                let late = late.intersection(inside);
+                self.explainer.add_host(late, thread, &mut found.host);
+            }
+            if !thread.is_some_and(|(process, _)| self.explainer.host.knows(process)) {
+                let late = (explanation.parts.iter()).filter(|part| part.cause == Cause::HostLate);
+                let inside = late.map(|part| part.interval().intersection(inside).length_ns());
+                found.unknown_host_ns = found.unknown_host_ns.saturating_add(inside.sum());
+            }
         }
         if explanation.boundaries > 0 {
             match self.explainer.error_ns[gpu as usize] {
@@ -287,7 +296,9 @@ impl Explainer<'_> {
             totals.add_segment(segment, ns);
             outside_ns -= ns;
         }
-        totals.add_outside(outside_ns);
+        if self.host.knows(thread.0) {
+            totals.add_outside(outside_ns);
+        }
     }
 }
 
@@ -301,8 +312,7 @@ impl Place {
         explainer.explain(before, after, gap, &mut explanation);
         let parts: Vec<GapPart> = (explanation.parts.iter())
             .map(|part| {
-                let all = Interval::new(part.start_ns, part.start_ns + part.duration_ns);
-                let inside = all.intersection(window);
+                let inside = part.interval().intersection(window);
                 GapPart {
                     cause: part.cause,
                     start_ns: inside.start_ns,
@@ -315,7 +325,7 @@ impl Place {
 
         let mut host = HostTotals::default();
         let mut others = HostTotals::default();
-        if let Some((late, thread)) = explanation.host {
+        if let Some((late, Some(thread))) = explanation.host {
             let late = late.intersection(window);
             explainer.add_host(late, thread, &mut host);
             for other in explainer.host.others(thread) {

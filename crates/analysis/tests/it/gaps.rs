@@ -47,12 +47,45 @@ fn without_the_submitting_thread_what_the_host_did_is_not_known() {
         causes(&findings.gaps),
         [(HostLate, 50), (LaunchLatency, 30), (SubmitCall, 20)]
     );
+    assert_eq!(findings.idle_time.unknown_host_ns, 50 * US);
     let gap = &findings.idle_time.longest[0];
     assert_eq!((gap.process_id, gap.thread), (Some(1), None));
     assert_eq!((&gap.thread_name, gap.host_calls.len()), (&None, 0));
     let mut parts = findings.verdict_evidence.parts.iter();
     let host = parts.find(|part| part.what == "host").unwrap();
     assert!(host.sentence.contains("is not in the trace"), "{host:?}");
+}
+
+#[test]
+fn a_call_of_an_unknown_thread_is_nobodys() {
+    let mut program = Program::new();
+    program.dispatch(1, [-20, -10], 0, 100);
+    program.call("create-pipelines", [110, 140]);
+    program.dispatch(1, [150, 170], 200, 10);
+    let mut trace = program.trace();
+    trace.tables.host_calls.thread.fill(None);
+    let findings = crate::program::findings(&trace);
+    assert_eq!(findings.gaps[0].cause, HostLate);
+    assert_eq!(findings.idle_time.unknown_host_ns, 0);
+    let gap = &findings.idle_time.longest[0];
+    assert_eq!(gap.host_calls[0].call, "outside of GPU calls");
+    assert_eq!(gap.other_threads, []);
+}
+
+#[test]
+fn without_host_calls_of_the_process_what_its_thread_did_is_not_known() {
+    let mut program = Program::new();
+    program.dispatch(1, [-20, -10], 0, 100);
+    program.dispatch(1, [150, 170], 200, 10);
+    let mut trace = program.trace();
+    trace.tables.host_calls = Default::default();
+    let findings = crate::program::findings(&trace);
+    assert_eq!(findings.gaps[0].cause, HostLate);
+    assert_eq!(
+        findings.idle_time.unknown_host_ns,
+        findings.gaps[0].total_ns
+    );
+    assert_eq!(findings.idle_time.host_calls, []);
 }
 
 #[test]

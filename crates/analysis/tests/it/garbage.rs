@@ -116,7 +116,7 @@ prop_compose! {
         }
         for (call, start_ns, duration_ns, thread, count) in calls {
             t.host_calls.push(HostCall {
-                call: CALLS[call], start_ns, duration_ns, thread: thread % 2, count, ..HostCall::default()
+                call: CALLS[call], start_ns, duration_ns, thread: (thread % 3).checked_sub(1), count, ..HostCall::default()
             });
         }
         for (id, parent) in labels {
@@ -246,7 +246,7 @@ proptest! {
             }
             for at in order(calls.len()) {
                 let (call, start_ns, duration_ns) = calls[at];
-                t.host_calls.push(HostCall { call: CALLS[call], start_ns, duration_ns, count: 2, ..HostCall::default() });
+                t.host_calls.push(HostCall { call: CALLS[call], start_ns, duration_ns, thread: Some(0), count: 2, ..HostCall::default() });
             }
             for at in order(depends.len()) {
                 let (submission, on) = depends[at];

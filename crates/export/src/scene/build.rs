@@ -168,7 +168,7 @@ impl Builder<'_> {
             let times = Interval::of_row(Some(table.start_ns[row]), Some(table.duration_ns[row]));
             let Some(interval) = times else { continue };
             drawn += 1;
-            let key = (table.process[row], Some(table.thread[row]));
+            let key = (table.process[row], table.thread[row]);
             let thread = self.places.threads.entry(key).or_default();
             thread.calls.push(slice(Kind::HostCall, row, interval));
         }
@@ -207,7 +207,7 @@ impl Builder<'_> {
     fn link(&mut self) -> Vec<Vec<u32>> {
         let tables = &self.trace.tables;
         let calls = &tables.host_calls;
-        let key = |row: usize| (calls.process[row], calls.thread[row], calls.start_ns[row]);
+        let key = |row: usize| Some((calls.process[row], calls.thread[row]?, calls.start_ns[row]));
         let mut flows: Vec<Vec<u32>> = Vec::new();
         let mut places: FxHashMap<(u32, u32, i64), u32> = FxHashMap::default();
         for slices in self.places.threads.values_mut() {
@@ -219,8 +219,9 @@ impl Builder<'_> {
                 ) {
                     continue;
                 }
+                let Some(key) = key(row) else { continue };
                 // Of calls that begin at one time on one thread, the first gets the arrows.
-                places.entry(key(row)).or_insert_with(|| {
+                places.entry(key).or_insert_with(|| {
                     flows.push(Vec::new());
                     slice.flow = flows.len() as u32;
                     slice.flow - 1

@@ -52,7 +52,7 @@ pub(crate) fn blocks(findings: &Findings, top: usize, origin_ns: i64) -> Vec<Blo
         ]);
         // Advice on what is hardly there would hide the advice that counts.
         if share >= 0.01 {
-            row.note = Some(Text::new().faint(words.advice));
+            row.note = Some(Text::new().faint(cause::advice(gap, idle, &vocabulary)));
         }
     }
     blocks.push(Block::Table(table));

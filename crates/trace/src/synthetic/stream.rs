@@ -400,7 +400,7 @@ impl Feed {
         );
         tables.host_calls.push(HostCall {
             process: PROCESS,
-            thread: thread_of(self.queue),
+            thread: Some(thread_of(self.queue)),
             call,
             start_ns: self.host_ns,
             duration_ns,

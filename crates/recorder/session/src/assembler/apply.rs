@@ -283,7 +283,7 @@ impl Assembler {
                 let queue = queue.map(|q| self.queue(process, q));
                 tables.host_calls.push(HostCall {
                     process,
-                    thread,
+                    thread: Some(thread),
                     call: host_call(call),
                     start_ns: begin_ns,
                     duration_ns: end_ns.saturating_sub(begin_ns),

@@ -10,10 +10,16 @@ use std::sync::Arc;
 /// Polls that follow each other so closely are one wait.
 const BETWEEN_POLLS_NS: i64 = 100_000;
 
+/// The thread that CUPTI names; its 0 is none.
+pub(super) fn known_thread(thread: u32) -> Option<u32> {
+    Some(thread).filter(|thread| *thread > 0)
+}
+
 /// A host call.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Call {
     pub function: u32,
+    /// The system's id of the thread; 0: not known.
     pub thread: u32,
     /// Begin and end.
     pub times: Option<(i64, i64)>,
@@ -59,7 +65,7 @@ impl Cuda {
         if let Some(poll) = self.polls.remove(&thread) {
             tables.host_calls.push(HostCall {
                 process,
-                thread,
+                thread: known_thread(thread),
                 call: HostCallKind::PollEvent,
                 start_ns: poll.begin_ns,
                 duration_ns: poll.end_ns.saturating_sub(poll.begin_ns),
@@ -200,7 +206,7 @@ impl Assembler {
         let duration_ns = end_ns.saturating_sub(begin_ns);
         tables.host_calls.push(HostCall {
             process,
-            thread: call.thread,
+            thread: known_thread(call.thread),
             call: kind,
             start_ns: begin_ns,
             duration_ns,
@@ -236,7 +242,7 @@ impl Assembler {
         };
         tables.host_calls.push(HostCall {
             process,
-            thread,
+            thread: known_thread(thread),
             call,
             start_ns: span.start_ns,
             duration_ns: span.duration_ns,

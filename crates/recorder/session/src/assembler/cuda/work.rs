@@ -1,6 +1,6 @@
 //! Work on the device, and the launches that caused it.
 
-use super::call::Call;
+use super::call::{Call, known_thread};
 use super::function::{Does, Launches};
 use super::{Assembler, Cuda, Half, Launch};
 use crate::assembler::Activity as Busy;
@@ -186,7 +186,7 @@ impl Assembler {
                 id,
                 process,
                 queue,
-                thread: Some(call.thread).filter(|thread| *thread > 0),
+                thread: known_thread(call.thread),
                 begin_ns,
                 end_ns,
                 command_buffers: u32::from(of_graph),

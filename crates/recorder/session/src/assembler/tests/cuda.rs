@@ -574,6 +574,21 @@ fn polls_that_come_folded_go_on_where_the_last_ones_ended() {
 }
 
 #[test]
+fn time_that_no_thread_is_named_for_is_of_an_unknown_one() {
+    let mut cuda = Cuda::new();
+    let overhead = |thread, start_ns| Activity::Overhead {
+        kind: OverheadKind::BufferFlush,
+        thread,
+        span: span(start_ns, start_ns + 100),
+        correlation: 0,
+    };
+    cuda.batch(&[overhead(0, 1_000), overhead(10, 2_000)]);
+    cuda.end(9_000);
+    let (_, tables) = cuda.finish();
+    assert_eq!(tables.host_calls.thread, [None, Some(10)]);
+}
+
+#[test]
 fn memory_stays_bounded_when_no_call_comes_with_its_work() {
     let mut cuda = Cuda::new();
     let most = super::super::cuda::MOST_WAITING as u32;
