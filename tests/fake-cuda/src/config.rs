@@ -14,6 +14,8 @@ pub struct Config {
     pub api_version: u32,
     pub driver_version: i32,
     pub refuses: bool,
+    pub refuses_callbacks: bool,
+    pub refuses_stream_ids: bool,
     /// Which times are wrong, and how often.
     pub times: Option<(BadTimes, u64)>,
     pub unknown_every: u64,
@@ -47,6 +49,8 @@ pub fn config() -> &'static Config {
         api_version: number("FAKE_CUDA_API_VERSION").map_or(130_001, |v| v as u32),
         driver_version: number("FAKE_CUDA_DRIVER_VERSION").map_or(13_000, |v| v as i32),
         refuses: says("FAKE_CUDA_SUBSCRIBE", "refuse"),
+        refuses_callbacks: says("FAKE_CUDA_CALLBACKS", "refuse"),
+        refuses_stream_ids: says("FAKE_CUDA_STREAM_IDS", "refuse"),
         times: std::env::var("FAKE_CUDA_TIMES").ok().and_then(|v| {
             let (kind, every) = v.split_once(':')?;
             let kind = match kind {

@@ -1,6 +1,7 @@
 //! The stub of libcupti: switches, buffers, and the manners of the real one.
 
 mod buffer;
+pub mod callbacks;
 mod chosen;
 mod entry_points;
 
@@ -26,6 +27,9 @@ struct Pending {
 #[derive(Default)]
 pub struct State {
     pub subscribed: bool,
+    callback: Option<callbacks::Callback>,
+    /// Calls at which the subscriber wants callbacks.
+    callbacks: HashSet<(u32, u32)>,
     kinds: HashSet<u32>,
     excluded: HashSet<(u32, u32)>,
     pub buffers: Buffers,

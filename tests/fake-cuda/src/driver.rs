@@ -58,16 +58,20 @@ pub struct Driver {
     streams: HashMap<usize, Stream>,
     functions: HashMap<usize, Function>,
     free_names: Vec<usize>,
-    /// When the event occurs, its stream's context and id, and its occurrence.
-    events: HashMap<usize, (u64, u32, u32, u64)>,
+    events: waits::Events,
+    captures: waits::Captures,
     handles: usize,
-    occurrences: u64,
     graphs: HashMap<usize, graphs::Graph>,
     memory: memory::Memory,
 }
 
-/// Handles of default streams lie here.
+/// Handles of default streams lie here, and those of threads' own default streams.
 const DEFAULT_HANDLE: usize = 1 << 40;
+const OWN_HANDLE: usize = 1 << 41;
+
+/// CU_STREAM_LEGACY, CU_STREAM_PER_THREAD
+const LEGACY: usize = 1;
+const OWN: usize = 2;
 
 static DRIVER: Mutex<Option<Driver>> = Mutex::new(None);
 
@@ -97,12 +101,16 @@ fn driver() -> Locked {
     Locked(driver)
 }
 
-/// CUPTI's id of a stream.
-pub fn stream_id(handle: usize) -> u32 {
-    driver()
-        .streams
-        .get(&handle)
-        .map_or(DEFAULT_STREAM, |s| s.id)
+/// CUPTI's id of a stream, which has to be of this context where one is named. Of the handles of default streams it knows
+/// null alone, with `own` that of the thread's own.
+pub fn stream_id(context: u32, handle: usize, own: bool) -> Option<u32> {
+    let mut driver = driver();
+    let stream = match handle {
+        0 if own => *driver.stream(OWN)?,
+        0 => return Some(DEFAULT_STREAM),
+        _ => *driver.streams.get(&handle)?,
+    };
+    [0, stream.context].contains(&context).then_some(stream.id)
 }
 
 /// What a call did on a device.
@@ -116,29 +124,38 @@ struct Work {
 }
 
 impl Driver {
+    /// A new handle, which is none of those with a meaning.
     fn handle(&mut self) -> usize {
         self.handles += 1;
-        self.handles
+        OWN + self.handles
+    }
+
+    /// Where the stream of a handle is, in the thread's context.
+    fn key(handle: usize) -> usize {
+        match handle {
+            0 | LEGACY => DEFAULT_HANDLE + CONTEXT.get() as usize,
+            // SAFETY: gettid has no preconditions.
+            OWN => OWN_HANDLE + unsafe { libc::gettid() } as usize,
+            _ => handle,
+        }
     }
 
     /// The stream of a handle in the thread's context; null is the default stream.
     fn stream(&mut self, handle: usize) -> Option<&mut Stream> {
-        let context = CONTEXT.get();
+        let (context, key) = (CONTEXT.get(), Driver::key(handle));
         if context == 0 {
             return None;
         }
-        if handle != 0 {
-            return self.streams.get_mut(&handle);
-        }
-        Some(
-            self.streams
-                .entry(DEFAULT_HANDLE + context as usize)
-                .or_insert(Stream {
-                    context,
-                    id: DEFAULT_STREAM,
-                    free_ns: 0,
-                }),
-        )
+        let id = match handle {
+            0 | LEGACY => DEFAULT_STREAM,
+            OWN => 1000 + self.streams.keys().filter(|k| **k > OWN_HANDLE).count() as u32,
+            _ => return self.streams.get_mut(&key),
+        };
+        Some(self.streams.entry(key).or_insert(Stream {
+            context,
+            id,
+            free_ns: 0,
+        }))
     }
 
     /// Puts work of `ns` on a stream, no earlier than `asked_ns`.
@@ -166,8 +183,72 @@ impl Driver {
     }
 }
 
+/// A call as its callbacks see it.
+#[derive(Clone, Copy)]
+struct Api<'a> {
+    call: Call,
+    /// The driver's call inside the runtime's, which CUPTI does not record.
+    inside: Option<Call>,
+    /// As the structure of the call's parameters; those that are no pointers come last.
+    parameters: &'a [usize],
+}
+
+impl From<Call> for Api<'_> {
+    fn from(call: Call) -> Self {
+        Api {
+            call,
+            inside: None,
+            parameters: &[],
+        }
+    }
+}
+
+impl Api<'_> {
+    fn has_callbacks(&self) -> bool {
+        let calls = [Some(self.call), self.inside];
+        calls
+            .into_iter()
+            .flatten()
+            .any(cupti::callbacks::are_wanted)
+    }
+
+    /// Calls the subscriber, with the driver unlocked; gives the correlation of the call inside.
+    fn begins(&self, driver: Locked, correlation: u32) -> (Locked, u32) {
+        if !self.has_callbacks() {
+            return (driver, 0);
+        }
+        drop(driver);
+        let context = CONTEXT.get();
+        cupti::callbacks::deliver(self.call, self.parameters, correlation, context, None);
+        let mut inside = 0;
+        if let Some(call) = self.inside {
+            let mut driver = self::driver();
+            driver.correlation += 1;
+            inside = driver.correlation;
+            drop(driver);
+            cupti::callbacks::deliver(call, self.parameters, inside, context, None);
+        }
+        (self::driver(), inside)
+    }
+
+    /// As [`Self::begins`], when the call has returned.
+    fn ends(&self, driver: Locked, [correlation, inside]: [u32; 2], result: c_int) -> Locked {
+        if !self.has_callbacks() {
+            return driver;
+        }
+        drop(driver);
+        let (context, result) = (CONTEXT.get(), Some(result));
+        if let Some(call) = self.inside {
+            cupti::callbacks::deliver(call, self.parameters, inside, context, result);
+        }
+        cupti::callbacks::deliver(self.call, self.parameters, correlation, context, result);
+        self::driver()
+    }
+}
+
 /// Runs a call: gives it its number and times, and tells CUPTI and the truth log. A forked child gets an error.
-fn call(call: Call, work: impl FnOnce(&mut Driver, u32, u64) -> c_int) -> c_int {
+fn call<'a>(api: impl Into<Api<'a>>, work: impl FnOnce(&mut Driver, u32, u64) -> c_int) -> c_int {
+    let api = api.into();
     let mut driver = driver();
     if driver.pid != std::process::id() {
         return NOT_INITIALIZED;
@@ -175,12 +256,14 @@ fn call(call: Call, work: impl FnOnce(&mut Driver, u32, u64) -> c_int) -> c_int 
     driver.correlation += 1;
     let correlation = driver.correlation;
     let start = now();
+    let (mut driver, inside) = api.begins(driver, correlation);
     let result = work(&mut driver, correlation, start);
-    finish(driver, call, correlation, start, result)
+    let driver = api.ends(driver, [correlation, inside], result);
+    finish(driver, api.call, correlation, start, result)
 }
 
 /// As [`call`], for one that then waits until `work` says; the wait holds no lock.
-fn waiting_call(call: Call, work: impl FnOnce(&mut Driver, u32) -> Result<u64, c_int>) -> c_int {
+fn waiting_call(api: Api<'_>, work: impl FnOnce(&mut Driver, u32) -> Result<u64, c_int>) -> c_int {
     let mut locked = driver();
     if locked.pid != std::process::id() {
         return NOT_INITIALIZED;
@@ -188,6 +271,7 @@ fn waiting_call(call: Call, work: impl FnOnce(&mut Driver, u32) -> Result<u64, c
     locked.correlation += 1;
     let correlation = locked.correlation;
     let start = now();
+    let (mut locked, inside) = api.begins(locked, correlation);
     let until = work(&mut locked, correlation);
     drop(locked);
     let result = match until {
@@ -197,7 +281,8 @@ fn waiting_call(call: Call, work: impl FnOnce(&mut Driver, u32) -> Result<u64, c
         }
         Err(code) => code,
     };
-    finish(driver(), call, correlation, start, result)
+    let driver = api.ends(driver(), [correlation, inside], result);
+    finish(driver, api.call, correlation, start, result)
 }
 
 fn finish(driver: Locked, call: Call, correlation: u32, start: u64, result: c_int) -> c_int {
@@ -221,10 +306,10 @@ fn finish(driver: Locked, call: Call, correlation: u32, start: u64, result: c_in
 
 /// As [`call`], for one that asks whether the time that `work` says has come.
 fn asking_call(
-    call_of: Call,
+    api: Api<'_>,
     work: impl FnOnce(&mut Driver, u32, u64) -> Result<u64, c_int>,
 ) -> c_int {
-    call(call_of, |driver, correlation, at| {
+    call(api, |driver, correlation, at| {
         match work(driver, correlation, at) {
             Ok(until) if until <= at => SUCCESS,
             Ok(_) => NOT_READY,
@@ -252,6 +337,10 @@ fn launch(
         let Some(known) = driver.functions.get(&function).copied() else {
             return INVALID_HANDLE;
         };
+        if driver.is_capturing(stream) {
+            // It becomes part of a graph.
+            return SUCCESS;
+        }
         let Some(work) = driver.submit(stream, correlation, asked, config().kernel_ns) else {
             return INVALID_CONTEXT;
         };

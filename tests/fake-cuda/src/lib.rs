@@ -9,6 +9,7 @@
 //! - a flush period hands back full buffers only;
 //! - `cuptiActivityEnableRuntimeApi(call, 1)` without its kind records nothing, with its kind it excludes with 0;
 //! - thread ids are shortened pthread handles, and times those of the wall clock, unless told otherwise in time;
+//! - a callback of a runtime call has the driver's call inside it;
 //! - a graph that is launched after its tracing was switched on too late crashes the program.
 //!
 //! | variable | what it makes wrong |
@@ -16,6 +17,8 @@
 //! | `FAKE_CUDA_API_VERSION` | the version that CUPTI says (130001) |
 //! | `FAKE_CUDA_DRIVER_VERSION` | the CUDA version of the driver (13000) |
 //! | `FAKE_CUDA_SUBSCRIBE=refuse` | the subscription |
+//! | `FAKE_CUDA_CALLBACKS=refuse` | callbacks at calls |
+//! | `FAKE_CUDA_STREAM_IDS=refuse` | the numbers of streams, asked for by handle |
 //! | `FAKE_CUDA_TIMES=zero:3` | start and end of every third kernel; `negative:3`, `half:3` likewise |
 //! | `FAKE_CUDA_SKEW=-3000:20` | times of devices: 3 µs early, and 20 ppm fast from the first one on |
 //! | `FAKE_CUDA_UNKNOWN=5` | every fifth record is followed by one of a kind that nobody knows |

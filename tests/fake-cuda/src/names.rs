@@ -36,6 +36,19 @@ pub const CU_CTX_CREATE: Call = (DRIVER, 757, c"cuCtxCreate_v4");
 pub const CUDA_GET_LAST_ERROR: Call = (RUNTIME, 10, c"cudaGetLastError_v3020");
 pub const CUDA_GET_DEVICE: Call = (RUNTIME, 17, c"cudaGetDevice_v3020");
 pub const CUDA_LAUNCH_KERNEL: Call = (RUNTIME, 211, c"cudaLaunchKernel_v7000");
+pub const CU_EVENT_DESTROY: Call = (DRIVER, 325, c"cuEventDestroy_v2");
+pub const CU_STREAM_SYNCHRONIZE_OWN: Call = (DRIVER, 440, c"cuStreamSynchronize_ptsz");
+pub const CU_EVENT_RECORD_OWN: Call = (DRIVER, 441, c"cuEventRecord_ptsz");
+pub const CU_STREAM_END_CAPTURE: Call = (DRIVER, 497, c"cuStreamEndCapture");
+pub const CU_STREAM_BEGIN_CAPTURE: Call = (DRIVER, 539, c"cuStreamBeginCapture_v2");
+pub const CU_EVENT_RECORD_WITH_FLAGS: Call = (DRIVER, 587, c"cuEventRecordWithFlags");
+pub const CUDA_STREAM_SYNCHRONIZE: Call = (RUNTIME, 131, c"cudaStreamSynchronize_v3020");
+pub const CUDA_EVENT_RECORD: Call = (RUNTIME, 135, c"cudaEventRecord_v3020");
+pub const CUDA_EVENT_DESTROY: Call = (RUNTIME, 136, c"cudaEventDestroy_v3020");
+pub const CUDA_EVENT_SYNCHRONIZE: Call = (RUNTIME, 137, c"cudaEventSynchronize_v3020");
+pub const CUDA_STREAM_WAIT_EVENT: Call = (RUNTIME, 147, c"cudaStreamWaitEvent_v3020");
+pub const CUDA_DEVICE_SYNCHRONIZE: Call = (RUNTIME, 165, c"cudaDeviceSynchronize_v3020");
+pub const CUDA_EVENT_RECORD_WITH_FLAGS: Call = (RUNTIME, 370, c"cudaEventRecordWithFlags_v11010");
 
 const ALL: &[Call] = &[
     CU_CTX_GET_DEVICE,
@@ -66,6 +79,19 @@ const ALL: &[Call] = &[
     CUDA_GET_LAST_ERROR,
     CUDA_GET_DEVICE,
     CUDA_LAUNCH_KERNEL,
+    CU_EVENT_DESTROY,
+    CU_STREAM_SYNCHRONIZE_OWN,
+    CU_EVENT_RECORD_OWN,
+    CU_STREAM_END_CAPTURE,
+    CU_STREAM_BEGIN_CAPTURE,
+    CU_EVENT_RECORD_WITH_FLAGS,
+    CUDA_STREAM_SYNCHRONIZE,
+    CUDA_EVENT_RECORD,
+    CUDA_EVENT_DESTROY,
+    CUDA_EVENT_SYNCHRONIZE,
+    CUDA_STREAM_WAIT_EVENT,
+    CUDA_DEVICE_SYNCHRONIZE,
+    CUDA_EVENT_RECORD_WITH_FLAGS,
 ];
 
 /// The name of a call, NUL-terminated.

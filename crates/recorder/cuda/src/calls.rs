@@ -12,7 +12,7 @@ use crate::notes;
 use crate::recorder::Recorder;
 
 /// Numbers of calls are below this in every CUPTI so far.
-const MOST_CALLS: u32 = 2000;
+pub const MOST_CALLS: u32 = 2000;
 
 /// Parts of the names of calls that are recorded.
 const WANTED: [&str; 54] = [

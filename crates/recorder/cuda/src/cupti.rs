@@ -55,6 +55,7 @@ macro_rules! functions {
 
 functions! {
     required subscribe "cuptiSubscribe" (*mut *mut c_void, Callback, *mut c_void),
+    required enable_callback "cuptiEnableCallback" (u32, *mut c_void, u32, u32),
     required enable "cuptiActivityEnable" (u32),
     required disable "cuptiActivityDisable" (u32),
     required register_callbacks "cuptiActivityRegisterCallbacks" (Requested, Completed),

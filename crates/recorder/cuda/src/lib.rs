@@ -12,7 +12,8 @@
 //!
 //! [`tracing`] subscribes to CUPTI and switches it on and off; CUPTI fills [`buffers`] and hands them back on a thread of
 //! its own, or on ours, which asks for them every 100 ms so that little is lost at a sudden end. [`records`] turns their
-//! records into packed events. On the program's own threads only CUPTI and the NVTX functions run.
+//! records into packed events. On the program's own threads only CUPTI and the NVTX functions run, and, where the user
+//! wants waits and events told so, the [`callbacks`] of the few calls that make them.
 //!
 //! Where CUPTI can, and the user wants it, records have chosen fields only ([`cupti::chosen`]). NVTX's payload extension
 //! asks for functions of its own ([`entry::InitializeInjectionNvtxExtension`]).
@@ -22,6 +23,7 @@
 #![warn(missing_docs)]
 
 mod buffers;
+mod callbacks;
 mod calls;
 mod cupti;
 mod entry;
@@ -31,4 +33,5 @@ mod notes;
 mod nvtx;
 mod recorder;
 mod records;
+mod streams;
 mod tracing;

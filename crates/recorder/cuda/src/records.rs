@@ -9,6 +9,7 @@ mod polls;
 mod routes;
 mod work;
 
+use crate::callbacks::told::TOLD;
 use crate::cupti::Cupti;
 use crate::cupti::chosen::{self, Told};
 use crate::cupti::fields::{Field, Record};
@@ -53,13 +54,18 @@ struct Losses(Vec<(&'static str, &'static str, u64)>);
 
 impl Losses {
     fn add(&mut self, what: &'static str, reason: &'static str) {
+        self.add_many(what, 1, reason);
+    }
+
+    fn add_many(&mut self, what: &'static str, more: u64, reason: &'static str) {
         match self
             .0
             .iter_mut()
             .find(|(w, r, _)| (*w, *r) == (what, reason))
         {
-            Some((_, _, count)) => *count += 1,
-            None => self.0.push((what, reason, 1)),
+            Some((_, _, count)) => *count += more,
+            None if more > 0 => self.0.push((what, reason, more)),
+            None => {}
         }
     }
 }
@@ -119,15 +125,18 @@ pub unsafe fn read(
             reader.write();
         }
     }
+    // Otherwise later, when the records of new contexts have come.
+    if TOLD.is_filling() {
+        reader.told();
+    }
 }
 
-/// Writes what has been read.
+/// Writes what has been read and told.
 pub fn write_out() {
     if let Some(reader) = READER.existing() {
-        reader
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .write();
+        let mut reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
+        reader.told();
+        reader.write();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::cupti::{self, Cupti, chosen, numbers};
 use crate::recorder::{Recorder, recorder};
-use crate::{buffers, calls, notes, records};
+use crate::{buffers, callbacks, calls, notes, records};
 use gapscope_spool::hook::{self, guard};
 use gapscope_spool::monotonic_ns;
 use numbers::kind;
@@ -61,7 +61,7 @@ pub fn cupti() -> Option<&'static Cupti> {
 }
 
 /// As [`cupti`], where it may be called: not in a forked child, whose CUPTI has lost its threads.
-fn live() -> Option<&'static Cupti> {
+pub fn live() -> Option<&'static Cupti> {
     cupti().filter(|_| GENERATION.load(Acquire) == gapscope_spool::writer::generation())
 }
 
@@ -86,9 +86,6 @@ extern "C" fn now() -> u64 {
     monotonic_ns() as u64
 }
 
-/// Nothing is subscribed to: the subscription keeps others away.
-extern "C" fn nothing(_user: *mut c_void, _domain: u32, _call: u32, _data: *const c_void) {}
-
 /// Finds CUPTI and takes its one place. Nothing else is called before.
 fn subscribe(recorder: &Recorder) -> Option<Cupti> {
     let cupti = match Cupti::find() {
@@ -99,9 +96,11 @@ fn subscribe(recorder: &Recorder) -> Option<Cupti> {
         }
     };
     let mut subscriber = std::ptr::null_mut();
+    // Without callbacks too: the subscription keeps others away.
     // SAFETY: the callback is a function of this library, which is pinned; CUPTI stores the handle.
-    let code =
-        unsafe { (cupti.functions.subscribe)(&mut subscriber, nothing, std::ptr::null_mut()) };
+    let code = unsafe {
+        (cupti.functions.subscribe)(&mut subscriber, callbacks::called, std::ptr::null_mut())
+    };
     SUBSCRIBER.store(subscriber, Release);
     if code != 0 {
         let why = if code == numbers::code::MULTIPLE_SUBSCRIBERS {
@@ -226,8 +225,25 @@ fn enable(recorder: &Recorder, cupti: &Cupti, kinds: &[Kind]) {
             recorder.loss(what, 1, "left out because the environment says so");
             continue;
         }
-        check(recorder, cupti, what, cupti.enable(*kind));
+        if by_callbacks(*kind) {
+            callbacks::enable(recorder, cupti, *kind, what);
+        } else {
+            check(recorder, cupti, what, cupti.enable(*kind));
+        }
     }
+}
+
+/// Whether callbacks stand for a kind of record.
+fn by_callbacks(kind: u32) -> bool {
+    static WANTED: OnceLock<bool> = OnceLock::new();
+    callbacks::stand_for(kind) && *WANTED.get_or_init(callbacks::are_wanted)
+}
+
+/// Asks for callbacks at a call, or for no more of them.
+pub fn switch_callback(cupti: &Cupti, domain: u32, call: u32, on: bool) -> cupti::Code {
+    let subscriber = SUBSCRIBER.load(Acquire);
+    // SAFETY: CUPTI's function with its handle and one of its calls.
+    unsafe { (cupti.functions.enable_callback)(on.into(), subscriber, domain, call) }
 }
 
 /// Recording begins: kernels, transfers and calls are recorded from here on.
@@ -240,6 +256,7 @@ pub fn start_window(recorder: &Recorder) {
     *on = true;
     WINDOW_BEGIN_NS.store(monotonic_ns(), Relaxed);
     WINDOW_END_NS.store(i64::MAX, Relaxed);
+    callbacks::begin_window();
     enable(recorder, cupti, &WORK);
     calls::exclude_noise(recorder, cupti);
     if let Some(all_waits) = cupti.functions.all_waits {
@@ -259,7 +276,11 @@ pub fn end_window() {
     *on = false;
     WINDOW_END_NS.store(monotonic_ns(), Relaxed);
     for (kind, ..) in WORK {
-        cupti.disable(kind);
+        if by_callbacks(kind) {
+            callbacks::disable(cupti, kind);
+        } else {
+            cupti.disable(kind);
+        }
     }
     flush_with(cupti, 0);
 }

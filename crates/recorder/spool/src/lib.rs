@@ -58,6 +58,9 @@ pub mod env {
     pub const CUDA_WITHOUT: &str = "GAPSCOPE_CUDA_WITHOUT";
     /// Of CUPTI's records, take `chosen` fields where it can (CUDA 13.3 and later), or `whole` ones. By default whole.
     pub const CUDA_RECORDS: &str = "GAPSCOPE_CUDA_RECORDS";
+    /// Waits and events on queues come by CUPTI's `callbacks` at the calls that make them, or by its `records`. By default
+    /// records.
+    pub const CUDA_WAITS: &str = "GAPSCOPE_CUDA_WAITS";
     /// The libcupti to use, where the one that the CUDA library would find is the wrong one.
     pub const CUPTI: &str = "GAPSCOPE_CUPTI";
 }

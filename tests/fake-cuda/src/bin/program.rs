@@ -12,6 +12,10 @@
 //! | `threads:T:N` | T threads, each with a stream of its own and N kernels |
 //! | `grids:N` | N kernels, each with another grid |
 //! | `copies`, `waits`, `memory`, `pool` | transfers both ways and a fill; events between streams; allocations |
+//! | `runtime-waits`, `own-stream` | as `waits`, through the runtime; through the default streams' other handles |
+//! | `captured-waits`, `reused-event` | events in a capture and after it; one with the handle of a destroyed one |
+//! | `refused-waits`, `other-context` | calls that fail; the stream of a context that is not current |
+//! | `wait-threads:T:N` | T threads, N times an event on one stream of its own, and another that waits for it |
 //! | `read`, `peer`, `managed` | a copy that the call awaits; copies between devices; managed memory |
 //! | `polls:N` | N kernels, each awaited by asking again and again; prints how often |
 //! | `attribute:N` | prints whether CUPTI's attribute is set |
@@ -79,6 +83,13 @@ fn run(cuda: &Cuda, step: &str) {
         "grids" => cuda.grids(KERNEL, number(0)),
         "copies" => cuda.copies(),
         "waits" => cuda.waits(KERNEL),
+        "runtime-waits" => cuda.runtime_waits(KERNEL),
+        "own-stream" => cuda.own_stream(KERNEL),
+        "captured-waits" => cuda.captured_waits(KERNEL),
+        "reused-event" => cuda.reused_event(KERNEL),
+        "refused-waits" => cuda.refused_waits(KERNEL),
+        "other-context" => cuda.other_context(KERNEL),
+        "wait-threads" => wait_threads(cuda, number(0), number(1)),
         "memory" => cuda.memory(),
         "read" => cuda.read(),
         "peer" => cuda.peer(),
@@ -125,6 +136,18 @@ fn threads(cuda: &Cuda, threads: u64, launches: u64) {
     });
 }
 
+fn wait_threads(cuda: &Cuda, threads: u64, times: u64) {
+    let context = cuda.current();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                cuda.use_context(context);
+                cuda.hand_over(times);
+            });
+        }
+    });
+}
+
 /// A child without exec. It may not use the parent's CUDA: its launches fail, and that is no failure of the test.
 fn fork(cuda: &Cuda, step: &str, in_order: bool) {
     // SAFETY: the child does one step and ends.
@@ -135,6 +158,7 @@ fn fork(cuda: &Cuda, step: &str, in_order: bool) {
             match step {
                 "nothing" => {}
                 "labels" => nvtx::labels(5, || {}),
+                "waits" => cuda.refused_in_child(),
                 "launch" => assert_ne!(
                     cuda.try_launch(KERNEL),
                     0,

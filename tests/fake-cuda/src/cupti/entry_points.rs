@@ -1,6 +1,7 @@
 //! The functions that libcupti exports, those of which the hook uses.
 
 use super::buffer::{Callbacks, size_of_record, take_dropped};
+use super::callbacks::Callback;
 use super::{Completed, Requested, chosen, clock, now, state};
 use crate::config::config;
 use crate::{driver, names, records};
@@ -11,6 +12,7 @@ const INVALID_PARAMETER: c_int = 1;
 const MAX_LIMIT_REACHED: c_int = 12;
 const NOT_COMPATIBLE: c_int = 14;
 const INVALID_KIND: c_int = 21;
+const INVALID_STREAM: c_int = 35;
 const NOT_SUPPORTED: c_int = 27;
 const MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED: c_int = 39;
 
@@ -36,15 +38,38 @@ pub unsafe extern "C" fn cuptiGetVersion(version: *mut u32) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiSubscribe(
     subscriber: *mut *mut c_void,
-    _callback: *const c_void,
+    callback: Option<Callback>,
     _user: *mut c_void,
 ) -> c_int {
     let mut state = state();
     if config().refuses || std::mem::replace(&mut state.subscribed, true) {
         return MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
     }
+    state.callback = callback;
     // SAFETY: the caller's variable.
     unsafe { *subscriber = std::ptr::dangling_mut() };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuptiEnableCallback(
+    enable: u32,
+    subscriber: *mut c_void,
+    domain: u32,
+    call: u32,
+) -> c_int {
+    if config().refuses_callbacks {
+        return NOT_SUPPORTED;
+    }
+    if subscriber != std::ptr::dangling_mut() || names::name_of(domain, call).is_none() {
+        return INVALID_PARAMETER;
+    }
+    let mut state = state();
+    if enable == 0 {
+        state.callbacks.remove(&(domain, call));
+    } else {
+        state.callbacks.insert((domain, call));
+    }
     SUCCESS
 }
 
@@ -285,14 +310,22 @@ pub unsafe extern "C" fn cuptiGetContextId(context: *mut c_void, id: *mut u32) -
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiGetStreamIdEx(
-    _context: *mut c_void,
+    context: *mut c_void,
     stream: *mut c_void,
-    _own: u8,
+    own: u8,
     id: *mut u32,
 ) -> c_int {
-    // SAFETY: the caller's variable.
-    unsafe { *id = driver::stream_id(stream as usize) };
-    SUCCESS
+    if config().refuses_stream_ids {
+        return INVALID_STREAM;
+    }
+    match driver::stream_id(context as u32, stream as usize, own != 0) {
+        Some(known) => {
+            // SAFETY: the caller's variable.
+            unsafe { *id = known };
+            SUCCESS
+        }
+        None => INVALID_STREAM,
+    }
 }
 
 // The functions that name the subscriber. They are there since CUDA 13.3.

@@ -69,7 +69,7 @@ pub extern "C" fn cuMemcpyDtoHAsync_v2(
 /// Returns when the copy is done.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemcpyDtoH_v2(_to: *mut c_void, _from: u64, bytes: usize) -> c_int {
-    waiting_call(names::CU_MEMCPY_DTOH, |driver, correlation| {
+    waiting_call(names::CU_MEMCPY_DTOH.into(), |driver, correlation| {
         let asked = cupti::now();
         let work = driver.submit(0, correlation, asked, COPY_NS);
         let work = work.ok_or(INVALID_CONTEXT)?;

@@ -1,7 +1,12 @@
-//! Events, and waits for them, for streams and for contexts.
+//! Events, waits for them, for streams and for contexts, and captures of streams into graphs.
 
-use super::{CONTEXT, Driver, INVALID_HANDLE, SUCCESS, asking_call, call, driver, waiting_call};
-use crate::{cupti, names, records};
+use super::{
+    Api, CONTEXT, Driver, INVALID_HANDLE, INVALID_VALUE, OWN, SUCCESS, asking_call, call, driver,
+    waiting_call,
+};
+use crate::names::{self, Call};
+use crate::{cupti, records};
+use std::collections::{HashMap, HashSet};
 use std::ffi::{c_int, c_uint};
 
 /// CUpti_ActivitySynchronizationType
@@ -12,6 +17,38 @@ const CONTEXT_WIDE: u32 = 4;
 
 /// CUPTI's number for none.
 const NONE: u32 = u32::MAX;
+
+/// Events by handle. That of a destroyed one is given to the next.
+#[derive(Default)]
+pub struct Events {
+    known: HashMap<usize, Event>,
+    free: Vec<usize>,
+    made: u32,
+    occurrences: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Event {
+    /// CUPTI's number, which no other event has.
+    id: u32,
+    /// When it occurs; 0: it was never recorded.
+    at_ns: u64,
+    context: u32,
+    occurrence: u64,
+}
+
+/// Streams that are captured, by their place, and events that were put on them.
+#[derive(Default)]
+pub struct Captures {
+    streams: HashSet<usize>,
+    events: HashSet<usize>,
+}
+
+impl Driver {
+    pub fn is_capturing(&self, stream: usize) -> bool {
+        self.captures.streams.contains(&Driver::key(stream))
+    }
+}
 
 /// Records that the host waited until `until`, or that a stream waits.
 fn tell_wait(
@@ -40,9 +77,30 @@ fn tell_wait(
 
 const NO_EVENT: (u32, u64) = (NONE, NONE as u64);
 
-#[unsafe(no_mangle)]
-pub extern "C" fn cuStreamSynchronize(stream: usize) -> c_int {
-    waiting_call(names::CU_STREAM_SYNCHRONIZE, |driver, correlation| {
+fn of_driver(call: Call, parameters: &[usize]) -> Api<'_> {
+    Api {
+        call,
+        inside: None,
+        parameters,
+    }
+}
+
+/// The runtime's call, with the driver's inside.
+fn of_runtime(call: Call, inside: Call, parameters: &[usize]) -> Api<'_> {
+    Api {
+        call,
+        inside: Some(inside),
+        parameters,
+    }
+}
+
+/// The stream that a call means whose null is the thread's own stream.
+fn own(stream: usize) -> usize {
+    if stream == 0 { OWN } else { stream }
+}
+
+fn wait_for_stream(api: Api<'_>, stream: usize) -> c_int {
+    waiting_call(api, |driver, correlation| {
         let stream = *driver.stream(stream).ok_or(INVALID_HANDLE)?;
         tell_wait(
             STREAM,
@@ -56,8 +114,25 @@ pub extern "C" fn cuStreamSynchronize(stream: usize) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuCtxSynchronize() -> c_int {
-    waiting_call(names::CU_CTX_SYNCHRONIZE, |driver, correlation| {
+pub extern "C" fn cuStreamSynchronize(stream: usize) -> c_int {
+    wait_for_stream(of_driver(names::CU_STREAM_SYNCHRONIZE, &[stream]), stream)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuStreamSynchronize_ptsz(stream: usize) -> c_int {
+    let parameters = [stream];
+    let api = of_driver(names::CU_STREAM_SYNCHRONIZE_OWN, &parameters);
+    wait_for_stream(api, own(stream))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaStreamSynchronize(stream: usize) -> c_int {
+    let (outside, inside) = (names::CUDA_STREAM_SYNCHRONIZE, names::CU_STREAM_SYNCHRONIZE);
+    wait_for_stream(of_runtime(outside, inside, &[stream]), stream)
+}
+
+fn wait_for_context(api: Api<'_>) -> c_int {
+    waiting_call(api, |driver, correlation| {
         let context = CONTEXT.get();
         let streams = driver.streams.values().filter(|s| s.context == context);
         let until = streams.map(|s| s.free_ns).max().unwrap_or(0);
@@ -67,32 +142,87 @@ pub extern "C" fn cuCtxSynchronize() -> c_int {
 }
 
 #[unsafe(no_mangle)]
+pub extern "C" fn cuCtxSynchronize() -> c_int {
+    wait_for_context(of_driver(names::CU_CTX_SYNCHRONIZE, &[]))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaDeviceSynchronize() -> c_int {
+    let (outside, inside) = (names::CUDA_DEVICE_SYNCHRONIZE, names::CU_CTX_SYNCHRONIZE);
+    wait_for_context(of_runtime(outside, inside, &[]))
+}
+
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEventCreate(event: *mut usize, _flags: c_uint) -> c_int {
-    let handle = driver().handle();
+    let mut driver = driver();
+    let handle = match driver.events.free.pop() {
+        Some(handle) => handle,
+        None => driver.handle(),
+    };
+    driver.events.made += 1;
+    let id = driver.events.made;
+    let made = Event {
+        id,
+        ..Event::default()
+    };
+    driver.events.known.insert(handle, made);
     // SAFETY: the caller's variable.
     unsafe { *event = handle };
     SUCCESS
 }
 
+fn destroy(api: Api<'_>, event: usize) -> c_int {
+    call(api, |driver, _, _| {
+        match driver.events.known.remove(&event) {
+            Some(_) => {
+                driver.events.free.push(event);
+                SUCCESS
+            }
+            None => INVALID_HANDLE,
+        }
+    })
+}
+
 #[unsafe(no_mangle)]
-pub extern "C" fn cuEventRecord(event: usize, stream: usize) -> c_int {
-    call(names::CU_EVENT_RECORD, |driver, correlation, _| {
-        let Some(stream) = driver.stream(stream).copied() else {
+pub extern "C" fn cuEventDestroy_v2(event: usize) -> c_int {
+    destroy(of_driver(names::CU_EVENT_DESTROY, &[event]), event)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaEventDestroy(event: usize) -> c_int {
+    let (outside, inside) = (names::CUDA_EVENT_DESTROY, names::CU_EVENT_DESTROY);
+    destroy(of_runtime(outside, inside, &[event]), event)
+}
+
+fn record(api: Api<'_>, event: usize, on: usize) -> c_int {
+    call(api, |driver, correlation, _| {
+        let Some(stream) = driver.stream(on).copied() else {
             return INVALID_HANDLE;
         };
-        driver.occurrences += 1;
-        let occurrence = driver.occurrences;
-        driver.events.insert(
-            event,
-            (stream.free_ns, stream.context, stream.id, occurrence),
-        );
+        let Some(known) = driver.events.known.get(&event).copied() else {
+            return INVALID_HANDLE;
+        };
+        if driver.is_capturing(on) {
+            // It is put on no stream.
+            driver.captures.events.insert(event);
+            return SUCCESS;
+        }
+        driver.captures.events.remove(&event);
+        driver.events.occurrences += 1;
+        let recorded = Event {
+            at_ns: stream.free_ns,
+            context: stream.context,
+            occurrence: driver.events.occurrences,
+            ..known
+        };
+        driver.events.known.insert(event, recorded);
         let record = records::CudaEvent {
             kind: records::CUDA_EVENT,
             correlation_id: correlation,
             context_id: stream.context,
             stream_id: stream.id,
-            event_id: event as u32,
-            cuda_event_sync_id: occurrence,
+            event_id: recorded.id,
+            cuda_event_sync_id: recorded.occurrence,
             ..records::CudaEvent::default()
         };
         cupti::state().record(records::CUDA_EVENT, &record);
@@ -100,30 +230,75 @@ pub extern "C" fn cuEventRecord(event: usize, stream: usize) -> c_int {
     })
 }
 
-fn occurred(driver: &Driver, event: usize) -> Option<(u64, u32, u32, u64)> {
-    driver.events.get(&event).copied()
+#[unsafe(no_mangle)]
+pub extern "C" fn cuEventRecord(event: usize, stream: usize) -> c_int {
+    let parameters = [event, stream];
+    let api = of_driver(names::CU_EVENT_RECORD, &parameters);
+    record(api, event, stream)
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuStreamWaitEvent(stream: usize, event: usize, _flags: c_uint) -> c_int {
-    call(names::CU_STREAM_WAIT_EVENT, |driver, correlation, at| {
-        let Some((until, _, _, occurrence)) = occurred(driver, event) else {
+pub extern "C" fn cuEventRecord_ptsz(event: usize, stream: usize) -> c_int {
+    let parameters = [event, stream];
+    let api = of_driver(names::CU_EVENT_RECORD_OWN, &parameters);
+    record(api, event, own(stream))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaEventRecord(event: usize, stream: usize) -> c_int {
+    let (outside, inside) = (names::CUDA_EVENT_RECORD, names::CU_EVENT_RECORD);
+    record(of_runtime(outside, inside, &[event, stream]), event, stream)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaEventRecordWithFlags(event: usize, stream: usize, flags: c_uint) -> c_int {
+    let outside = names::CUDA_EVENT_RECORD_WITH_FLAGS;
+    let inside = names::CU_EVENT_RECORD_WITH_FLAGS;
+    let parameters = [event, stream, flags as usize];
+    record(of_runtime(outside, inside, &parameters), event, stream)
+}
+
+fn stream_waits(api: Api<'_>, stream: usize, event: usize) -> c_int {
+    call(api, |driver, correlation, at| {
+        let Some(known) = driver.events.known.get(&event).copied() else {
             return INVALID_HANDLE;
         };
+        if driver.captures.events.contains(&event) {
+            // The stream is captured from here on.
+            driver.captures.streams.insert(Driver::key(stream));
+            return SUCCESS;
+        }
+        if driver.is_capturing(stream) {
+            return INVALID_VALUE;
+        }
         let Some(stream) = driver.stream(stream) else {
             return INVALID_HANDLE;
         };
-        stream.free_ns = stream.free_ns.max(until);
+        stream.free_ns = stream.free_ns.max(known.at_ns);
         let place = (stream.context, stream.id);
         tell_wait(
             STREAM_WAITS,
             correlation,
             at,
             place,
-            (event as u32, occurrence),
+            (known.id, known.occurrence),
         );
         SUCCESS
     })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuStreamWaitEvent(stream: usize, event: usize, flags: c_uint) -> c_int {
+    let parameters = [stream, event, flags as usize];
+    let api = of_driver(names::CU_STREAM_WAIT_EVENT, &parameters);
+    stream_waits(api, stream, event)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaStreamWaitEvent(stream: usize, event: usize, flags: c_uint) -> c_int {
+    let (outside, inside) = (names::CUDA_STREAM_WAIT_EVENT, names::CU_STREAM_WAIT_EVENT);
+    let parameters = [stream, event, flags as usize];
+    stream_waits(of_runtime(outside, inside, &parameters), stream, event)
 }
 
 /// Whether CUPTI records a query at this time as a wait.
@@ -131,21 +306,33 @@ fn tells_query(until: u64, at: u64) -> bool {
     until <= at || cupti::state().all_waits
 }
 
+/// An event that can be waited for.
+fn awaited(driver: &Driver, event: usize) -> Result<Event, c_int> {
+    let known = driver.events.known.get(&event).copied();
+    known
+        .filter(|_| !driver.captures.events.contains(&event))
+        .ok_or(INVALID_HANDLE)
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn cuEventQuery(event: usize) -> c_int {
-    asking_call(names::CU_EVENT_QUERY, |driver, correlation, at| {
-        let (until, context, _, occurrence) = occurred(driver, event).ok_or(INVALID_HANDLE)?;
-        if tells_query(until, at) {
-            let event = (event as u32, occurrence);
-            tell_wait(EVENT, correlation, 0, (context, NONE), event);
+    let parameters = [event];
+    let api = of_driver(names::CU_EVENT_QUERY, &parameters);
+    asking_call(api, |driver, correlation, at| {
+        let known = awaited(driver, event)?;
+        if tells_query(known.at_ns, at) {
+            let event = (known.id, known.occurrence);
+            tell_wait(EVENT, correlation, 0, (known.context, NONE), event);
         }
-        Ok(until)
+        Ok(known.at_ns)
     })
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuStreamQuery(stream: usize) -> c_int {
-    asking_call(names::CU_STREAM_QUERY, |driver, correlation, at| {
+    let parameters = [stream];
+    let api = of_driver(names::CU_STREAM_QUERY, &parameters);
+    asking_call(api, |driver, correlation, at| {
         let stream = *driver.stream(stream).ok_or(INVALID_HANDLE)?;
         if tells_query(stream.free_ns, at) {
             let place = (stream.context, stream.id);
@@ -155,17 +342,60 @@ pub extern "C" fn cuStreamQuery(stream: usize) -> c_int {
     })
 }
 
-#[unsafe(no_mangle)]
-pub extern "C" fn cuEventSynchronize(event: usize) -> c_int {
-    waiting_call(names::CU_EVENT_SYNCHRONIZE, |driver, correlation| {
-        let (until, context, _, occurrence) = occurred(driver, event).ok_or(INVALID_HANDLE)?;
+fn wait_for_event(api: Api<'_>, event: usize) -> c_int {
+    waiting_call(api, |driver, correlation| {
+        let known = awaited(driver, event)?;
         tell_wait(
             EVENT,
             correlation,
-            until,
-            (context, NONE),
-            (event as u32, occurrence),
+            known.at_ns,
+            (known.context, NONE),
+            (known.id, known.occurrence),
         );
-        Ok(until)
+        Ok(known.at_ns)
     })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuEventSynchronize(event: usize) -> c_int {
+    wait_for_event(of_driver(names::CU_EVENT_SYNCHRONIZE, &[event]), event)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaEventSynchronize(event: usize) -> c_int {
+    let (outside, inside) = (names::CUDA_EVENT_SYNCHRONIZE, names::CU_EVENT_SYNCHRONIZE);
+    wait_for_event(of_runtime(outside, inside, &[event]), event)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuStreamBeginCapture_v2(stream: usize, _mode: c_uint) -> c_int {
+    call(names::CU_STREAM_BEGIN_CAPTURE, |driver, _, _| {
+        driver.captures.streams.insert(Driver::key(stream));
+        SUCCESS
+    })
+}
+
+/// Ends all captures; the graph is an empty one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuStreamEndCapture(stream: usize, graph: *mut usize) -> c_int {
+    let mut handle = 0;
+    let code = call(names::CU_STREAM_END_CAPTURE, |driver, _, _| {
+        if !driver.is_capturing(stream) {
+            return INVALID_VALUE;
+        }
+        // Captured events stay such until they are recorded again.
+        driver.captures.streams.clear();
+        handle = driver.handle();
+        SUCCESS
+    });
+    // SAFETY: the caller's variable.
+    unsafe { *graph = handle };
+    code
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuStreamIsCapturing(stream: usize, status: *mut c_int) -> c_int {
+    // SAFETY: the caller's variable.
+    unsafe { *status = driver().is_capturing(stream).into() };
+    SUCCESS
 }

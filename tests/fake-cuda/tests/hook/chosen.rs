@@ -35,7 +35,11 @@ fn told(process: &Recorded) -> impl PartialEq + std::fmt::Debug {
         .map(|t| format!("{:?} {} {:?} {}", t.kind, t.bytes, t.devices, t.queue))
         .collect();
     transfers.sort();
-    let mut waits: Vec<_> = process.waits.iter().map(|w| format!("{:?}", w.0)).collect();
+    let mut waits: Vec<_> = process
+        .waits
+        .iter()
+        .map(|w| format!("{:?}", w.kind))
+        .collect();
     waits.sort();
     let mut calls: Vec<_> = process
         .calls

@@ -14,4 +14,5 @@ mod polls;
 mod processes;
 mod recorded;
 mod stub;
+mod waits;
 mod window;

@@ -1,7 +1,7 @@
 //! Devices, streams, transfers, waits, memory and overheads.
 
 use crate::stub::Stub;
-use gapscope_spool::event::{OverheadKind, PoolEdge, StreamKind, TransferKind, WaitKind, heap};
+use gapscope_spool::event::{OverheadKind, PoolEdge, StreamKind, TransferKind, heap};
 
 #[test]
 fn devices_that_do_work_are_part_of_the_trace_and_others_are_not() {
@@ -79,31 +79,6 @@ fn transfers_have_direction_bytes_and_the_times_of_the_device() {
         );
         assert_eq!(transfer.correlation, truth.correlation);
     }
-}
-
-#[test]
-fn waits_name_the_event_and_the_queue_that_it_was_put_on() {
-    let outcome = Stub::new().run("waits");
-    let process = outcome.whole();
-    let [(event, occurrence, recorded_on)] = process.event_records[..] else {
-        panic!("one event")
-    };
-    let kinds: Vec<_> = process.waits.iter().map(|(kind, ..)| *kind).collect();
-    assert_eq!(
-        kinds,
-        [
-            WaitKind::QueueForEvent,
-            WaitKind::HostForEvent,
-            WaitKind::HostForQueue,
-            WaitKind::HostForContext,
-        ]
-    );
-    let (_, waiting, waits_for, for_occurrence) = process.waits[0];
-    assert_eq!((waits_for, for_occurrence), (event, occurrence));
-    assert!(waiting != 0 && recorded_on != 0 && waiting != recorded_on);
-    assert_eq!(process.waits[2].1, waiting);
-    assert_eq!(process.waits[3].1, 0, "all queues");
-    assert_eq!(process.waits[3].2, 0, "no event");
 }
 
 #[test]

@@ -41,6 +41,26 @@ pub struct Polls {
     pub result: u32,
 }
 
+/// Somebody waited.
+#[derive(Debug, Clone)]
+pub struct Wait {
+    pub kind: WaitKind,
+    pub queue: u32,
+    pub event: u32,
+    pub occurrence: u64,
+    pub span: Option<Span>,
+    pub correlation: u32,
+}
+
+/// An event was put on a queue.
+#[derive(Debug, Clone)]
+pub struct EventRecord {
+    pub event: u32,
+    pub occurrence: u64,
+    pub queue: u32,
+    pub correlation: u32,
+}
+
 /// Kind, queue, and the devices where they are two.
 type Route = (TransferKind, u32, Option<(u32, u32)>);
 
@@ -79,8 +99,8 @@ pub struct Recorded {
     pub calls: Vec<Call>,
     pub transfers: Vec<Transfer>,
     pub graph_runs: Vec<(u32, Option<Span>, u32)>,
-    pub waits: Vec<(WaitKind, u32, u32, u64)>,
-    pub event_records: Vec<(u32, u64, u32)>,
+    pub waits: Vec<Wait>,
+    pub event_records: Vec<EventRecord>,
     pub overheads: Vec<(OverheadKind, u32)>,
     pub polls: Vec<Polls>,
     pub labels: Vec<Label>,
@@ -360,14 +380,27 @@ impl Recorded {
                 queue,
                 event,
                 occurrence,
-                ..
-            } => self.waits.push((kind, queue, event, occurrence)),
+                span,
+                correlation,
+            } => self.waits.push(Wait {
+                kind,
+                queue,
+                event,
+                occurrence,
+                span,
+                correlation,
+            }),
             Activity::EventRecord {
                 event,
                 occurrence,
                 queue,
-                ..
-            } => self.event_records.push((event, occurrence, queue)),
+                correlation,
+            } => self.event_records.push(EventRecord {
+                event,
+                occurrence,
+                queue,
+                correlation,
+            }),
             Activity::Overhead { kind, thread, .. } => self.overheads.push((kind, thread)),
             Activity::Polls {
                 function,

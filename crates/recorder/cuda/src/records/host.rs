@@ -2,12 +2,15 @@
 
 use super::functions::Function;
 use super::{NO_TIMES, Reader, span};
+use crate::callbacks::told::{Fact, TOLD};
 use crate::cupti::fields::{self, Record};
 use crate::cupti::{Cupti, numbers};
-use gapscope_spool::event::{Activity, OverheadKind, WaitKind};
+use gapscope_spool::event::{Activity, OverheadKind, Span, WaitKind};
 
 /// CUpti_ActivityObjectKind of a thread.
 const OBJECT_THREAD: u32 = 2;
+
+const NO_QUEUE: &str = "their stream is not known";
 
 impl Reader {
     /// # Safety
@@ -67,29 +70,25 @@ impl Reader {
             if span.is_none() {
                 self.losses.add("wait times", NO_TIMES);
             }
-            let queue =
-                self.objects
-                    .known_queue(record.get(CONTEXT), record.get(STREAM), self.recorder);
+            let kind = match record.get(KIND) {
+                1 => WaitKind::HostForEvent,
+                2 => WaitKind::QueueForEvent,
+                3 => WaitKind::HostForQueue,
+                4 => WaitKind::HostForContext,
+                _ => WaitKind::Unknown,
+            };
             let event = record.get(EVENT);
             let occurrence = record.get_new(OCCURRENCE).unwrap_or(0);
-            self.packer.push(&Activity::Wait {
-                kind: match record.get(KIND) {
-                    1 => WaitKind::HostForEvent,
-                    2 => WaitKind::QueueForEvent,
-                    3 => WaitKind::HostForQueue,
-                    4 => WaitKind::HostForContext,
-                    _ => WaitKind::Unknown,
-                },
-                queue,
-                event: if event == numbers::NO_ID { 0 } else { event },
-                occurrence: if occurrence as u32 == numbers::NO_ID {
+            let event = (
+                if event == numbers::NO_ID { 0 } else { event },
+                if occurrence as u32 == numbers::NO_ID {
                     0
                 } else {
                     occurrence
                 },
-                span,
-                correlation: record.get(CORRELATION),
-            });
+            );
+            let place = (record.get(CONTEXT), record.get(STREAM));
+            self.waited((kind, span), place, event, record.get(CORRELATION));
         }
     }
 
@@ -99,16 +98,76 @@ impl Reader {
         use fields::event::*;
         // SAFETY: as the caller promises.
         unsafe {
-            let queue =
-                self.objects
-                    .known_queue(record.get(CONTEXT), record.get(STREAM), self.recorder);
-            self.packer.push(&Activity::EventRecord {
-                event: record.get(EVENT),
-                occurrence: record.get_new(OCCURRENCE).unwrap_or(0),
-                queue,
-                correlation: record.get(CORRELATION),
-            });
+            let place = (record.get(CONTEXT), record.get(STREAM));
+            let occurrence = record.get_new(OCCURRENCE).unwrap_or(0);
+            let event = (record.get(EVENT), occurrence);
+            self.recorded(place, event, record.get(CORRELATION));
         }
+    }
+
+    /// What the program's threads told themselves.
+    pub(super) fn told(&mut self) {
+        while let Some(told) = TOLD.take() {
+            let place = (told.context, told.stream);
+            let event = (told.event.0, u64::from(told.event.1));
+            match told.fact {
+                Fact::Record if told.event.0 == 0 => self
+                    .losses
+                    .add("events on queues", "there are too many events"),
+                Fact::Record => self.recorded(place, event, told.correlation),
+                Fact::Wait(kind, span) => self.waited((kind, span), place, event, told.correlation),
+            }
+            if self.packer.is_full() {
+                self.write();
+            }
+        }
+        let lost = u64::from(TOLD.take_lost());
+        self.losses
+            .add_many("waits and events on queues", lost, "too many at once");
+    }
+
+    fn waited(
+        &mut self,
+        (kind, span): (WaitKind, Option<Span>),
+        (context, stream): (u32, u32),
+        (event, occurrence): (u32, u64),
+        correlation: u32,
+    ) {
+        let queue = match kind {
+            WaitKind::HostForContext => self.objects.queue_of_context(context),
+            _ => self.objects.known_queue(context, stream, self.recorder),
+        };
+        if queue == 0 && matches!(kind, WaitKind::HostForQueue | WaitKind::QueueForEvent) {
+            self.losses.add("waits", NO_QUEUE);
+            return;
+        }
+        self.packer.push(&Activity::Wait {
+            kind,
+            queue,
+            event,
+            occurrence,
+            span,
+            correlation,
+        });
+    }
+
+    fn recorded(
+        &mut self,
+        (context, stream): (u32, u32),
+        (event, occurrence): (u32, u64),
+        correlation: u32,
+    ) {
+        let queue = self.objects.known_queue(context, stream, self.recorder);
+        if queue == 0 {
+            self.losses.add("events on queues", NO_QUEUE);
+            return;
+        }
+        self.packer.push(&Activity::EventRecord {
+            event,
+            occurrence,
+            queue,
+            correlation,
+        });
     }
 
     /// # Safety

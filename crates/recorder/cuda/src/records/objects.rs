@@ -169,6 +169,12 @@ impl Objects {
         }
     }
 
+    /// Any queue of a context; 0 when it has none so far.
+    pub fn queue_of_context(&self, context: u32) -> u32 {
+        let queues = self.queues.iter().filter(|((of, _), _)| *of == context);
+        queues.map(|(_, queue)| *queue).min().unwrap_or(0)
+    }
+
     /// The program named a stream, which may not be in use yet.
     pub fn name(&mut self, context: u32, stream: u32, name: &str, recorder: &Recorder) {
         let key = (context, stream);

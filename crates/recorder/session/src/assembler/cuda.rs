@@ -252,9 +252,9 @@ impl Assembler {
                             self.returned(queue, bound);
                         }
                     }
-                    (WaitKind::HostForContext, None) => {
+                    (WaitKind::HostForContext, Some(queue)) => {
                         if let Some(span) = span {
-                            self.waited_for_context(process, cuda, span);
+                            self.waited_for_context(process, cuda, queue, span);
                         }
                     }
                     _ => {}
@@ -292,18 +292,14 @@ impl Assembler {
         }
     }
 
-    /// The host waited for all queues of a context: for all of the process, where it has one context.
-    fn waited_for_context(&mut self, process: u32, cuda: &mut Cuda, span: Span) {
-        let all = self.processes[process as usize].queues.values();
-        let queues: Vec<u32> = all.copied().collect();
-        let context = |queue: &u32| {
-            let facts = &self.queues[*queue as usize].facts;
+    /// The host waited for all queues of the context of this one.
+    fn waited_for_context(&mut self, process: u32, cuda: &mut Cuda, of: u32, span: Span) {
+        let context = |queue: u32| {
+            let facts = &self.queues[queue as usize].facts;
             (facts.device, facts.family)
         };
-        let one = queues.first().map(context);
-        if queues.iter().any(|queue| Some(context(queue)) != one) {
-            return;
-        }
+        let all = self.processes[process as usize].queues.values().copied();
+        let queues: Vec<u32> = all.filter(|queue| context(*queue) == context(of)).collect();
         for queue in queues {
             let bound = cuda.returns.waited(queue, span);
             self.returned(queue, bound);

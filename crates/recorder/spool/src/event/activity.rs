@@ -62,7 +62,8 @@ pub enum Activity {
     Wait {
         /// Who waited for what.
         kind: WaitKind,
-        /// The queue that was waited for, or that waits ([`WaitKind::QueueForEvent`]); 0: none or all.
+        /// The queue that was waited for, or that waits ([`WaitKind::QueueForEvent`]), or any of the context that was
+        /// waited for ([`WaitKind::HostForContext`]); 0: none, or not known.
         queue: u32,
         /// The event that was waited for; 0: none, or the library does not say.
         event: u32,

@@ -65,6 +65,18 @@ functions! {
     record_event "cuEventRecord" (usize, usize) -> c_int;
     stream_waits "cuStreamWaitEvent" (usize, usize, c_uint) -> c_int;
     wait_event "cuEventSynchronize" (usize) -> c_int;
+    destroy_event "cuEventDestroy_v2" (usize) -> c_int;
+    wait_own_stream "cuStreamSynchronize_ptsz" (usize) -> c_int;
+    record_event_own "cuEventRecord_ptsz" (usize, usize) -> c_int;
+    begin_capture "cuStreamBeginCapture_v2" (usize, c_uint) -> c_int;
+    end_capture "cuStreamEndCapture" (usize, *mut usize) -> c_int;
+    runtime_wait_device "cudaDeviceSynchronize" () -> c_int;
+    runtime_wait_stream "cudaStreamSynchronize" (usize) -> c_int;
+    runtime_record_event "cudaEventRecord" (usize, usize) -> c_int;
+    runtime_record_event_with "cudaEventRecordWithFlags" (usize, usize, c_uint) -> c_int;
+    runtime_destroy_event "cudaEventDestroy" (usize) -> c_int;
+    runtime_wait_event "cudaEventSynchronize" (usize) -> c_int;
+    runtime_stream_waits "cudaStreamWaitEvent" (usize, usize, c_uint) -> c_int;
     allocate "cuMemAlloc_v2" (*mut u64, usize) -> c_int;
     free "cuMemFree_v2" (u64) -> c_int;
     allocate_async "cuMemAllocAsync" (*mut u64, usize, usize) -> c_int;
@@ -203,6 +215,153 @@ impl Cuda {
             check((self.wait_stream)(second));
         }
         self.synchronise();
+    }
+
+    fn event(&self) -> usize {
+        // SAFETY: see above.
+        made(|event| unsafe { (self.create_event)(event, 0) })
+    }
+
+    /// As [`Self::waits`], through the runtime.
+    pub fn runtime_waits(&self, name: &str) {
+        let (first, second) = (self.stream(1), self.stream(0));
+        let events = [self.event(), self.event()];
+        // SAFETY: see above.
+        unsafe {
+            self.launches(name, 3, first);
+            check((self.runtime_record_event)(events[0], first));
+            check((self.runtime_record_event_with)(events[1], first, 0));
+            check((self.runtime_stream_waits)(second, events[0], 0));
+            check((self.runtime_stream_waits)(second, events[1], 0));
+            self.launches(name, 2, second);
+            check((self.runtime_wait_event)(events[1]));
+            check((self.runtime_wait_stream)(second));
+            check((self.runtime_wait_device)());
+            for event in events {
+                check((self.runtime_destroy_event)(event));
+            }
+        }
+    }
+
+    /// The default stream by its handle, and the thread's own one by its handle and by calls that mean it by null.
+    pub fn own_stream(&self, name: &str) {
+        const LEGACY: usize = 1;
+        const OWN: usize = 2;
+        let events = [self.event(), self.event()];
+        // SAFETY: see above.
+        unsafe {
+            self.launches(name, 1, OWN);
+            check((self.record_event_own)(events[0], 0));
+            self.launches(name, 1, 0);
+            check((self.record_event)(events[1], LEGACY));
+            check((self.stream_waits)(LEGACY, events[0], 0));
+            self.launches(name, 1, LEGACY);
+            check((self.wait_own_stream)(0));
+            check((self.wait_stream)(OWN));
+            check((self.wait_own_stream)(LEGACY));
+        }
+    }
+
+    /// Two streams are captured, the second by waiting for an event of the first; then both events are used as usual.
+    pub fn captured_waits(&self, name: &str) {
+        let (first, second) = (self.stream(1), self.stream(1));
+        let (event, other) = (self.event(), self.event());
+        // SAFETY: see above.
+        unsafe {
+            check((self.record_event)(event, first));
+            check((self.begin_capture)(first, 0));
+            self.launches(name, 1, first);
+            check((self.record_event)(event, first));
+            check((self.stream_waits)(second, event, 0));
+            check((self.record_event)(other, second));
+            check((self.stream_waits)(first, other, 0));
+            made(|graph| (self.end_capture)(first, graph));
+            self.launches(name, 1, first);
+            check((self.record_event)(event, first));
+            check((self.stream_waits)(second, event, 0));
+            self.launches(name, 1, second);
+        }
+    }
+
+    /// An event is destroyed, and another one gets its handle: to wait for that, which was never recorded, is nothing.
+    pub fn reused_event(&self, name: &str) {
+        let (first, second) = (self.stream(1), self.stream(1));
+        let event = self.event();
+        // SAFETY: see above.
+        unsafe {
+            self.launches(name, 1, first);
+            check((self.record_event)(event, first));
+            check((self.destroy_event)(event));
+            assert_eq!(self.event(), event, "the stub gives the handle again");
+            check((self.stream_waits)(second, event, 0));
+            check((self.wait_event)(event));
+        }
+    }
+
+    /// Calls that fail: for streams and events that do not exist, and one while another is captured.
+    pub fn refused_waits(&self, name: &str) {
+        const NOTHING: usize = 999_999;
+        let (stream, event) = (self.stream(1), self.event());
+        self.launches(name, 1, stream);
+        // SAFETY: see above.
+        unsafe {
+            check((self.record_event)(event, stream));
+            for code in [
+                (self.record_event)(event, NOTHING),
+                (self.record_event)(NOTHING, stream),
+                (self.runtime_record_event)(NOTHING, stream),
+                (self.stream_waits)(NOTHING, event, 0),
+                (self.runtime_stream_waits)(stream, NOTHING, 0),
+                (self.wait_stream)(NOTHING),
+                (self.runtime_wait_stream)(NOTHING),
+                (self.wait_event)(NOTHING),
+                (self.runtime_wait_event)(NOTHING),
+                (self.ask_event)(NOTHING),
+                (self.ask_stream)(NOTHING),
+            ] {
+                assert_ne!(code, 0, "a call that should fail");
+            }
+        }
+    }
+
+    /// A forked child cannot use CUDA, and asks nevertheless.
+    pub fn refused_in_child(&self) {
+        // SAFETY: see above.
+        unsafe {
+            assert_ne!((self.wait_stream)(0), 0);
+            assert_ne!((self.runtime_wait_device)(), 0);
+        }
+    }
+
+    /// An event on a stream of the first context, while another is current.
+    pub fn other_context(&self, name: &str) {
+        let (stream, event) = (self.stream(1), self.event());
+        let first = self.current();
+        self.launches(name, 1, stream);
+        self.context(0);
+        // SAFETY: see above.
+        unsafe {
+            check((self.record_event)(event, stream));
+            check((self.stream_waits)(0, event, 0));
+            check((self.wait_stream)(stream));
+        }
+        self.launches(name, 1, 0);
+        self.synchronise();
+        self.use_context(first);
+        self.synchronise();
+    }
+
+    /// Two streams of this thread: the second waits for each event of the first, the host for the last.
+    pub fn hand_over(&self, times: u64) {
+        let (first, second, event) = (self.stream(1), self.stream(1), self.event());
+        // SAFETY: see above.
+        unsafe {
+            for _ in 0..times {
+                check((self.runtime_record_event)(event, first));
+                check((self.runtime_stream_waits)(second, event, 0));
+            }
+            check((self.runtime_wait_event)(event));
+        }
     }
 
     /// A copy from a context of device 0 to one of device 1, and back.

@@ -86,25 +86,24 @@ fn an_awaited_copy_and_an_awaited_event_bound_device_times_too() {
 }
 
 #[test]
-fn a_wait_for_the_only_context_bounds_all_its_streams_and_one_of_two_contexts_none() {
-    for contexts in [1, 2] {
+fn a_wait_for_a_context_bounds_all_its_streams_and_those_of_no_other() {
+    // Queues 1 and 2 are of one context; that of queue 3, and a context without queues, have nothing to do with them.
+    for (queue, expected) in [(1, Some(9_000)), (3, None), (0, None)] {
         let mut cuda = Cuda::new();
-        if contexts == 2 {
-            cuda.event(Event::Queue {
-                queue: 3,
-                device: 1,
-                family: 2,
-                index: 9,
-                flags: 6,
-                timestamp_bits: 64,
-            });
-        }
+        cuda.event(Event::Queue {
+            queue: 3,
+            device: 1,
+            family: 2,
+            index: 9,
+            flags: 6,
+            timestamp_bits: 64,
+        });
         cuda.batch(&[
             call(LAUNCH, 1, 1_000_000, 1_002_000),
             kernel(2, 1, 1_006_000, 1_050_000),
             Activity::Wait {
                 kind: WaitKind::HostForContext,
-                queue: 0,
+                queue,
                 event: 0,
                 occurrence: 0,
                 span: span(1_010_000, 1_058_000),
@@ -112,7 +111,6 @@ fn a_wait_for_the_only_context_bounds_all_its_streams_and_one_of_two_contexts_no
             },
         ]);
         let (manifest, _) = cuda.finish();
-        let expected = (contexts == 1).then_some(9_000);
         assert_eq!(manifest.devices[0].clock.error_ns, expected);
     }
 }

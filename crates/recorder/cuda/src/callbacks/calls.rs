@@ -1,0 +1,227 @@
+//! The calls that make waits and events, by their names.
+
+use crate::calls::{MOST_CALLS, plain_name};
+use crate::cupti::numbers::{domain, kind};
+use crate::cupti::{self, Cupti};
+use crate::streams::Handle;
+use std::ffi::{c_int, c_void};
+
+/// What a call does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Does {
+    /// Puts an event on a stream.
+    Record,
+    /// Puts an event behind all work of a context, which is no queue.
+    RecordOfContext,
+    /// Lets a stream wait for an event.
+    QueueWaits,
+    /// Lets all work of a context wait for an event.
+    ContextWaits,
+    /// Waits for a stream, or finds its work done.
+    HostForQueue,
+    /// Waits for an event, or finds that it has occurred.
+    HostForEvent,
+    /// Waits for the current context.
+    HostForContext,
+    /// Waits for the context that is its first parameter.
+    HostForThisContext,
+    /// Destroys an event: another one may get its handle.
+    Destroy,
+}
+
+impl Does {
+    /// What the call of this name does.
+    fn of(name: &str) -> Option<Does> {
+        if name.starts_with("cuCtxSynchronize_v2") {
+            return Some(Does::HostForThisContext);
+        }
+        let plain = plain_name(name);
+        let rest = plain
+            .strip_prefix("cuda")
+            .or_else(|| plain.strip_prefix("cu"))?;
+        Some(match rest {
+            "EventRecord" | "EventRecordWithFlags" => Does::Record,
+            "CtxRecordEvent" | "GreenCtxRecordEvent" | "ExecutionCtxRecordEvent" => {
+                Does::RecordOfContext
+            }
+            "StreamWaitEvent" => Does::QueueWaits,
+            "CtxWaitEvent" | "GreenCtxWaitEvent" | "ExecutionCtxWaitEvent" => Does::ContextWaits,
+            "StreamSynchronize" | "StreamQuery" => Does::HostForQueue,
+            "EventSynchronize" | "EventQuery" => Does::HostForEvent,
+            "CtxSynchronize" | "DeviceSynchronize" | "ThreadSynchronize" => Does::HostForContext,
+            "EventDestroy" => Does::Destroy,
+            _ => return None,
+        })
+    }
+
+    /// Which parameter is the event: see generated_cuda_meta.h and generated_cuda_runtime_api_meta.h.
+    pub fn event(self) -> Option<usize> {
+        match self {
+            Does::Record | Does::HostForEvent | Does::Destroy => Some(0),
+            Does::RecordOfContext | Does::QueueWaits | Does::ContextWaits => Some(1),
+            Does::HostForQueue | Does::HostForContext | Does::HostForThisContext => None,
+        }
+    }
+
+    /// Which parameter is the stream.
+    pub fn stream(self) -> Option<usize> {
+        match self {
+            Does::QueueWaits | Does::HostForQueue => Some(0),
+            Does::Record => Some(1),
+            _ => None,
+        }
+    }
+
+    /// Whether the host waits.
+    pub fn host_waits(self) -> bool {
+        matches!(
+            self,
+            Does::HostForQueue
+                | Does::HostForEvent
+                | Does::HostForContext
+                | Does::HostForThisContext
+        )
+    }
+
+    /// The kind of record that the call stands for.
+    fn kind(self) -> u32 {
+        match self {
+            Does::Record | Does::RecordOfContext | Does::Destroy => kind::CUDA_EVENT,
+            _ => kind::SYNCHRONIZATION,
+        }
+    }
+}
+
+/// A call, by its number.
+#[derive(Debug, Clone, Copy)]
+pub struct Call {
+    pub does: Does,
+    /// Its default stream is the thread's own.
+    pub per_thread: bool,
+}
+
+/// cuStreamIsCapturing
+type IsCapturing = unsafe extern "C" fn(*mut c_void, *mut c_int) -> c_int;
+
+/// All calls, by domain and number.
+#[derive(Debug)]
+pub struct Calls {
+    of_domain: [Vec<Option<Call>>; 2],
+    is_capturing: Option<IsCapturing>,
+}
+
+const DOMAINS: [u32; 2] = [domain::DRIVER, domain::RUNTIME];
+
+impl Calls {
+    /// Those that this CUPTI has.
+    pub fn find(cupti: &Cupti) -> Calls {
+        let call = |domain, number| {
+            let name = cupti.call_name(domain, number)?;
+            Some(Call {
+                does: Does::of(name)?,
+                per_thread: name.contains("_ptsz"),
+            })
+        };
+        let function = cupti::driver_function("cuStreamIsCapturing");
+        Calls {
+            of_domain: DOMAINS
+                .map(|domain| (0..MOST_CALLS).map(|number| call(domain, number)).collect()),
+            // SAFETY: it is this function of the driver.
+            is_capturing: function
+                .map(|at| unsafe { std::mem::transmute::<*mut c_void, IsCapturing>(at) }),
+        }
+    }
+
+    #[inline]
+    pub fn get(&self, domain: u32, number: u32) -> Option<Call> {
+        let at = DOMAINS.iter().position(|d| *d == domain)?;
+        *self.of_domain[at].get(number as usize)?
+    }
+
+    /// Domain and number of the calls that stand for a kind of record.
+    pub fn of_kind(&self, kind: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let domains = DOMAINS.into_iter().zip(&self.of_domain);
+        domains.flat_map(move |(domain, calls)| {
+            let wanted = move |call: &Option<Call>| call.is_some_and(|c| c.does.kind() == kind);
+            (0..)
+                .zip(calls)
+                .filter(move |(_, call)| wanted(call))
+                .map(move |(number, _)| (domain, number))
+        })
+    }
+
+    /// Whether what is put on a stream goes into a graph; `None`: the driver does not say.
+    pub fn is_capturing(&self, stream: Handle) -> Option<bool> {
+        let mut status = 0;
+        let function = self.is_capturing?;
+        // SAFETY: the driver's function with a stream that the program just used; it changes nothing.
+        let code = unsafe { function(stream.for_driver(), &mut status) };
+        (code == 0).then_some(status != 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_version_of_a_call_does_the_same() {
+        use Does::*;
+        for (does, names) in [
+            (
+                Some(Record),
+                &[
+                    "cudaEventRecord_v3020",
+                    "cudaEventRecord_ptsz_v7000",
+                    "cudaEventRecordWithFlags_v11010",
+                    "cuEventRecord",
+                    "cuEventRecord_ptsz",
+                    "cuEventRecordWithFlags_ptsz",
+                ][..],
+            ),
+            (
+                Some(QueueWaits),
+                &["cudaStreamWaitEvent_ptsz_v7000", "cuStreamWaitEvent"],
+            ),
+            (
+                Some(HostForQueue),
+                &["cudaStreamSynchronize_v3020", "cuStreamQuery_ptsz"],
+            ),
+            (
+                Some(HostForEvent),
+                &["cuEventSynchronize", "cudaEventQuery_v3020"],
+            ),
+            (
+                Some(HostForContext),
+                &["cudaDeviceSynchronize_v3020", "cuCtxSynchronize"],
+            ),
+            (Some(HostForThisContext), &["cuCtxSynchronize_v2"]),
+            (
+                Some(Destroy),
+                &[
+                    "cudaEventDestroy_v3020",
+                    "cuEventDestroy",
+                    "cuEventDestroy_v2",
+                ],
+            ),
+            (
+                Some(RecordOfContext),
+                &["cuCtxRecordEvent", "cudaExecutionCtxRecordEvent_v13010"],
+            ),
+            (
+                None,
+                &[
+                    "cudaExecutionCtxSynchronize_v13010",
+                    "cudaEventCreate_v3020",
+                    "cuGraphAddEventRecordNode",
+                    "cuStreamWaitValue32_v2",
+                    "cudaGetDevice_v3020",
+                ],
+            ),
+        ] {
+            for name in names {
+                assert_eq!(Does::of(name), does, "{name}");
+            }
+        }
+    }
+}

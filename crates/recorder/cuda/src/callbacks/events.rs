@@ -1,0 +1,223 @@
+//! Which of its records an event has last: so that a wait for it names one, and never a wrong one.
+//!
+//! The program's threads use it without a lock. A record that may have been put at the same time as another of the same
+//! event, or as the wait, is not known.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+
+/// Handles that are told apart; events behind them are not known. The driver gives the handles of events that were
+/// destroyed to new ones.
+const MOST: usize = 1 << 16;
+/// Places that a handle may have.
+const TRIES: usize = 16;
+
+/// The record is known: it has ended, and nothing else happened to the event since it began.
+const KNOWN: u64 = 1 << 63;
+/// Another record of the event began before the first one ended.
+const MIXED: u64 = 1 << 62;
+/// Records that have begun and not ended.
+const OPEN: u64 = 1 << 48;
+const ALL_OPEN: u64 = MIXED - OPEN;
+/// The number of the last record.
+const NUMBER: u64 = u32::MAX as u64;
+
+/// The events of this process.
+pub static EVENTS: Events = Events::new();
+
+pub struct Events([Event; MOST]);
+
+struct Event {
+    /// 0: the place is free.
+    handle: AtomicU64,
+    state: AtomicU64,
+}
+
+/// An event, as it was when a call began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    at: u32,
+    state: u64,
+}
+
+impl Seen {
+    /// The event's number and that of its record, both from 1.
+    pub fn occurrence(self) -> (u32, u32) {
+        (self.at + 1, (self.state & NUMBER) as u32)
+    }
+}
+
+impl Events {
+    const fn new() -> Events {
+        Events(
+            [const {
+                Event {
+                    handle: AtomicU64::new(0),
+                    state: AtomicU64::new(0),
+                }
+            }; MOST],
+        )
+    }
+
+    /// A record begins. `None`: there are too many events.
+    pub fn record_begins(&self, handle: usize) -> Option<Seen> {
+        let at = self.find(handle, true)?;
+        let mut state = 0;
+        self.change(at, |before| {
+            let mixed = if before & ALL_OPEN == 0 { 0 } else { MIXED };
+            // Numbers wrap past 0, which is none.
+            let number = ((before & NUMBER) as u32).wrapping_add(1).max(1);
+            state = (before & ALL_OPEN).saturating_add(OPEN) & ALL_OPEN | mixed | u64::from(number);
+            state
+        });
+        Some(Seen { at, state })
+    }
+
+    /// A record has ended; `known`: it was told.
+    pub fn record_ends(&self, record: Seen, known: bool) {
+        self.change(record.at, |before| {
+            let open = (before & ALL_OPEN).saturating_sub(OPEN);
+            let same = before & NUMBER == record.state & NUMBER;
+            let known = match known && same && before & MIXED == 0 {
+                true => KNOWN,
+                false => 0,
+            };
+            open | before & (MIXED | NUMBER) | known
+        });
+    }
+
+    /// The last record, where it is known.
+    pub fn last_record(&self, handle: usize) -> Option<Seen> {
+        let at = self.find(handle, false)?;
+        let state = self.0[at as usize].state.load(Acquire);
+        (state & KNOWN != 0).then_some(Seen { at, state })
+    }
+
+    /// Whether nothing has happened to the event since it was seen.
+    pub fn is_still(&self, seen: Seen) -> bool {
+        self.0[seen.at as usize].state.load(Acquire) == seen.state
+    }
+
+    /// The event is destroyed: the next one with its handle has no records.
+    pub fn forget(&self, handle: usize) -> Option<Seen> {
+        let at = self.find(handle, false)?;
+        self.change(at, |before| before & NUMBER);
+        None
+    }
+
+    /// What happens next was not seen.
+    pub fn forget_all(&self) {
+        for event in &self.0 {
+            if event.handle.load(Relaxed) != 0 {
+                event.state.fetch_and(NUMBER, AcqRel);
+            }
+        }
+    }
+
+    fn change(&self, at: u32, mut to: impl FnMut(u64) -> u64) {
+        let state = &self.0[at as usize].state;
+        let _ = state.fetch_update(AcqRel, Acquire, |before| Some(to(before)));
+    }
+
+    fn find(&self, handle: usize, make: bool) -> Option<u32> {
+        let handle = handle as u64;
+        if handle == 0 {
+            return None;
+        }
+        // Handles are addresses.
+        let first = (handle.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize;
+        for at in (first..first + TRIES).map(|at| at % MOST) {
+            let place = &self.0[at].handle;
+            let there = match place.load(Acquire) {
+                0 if make => match place.compare_exchange(0, handle, AcqRel, Acquire) {
+                    Ok(_) => handle,
+                    Err(other) => other,
+                },
+                there => there,
+            };
+            match there {
+                there if there == handle => return Some(at as u32),
+                0 => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events() -> &'static Events {
+        // Too large for a stack.
+        // SAFETY: numbers, for which zero is a value.
+        Box::leak(unsafe { Box::<Events>::new_zeroed().assume_init() })
+    }
+
+    #[test]
+    fn a_wait_is_for_the_last_record_that_was_told() {
+        let events = events();
+        assert_eq!(events.last_record(64), None, "never recorded");
+        let first = events.record_begins(64).expect("a place");
+        assert_eq!(events.last_record(64), None, "it has not ended");
+        events.record_ends(first, true);
+        let seen = events.last_record(64).expect("known");
+        assert_eq!(seen.occurrence(), first.occurrence());
+        let second = events.record_begins(64).expect("a place");
+        assert!(!events.is_still(seen), "recorded again");
+        events.record_ends(second, true);
+        let last = events.last_record(64).map(Seen::occurrence);
+        assert_eq!(last, Some((seen.occurrence().0, seen.occurrence().1 + 1)));
+        let third = events.record_begins(64).expect("a place");
+        events.record_ends(third, false);
+        assert_eq!(events.last_record(64), None, "the last one was not told");
+    }
+
+    #[test]
+    fn of_records_at_the_same_time_none_is_the_last() {
+        let events = events();
+        let first = events.record_begins(64).expect("a place");
+        let second = events.record_begins(64).expect("a place");
+        events.record_ends(second, true);
+        assert_eq!(events.last_record(64), None);
+        events.record_ends(first, true);
+        assert_eq!(events.last_record(64), None);
+        let third = events.record_begins(64).expect("a place");
+        events.record_ends(third, true);
+        let last = events.last_record(64).map(Seen::occurrence);
+        assert_eq!(last, Some(third.occurrence()));
+    }
+
+    #[test]
+    fn an_event_with_the_handle_of_a_destroyed_one_is_another() {
+        let events = events();
+        for handle in [64, 128] {
+            let record = events.record_begins(handle).expect("a place");
+            events.record_ends(record, true);
+        }
+        events.forget(64);
+        assert_eq!(events.last_record(64), None);
+        assert!(events.last_record(128).is_some());
+        // A record that never ends, as when recording is switched off.
+        events.record_begins(128);
+        events.forget_all();
+        let record = events.record_begins(128).expect("a place");
+        events.record_ends(record, true);
+        assert!(events.last_record(128).is_some());
+    }
+
+    #[test]
+    fn events_without_a_place_are_not_known_and_the_others_are() {
+        let events = events();
+        let mut without = 0;
+        for handle in 1..=MOST + 100 {
+            match events.record_begins(handle * 64) {
+                Some(record) => events.record_ends(record, true),
+                None => without += 1,
+            }
+        }
+        assert!((100..MOST / 4).contains(&without), "{without}");
+        assert!(events.last_record(64).is_some());
+    }
+}
