@@ -6,9 +6,9 @@ export default defineConfig({
     environment: "node",
     // One browser at a time: they measure time.
     fileParallelism: false,
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
     // A busy machine is slow, not wrong.
-    expect: { poll: { timeout: 15_000 } },
+    expect: { poll: { timeout: 60_000 } },
   },
 });

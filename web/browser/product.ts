@@ -8,7 +8,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { extname, join, normalize, resolve } from "node:path";
 import { pipeline } from "node:stream";
-import { type Browser, chromium, firefox, type Page } from "playwright-core";
+import { type Browser, chromium, firefox, type Page, type Route } from "playwright-core";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const TARGET = resolve(ROOT, process.env.CARGO_TARGET_DIR ?? "target");
@@ -49,7 +49,8 @@ export function synthetic(folder: string, dispatches: number, name = "synthetic"
 
 export interface Viewer {
   url: string;
-  stop: () => void;
+  /** Stops it; ends when it has ended. */
+  stop: () => Promise<void>;
 }
 
 const running = new Set<ChildProcess>();
@@ -59,17 +60,20 @@ process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
 export function serving(args: string[], env: Record<string, string> = {}): Promise<Viewer> {
   const child = spawn(built("gapscope"), args, { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...env } });
   running.add(child);
+  const ended = new Promise<void>((done) => child.on("exit", () => done()));
   return new Promise((done, failed) => {
     let said = "";
     const read = (text: Buffer): void => {
       said += text.toString();
       const url = /http:\/\/127\.0\.0\.1:\d+\/\S+/.exec(said)?.[0];
       if (!url) return;
+      own.add(new URL(url).origin);
       done({
         url,
         stop: () => {
           running.delete(child);
           child.kill("SIGINT");
+          return ended;
         },
       });
     };
@@ -112,11 +116,17 @@ export interface Opened {
   errors: string[];
 }
 
-/** With GAPSCOPE_PAGE=1 the page comes from web/dist and not from the command, so that a change needs no new build of that. */
+/** Where our own servers answer. */
+const own = new Set<string>();
+
+/** With GAPSCOPE_PAGE=1 our page comes from web/dist and not from the command, so that a change needs no new build of that. */
 export async function replacePage(page: Page): Promise<void> {
   if (process.env.GAPSCOPE_PAGE !== "1") return;
   const dist = join(ROOT, "web/dist");
-  await page.route(/^http:[^?#]*\/(app\.js|app\.css)?(#.*)?$/, (route) => route.fulfill({ path: join(dist, new URL(route.request().url()).pathname.split("/").at(-1) || "index.html") }));
+  await page.route(/^http:[^?#]*\/(app\.js|app\.css)?([?#].*)?$/, (route) => {
+    const { origin, pathname } = new URL(route.request().url());
+    return own.has(origin) ? route.fulfill({ path: join(dist, pathname.split("/").at(-1) || "index.html") }) : route.fallback();
+  });
 }
 
 /** A page on which every request off loopback is refused and noted. */
@@ -189,6 +199,33 @@ export async function point(page: Page, track: string, ns: number, lane = 0): Pr
   if (!box || !head) throw new Error(`the track ${track} is not on the page`);
   const lanes = Number(await page.locator(`[data-track="${track}"]`).first().getAttribute("data-lanes")) || 1;
   return { x: box.x + ((ns - from) / (to - from)) * box.width, y: head.y + 5 + ((lane + 0.5) * (head.height - 10)) / lanes };
+}
+
+/** Requests that a test holds back, and lets go one by one in the order that it wants. */
+export class Held {
+  private readonly routes: Route[] = [];
+  private came: () => void = () => undefined;
+
+  static async of(page: Page, pattern: string): Promise<Held> {
+    const held = new Held();
+    await page.route(pattern, (route) => {
+      held.routes.push(route);
+      held.came();
+    });
+    return held;
+  }
+
+  /** Waits for the next request, and gives what lets it go and ends when the page has had its answer. */
+  async next(): Promise<() => Promise<void>> {
+    while (this.routes.length === 0) await new Promise<void>((came) => (this.came = came));
+    const [route] = this.routes.splice(0, 1);
+    return async () => {
+      const page = route.request().frame().page();
+      await route.continue();
+      await (await route.request().response())?.finished();
+      await state(page);
+    };
+  }
 }
 
 const TYPES: Record<string, string> = {

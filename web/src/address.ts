@@ -1,6 +1,7 @@
 // The address of the page, which follows what is shown.
 
 import { readSide, type Side, writtenSide } from "./compare.ts";
+import { Latest } from "./latest.ts";
 import { read, type ViewState, written } from "./link.ts";
 import { length } from "./time/range.ts";
 import { placeName } from "./timeline/timeline.ts";
@@ -14,12 +15,14 @@ export interface Addressed {
   /** What is shown besides range, selection and event. */
   state: () => ViewState;
   show: (state: ViewState) => void;
+  stopComparing: () => void;
   compare: (before: Side, after: Side) => Promise<void>;
   sides: () => { before: Side; after: Side } | null;
   goTo: (table: string, row: number) => Promise<void>;
 }
 
 export class Address {
+  private readonly reading = new Latest();
   private timer: ReturnType<typeof setTimeout> | undefined;
   /** What the page shows, as read or written last. Another address has come from outside and is never written over: it is about to be read. */
   private shown: string | null = null;
@@ -50,25 +53,28 @@ export class Address {
     this.shown = location.hash;
   }
 
-  /** Shows what it says. */
-  async read(): Promise<void> {
+  /** Shows what it says; `anew` when the page showed something before, which is undone where the address says nothing of it. */
+  async read(anew: boolean): Promise<void> {
+    const last = this.reading.begin();
     const { hash } = location;
     const state = read(hash);
     this.shown = null;
     if (state.range) this.view.show(state.range);
-    else this.view.fit();
-    this.view.select(state.selection ?? null);
-    if (!state.event) this.view.pick(null);
-    this.page.show(state);
+    else if (anew) this.view.fit();
+    if (state.selection || anew) this.view.select(state.selection ?? null);
+    const { event } = this.view;
+    const picked = event && state.event && placeName(event) === `${state.event.table}.${state.event.row}`;
+    if (anew && !picked) this.view.pick(null);
+    this.page.show(anew ? { search: "", colouring: "kernel", panel: "gaps", ...state } : state);
     const before = state.compare && readSide(state.compare.before);
     const after = state.compare && readSide(state.compare.after);
     if (before && after) await this.page.compare(before, after);
-    const { event } = this.view;
-    if (location.hash === hash && state.event && (!event || placeName(event) !== `${state.event.table}.${state.event.row}`)) {
+    else if (anew) this.page.stopComparing();
+    if (last() && state.event && !picked) {
       await this.page.goTo(state.event.table, state.event.row);
-      if (state.range) this.view.show(state.range);
+      if (last() && state.range) this.view.show(state.range);
     }
-    if (location.hash !== hash) return;
+    if (!last()) return;
     this.shown = hash;
     this.later();
   }

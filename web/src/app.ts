@@ -3,13 +3,14 @@
 import { Address } from "./address.ts";
 import type { Side } from "./compare.ts";
 import type { LabelRow, Overview } from "./data/answers.ts";
-import type { DataSource } from "./data/source.ts";
+import { type DataSource, Outdated } from "./data/source.ts";
 import { Trace } from "./data/trace.ts";
 import { fill, h } from "./dom.ts";
 import type { Theme } from "./draw/palette.ts";
 import { helpDialog } from "./help.ts";
 import { type Action, actionOf } from "./input/keys.ts";
 import type { Colouring, ViewState } from "./link.ts";
+import { Latest, sentence } from "./latest.ts";
 import { Loader } from "./loading.ts";
 import { Look } from "./look.ts";
 import { Minimap } from "./minimap.ts";
@@ -23,19 +24,21 @@ import { Legend } from "./panels/legend.ts";
 import { kernelTable, labelTable, namedKernels } from "./panels/kernels.ts";
 import { SelectionPanel } from "./panels/selection.ts";
 import { Verdict } from "./panels/verdict.ts";
+import { rankChoice, type Shown, shownOf } from "./ranks.ts";
 import { pattern } from "./search.ts";
 import { splitter } from "./splitter.ts";
 import { Stage } from "./stage.ts";
 import { Tabs } from "./tabs.ts";
 import { keepTheme, storedTheme } from "./theme.ts";
 import { of } from "./time/format.ts";
-import { length, panned, type Range, zoomed } from "./time/range.ts";
+import { followed, length, panned, type Range, zoomed } from "./time/range.ts";
 import type { Timeline } from "./timeline/timeline.ts";
 import { Topbar } from "./topbar.ts";
 import { eventRange, View } from "./view.ts";
 
 export class App {
   private readonly traces: Trace[];
+  private readonly shown: Shown;
   private readonly look = new Look();
   private readonly view: View;
   private readonly loader: Loader;
@@ -58,8 +61,13 @@ export class App {
   private readonly navigation: Navigation;
   private readonly address: Address;
   private searching: ReturnType<typeof setTimeout> | undefined;
-  /** Traces whose findings were asked for. */
-  private readonly explained = new Set<Trace>();
+  private readonly searched = new Latest();
+  private readonly comparing = new Latest();
+  private readonly asking = new Set<Trace>();
+  /** What there was to be seen before the trace grew. */
+  private seen: Range;
+  /** Traces whose findings were asked for; true where they are to be asked for. */
+  private readonly explained = new Map<Trace, boolean>();
 
   constructor(
     private readonly root: HTMLElement,
@@ -67,15 +75,19 @@ export class App {
     private readonly overview: Overview,
   ) {
     this.traces = overview.traces.map((trace, number) => new Trace(number, trace, source));
-    const trace = this.traces[0];
-    this.view = new View(trace);
+    this.shown = shownOf(overview, this.traces, location.search);
+    const { first: trace, beside } = this.shown;
+    // Of all ranks, so that the end of the longest can be reached.
+    this.view = new View(trace, () => around([trace, ...beside].map((one) => one.whole)));
     this.address = new Address(this.view, {
       state: () => ({ search: this.topbar.input.value, colouring: this.look.colouring, panel: this.tabs.shown }),
       show: (state) => this.show(state),
+      stopComparing: () => this.stopComparing(),
       compare: (before, after) => this.startComparing(before, after),
       sides: () => this.stage.comparedSides,
       goTo: (table, row) => this.navigation.goTo(this.view, table, row),
     });
+    this.seen = this.view.bounds;
     this.applyTheme(storedTheme());
     this.loader = new Loader(source, this.look, () => this.dataCame(), (problem) => this.say(problem));
     this.compare = new ComparePanel(this.traces, source, {
@@ -84,8 +96,9 @@ export class App {
       step: (by) => this.stage.step(by),
       selection: () => this.view.selection,
     });
-    this.stage = new Stage(this.view, this.traces, source, this.look, (trace, tracks) => this.loader.wanted(trace, tracks), (shown, all) => this.compare.instances(shown, all), (view) => this.watch(view));
-    this.topbar = new Topbar(this.traces.map(({ overview }) => overview.name).join("  |  "), source.file, {
+    this.stage = new Stage(this.view, this.traces, source, this.look, (trace, tracks) => this.loader.wanted(trace, tracks), (shown, all) => this.compare.instances(shown, all), (view) => this.watch(view), beside);
+    const names = overview.together ? [this.traces[0]] : this.traces;
+    this.topbar = new Topbar(names.map(({ overview }) => overview.name).join("  |  "), rankChoice(this.shown), source.file, {
       search: (text) => this.search(text),
       colour: (by) => this.colour(by),
       theme: () => this.applyTheme(this.look.theme === "dark" ? "light" : "dark", true),
@@ -117,6 +130,8 @@ export class App {
       go: (view, table, row) => void this.navigation.goTo(view, table, row),
       search: (text) => this.search(escaped(text)),
     });
+    for (const view of this.stage.views) if (view !== this.view) this.watch(view);
+    for (const one of this.traces) one.replaced = (track, before) => this.stage.views.forEach((view) => view.trace === one && view.replaced(track, before));
     fill(
       this.side,
       this.details.element,
@@ -146,33 +161,51 @@ export class App {
   }
 
   async begin(): Promise<void> {
-    const trace = this.traces[0];
-    document.title = `${trace.overview.name} · gapscope`;
+    const trace = this.shown.first;
+    document.title = `${this.traces[0].overview.name} · gapscope`;
     this.verdict.show(null, trace.overview);
     this.about.show(trace.overview, null, this.overview.file?.folded ?? null);
     this.topbar.colouring(this.look.colouring);
-    this.topbar.recording(trace.overview.live);
+    this.recording();
     this.view.onChange((change) => {
       if (change === "range" || change === "selection" || change === "event") this.address.later();
       if (change === "event" || change === "selection") this.fillSide();
       if (change === "selection") this.graph.forget();
     });
     document.addEventListener("keydown", (event) => this.key(event));
-    window.addEventListener("hashchange", () => void this.address.read());
+    window.addEventListener("hashchange", () => void this.address.read(true));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.applyTheme(storedTheme()));
     this.stage.main.draw();
     this.minimap.draw();
     requestAnimationFrame(() => requestAnimationFrame(() => this.mark("firstDraw")));
+    // What the address says is shown from the first drawing on, before anybody can have gone elsewhere.
+    const read = this.address.read(false);
     await Promise.all(this.traces.map((trace) => trace.loadStrings()));
     this.explain();
     this.stage.renew();
-    await this.address.read();
-    if (this.traces.length > 1 && !this.stage.comparing) {
+    await read;
+    if (this.traces.length > 1 && !this.overview.together && !this.stage.comparing) {
       this.tabs.show("compare");
       void this.startComparing({ trace: 0, what: "all" }, { trace: 1, what: "all" });
     }
-    if (trace.overview.live && !this.source.file) {
-      this.loader.follow(trace, () => this.grown()).catch((error: unknown) => this.say(error instanceof Error ? error.message : String(error)));
+    // There is nothing that would come.
+    if (trace.tracks.length === 0 && !trace.overview.live) this.dataCame();
+    if (!this.source.file) void this.follow();
+  }
+
+  private async follow(): Promise<void> {
+    try {
+      await this.loader.follow(this.traces, {
+        resetting: (trace) => this.stage.views.forEach((view) => view.trace === trace && view.letGo()),
+        grown: (trace) => this.grown(trace),
+        appeared: () => {
+          this.address.write();
+          location.reload();
+        },
+      });
+    } catch (error) {
+      this.say(sentence(error));
+      this.topbar.recording(false);
     }
   }
 
@@ -191,29 +224,43 @@ export class App {
   /** Asks what the analyses say, once the work in sight is there: both take all cores, and work is looked at first. */
   private explain(): void {
     if (this.loader.awaitsWork) return;
-    for (const trace of this.traces) {
+    for (const trace of this.overview.together ? [this.shown.first] : this.traces) {
       if (this.explained.has(trace)) continue;
-      this.explained.add(trace);
       void this.loadFindings(trace);
     }
   }
 
+  /** Asks for the findings; one question at a time, so that the last answer is of what there is. */
   private async loadFindings(trace: Trace): Promise<void> {
+    this.explained.set(trace, true);
+    if (this.asking.has(trace)) return;
+    this.asking.add(trace);
+    while (this.explained.get(trace)) {
+      this.explained.set(trace, false);
+      await this.askFindings(trace);
+    }
+    this.asking.delete(trace);
+  }
+
+  private async askFindings(trace: Trace): Promise<void> {
     try {
       const findings = await this.source.findings(trace.number);
       // Names may have come with the analysis.
       await trace.loadStrings();
       trace.findings = findings;
     } catch (error) {
-      trace.findings = { missing: error instanceof Error ? error.message : String(error) };
+      // What was found of another edition is worth nothing, and asked for again when that is here.
+      if (error instanceof Outdated) return;
+      if (!trace.findings || "missing" in trace.findings) trace.findings = { missing: sentence(error) };
+      else this.say(sentence(error));
     }
     this.compare.fillChoices();
-    if (trace.number === 0) this.showFindings();
+    if (trace === this.shown.first) this.showFindings();
     this.view.changed("data");
   }
 
   private showFindings(): void {
-    const trace = this.traces[0];
+    const trace = this.shown.first;
     const { findings } = trace;
     this.verdict.show(findings, trace.overview);
     if (!findings || "missing" in findings) return;
@@ -225,26 +272,35 @@ export class App {
     this.minimap.draw();
   }
 
+  private recording(): void {
+    this.topbar.recording(this.traces.some((trace) => trace.overview.live));
+  }
+
   /** A live trace has more than before. */
-  private grown(): void {
-    const trace = this.traces[0];
-    this.topbar.recording(trace.overview.live);
+  private grown(trace: Trace): void {
+    this.recording();
+    if (this.overview.together && trace.tracks.length > 0 && trace !== this.shown.first && !this.shown.beside.includes(trace)) {
+      // Its first rows came: it has a timeline of its own.
+      this.address.write();
+      return location.reload();
+    }
     // Who looks at the end goes on looking at it.
-    const atEnd = this.view.range.to_ns >= this.lastEnd_ns * 0.999;
-    this.lastEnd_ns = trace.whole.to_ns;
-    if (atEnd) this.view.fit();
-    this.root.dataset.generation = String(trace.overview.generation);
+    const [before, { bounds }] = [this.seen, this.view];
+    this.seen = bounds;
+    if (before.to_ns !== bounds.to_ns || before.from_ns !== bounds.from_ns) this.view.slide(followed(this.view.range, before, bounds));
+    this.root.dataset.generation = String(this.shown.first.overview.generation);
     this.stage.renew();
     this.view.changed("data");
-    void this.loadFindings(trace);
+    this.graph.forget();
+    if (trace === this.shown.first || this.explained.has(trace)) void this.loadFindings(trace);
   }
-  private lastEnd_ns = 0;
 
   private dataCame(): void {
     this.stage.renew();
     this.view.changed("data");
     this.explain();
-    const trace = this.traces[0];
+    this.tellFound();
+    const trace = this.shown.first;
     if (this.stage.timelines.every((timeline) => timeline.complete)) {
       requestAnimationFrame(() => requestAnimationFrame(() => this.mark("fullDraw")));
       this.legend.show();
@@ -265,9 +321,9 @@ export class App {
 
   /** Shows what an address says besides range, selection and event. */
   private show({ colouring, search, panel }: ViewState): void {
-    if (colouring) this.colour(colouring);
-    if (search) this.search(search);
-    if (panel) this.tabs.show(panel);
+    if (colouring && colouring !== this.look.colouring) this.colour(colouring);
+    if (search !== undefined && search !== this.topbar.input.value) this.search(search);
+    if (panel && panel !== this.tabs.shown) this.tabs.show(panel);
   }
 
   // ---- search, colours ----
@@ -281,12 +337,18 @@ export class App {
   private searchNow(text: string): void {
     const found = pattern(text);
     this.look.search(found);
+    this.searched.begin();
     this.topbar.searched(found && "problem" in found ? found.problem : "", "");
     this.stage.renew();
     this.address.later();
-    if (!found || "problem" in found) return;
-    // The timeline counts while it draws.
-    requestAnimationFrame(() => requestAnimationFrame(() => this.topbar.searched("", this.foundText())));
+    this.tellFound();
+  }
+
+  /** Says how much the search finds by now, if there is one. The timeline counts while it draws. */
+  private tellFound(): void {
+    if (!this.look.searching) return;
+    const last = this.searched.begin();
+    requestAnimationFrame(() => requestAnimationFrame(() => last() && this.topbar.searched("", this.foundText())));
   }
 
   private foundText(): string {
@@ -321,15 +383,17 @@ export class App {
   // ---- comparison ----
 
   private async startComparing(before: Side, after: Side): Promise<void> {
+    const last = this.comparing.begin();
     try {
       await this.ready(before);
       await this.ready(after);
-      await this.stage.compare(before, after);
+      await this.stage.compare(before, after, last);
+      if (!last()) return;
       this.root.dataset.comparing = "true";
       this.address.later();
       await this.compare.show(before, after);
     } catch (error) {
-      this.say(error instanceof Error ? error.message : String(error));
+      if (last()) this.say(sentence(error));
     }
   }
 
@@ -341,7 +405,10 @@ export class App {
     this.dataCame();
   }
 
+  /** Ends the comparison, or what would become one. */
   private stopComparing(): void {
+    this.comparing.begin();
+    if (!this.stage.comparing) return;
     this.stage.stop();
     delete this.root.dataset.comparing;
     this.address.later();
@@ -406,6 +473,11 @@ export class App {
     else this.search("");
   }
 
+}
+
+/** From the earliest begin to the latest end. */
+function around(ranges: readonly Range[]): Range {
+  return { from_ns: Math.min(...ranges.map(({ from_ns }) => from_ns)), to_ns: Math.max(...ranges.map(({ to_ns }) => to_ns)) };
 }
 
 function escaped(text: string): string {

@@ -24,7 +24,7 @@ export function writtenSide(side: Side): string {
 }
 
 export function readSide(text: string): Side | null {
-  const found = /^(\d):(all|label|range)(?::(.*))?$/s.exec(text);
+  const found = /^(\d+):(all|label|range)(?::(.*))?$/s.exec(text);
   if (!found) return null;
   const trace = Number(found[1]);
   if (found[2] === "all") return { trace, what: "all" };
@@ -115,23 +115,29 @@ export function linkedViews(before: { trace: Trace; stretch: Range }, after: { t
   const least = Math.min(before.trace.whole.from_ns - before.stretch.from_ns, after.trace.whole.from_ns - after.stretch.from_ns);
   const most = Math.max(before.trace.whole.to_ns - before.stretch.from_ns, after.trace.whole.to_ns - after.stretch.from_ns);
   const view = ({ trace, stretch }: { trace: Trace; stretch: Range }): View => {
-    const made = new View(trace, { from_ns: stretch.from_ns + least, to_ns: stretch.from_ns + most });
+    const limits = { from_ns: stretch.from_ns + least, to_ns: stretch.from_ns + most };
+    const made = new View(trace, () => limits);
     made.origin_ns = stretch.from_ns;
     made.aligned = stretch;
     return made;
   };
   const views: [View, View] = [view(before), view(after)];
-  const follow = (leader: View, follower: View): void =>
-    leader.onChange((change) => {
-      if (change !== "range") return;
-      const by = follower.origin_ns - leader.origin_ns;
-      const range = { from_ns: leader.range.from_ns + by, to_ns: leader.range.to_ns + by };
-      if (Math.abs(follower.range.from_ns - range.from_ns) + Math.abs(follower.range.to_ns - range.to_ns) < 1e-3) return;
-      follower.show(range);
-    });
-  follow(views[0], views[1]);
-  follow(views[1], views[0]);
+  link(views);
   const span = Math.max(length(before.stretch), length(after.stretch));
   views[0].show({ from_ns: before.stretch.from_ns - span * 0.05, to_ns: before.stretch.from_ns + span * 1.1 });
   return views;
+}
+
+/** Makes views show the same stretch of time, each from its own origin. */
+export function link(views: readonly View[]): void {
+  for (const leader of views) {
+    leader.onChange((change) => {
+      if (change !== "range") return;
+      for (const follower of views) {
+        const by = follower.origin_ns - leader.origin_ns;
+        const range = { from_ns: leader.range.from_ns + by, to_ns: leader.range.to_ns + by };
+        if (follower !== leader && Math.abs(follower.range.from_ns - range.from_ns) + Math.abs(follower.range.to_ns - range.to_ns) >= 1e-3) follower.show(range);
+      }
+    });
+  }
 }

@@ -1,8 +1,9 @@
 // Loads what is in sight, the work of the GPUs first, and keeps a live trace up to date.
 
-import type { Overview } from "./data/answers.ts";
-import type { DataSource } from "./data/source.ts";
+import type { TraceOverview } from "./data/answers.ts";
+import { type DataSource, Outdated } from "./data/source.ts";
 import type { Trace, Track } from "./data/trace.ts";
+import { sentence } from "./latest.ts";
 import type { Look } from "./look.ts";
 
 /** Requests at a time. */
@@ -51,10 +52,13 @@ export class Loader {
     trace
       .loadLabels(track)
       .then(() => {
-        this.look.forget(track);
+        this.look.forget(trace, track);
         this.loaded(trace, track);
       })
-      .catch((error: unknown) => this.failed(error instanceof Error ? error.message : String(error)));
+      .catch((error: unknown) => {
+        this.labelled.delete(track);
+        if (!(error instanceof Outdated)) this.failed(sentence(error));
+      });
   }
 
   private next(): void {
@@ -71,7 +75,7 @@ export class Loader {
       await trace.loadTrack(track);
       this.labelled.delete(track);
     } catch (error) {
-      this.failed(error instanceof Error ? error.message : String(error));
+      this.failed(sentence(error));
     }
     this.running.delete(track);
     this.next();
@@ -83,24 +87,52 @@ export class Loader {
     return [...this.running, ...this.queue.map(({ track }) => track)].some((track) => track.kind === "work");
   }
 
-  /** Follows a trace while it is recorded; ends when it is complete. */
-  async follow(trace: Trace, grown: () => void): Promise<void> {
-    while (trace.overview.live) {
-      const live = await this.source.live(trace.number, trace.overview.generation);
-      if (live.generation === trace.overview.generation && live.live && !live.reset) continue;
-      const overview: Overview = await this.source.overview();
-      const known = trace.tracks.filter((track) => track.state === "ready").map((track) => track.id);
-      if (live.reset) trace.strings.length = 0;
-      await trace.loadStrings();
-      trace.renew(overview.traces[trace.number], live.reset);
-      for (const id of known) {
-        const track = trace.track(id);
-        if (track) await trace.loadTrack(track);
-        if (track) this.labelled.delete(track);
+  /** Follows traces while they are recorded; ends when they are complete, or another one has appeared. */
+  async follow(traces: readonly Trace[], steps: Following): Promise<void> {
+    while (traces.some((trace) => trace.overview.live)) {
+      const live = await this.source.live(traces.map((trace) => trace.overview.generation));
+      if (live.traces.length !== traces.length) return steps.appeared();
+      const grown = traces.filter(({ overview }, number) => live.traces[number].generation !== overview.generation || live.traces[number].live !== overview.live);
+      if (grown.length === 0) continue;
+      const overview = await this.source.overview();
+      for (const trace of grown) {
+        try {
+          await this.take(trace, overview.traces[trace.number], steps);
+        } catch (error) {
+          // It was completed between two questions: the next are of what there is now.
+          if (!(error instanceof Outdated)) throw error;
+        }
       }
-      grown();
     }
   }
+
+  private async take(trace: Trace, overview: TraceOverview, steps: Following): Promise<void> {
+    const loaded = trace.tracks.filter((track) => track.state === "ready");
+    if (overview.edition === trace.overview.edition) {
+      await trace.loadStrings();
+      trace.renew(overview);
+    } else {
+      // All at once, so that no old row is seen under a new name.
+      const { strings } = await this.source.strings(trace.number, 0, overview.edition);
+      steps.resetting(trace);
+      trace.reset(overview, strings);
+    }
+    for (const track of loaded) {
+      if (!trace.tracks.includes(track)) continue;
+      await (track.state === "ready" ? trace.catchUp(track) : trace.awaitTrack(track));
+      this.labelled.delete(track);
+    }
+    steps.grown(trace);
+  }
+}
+
+/** What is done when traces that are followed change. */
+export interface Following {
+  /** Its rows are about to be replaced: nothing may hold them. */
+  resetting: (trace: Trace) => void;
+  grown: (trace: Trace) => void;
+  /** There are more traces than before. */
+  appeared: () => void;
 }
 
 function rank(track: Track): number {

@@ -35,9 +35,17 @@ export interface Found {
   place: Uint32Array;
 }
 
+/** What of a trace the search finds: which of the strings that were there, and in lanes. */
+interface Marked {
+  strings: readonly string[];
+  marks: Uint8Array;
+  lanes: WeakMap<Lane, Found>;
+}
+
 interface Ranks {
   tracks: number;
-  strings: number;
+  strings: readonly string[];
+  count: number;
   slots: Uint8Array;
 }
 
@@ -45,10 +53,8 @@ export class Look {
   theme: Theme = "light";
   colouring: Colouring = "kernel";
   /** What the search finds, by index in a trace's strings; null without a search. */
-  private found: Map<Trace, Uint8Array> | null = null;
+  private found = new Map<Trace, Marked>();
   private matches: ((text: string) => boolean) | null = null;
-  private readonly lanes = new WeakMap<Lane, Found>();
-  private foundLanes: WeakMap<Lane, Found> = this.lanes;
   private readonly ranks = new WeakMap<Trace, { kernel?: Ranks; label?: Ranks }>();
 
   get colours(): Colours {
@@ -61,35 +67,34 @@ export class Look {
 
   search(pattern: Pattern): void {
     this.matches = pattern && "matches" in pattern ? pattern.matches : null;
-    this.found = this.matches ? new Map() : null;
-    this.foundLanes = new WeakMap();
+    this.found = new Map();
   }
 
-  /** For each of a trace's strings whether the search finds it. */
-  private marks(trace: Trace): Uint8Array {
-    const { found, matches } = this;
-    if (!found || !matches) return new Uint8Array(0);
-    let known = found.get(trace);
-    if (!known || known.length !== trace.strings.length) found.set(trace, (known = marks(trace.strings, matches)));
-    return known;
+  /** What the search finds among the strings that a trace has by now. */
+  private marked(trace: Trace, matches: (text: string) => boolean): Marked {
+    const known = this.found.get(trace);
+    if (known && known.strings === trace.strings && known.marks.length === trace.strings.length) return known;
+    const marked = { strings: trace.strings, marks: marks(trace.strings, matches), lanes: new WeakMap<Lane, Found>() };
+    this.found.set(trace, marked);
+    return marked;
   }
 
   /** What the search finds of a lane. */
   foundIn(trace: Trace, track: Track, lane: number): Found | null {
     if (!this.matches) return null;
+    const { marks, lanes } = this.marked(trace, this.matches);
     const it = track.lanes[lane];
-    const known = this.foundLanes.get(it);
+    const known = lanes.get(it);
     if (known) return known;
-    const marks = this.marks(trace);
     const labels = track.labels?.[lane];
     const found = it.filtered((i) => marks[it.key[i]] === 1 || (labels !== undefined && labels[i] !== NO_LABEL && marks[labels[i]] === 1));
-    this.foundLanes.set(it, found);
+    lanes.set(it, found);
     return found;
   }
 
   /** Labels came: what was found without them is not all. */
-  forget(track: Track): void {
-    for (const lane of track.lanes) this.foundLanes.delete(lane);
+  forget(trace: Trace, track: Track): void {
+    for (const lane of track.lanes) this.found.get(trace)?.lanes.delete(lane);
   }
 
   /** The colour of each kernel or label of a trace: the costliest have their own. */
@@ -98,7 +103,7 @@ export class Look {
     if (!ranks) this.ranks.set(trace, (ranks = {}));
     const ready = trace.tracks.filter((track) => track.kind === "work" && track.state === "ready" && (by === "kernel" || track.labels));
     const known = ranks[by];
-    if (known && known.tracks === ready.length && known.strings === trace.strings.length) return known.slots;
+    if (known && known.tracks === ready.length && known.strings === trace.strings && known.count === trace.strings.length) return known.slots;
     const costs = new Float64Array(trace.strings.length);
     for (const track of ready) {
       track.lanes.forEach((lane, number) => {
@@ -108,7 +113,7 @@ export class Look {
       });
     }
     const slots = workSlots(costs);
-    ranks[by] = { tracks: ready.length, strings: trace.strings.length, slots };
+    ranks[by] = { tracks: ready.length, strings: trace.strings, count: trace.strings.length, slots };
     return slots;
   }
 

@@ -34,9 +34,11 @@ export class Minimap {
     const up = (): void => {
       canvas.removeEventListener("pointermove", go);
       canvas.removeEventListener("pointerup", up);
+      canvas.removeEventListener("pointercancel", up);
     };
     canvas.addEventListener("pointermove", go);
     canvas.addEventListener("pointerup", up);
+    canvas.addEventListener("pointercancel", up);
     go(event);
   }
 

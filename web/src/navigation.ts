@@ -4,10 +4,13 @@ import type { Gap } from "./data/answers.ts";
 import type { DataSource } from "./data/source.ts";
 import type { GapsPanel } from "./panels/gaps.ts";
 import type { Stage } from "./stage.ts";
+import { Latest, sentence } from "./latest.ts";
 import { length } from "./time/range.ts";
 import { type EventPlace, eventRange, type View } from "./view.ts";
 
 export class Navigation {
+  private readonly going = new Latest();
+
   constructor(
     private readonly root: HTMLElement,
     private readonly source: DataSource,
@@ -21,17 +24,23 @@ export class Navigation {
     return this.stage.view;
   }
 
-  /** Shows and selects a row. */
+  /** Shows and selects a row, unless something else is gone to or picked meanwhile. */
   async goTo(view: View, table: string, row: number): Promise<void> {
-    const { trace } = view;
+    const { trace, picks } = view;
+    const last = this.going.begin();
+    const wanted = (): boolean => last() && view.picks === picks;
     try {
       const found = await this.source.row(trace.number, table, row);
+      if (!wanted()) return;
       const track = trace.track(found.track);
       if (!track || found.start_ns === null) return this.say(found.times_unknown_because ?? "That is not drawn: its times are unknown.");
       await trace.awaitTrack(track);
+      // The row may be newer than what the page has of the track.
+      if (!track.placeOf(table, row, found.start_ns) && trace.overview.live) await trace.loadTrack(track);
+      if (!wanted()) return;
       const place = track.placeOf(table, row, found.start_ns);
       if (!place) return this.say("That row is not drawn.");
-      if (view === this.view && this.stage.comparing) this.stopComparing();
+      if (view === this.view) this.stopComparing();
       if (view === this.view) this.stage.unhide(track);
       const timeline = this.stage.timelines.find((timeline) => timeline.view === view);
       timeline?.renew();
@@ -39,13 +48,14 @@ export class Navigation {
       view.pick({ track, ...place });
       timeline?.bringIntoSight({ track, ...place });
     } catch (error) {
-      this.say(error instanceof Error ? error.message : String(error));
+      if (wanted()) this.say(sentence(error));
     }
   }
 
   goToGap(gap: Gap): void {
     const range = { from_ns: gap.start_ns, to_ns: gap.start_ns + gap.duration_ns };
-    if (this.stage.comparing) this.stopComparing();
+    this.going.begin();
+    this.stopComparing();
     const margin = length(range) * 1.5;
     this.view.show({ from_ns: range.from_ns - margin, to_ns: range.to_ns + margin });
     this.root.dataset.gap = String(gap.start_ns);
@@ -80,6 +90,7 @@ export class Navigation {
     const lane = event.track.lanes[event.lane];
     const index = this.view.event ? event.index + by : event.index;
     if (index < 0 || index >= lane.count) return;
+    this.going.begin();
     const next = { ...event, index };
     this.view.reveal(eventRange(next));
     this.view.pick(next);

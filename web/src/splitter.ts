@@ -28,7 +28,13 @@ export function splitter(root: HTMLElement, below: HTMLElement): HTMLElement {
       line.setPointerCapture(pointerId);
       const move = (event: PointerEvent): void => set(begin + clientY - event.clientY);
       line.addEventListener("pointermove", move);
-      line.addEventListener("pointerup", () => line.removeEventListener("pointermove", move), { once: true });
+      const up = (): void => {
+        line.removeEventListener("pointermove", move);
+        line.removeEventListener("pointerup", up);
+        line.removeEventListener("pointercancel", up);
+      };
+      line.addEventListener("pointerup", up);
+      line.addEventListener("pointercancel", up);
     },
     onkeydown: (event: Event) => {
       const by = { ArrowUp: 24, ArrowDown: -24 }[(event as KeyboardEvent).key];

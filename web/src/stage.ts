@@ -1,7 +1,7 @@
 // The timelines on the page: one, or two under each other that are compared.
 
 import type { Side } from "./compare.ts";
-import { linkedViews, sideName, stretches } from "./compare.ts";
+import { link, linkedViews, sideName, stretches } from "./compare.ts";
 import type { DataSource } from "./data/source.ts";
 import type { Trace, Track } from "./data/trace.ts";
 import { fill, h } from "./dom.ts";
@@ -9,18 +9,20 @@ import type { Look } from "./look.ts";
 import { duration, of } from "./time/format.ts";
 import { length, type Range } from "./time/range.ts";
 import { Timeline } from "./timeline/timeline.ts";
-import type { View } from "./view.ts";
+import { View } from "./view.ts";
 
 /** Tracks that are left out at first where there are many. */
 const SECONDARY = ["command-buffers", "queue-labels", "depth"];
 const MANY_TRACKS = 14;
 
-/** Tracks of a comparison: what the devices did, and why not. */
+/** Tracks of a comparison, and of other ranks: what the devices did, and why not. */
 const COMPARED = ["work", "gaps", "labels"];
 
 export class Stage {
   readonly element = h("div", { class: "stage" });
   readonly main: Timeline;
+  /** Below it: traces of the same program and clock. */
+  private readonly others: Timeline[];
   private all = true;
   private pair: [Timeline, Timeline] | null = null;
   private sides: { before: Side; after: Side; stretches: [Range[], Range[]]; at: number } | null = null;
@@ -34,6 +36,7 @@ export class Stage {
     private readonly instances: (shown: number, of_all: number) => void,
     /** Views of a comparison that were made. */
     private readonly made: (view: View) => void,
+    beside: readonly Trace[],
   ) {
     this.main = new Timeline(
       view,
@@ -42,7 +45,22 @@ export class Stage {
       (tracks) => wanted(view.trace, tracks),
     );
     this.chooseTracks(this.secondary().length === 0 || view.trace.tracks.filter(hasRows).length <= MANY_TRACKS);
-    fill(this.element, this.main.element);
+    this.others = beside.map((trace) => this.besideMain(trace));
+    link([view, ...this.others.map((timeline) => timeline.view)]);
+    this.showMain();
+  }
+
+  private besideMain(trace: Trace): Timeline {
+    const view = new View(trace, () => this.view.bounds);
+    const timeline = new Timeline(view, this.look, { shown: (track) => hasRows(track) && COMPARED.includes(track.kind), name: trace.overview.name }, (tracks) => this.wanted(trace, tracks));
+    timeline.element.classList.add("beside");
+    timeline.element.dataset.trace = trace.overview.name;
+    return timeline;
+  }
+
+  private showMain(): void {
+    fill(this.element, this.main.element, this.others.map((timeline) => timeline.element));
+    this.element.classList.toggle("together", this.others.length > 0);
   }
 
   private secondary(): Track[] {
@@ -69,19 +87,25 @@ export class Stage {
     return this.pair !== null;
   }
 
+  /** Views of all timelines, those too that are hidden now. */
+  get views(): View[] {
+    return [this.main, ...this.others, ...(this.pair ?? [])].map((timeline) => timeline.view);
+  }
+
   get timelines(): Timeline[] {
-    return this.pair ?? [this.main];
+    return this.pair ?? [this.main, ...this.others];
   }
 
   renew(): void {
-    for (const timeline of [this.main, ...(this.pair ?? [])]) timeline.renew();
+    for (const timeline of [this.main, ...this.others, ...(this.pair ?? [])]) timeline.renew();
   }
 
-  /** Puts two sides under each other. */
-  async compare(before: Side, after: Side): Promise<void> {
+  /** Puts two sides under each other, if that is still `wanted` when it is known where they begin. */
+  async compare(before: Side, after: Side, wanted: () => boolean): Promise<void> {
     const [first, second] = [this.traces[before.trace], this.traces[after.trace]];
     if (!first || !second) throw new Error("One of the traces of this comparison is not open.");
     const found: [Range[], Range[]] = [await stretches(this.source, first, before), await stretches(this.source, second, after)];
+    if (!wanted()) return;
     if (found[0].length === 0 || found[1].length === 0) throw new Error("One side has no times, so that it cannot be put under the other.");
     this.sides = { before, after, stretches: found, at: Math.min(1, found[0].length - 1, found[1].length - 1) };
     this.showPair();
@@ -120,19 +144,26 @@ export class Stage {
       view.onChange((change) => change === "event" && view.event && views[1 - number].event && views[1 - number].pick(null));
       return timeline;
     });
+    this.letGo();
     this.pair = [made[0], made[1]];
-    this.view.pick(null);
     fill(this.element, made[0].element, made[1].element);
+    this.element.classList.remove("together");
     this.element.classList.add("comparing");
     this.instances(sides.at, most);
   }
 
+  /** What is picked in a view that goes, or is hidden, is not shown beside it any more. */
+  private letGo(): void {
+    for (const { view } of this.timelines) if (view.event) view.pick(null);
+  }
+
   stop(): void {
+    this.letGo();
     this.pair = null;
     this.sides = null;
     this.element.classList.remove("comparing");
-    fill(this.element, this.main.element);
-    this.main.renew();
+    this.showMain();
+    this.renew();
     this.instances(0, 0);
   }
 

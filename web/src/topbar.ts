@@ -18,7 +18,7 @@ export class Topbar {
   private readonly choices: HTMLButtonElement[];
   private readonly live = h("span", { class: "live", hidden: true, role: "status" }, "● recording");
 
-  constructor(name: string, file: boolean, steps: TopbarSteps) {
+  constructor(name: string, ranks: HTMLElement | null, file: boolean, steps: TopbarSteps) {
     this.input = h("input", {
       type: "search",
       placeholder: "Search kernels and labels",
@@ -35,6 +35,7 @@ export class Topbar {
       { class: "topbar" },
       h("span", { class: "brand" }, "gapscope"),
       h("span", { class: "trace-name clip", title: name }, name),
+      ranks,
       this.live,
       h("span", { class: "search" }, this.input, this.problem),
       h("span", { class: "choice", role: "radiogroup", "aria-label": "Colour work by" }, h("span", { class: "note" }, "Colour"), this.choices),

@@ -2,6 +2,7 @@
 
 import type { Link } from "./data/answers.ts";
 import type { Place, Trace, Track } from "./data/trace.ts";
+import type { Lane } from "./lane/lane.ts";
 import { clamped, History, length, type Range, widened } from "./time/range.ts";
 
 /** An event of a track. */
@@ -28,19 +29,23 @@ export class View {
   aligned: Range | null = null;
   /** Time that the ruler calls 0. */
   origin_ns = 0;
+  /** Counts what was picked: who goes somewhere later than somebody else picked does not go there. */
+  picks = 0;
+  /** What was picked before the trace was reset, to be found again. */
+  private sought: { track: Track; start_ns: number; duration_ns: number } | null = null;
   private readonly history = new History();
   private readonly listeners: ((change: Change) => void)[] = [];
 
   constructor(
     readonly trace: Trace,
-    /** The part of the trace that can be shown; the whole trace when absent. */
-    private readonly part?: Range,
+    /** What can be shown: by itself the whole trace. */
+    private readonly limits: () => Range = () => trace.whole,
   ) {
-    this.range = clamped(this.bounds, this.bounds);
+    this.range = clamped(widened(this.bounds, 0.01), this.bounds);
   }
 
   get bounds(): Range {
-    return this.part ?? this.trace.whole;
+    return this.limits();
   }
 
   onChange(listener: (change: Change) => void): void {
@@ -57,6 +62,12 @@ export class View {
     if (next.from_ns === this.range.from_ns && next.to_ns === this.range.to_ns) return;
     this.history.leave(this.range, now_ms);
     this.range = next;
+    this.changed("range");
+  }
+
+  /** Follows a trace that grows; that is no step to go back. */
+  slide(range: Range): void {
+    this.range = clamped(range, this.bounds);
     this.changed("range");
   }
 
@@ -79,6 +90,8 @@ export class View {
   }
 
   pick(event: EventPlace | null): void {
+    this.picks += 1;
+    this.sought = null;
     this.event = event;
     this.arrows = [];
     this.changed("event");
@@ -89,6 +102,38 @@ export class View {
     if (old?.track === event?.track && old?.lane === event?.lane && old?.index === event?.index) return;
     this.hovered = event;
     this.changed("hover");
+  }
+
+  /** The trace is about to be reset: lets go of its events, to find them again. */
+  letGo(): void {
+    this.hover(null);
+    if (!this.event) return;
+    const { from_ns, to_ns } = eventRange(this.event);
+    const sought = { track: this.event.track, start_ns: from_ns, duration_ns: to_ns - from_ns };
+    this.pick(null);
+    this.sought = sought;
+  }
+
+  /** The rows of a track were replaced: finds what is held of it again, or lets it go. */
+  replaced(track: Track, before: readonly Lane[]): void {
+    if (this.sought?.track === track) {
+      const place = track.placeAt(this.sought.start_ns, this.sought.duration_ns);
+      this.sought = null;
+      if (place) this.pick({ track, ...place });
+      return;
+    }
+    const again = (held: EventPlace): EventPlace | null => {
+      const [old, now] = [before[held.lane], track.lanes[held.lane]];
+      if (!old) return null;
+      const [start_ns, duration_ns] = [old.start_ns[held.index], old.duration_ns[held.index]];
+      if (now?.start_ns[held.index] === start_ns && now.duration_ns[held.index] === duration_ns) return held;
+      const place = track.placeAt(start_ns, duration_ns);
+      return place && { track, ...place };
+    };
+    if (this.hovered?.track === track) this.hover(again(this.hovered));
+    if (this.event?.track !== track) return;
+    const event = again(this.event);
+    if (event !== this.event) this.pick(event);
   }
 
   setArrows(arrows: Arrow[]): void {

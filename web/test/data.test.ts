@@ -1,44 +1,10 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import type { TraceOverview, TrackOverview } from "../src/data/answers.ts";
 import { FileAnswers } from "../src/data/file.ts";
 import { readFrame } from "../src/data/frame.ts";
 import { DataSource, Unanswered } from "../src/data/source.ts";
 import { Trace, Track } from "../src/data/trace.ts";
-import { FakeAnswers, frame, json, packed, trackFrame } from "./fake-answers.ts";
-
-function trackOverview(id: string, kind: TrackOverview["kind"] = "work", busy: string | null = null): TrackOverview {
-  return { id, group: "g0", kind, name: id, rows: 3, untimed: 0, queue: 1, process: null, thread: null, unit: null, busy };
-}
-
-function traceOverview(tracks: TrackOverview[]): TraceOverview {
-  return {
-    name: "made",
-    generation: 1,
-    live: false,
-    complete: true,
-    origin_ns: "0",
-    start_unix_ns: null,
-    duration_ns: 100,
-    extent: [0, 100],
-    sampling_mode: "dispatch",
-    clock_error_ns: null,
-    manifest: {},
-    tables: [],
-    losses: [],
-    remarks: [],
-    groups: [{ id: "g0", kind: "gpu", name: "GPU" }],
-    tracks,
-  };
-}
-
-const LANES = [
-  [
-    { start: 0, duration: 10, name: 0, row: 0 },
-    { start: 10, duration: 5, name: 1, row: 1 | (1 << 30) },
-  ],
-  [{ start: 4, duration: 20, name: 1, row: 2 }],
-];
+import { FakeAnswers, frame, json, LANES, packed, trackFrame, traceOverview, trackOverview } from "./fake-answers.ts";
 
 describe("a frame", () => {
   test("gives its columns where they are", () => {
@@ -115,23 +81,6 @@ describe("a trace", () => {
     await first;
     await trace.awaitTrack(trace.tracks[0]);
     expect(answers.asked).toHaveLength(1);
-  });
-  test("that grew while a track was loading has that track loaded again", async () => {
-    const answers = new FakeAnswers(new Map([["t/0/track/q1.work", trackFrame(LANES, ["dispatches", "transfers"])]]));
-    const trace = new Trace(0, traceOverview([trackOverview("q1.work")]), new DataSource(answers));
-    const loading = trace.loadTrack(trace.tracks[0]);
-    trace.renew(traceOverview([trackOverview("q1.work")]), false);
-    await loading;
-    expect(trace.tracks[0].state).toBe("waiting");
-  });
-  test("that grew keeps what was loaded; one that was reset does not", async () => {
-    const answers = new FakeAnswers(new Map([["t/0/track/q1.work", trackFrame(LANES, ["dispatches", "transfers"])]]));
-    const trace = new Trace(0, traceOverview([trackOverview("q1.work")]), new DataSource(answers));
-    await trace.loadTrack(trace.tracks[0]);
-    trace.renew(traceOverview([trackOverview("q1.work"), trackOverview("q2.work")]), false);
-    expect(trace.tracks.map((track) => track.count)).toEqual([3, 0]);
-    trace.renew(traceOverview([trackOverview("q1.work")]), true);
-    expect(trace.tracks[0].state).toBe("waiting");
   });
 });
 

@@ -1,6 +1,7 @@
 // A FAKE of the server's answers, for tests of the page alone: a made-up trace whose numbers are known. What the real
 // server answers is tested in `browser/`.
 
+import type { TraceOverview, TrackOverview } from "../src/data/answers.ts";
 import type { Answers } from "../src/data/source.ts";
 import { Unanswered } from "../src/data/source.ts";
 
@@ -80,5 +81,73 @@ export class FakeAnswers implements Answers {
     const found = this.answers.get(key);
     if (!found) throw new Unanswered(`nothing is known of ${key}`);
     return found;
+  }
+}
+
+export function trackOverview(id: string, kind: TrackOverview["kind"] = "work", busy: string | null = null): TrackOverview {
+  return { id, group: "g0", kind, name: id, rows: 3, untimed: 0, queue: 1, process: null, thread: null, unit: null, busy };
+}
+
+export function traceOverview(tracks: TrackOverview[], more: Partial<TraceOverview> = {}): TraceOverview {
+  return {
+    name: "made",
+    generation: 1,
+    edition: 1,
+    live: false,
+    complete: true,
+    origin_ns: "0",
+    start_unix_ns: null,
+    duration_ns: 100,
+    extent: [0, 100],
+    sampling_mode: "dispatch",
+    clock_error_ns: null,
+    manifest: {},
+    tables: [],
+    losses: [],
+    remarks: [],
+    groups: [{ id: "g0", kind: "gpu", name: "GPU" }],
+    tracks,
+    ...more,
+  };
+}
+
+export const LANES = [
+  [
+    { start: 0, duration: 10, name: 0, row: 0 },
+    { start: 10, duration: 5, name: 1, row: 1 | (1 << 30) },
+  ],
+  [{ start: 4, duration: 20, name: 1, row: 2 }],
+];
+
+/** Answers that a test gives, one question at a time: the others wait. */
+export class HeldAnswers implements Answers {
+  readonly file = false;
+  readonly rowsInAnswer = 1;
+  private readonly held: { key: string; query: Record<string, string | number>; give: (answer: ArrayBuffer) => void; fail: (error: Error) => void }[] = [];
+  private asked: () => void = () => undefined;
+
+  bytes(key: string, query: Record<string, string | number> = {}): Promise<ArrayBuffer> {
+    return new Promise((give, fail) => {
+      this.held.push({ key, query, give, fail });
+      this.asked();
+    });
+  }
+
+  /** The questions that wait, by their keys. */
+  get waiting(): string[] {
+    return this.held.map(({ key }) => key);
+  }
+
+  /** Waits until something is asked, and answers the first such question. */
+  async answer(key: string, answer: ArrayBuffer | Error | ((query: Record<string, string | number>) => ArrayBuffer)): Promise<Record<string, string | number>> {
+    let at = this.held.findIndex((one) => one.key === key);
+    while (at < 0) {
+      await new Promise<void>((asked) => (this.asked = asked));
+      at = this.held.findIndex((one) => one.key === key);
+    }
+    const [{ query, give, fail }] = this.held.splice(at, 1);
+    if (answer instanceof Error) fail(answer);
+    else give(typeof answer === "function" ? answer(query) : answer);
+    return query;
   }
 }

@@ -207,7 +207,7 @@ pub struct View {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
 
-    /// A trace, or two to compare
+    /// A trace, with those of its ranks if it has any, or two to compare
     #[arg(value_name = "TRACE", required = true, num_args = 1..=2, value_hint = ValueHint::DirPath)]
     pub traces: Vec<PathBuf>,
 }

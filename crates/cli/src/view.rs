@@ -16,10 +16,14 @@ impl From<gapscope_view::Error> for Failure {
 
 /// Serves traces until Ctrl-C.
 pub fn run(arguments: &View) -> Result<ExitCode, Failure> {
-    for path in &arguments.traces {
+    for path in arguments
+        .traces
+        .iter()
+        .filter(|_| arguments.traces.len() > 1)
+    {
         let of_ranks = ranks::of(path);
         if !of_ranks.is_empty() {
-            return Err(ranks::choose(path, &of_ranks, "the viewer"));
+            return Err(ranks::choose(path, &of_ranks, "a comparison"));
         }
     }
     let options = Options {

@@ -16,6 +16,7 @@ pub mod lookup;
 pub mod manifest;
 mod merge;
 mod part;
+mod ranks;
 pub mod reader;
 mod sizes;
 #[cfg(feature = "synthetic")]
@@ -29,6 +30,7 @@ pub mod writer;
 pub use diagnostic::Diagnostic;
 pub use error::Error;
 pub use manifest::Manifest;
+pub use ranks::rank_folders;
 pub use reader::{Selection, read, read_manifest};
 pub use sizes::{TableSize, table_sizes};
 pub use tables::Tables;

@@ -20,6 +20,19 @@ pub enum Error {
         /// The trace.
         path: PathBuf,
     },
+    /// Ranks were recorded on several machines, or at several times.
+    #[error(
+        "{path} holds the traces of ranks that were recorded apart: their times are of different clocks and cannot be put \
+         beside each other; name one of them, such as {first}",
+        path = path.display(),
+        first = first.display()
+    )]
+    Apart {
+        /// The folder.
+        path: PathBuf,
+        /// The trace of its first rank.
+        first: PathBuf,
+    },
     /// The port cannot be had.
     #[error("port {port} cannot be opened: {reason}; choose another with --port, or leave it out")]
     Port {

@@ -36,17 +36,6 @@ pub struct Written {
     pub folded: Option<String>,
 }
 
-/// Puts overviews of traces together.
-pub fn overview(traces: Vec<Value>, file: Value) -> Value {
-    json!({
-        "protocol": 1,
-        "gapscope": env!("CARGO_PKG_VERSION"),
-        "file": file,
-        "traces": traces,
-        "bins": crate::survey::BINS,
-    })
-}
-
 /// Writes the page with what it shows of the trace `folder` as one HTML file. The file must not exist.
 ///
 /// # Errors
@@ -115,7 +104,8 @@ fn answers_of(snapshot: &Snapshot, folder: &Path) -> (Vec<(String, Vec<u8>)>, Op
         .map_or(0, |since| since.as_nanos());
     let file = json!({"folded": folded, "made_unix_ns": made.to_string()});
     let sizes = table_sizes(folder).unwrap_or_default();
-    let told = overview(vec![overview::overview(snapshot, &name, &sizes)], file);
+    let only = vec![overview::overview(snapshot, &name, &sizes)];
+    let told = overview::together(only, false, file);
 
     let mut answers: Vec<(String, Vec<u8>)> = Vec::new();
     let json = |value: &Value| value.to_string().into_bytes();

@@ -3,8 +3,9 @@
 use crate::answers::{self, Side};
 use crate::lanes::Columns;
 use crate::store::Store;
+use crate::traces::Traces;
 use crate::track::{Source, TrackId};
-use crate::{Error, file, page, rows, source};
+use crate::{Error, page, rows, source};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -17,7 +18,7 @@ use std::sync::Arc;
 
 /// What is served, to whom.
 pub struct Served {
-    pub stores: Vec<Arc<Store>>,
+    pub traces: Traces,
     /// The first part of every path.
     pub token: String,
     pub port: u16,
@@ -196,6 +197,16 @@ impl Parameters {
         .transpose()
     }
 
+    /// The known generations of all traces, with points between them.
+    fn generations(&self) -> Result<Vec<u64>, Refusal> {
+        let text = self.text("generations").unwrap_or_default();
+        let numbers = text.split('.').filter(|text| !text.is_empty());
+        numbers
+            .map(str::parse)
+            .collect::<Result<_, _>>()
+            .map_err(|_| wrong("`generations` are numbers with points between them."))
+    }
+
     /// A time: the page may compute it, so it may have a fraction.
     fn time(&self, name: &str) -> Result<Option<i64>, Refusal> {
         let time: Option<f64> = self.number(name)?;
@@ -237,29 +248,33 @@ impl Served {
         let parameters = Parameters::of(query);
         let segments: Vec<&str> = key.split('/').collect();
         match segments.as_slice() {
-            ["overview"] => self.overview(),
+            ["overview"] => value(&self.traces.overview()?),
+            ["live"] => value(&self.traces.wait_for_more(&parameters.generations()?)?),
             ["compare"] => self.compare(&parameters),
             ["t", trace, rest @ ..] => {
                 let store = trace
                     .parse::<usize>()
                     .ok()
-                    .and_then(|trace| self.stores.get(trace));
-                of_trace(store.ok_or_else(not_found)?, rest, &parameters)
+                    .and_then(|trace| self.traces.at(trace));
+                let store = store.ok_or_else(not_found)?;
+                let answer = of_trace(&store, rest, &parameters);
+                // Editions only grow: if it is still the one that was asked for, the answer is of it.
+                match parameters.number::<u64>("edition")? {
+                    Some(edition) if store.edition()? != edition => Err(refuse(
+                        StatusCode::CONFLICT,
+                        "The recording was completed meanwhile: ask for everything anew.",
+                    )),
+                    _ => answer,
+                }
             }
             _ => Err(not_found()),
         }
     }
 
-    fn overview(&self) -> Answer {
-        let traces = self.stores.iter().map(|store| store.overview());
-        let traces: Vec<Value> = traces.collect::<Result<_, _>>()?;
-        value(&file::overview(traces, Value::Null))
-    }
-
     fn compare(&self, parameters: &Parameters) -> Answer {
         let side = |letter: char| {
             let trace: usize = parameters.number(&letter.to_string())?.unwrap_or(0);
-            let store = self.stores.get(trace).ok_or_else(not_found)?;
+            let store = self.traces.at(trace).ok_or_else(not_found)?;
             let range = parameters.range(&format!("{letter}_from"), &format!("{letter}_to"))?;
             let label = parameters.text(&format!("{letter}_label"));
             let side = match (label, range) {
@@ -267,9 +282,10 @@ impl Served {
                 (None, Some(range)) => Side::Range(range),
                 (None, None) => Side::All,
             };
-            Ok::<_, Refusal>((store.as_ref(), side))
+            Ok::<_, Refusal>((store, side))
         };
-        match answers::comparison(side('a')?, side('b')?)? {
+        let ((before, before_side), (after, after_side)) = (side('a')?, side('b')?);
+        match answers::comparison((&before, before_side), (&after, after_side))? {
             Ok(comparison) => value(&comparison),
             Err(sentence) => Err(wrong(&sentence)),
         }
@@ -355,7 +371,6 @@ fn of_trace(store: &Store, key: &[&str], parameters: &Parameters) -> Answer {
             let range = parameters.range("from", "to")?;
             value(&store.analyst().ask(move |all| answers::graph(all, range))?)
         }
-        ["live"] => value(&store.wait_for_more(parameters.number("generation")?.unwrap_or(0))?),
         _ => Err(not_found()),
     }
 }

@@ -1,6 +1,6 @@
 //! A trace as a page in the browser: served on loopback, or written as one file.
 //!
-//! [`Server::open`] opens one trace, or two to compare, and serves the page and what it asks for; `PROTOCOL.md` says what
+//! [`Server::open`] opens one trace, with those of its ranks, or two to compare, and serves the page and what it asks for; `PROTOCOL.md` says what
 //! that is. Only who knows the address can ask: its path begins with a token of 128 random bits. [`write_file`] writes
 //! the page and the answers as one HTML file that needs no server.
 #![forbid(unsafe_code)]
@@ -26,6 +26,7 @@ mod source;
 mod store;
 mod survey;
 mod texts;
+mod traces;
 mod track;
 
 pub use error::Error;

@@ -28,6 +28,18 @@ pub struct Track {
     pub busy: Option<String>,
 }
 
+/// Puts overviews of traces together; `of_ranks` when they are of one program and one clock.
+pub fn together(traces: Vec<Value>, of_ranks: bool, file: Value) -> Value {
+    json!({
+        "protocol": 1,
+        "gapscope": env!("CARGO_PKG_VERSION"),
+        "file": file,
+        "traces": traces,
+        "together": of_ranks,
+        "bins": crate::survey::BINS,
+    })
+}
+
 /// What the page is told of a trace first.
 pub fn overview(snapshot: &Snapshot, name: &str, sizes: &[TableSize]) -> Value {
     let manifest = &snapshot.trace.manifest;
@@ -51,6 +63,7 @@ pub fn overview(snapshot: &Snapshot, name: &str, sizes: &[TableSize]) -> Value {
     json!({
         "name": name,
         "generation": snapshot.generation,
+        "edition": snapshot.edition,
         "live": snapshot.live,
         "complete": manifest.complete,
         "origin_ns": snapshot.origin_ns.to_string(),

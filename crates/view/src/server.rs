@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::http::{self, Served};
-use crate::store::Store;
+use crate::traces::Traces;
 use std::fmt::Write;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
@@ -40,10 +40,11 @@ pub struct Running {
 }
 
 impl Server {
-    /// Opens one trace, or two to compare, and a port of 127.0.0.1. Reading begins at once and goes on meanwhile.
+    /// Opens one trace, with those of its ranks, or two to compare, and a port of 127.0.0.1. Reading begins at once and goes on meanwhile.
     ///
     /// # Errors
-    /// A trace cannot be opened, is not complete (unless the options say that it is live), or the port cannot be had.
+    /// A trace cannot be opened, is not complete (unless the options say that it is live), the ranks have no common clock,
+    /// or the port cannot be had.
     pub fn open(traces: &[PathBuf], options: Options) -> Result<Server, Error> {
         if !options.live {
             return Server::open_here(traces, options);
@@ -61,8 +62,7 @@ impl Server {
     }
 
     fn open_here(traces: &[PathBuf], options: Options) -> Result<Server, Error> {
-        let stores = traces.iter().map(|trace| Store::open(trace, options.live));
-        let stores = stores.collect::<Result<Vec<_>, _>>()?;
+        let traces = Traces::open(traces, options.live)?;
         let port = options.port.unwrap_or(0);
         let listener =
             TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|error| Error::Port {
@@ -80,7 +80,7 @@ impl Server {
             url: format!("http://127.0.0.1:{port}/{token}/"),
             listener,
             served: Arc::new(Served {
-                stores,
+                traces,
                 token,
                 port,
             }),

@@ -25,6 +25,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 pub struct Snapshot {
     /// Grows with each change.
     pub generation: u64,
+    /// Grows when rows and texts that were there before are worth nothing.
+    pub edition: u64,
     /// True while it is being recorded.
     pub live: bool,
     /// Whether all columns are there, or only those that draw.
@@ -143,6 +145,7 @@ impl Snapshot {
         let texts = Texts::of(&trace);
         let mut snapshot = Snapshot {
             generation: 1,
+            edition: 1,
             live: false,
             full,
             origin_ns,
@@ -177,6 +180,7 @@ impl Snapshot {
             .clone();
         Ok(Snapshot {
             generation: self.generation,
+            edition: self.edition,
             live: self.live,
             full: true,
             origin_ns: self.origin_ns,

@@ -6,15 +6,14 @@ use crate::overview;
 use crate::snapshot::Snapshot;
 use gapscope_trace::reader::Tail;
 use gapscope_trace::{Trace, read_manifest, table_sizes};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// How often a live trace is looked at while somebody waits for it.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How long somebody waits at most.
-const WAIT: Duration = Duration::from_secs(10);
+/// How often the files of a live trace are looked at, at most.
+const LOOK_EVERY: Duration = Duration::from_millis(400);
 
 /// A trace that is served.
 pub struct Store {
@@ -31,9 +30,15 @@ pub struct Store {
 struct State {
     snapshot: Option<Result<Arc<Snapshot>, Error>>,
     tail: Option<Tail>,
-    /// The generation before which everything has to be asked anew.
-    reset: u64,
     looked: Option<Instant>,
+}
+
+/// How a trace stands.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Told {
+    pub generation: u64,
+    pub edition: u64,
+    pub live: bool,
 }
 
 impl Store {
@@ -41,7 +46,7 @@ impl Store {
     ///
     /// # Errors
     /// It is no trace, or not complete and not `live`.
-    pub fn open(folder: &Path, live: bool) -> Result<Arc<Store>, Error> {
+    pub fn open(folder: &Path, name: String, live: bool) -> Result<Arc<Store>, Error> {
         if !live {
             let manifest = read_manifest(folder)?;
             if !manifest.complete {
@@ -50,12 +55,6 @@ impl Store {
                 });
             }
         }
-        let name = folder.canonicalize().ok();
-        let name = name.as_deref().unwrap_or(folder).file_name();
-        let name = name
-            .unwrap_or(folder.as_os_str())
-            .to_string_lossy()
-            .into_owned();
         let store = Arc::new_cyclic(|store: &Weak<Store>| Store {
             folder: folder.to_owned(),
             name,
@@ -141,27 +140,26 @@ impl Store {
         Ok(overview::overview(&snapshot, &self.name, &sizes))
     }
 
-    /// Waits until there is a generation above `generation`, for some seconds at most.
+    /// How it stands by now.
     ///
     /// # Errors
     /// As [`Self::snapshot`].
-    pub fn wait_for_more(&self, generation: u64) -> Result<Value, Error> {
-        let begin = Instant::now();
-        loop {
-            self.look();
-            let snapshot = self.snapshot()?;
-            let (reset, live) = (self.state().reset, snapshot.live);
-            if snapshot.generation > generation || !live || begin.elapsed() >= WAIT {
-                return Ok(json!({
-                    "generation": snapshot.generation,
-                    "live": live,
-                    "complete": snapshot.trace.manifest.complete,
-                    "reset": generation < reset,
-                }));
-            }
-            drop(snapshot);
-            std::thread::sleep(LOOK_EVERY);
-        }
+    pub fn told(&self) -> Result<Told, Error> {
+        self.look();
+        let snapshot = self.snapshot()?;
+        Ok(Told {
+            generation: snapshot.generation,
+            edition: snapshot.edition,
+            live: snapshot.live,
+        })
+    }
+
+    /// The edition of what is answered from now on.
+    ///
+    /// # Errors
+    /// As [`Self::snapshot`].
+    pub fn edition(&self) -> Result<u64, Error> {
+        Ok(self.snapshot()?.edition)
     }
 
     /// Takes up what a live trace has got.
@@ -170,7 +168,6 @@ impl Store {
         let State {
             snapshot: Some(Ok(snapshot)),
             tail,
-            reset,
             looked,
         } = &mut *state
         else {
@@ -187,7 +184,7 @@ impl Store {
             // Its files are new, and the names of kernels are better: all is read again.
             if let Ok(mut complete) = Snapshot::full(&self.folder) {
                 complete.generation = snapshot.generation + 1;
-                *reset = complete.generation;
+                complete.edition = snapshot.edition + 1;
                 *snapshot = Arc::new(complete);
                 *tail = None;
             }

@@ -13,6 +13,8 @@ export interface Overview {
   gapscope: string;
   file: { folded: string | null; made_unix_ns: string } | null;
   traces: TraceOverview[];
+  /** The traces are of one program and one clock: its ranks. */
+  together: boolean;
   bins: number;
 }
 
@@ -67,6 +69,8 @@ export interface ManifestDevice {
 export interface TraceOverview {
   name: string;
   generation: number;
+  /** Changes when the rows and strings that were there before are worth nothing: when a recording was completed. */
+  edition: number;
   live: boolean;
   complete: boolean;
   origin_ns: string;
@@ -75,7 +79,13 @@ export interface TraceOverview {
   extent: [number, number];
   sampling_mode: string;
   clock_error_ns: number | null;
-  manifest: { command?: string[]; host?: { system?: string; processor?: string; cores?: number }; devices?: ManifestDevice[]; exit?: unknown };
+  manifest: {
+    rank?: { rank: number; world_size: number } | null;
+    command?: string[];
+    host?: { system?: string; processor?: string; cores?: number };
+    devices?: ManifestDevice[];
+    exit?: unknown;
+  };
   tables: { name: string; rows: number | null; bytes: number }[];
   losses: Loss[];
   remarks: string[];
@@ -342,8 +352,6 @@ export interface Comparison {
 }
 
 export interface Live {
-  generation: number;
-  live: boolean;
-  complete: boolean;
-  reset: boolean;
+  /** Of each trace that the overview has, in its order. */
+  traces: { generation: number; live: boolean; edition: number }[];
 }

@@ -28,10 +28,29 @@ export interface Answers {
 /** Why an answer is not there, in a sentence for the reader. */
 export class Unanswered extends Error {}
 
+/** The answer would be of another edition of the trace than the page has. */
+export class Outdated extends Unanswered {}
+
+/** The server's status for that. */
+const CONFLICT = 409;
+
 /** What can be asked. */
 export class DataSource {
   private readonly blocks = new Map<string, Promise<Row[]>>();
+  /** Of traces that are recorded: the edition that the page has. Answers of another are refused. */
+  private readonly editions = new Map<number, number>();
   constructor(private readonly answers: Answers) {}
+
+  /** Asks from now on for answers of this edition of a trace only. */
+  expect(trace: number, edition: number): void {
+    this.editions.set(trace, edition);
+  }
+
+  /** The key of something of a trace, and the query with the edition. */
+  private of(trace: number, key: string, query: Record<string, string | number> = {}): [string, Record<string, string | number>] {
+    const edition = this.editions.get(trace);
+    return [`t/${trace}/${key}`, edition === undefined ? query : { edition, ...query }];
+  }
 
   get file(): boolean {
     return this.answers.file;
@@ -48,24 +67,24 @@ export class DataSource {
   overview(): Promise<Overview> {
     return this.json("overview");
   }
-  strings(trace: number, after: number): Promise<Strings> {
-    return this.json(`t/${trace}/strings`, { after });
+  strings(trace: number, after: number, edition?: number): Promise<Strings> {
+    return this.json(...this.of(trace, "strings", edition === undefined ? { after } : { after, edition }));
   }
   track(trace: number, id: string, after: number): Promise<Frame> {
-    return this.frame(`t/${trace}/track/${id}`, { after });
+    return this.frame(...this.of(trace, `track/${id}`, { after }));
   }
   trackLabels(trace: number, id: string, after: number): Promise<Frame> {
-    return this.frame(`t/${trace}/track/${id}/label`, { after });
+    return this.frame(...this.of(trace, `track/${id}/label`, { after }));
   }
   counter(trace: number, id: string): Promise<Frame> {
-    return this.frame(`t/${trace}/counter/${id}`);
+    return this.frame(...this.of(trace, `counter/${id}`));
   }
   findings(trace: number): Promise<Findings> {
-    return this.json(`t/${trace}/findings`);
+    return this.json(...this.of(trace, "findings"));
   }
   async row(trace: number, table: string, row: number): Promise<Row> {
     const each = this.answers.rowsInAnswer;
-    if (each === 1) return this.json(`t/${trace}/rows/${table}/${row}`);
+    if (each === 1) return this.json(...this.of(trace, `rows/${table}/${row}`));
     const key = `t/${trace}/rows/${table}/${Math.floor(row / each)}`;
     let block = this.blocks.get(key);
     if (!block) this.blocks.set(key, (block = this.json<Row[]>(key)));
@@ -74,25 +93,26 @@ export class DataSource {
     return found;
   }
   dependencies(trace: number, table: string, row: number): Promise<Dependencies | Missing> {
-    return this.json(`t/${trace}/dependencies/${table}/${row}`);
+    return this.json(...this.of(trace, `dependencies/${table}/${row}`));
   }
   source(trace: number, kernel: number): Promise<Source | Missing> {
-    return this.json(`t/${trace}/source/${kernel}`);
+    return this.json(...this.of(trace, `source/${kernel}`));
   }
   range(trace: number, from_ns: number, to_ns: number): Promise<RangeFindings> {
-    return this.json(`t/${trace}/range`, { from: Math.floor(from_ns), to: Math.ceil(to_ns) });
+    return this.json(...this.of(trace, "range", { from: Math.floor(from_ns), to: Math.ceil(to_ns) }));
   }
   instances(trace: number, label: string): Promise<Instances> {
-    return this.json(`t/${trace}/instances`, { label });
+    return this.json(...this.of(trace, "instances", { label }));
   }
   graph(trace: number, range?: { from_ns: number; to_ns: number }): Promise<Graph | Missing> {
-    return this.json(`t/${trace}/graph`, range ? { from: Math.floor(range.from_ns), to: Math.ceil(range.to_ns) } : {});
+    return this.json(...this.of(trace, "graph", range ? { from: Math.floor(range.from_ns), to: Math.ceil(range.to_ns) } : {}));
   }
   compare(sides: Record<string, string | number>): Promise<Comparison> {
     return this.json("compare", sides);
   }
-  live(trace: number, generation: number): Promise<Live> {
-    return this.json(`t/${trace}/live`, { generation });
+  /** Waits until one of the traces has another generation than these, or a trace more is there. */
+  live(generations: readonly number[]): Promise<Live> {
+    return this.json("live", { generations: generations.join(".") });
   }
 }
 
@@ -105,13 +125,15 @@ export class ServerAnswers implements Answers {
     const asked = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)])).toString();
     const path = key.split("/").map(encodeURIComponent).join("/");
     let answer: Response;
+    let bytes: ArrayBuffer;
     try {
       answer = await fetch(`api/${path}${asked ? `?${asked}` : ""}`);
+      bytes = await answer.arrayBuffer();
     } catch {
       throw new Unanswered("gapscope view does not answer any more: it was stopped. Start it again and open its new address.");
     }
-    const bytes = await answer.arrayBuffer();
     if (answer.ok) return bytes;
+    if (answer.status === CONFLICT) throw new Outdated("The recording was completed meanwhile.");
     throw new Unanswered(complaint(bytes) ?? `gapscope view refused this with status ${answer.status}.`);
   }
 }

@@ -5,7 +5,7 @@ import { Peaks } from "../lane/peaks.ts";
 import type { Range } from "../time/range.ts";
 import type { Findings, TraceOverview, TrackOverview } from "./answers.ts";
 import { column, type Frame } from "./frame.ts";
-import type { DataSource } from "./source.ts";
+import { type DataSource, Outdated } from "./source.ts";
 
 export const NO_LABEL = 0xffffffff;
 
@@ -29,11 +29,34 @@ export class Track {
   tables: string[] = [];
   counter: { at_ns: Float64Array; value: Float64Array; most: number; peaks: Peaks } | null = null;
   /** Busy share of equal slices of the trace's extent times 255. */
-  readonly summary: Uint8Array | null;
+  summary: Uint8Array | null = null;
   generation = 0;
+  /** Counts how often the track was cleared: an answer to what was asked before is not taken. */
+  cleared = 0;
+  overview: TrackOverview;
 
-  constructor(readonly overview: TrackOverview) {
+  constructor(overview: TrackOverview) {
+    this.overview = overview;
+    this.renew(overview);
+  }
+
+  /** Takes a newer overview. */
+  renew(overview: TrackOverview): void {
+    this.overview = overview;
     this.summary = overview.busy === null ? null : Uint8Array.from(atob(overview.busy), (character) => character.charCodeAt(0));
+  }
+
+  /** Forgets all rows: they are of another edition. */
+  clear(): void {
+    this.cleared += 1;
+    this.state = "waiting";
+    this.loading = null;
+    this.lanes = [];
+    this.rows = [];
+    this.labels = null;
+    this.tables = [];
+    this.counter = null;
+    this.generation = 0;
   }
 
   get id(): string {
@@ -89,6 +112,7 @@ export class Track {
     const peaks = new Peaks(value);
     const most = value[peaks.of(0, value.length)] ?? 0;
     this.counter = { at_ns: column(frame, "at") as Float64Array, value, most, peaks };
+    this.generation = frame.header.generation ?? 1;
     this.state = "ready";
   }
 
@@ -96,6 +120,17 @@ export class Track {
   rowOf(place: Place): { table: string; row: number } {
     const packed = this.rows[place.lane][place.index];
     return { table: this.tables[packed >>> 30] ?? "unknown", row: packed & 0x3fffffff };
+  }
+
+  /** Where an event is drawn that begins and lasts so. */
+  placeAt(start_ns: number, duration_ns: number): Place | null {
+    for (let lane = 0; lane < this.lanes.length; lane += 1) {
+      const it = this.lanes[lane];
+      for (let i = it.startingBefore(start_ns); i < it.count && it.start_ns[i] === start_ns; i += 1) {
+        if (it.duration_ns[i] === duration_ns) return { lane, index: i };
+      }
+    }
+    return null;
   }
 
   /** Where a row is drawn, given when it begins. */
@@ -131,6 +166,8 @@ export class Trace {
   tracks: Track[];
   strings: string[] = [];
   findings: Findings | { missing: string } | null = null;
+  /** Called when a track's rows were replaced, with the lanes that it had. */
+  replaced: (track: Track, before: readonly Lane[]) => void = () => undefined;
   private loadingStrings: Promise<void> | null = null;
 
   constructor(
@@ -140,6 +177,7 @@ export class Trace {
   ) {
     this.overview = overview;
     this.tracks = overview.tracks.map((track) => new Track(track));
+    if (overview.live) source.expect(number, overview.edition);
   }
 
   get whole(): Range {
@@ -155,34 +193,37 @@ export class Trace {
     return this.strings[name] ?? "unknown";
   }
 
-  /** Takes a newer overview; tracks that are known stay as they are. */
-  renew(overview: TraceOverview, reset: boolean): void {
-    const known = new Map(reset ? [] : this.tracks.map((track) => [track.id, track]));
+  /** Takes a newer overview. A track that is known stays the same object: whoever holds it sees it grow. */
+  renew(overview: TraceOverview): void {
+    const known = new Map(this.tracks.map((track) => [track.id, track]));
     this.tracks = overview.tracks.map((track) => {
-      const fresh = new Track(track);
       const old = known.get(track.id);
-      if (!old) return fresh;
-      fresh.lanes = old.lanes;
-      fresh.rows = old.rows;
-      fresh.tables = old.tables;
-      fresh.counter = old.counter;
-      fresh.generation = old.generation;
-      // An answer that is under way goes to the old track.
-      fresh.state = old.state === "loading" ? "waiting" : old.state;
-      return fresh;
+      old?.renew(track);
+      return old ?? new Track(track);
     });
     this.overview = overview;
+  }
+
+  /** Takes another edition: what was loaded is forgotten. */
+  reset(overview: TraceOverview, strings: readonly string[]): void {
+    for (const track of this.tracks) track.clear();
+    this.strings = [...strings];
+    this.loadingStrings = null;
+    this.renew(overview);
+    this.source.expect(this.number, overview.edition);
   }
 
   async loadStrings(): Promise<void> {
     // One at a time, so that answers are appended in order.
     const before = this.loadingStrings;
-    this.loadingStrings = (async () => {
+    const loading = (async () => {
       await before?.catch(() => undefined);
-      const more = await this.source.strings(this.number, this.strings.length);
-      if (more.from === this.strings.length) for (const text of more.strings) this.strings.push(text);
+      const { strings } = this;
+      const more = await this.source.strings(this.number, strings.length);
+      if (strings === this.strings && more.from === strings.length) for (const text of more.strings) strings.push(text);
     })();
-    await this.loadingStrings;
+    this.loadingStrings = loading;
+    await loading;
   }
 
   /** Ends when a track is there, or is known to be missing. */
@@ -192,25 +233,44 @@ export class Trace {
 
   /** Loads a track, or what came to it; what cannot be had is said in its state. */
   loadTrack(track: Track): Promise<void> {
-    track.loading ??= this.load(track).finally(() => (track.loading = null));
-    return track.loading;
+    if (track.loading) return track.loading;
+    const loading = this.load(track).finally(() => {
+      if (track.loading === loading) track.loading = null;
+    });
+    return (track.loading = loading);
+  }
+
+  /** Loads what a track has got since it was loaded; an answer that was under way may be older than that. */
+  async catchUp(track: Track): Promise<void> {
+    while (track.state === "ready" && track.generation < this.overview.generation) {
+      const { generation } = track;
+      await this.loadTrack(track);
+      if (track.generation === generation) return;
+    }
   }
 
   private async load(track: Track): Promise<void> {
-    const before = track.state;
-    track.state = before === "ready" ? "ready" : "loading";
+    const { state, cleared } = track;
+    if (state !== "ready") track.state = "loading";
     try {
-      if (track.isCounter) track.takeCounter(await this.source.counter(this.number, track.id));
-      else track.take(await this.source.track(this.number, track.id, track.generation));
+      const frame = await (track.isCounter ? this.source.counter(this.number, track.id) : this.source.track(this.number, track.id, track.generation));
+      if (cleared !== track.cleared) return;
+      const before = [...track.lanes];
+      if (track.isCounter) track.takeCounter(frame);
+      else track.take(frame);
+      this.replaced(track, before);
     } catch (error) {
-      if (before === "ready") throw error;
+      // The other edition is about to come, and it is asked for anew.
+      if (cleared !== track.cleared || error instanceof Outdated) return;
+      if (state === "ready") throw error;
       track.state = { missing: error instanceof Error ? error.message : String(error) };
     }
   }
 
   async loadLabels(track: Track): Promise<void> {
     if (track.labels || track.state !== "ready" || !(track.kind === "work" || track.kind === "command-buffers")) return;
+    const { cleared } = track;
     const frame = await this.source.trackLabels(this.number, track.id, 0);
-    if (frame.header.rows === track.count) track.takeLabels(frame);
+    if (cleared === track.cleared && frame.header.rows === track.count) track.takeLabels(frame);
   }
 }

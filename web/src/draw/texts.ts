@@ -29,7 +29,10 @@ export class Texts {
   cut(text: string, room: number): string {
     const short = text.length > 300 ? text.slice(0, 300) : text;
     if (this.width(short) <= room) return short;
-    const fits = Math.floor((room - this.average) / this.average);
-    return fits < LEAST_LETTERS ? "" : short.slice(0, fits) + ELLIPSIS;
+    for (let fits = Math.floor((room - this.average) / this.average); fits >= LEAST_LETTERS; fits -= 1) {
+      const text = short.slice(0, fits) + ELLIPSIS;
+      if (this.width(text) <= room) return text;
+    }
+    return "";
   }
 }

@@ -10,6 +10,7 @@ export class AboutPanel {
   show(overview: TraceOverview, findings: Findings | null, file: string | null): void {
     const { manifest } = overview;
     const host = manifest.host;
+    const remarks = [...new Set([...overview.remarks, ...(findings?.notes ?? [])])];
     fill(
       this.element,
       h(
@@ -36,8 +37,8 @@ export class AboutPanel {
           ? h("p", { class: "note" }, "Nothing is known to be missing.")
           : h("ul", {}, overview.losses.map((loss) => h("li", {}, h("b", {}, `${count(loss.count)} ${loss.what}`), `: ${loss.reason}`))),
         file ? h("p", { class: "problem" }, file) : null,
-        h("h2", { class: "part" }, "Remarks"),
-        [...new Set([...overview.remarks, ...(findings?.notes ?? [])])].map((remark) => h("p", {}, remark)),
+        remarks.length > 0 ? h("h2", { class: "part" }, "Remarks") : null,
+        remarks.map((remark) => h("p", {}, remark)),
       ),
       h(
         "div",

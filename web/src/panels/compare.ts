@@ -5,6 +5,7 @@ import type { Comparison } from "../data/answers.ts";
 import type { DataSource } from "../data/source.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
+import { Latest, sentence } from "../latest.ts";
 import { bytes, count, duration, factor, known } from "../time/format.ts";
 import type { Range } from "../time/range.ts";
 
@@ -26,6 +27,7 @@ export class ComparePanel {
   private readonly result = h("div", { class: "compare-result", role: "status", tabindex: "0" });
   private readonly stepper = h("span", { class: "stepper", hidden: true });
   private readonly extra: Side[] = [];
+  private readonly asked = new Latest();
 
   constructor(
     private readonly traces: readonly Trace[],
@@ -62,7 +64,8 @@ export class ComparePanel {
   fillChoices(): void {
     const sides: Side[] = [...this.extra];
     for (const trace of this.traces) {
-      if (this.traces.length > 1) sides.push({ trace: trace.number, what: "all" });
+      // What has no rank may have nothing to show.
+      if (this.traces.length > 1 && trace.tracks.length > 0) sides.push({ trace: trace.number, what: "all" });
       const { findings } = trace;
       if (findings && "labels" in findings) {
         for (const label of findings.labels.slice(0, MOST_LABELS)) sides.push({ trace: trace.number, what: "label", path: label.path });
@@ -73,7 +76,7 @@ export class ComparePanel {
     fill(this.before, sides.map(option));
     fill(this.after, sides.map(option));
     const of_two = this.traces.length > 1;
-    const second = of_two ? sides.find((side) => side.trace === 1) : sides[1];
+    const second = of_two ? sides.find((side) => side.trace !== sides[0].trace) : sides[1];
     this.before.value = before || (sides[0] ? writtenSide(sides[0]) : "");
     this.after.value = after || (second ? writtenSide(second) : "");
     if (sides.length < 2 && !this.result.hasChildNodes()) {
@@ -106,10 +109,12 @@ export class ComparePanel {
     this.before.value = writtenSide(before);
     this.after.value = writtenSide(after);
     fill(this.result, h("p", { class: "working" }, "Comparing…"));
+    const last = this.asked.begin();
     try {
-      this.tell(await compared(this.source, before, after), before, after);
+      const found = await compared(this.source, before, after);
+      if (last()) this.tell(found, before, after);
     } catch (error) {
-      fill(this.result, h("p", { class: "problem" }, error instanceof Error ? error.message : String(error)));
+      if (last()) fill(this.result, h("p", { class: "problem" }, sentence(error)));
     }
   }
 

@@ -4,6 +4,7 @@ import { type Dependencies, type Dependency, type Field, isMissing, type Link, t
 import type { DataSource } from "../data/source.ts";
 import { fill, h } from "../dom.ts";
 import { causeColour } from "../draw/palette.ts";
+import { Latest, sentence } from "../latest.ts";
 import { bytes, duration, instant, of } from "../time/format.ts";
 import { type Arrow, arrowEnd, eventRange, type View } from "../view.ts";
 import { gapDetails } from "./gap-details.ts";
@@ -36,7 +37,7 @@ export interface Steps {
 
 export class DetailsPanel {
   readonly element = h("section", { class: "details-panel", "aria-label": "Details", "aria-live": "polite", hidden: true });
-  private asked = 0;
+  private readonly asked = new Latest();
 
   constructor(
     private view: View,
@@ -57,7 +58,7 @@ export class DetailsPanel {
 
   private async showEvent(): Promise<void> {
     const { event, trace } = this.view;
-    const asked = (this.asked += 1);
+    const last = this.asked.begin();
     this.element.hidden = event === null;
     if (!event) return;
     const { table, row } = event.track.rowOf(event);
@@ -72,11 +73,10 @@ export class DetailsPanel {
     );
     try {
       const found = await this.source.row(trace.number, table, row);
-      if (asked === this.asked) await this.show(found, asked);
+      if (last()) await this.show(found, last);
     } catch (error) {
-      if (asked !== this.asked) return;
-      const status = this.element.querySelector("[role=status]");
-      if (status) status.textContent = error instanceof Error ? error.message : String(error);
+      const status = last() ? this.element.querySelector("[role=status]") : null;
+      if (status) status.textContent = sentence(error);
     }
   }
 
@@ -106,7 +106,7 @@ export class DetailsPanel {
     );
   }
 
-  private async show(row: Row, asked: number): Promise<void> {
+  private async show(row: Row, last: () => boolean): Promise<void> {
     const dependencies = h("div", { class: "dependencies" });
     fill(
       this.element,
@@ -117,7 +117,7 @@ export class DetailsPanel {
       row.gap ? gapDetails(row.gap, row.explanation ?? "", causeColour(row.title)) : null,
       this.links(row),
       dependencies,
-      row.kernel ? this.kernel(row.kernel) : null,
+      row.kernel ? this.kernel(this.view.trace.number, row.kernel) : null,
       this.bindings(row),
       this.fields("All fields", [
         ...(row.device ? [{ name: "device", value: row.device, meaning: "" }] : []),
@@ -130,8 +130,8 @@ export class DetailsPanel {
     this.view.setArrows(submissionArrows(row));
     if (row.table !== "dispatches" && row.table !== "transfers") return;
     if (this.source.file) return;
-    const found = await this.source.dependencies(this.view.trace.number, row.table, row.row).catch((error: unknown) => ({ missing: String(error) }));
-    if (asked !== this.asked) return;
+    const found = await this.source.dependencies(this.view.trace.number, row.table, row.row).catch((error: unknown) => ({ missing: sentence(error) }));
+    if (!last()) return;
     this.dependencies(dependencies, found);
     if (!isMissing(found)) this.view.setArrows([...this.view.arrows, ...dependencyArrows(row, found)]);
   }
@@ -195,14 +195,14 @@ export class DetailsPanel {
     );
   }
 
-  private kernel(kernel: NonNullable<Row["kernel"]>): HTMLElement {
+  private kernel(trace: number, kernel: NonNullable<Row["kernel"]>): HTMLElement {
     const code = h("pre", { class: "source", tabindex: "0" });
     const said = h("p", { class: "note" });
     const load = async (): Promise<void> => {
       if (code.textContent) return;
       said.textContent = "Loading…";
       try {
-        const source = await this.source.source(this.view.trace.number, kernel.row);
+        const source = await this.source.source(trace, kernel.row);
         if (isMissing(source)) {
           said.textContent = source.missing;
           return;
@@ -210,7 +210,7 @@ export class DetailsPanel {
         said.textContent = `${source.language}, ${source.file}${source.cut ? "; cut to its beginning" : ""}`;
         code.textContent = source.text;
       } catch (error) {
-        said.textContent = error instanceof Error ? error.message : String(error);
+        said.textContent = sentence(error);
       }
     };
     return h(

@@ -7,6 +7,9 @@ import { count, duration, instant, of, share } from "../time/format.ts";
 import { swatch } from "./swatch.ts";
 import { Table } from "./table.ts";
 
+const NEVER_IDLE = "The device was never idle between work.";
+const NOT_LISTED = "No gap with this cause is among the longest.";
+
 export class GapsPanel {
   readonly element = h("div", { class: "panel gaps-panel" });
   private readonly causes: Table<GapTotal>;
@@ -20,7 +23,7 @@ export class GapsPanel {
     this.causes = new Table<GapTotal>({
       name: "Idle time by cause",
       sorted: 2,
-      empty: "The device was never idle between work.",
+      empty: NEVER_IDLE,
       pick: (row) => this.filter(this.cause === row.cause ? null : row.cause),
       columns: [
         { head: "Cause", text: (row) => this.name(row.cause), sort: (row) => row.cause, wide: true },
@@ -32,7 +35,7 @@ export class GapsPanel {
     this.list = new Table<Gap>({
       name: "The costliest gaps",
       sorted: 1,
-      empty: "No gap with this cause is among the longest.",
+      empty: NOT_LISTED,
       pick: go,
       columns: [
         { head: "Cause", text: (gap) => this.name(gap.cause), sort: (gap) => gap.cause },
@@ -58,16 +61,21 @@ export class GapsPanel {
 
   show(findings: Findings): void {
     this.findings = findings;
+    const nothing = "No GPU work has known times, so there is no idle time between it.";
+    this.causes.empty = findings.gpu_busy_ns ? NEVER_IDLE : nothing;
+    this.list.empty = findings.idle_time.gap_count > 0 ? NOT_LISTED : "";
     this.causes.show(findings.gaps.filter((row) => row.total_ns > 0));
     this.filter(this.cause);
   }
 
   private filter(cause: string | null): void {
     if (!this.findings) return;
+    const changed = this.cause !== cause;
     this.cause = cause;
     const { longest, gap_count, total_ns } = this.findings.idle_time;
     const listed = this.listed;
     this.list.show(listed);
+    if (changed) this.list.element.scrollTop = 0;
     fill(
       this.head,
       cause ? h("span", {}, `${of(listed.length, "gap", "gaps")} with ${cause} `, h("button", { type: "button", onclick: () => this.filter(null) }, "show all")) : null,

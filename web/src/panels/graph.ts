@@ -4,19 +4,25 @@ import { graphlib, layout } from "@dagrejs/dagre";
 import { type Graph, type GraphEdge, type GraphNode, isMissing } from "../data/answers.ts";
 import type { DataSource } from "../data/source.ts";
 import { fill, h, svg } from "../dom.ts";
+import { Latest, sentence } from "../latest.ts";
 import type { Look } from "../look.ts";
 import { bytes, count, duration, of } from "../time/format.ts";
 import type { View } from "../view.ts";
 
-const NODE_PX = { width: 168, height: 44 };
+const NODE_PX = { width: 184, height: 58 };
 /** Room below for edges that go back. */
 const BACK_PX = 46;
+/** The server is asked when the selection has rested for so long. */
+const REST_MS = 250;
 
 export class GraphPanel {
   readonly element = h("div", { class: "panel graph-panel" });
   private readonly head = h("p", { class: "panel-head" });
   private readonly canvas = h("div", { class: "graph" });
   private loaded = "";
+  private readonly asked = new Latest();
+
+  private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
     private readonly view: View,
@@ -35,19 +41,27 @@ export class GraphPanel {
     this.loaded = wanted;
     fill(this.head, h("span", { role: "status" }, "Folding the graph…"));
     fill(this.canvas);
+    const last = this.asked.begin();
     try {
-      this.show(await this.source.graph(this.view.trace.number, range ?? undefined));
+      const graph = await this.source.graph(this.view.trace.number, range ?? undefined);
+      if (last()) this.show(graph, range !== null);
     } catch (error) {
+      if (!last()) return;
       this.loaded = "";
-      this.show({ missing: error instanceof Error ? error.message : String(error) });
+      this.show({ missing: sentence(error) }, false);
     }
   }
 
+  /** What is shown is of another selection, or of an earlier generation. An answer that is under way is too. */
   forget(): void {
     this.loaded = "";
+    this.asked.begin();
+    clearTimeout(this.timer);
+    // When the selection has rested, if the panel is seen.
+    this.timer = setTimeout(() => this.element.isConnected && void this.open(), REST_MS);
   }
 
-  private show(graph: Graph | { missing: string }): void {
+  private show(graph: Graph | { missing: string }, part: boolean): void {
     if (isMissing(graph)) {
       this.element.dataset.nodes = "0";
       fill(this.head, h("span", { class: "missing" }, graph.missing));
@@ -59,7 +73,7 @@ export class GraphPanel {
     fill(
       this.head,
       h("span", {}, `${of(graph.nodes.length, "node", "nodes")}, ${of(graph.edges.length, "dependency", "dependencies")}${of_all}. `),
-      h("span", { class: "note" }, `${graph.folded} ${this.source.file || this.view.selection ? "" : "Select a range for a part of it."}`),
+      h("span", { class: "note" }, `${graph.folded} ${this.source.file || part ? "" : "Select a range for a part of it."}`),
     );
     fill(this.canvas, this.drawing(graph));
   }
@@ -102,8 +116,10 @@ export class GraphPanel {
     const [x, y] = [at.x - NODE_PX.width / 2, at.y - NODE_PX.height / 2];
     const says = [node.name, node.label, of(node.count, "execution", "executions"), node.total_ns === null ? "time unknown" : duration(node.total_ns)];
     const needs = graph.edges.filter((edge) => edge.to === node.id).length;
-    const name = svg("text", { x: x + 10, y: y + 18, class: "node-name" }, shortened(node.name, 22));
-    const figures = `${count(node.count)} ×${node.total_ns === null ? "" : `  ${duration(node.total_ns)}`}`;
+    const name = svg("text", { x: x + 10, y: y + 18, class: "node-name" }, shortened(node.name, 24));
+    const figures = `${of(node.count, "run", "runs")}, ${node.total_ns === null ? "time unknown" : `${duration(node.total_ns)} in all`}`;
+    // It tells nodes of one kernel apart: by the outermost label or the innermost. The title has the whole path.
+    const label = node.label && middleCut(node.label, 27);
     const go = (): void => this.go(node);
     const group = svg(
       "g",
@@ -120,11 +136,17 @@ export class GraphPanel {
       svg("rect", { x, y, width: NODE_PX.width, height: NODE_PX.height, rx: 6, class: "box" }),
       svg("rect", { x: x + 1, y: y + NODE_PX.height - 4, width: Math.max(0, ((node.total_ns ?? 0) / most_ns) * (NODE_PX.width - 2)), height: 3, rx: 1.5, class: "cost" }),
       name,
-      svg("text", { x: x + 10, y: y + 34, class: "node-note" }, figures),
+      label ? svg("text", { x: x + 10, y: y + 33, class: "node-note" }, label) : null,
+      svg("text", { x: x + 10, y: y + (label ? 48 : 36), class: "node-note" }, figures),
     );
     (group.querySelector(".cost") as SVGElement).style.fill = this.look.colours.accent;
     return group;
   }
+}
+
+function middleCut(text: string, most: number): string {
+  const half = Math.floor((most - 1) / 2);
+  return text.length > most ? `${text.slice(0, half)}…${text.slice(-half)}` : text;
 }
 
 function shortened(text: string, most: number): string {

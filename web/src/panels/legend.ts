@@ -30,7 +30,7 @@ export class Legend {
     const busy_ns = findings.gpu_busy_ns ?? 0;
     fill(
       this.element,
-      colouring === "cause"
+      colouring === "cause" || coloured.length === 0
         ? null
         : [
             h("h2", { class: "part" }, colouring === "label" ? "Work by label" : "Work by kernel"),
@@ -50,21 +50,25 @@ export class Legend {
               rows.length > coloured.length ? h("li", {}, swatch(this.look.colours.work[WORK_SLOTS - 1]), h("span", { class: "note" }, "everything else")) : null,
             ),
           ],
-      h("h2", { class: "part" }, "Idle time by cause"),
-      h(
-        "ul",
-        { class: "causes" },
-        idle.map((gap) =>
-          h(
-            "li",
-            { title: findings.causes.find((known) => known.cause === gap.cause)?.explanation },
-            swatch(causeColour(gap.cause)),
-            h("span", { class: "clip" }, gap.cause),
-            h("span", { class: "number" }, duration(gap.total_ns)),
-            h("span", { class: "number note" }, share(gap.total_ns / findings.idle_time.total_ns)),
-          ),
-        ),
-      ),
+      idle.length === 0
+        ? null
+        : [
+            h("h2", { class: "part" }, "Idle time by cause"),
+            h(
+              "ul",
+              { class: "causes" },
+              idle.map((gap) =>
+                h(
+                  "li",
+                  { title: findings.causes.find((known) => known.cause === gap.cause)?.explanation },
+                  swatch(causeColour(gap.cause)),
+                  h("span", { class: "clip" }, gap.cause),
+                  h("span", { class: "number" }, duration(gap.total_ns)),
+                  h("span", { class: "number note" }, share(gap.total_ns / findings.idle_time.total_ns)),
+                ),
+              ),
+            ),
+          ],
     );
   }
 }

@@ -1,12 +1,13 @@
 // What the selected range holds.
 
-import type { RangeFindings } from "../data/answers.ts";
+import { isMissing, type Missing, type RangeFindings } from "../data/answers.ts";
 import type { DataSource } from "../data/source.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
 import { causeColour } from "../draw/palette.ts";
 import { partsIn, shareOf, startingIn, unionBusy } from "../lane/statistics.ts";
 import type { Look } from "../look.ts";
+import { Latest, sentence } from "../latest.ts";
 import { bytes, count, duration, instant, of, share } from "../time/format.ts";
 import { length, type Range } from "../time/range.ts";
 import type { View } from "../view.ts";
@@ -18,7 +19,7 @@ const MOST_KERNELS = 12;
 
 export class SelectionPanel {
   readonly element = h("section", { class: "selection-panel", "aria-label": "Selected range", hidden: true });
-  private asked = 0;
+  private readonly asked = new Latest();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private calculating = 0;
 
@@ -37,21 +38,25 @@ export class SelectionPanel {
     this.element.hidden = selection === null;
     clearTimeout(this.timer);
     cancelAnimationFrame(this.calculating);
-    this.asked += 1;
+    const last = this.asked.begin();
     if (!selection) return;
     // Once a frame is enough while the range is dragged.
     this.calculating = requestAnimationFrame(() => this.calculate(trace, selection, null));
     if (this.source.file) return;
-    const asked = this.asked;
     this.timer = setTimeout(() => {
-      this.source.range(trace.number, selection.from_ns, selection.to_ns).then(
-        (found) => asked === this.asked && this.calculate(trace, selection, found),
-        () => undefined,
-      );
+      this.source
+        .range(trace.number, selection.from_ns, selection.to_ns)
+        .catch((error: unknown) => ({ missing: sentence(error) }))
+        .then((found) => {
+          if (!last()) return;
+          // A frame may come later than the answer: a page that is not seen has none.
+          cancelAnimationFrame(this.calculating);
+          this.calculate(trace, selection, found);
+        });
     }, REST_MS);
   }
 
-  private calculate(trace: Trace, range: Range, found: RangeFindings | null): void {
+  private calculate(trace: Trace, range: Range, found: RangeFindings | Missing | null): void {
     const step = Math.max(1, length(range) / 1000);
     fill(
       this.element,
@@ -63,7 +68,7 @@ export class SelectionPanel {
         h("button", { type: "button", onclick: () => this.view.select(null), "aria-label": "Clear the selected range" }, "✕"),
       ),
       h("p", { class: "big" }, duration(Math.round(length(range))), h("span", { class: "note" }, ` from ${instant(range.from_ns, step)}`)),
-      found ? h("p", { class: "verdict-line" }, found.verdict_sentence) : null,
+      found && !isMissing(found) ? h("p", { class: "verdict-line" }, found.verdict_sentence) : null,
       trace.overview.groups.filter((group) => group.kind === "gpu").map((group) => this.device(trace, group.id, group.name, range)),
       this.bytes(found),
       this.kernels(trace, range),
@@ -113,9 +118,10 @@ export class SelectionPanel {
     return element;
   }
 
-  private bytes(found: RangeFindings | null): HTMLElement | null {
+  private bytes(found: RangeFindings | Missing | null): HTMLElement | null {
     if (this.source.file) return h("p", { class: "note" }, "Bytes of transfers in a range: open the trace with `gapscope view`.");
     if (!found) return h("p", { class: "note" }, "Asking for bytes and verdict…");
+    if (isMissing(found)) return h("p", { class: "problem" }, found.missing);
     const transfers = found.transfers.reduce((sum, row) => sum + row.count, 0);
     if (transfers === 0) return h("p", { class: "note", "data-bytes": "0" }, "No transfers start in it.");
     return h(

@@ -57,9 +57,19 @@ export class Table<Row> {
     return this.rows;
   }
 
+  /** Says something else instead of a table without rows. */
+  set empty(sentence: string) {
+    fill(this.none, sentence);
+  }
+
+  /** Shows other rows; who has scrolled stays there. */
   show(rows: readonly Row[]): void {
+    const { scrollTop } = this.element;
+    const { shown } = this;
     this.rows = [...rows];
     this.sort();
+    while (this.shown < Math.min(shown, this.rows.length)) this.add();
+    this.element.scrollTop = scrollTop;
   }
 
   private sortBy(number: number): void {

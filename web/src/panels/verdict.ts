@@ -72,6 +72,7 @@ export class Verdict {
 /** The parts of the judged time as one bar, each with its sentence. */
 export function evidence(parts: readonly Part[]): HTMLElement {
   const shown = parts.filter((part) => part.total_ns > 0);
+  if (shown.length === 0) return h("div", { class: "evidence" });
   const bar = h(
     "div",
     { class: "bar", "aria-hidden": "true" },

@@ -49,6 +49,14 @@ export function panned(range: Range, part: number, whole: Range): Range {
   return clamped({ from_ns: range.from_ns + by, to_ns: range.to_ns + by }, whole);
 }
 
+/** What is visible of a trace after it grew from `before` to `now`: who sees everything or the end goes on seeing that. */
+export function followed(visible: Range, before: Range, now: Range): Range {
+  if (visible.to_ns < before.to_ns) return visible;
+  if (visible.from_ns <= before.from_ns) return widened(now, 0.01);
+  const by = now.to_ns - before.to_ns;
+  return { from_ns: visible.from_ns + by, to_ns: visible.to_ns + by };
+}
+
 /** Time to pixel and back. */
 export class Scale {
   readonly pixels_per_ns: number;

@@ -201,7 +201,7 @@ export class Painter {
     }
   }
 
-  private counter({ context, width }: Canvas, row: TrackRow, counter: NonNullable<Track["counter"]>, scale: Scale): void {
+  private counter({ context, texts, width }: Canvas, row: TrackRow, counter: NonNullable<Track["counter"]>, scale: Scale): void {
     const { at_ns, value, most, peaks } = counter;
     if (most <= 0) return;
     const colours = this.look.colours;
@@ -238,9 +238,13 @@ export class Painter {
     context.strokeStyle = colours.counter;
     context.lineWidth = 1;
     context.stroke();
-    context.fillStyle = colours.faint;
     const text = `most ${row.track.overview.unit === "bytes" ? bytes(most) : count(most)}`;
-    context.fillText(text, 4, row.top + 10);
+    context.globalAlpha = 0.75;
+    context.fillStyle = colours.background;
+    context.fillRect(2, row.top + 4, texts.width(text) + 5, 13);
+    context.globalAlpha = 1;
+    context.fillStyle = colours.faint;
+    context.fillText(text, 4, row.top + 11);
   }
 
   private outline({ context, width }: Canvas, event: EventPlace | null, layout: Layout, scale: Scale, line: number): void {

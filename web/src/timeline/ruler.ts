@@ -15,32 +15,46 @@ export function paintRuler(context: CanvasRenderingContext2D, view: View, width:
   context.font = "11px system-ui, 'Segoe UI', 'Helvetica Neue', 'DejaVu Sans', sans-serif";
   context.textBaseline = "middle";
   const origin = view.origin_ns;
+  const mark = markOf(context, view, scale, width);
   const { step_ns, at_ns } = ticks(view.range.from_ns - origin, view.range.to_ns - origin, width, 90);
   for (const at of at_ns) {
     const x = Math.round(scale.x(at + origin));
     context.fillStyle = colours.strong;
     context.fillRect(x, RULER_PX - 7, 1, 7);
     for (let minor = 1; minor < 5; minor += 1) context.fillRect(Math.round(scale.x(at + origin + (step_ns * minor) / 5)), RULER_PX - 3, 1, 3);
+    const text = instant(at, step_ns);
+    const [left, right] = [x + 4, x + 4 + context.measureText(text).width];
+    // A time that would be cut is left out; its tick stays.
+    if (right > width || (mark && left < mark.right_px + 3 && right > mark.left_px - 3)) continue;
     context.fillStyle = colours.faint;
-    context.fillText(instant(at, step_ns), x + 4, RULER_PX / 2 - 2);
+    context.fillText(text, left, RULER_PX / 2 - 2);
   }
   const marked = view.selection ?? view.aligned;
   if (marked) {
     const left = scale.x(marked.from_ns);
-    const right = scale.x(marked.to_ns);
     context.fillStyle = colours.accent;
-    context.fillRect(left, RULER_PX - 4, Math.max(1, right - left), 4);
-    const text = duration(Math.round(length(marked)));
-    const room = context.measureText(text).width + 12;
-    const middle = Math.max(room / 2, Math.min(width - room / 2, (left + right) / 2));
-    if (right > 0 && left < width) {
-      context.beginPath();
-      context.roundRect(middle - room / 2, 3, room, 16, 8);
-      context.fill();
-      context.fillStyle = colours.background;
-      context.fillText(text, middle - room / 2 + 6, 11.5);
-    }
+    context.fillRect(left, RULER_PX - 4, Math.max(1, scale.x(marked.to_ns) - left), 4);
+  }
+  if (mark) {
+    context.beginPath();
+    context.roundRect(mark.left_px, 3, mark.right_px - mark.left_px, 16, 8);
+    context.fill();
+    context.fillStyle = colours.background;
+    context.fillText(mark.text, mark.left_px + 6, 11.5);
   }
   context.fillStyle = colours.line;
   context.fillRect(0, RULER_PX - 1, width, 1);
+}
+
+/** Where the length of what is selected or aligned is written, while it is in sight. */
+function markOf(context: CanvasRenderingContext2D, view: View, scale: Scale, width: number): { text: string; left_px: number; right_px: number } | null {
+  const marked = view.selection ?? view.aligned;
+  if (!marked) return null;
+  const [left, right] = [scale.x(marked.from_ns), scale.x(marked.to_ns)];
+  if (right <= 0 || left >= width) return null;
+  const text = duration(Math.round(length(marked)));
+  const room = context.measureText(text).width + 12;
+  // In the middle of what of it is seen.
+  const middle = Math.max(room / 2, Math.min(width - room / 2, (Math.max(left, 0) + Math.min(right, width)) / 2));
+  return { text, left_px: middle - room / 2, right_px: middle + room / 2 };
 }

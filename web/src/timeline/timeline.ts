@@ -35,6 +35,7 @@ export class Timeline {
   private readonly tooltip: Tooltip;
   /** The time under the pointer, as a line. */
   private readonly cursor = h("div", { class: "cursor", hidden: true, "aria-hidden": "true" });
+  private readonly nothing = h("p", { class: "nothing", hidden: true });
   private readonly closed = new Set<string>();
   private rows: Layout = { rows: [], height: 0 };
   private readonly texts: Texts;
@@ -67,6 +68,7 @@ export class Timeline {
       { class: "timeline", "aria-label": options.name },
       h("div", { class: "ruler-row" }, h("div", { class: "ruler-corner" }, view.trace.overview.name), this.ruler),
       this.body,
+      this.nothing,
       this.cursor,
       this.tooltip.element,
     );
@@ -140,6 +142,8 @@ export class Timeline {
       this.stale = false;
       this.rows = layout(this.view.trace, this.closed, this.options.shown);
       this.headers.show(this.rows, this.view.trace);
+      this.nothing.hidden = this.rows.rows.length > 0;
+      this.nothing.textContent = this.view.trace.overview.live ? "Nothing has been recorded yet: what the GPU does appears here." : "There is nothing to draw: the recording has no GPU work, no calls and no labels with known times.";
     }
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;

@@ -230,7 +230,8 @@ fn wrong_parameters_are_told_of() {
         "t/0/strings?after=-1",
         "t/0/strings?after=1e99",
         "t/0/instances",
-        "t/0/live?generation=x",
+        "live?generations=1.x",
+        "t/0/strings?edition=x",
         "compare?a=x",
         "compare?a=0&a_from=3",
     ] {

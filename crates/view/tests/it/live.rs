@@ -5,9 +5,13 @@ use crate::traces::Folder;
 use gapscope_trace::manifest::{Device, Manifest, Queue};
 use gapscope_trace::tables::{Dispatch, Kernel, Table};
 use gapscope_trace::{TraceWriter, manifest};
-use gapscope_view::Options;
+use gapscope_view::{Options, Server};
 use serde_json::json;
 
+const LIVE: Options = Options {
+    port: None,
+    live: true,
+};
 const ORIGIN_NS: i64 = 5_000_000;
 
 fn manifest(complete: bool) -> Manifest {
@@ -58,22 +62,16 @@ fn a_live_trace_grows_and_is_completed() {
     let path = folder.path().join("live.gapscope");
     let mut writer = TraceWriter::create(&path).unwrap();
     writer.write_manifest(&manifest(false)).unwrap();
-    let client = Client::with(
-        &[path],
-        Options {
-            port: None,
-            live: true,
-        },
-    );
+    let client = Client::with(&[path], LIVE);
     let overview = client.json("overview");
     assert_eq!(overview["traces"][0]["live"], true);
     assert_eq!(overview["traces"][0]["origin_ns"], ORIGIN_NS.to_string());
 
     record(&mut writer, 0, 20);
-    let first = client.json("t/0/live?generation=1");
+    let first = client.json("live?generations=1");
     assert_eq!(
-        (&first["generation"], &first["reset"]),
-        (&json!(2), &json!(false))
+        first["traces"],
+        json!([{"generation": 2, "edition": 1, "live": true}])
     );
     let frame = client.frame("t/0/track/q1.work?after=0");
     assert_eq!((frame.rows(), &frame.header["generation"]), (20, &json!(2)));
@@ -85,8 +83,8 @@ fn a_live_trace_grows_and_is_completed() {
     assert_eq!(client.json("t/0/findings")["dispatch_count"], 20);
 
     record(&mut writer, 20, 10);
-    let second = client.json("t/0/live?generation=2");
-    assert_eq!(second["generation"], 3);
+    let second = client.json("live?generations=2");
+    assert_eq!(second["traces"][0]["generation"], 3);
     let more = client.frame("t/0/track/q1.work?after=2");
     assert_eq!((more.rows(), more.column("start")[0]), (10, 2000.0));
     let added = client.json(&format!("t/0/strings?after={strings}"));
@@ -98,21 +96,142 @@ fn a_live_trace_grows_and_is_completed() {
 
     record(&mut writer, 30, 1);
     writer.finish(&manifest(true)).unwrap();
-    let end = client.json("t/0/live?generation=3");
+    let end = client.json("live?generations=3");
     assert_eq!(
-        (&end["live"], &end["complete"], &end["reset"]),
-        (&json!(false), &json!(true), &json!(true))
+        end["traces"],
+        json!([{"generation": 4, "edition": 2, "live": false}])
     );
     let overview = client.json("overview");
+    assert_eq!(overview["traces"][0]["edition"], 2);
+    assert_eq!(overview["traces"][0]["complete"], true);
     assert_eq!(overview["traces"][0]["duration_ns"], 1_000_000);
     assert_eq!(client.frame("t/0/track/q1.work?after=0").rows(), 31);
     assert_eq!(client.json("t/0/findings")["dispatch_count"], 31);
     // Nothing more comes, so nobody waits.
     let begin = std::time::Instant::now();
-    let generation = end["generation"].as_u64().unwrap();
+    assert_eq!(client.json("live?generations=4"), end);
+    assert!(begin.elapsed() < std::time::Duration::from_secs(8));
+}
+
+/// Whoever asks with the numbers of one edition gets no rows of another.
+#[test]
+fn what_is_asked_of_an_earlier_edition_is_refused() {
+    let folder = Folder::new();
+    let path = folder.path().join("live.gapscope");
+    let mut writer = TraceWriter::create(&path).unwrap();
+    record(&mut writer, 0, 20);
+    let client = Client::with(&[path], LIVE);
+    client.json("live?generations=1");
+    let keys = [
+        "t/0/strings?after=0",
+        "t/0/track/q1.work?after=2",
+        "t/0/track/g0.gaps?after=0",
+        "t/0/findings?",
+        "t/0/rows/dispatches/3?",
+        "t/0/dependencies/dispatches/3?",
+        "t/0/range?from=0&to=9",
+        "t/0/graph?",
+        // There is no such thing, and yet the reason is the other one.
+        "t/0/rows/dispatches/30?",
+    ];
+    for key in &keys[..keys.len() - 1] {
+        assert_eq!(client.key(&format!("{key}&edition=1")).status, 200, "{key}");
+    }
+    writer.finish(&manifest(true)).unwrap();
+    client.json("live?generations=2");
+    for key in keys {
+        let refused = client.key(&format!("{key}&edition=1"));
+        assert_eq!(refused.status, 409, "{key}");
+    }
+    for key in &keys[..keys.len() - 1] {
+        assert_eq!(client.key(&format!("{key}&edition=2")).status, 200, "{key}");
+        assert_eq!(client.key(key).status, 200, "{key}");
+    }
+}
+
+/// An overview may be the first to see that the recording was completed.
+#[test]
+fn an_overview_tells_of_a_new_edition() {
+    let folder = Folder::new();
+    let path = folder.path().join("live.gapscope");
+    let mut writer = TraceWriter::create(&path).unwrap();
+    record(&mut writer, 0, 20);
+    let client = Client::with(&[path], LIVE);
+    assert_eq!(client.json("overview")["traces"][0]["edition"], 1);
+    writer.finish(&manifest(true)).unwrap();
+    let begin = std::time::Instant::now();
+    while client.json("overview")["traces"][0]["edition"] != 2 {
+        assert!(begin.elapsed() < std::time::Duration::from_secs(60));
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn ranks_appear_while_they_are_recorded() {
+    let folder = Folder::new();
+    let path = folder.path().join("run.gapscope");
+    let whole = TraceWriter::create(&path).unwrap();
+    whole.write_manifest(&manifest(false)).unwrap();
+    let client = Client::with(std::slice::from_ref(&path), LIVE);
+    let alone = client.json("overview");
     assert_eq!(
-        client.json(&format!("t/0/live?generation={generation}"))["reset"],
-        false
+        (
+            &alone["together"],
+            alone["traces"].as_array().unwrap().len()
+        ),
+        (&json!(false), 1)
     );
-    assert!(begin.elapsed() < std::time::Duration::from_secs(2));
+
+    let mut ranks: Vec<TraceWriter> = Vec::new();
+    for rank in [1, 0] {
+        let mut writer = TraceWriter::create(&path.join(format!("rank={rank}"))).unwrap();
+        record(&mut writer, 0, 10 + rank);
+        ranks.push(writer);
+        // There is one trace more than known, whatever its generation.
+        let known = vec!["1"; ranks.len()].join(".");
+        let told = client.json(&format!("live?generations={known}"));
+        assert_eq!(told["traces"].as_array().unwrap().len(), 1 + ranks.len());
+    }
+    while client.json("overview")["traces"][2]["generation"] != 2 {
+        client.json("live?generations=1.2.1");
+    }
+    let overview = client.json("overview");
+    assert_eq!(overview["together"], true);
+    let names = |overview: &serde_json::Value| -> Vec<String> {
+        let traces = overview["traces"].as_array().unwrap();
+        traces
+            .iter()
+            .map(|t| t["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(names(&overview), ["run.gapscope", "rank 1", "rank 0"]);
+    assert_eq!(client.frame("t/1/track/q1.work?after=0").rows(), 11);
+    assert_eq!(client.frame("t/2/track/q1.work?after=0").rows(), 10);
+
+    // Opened when it is complete, they are in order.
+    for writer in ranks {
+        writer.finish(&manifest(true)).unwrap();
+    }
+    whole.finish(&manifest(true)).unwrap();
+    let client = Client::of(&[path]);
+    let overview = client.json("overview");
+    assert_eq!(names(&overview), ["run.gapscope", "rank 0", "rank 1"]);
+    assert_eq!(overview["together"], true);
+}
+
+#[test]
+fn ranks_that_were_recorded_apart_are_not_put_on_one_clock() {
+    let folder = Folder::new();
+    for rank in 0..2 {
+        let writer = TraceWriter::create(&folder.path().join(format!("rank={rank}"))).unwrap();
+        let mut manifest = manifest(true);
+        manifest.start_ns += rank;
+        writer.finish(&manifest).unwrap();
+    }
+    let refused = Server::open(&[folder.path().to_owned()], Options::default());
+    let said = refused.err().unwrap().to_string();
+    assert!(
+        said.contains("different clocks") && said.contains("rank=0"),
+        "{said}"
+    );
 }

@@ -1,9 +1,12 @@
 //! The server, asked over real HTTP, and the files that it writes.
 
 mod access;
-mod answers;
 mod client;
+mod comparison;
+mod details;
 mod files;
+mod findings;
 mod hostile;
 mod live;
 mod traces;
+mod tracks;

@@ -1,7 +1,8 @@
 //! Traces in folders.
 
 use gapscope_trace::synthetic::Synthetic;
-use gapscope_trace::{Trace, TraceWriter};
+use gapscope_trace::{Selection, Trace, TraceWriter};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -44,6 +45,22 @@ impl Folder {
         synthetic.write(&path).unwrap();
         path
     }
+}
+
+/// A trace with all that it has.
+pub fn read(path: &Path) -> Trace {
+    gapscope_trace::read(path, &Selection::all()).unwrap().0
+}
+
+/// The tracks of one kind in an overview.
+pub fn tracks<'v>(overview: &'v Value, kind: &str) -> Vec<&'v Value> {
+    let tracks = overview["traces"][0]["tracks"].as_array().unwrap().iter();
+    tracks.filter(|track| track["kind"] == kind).collect()
+}
+
+/// A text that must be one.
+pub fn text(value: &Value) -> &str {
+    value.as_str().unwrap()
 }
 
 /// Two kernels that share a buffer, a transfer, labels, calls; a wait before the second submission. The clock is past 2^53.

@@ -1,0 +1,18 @@
+//! The traces of a distributed program's ranks, in the folders `rank=N` of its recording.
+
+use std::path::{Path, PathBuf};
+
+/// Traces of ranks in a folder: its subfolders `rank=N`, by number. Empty for a trace of processes without ranks.
+pub fn rank_folders(folder: &Path) -> Vec<(u32, PathBuf)> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found: Vec<(u32, PathBuf)> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name();
+            let rank = name.to_str()?.strip_prefix("rank=")?.parse().ok()?;
+            Some((rank, entry.path()))
+        })
+        .filter(|(_, path)| path.join("trace.json").is_file())
+        .collect();
+    found.sort();
+    found
+}

@@ -1,0 +1,151 @@
+//! The traces that are served: those that were named, and of a program with ranks one for each.
+
+use crate::Error;
+use crate::overview;
+use crate::store::{Store, Told};
+use gapscope_trace::{rank_folders, read_manifest};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How often live traces are looked at while somebody waits for them.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How long somebody waits at most.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// The traces that are served, in the order in which they are asked for.
+pub struct Traces {
+    stores: Mutex<Stores>,
+    /// The recording whose ranks are looked for.
+    recording: Option<PathBuf>,
+    live: bool,
+}
+
+struct Stores {
+    /// Those that were named come first.
+    all: Vec<Arc<Store>>,
+    /// Ranks that are among them.
+    ranks: Vec<u32>,
+}
+
+impl Traces {
+    /// Opens one trace, with those of its ranks, or several that are compared.
+    ///
+    /// # Errors
+    /// A trace cannot be opened, is not complete and not `live`, or the ranks have no common clock.
+    pub fn open(paths: &[PathBuf], live: bool) -> Result<Traces, Error> {
+        let recording = match paths {
+            [one] => Some(one.clone()),
+            _ => None,
+        };
+        let ranks = recording.as_deref().map(rank_folders).unwrap_or_default();
+        if !live {
+            common_clock(paths, &ranks)?;
+        }
+        let mut stores = Stores {
+            all: Vec::new(),
+            ranks: Vec::new(),
+        };
+        for path in paths {
+            // Ranks that were gathered by hand have no trace around them.
+            if ranks.is_empty() || live || path.join("trace.json").is_file() {
+                stores.all.push(Store::open(path, name(path), live)?);
+            }
+        }
+        for (rank, path) in &ranks {
+            stores.add(*rank, path, live)?;
+        }
+        Ok(Traces {
+            stores: Mutex::new(stores),
+            recording,
+            live,
+        })
+    }
+
+    fn stores(&self) -> MutexGuard<'_, Stores> {
+        self.stores.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The trace at an index.
+    pub fn at(&self, index: usize) -> Option<Arc<Store>> {
+        self.stores().all.get(index).cloned()
+    }
+
+    /// All traces that there are by now, and whether they are of one program's ranks.
+    fn all(&self) -> (Vec<Arc<Store>>, bool) {
+        let mut stores = self.stores();
+        if let Some(recording) = self.recording.as_deref().filter(|_| self.live) {
+            for (rank, path) in rank_folders(recording) {
+                // One that cannot be opened now can be at the next look.
+                let _ = stores.add(rank, &path, true);
+            }
+        }
+        (stores.all.clone(), !stores.ranks.is_empty())
+    }
+
+    /// The overview of all of them.
+    ///
+    /// # Errors
+    /// One could not be read.
+    pub fn overview(&self) -> Result<Value, Error> {
+        let (stores, together) = self.all();
+        let traces: Result<Vec<Value>, Error> =
+            stores.iter().map(|store| store.overview()).collect();
+        Ok(overview::together(traces?, together, Value::Null))
+    }
+
+    /// Waits until a trace has another generation than the known one, or there are more traces; for some seconds at
+    /// most, and not at all when nothing is recorded.
+    ///
+    /// # Errors
+    /// One could not be read.
+    pub fn wait_for_more(&self, known: &[u64]) -> Result<Value, Error> {
+        let begin = Instant::now();
+        loop {
+            let (stores, _) = self.all();
+            let told: Result<Vec<Told>, Error> = stores.iter().map(|store| store.told()).collect();
+            let told = told?;
+            let same = told.iter().map(|told| &told.generation).eq(known);
+            if !same || !told.iter().any(|told| told.live) || begin.elapsed() >= WAIT {
+                return Ok(json!({ "traces": told }));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+}
+
+impl Stores {
+    fn add(&mut self, rank: u32, path: &Path, live: bool) -> Result<(), Error> {
+        if self.ranks.contains(&rank) {
+            return Ok(());
+        }
+        self.all
+            .push(Store::open(path, format!("rank {rank}"), live)?);
+        self.ranks.push(rank);
+        Ok(())
+    }
+}
+
+fn name(folder: &Path) -> String {
+    let full = folder.canonicalize().ok();
+    let name = full.as_deref().unwrap_or(folder).file_name();
+    name.unwrap_or(folder.as_os_str())
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// Traces of ranks can be put beside each other when one clock was recorded: then they begin together.
+fn common_clock(paths: &[PathBuf], ranks: &[(u32, PathBuf)]) -> Result<(), Error> {
+    let mut begins = Vec::with_capacity(ranks.len());
+    for (_, path) in ranks {
+        begins.push(read_manifest(path)?.start_ns);
+    }
+    match begins.windows(2).all(|two| two[0] == two[1]) {
+        true => Ok(()),
+        false => Err(Error::Apart {
+            path: paths[0].clone(),
+            first: ranks[0].1.clone(),
+        }),
+    }
+}

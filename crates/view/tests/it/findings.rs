@@ -1,0 +1,216 @@
+//! What the analyses find, of all of a trace, of its gaps and of a range.
+
+use crate::client::Client;
+use crate::traces::{Folder, read, text};
+use gapscope_analysis::bound_bytes::BindingSets;
+use gapscope_analysis::gaps::{GapTeller, each_gap, idle_time};
+use gapscope_analysis::intervals::Interval;
+use gapscope_analysis::{Findings, Options, Timeline, busy, kernels, transfers, verdict};
+use serde_json::json;
+
+#[test]
+fn findings_are_those_of_the_report() {
+    let folder = Folder::new();
+    let path = folder.synthetic(5_000);
+    let trace = read(&path);
+    let findings = Findings::of(&trace, &Options::default());
+    let client = Client::of(&[path]);
+    let answer = client.json("t/0/findings");
+    assert_eq!(answer["verdict"], json!(findings.verdict));
+    assert_eq!(
+        answer["verdict_sentence"],
+        findings.verdict_evidence.sentence
+    );
+    assert_eq!(answer["gpu_busy_ns"], json!(findings.gpu_busy_ns));
+    assert_eq!(
+        answer["gaps"].as_array().unwrap().len(),
+        findings.gaps.len()
+    );
+    for (told, gap) in answer["gaps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(&findings.gaps)
+    {
+        assert_eq!(
+            (&told["cause"], &told["total_ns"], &told["count"]),
+            (&json!(gap.cause), &json!(gap.total_ns), &json!(gap.count))
+        );
+    }
+    assert_eq!(
+        answer["kernels"].as_array().unwrap().len(),
+        findings.kernels.len()
+    );
+    for (told, kernel) in answer["kernels"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(&findings.kernels)
+    {
+        assert_eq!(
+            (&told["name"], &told["count"], &told["busy_ns"]),
+            (
+                &json!(kernel.name),
+                &json!(kernel.count),
+                &json!(kernel.busy_ns)
+            )
+        );
+    }
+    // Times count from the origin.
+    let window = findings.work_window.unwrap();
+    assert_eq!(
+        answer["work_window"]["start_ns"],
+        window.start_ns - trace.manifest.start_ns
+    );
+    let strings = client.json("t/0/strings");
+    for (row, kernel) in answer["kernel_rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(&findings.kernels)
+    {
+        assert_eq!(
+            strings["strings"][row["name"].as_u64().unwrap() as usize],
+            kernel.name
+        );
+        assert!(!row["kernels"].as_array().unwrap().is_empty());
+    }
+    for (name, label) in answer["label_names"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(&findings.labels)
+    {
+        assert_eq!(
+            strings["strings"][name.as_u64().unwrap() as usize],
+            label.path
+        );
+    }
+    let causes = answer["causes"].as_array().unwrap();
+    assert_eq!(causes.len(), gapscope_analysis::gaps::Cause::ALL.len());
+}
+
+#[test]
+fn gaps_on_the_track_are_those_of_the_analysis() {
+    let folder = Folder::new();
+    let path = folder.synthetic(5_000);
+    let trace = read(&path);
+    let timeline = Timeline::of(&trace);
+    let client = Client::of(&[path]);
+    let strings = client.json("t/0/strings");
+    let origin_ns = trace.manifest.start_ns;
+    let teller = GapTeller::of(&timeline);
+    for gpu in 0..2 {
+        let mut expected = Vec::new();
+        each_gap(&timeline, gpu, |_, parts| {
+            expected.extend(
+                parts
+                    .iter()
+                    .map(|part| (part.start_ns - origin_ns, part.duration_ns, part.cause)),
+            );
+        });
+        assert!(expected.len() > 10);
+        let frame = client.frame(&format!("t/0/track/g{gpu}.gaps"));
+        let (start, duration, name, row) = (
+            frame.column("start"),
+            frame.column("duration"),
+            frame.column("name"),
+            frame.column("row"),
+        );
+        assert_eq!(frame.rows(), expected.len());
+        for (at, (start_ns, duration_ns, cause)) in expected.iter().enumerate() {
+            assert_eq!(
+                (start[at] as i64, duration[at] as i64),
+                (*start_ns, *duration_ns)
+            );
+            assert_eq!(strings["strings"][name[at] as usize], cause.as_str());
+        }
+        let at = expected.len() / 2;
+        let details = client.json(&format!("t/0/rows/gaps/{}", row[at]));
+        assert_eq!(details["title"], expected[at].2.as_str());
+        assert_eq!(details["explanation"], expected[at].2.explanation());
+        assert_eq!(details["start_ns"], expected[at].0);
+        let gap = teller
+            .at(
+                gpu,
+                details["gap"]["start_ns"].as_i64().unwrap() + origin_ns,
+            )
+            .unwrap();
+        assert_eq!(details["gap"]["duration_ns"], gap.duration_ns);
+        assert_eq!(details["gap"]["after"]["name"], gap.after.name);
+    }
+}
+
+#[test]
+fn gaps_that_meet_at_work_without_length_are_two() {
+    let folder = Folder::new();
+    let text = "device id=1\nqueue id=1 device=1\nkernel id=1 name=k
+        dispatch queue=1 kernel=1 start_ns=0 duration_ns=10
+        dispatch queue=1 kernel=1 start_ns=20 duration_ns=0
+        dispatch queue=1 kernel=1 start_ns=50 duration_ns=10";
+    let client = Client::of(&[folder.trace("instant", text)]);
+    assert_eq!(client.frame("t/0/track/g0.gaps").rows(), 2);
+    let second = client.json("t/0/rows/gaps/1");
+    assert_eq!(
+        (&second["gap"]["start_ns"], &second["gap"]["duration_ns"]),
+        (&json!(20), &json!(30))
+    );
+}
+
+#[test]
+fn figures_of_a_range_are_those_of_the_analysis() {
+    let folder = Folder::new();
+    let path = folder.synthetic(5_000);
+    let trace = read(&path);
+    let timeline = Timeline::of(&trace);
+    let origin_ns = trace.manifest.start_ns;
+    let whole = timeline.work_window().unwrap();
+    let client = Client::of(&[path]);
+    let third = whole.length_ns() / 3;
+    for window in [
+        whole,
+        Interval::new(whole.start_ns + third, whole.start_ns + 2 * third),
+        Interval::new(whole.end_ns + 5, whole.end_ns + 10),
+    ] {
+        let (from, to) = (window.start_ns - origin_ns, window.end_ns - origin_ns);
+        let answer = client.json(&format!("t/0/range?from={from}&to={to}"));
+        let devices = busy::busy(&timeline, Some(window));
+        let idle = idle_time(&timeline, window, 0, 10);
+        let (bound, evidence) = verdict::verdict(&devices, &idle);
+        assert_eq!(answer["verdict"], json!(bound));
+        assert_eq!(answer["verdict_sentence"], evidence.sentence);
+        for (told, device) in answer["devices"].as_array().unwrap().iter().zip(&devices) {
+            let share = device.analysed;
+            assert_eq!(
+                told["analysed"]["busy_ns"],
+                json!(share.map(|share| share.busy_ns))
+            );
+            assert_eq!(
+                told["analysed"]["window_ns"],
+                json!(share.map(|share| share.window_ns))
+            );
+        }
+        assert_eq!(answer["gaps"], json!(idle.causes));
+        let kernels = kernels::kernels(&timeline, &BindingSets::of(&trace), Some(window), None);
+        assert_eq!(answer["kernels"].as_array().unwrap().len(), kernels.len());
+        for (told, kernel) in answer["kernels"].as_array().unwrap().iter().zip(&kernels) {
+            assert_eq!(
+                (&told["name"], &told["count"], &told["busy_ns"]),
+                (
+                    &json!(kernel.name),
+                    &json!(kernel.count),
+                    &json!(kernel.busy_ns)
+                )
+            );
+        }
+        let bytes: u64 = transfers::transfers_in(&timeline, Some(window))
+            .iter()
+            .map(|row| row.bytes)
+            .sum();
+        assert_eq!(text(&answer["transfer_bytes"]), bytes.to_string());
+        assert_eq!(
+            answer["dispatch_count"],
+            kernels.iter().map(|kernel| kernel.count).sum::<u64>()
+        );
+    }
+}

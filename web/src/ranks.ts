@@ -1,0 +1,43 @@
+// The traces of one program's ranks: which one the panels are about, and which are shown beside it.
+
+import type { Overview } from "./data/answers.ts";
+import type { Trace } from "./data/trace.ts";
+import { h } from "./dom.ts";
+
+/** The part of the address that says which trace comes first, by its name. */
+const FIRST = "first";
+
+export interface Shown {
+  first: Trace;
+  /** Traces of the same program and clock, in order. */
+  beside: Trace[];
+}
+
+/** Which traces are shown: of a program with ranks all that have anything, by rank; of others the first. */
+export function shownOf(overview: Overview, traces: readonly Trace[], search: string): Shown {
+  if (!overview.together) return { first: traces[0], beside: [] };
+  const rank = (trace: Trace): number => trace.overview.manifest.rank?.rank ?? Infinity;
+  const filled = traces.filter((trace) => trace.tracks.length > 0).sort((a, b) => rank(a) - rank(b) || 0);
+  const wanted = new URLSearchParams(search).get(FIRST);
+  const first = filled.find((trace) => trace.overview.name === wanted) ?? filled[0] ?? traces[0];
+  return { first, beside: filled.filter((trace) => trace !== first) };
+}
+
+/** Chooses which trace comes first. What is selected in another is left behind; the visible time, the search and the panel stay. */
+export function rankChoice({ first, beside }: Shown): HTMLElement | null {
+  if (beside.length === 0) return null;
+  const names = [first, ...beside].map((trace) => trace.overview.name).sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+  const choice = h(
+    "select",
+    {
+      "aria-label": "Whose verdict, gaps and kernels are shown",
+      onchange: () => {
+        const parts = new URLSearchParams(location.hash.slice(1));
+        for (const name of ["e", "a", "z"]) parts.delete(name);
+        location.assign(`?${new URLSearchParams({ [FIRST]: choice.value })}#${parts}`);
+      },
+    },
+    names.map((name) => h("option", { value: name, selected: name === first.overview.name }, name)),
+  );
+  return h("label", { class: "ranks", title: "Whose verdict, gaps and kernels are shown; the others are below, on the same clock" }, choice);
+}
