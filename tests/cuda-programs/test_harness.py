@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import os
 import py_compile
 import struct
 import subprocess
@@ -21,7 +22,7 @@ sys.path[:0] = [str(HERE), str(HERE / "mlx")]
 from fatbin import MAGIC, keep_architecture  # noqa: E402
 from harness import registry, trace  # noqa: E402
 from harness.checks import Result  # noqa: E402
-from harness.parts import cost, endings, relay  # noqa: E402
+from harness.parts import causes, cost, endings, relay  # noqa: E402
 from harness.processes import Failed  # noqa: E402
 from harness.workbench import Workbench  # noqa: E402
 
@@ -46,6 +47,25 @@ if "FAKE_TABLES" in os.environ:
     json.dump(tables, open(os.environ["FAKE_TABLES"], "w"))
 print("noise")
 print(json.dumps({"regions": {"r": {"begin_ns": 100, "end_ns": 200, "profiler_stop_ns": 2}}, "milliseconds": 4.0}))
+"""
+
+# Says that it is one kernel, with two waits of streams, of which one is not known where waits come by callbacks.
+PLANTED = """
+import json, os, sys
+by_callbacks = os.environ.get("GAPSCOPE_CUDA_WAITS") == "callbacks"
+tables = {
+    "kernels": [{"id": 1, "name": "spin", "full_name": ""}],
+    "dispatches": [{"command_buffer": "", "submission": 1, "kernel": 1, "start_ns": 100, "duration_ns": 10, "queue": 1}],
+    "transfers": [{"start_ns": 1, "bytes": 1}],
+    "command_buffers": [{"id": 1, "submission": 1, "start_ns": 1}],
+    "dependencies": [{"waits_for": 5}, {"waits_for": "" if by_callbacks else 6}],
+    "host_calls": [{"call": "wait-queue-idle", "queue": 1}, {"call": "wait-event", "queue": ""}],
+    "report": {"clock_error_ns": 9 if by_callbacks else 7},
+}
+json.dump(tables, open(os.environ["FAKE_TABLES"], "w"))
+region = {"begin_ns": 50, "end_ns": 200}
+graph = {"graph_launches": 1} if sys.argv[1] == "graph" else {}
+print(json.dumps({"regions": {sys.argv[1]: region}, "result": 4, "kernels": 1, **graph}))
 """
 
 # Obeys orders as `launch_costs.py` does; the turns take 100, 200, 300 ... ns each.
@@ -186,8 +206,12 @@ class Harness(unittest.TestCase):
             mock.patch.object(relay, "MOST_TURNS", 5),
             contextlib.redirect_stdout(io.StringIO()) as printed,
         ):
-            relay.relay(self.bench, result, ways)
+            spans = relay.relay(self.bench, result, ways)
         self.assertIn("tiny, ns a launch", printed.getvalue())
+        relay.compare(result, spans, "slow", "none")
+        relay.compare(result, spans, "slow", "bad")
+        self.assertEqual(result.measured["tiny: slow / none"], {"ratio": 1.5, "lower": 1.5, "upper": 1.5, "turns": 5})
+        self.assertNotIn("tiny: slow / bad", result.measured)
         # Each turn is slower than the one before: only within a turn is there a ratio.
         slow = result.measured["tiny slow"]
         self.assertEqual((slow["ratio"], slow["lower"], slow["upper"], slow["megabytes"]), (1.5, 1.5, 1.5, 3.0))
@@ -197,6 +221,24 @@ class Harness(unittest.TestCase):
         self.assertEqual(list(failed), ["bad", "dies"])
         self.assertIn("out of paper", failed["bad"])
         self.assertIn("ended with 7", failed["dies"])
+
+    def test_both_ways_to_tell_waits_are_compared_and_a_difference_is_a_failure(self):
+        # By callbacks it is told of one stream less.
+        planted = self.folder / "planted.py"
+        planted.write_text(PLANTED)
+        result = Result("causes")
+        with (
+            mock.patch.object(causes, "PLANTED", {"two-streams": (("unknown",), None)}),
+            mock.patch.object(causes, "program", lambda _name, way: [sys.executable, str(planted), way]),
+        ):
+            causes.causes(self.bench, result)
+        checks = {check.name: check for check in result.checks}
+        self.assertTrue(checks["by callbacks, two-streams: kernels"].ok)
+        dependencies = checks["two-streams: waits of streams, by callbacks and by records"]
+        self.assertEqual((dependencies.ok, dependencies.got, dependencies.wanted), (False, 1, 2))
+        self.assertTrue(checks["two-streams: waits for known streams, by callbacks and by records"].ok)
+        errors = result.measured["two-streams: clock error ns, by records and by callbacks"]
+        self.assertEqual(errors, [7, 9])
 
     def test_progress_of_a_killed_program_is_read_as_far_as_it_goes(self):
         path = self.folder / "progress"
@@ -218,10 +260,11 @@ class Harness(unittest.TestCase):
 
 
 class Runner(unittest.TestCase):
-    def run_it(self, *arguments):
+    def run_it(self, *arguments, **environment):
         with tempfile.TemporaryDirectory() as out:
             command = [sys.executable, HERE / "run.py", "--out", out, *arguments]
-            done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=60)
+            variables = {**os.environ, **environment}
+            done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=variables)
             results = Path(out) / "results.json"
             return done, json.loads(results.read_text()) if results.exists() else None
 
@@ -233,6 +276,23 @@ class Runner(unittest.TestCase):
         for part in results["parts"]:
             self.assertIn("libcuda", part["failure"])
         self.assertIn("FAILED", done.stdout)
+
+    def test_every_part_starts_and_says_in_a_sentence_what_it_lacks(self):
+        with tempfile.TemporaryDirectory() as modules:
+            for name in ("torch", "jax", "mlx"):
+                # FAKE modules: they are there, and find no GPU.
+                (Path(modules) / f"{name}.py").write_text('raise RuntimeError("no NVIDIA driver")')
+            fake = ["--gapscope", HERE / "fake_gapscope.py", "--limit", "60"]
+            done, results = self.run_it(*fake, "all", PYTHONPATH=modules)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual([part["part"] for part in results["parts"]], list(registry.PARTS))
+        for part in results["parts"]:
+            said = [part["failure"]] if part["failure"] else [check["got"] for check in part["checks"]]
+            self.assertTrue(said, part["part"])
+            for sentence in said:
+                # An exception of the harness itself.
+                self.assertFalse(sentence.startswith("Traceback"), f"{part['part']}: {sentence}")
+                self.assertRegex(sentence, "libcuda|NVIDIA|--mlx|skipped|No module named", part["part"])
 
     def test_a_part_whose_needs_are_missing_is_skipped(self):
         with mock.patch.dict(registry.PARTS):

@@ -2,6 +2,7 @@
 
 from ..processes import Failed, program
 from ..registry import part
+from ..workbench import BY_CALLBACKS
 
 # The verdict, and the cause that most of the idle time must have; None: not looked at.
 PLANTED = {
@@ -17,16 +18,19 @@ PLANTED = {
 }
 # A handover takes about a microsecond, 400 times; the host is late once, before them, and longer than all of them.
 BY_COUNT = {"two-streams"}
+# Programs that wait, or put events on streams: recorded again, with both told by callbacks.
+WAITING = ["synchronise", "poll", "two-streams", "graph"]
 
 
-@part("causes", limit_s=150)
+@part("causes", limit_s=200)
 def causes(bench, result):
-    """Planted causes of idle time, one program each: verdict, main cause, counts by construction."""
-    for way, (verdicts, wanted) in PLANTED.items():
-        try:
-            one(bench, result, way, verdicts, wanted)
-        except Failed as failure:
-            result.check(way, False, str(failure))
+    """Planted causes of idle time, one program each: verdict, main cause, counts by construction; both ways to tell waits."""
+    for way in PLANTED:
+        trace = tried(bench, result, way)
+        if way in WAITING and trace:
+            other = tried(bench, result, way, "by callbacks, ", BY_CALLBACKS)
+            if other:
+                same(result, way, trace, other)
     # Graphs as wholes.
     ran, trace, _ = bench.recorded(program("planted", "graph"), "--mode", "command-buffer")
     region = ran.told["regions"]["graph"]
@@ -35,12 +39,36 @@ def causes(bench, result):
     result.equal("graphs as wholes: kernels with times", span.kernels, 0)
 
 
-def one(bench, result, way, verdicts, wanted):
-    command = program("planted", way)
-    ran, trace, _ = bench.recorded(command)
-    told = ran.told
+def tried(bench, result, way, prefix="", environment=None):
+    try:
+        return one(bench, result, way, prefix, environment or {})
+    except Failed as failure:
+        result.check(prefix + way, False, str(failure))
+        return None
+
+
+def same(result, way, records, callbacks):
+    """What is only known through waits and events is the same, however they are told."""
+
+    def known(trace):
+        return sum(on is not None for on in trace.columns("dependencies", "waits_for")[0])
+
+    def awaited(trace):
+        calls, queues = trace.columns("host_calls", "call", "queue")
+        return sum(call == "wait-queue-idle" and queue is not None for call, queue in zip(calls, queues))
+
+    result.equal(f"{way}: waits of streams, by callbacks and by records", known(callbacks), known(records))
+    result.equal(f"{way}: waits for known streams, by callbacks and by records", awaited(callbacks), awaited(records))
+    errors = [trace.report()["clock_error_ns"] for trace in (records, callbacks)]
+    result.measure(f"{way}: clock error ns, by records and by callbacks", errors)
+
+
+def one(bench, result, planted, prefix, environment):
+    verdicts, wanted = PLANTED[planted]
+    ran, trace, _ = bench.recorded(program("planted", planted), **environment)
+    way, told = prefix + planted, ran.told
     report = trace.report()
-    region = told["regions"][way]
+    region = told["regions"][planted]
     span = trace.within(region["begin_ns"], region["end_ns"])
     result.equal(f"{way}: result", told["result"], 4)
     result.equal(f"{way}: nothing lost", trace.losses, [])
@@ -61,7 +89,7 @@ def one(bench, result, way, verdicts, wanted):
     if "graph_launches" in told:
         result.equal(f"{way}: graph launches", span.command_buffers, told["graph_launches"])
         result.equal(f"{way}: kernels in graphs", span.kernels, told["graph_kernels"])
-    order = "count" if way in BY_COUNT else "total_ns"
+    order = "count" if planted in BY_COUNT else "total_ns"
     gaps = sorted(report["gaps"], key=lambda gap: -gap[order])
     result.measure(way, [report["verdict"]] + [f"{gap['cause']} {gap['total_ns'] / 1e6:.2f} ms" for gap in gaps[:3]])
     if verdicts:
@@ -71,3 +99,4 @@ def one(bench, result, way, verdicts, wanted):
     if "idle_ns" in told:
         of_cause = sum(gap["total_ns"] for gap in gaps if gap["cause"] in wanted)
         result.within(f"{way}: idle time of the cause", of_cause, told["idle_ns"], 0.1)
+    return trace
