@@ -197,7 +197,11 @@ class Harness(unittest.TestCase):
         def way(**environment):
             return lambda _bench, _folder: ([], environment, lambda: 3_000_000)
 
+        def lacking(_bench, _folder):
+            raise Failed("no such thing")
+
         ways = {"none": way(), "slow": way(FACTOR="1.5"), "bad": way(FACTOR="bad"), "dies": way(FACTOR="dies")}
+        ways["lacks"] = lacking
         result = Result("relay")
         self.bench.limit_s = relay.SECONDS_TO_END + 5
         self.bench.begin()
@@ -218,7 +222,8 @@ class Harness(unittest.TestCase):
         self.assertEqual(slow["median"], 1.5 * 300)
         self.assertEqual(result.measured["gpt none"]["least"], 0.1)
         failed = {check.name: check.got for check in result.checks}
-        self.assertEqual(list(failed), ["bad", "dies"])
+        self.assertEqual(list(failed), ["lacks", "bad", "dies"])
+        self.assertIn("no such thing", failed["lacks"])
         self.assertIn("out of paper", failed["bad"])
         self.assertIn("ended with 7", failed["dies"])
 
@@ -292,7 +297,7 @@ class Runner(unittest.TestCase):
             for sentence in said:
                 # An exception of the harness itself.
                 self.assertFalse(sentence.startswith("Traceback"), f"{part['part']}: {sentence}")
-                self.assertRegex(sentence, "libcuda|NVIDIA|--mlx|skipped|No module named", part["part"])
+                self.assertRegex(sentence, "libcuda|libcupti|NVIDIA|--mlx|skipped|No module named", part["part"])
 
     def test_a_part_whose_needs_are_missing_is_skipped(self):
         with mock.patch.dict(registry.PARTS):

@@ -87,7 +87,10 @@ def relay(bench, result, ways, command=("launch_costs",), turn=TURN, seconds=Non
     until = time.monotonic() + (seconds or bench.left()) - SECONDS_TO_END
     try:
         for name, way in ways.items():
-            runners.append(Runner(bench, name, way, command))
+            try:
+                runners.append(Runner(bench, name, way, command))
+            except Failed as failure:
+                result.check(name, False, str(failure))
         for runner in list(runners):
             told(result, runners, runner, lambda: runner.answer(SECONDS_TO_START))
         turns = 0
@@ -159,12 +162,12 @@ class Runner:
         self.name, self.bench = name, bench
         self.folder = bench.file("")
         self.folder.mkdir()
+        prefix, environment, self.size = way(bench, self.folder)
         self.pipes = []
         for pipe in ("orders", "answers"):
             os.mkfifo(self.folder / pipe)
             # Open for both, so that neither end waits for the other.
             self.pipes.append(os.open(self.folder / pipe, os.O_RDWR))
-        prefix, environment, self.size = way(bench, self.folder)
         command = [*prefix, *program(*command, self.folder)]
         variables = {**os.environ, **bench.environment, **environment}
         with open(self.folder / "stderr", "w") as errors:
