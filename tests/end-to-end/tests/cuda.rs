@@ -21,6 +21,9 @@ struct Stub {
     settings: Vec<(String, String)>,
 }
 
+/// The two ways in which CUPTI tells of waits and events.
+const WAYS: [&str; 2] = ["records", "callbacks"];
+
 /// A line of the stub's log.
 struct Did {
     kind: String,
@@ -42,6 +45,13 @@ impl Stub {
             settings: settings.collect(),
             folder,
         }
+    }
+
+    /// With waits and events told in this way.
+    fn telling_waits_by(mut self, way: &str) -> Stub {
+        let variable = ("GAPSCOPE_CUDA_WAITS".to_owned(), way.to_owned());
+        self.settings.push(variable);
+        self
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -179,7 +189,13 @@ fn every_kernel_has_its_times_its_name_and_its_launch() {
 
 #[test]
 fn graphs_copies_waits_and_memory_are_what_the_program_did() {
-    let stub = Stub::new(&[]);
+    for way in WAYS {
+        graphs_copies_waits_and_memory(way);
+    }
+}
+
+fn graphs_copies_waits_and_memory(way: &str) {
+    let stub = Stub::new(&[]).telling_waits_by(way);
     let recording = stub
         .program("copies waits graph:10:5 memory sync")
         .record()
@@ -210,7 +226,7 @@ fn graphs_copies_waits_and_memory_are_what_the_program_did() {
         assert!(calls.contains(&kind), "{kind} in {calls:?}");
     }
     // The first kernel of the second stream waits for the last one before the event on the first.
-    assert_eq!(t.dependencies.len(), 1);
+    assert_eq!(t.dependencies.len(), 1, "{way}");
     let (waits, on) = (
         t.dependencies.submission[0],
         t.dependencies.waits_for[0].expect("it is known"),
