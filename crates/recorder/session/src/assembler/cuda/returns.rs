@@ -18,7 +18,7 @@ pub struct Returns {
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Queue {
-    /// Begin and correlation of the launching call, end of the work.
+    /// Return and correlation of the launching call, end of the work.
     works: VecDeque<(i64, u32, i64)>,
     /// Begin and end of the wait.
     waits: VecDeque<(i64, i64)>,
@@ -32,9 +32,10 @@ impl Returns {
         let queue = self.queues.entry(queue).or_default();
         let (begin_ns, end_ns) = (wait.start_ns, wait.end_ns());
         remember(&mut queue.waits, (begin_ns, end_ns), |a, b| a.0 < b.0);
+        // A call that had not returned may have been of another thread, and have put its work behind the wait.
         let before = queue
             .works
-            .partition_point(|(call_ns, ..)| *call_ns < begin_ns);
+            .partition_point(|(launched_ns, ..)| *launched_ns <= begin_ns);
         let (.., last_ns) = queue.works.get(before.checked_sub(1)?)?;
         Some((*last_ns, end_ns))
     }
@@ -54,22 +55,22 @@ impl Returns {
         Some((*last_ns, return_ns))
     }
 
-    /// Work ended on a queue, which the call `launch` had begun to launch at `call_ns`. Gives its end and a return that
-    /// it must lie before.
+    /// Work ended on a queue, which the call `launch` had put there when it returned at `launched_ns`. Gives its end and a
+    /// return that it must lie before.
     #[inline]
     pub fn ended(
         &mut self,
         queue: u32,
-        (call_ns, launch): (i64, u32),
+        (launched_ns, launch): (i64, u32),
         end_ns: i64,
     ) -> Option<(i64, i64)> {
         let queue = self.queues.entry(queue).or_default();
-        remember(&mut queue.works, (call_ns, launch, end_ns), |a, b| {
+        remember(&mut queue.works, (launched_ns, launch, end_ns), |a, b| {
             a.0 < b.0
         });
         let after = queue
             .waits
-            .partition_point(|(begin_ns, _)| *begin_ns <= call_ns);
+            .partition_point(|(begin_ns, _)| *begin_ns < launched_ns);
         let waited = queue.waits.get(after).map(|(_, return_ns)| *return_ns);
         let events = &queue.event_waits;
         let after = events.partition_point(|(recorded, _)| !is_before(launch, *recorded));

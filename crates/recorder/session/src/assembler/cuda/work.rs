@@ -53,10 +53,10 @@ enum What {
 pub struct Launched {
     /// Id of its submission; `None` where the record of the call is missing.
     submission: Option<u64>,
-    /// When the call began, and its correlation.
-    call: Option<(i64, u32)>,
-    /// When it returned, if it did so only when its copy had ended.
-    returned_ns: Option<i64>,
+    /// The call: when it began, when it returned, and its correlation.
+    call: Option<(i64, i64, u32)>,
+    /// It returned only when its copy had ended.
+    awaited: bool,
     /// The innermost label on the thread that called.
     label: Option<u32>,
     /// Pieces of work so far.
@@ -200,9 +200,8 @@ impl Assembler {
                 .submitted(queue, correlation, id, self.latest_ns);
             cuda.latest_launch_ns = cuda.latest_launch_ns.max(Some(begin_ns));
             launched.submission = Some(id);
-            launched.call = Some((begin_ns, correlation));
-            launched.returned_ns = Some(end_ns)
-                .filter(|_| cuda.does(&call) == Does::CopyAndWait && first.is_awaited());
+            launched.call = Some((begin_ns, end_ns, correlation));
+            launched.awaited = cuda.does(&call) == Does::CopyAndWait && first.is_awaited();
             launched.label = self.label_at(process, call.thread, begin_ns);
         }
         self.write_work(cuda, &mut launched, first, tables);
@@ -264,14 +263,12 @@ impl Assembler {
                     end_ns,
                 });
             }
-            if let Some(call) = launched.call {
-                self.launched(queue, call.0, start_ns);
+            if let Some((begin_ns, return_ns, correlation)) = launched.call {
+                self.launched(queue, begin_ns, start_ns);
+                let call = (return_ns, correlation);
                 let bound = cuda.returns.ended(queue, call, end_ns);
                 self.returned(queue, bound);
-                self.returned(
-                    queue,
-                    launched.returned_ns.map(|return_ns| (end_ns, return_ns)),
-                );
+                self.returned(queue, launched.awaited.then_some((end_ns, return_ns)));
             }
         }
         let mut command_buffer = None;

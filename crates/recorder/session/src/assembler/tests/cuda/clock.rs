@@ -26,6 +26,28 @@ fn the_bound_of_device_times_comes_from_calls_and_waits() {
 }
 
 #[test]
+fn a_wait_that_began_before_the_launch_had_returned_bounds_nothing() {
+    // Of another thread: the kernel may have been put behind the wait, which returned while it ran.
+    for (began_ns, expected) in [(1_001_000, None), (1_002_000, Some(8_000 + 1_000))] {
+        let mut cuda = Cuda::new();
+        cuda.batch(&[
+            call(LAUNCH, 1, 1_000_000, 1_002_000),
+            kernel(1, 1, 1_006_000, 1_050_000),
+            Activity::Wait {
+                kind: WaitKind::HostForQueue,
+                queue: 1,
+                event: 0,
+                occurrence: 0,
+                span: span(began_ns, 1_058_000),
+                correlation: 2,
+            },
+        ]);
+        let (manifest, _) = cuda.finish();
+        assert_eq!(manifest.devices[0].clock.error_ns, expected);
+    }
+}
+
+#[test]
 fn an_awaited_copy_and_an_awaited_event_bound_device_times_too() {
     let copy = |kind, memory, function| {
         let mut cuda = Cuda::new();
