@@ -5,7 +5,6 @@ pub mod fields;
 pub mod numbers;
 mod search;
 
-use crate::recorder::Recorder;
 use chosen::Chosen;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -343,15 +342,4 @@ pub fn driver_version() -> Option<u32> {
     u32::try_from(version)
         .ok()
         .filter(|version| code == 0 && *version > 0)
-}
-
-/// Writes what was found, for who looks for the reason of a difference.
-pub fn describe(cupti: &Cupti, recorder: &Recorder) {
-    if cupti.was_loaded {
-        crate::notes::note(
-            recorder,
-            "The program has loaded CUPTI itself. While gapscope records, a profiler inside the program (torch.profiler, \
-             jax.profiler) gets no GPU times: CUPTI serves one client at a time.",
-        );
-    }
 }

@@ -142,7 +142,15 @@ unsafe fn label(place: Place, edge: LabelEdge, said: Said<'_>) {
 }
 
 fn write_details(category: u32, domain: u32, attributes: &Attributes, recorder: &Recorder) {
-    let category = domains::category(domain, category);
+    let number = category;
+    let category = domains::category(domain, number);
+    if number != 0 && category == 0 {
+        recorder.loss(
+            "NVTX categories",
+            1,
+            "their number, or that of their domain, is beyond 65535",
+        );
+    }
     let payload = attributes.payload();
     if category != 0 || payload.is_some() {
         recorder.write(&Event::LabelDetail {

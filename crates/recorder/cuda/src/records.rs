@@ -165,9 +165,14 @@ fn work_span(start: u64, end: u64) -> Option<Span> {
     span(start, end).filter(|span| span.duration_ns > 0)
 }
 
+/// A time that CUPTI knows: it says 0 where it does not.
+fn known_time(ns: u64) -> Option<i64> {
+    i64::try_from(ns).ok().filter(|ns| *ns > 0)
+}
+
 /// The times of something on the host, which may be shorter than the clock can tell.
 fn span(start: u64, end: u64) -> Option<Span> {
-    let start_ns = i64::try_from(start).ok().filter(|t| *t > 0)?;
+    let start_ns = known_time(start)?;
     let duration_ns = i64::try_from(end)
         .ok()?
         .checked_sub(start_ns)
@@ -234,7 +239,10 @@ impl Reader {
                     self.memory
                         .record(record, &mut self.objects, &mut self.losses, self.recorder)
                 }
-                kind::MEMORY_POOL => self.memory.pool(record, &mut self.objects, self.recorder),
+                kind::MEMORY_POOL => {
+                    self.memory
+                        .pool(record, &mut self.objects, &mut self.losses, self.recorder)
+                }
                 kind::DEVICE => self.objects.device_facts(record, self.recorder),
                 kind::CONTEXT => self.objects.context(record),
                 kind::STREAM => self.objects.stream(record, self.recorder),

@@ -120,6 +120,11 @@ fn subscribe(recorder: &Recorder) -> Option<Cupti> {
 
 fn begin(recorder: &'static Recorder, cupti: &'static Cupti) {
     let functions = &cupti.functions;
+    let refused = |reason: &'static str, code| {
+        let said = cupti.text(code);
+        let sentence = format!("No GPU work of CUDA was recorded: {reason} ({said}).");
+        notes::unrecorded(recorder, reason, &sentence);
+    };
     // SAFETY: CUPTI's functions with what they ask for; the callbacks are of this library, which is pinned.
     unsafe {
         if let Some(thread_ids) = functions.thread_ids {
@@ -139,16 +144,7 @@ fn begin(recorder: &'static Recorder, cupti: &'static Cupti) {
         // Before anything is switched on: a record's times are all in one clock.
         let code = (functions.timestamp_callback)(now);
         if code != 0 {
-            let sentence = format!(
-                "No GPU work of CUDA was recorded: CUPTI does not give times in the host's clock ({}).",
-                cupti.text(code)
-            );
-            notes::unrecorded(
-                recorder,
-                "CUPTI does not give times in the host's clock",
-                &sentence,
-            );
-            return;
+            return refused("CUPTI does not give times in the host's clock", code);
         }
         let set = |attribute| {
             let (mut one, mut bytes) = (1u8, 1usize);
@@ -169,12 +165,7 @@ fn begin(recorder: &'static Recorder, cupti: &'static Cupti) {
             None => (functions.register_callbacks)(buffers::requested, buffers::completed),
         };
         if code != 0 {
-            let sentence = format!(
-                "No GPU work of CUDA was recorded: CUPTI takes no buffers ({}).",
-                cupti.text(code)
-            );
-            notes::unrecorded(recorder, "CUPTI takes no buffers", &sentence);
-            return;
+            return refused("CUPTI takes no buffers", code);
         }
     }
     enable(recorder, cupti, &DEFINITIONS);
@@ -186,7 +177,13 @@ fn begin(recorder: &'static Recorder, cupti: &'static Cupti) {
             &[(kind::GRAPH_TRACE, "", "graph launches")],
         );
     }
-    cupti::describe(cupti, recorder);
+    if cupti.was_loaded {
+        notes::note(
+            recorder,
+            "The program has loaded CUPTI itself. While gapscope records, a profiler inside the program (torch.profiler, \
+             jax.profiler) gets no GPU times: CUPTI serves one client at a time.",
+        );
+    }
     if recorder.recording() {
         start_window(recorder);
     } else {

@@ -24,6 +24,7 @@
 //! | `device:D` | a context on device D, current from here on |
 //! | `profiler`, `profiler-first` | a profiler inside: subscribes to CUPTI, or takes its buffers; prints what it got |
 //! | `nvtx`, `payloads` | each kind of NVTX call; labels with values in structures |
+//! | `far-category` | a label with a category that has too great a number |
 //! | `labels:N` | N labels with a launch inside |
 //! | `fork:STEP`, `spawn:STEP` | a child without or with exec runs a step, and ends by `_exit` |
 //! | `fork-exit:STEP` | the same, and ends by `exit` |
@@ -104,6 +105,7 @@ fn run(cuda: &Cuda, step: &str) {
         "profiler" => profiler::steal(cuda, || cuda.launches(KERNEL, 100, 0)),
         "profiler-first" | "fork-first" => {}
         "nvtx" => nvtx::everything(cuda),
+        "far-category" => nvtx::far_category(),
         "labels" => nvtx::labels(number(0), || cuda.launches(KERNEL, 1, 0)),
         "fork" => fork(cuda, rest, false),
         "fork-exit" => fork(cuda, rest, true),

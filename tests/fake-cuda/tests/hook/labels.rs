@@ -57,6 +57,18 @@ fn every_kind_of_nvtx_call_becomes_a_label_or_a_name() {
 }
 
 #[test]
+fn a_category_that_has_no_room_is_counted_and_the_label_is_there() {
+    let outcome = Stub::new().run("far-category");
+    let process = outcome.only();
+    let [label, _] = &process.labels[..] else {
+        panic!("a begin and an end")
+    };
+    assert_eq!((label.text.as_str(), label.category), ("far", 0));
+    let reason = "their number, or that of their domain, is beyond 65535";
+    assert_eq!(process.lost("NVTX categories", reason), 1);
+}
+
+#[test]
 fn labels_and_calls_share_a_clock_and_a_thread() {
     let outcome = Stub::new().run("labels:50 sync");
     let process = outcome.whole();

@@ -1,7 +1,7 @@
 //! Allocations and memory pools.
 
-use super::Losses;
 use super::objects::Objects;
+use super::{Losses, NO_TIMES, known_time};
 use crate::cupti::fields::{self, Record};
 use crate::hash::FastMap;
 use crate::recorder::Recorder;
@@ -36,11 +36,10 @@ impl Memory {
         // SAFETY: as the caller promises.
         unsafe {
             let address = record.get(ADDRESS);
-            let at_ns = i64::try_from(record.get(AT)).unwrap_or(0);
-            if at_ns == 0 {
-                losses.add("memory events", super::NO_TIMES);
+            let Some(at_ns) = known_time(record.get(AT)) else {
+                losses.add("memory events", NO_TIMES);
                 return;
-            }
+            };
             match record.get(OPERATION) {
                 1 => {
                     self.next += 1;
@@ -88,10 +87,20 @@ impl Memory {
 
     /// # Safety
     /// It is a memory pool's record.
-    pub unsafe fn pool(&mut self, record: &Record<'_>, objects: &mut Objects, recorder: &Recorder) {
+    pub unsafe fn pool(
+        &mut self,
+        record: &Record<'_>,
+        objects: &mut Objects,
+        losses: &mut Losses,
+        recorder: &Recorder,
+    ) {
         use fields::pool::*;
         // SAFETY: as the caller promises.
         unsafe {
+            let Some(at_ns) = known_time(record.get(AT)) else {
+                losses.add("memory pool events", NO_TIMES);
+                return;
+            };
             let device = record.get(DEVICE);
             let key = (device, record.get(ADDRESS));
             let next = self.pools.len() as u32 + 1;
@@ -107,7 +116,7 @@ impl Memory {
                 },
                 bytes: record.get(BYTES),
                 used_bytes: record.get(USED),
-                at_ns: i64::try_from(record.get(AT)).unwrap_or(0),
+                at_ns,
             });
         }
     }

@@ -205,6 +205,13 @@ pub fn everything(cuda: &Cuda) {
     cuda.launches("_Z3addPfS_i", 1, stream);
 }
 
+/// A label with a category whose number no trace has room for.
+pub fn far_category() {
+    let attributes = message(70_000, None, 1, c"far".as_ptr().cast());
+    call!(CORE[8](&raw const attributes => *const Attributes) -> c_int);
+    pop();
+}
+
 /// Creates a domain.
 pub fn domain(name: &CStr) -> usize {
     call!(CORE2[12](name.as_ptr() => *const c_char) -> usize)
