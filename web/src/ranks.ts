@@ -23,8 +23,8 @@ export function shownOf(overview: Overview, traces: readonly Trace[], search: st
   return { first, beside: filled.filter((trace) => trace !== first) };
 }
 
-/** Chooses which trace comes first. What is selected in another is left behind; the visible time, the search and the panel stay. */
-export function rankChoice({ first, beside }: Shown): HTMLElement | null {
+/** Chooses which trace comes first; `leaving` puts into the address what is shown. What is selected in another is left behind; the visible time, the search and the panel stay. */
+export function rankChoice({ first, beside }: Shown, leaving: () => void): HTMLElement | null {
   if (beside.length === 0) return null;
   const names = [first, ...beside].map((trace) => trace.overview.name).sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
   const choice = h(
@@ -32,6 +32,7 @@ export function rankChoice({ first, beside }: Shown): HTMLElement | null {
     {
       "aria-label": "Whose verdict, gaps and kernels are shown",
       onchange: () => {
+        leaving();
         const parts = new URLSearchParams(location.hash.slice(1));
         for (const name of ["e", "a", "z"]) parts.delete(name);
         location.assign(`?${new URLSearchParams({ [FIRST]: choice.value })}#${parts}`);

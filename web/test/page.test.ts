@@ -9,7 +9,12 @@ import { partsIn, startingIn, unionBusy } from "../src/lane/statistics.ts";
 import { read, type ViewState, written } from "../src/link.ts";
 import { fieldValue } from "../src/panels/details.ts";
 import { sorted } from "../src/panels/table.ts";
+import { shownOf } from "../src/ranks.ts";
 import { marks, pattern } from "../src/search.ts";
+import { Texts } from "../src/draw/texts.ts";
+import { DataSource } from "../src/data/source.ts";
+import { Trace } from "../src/data/trace.ts";
+import { FakeAnswers, traceOverview, trackOverview } from "./fake-answers.ts";
 
 function lane(events: [number, number, number][]): Lane {
   return new Lane({
@@ -94,6 +99,44 @@ describe("search", () => {
   });
   test("marks texts", () => {
     expect([...marks(["ab", "c", "cab"], (text) => text.includes("ab"))]).toEqual([1, 0, 1]);
+  });
+});
+
+describe("ranks", () => {
+  const source = new DataSource(new FakeAnswers(new Map()));
+  const of = (number: number, name: string, rank: number | null, tracks = 1): Trace =>
+    new Trace(number, { ...traceOverview(tracks > 0 ? [trackOverview("q1.work")] : [], { name }), manifest: rank === null ? {} : { rank: { rank, world_size: 12 } } }, source);
+  // In the order in which they appeared.
+  const traces = [of(0, "run", null, 0), of(1, "rank 10", 10), of(2, "rank 2", 2), of(3, "rank 11", 11, 0)];
+  const names = (together: boolean, search: string): string[] => {
+    const { first, beside } = shownOf({ protocol: 1, gapscope: "", file: null, traces: [], together, bins: 1 }, traces, search);
+    return [first, ...beside].map((trace) => trace.overview.name);
+  };
+  test("are shown by number, those that have something", () => {
+    expect(names(true, "")).toEqual(["rank 2", "rank 10"]);
+  });
+  test("can each come first", () => {
+    expect(names(true, "?first=rank+10")).toEqual(["rank 10", "rank 2"]);
+    expect(names(true, "?first=rank+11")).toEqual(["rank 2", "rank 10"]);
+  });
+  test("are not meant where two traces are compared", () => {
+    expect(names(false, "?first=rank+10")).toEqual(["run"]);
+  });
+});
+
+describe("a text on a canvas", () => {
+  // As wide as letters are: an m is three times an i.
+  const measureText = (text: string): { width: number } => ({ width: [...text].reduce((sum, letter) => sum + ({ m: 9, i: 3 }[letter] ?? 6), 0) });
+  const texts = new Texts({ measureText } as CanvasRenderingContext2D);
+  test("is never wider than its room, and left out where it would say nothing", () => {
+    for (const text of ["mmmmmmmmmmmm", "iiiiiiiiiiiiiiiiii", "mixed", "mul_mat_vec_q8"]) {
+      for (let room = 5; room < 140; room += 1) {
+        const cut = texts.cut(text, room);
+        expect(measureText(cut).width).toBeLessThanOrEqual(room);
+        expect(cut === text || cut === "" || cut.length >= 5, `${cut} in ${room}`).toBe(true);
+      }
+    }
+    expect(texts.cut("mixed", 200)).toBe("mixed");
   });
 });
 

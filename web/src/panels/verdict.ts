@@ -28,6 +28,9 @@ const PARTS: Record<string, { colour: string; name: string }> = {
 export class Verdict {
   readonly element = h("section", { class: "verdict", "aria-label": "Verdict" });
 
+  /** `whose` it is where several traces are shown. */
+  constructor(private readonly whose: string | null) {}
+
   show(findings: Findings | { missing: string } | null, overview: TraceOverview): void {
     if (!findings) {
       this.element.dataset.verdict = "";
@@ -43,7 +46,7 @@ export class Verdict {
       h(
         "div",
         { class: "verdict-words" },
-        h("h1", { class: `bound bound-${findings.verdict}` }, VERDICTS[findings.verdict] ?? findings.verdict),
+        h("h1", { class: `bound bound-${findings.verdict}` }, VERDICTS[findings.verdict] ?? findings.verdict, this.whose === null ? null : h("span", { class: "note" }, ` ${this.whose}`)),
         h("p", { title: findings.verdict_sentence }, findings.verdict_sentence),
       ),
       evidence(findings.verdict_evidence),
