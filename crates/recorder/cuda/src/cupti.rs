@@ -261,9 +261,16 @@ fn open(candidate: &search::Candidate) -> Result<Cupti, Option<Missing>> {
         ));
     };
     // SAFETY: as in `Functions::of`; it stores a number.
-    unsafe {
+    let code = unsafe {
         let get_version: unsafe extern "C" fn(*mut u32) -> Code = std::mem::transmute(get_version);
-        get_version(&mut version);
+        get_version(&mut version)
+    };
+    if code != 0 {
+        let why = format!(
+            "does not work with this driver: asked for its version it says error {code}; name another one in {}",
+            gapscope_spool::env::CUPTI
+        );
+        return Err(unusable("libcupti does not work", why));
     }
     if version < OLDEST {
         let why = format!(

@@ -12,7 +12,8 @@ const INVALID_PARAMETER: c_int = 1;
 const MAX_LIMIT_REACHED: c_int = 12;
 const NOT_COMPATIBLE: c_int = 14;
 const INVALID_KIND: c_int = 21;
-const INVALID_STREAM: c_int = 35;
+const INVALID_STREAM: c_int = 20;
+const UNKNOWN: c_int = 999;
 const NOT_SUPPORTED: c_int = 27;
 const MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED: c_int = 39;
 
@@ -30,6 +31,9 @@ pub unsafe extern "C" fn fake_callbacks(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiGetVersion(version: *mut u32) -> c_int {
+    if config().api_version == 0 {
+        return UNKNOWN;
+    }
     // SAFETY: the caller's variable.
     unsafe { *version = config().api_version };
     SUCCESS

@@ -62,6 +62,21 @@ fn an_old_cupti_is_named_and_the_program_runs() {
 }
 
 #[test]
+fn a_cupti_that_does_not_work_is_named_and_not_called_old() {
+    let stub = Stub::new().with("FAKE_CUDA_API_VERSION", "0");
+    let outcome = stub.run("launch:10 sync");
+    assert!(outcome.status.success());
+    let process = outcome.only();
+    let lost = process.lost("CUDA work of a process", "libcupti does not work");
+    assert_eq!(lost, 1);
+    let note = &process.notes[0];
+    assert!(
+        note.contains("error 999") && note.contains("GAPSCOPE_CUPTI"),
+        "{note}"
+    );
+}
+
+#[test]
 fn a_cupti_of_a_future_version_is_not_trusted() {
     let outcome = Stub::new()
         .with("FAKE_CUDA_API_VERSION", "140000")
