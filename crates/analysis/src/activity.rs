@@ -58,17 +58,15 @@ pub fn activity(timeline: &Timeline, slices: usize) -> Activity {
             queue_id: None,
             slices: of_device(&grid, &explainer, gpu),
         });
-        let mut queues: Vec<u32> = gpu
-            .works
-            .iter()
-            .map(|work| timeline.queue_of(work))
-            .collect();
-        queues.sort_unstable();
-        queues.dedup();
-        if queues.len() < 2 {
+        let mut used = vec![false; timeline.queues.len()];
+        for work in &gpu.works {
+            used[timeline.queue_of(work) as usize] = true;
+        }
+        let queues = || (0u32..).zip(&used).filter(|(_, used)| **used);
+        if queues().count() < 2 {
             continue;
         }
-        rows.extend(queues.into_iter().map(|queue| ActivityRow {
+        rows.extend(queues().map(|(queue, _)| ActivityRow {
             device,
             queue_id: Some(timeline.queues[queue as usize].id),
             slices: of_queue(&grid, timeline, gpu, queue),

@@ -7,7 +7,7 @@
 //! What this cannot know: whether a running device is used well (one small dispatch makes it as busy as a large one),
 //! work of programs that are not recorded, and idle time inside work that is timed as a whole.
 
-use crate::intervals::{Interval, union, union_length_ns};
+use crate::intervals::{Busy, Interval, union, union_length_ns};
 use crate::quantity::ratio;
 use crate::timeline::{Gpu, Timeline};
 use gapscope_trace::manifest::{ClockMethod, Queue};
@@ -128,31 +128,6 @@ pub fn any_busy_ns(timeline: &Timeline) -> Option<i64> {
             union(&mut all);
             Some(crate::intervals::length_ns(&all))
         }
-    }
-}
-
-/// Length of a union, interval by interval in order of start.
-#[derive(Debug, Clone, Copy)]
-struct Busy {
-    length_ns: i64,
-    end_ns: i64,
-}
-
-impl Default for Busy {
-    fn default() -> Self {
-        Busy {
-            length_ns: 0,
-            end_ns: i64::MIN,
-        }
-    }
-}
-
-impl Busy {
-    #[inline]
-    fn add(&mut self, interval: Interval) {
-        let fresh = Interval::new(interval.start_ns.max(self.end_ns), interval.end_ns);
-        self.length_ns += fresh.length_ns();
-        self.end_ns = self.end_ns.max(interval.end_ns);
     }
 }
 

@@ -16,7 +16,9 @@ use crate::verdict::{self, Bound, Evidence};
 use crate::warm_up::{self, WarmUp};
 use crate::work::{self, WorkComparison};
 use gapscope_trace::manifest::{Loss, SamplingMode};
-use gapscope_trace::tables::{Barriers, Dispatches, Table};
+use gapscope_trace::tables::{
+    Barriers, Dispatches, HostCalls, Markers, OpaqueWork, Table, Transfers,
+};
 use gapscope_trace::{Selection, Trace};
 use serde::Serialize;
 
@@ -112,12 +114,24 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// What of a trace the analyses read: [`Findings::of`], [`crate::activity()`] and [`crate::ranks`], but not
-    /// [`crate::findings_under_label`], which takes all. Of ten million dispatches the rest fills half a gigabyte.
+    /// What of a trace [`Findings::of`] and [`crate::activity()`] read. [`crate::findings_under_label`] and
+    /// [`crate::dataflow`] take all. Of ten million dispatches and their labels the rest fills a gigabyte.
     pub fn selection() -> Selection {
+        Findings::selection_without(&["command_buffer", "start_ns", "duration_ns"])
+    }
+
+    /// The same, where the columns `markers` of markers are left out besides those that no analysis needs.
+    pub(crate) fn selection_without(markers: &[&'static str]) -> Selection {
         Selection::all()
             .without::<Barriers>()
-            .without_columns::<Dispatches>(&["groups_x", "groups_y", "groups_z"])
+            .without_columns::<Dispatches>(&["position", "groups_x", "groups_y", "groups_z"])
+            .without_columns::<Transfers>(&["position", "source", "destination", "host_memory"])
+            .without_columns::<OpaqueWork>(&["position"])
+            .without_columns::<HostCalls>(&["busy_ns", "queue", "bytes", "result"])
+            .without_columns::<Markers>(&[
+                "scope", "queue", "thread", "domain", "category", "payload",
+            ])
+            .without_columns::<Markers>(markers)
             .bare()
     }
 
@@ -179,7 +193,7 @@ impl Findings {
             clock_error_ns: clock_error_ns(timeline),
             verdict,
             verdict_evidence,
-            dispatch_count: tables.dispatches.len() as u64,
+            dispatch_count: timeline.dispatches.len() as u64,
             timed_dispatch_count: kernels
                 .iter()
                 .map(|kernel| kernel.durations.timed_count)

@@ -101,16 +101,36 @@ pub fn union(intervals: &mut Vec<Interval>) {
     intervals.truncate(kept);
 }
 
+/// Length of a union, interval by interval in order of start.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Busy {
+    pub(crate) length_ns: i64,
+    end_ns: i64,
+}
+
+impl Default for Busy {
+    fn default() -> Self {
+        Busy {
+            length_ns: 0,
+            end_ns: i64::MIN,
+        }
+    }
+}
+
+impl Busy {
+    #[inline]
+    pub(crate) fn add(&mut self, interval: Interval) {
+        let fresh = Interval::new(interval.start_ns.max(self.end_ns), interval.end_ns);
+        self.length_ns = self.length_ns.saturating_add(fresh.length_ns());
+        self.end_ns = self.end_ns.max(interval.end_ns);
+    }
+}
+
 /// Length of the union of intervals that are sorted by start, without making it.
 pub fn union_length_ns(sorted: impl IntoIterator<Item = Interval>) -> i64 {
-    let mut length_ns = 0i64;
-    let mut end_ns = i64::MIN;
-    for interval in sorted {
-        let fresh = Interval::new(interval.start_ns.max(end_ns), interval.end_ns);
-        length_ns = length_ns.saturating_add(fresh.length_ns());
-        end_ns = end_ns.max(interval.end_ns);
-    }
-    length_ns
+    let mut busy = Busy::default();
+    sorted.into_iter().for_each(|interval| busy.add(interval));
+    busy.length_ns
 }
 
 /// Length of a set.

@@ -9,11 +9,11 @@
 //! where only counts are known.
 
 use crate::bound_bytes::BindingSets;
-use crate::durations::Durations;
-use crate::intervals::{Interval, union_length_ns};
+use crate::durations::{Durations, GroupedDurations};
+use crate::ids::NONE;
+use crate::intervals::{Busy, Interval};
 use crate::quantity::ratio;
-use crate::timeline::Timeline;
-use gapscope_trace::manifest::SamplingMode;
+use crate::timeline::{Timeline, Work, WorkKind};
 use gapscope_trace::tables::Table;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -63,8 +63,6 @@ pub fn kernels(
     busy_ns: Option<i64>,
 ) -> Vec<Kernel> {
     let table = &timeline.trace.tables.kernels;
-    let rows = &timeline.trace.tables.dispatches;
-    let timed = timeline.trace.manifest.sampling_mode != SamplingMode::CommandBuffer;
 
     // Groups by name; the last one is of dispatches whose kernel the trace does not have.
     let mut names: HashMap<&str, u32> = HashMap::new();
@@ -99,65 +97,57 @@ pub fn kernels(
         name_source: "unknown",
         ..Kernel::default()
     });
+    let dispatches = &timeline.dispatches;
     let group = |row: usize| {
-        let kernel = timeline.kernel_ids.get(u64::from(rows.kernel[row]));
+        let kernel = timeline.kernel_row(row);
         kernel.map_or(stray, |row| group_of_row[row]) as usize
     };
-    let interval = |row: usize| {
-        let timed = timed || rows.command_buffer[row].is_none();
-        Interval::of_row(rows.start_ns[row], rows.duration_ns[row]).filter(|_| timed)
+    let timed = |work: &Work| {
+        work.kind() == WorkKind::Dispatch && Interval::counts(window, Some(work.interval.start_ns))
     };
-    let counts = |row: usize| Interval::counts(window, rows.start_ns[row]);
-
-    for row in (0..rows.len()).filter(|row| counts(*row)) {
+    let mut count = |row: usize, timed: bool| {
         let kernel = &mut kernels[group(row)];
         kernel.count += 1;
-        kernel.untimed_count += u64::from(interval(row).is_none());
-        if let Some(bytes) = bindings.bytes(rows.bindings[row]) {
+        kernel.untimed_count += u64::from(!timed);
+        let set = Some(dispatches.bindings[row]).filter(|set| *set != NONE);
+        if let Some(bytes) = bindings.bytes(set) {
             let read = kernel.bound_read_bytes.get_or_insert(0);
             *read = read.saturating_add(bytes.read_bytes);
             let written = kernel.bound_written_bytes.get_or_insert(0);
             *written = written.saturating_add(bytes.written_bytes);
             kernel.bound_count += 1;
         }
+    };
+    let works = || timeline.gpus.iter().flat_map(|gpu| &gpu.works);
+    works()
+        .filter(|work| timed(work))
+        .for_each(|work| count(work.row(), true));
+    for untimed in &dispatches.untimed {
+        if Interval::counts(window, untimed.start_ns) {
+            count(untimed.row as usize, false);
+        }
     }
 
-    // All intervals, those of one group together.
-    let mut next = 0;
-    let mut ends: Vec<usize> = kernels
-        .iter()
-        .map(|kernel| {
-            let begin = next;
-            next += (kernel.count - kernel.untimed_count) as usize;
-            begin
-        })
-        .collect();
-    let mut intervals = vec![Interval::default(); next];
-    for row in (0..rows.len()).filter(|row| counts(*row)) {
-        if let Some(interval) = interval(row) {
-            let at = &mut ends[group(row)];
-            intervals[*at] = interval;
-            *at += 1;
+    let timed_counts =
+        (kernels.iter()).map(|kernel| (kernel.count - kernel.untimed_count) as usize);
+    let mut durations = GroupedDurations::new(timed_counts, timeline.longest_ns());
+    let mut busy = vec![Busy::default(); kernels.len()];
+    timeline.each_work(|work| {
+        if !timed(work) {
+            return;
         }
-    }
-    let mut rest = intervals.as_mut_slice();
-    let mut durations = Vec::new();
-    for kernel in &mut kernels {
-        let timed = (kernel.count - kernel.untimed_count) as usize;
-        let (mine, others) = rest.split_at_mut(timed);
-        rest = others;
-        if !mine.is_sorted() {
-            mine.sort();
-        }
-        durations.clear();
-        durations.extend(mine.iter().map(|i| i.length_ns()));
-        kernel.first_start_ns = mine.first().map(|i| i.start_ns);
-        kernel.first_ns = durations.first().copied();
-        kernel.durations = Durations::of(&mut durations);
-        if timed > 0 {
-            let kernel_ns = union_length_ns(mine.iter().copied());
-            kernel.busy_ns = Some(kernel_ns);
-            kernel.busy_share = busy_ns.map(|busy_ns| ratio(kernel_ns, busy_ns));
+        let group = group(work.row());
+        durations.push(group, work.interval.length_ns());
+        busy[group].add(work.interval);
+        let kernel = &mut kernels[group];
+        kernel.first_start_ns.get_or_insert(work.interval.start_ns);
+        kernel.first_ns.get_or_insert(work.interval.length_ns());
+    });
+    for (group, (kernel, busy)) in kernels.iter_mut().zip(busy).enumerate() {
+        kernel.durations = durations.of(group..group + 1);
+        if kernel.first_ns.is_some() {
+            kernel.busy_ns = Some(busy.length_ns);
+            kernel.busy_share = busy_ns.map(|busy_ns| ratio(busy.length_ns, busy_ns));
         }
     }
     kernels.retain(|kernel| kernel.count > 0);

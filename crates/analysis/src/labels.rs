@@ -5,10 +5,10 @@
 //! *inclusive* ones also of the labels inside. Busy times are unions, so children that ran at the same time sum to
 //! more than their parent.
 
-use crate::durations::Durations;
+use crate::durations::{Durations, GroupedDurations};
 use crate::ids::{Ids, NONE};
-use crate::intervals::{Interval, length_ns, union};
-use crate::timeline::{Timeline, WorkKind};
+use crate::intervals::Busy;
+use crate::timeline::{Timeline, Work, WorkKind};
 use gapscope_trace::Trace;
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::Table;
@@ -143,7 +143,12 @@ impl<'a> LabelTree<'a> {
     /// The label with an id, or [`NONE`].
     #[inline]
     pub(crate) fn node(&self, id: Option<u32>) -> u32 {
-        let row = id.map_or(NONE, |id| self.ids.row(u64::from(id)));
+        self.node_of_row(id.map_or(NONE, |id| self.ids.row(u64::from(id))))
+    }
+
+    /// The label of a row of the table, or [`NONE`].
+    #[inline]
+    pub(crate) fn node_of_row(&self, row: u32) -> u32 {
         self.node_of_row.get(row as usize).copied().unwrap_or(NONE)
     }
 
@@ -248,27 +253,18 @@ fn rows(timeline: &Timeline, tree: &LabelTree) -> Vec<LabelRow> {
         });
     }
     let tables = &trace.tables;
-    let mut last = (None, tree.node(None));
-    let mut node_of = |own: Option<u32>, command_buffer: Option<u64>| {
-        if own.is_some() {
-            return tree.node(own);
-        }
-        if last.0 != command_buffer {
-            let row = command_buffer.and_then(|id| timeline.command_buffer_ids.get(id));
-            let label = row.and_then(|row| tables.command_buffers.label[row]);
-            last = (command_buffer, tree.node(label));
-        }
-        last.1
-    };
-    let dispatches = &tables.dispatches;
-    for (own, command_buffer) in dispatches.label.iter().zip(&dispatches.command_buffer) {
-        if let Some(row) = rows.get_mut(node_of(*own, *command_buffer) as usize) {
+    for label in &timeline.dispatches.labels {
+        if let Some(row) = rows.get_mut(tree.node_of_row(*label) as usize) {
             row.exclusive.dispatch_count += 1;
         }
     }
     let transfers = &tables.transfers;
     for (own, command_buffer) in transfers.label.iter().zip(&transfers.command_buffer) {
-        if let Some(row) = rows.get_mut(node_of(*own, *command_buffer) as usize) {
+        let label = own.or_else(|| {
+            let row = timeline.command_buffer_ids.get((*command_buffer)?)?;
+            tables.command_buffers.label[row]
+        });
+        if let Some(row) = rows.get_mut(tree.node(label) as usize) {
             row.exclusive.transfer_count += 1;
         }
     }
@@ -278,64 +274,49 @@ fn rows(timeline: &Timeline, tree: &LabelTree) -> Vec<LabelRow> {
         SamplingMode::Pass => WorkKind::Opaque,
         _ => WorkKind::Dispatch,
     };
-    let expected = |row: &LabelRow| {
-        let work = &row.exclusive;
-        match timed_kind {
-            WorkKind::Dispatch => (work.dispatch_count + work.transfer_count) as usize,
-            _ => 0,
-        }
-    };
-    let mut intervals: Vec<Vec<Interval>> = (rows.iter())
-        .map(|row| Vec::with_capacity(expected(row)))
-        .collect();
-    let mut durations: Vec<Vec<i64>> = (rows.iter())
-        .map(|row| Vec::with_capacity(expected(row)))
-        .collect();
+    let node_of = |work: &Work| tree.node_of_row(timeline.label_row_of(work));
+    let mut counts = vec![0; tree.len()];
     for work in timeline.gpus.iter().flat_map(|gpu| &gpu.works) {
-        let node = tree.node(timeline.label_of(work)) as usize;
-        if node < tree.len() {
-            intervals[node].push(work.interval);
-            if work.kind() == timed_kind {
-                durations[node].push(work.interval.length_ns());
-            }
+        if work.kind() == timed_kind
+            && let Some(count) = counts.get_mut(node_of(work) as usize)
+        {
+            *count += 1;
         }
     }
-    // From the innermost labels outwards: a label's inclusive work goes into the label around it.
-    let mut within: Vec<Vec<Interval>> = vec![Vec::new(); tree.len()];
-    let mut durations_within: Vec<Vec<i64>> = vec![Vec::new(); tree.len()];
-    for node in (0..tree.len()).rev() {
-        let (mut set, mut own) = (
-            std::mem::take(&mut intervals[node]),
-            std::mem::take(&mut durations[node]),
-        );
-        let any = !set.is_empty();
-        union(&mut set);
-        rows[node].exclusive.busy_ns = any.then(|| length_ns(&set));
-        rows[node].exclusive.durations = Durations::of(&mut own);
-        let inner = std::mem::take(&mut within[node]);
-        let mut inner_durations = std::mem::take(&mut durations_within[node]);
-        rows[node].inclusive.dispatch_count += rows[node].exclusive.dispatch_count;
-        rows[node].inclusive.transfer_count += rows[node].exclusive.transfer_count;
-        let inside = rows[node].inclusive.busy_ns.is_some();
-        if inner.is_empty() && inner_durations.is_empty() {
-            rows[node].inclusive.durations = rows[node].exclusive.durations;
-            inner_durations = own;
-        } else {
-            set.extend(inner);
-            union(&mut set);
-            inner_durations.extend(own);
-            rows[node].inclusive.durations = Durations::of(&mut inner_durations);
+    let mut durations = GroupedDurations::new(counts.into_iter(), timeline.longest_ns());
+    let mut busy: Vec<[Option<Busy>; 2]> = vec![[None; 2]; tree.len()];
+    timeline.each_work(|work| {
+        let own = node_of(work) as usize;
+        if own >= tree.len() {
+            return;
         }
-        rows[node].inclusive.busy_ns = (any || inside).then(|| length_ns(&set));
+        let [_, exclusive] = &mut busy[own];
+        exclusive.get_or_insert_default().add(work.interval);
+        let mut around = Some(own);
+        while let Some(node) = around {
+            let [inclusive, _] = &mut busy[node];
+            inclusive.get_or_insert_default().add(work.interval);
+            around = tree.parent(node);
+        }
+        if work.kind() == timed_kind {
+            durations.push(own, work.interval.length_ns());
+        }
+    });
+    // From the innermost labels outwards: a label's inclusive work goes into the label around it.
+    for node in (0..tree.len()).rev() {
+        let row = &mut rows[node];
+        let [inclusive, exclusive] = busy[node].map(|busy| Some(busy?.length_ns));
+        row.exclusive.busy_ns = exclusive;
+        row.exclusive.durations = durations.of(node..node + 1);
+        row.inclusive.busy_ns = inclusive;
+        row.inclusive.durations = durations.of(node..tree.nodes[node].end as usize);
+        row.inclusive.dispatch_count += row.exclusive.dispatch_count;
+        row.inclusive.transfer_count += row.exclusive.transfer_count;
+        let work = row.inclusive;
         if let Some(parent) = tree.parent(node) {
-            let work = rows[node].inclusive;
             let around = &mut rows[parent].inclusive;
             around.dispatch_count += work.dispatch_count;
             around.transfer_count += work.transfer_count;
-            // Only says that there is work inside; the parent's turn replaces it.
-            around.busy_ns = around.busy_ns.max(work.busy_ns);
-            within[parent].extend(set);
-            durations_within[parent].extend(inner_durations);
         }
     }
     rows

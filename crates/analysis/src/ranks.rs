@@ -19,10 +19,11 @@ mod collectives;
 use crate::findings::Findings;
 use crate::intervals::{Interval, union_length_ns};
 use crate::quantity::{Nanoseconds, Percent, ratio};
+use crate::timeline::Timeline;
 use crate::verdict::Bound;
 use collectives::{Clock, calls, kernels, matched};
 pub use collectives::{Collective, CollectiveKind};
-use gapscope_trace::Trace;
+use gapscope_trace::Selection;
 use gapscope_trace::manifest::Host;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -115,11 +116,16 @@ pub struct Straggler {
 }
 
 impl RankDigest {
+    /// What of a trace the findings and [`RankDigest::of`] read.
+    pub fn selection() -> Selection {
+        Findings::selection_without(&[])
+    }
+
     /// What is to be known of the trace of a rank, whose findings these are. `rank`: where the manifest does not say.
-    pub fn of(trace: &Trace, findings: &Findings, rank: u32) -> RankDigest {
-        let manifest = &trace.manifest;
+    pub fn of(timeline: &Timeline, findings: &Findings, rank: u32) -> RankDigest {
+        let manifest = &timeline.trace.manifest;
         let known = manifest.rank;
-        let device = kernels(trace);
+        let device = kernels(timeline);
         let intervals = device.values().flatten().copied();
         let mut sorted: Vec<Interval> = intervals.collect();
         sorted.sort();
@@ -142,7 +148,7 @@ impl RankDigest {
             offset_ns: (manifest.start_unix_ns).map(|ns| ns.saturating_sub(manifest.start_ns)),
             clock_error_ns: findings.clock_error_ns,
             device,
-            called: calls(trace),
+            called: calls(timeline.trace),
         }
     }
 }

@@ -7,10 +7,11 @@
 //! What this cannot know: whether both parts really do equal work. That is the caller's claim.
 
 use crate::bound_bytes::BindingSets;
+use crate::ids::NONE;
 use crate::intervals::{Interval, union_length_ns};
 use crate::labels::LabelTree;
 use crate::quantity::{Bytes, Nanoseconds, Percent, ratio};
-use crate::timeline::Timeline;
+use crate::timeline::{Timeline, WorkKind};
 use gapscope_trace::tables::Table;
 use serde::Serialize;
 
@@ -144,10 +145,8 @@ fn of_nodes(
         part_of_node.push(own(node).or(around));
     }
     let part = |label, _| {
-        part_of_node
-            .get(tree.node(label) as usize)
-            .copied()
-            .flatten()
+        let node = tree.node_of_row(label) as usize;
+        part_of_node.get(node).copied().flatten()
     };
     let mut works = measure(timeline, bindings, names, &part);
     for (node, instances) in tree.instances(timeline.trace).into_iter().enumerate() {
@@ -158,12 +157,12 @@ fn of_nodes(
     works
 }
 
-/// Measures the parts of a trace; `part` says of a label and a begin which part they belong to.
+/// Measures the parts of a trace; `part` says of a label's row and a begin which part they belong to.
 fn measure(
     timeline: &Timeline,
     bindings: &BindingSets,
     names: &[&str],
-    part: &dyn Fn(Option<u32>, Option<i64>) -> Option<usize>,
+    part: &dyn Fn(u32, Option<i64>) -> Option<usize>,
 ) -> Vec<Work> {
     let tables = &timeline.trace.tables;
     let mut works: Vec<Work> = (names.iter())
@@ -175,43 +174,41 @@ fn measure(
             ..Work::default()
         })
         .collect();
-    let label = |own: Option<u32>, command_buffer: Option<u64>| {
-        own.or_else(|| {
-            let row = timeline.command_buffer_ids.get(command_buffer?)?;
-            tables.command_buffers.label[row]
-        })
-    };
     // What has no times of its own begins with its command buffer.
-    let start_ns = |own: Option<i64>, command_buffer: Option<u64>| {
-        own.or_else(|| {
-            let row = timeline.command_buffer_ids.get(command_buffer?)?;
-            tables.command_buffers.start_ns[row]
-        })
+    let start_ns = |own: Option<i64>, command_buffer: u32| {
+        let starts = &tables.command_buffers.start_ns;
+        own.or_else(|| *starts.get(command_buffer as usize)?)
     };
     let add = |sum: Option<u64>, bytes: Option<u64>| Some(sum?.saturating_add(bytes?));
-    let rows = &tables.dispatches;
-    for row in 0..rows.len() {
-        let command_buffer = rows.command_buffer[row];
-        let (label, start_ns) = (
-            label(rows.label[row], command_buffer),
-            start_ns(rows.start_ns[row], command_buffer),
-        );
-        if let Some(part) = part(label, start_ns) {
+    let dispatches = &timeline.dispatches;
+    let mut dispatch = |row: usize, start_ns: Option<i64>| {
+        if let Some(part) = part(dispatches.labels[row], start_ns) {
             let work = &mut works[part];
-            let bytes = bindings.bytes(rows.bindings[row]);
+            let set = Some(dispatches.bindings[row]).filter(|set| *set != NONE);
+            let bytes = bindings.bytes(set);
             work.dispatch_count += 1;
             work.bound_read_bytes = add(work.bound_read_bytes, bytes.map(|b| b.read_bytes));
             work.bound_written_bytes =
                 add(work.bound_written_bytes, bytes.map(|b| b.written_bytes));
         }
+    };
+    for work in timeline.gpus.iter().flat_map(|gpu| &gpu.works) {
+        if work.kind() == WorkKind::Dispatch {
+            dispatch(work.row(), Some(work.interval.start_ns));
+        }
+    }
+    for untimed in &dispatches.untimed {
+        let start_ns = start_ns(untimed.start_ns, untimed.command_buffer);
+        dispatch(untimed.row as usize, start_ns);
     }
     let rows = &tables.transfers;
     for row in 0..rows.len() {
         let command_buffer = rows.command_buffer[row];
-        let (label, start_ns) = (
-            label(rows.label[row], command_buffer),
-            start_ns(rows.start_ns[row], command_buffer),
-        );
+        let command_buffer = command_buffer.map_or(NONE, |id| timeline.command_buffer_ids.row(id));
+        let around = tables.command_buffers.label.get(command_buffer as usize);
+        let label = rows.label[row].or(around.copied().flatten());
+        let label = label.map_or(NONE, |id| timeline.label_ids.row(u64::from(id)));
+        let start_ns = start_ns(rows.start_ns[row], command_buffer);
         if let Some(part) = part(label, start_ns) {
             works[part].transfer_count += 1;
             works[part].transfer_bytes = add(works[part].transfer_bytes, rows.bytes[row]);
@@ -221,7 +218,7 @@ fn measure(
     let mut timed: Vec<(Interval, usize)> = (timeline.gpus.iter())
         .flat_map(|gpu| &gpu.works)
         .filter_map(|work| {
-            let part = part(timeline.label_of(work), Some(work.interval.start_ns))?;
+            let part = part(timeline.label_row_of(work), Some(work.interval.start_ns))?;
             Some((work.interval, part))
         })
         .collect();

@@ -43,18 +43,19 @@ fn compare(paths: &[(u32, PathBuf)], options: &Options) -> Result<Compared, Fail
     let mut first = None;
     for (rank, path) in paths {
         // One trace at a time is in memory.
-        let opened = trace::open(path, &Findings::selection())?;
-        let findings = Findings::of(&opened.trace, options);
-        digests.push(RankDigest::of(&opened.trace, &findings, *rank));
-        remarks.extend(opened.remarks.iter().map(|r| format!("Rank {rank}: {r}")));
-        for loss in &findings.losses {
-            remarks.push(format!(
-                "Rank {rank}: {} {} were lost: {}.",
-                loss.count, loss.what, loss.reason
-            ));
-        }
-        remarks.extend(findings.notes.iter().map(|n| format!("Rank {rank}: {n}")));
-        first.get_or_insert(opened.trace.manifest);
+        trace::with_timeline(path, &RankDigest::selection(), |trace, timeline, said| {
+            let findings = Findings::of_timeline(timeline, options);
+            digests.push(RankDigest::of(timeline, &findings, *rank));
+            remarks.extend(said.iter().map(|r| format!("Rank {rank}: {r}")));
+            for loss in &findings.losses {
+                remarks.push(format!(
+                    "Rank {rank}: {} {} were lost: {}.",
+                    loss.count, loss.what, loss.reason
+                ));
+            }
+            remarks.extend(findings.notes.iter().map(|n| format!("Rank {rank}: {n}")));
+            first.get_or_insert_with(|| trace.manifest.clone());
+        })?;
     }
     Ok(Compared {
         manifest: first.unwrap_or_default(),

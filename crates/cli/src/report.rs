@@ -2,6 +2,7 @@
 
 use crate::args::Report;
 use crate::failure::Failure;
+use crate::trace::Opened;
 use crate::{page, ranks, trace, view};
 use gapscope_analysis::{Findings, Options, Timeline, activity, findings_under_label};
 use gapscope_report::{Terminal, json, markdown, slices};
@@ -21,67 +22,80 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
     if let Some(file) = &arguments.html {
         return view::to_file(&arguments.trace, file);
     }
-    let selection = match &arguments.label {
-        None => Findings::selection(),
-        // Its work becomes a trace of its own, whose rows are whole.
-        Some(_) => Selection::all(),
-    };
-    let opened = trace::open(&arguments.trace, &selection)?;
     let options = Options {
         exclude_warm_up: !arguments.all,
         equal_work: arguments.compare_labels.clone(),
         ..Options::default()
     };
-    let timeline = Timeline::of(&opened.trace);
-    let findings = match &arguments.label {
-        None => Findings::of_timeline(&timeline, &options),
-        Some(label) => findings_under_label(&opened.trace, label, &options)
-            .ok_or_else(|| no_label(&opened.trace, label))?,
-    };
+    let text = match &arguments.label {
+        None => trace::with_timeline(
+            &arguments.trace,
+            &Findings::selection(),
+            |trace, timeline, remarks| {
+                let findings = Findings::of_timeline(timeline, &options);
+                text(arguments, trace, timeline, &findings, remarks)
+            },
+        )?,
+        // Its work becomes a trace of its own, whose rows are whole.
+        Some(label) => {
+            let Opened { trace, remarks } = trace::open(&arguments.trace, &Selection::all())?;
+            let findings = findings_under_label(&trace, label, &options)
+                .ok_or_else(|| no_label(&trace, label))?;
+            text(arguments, &trace, &Timeline::of(&trace), &findings, &remarks)
+        }
+    }?;
+    page::write(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is printed.
+fn text(
+    arguments: &Report,
+    trace: &Trace,
+    timeline: &Timeline,
+    findings: &Findings,
+    remarks: &[String],
+) -> Result<String, Failure> {
     if let Some((before, after)) = &arguments.compare_labels
         && findings.equal_work.is_none()
     {
-        let texts = &opened.trace.tables.labels.text;
+        let texts = &trace.tables.labels.text;
         let missing = [before, after]
             .into_iter()
             .find(|label| !texts.contains(label));
         return Err(match missing {
-            Some(label) => no_label(&opened.trace, label),
+            Some(label) => no_label(trace, label),
             None => Failure::new(format!(
                 "no GPU work was recorded under both {before} and {after}: there is nothing to compare"
             )),
         });
     }
     let terminal = page::of_stdout();
-    let name = trace::name(&arguments.trace);
     let columns = slices(terminal.columns);
     let columns = arguments.slices.map_or(columns, |slices| slices as usize);
-    let activity = activity(&timeline, columns);
     let report = gapscope_report::Report {
-        trace: &name,
-        manifest: &opened.trace.manifest,
-        findings: &findings,
-        activity: &activity,
+        trace: &trace::name(&arguments.trace),
+        manifest: &trace.manifest,
+        findings,
+        activity: &activity(timeline, columns),
         label: arguments.label.as_deref(),
-        remarks: &opened.remarks,
+        remarks,
         top: match arguments.top {
             0 => usize::MAX,
             top => top,
         },
     };
-    let text = if arguments.json {
+    if arguments.json {
         let text = match arguments.slices {
             Some(_) => json::text_with_activity(&report),
             None => json::text(&report),
         };
-        text.map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?
-    } else if arguments.markdown {
-        markdown::draw(&report.document())
-    } else {
-        terminal.draw(&report.document())
-    };
-    page::write(&text)?;
-    Ok(ExitCode::SUCCESS)
+        return text.map_err(|error| Failure::new(format!("cannot write JSON: {error}")));
+    }
+    Ok(match arguments.markdown {
+        true => markdown::draw(&report.document()),
+        false => terminal.draw(&report.document()),
+    })
 }
 
 /// The report that follows a recording.
@@ -90,20 +104,19 @@ pub fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failu
     if !of_ranks.is_empty() {
         return ranks::after_recording(path, &of_ranks, terminal);
     }
-    let opened = trace::open(path, &Findings::selection())?;
-    let timeline = Timeline::of(&opened.trace);
-    let findings = Findings::of_timeline(&timeline, &Options::default());
-    let activity = activity(&timeline, slices(terminal.columns));
-    let report = gapscope_report::Report {
-        trace: &trace::name(path),
-        manifest: &opened.trace.manifest,
-        findings: &findings,
-        activity: &activity,
-        label: None,
-        remarks: &opened.remarks,
-        top: 10,
-    };
-    Ok(terminal.draw(&report.document()))
+    trace::with_timeline(path, &Findings::selection(), |trace, timeline, remarks| {
+        let findings = Findings::of_timeline(timeline, &Options::default());
+        let report = gapscope_report::Report {
+            trace: &trace::name(path),
+            manifest: &trace.manifest,
+            findings: &findings,
+            activity: &activity(timeline, slices(terminal.columns)),
+            label: None,
+            remarks,
+            top: 10,
+        };
+        terminal.draw(&report.document())
+    })
 }
 
 fn no_label(trace: &Trace, label: &str) -> Failure {

@@ -2,7 +2,9 @@
 
 use crate::failure::Failure;
 use crate::ranks;
-use gapscope_trace::{Selection, Trace, read, read_manifest};
+use gapscope_analysis::Timeline;
+use gapscope_trace::tables::Dispatches;
+use gapscope_trace::{DispatchPieces, Selection, Trace, read, read_manifest};
 use std::path::Path;
 
 /// A trace and sentences about how it could be read.
@@ -29,6 +31,27 @@ pub fn open(path: &Path, selection: &Selection) -> Result<Opened, Failure> {
     let (trace, diagnostics) = read(path, selection)?;
     let remarks = diagnostics.iter().map(ToString::to_string).collect();
     Ok(Opened { trace, remarks })
+}
+
+/// Reads a complete trace, all but its dispatches at once and those piece by piece, and shows it with its timeline and
+/// the sentences about how it could be read.
+pub fn with_timeline<R>(
+    path: &Path,
+    selection: &Selection,
+    show: impl FnOnce(&Trace, &Timeline, &[String]) -> R,
+) -> Result<R, Failure> {
+    let Opened { trace, mut remarks } = open(path, &selection.clone().without::<Dispatches>())?;
+    if let Some(pieces) = DispatchPieces::open(path, selection) {
+        let rows = pieces.rows();
+        let found = Timeline::of_pieces(&trace, rows, |take| pieces.each(&trace, take));
+        if let Some((timeline, unknown)) = found {
+            remarks.extend(unknown.iter().map(ToString::to_string));
+            return Ok(show(&trace, &timeline, &remarks));
+        }
+    }
+    // Their file is damaged: this reads what there is of it, and says what there is not.
+    let Opened { trace, remarks } = open(path, selection)?;
+    Ok(show(&trace, &Timeline::of(&trace), &remarks))
 }
 
 /// The name of a trace in its report.

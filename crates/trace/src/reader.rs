@@ -2,6 +2,7 @@
 
 mod foreign;
 mod load;
+mod pieces;
 mod references;
 mod tail;
 
@@ -15,6 +16,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+pub use pieces::DispatchPieces;
 pub use tail::Tail;
 
 /// The file of the manifest.
@@ -203,9 +205,7 @@ pub fn read(folder: &Path, selection: &Selection) -> Result<(Trace, Vec<Diagnost
         *thread = thread.filter(|thread| *thread != 0);
     }
     let trace = Trace { manifest, tables };
-    if !selection.unchecked {
-        references::check(&trace, selection, &mut diagnostics);
-    }
+    references::check(&trace, selection, &mut diagnostics);
     Ok((trace, diagnostics))
 }
 

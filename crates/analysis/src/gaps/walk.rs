@@ -371,13 +371,10 @@ impl Timeline<'_> {
     fn name(&self, work: &Work) -> WorkName {
         let tables = &self.trace.tables;
         let name = match work.kind() {
-            WorkKind::Dispatch => {
-                let kernel = tables.dispatches.kernel[work.row()];
-                match self.kernel_ids.get(u64::from(kernel)) {
-                    Some(row) => tables.kernels.name[row].clone(),
-                    None => "unknown kernel".to_owned(),
-                }
-            }
+            WorkKind::Dispatch => match self.kernel_row(work.row()) {
+                Some(row) => tables.kernels.name[row].clone(),
+                None => "unknown kernel".to_owned(),
+            },
             WorkKind::Transfer => tables.transfers.kind[work.row()].as_str().to_owned(),
             WorkKind::Opaque => tables.opaque_work.kind[work.row()].as_str().to_owned(),
             WorkKind::CommandBuffer => (tables.command_buffers.name[work.row()].clone())

@@ -2,6 +2,7 @@
 
 use crate::durations::Durations;
 use crate::intervals::Interval;
+use crate::timeline::{Timeline, WorkKind};
 use gapscope_trace::Trace;
 use gapscope_trace::tables::Table;
 use serde::Serialize;
@@ -71,20 +72,18 @@ fn kind_of(name: &str) -> Option<&'static str> {
 }
 
 /// Kernels of collectives by their kind, in order of time.
-pub(super) fn kernels(trace: &Trace) -> BTreeMap<&'static str, Vec<Interval>> {
-    let (rows, kernels) = (&trace.tables.dispatches, &trace.tables.kernels);
-    let kinds: HashMap<u32, &'static str> = (kernels.id.iter().zip(&kernels.name))
-        .filter_map(|(id, name)| Some((*id, kind_of(name)?)))
-        .collect();
+pub(super) fn kernels(timeline: &Timeline) -> BTreeMap<&'static str, Vec<Interval>> {
+    let names = &timeline.trace.tables.kernels.name;
+    let kinds: Vec<Option<&'static str>> = names.iter().map(|name| kind_of(name)).collect();
     let mut found: BTreeMap<&'static str, Vec<Interval>> = BTreeMap::new();
-    for row in 0..rows.len() {
-        if let Some(kind) = kinds.get(&rows.kernel[row])
-            && let Some(interval) = Interval::of_row(rows.start_ns[row], rows.duration_ns[row])
+    timeline.each_work(|work| {
+        if work.kind() == WorkKind::Dispatch
+            && let Some(row) = timeline.kernel_row(work.row())
+            && let Some(kind) = kinds[row]
         {
-            found.entry(kind).or_default().push(interval);
+            found.entry(kind).or_default().push(work.interval);
         }
-    }
-    found.values_mut().for_each(|all| all.sort());
+    });
     found
 }
 

@@ -1,6 +1,7 @@
 //! Whatever the rows say, there are findings, and their sums hold.
 
-use gapscope_analysis::{Findings, Options, intervals::Interval};
+use gapscope_analysis::intervals::Interval;
+use gapscope_analysis::{Findings, Options, Timeline, activity};
 use gapscope_trace::Trace;
 use gapscope_trace::manifest::{Device, Queue, SamplingMode};
 use gapscope_trace::tables::*;
@@ -213,6 +214,33 @@ proptest! {
             equal_work: Some(("0".to_owned(), "1".to_owned())),
         };
         check(&Findings::of(&trace, &options), threshold)?;
+    }
+
+    #[test]
+    fn dispatches_in_pieces_give_the_same_findings(
+        mut trace in garbage(),
+        rows in 1usize..5,
+        longest in 0usize..4,
+    ) {
+        let options = Options {
+            longest,
+            equal_work: Some(("0".to_owned(), "1".to_owned())),
+            ..Options::default()
+        };
+        let timeline = Timeline::of(&trace);
+        let whole = (Findings::of_timeline(&timeline, &options), activity(&timeline, 7));
+        let all = std::mem::take(&mut trace.tables.dispatches);
+        let timeline = Timeline::of_pieces(&trace, all.len(), |take| {
+            for from in (0..all.len()).step_by(rows) {
+                let mut piece = Dispatches::default();
+                (from..all.len().min(from + rows)).for_each(|row| piece.push(all.row(row)));
+                take(&piece);
+            }
+            Some(())
+        });
+        let (timeline, ()) = timeline.unwrap();
+        let pieces = (Findings::of_timeline(&timeline, &options), activity(&timeline, 7));
+        prop_assert_eq!(pieces, whole);
     }
 
     #[test]

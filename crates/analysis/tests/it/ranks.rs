@@ -1,6 +1,7 @@
 //! Ranks of a distributed program: who arrives last at collectives.
 
 use crate::program::{US, findings};
+use gapscope_analysis::Timeline;
 use gapscope_analysis::ranks::{RankDigest, RankFindings, ranks};
 use gapscope_trace::Trace;
 
@@ -30,7 +31,7 @@ fn compare(traces: &[Trace]) -> RankFindings {
     let digests: Vec<RankDigest> = traces
         .iter()
         .enumerate()
-        .map(|(rank, trace)| RankDigest::of(trace, &findings(trace), rank as u32))
+        .map(|(rank, trace)| RankDigest::of(&Timeline::of(trace), &findings(trace), rank as u32))
         .collect();
     ranks(&digests, 10)
 }

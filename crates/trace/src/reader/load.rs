@@ -2,21 +2,22 @@
 
 use crate::Diagnostic;
 use crate::column::ColumnValues;
+use crate::parallel;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder,
 };
 use std::any::Any;
+use std::cmp::Reverse;
 use std::fs::File;
 use std::io::ErrorKind;
-use std::num::NonZero;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::path::{Path, PathBuf};
 
 /// Rows that are decoded at once: their arrays stay in the processor's cache.
-const BATCH_ROWS: usize = 1 << 14;
+pub(super) const BATCH_ROWS: usize = 1 << 14;
 
 /// A table's columns and the files that they come from.
 pub(super) struct Source<'a> {
@@ -26,7 +27,8 @@ pub(super) struct Source<'a> {
     pub bare: bool,
 }
 
-struct TableFile {
+#[derive(Debug)]
+pub(super) struct TableFile {
     path: PathBuf,
     metadata: ArrowReaderMetadata,
     /// Its rows' places in the table.
@@ -76,13 +78,15 @@ impl<'a> Source<'a> {
 }
 
 impl TableFile {
-    fn open(path: &PathBuf, first: usize) -> Result<TableFile, Diagnostic> {
+    pub fn open(path: &Path, first: usize) -> Result<TableFile, Diagnostic> {
         let unreadable = |reason: String| Diagnostic::UnreadableFile {
-            path: path.clone(),
+            path: path.to_owned(),
             reason,
         };
         let file = File::open(path).map_err(|e| match e.kind() {
-            ErrorKind::NotFound => Diagnostic::MissingFile { path: path.clone() },
+            ErrorKind::NotFound => Diagnostic::MissingFile {
+                path: path.to_owned(),
+            },
             _ => unreadable(e.to_string()),
         })?;
         let metadata = guarded(|| {
@@ -101,7 +105,7 @@ impl TableFile {
             .and_then(|rows| Some(first..first.checked_add(rows)?))
             .ok_or_else(|| unreadable("its columns differ in their numbers of rows".to_owned()))?;
         Ok(TableFile {
-            path: path.clone(),
+            path: path.to_owned(),
             metadata,
             rows,
         })
@@ -116,47 +120,22 @@ pub(super) fn load(mut tables: Vec<Source<'_>>, diagnostics: &mut Vec<Diagnostic
         }
         table.reserve(diagnostics);
     }
-    let failures: Vec<Mutex<Vec<Failure>>> = tables.iter().map(|_| Mutex::default()).collect();
-    let mut jobs: Vec<_> = tables
-        .iter_mut()
-        .zip(&failures)
-        .flat_map(|(table, failures)| {
-            let files = table.files.as_slice();
-            let columns = table.columns.iter_mut();
-            columns.map(move |column| (files, column, failures))
-        })
-        .collect();
-    // Popped from the end: the columns of the longest table first, so that no thread is left with one at last.
-    jobs.sort_by_key(|(files, column, _)| {
-        (column.selected, files.last().map_or(0, |f| f.rows.end))
+    let columns = tables.iter_mut().enumerate().flat_map(|(table, source)| {
+        let files = source.files.as_slice();
+        let columns = source.columns.iter_mut();
+        columns.map(move |column| (table, files, column))
     });
-    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = threads.min(jobs.len());
-    let jobs = Mutex::new(jobs);
-    let work = || {
-        loop {
-            let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let Some((files, column, failures)) = job else {
-                break;
-            };
-            let failed = column.load(files);
-            failures
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .extend(failed);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(work);
-        }
-        work();
+    let mut jobs: Vec<_> = columns.collect();
+    // The columns of the longest table first, so that no thread is left with one at last.
+    jobs.sort_by_key(|(_, files, column)| {
+        Reverse((column.selected, files.last().map_or(0, |f| f.rows.end)))
     });
-    drop(jobs);
-    for (table, failures) in tables.iter_mut().zip(failures) {
-        let mut failures = failures
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
+    let failed = parallel::each(jobs, |(table, files, column)| (table, column.load(files)));
+    let mut failures: Vec<Vec<Failure>> = tables.iter().map(|_| Vec::new()).collect();
+    for (table, failed) in failed {
+        failures[table].extend(failed);
+    }
+    for (table, mut failures) in tables.iter_mut().zip(failures) {
         failures.sort_by_key(|failure| failure.file);
         table.settle(failures, diagnostics);
     }
@@ -183,23 +162,35 @@ impl Column<'_> {
 }
 
 impl TableFile {
-    fn read(&self, column: &str, values: &mut dyn ColumnValues) -> Result<(), String> {
+    /// Its rows' places in the table.
+    pub fn rows(&self) -> Range<usize> {
+        self.rows.clone()
+    }
+
+    /// The values of a column, batch by batch; `None` where the file has no such column.
+    pub fn batches(&self, column: &str) -> Result<Option<ParquetRecordBatchReader>, String> {
         let leaves = self.metadata.parquet_schema().columns();
         let Some(leaf) = leaves.iter().position(|c| c.path().parts() == [column]) else {
+            return Ok(None);
+        };
+        let file = File::open(&self.path).map_err(|e| e.to_string())?;
+        let mask = ProjectionMask::leaves(self.metadata.parquet_schema(), [leaf]);
+        ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
+            .with_projection(mask)
+            .with_batch_size(BATCH_ROWS)
+            .build()
+            .map(Some)
+            .map_err(|e| e.to_string())
+    }
+
+    fn read(&self, column: &str, values: &mut dyn ColumnValues) -> Result<(), String> {
+        let Some(batches) = self.batches(column)? else {
             return if values.nullable() {
                 Ok(())
             } else {
                 Err("the file has no such column".to_owned())
             };
         };
-        let file = File::open(&self.path).map_err(|e| e.to_string())?;
-        let mask = ProjectionMask::leaves(self.metadata.parquet_schema(), [leaf]);
-        let batches =
-            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
-                .with_projection(mask)
-                .with_batch_size(BATCH_ROWS)
-                .build()
-                .map_err(|e| e.to_string())?;
         for batch in batches {
             let batch = batch.map_err(|e| e.to_string())?;
             if !values.append_array(batch.column(0).as_ref()) {
@@ -270,7 +261,7 @@ impl Source<'_> {
 }
 
 /// Runs a call into the Parquet library, which may panic when it meets a damaged file.
-fn guarded<T>(call: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+pub(super) fn guarded<T>(call: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| Err(message(&*panic)))
 }
 

@@ -5,46 +5,120 @@ use crate::lookup::IdIndex;
 use crate::tables::*;
 use crate::{Diagnostic, Trace};
 
-/// Reports ids that the trace does not know. Tables that were not selected are not looked into.
+/// What ids lead to; absent where that is not looked into.
+pub(super) struct Known {
+    processes: Option<IdIndex>,
+    devices: Option<IdIndex>,
+    queues: Option<IdIndex>,
+    kernels: Option<IdIndex>,
+    labels: Option<IdIndex>,
+    buffers: Option<IdIndex>,
+    bindings: Option<IdIndex>,
+    allocations: Option<IdIndex>,
+    submissions: Option<IdIndex>,
+    command_buffers: Option<IdIndex>,
+}
+
+impl Known {
+    /// What the ids of a trace may lead to. Tables that were not selected are not looked into.
+    pub fn of(trace: &Trace, selection: &Selection) -> Known {
+        let t = &trace.tables;
+        let m = &trace.manifest;
+        let checked = !selection.unchecked;
+        let ids = |ids: Vec<u32>| checked.then(|| IdIndex::new(&ids));
+        // A trace that says that it lacks submissions is not odd for it.
+        let lost = m.losses.iter().any(|loss| loss.what == "submissions");
+        Known {
+            processes: ids(m.processes.iter().map(|p| p.id).collect()),
+            devices: ids(m.devices.iter().map(|d| d.id).collect()),
+            queues: ids(m.queues.iter().map(|q| q.id).collect()),
+            kernels: index::<Kernels, _>(selection, &t.kernels.id),
+            labels: index::<Labels, _>(selection, &t.labels.id),
+            buffers: index::<Buffers, _>(selection, &t.buffers.id),
+            bindings: index::<Bindings, _>(selection, &t.bindings.id),
+            allocations: index::<Memory, _>(selection, &t.memory.allocation),
+            submissions: match lost {
+                true => None,
+                false => index::<Submissions, _>(selection, &t.submissions.id),
+            },
+            command_buffers: index::<CommandBuffers, _>(selection, &t.command_buffers.id),
+        }
+    }
+
+    /// For the ids of dispatches.
+    pub fn of_dispatches(&self) -> OfDispatches<'_> {
+        OfDispatches {
+            known: self,
+            found: [None; 6],
+        }
+    }
+}
+
+fn index<T: Table, I: Copy + Into<u64>>(selection: &Selection, ids: &[I]) -> Option<IdIndex> {
+    (!selection.unchecked && selection.has_table(T::NAME)).then(|| IdIndex::new(ids))
+}
+
+/// Ids that lead nowhere: how many, and the first of them.
+type Unknown = Option<(usize, u64)>;
+
+/// Ids of dispatches, which come in pieces, that lead nowhere.
+pub(super) struct OfDispatches<'a> {
+    known: &'a Known,
+    /// By column, in the order of [`Self::COLUMNS`].
+    found: [Unknown; 6],
+}
+
+impl OfDispatches<'_> {
+    const COLUMNS: [&'static str; 6] = [
+        "command_buffer",
+        "queue",
+        "kernel",
+        "bindings",
+        "label",
+        "submission",
+    ];
+
+    /// Looks into more dispatches.
+    pub fn look(&mut self, t: &Dispatches) {
+        let k = self.known;
+        let found = [
+            unknown(&t.command_buffer, &k.command_buffers),
+            unknown(&t.queue, &k.queues),
+            unknown(&t.kernel, &k.kernels),
+            unknown(&t.bindings, &k.bindings),
+            unknown(&t.label, &k.labels),
+            unknown(&t.submission, &k.submissions),
+        ];
+        for (all, more) in self.found.iter_mut().zip(found) {
+            *all = match (*all, more) {
+                (Some((rows, example)), Some((more, _))) => Some((rows + more, example)),
+                (all, more) => all.or(more),
+            };
+        }
+    }
+
+    /// What was found.
+    pub fn diagnostics(self) -> Vec<Diagnostic> {
+        let found = Self::COLUMNS.into_iter().zip(self.found);
+        let found = found.filter_map(|(column, found)| diagnostic("dispatches", column, found));
+        found.collect()
+    }
+}
+
+/// Reports ids that the trace does not know.
 pub(super) fn check(trace: &Trace, selection: &Selection, diagnostics: &mut Vec<Diagnostic>) {
     let t = &trace.tables;
-    let m = &trace.manifest;
-    let ids = |ids: Vec<u32>| Some(IdIndex::new(&ids));
-    let processes = ids(m.processes.iter().map(|p| p.id).collect());
-    let devices = ids(m.devices.iter().map(|d| d.id).collect());
-    let queues = ids(m.queues.iter().map(|q| q.id).collect());
-    let kernels = index::<Kernels, _>(selection, &t.kernels.id);
-    let labels = index::<Labels, _>(selection, &t.labels.id);
-    let buffers = index::<Buffers, _>(selection, &t.buffers.id);
-    let bindings = index::<Bindings, _>(selection, &t.bindings.id);
-    let allocations = index::<Memory, _>(selection, &t.memory.allocation);
-    // A trace that says that it lacks submissions is not odd for it.
-    let lost = m.losses.iter().any(|loss| loss.what == "submissions");
-    let submissions = index::<Submissions, _>(selection, &t.submissions.id).filter(|_| !lost);
-    let command_buffers = index::<CommandBuffers, _>(selection, &t.command_buffers.id);
-
+    let k = Known::of(trace, selection);
+    let mut dispatches = k.of_dispatches();
+    dispatches.look(&t.dispatches);
+    diagnostics.extend(dispatches.diagnostics());
     macro_rules! check {
         ($($table:ident { $($column:ident -> $known:ident,)+ })+) => {$($(
-            let values = t.$table.$column.iter();
-            if let Some((rows, example)) = unknown(values.map(|id| id.id()), $known.as_ref()) {
-                diagnostics.push(Diagnostic::UnknownId {
-                    table: stringify!($table),
-                    column: stringify!($column),
-                    rows,
-                    example,
-                });
-            }
+            let found = unknown(&t.$table.$column, &k.$known);
+            diagnostics.extend(diagnostic(stringify!($table), stringify!($column), found));
         )+)+};
     }
     check! {
-        dispatches {
-            command_buffer -> command_buffers,
-            queue -> queues,
-            kernel -> kernels,
-            bindings -> bindings,
-            label -> labels,
-            submission -> submissions,
-        }
         command_buffers {
             process -> processes,
             queue -> queues,
@@ -83,8 +157,14 @@ pub(super) fn check(trace: &Trace, selection: &Selection, diagnostics: &mut Vec<
     }
 }
 
-fn index<T: Table, I: Copy + Into<u64>>(selection: &Selection, ids: &[I]) -> Option<IdIndex> {
-    selection.has_table(T::NAME).then(|| IdIndex::new(ids))
+fn diagnostic(table: &'static str, column: &'static str, found: Unknown) -> Option<Diagnostic> {
+    let (rows, example) = found?;
+    Some(Diagnostic::UnknownId {
+        table,
+        column,
+        rows,
+        example,
+    })
 }
 
 /// A column's value as an id, if it is there.
@@ -110,16 +190,12 @@ impl<I: Id> Id for Option<I> {
     }
 }
 
-/// How many ids are not known, and the first of them.
-fn unknown(
-    ids: impl Iterator<Item = Option<u64>>,
-    known: Option<&IdIndex>,
-) -> Option<(usize, u64)> {
-    let known = known?;
-    let mut found: Option<(usize, u64)> = None;
+fn unknown<I: Id>(ids: &[I], known: &Option<IdIndex>) -> Unknown {
+    let known = known.as_ref()?;
+    let mut found: Unknown = None;
     // Neighbours are often the same.
     let mut last_known = None;
-    for id in ids.flatten() {
+    for id in ids.iter().filter_map(Id::id) {
         if last_known == Some(id) {
             continue;
         }

@@ -1,0 +1,346 @@
+//! Making the timeline of a trace.
+
+use super::Timeline;
+use super::dispatches::{DispatchColumns, Launched, Untimed};
+use super::times::{CommandBufferTimes, QueueOfGpu, SubmissionTimes};
+use super::work::{Gpu, Work, WorkKind};
+use crate::ids::{Ids, NONE};
+use crate::intervals::Interval;
+use gapscope_trace::Trace;
+use gapscope_trace::manifest::SamplingMode;
+use gapscope_trace::tables::{Dispatches, Table, Timing};
+use std::collections::HashMap;
+
+/// A timeline in the making: first the dispatches, then the rest.
+pub(super) struct Builder<'a> {
+    timeline: Timeline<'a>,
+    gpu_of_device: HashMap<u32, u32>,
+    /// The GPU of queues that the manifest does not list.
+    stray: Option<u32>,
+    /// Queues that were found since [`Timeline::queue_ids`] was made.
+    fresh_queues: HashMap<u32, u32>,
+    /// Whether what is in command buffers has times of its own.
+    inside: bool,
+}
+
+/// The columns that transfers and opaque work share.
+struct Rows<'a> {
+    command_buffers: &'a [Option<u64>],
+    queues: &'a [u32],
+    start_ns: &'a [Option<i64>],
+    duration_ns: &'a [Option<i64>],
+}
+
+impl<'a> Builder<'a> {
+    /// For a trace with `dispatches` dispatches.
+    pub fn new(trace: &'a Trace, dispatches: usize) -> Builder<'a> {
+        let tables = &trace.tables;
+        let mut builder = Builder {
+            timeline: Timeline {
+                trace,
+                gpus: Vec::new(),
+                queues: Vec::new(),
+                queue_ids: Ids::Empty,
+                command_buffers: Vec::new(),
+                command_buffer_ids: Ids::new(tables.command_buffers.id.iter().copied()),
+                submissions: Vec::new(),
+                submission_ids: Ids::new(tables.submissions.id.iter().copied()),
+                label_ids: Ids::new(tables.labels.id.iter().map(|id| u64::from(*id))),
+                kernel_ids: Ids::new(tables.kernels.id.iter().map(|id| u64::from(*id))),
+                dispatches: DispatchColumns::default(),
+            },
+            gpu_of_device: HashMap::new(),
+            stray: None,
+            fresh_queues: HashMap::new(),
+            inside: trace.manifest.sampling_mode != SamplingMode::CommandBuffer,
+        };
+        builder.find_gpus();
+        builder.find_queues();
+        builder.find_submissions();
+        let timeline = &mut builder.timeline;
+        timeline.dispatches.reserve(dispatches);
+        if builder.inside && timeline.gpus.len() == 1 {
+            timeline.gpus[0].works.reserve_exact(dispatches);
+        }
+        builder
+    }
+
+    fn find_gpus(&mut self) {
+        let mut by_uuid: HashMap<&str, u32> = HashMap::new();
+        let gpus = &mut self.timeline.gpus;
+        for (row, device) in self.timeline.trace.manifest.devices.iter().enumerate() {
+            let fresh = gpus.len() as u32;
+            let gpu = match device.uuid.as_str() {
+                "" => fresh,
+                uuid => *by_uuid.entry(uuid).or_insert(fresh),
+            };
+            if gpu == fresh {
+                gpus.push(Gpu::default());
+            }
+            gpus[gpu as usize].devices.push(row);
+            self.gpu_of_device.entry(device.id).or_insert(gpu);
+        }
+    }
+
+    fn find_queues(&mut self) {
+        let trace = self.timeline.trace;
+        for (row, queue) in trace.manifest.queues.iter().enumerate() {
+            let gpu = self.gpu_of_device.get(&queue.device).copied();
+            self.add_queue(queue.id, gpu, Some(row as u32));
+        }
+        let tables = &trace.tables;
+        let mut last = None;
+        let named = (tables.command_buffers.queue.iter())
+            .chain(&tables.transfers.queue)
+            .chain(&tables.opaque_work.queue)
+            .chain(&tables.submissions.queue);
+        for id in named.filter(|id| last.replace(**id) != Some(**id)) {
+            self.add_queue(*id, None, None);
+        }
+        self.index_queues();
+    }
+
+    fn add_queue(&mut self, id: u32, gpu: Option<u32>, row: Option<u32>) {
+        if self.fresh_queues.contains_key(&id) {
+            return;
+        }
+        let gpus = &mut self.timeline.gpus;
+        let gpu = gpu.unwrap_or_else(|| {
+            *self.stray.get_or_insert_with(|| {
+                gpus.push(Gpu::default());
+                gpus.len() as u32 - 1
+            })
+        });
+        let queues = &mut self.timeline.queues;
+        self.fresh_queues.insert(id, queues.len() as u32);
+        queues.push(QueueOfGpu { id, gpu, row });
+    }
+
+    fn index_queues(&mut self) {
+        let ids: Vec<u64> = (self.timeline.queues.iter())
+            .map(|q| u64::from(q.id))
+            .collect();
+        self.timeline.queue_ids = Ids::new(ids.into_iter());
+        self.fresh_queues.clear();
+    }
+
+    /// Index of a queue that only a dispatch may name.
+    fn queue_of_dispatch(&mut self, id: u32) -> u32 {
+        match self.timeline.queue_ids.row(u64::from(id)) {
+            NONE => {
+                self.add_queue(id, None, None);
+                self.fresh_queues[&id]
+            }
+            queue => queue,
+        }
+    }
+
+    fn find_submissions(&mut self) {
+        let timeline = &mut self.timeline;
+        let tables = &timeline.trace.tables;
+        let queue_of = |id: u32| timeline.queue_ids.row(u64::from(id));
+        timeline.submissions = (tables.submissions.queue.iter())
+            .map(|queue| SubmissionTimes::new(queue_of(*queue)))
+            .collect();
+        let rows = &tables.command_buffers;
+        timeline.command_buffers = (0..rows.len())
+            .map(|row| {
+                CommandBufferTimes::new(
+                    queue_of(rows.queue[row]),
+                    timeline.submission_ids.row(rows.submission[row]),
+                    Interval::of_row(rows.start_ns[row], rows.duration_ns[row]),
+                )
+            })
+            .collect();
+    }
+
+    /// Adds the next dispatches.
+    pub fn add(&mut self, piece: &Dispatches) {
+        let tables = &self.timeline.trace.tables;
+        // A dispatch without a time of its own lies in a pass, whose time counts.
+        let in_passes = self.timeline.trace.manifest.sampling_mode == SamplingMode::Pass;
+        let mut last = (None, NONE, None);
+        let mut last_queue = None;
+        for at in 0..piece.queue.len() {
+            let id = piece.command_buffer[at];
+            if last.0 != id {
+                let row = id.map_or(NONE, |id| self.timeline.command_buffer_ids.row(id));
+                let label = tables.command_buffers.label.get(row as usize);
+                last = (id, row, label.copied().flatten());
+            }
+            let (_, command_buffer, label_around) = last;
+            let queue = match last_queue {
+                Some((id, queue)) if id == piece.queue[at] => queue,
+                _ => self.queue_of_dispatch(piece.queue[at]),
+            };
+            last_queue = Some((piece.queue[at], queue));
+
+            let timeline = &mut self.timeline;
+            let row = timeline.dispatches.len();
+            let columns = &mut timeline.dispatches;
+            let kernel = u64::from(piece.kernel[at]);
+            columns.kernels.push(timeline.kernel_ids.row(kernel));
+            let label = piece.label[at].or(label_around);
+            let label = label.map_or(NONE, |id| timeline.label_ids.row(u64::from(id)));
+            columns.labels.push(label);
+            columns.bindings.push(piece.bindings[at].unwrap_or(NONE));
+            let times = timeline.command_buffers.get_mut(command_buffer as usize);
+            if times.is_none() {
+                let nowhere = Launched {
+                    queue: NONE,
+                    submission: NONE,
+                };
+                columns.launched.resize(row, nowhere);
+                let submission = piece.submission[at];
+                columns.launched.push(Launched {
+                    queue,
+                    submission: submission.map_or(NONE, |id| timeline.submission_ids.row(id)),
+                });
+            }
+            // What is in no command buffer has its own times in every mode.
+            let interval = Interval::of_row(piece.start_ns[at], piece.duration_ns[at])
+                .filter(|_| self.inside || id.is_none());
+            let queue = times.as_ref().map_or(queue, |times| times.queue);
+            match (interval, times) {
+                (Some(_), Some(times)) => times.timed += 1,
+                (None, Some(times)) if !in_passes => times.untimed += 1,
+                _ => {}
+            }
+            match interval {
+                Some(interval) => {
+                    let work = Work::new(interval, command_buffer, WorkKind::Dispatch, row);
+                    let gpu = timeline.queues[queue as usize].gpu;
+                    timeline.gpus[gpu as usize].works.push(work);
+                }
+                None => columns.untimed.push(Untimed {
+                    row: row as u32,
+                    command_buffer,
+                    start_ns: piece.start_ns[at],
+                }),
+            }
+        }
+    }
+
+    /// The timeline, once all dispatches are there.
+    pub fn finish(mut self) -> Timeline<'a> {
+        self.index_queues();
+        let tables = &self.timeline.trace.tables;
+        let (t, o) = (&tables.transfers, &tables.opaque_work);
+        self.find_rows(
+            WorkKind::Transfer,
+            Rows {
+                command_buffers: &t.command_buffer,
+                queues: &t.queue,
+                start_ns: &t.start_ns,
+                duration_ns: &t.duration_ns,
+            },
+        );
+        self.find_rows(
+            WorkKind::Opaque,
+            Rows {
+                command_buffers: &o.command_buffer,
+                queues: &o.queue,
+                start_ns: &o.start_ns,
+                duration_ns: &o.duration_ns,
+            },
+        );
+        self.find_command_buffers();
+        self.sort();
+        self.sum();
+        self.timeline
+    }
+
+    fn find_rows(&mut self, kind: WorkKind, rows: Rows) {
+        let timeline = &mut self.timeline;
+        let mut last = (None, NONE);
+        for (row, id) in rows.command_buffers.iter().enumerate() {
+            if last.0 != *id {
+                let row = id.map_or(NONE, |id| timeline.command_buffer_ids.row(id));
+                last = (*id, row);
+            }
+            // What is in no command buffer has its own times in every mode.
+            let interval = Interval::of_row(rows.start_ns[row], rows.duration_ns[row])
+                .filter(|_| self.inside || id.is_none());
+            let mut queue = None;
+            if let Some(times) = timeline.command_buffers.get_mut(last.1 as usize) {
+                queue = Some(times.queue);
+                match interval {
+                    Some(_) => times.timed += 1,
+                    None => times.untimed += 1,
+                }
+            }
+            if let Some(interval) = interval {
+                let queue =
+                    queue.unwrap_or_else(|| timeline.queue_ids.row(u64::from(rows.queues[row])));
+                let gpu = timeline.queues[queue as usize].gpu;
+                let work = Work::new(interval, last.1, kind, row);
+                timeline.gpus[gpu as usize].works.push(work);
+            }
+        }
+    }
+
+    fn find_command_buffers(&mut self) {
+        let timeline = &mut self.timeline;
+        let rows = &timeline.trace.tables.command_buffers;
+        for (row, times) in timeline.command_buffers.iter_mut().enumerate() {
+            let Some(own) = times.own else { continue };
+            let declared = rows.dispatches[row] > 0 || rows.transfers[row] > 0;
+            let dark = rows.timing[row] == Timing::Bracketed || declared;
+            times.whole = self.inside && (times.untimed > 0 || (times.timed == 0 && dark));
+            if times.whole || !self.inside {
+                let gpu = timeline.queues[times.queue as usize].gpu;
+                let work = Work::new(own, row as u32, WorkKind::CommandBuffer, row);
+                timeline.gpus[gpu as usize].works.push(work);
+            }
+        }
+    }
+
+    fn sort(&mut self) {
+        let ids = &self.timeline.trace.tables.command_buffers.id;
+        for gpu in &mut self.timeline.gpus {
+            let id = |work: &Work| ids.get(work.command_buffer as usize);
+            let order = |a: &Work, b: &Work| {
+                a.interval
+                    .cmp(&b.interval)
+                    .then_with(|| id(a).cmp(&id(b)))
+                    .then_with(|| a.kind().cmp(&b.kind()))
+                    .then_with(|| a.row().cmp(&b.row()))
+            };
+            if !gpu.works.is_sorted_by(|a, b| order(a, b).is_le()) {
+                // A stable sort would take half as much memory again.
+                gpu.works.sort_unstable_by(order);
+            }
+        }
+    }
+
+    /// Adds the work of command buffers and submissions up.
+    fn sum(&mut self) {
+        let Timeline {
+            trace,
+            gpus,
+            command_buffers,
+            submissions,
+            submission_ids,
+            dispatches,
+            ..
+        } = &mut self.timeline;
+        for work in gpus.iter().flat_map(|gpu| &gpu.works) {
+            if let Some(times) = command_buffers.get_mut(work.command_buffer as usize) {
+                times.add(work.interval, work.kind() != WorkKind::CommandBuffer);
+                continue;
+            }
+            let submission = dispatches.submission_of(work, &trace.tables, submission_ids);
+            if let Some(times) = submissions.get_mut(submission as usize) {
+                times.add(work.interval);
+            }
+        }
+        for times in command_buffers {
+            if let Some(submission) = submissions.get_mut(times.submission as usize) {
+                submission.add(Interval {
+                    start_ns: times.first_start_ns,
+                    end_ns: times.last_end_ns,
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What the analyses keep of each dispatch.
+//!
+//! Of ten million dispatches the columns of the table fill a gigabyte. What is kept here are twelve bytes of each, and
+//! its [`Work`] where its times are known; it can be taken from pieces of the table as they are read.
+
+use super::work::{Work, WorkKind};
+use crate::ids::{Ids, NONE};
+use gapscope_trace::tables::Tables;
+
+/// Columns by row of the table of dispatches.
+#[derive(Debug, Default)]
+pub(crate) struct DispatchColumns {
+    /// Row of its kernel, or [`NONE`].
+    pub(crate) kernels: Vec<u32>,
+    /// Row of its innermost label, its own or else its command buffer's; or [`NONE`].
+    pub(crate) labels: Vec<u32>,
+    /// Id of its set of bindings, or [`NONE`].
+    pub(crate) bindings: Vec<u32>,
+    /// Of what is in no command buffer; shorter where none follow.
+    pub(crate) launched: Vec<Launched>,
+    /// Those without known times, by row.
+    pub(crate) untimed: Vec<Untimed>,
+}
+
+/// Where a dispatch was launched that is in no command buffer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Launched {
+    /// Index of its queue.
+    pub(crate) queue: u32,
+    /// Row of its submission, or [`NONE`].
+    pub(crate) submission: u32,
+}
+
+/// A dispatch that is no work, because its times are not known.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Untimed {
+    pub(crate) row: u32,
+    /// Row of its command buffer, or [`NONE`].
+    pub(crate) command_buffer: u32,
+    /// Its begin may be known even so.
+    pub(crate) start_ns: Option<i64>,
+}
+
+impl DispatchColumns {
+    /// How many dispatches there are.
+    pub(crate) fn len(&self) -> usize {
+        self.kernels.len()
+    }
+
+    /// Row of the submission that the own row of `work` names, or [`NONE`].
+    #[inline]
+    pub(super) fn submission_of(&self, work: &Work, tables: &Tables, submissions: &Ids) -> u32 {
+        let row = work.row();
+        let id = match work.kind() {
+            WorkKind::Dispatch => {
+                return self
+                    .launched
+                    .get(row)
+                    .map_or(NONE, |launched| launched.submission);
+            }
+            WorkKind::Transfer => tables.transfers.submission[row],
+            WorkKind::Opaque => tables.opaque_work.submission[row],
+            WorkKind::CommandBuffer => None,
+        };
+        id.map_or(NONE, |id| submissions.row(id))
+    }
+
+    /// Makes space for so many.
+    pub(super) fn reserve(&mut self, rows: usize) {
+        self.kernels.reserve_exact(rows);
+        self.labels.reserve_exact(rows);
+        self.bindings.reserve_exact(rows);
+    }
+}

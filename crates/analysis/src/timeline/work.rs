@@ -1,0 +1,74 @@
+//! Pieces of work.
+
+use crate::intervals::Interval;
+
+/// A physical GPU and its work.
+#[derive(Debug, Default)]
+pub struct Gpu {
+    /// Rows of its devices in the manifest.
+    pub devices: Vec<usize>,
+    /// Its work by start.
+    pub works: Vec<Work>,
+}
+
+impl Gpu {
+    /// From the begin of its first work to the end of its last.
+    pub fn work_window(&self) -> Option<Interval> {
+        let first = self.works.first()?.interval.start_ns;
+        let last = self.works.iter().map(|work| work.interval.end_ns).max()?;
+        Some(Interval::new(first, last))
+    }
+}
+
+/// A piece of work with known times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Work {
+    /// When it ran.
+    pub interval: Interval,
+    /// Row of its command buffer, or [`NONE`](crate::ids::NONE).
+    pub(crate) command_buffer: u32,
+    source: u32,
+}
+
+/// The table that a piece of work is a row of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WorkKind {
+    /// `dispatches`.
+    Dispatch,
+    /// `transfers`.
+    Transfer,
+    /// `opaque_work`.
+    Opaque,
+    /// `command_buffers`.
+    CommandBuffer,
+}
+
+/// Two bits of [`Work::source`] say the table, the others the row: no table has 2^30 rows in memory.
+const ROW_BITS: u32 = 30;
+
+impl Work {
+    pub(crate) fn new(interval: Interval, command_buffer: u32, kind: WorkKind, row: usize) -> Work {
+        Work {
+            interval,
+            command_buffer,
+            source: ((kind as u32) << ROW_BITS) | (row as u32 & ((1 << ROW_BITS) - 1)),
+        }
+    }
+
+    /// The table that it is a row of.
+    #[inline]
+    pub fn kind(&self) -> WorkKind {
+        match self.source >> ROW_BITS {
+            0 => WorkKind::Dispatch,
+            1 => WorkKind::Transfer,
+            2 => WorkKind::Opaque,
+            _ => WorkKind::CommandBuffer,
+        }
+    }
+
+    /// The row.
+    #[inline]
+    pub fn row(&self) -> usize {
+        (self.source & ((1 << ROW_BITS) - 1)) as usize
+    }
+}

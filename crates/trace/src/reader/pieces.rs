@@ -1,0 +1,172 @@
+//! Reading the dispatches of a trace piece by piece.
+
+use super::load::{BATCH_ROWS, TableFile, guarded};
+use super::references::Known;
+use super::{Selection, read_manifest, table_path};
+use crate::column::ColumnValues;
+use crate::parallel;
+use crate::tables::{ColumnFacts, Dispatches, Table};
+use crate::{Diagnostic, Trace};
+use arrow_array::{Array, ArrayRef};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+use std::path::Path;
+
+/// Rows of a piece: its columns fill a few megabytes, and what it costs to hand one over is little beside its rows.
+const PIECE_ROWS: usize = 4 * BATCH_ROWS;
+
+/// The dispatches of a trace, of which there may be ten million: who takes what it needs of each piece never has all of
+/// their columns in memory.
+#[derive(Debug)]
+pub struct DispatchPieces {
+    file: TableFile,
+    selection: Selection,
+}
+
+impl DispatchPieces {
+    /// The dispatches of the complete trace `folder`, whose columns `selection` says. `None` where [`super::read`] has
+    /// more to say of them: the trace is not complete, or their file cannot be read.
+    pub fn open(folder: &Path, selection: &Selection) -> Option<DispatchPieces> {
+        if !read_manifest(folder).ok()?.complete {
+            return None;
+        }
+        let file = TableFile::open(&table_path(folder, Dispatches::NAME), 0).ok()?;
+        Some(DispatchPieces {
+            file,
+            selection: selection.clone(),
+        })
+    }
+
+    /// How many dispatches there are.
+    pub fn rows(&self) -> usize {
+        self.file.rows().len()
+    }
+
+    /// Hands over all dispatches in their order, while the next are being read. `trace` has the other tables. Gives what
+    /// [`super::read`] says of their ids. `None` where a column cannot be read, which may be found late: then
+    /// [`super::read`] says which it is, and gives what there is of the others.
+    #[must_use]
+    pub fn each(
+        &self,
+        trace: &Trace,
+        take: &mut (dyn FnMut(&Dispatches) + Send),
+    ) -> Option<Vec<Diagnostic>> {
+        let known = Known::of(trace, &self.selection);
+        let mut unknown = known.of_dispatches();
+        let mut take = |piece: &Dispatches| {
+            unknown.look(piece);
+            take(piece);
+        };
+        let columns = Dispatches::columns();
+        let columns: Option<Vec<_>> = columns.iter().map(|c| self.column(c)).collect();
+        let mut columns = columns?;
+        let (mut piece, mut next) = (Dispatches::default(), Dispatches::default());
+        let (mut read, mut held) = (0, 0);
+        while held > 0 || read < self.rows() {
+            let rows = PIECE_ROWS.min(self.rows() - read);
+            next.clear();
+            // A piece is taken while the columns of the next are read: what takes longest stands in front.
+            let mut jobs = Vec::new();
+            if held > 0 {
+                jobs.push(Job::Take(&piece, &mut take));
+            }
+            let into = next.columns_mut().into_iter();
+            let into = columns.iter_mut().zip(into);
+            jobs.extend(into.map(|(from, into)| Job::Read { from, into, rows }));
+            if !parallel::each(jobs, Job::run).into_iter().all(|done| done) {
+                return None;
+            }
+            (read, held) = (read + rows, rows);
+            std::mem::swap(&mut piece, &mut next);
+        }
+        Some(unknown.diagnostics())
+    }
+
+    /// Where a column comes from; `None` where its values cannot be read.
+    fn column(&self, facts: &ColumnFacts) -> Option<ColumnReader> {
+        let selected = self.selection.has_column(Dispatches::NAME, facts.name);
+        if !selected && (self.selection.bare || facts.nullable) {
+            return Some(match self.selection.bare {
+                true => ColumnReader::LeftOut,
+                false => ColumnReader::Absent,
+            });
+        }
+        match guarded(|| self.file.batches(facts.name)).ok()? {
+            Some(batches) => Some(ColumnReader::There {
+                batches: Box::new(batches),
+                rest: None,
+            }),
+            None => facts.nullable.then_some(ColumnReader::Absent),
+        }
+    }
+}
+
+/// What is done at one time.
+enum Job<'a> {
+    Take(&'a Dispatches, &'a mut (dyn FnMut(&Dispatches) + Send)),
+    Read {
+        from: &'a mut ColumnReader,
+        into: &'a mut dyn ColumnValues,
+        rows: usize,
+    },
+}
+
+impl Job<'_> {
+    /// False where values cannot be read.
+    fn run(self) -> bool {
+        match self {
+            Job::Take(piece, take) => {
+                take(piece);
+                true
+            }
+            Job::Read { from, into, rows } => guarded(|| from.fill(into, rows)).is_ok(),
+        }
+    }
+}
+
+/// Where the values of a column come from.
+enum ColumnReader {
+    /// It stays empty.
+    LeftOut,
+    /// It has no value in any row.
+    Absent,
+    There {
+        batches: Box<ParquetRecordBatchReader>,
+        /// What is left of the last batch.
+        rest: Option<ArrayRef>,
+    },
+}
+
+impl ColumnReader {
+    /// Appends the next `rows` values.
+    fn fill(&mut self, into: &mut dyn ColumnValues, rows: usize) -> Result<(), String> {
+        let (batches, rest) = match self {
+            ColumnReader::LeftOut => return Ok(()),
+            ColumnReader::Absent => {
+                into.resize(into.rows() + rows);
+                return Ok(());
+            }
+            ColumnReader::There { batches, rest } => (batches, rest),
+        };
+        let until = into.rows() + rows;
+        while into.rows() < until {
+            let array = match rest.take() {
+                Some(array) => array,
+                None => match batches.next() {
+                    Some(batch) => batch.map_err(|e| e.to_string())?.column(0).clone(),
+                    None => return Err("it has fewer rows than its file says".to_owned()),
+                },
+            };
+            let wanted = array.len().min(until - into.rows());
+            if !into.append_array(array.slice(0, wanted).as_ref()) {
+                return Err(format!(
+                    "it is of type {}, or lacks values",
+                    array.data_type()
+                ));
+            }
+            if wanted < array.len() {
+                *rest = Some(array.slice(wanted, array.len() - wanted));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,103 @@
+//! Dispatches that are read piece by piece are those that are read at once.
+
+use gapscope_trace::synthetic::Synthetic;
+use gapscope_trace::tables::{Dispatches, Table};
+use gapscope_trace::{DispatchPieces, Selection, Trace, TraceWriter, read};
+use std::fs;
+use std::path::Path;
+
+/// More than two pieces, the last of them not full.
+const DISPATCHES: u64 = 150_001;
+
+fn write(folder: &Path, change: impl FnOnce(&mut Trace)) {
+    let mut trace = Synthetic {
+        dispatches: DISPATCHES,
+        ..Synthetic::default()
+    }
+    .trace();
+    change(&mut trace);
+    let mut writer = TraceWriter::create(folder).expect("create");
+    *writer.tables_mut() = trace.tables;
+    writer.finish(&trace.manifest).expect("finish");
+}
+
+/// What the pieces hold together, how many they were, and what was said of their ids.
+fn pieces(folder: &Path, selection: &Selection) -> Option<(Dispatches, usize, Vec<String>)> {
+    let others = selection.clone().without::<Dispatches>();
+    let (trace, said) = read(folder, &others).expect("it opens");
+    assert_eq!(said, []);
+    let pieces = DispatchPieces::open(folder, selection)?;
+    let (mut all, mut count) = (Dispatches::default(), 0);
+    let said = pieces.each(&trace, &mut |piece| {
+        all.append(&mut piece.clone());
+        count += 1;
+    })?;
+    assert_eq!(pieces.rows(), all.queue.len());
+    Some((all, count, said.iter().map(ToString::to_string).collect()))
+}
+
+#[test]
+fn pieces_are_the_table() {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path().join("a.gapscope");
+    write(&folder, |trace| {
+        let rows = &mut trace.tables.dispatches;
+        // Columns without any value, and with few.
+        rows.label.fill(None);
+        rows.start_ns[77_777] = None;
+        rows.submission[140_000] = Some(1);
+        // Ids that lead nowhere, in two pieces.
+        rows.kernel[5] = 4_000_000;
+        rows.kernel[DISPATCHES as usize - 1] = 4_000_001;
+    });
+    let some = ["position", "kernel", "start_ns"];
+    for selection in [
+        Selection::all(),
+        Selection::all().without_columns::<Dispatches>(&some),
+        Selection::all().without_columns::<Dispatches>(&some).bare(),
+    ] {
+        let (whole, said) = read(&folder, &selection).expect("it opens");
+        let said: Vec<String> = said.iter().map(ToString::to_string).collect();
+        let read = pieces(&folder, &selection);
+        let (all, count, unknown) = read.unwrap_or_else(|| panic!("{selection:?}"));
+        assert!(all == whole.tables.dispatches, "{selection:?}");
+        assert_eq!(unknown, said);
+        assert_eq!(count, 3);
+    }
+    let (_, _, said) = pieces(&folder, &Selection::all()).expect("it can be read");
+    assert_eq!(said.len(), 1);
+    assert!(
+        said[0].contains("kernel of 2 row(s), such as 4000000"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn what_is_damaged_is_not_passed_off_as_whole() {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path().join("a.gapscope");
+    write(&folder, |_| {});
+    let file = folder.join("dispatches.parquet");
+    let bytes = fs::read(&file).expect("readable");
+    let (whole, _) = read(&folder, &Selection::all()).expect("it opens");
+    let (mut refused, all) = (0, &whole.tables.dispatches);
+    for at in (0..bytes.len()).step_by(bytes.len() / 40) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x55;
+        fs::write(&file, damaged).expect("writable");
+        match pieces(&folder, &Selection::all()) {
+            None => refused += 1,
+            // What is flipped may be a value, or nothing that is read: as much as reading it at once finds.
+            Some((found, ..)) => {
+                let (whole, _) = read(&folder, &Selection::all()).expect("it opens");
+                assert!(found == whole.tables.dispatches, "at {at}");
+                assert_eq!(found.len(), all.len());
+            }
+        }
+    }
+    assert!(refused > 0, "no byte of forty matters");
+    fs::write(&file, &bytes[..bytes.len() / 2]).expect("writable");
+    assert!(DispatchPieces::open(&folder, &Selection::all()).is_none());
+    fs::remove_file(&file).expect("removable");
+    assert!(DispatchPieces::open(&folder, &Selection::all()).is_none());
+}
