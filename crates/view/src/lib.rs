@@ -8,6 +8,7 @@
 
 mod analyst;
 mod answers;
+mod chunks;
 mod error;
 mod file;
 mod frame;
@@ -17,7 +18,6 @@ mod lanes;
 mod origin;
 mod overview;
 mod page;
-mod parallel;
 mod places;
 mod rows;
 mod server;

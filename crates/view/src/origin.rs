@@ -1,7 +1,8 @@
 //! Moves a trace's times so that its recording begins at 0: numbers of a page are exact up to 2^53 only, and a machine's
 //! monotonic clock is past that after 104 days.
 
-use crate::parallel::{CHUNK_ROWS, each};
+use crate::chunks::CHUNK_ROWS;
+use gapscope_trace::parallel::each;
 use gapscope_trace::{Tables, Trace};
 
 /// Columns of the tables that hold times, not durations. A test holds this list against the tables.

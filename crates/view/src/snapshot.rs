@@ -1,15 +1,16 @@
 //! What is known of a trace at one time.
 
+use crate::chunks::chunks;
 use crate::index::Index;
 use crate::lanes::{Columns, Placed};
 use crate::origin;
-use crate::parallel::{chunks, each};
 use crate::survey::Survey;
 use crate::texts::Texts;
 use crate::track::{Source, TrackId, Whole};
 use gapscope_analysis::Timeline;
 use gapscope_analysis::timeline::WorkKind;
 use gapscope_trace::manifest::Manifest;
+use gapscope_trace::parallel::each;
 use gapscope_trace::tables::{
     Barriers, Bindings, Buffers, CommandBuffers, Dependencies, Dispatches, HostCalls, Markers,
     Submissions, Transfers,

@@ -1,10 +1,11 @@
 //! The survey of a trace: which tracks it has, from when to when, and how busy each is in equal slices of time. It is all
 //! that the first drawing needs.
 
-use crate::parallel::{chunks, each};
+use crate::chunks::chunks;
 use crate::track::{Source, TrackId, Whole};
 use gapscope_analysis::intervals::Interval;
 use gapscope_trace::Trace;
+use gapscope_trace::parallel::each;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -11,6 +11,7 @@ use datafusion::catalog::{Session, TableProvider};
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
+use gapscope_trace::parallel;
 use std::sync::{Arc, OnceLock};
 
 /// One table of the trace format with the rows of all traces.
@@ -34,7 +35,7 @@ impl TraceTable {
     fn files(&self) -> Arc<Vec<Option<TableFile>>> {
         let files = self.files.get_or_init(|| {
             let sources = &self.library.traces.sources;
-            let opened = in_parallel(sources, |source| {
+            let opened = parallel::each(sources.iter().collect(), |source| {
                 TableFile::open(&source.folder, &self.facts)
             });
             let files = opened.into_iter().map(|opened| match opened {
@@ -48,23 +49,6 @@ impl TraceTable {
         });
         files.clone()
     }
-}
-
-/// Calls a function on each, on all cores; the results are in order.
-fn in_parallel<T: Sync, R: Send>(all: &[T], call: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
-    let chunk = all.len().div_ceil(threads).max(1);
-    std::thread::scope(|scope| {
-        let call = &call;
-        let chunks = all.chunks(chunk);
-        let workers: Vec<_> = chunks
-            .map(|chunk| scope.spawn(move || chunk.iter().map(call).collect::<Vec<R>>()))
-            .collect();
-        let results = workers.into_iter().map(|worker| worker.join());
-        results
-            .flat_map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
-    })
 }
 
 #[async_trait]
