@@ -42,6 +42,7 @@ pub const CU_EVENT_RECORD_OWN: Call = (DRIVER, 441, c"cuEventRecord_ptsz");
 pub const CU_STREAM_END_CAPTURE: Call = (DRIVER, 497, c"cuStreamEndCapture");
 pub const CU_STREAM_BEGIN_CAPTURE: Call = (DRIVER, 539, c"cuStreamBeginCapture_v2");
 pub const CU_EVENT_RECORD_WITH_FLAGS: Call = (DRIVER, 587, c"cuEventRecordWithFlags");
+pub const CU_GRAPH_ADD_EVENT_RECORD_NODE: Call = (DRIVER, 589, c"cuGraphAddEventRecordNode");
 pub const CUDA_STREAM_SYNCHRONIZE: Call = (RUNTIME, 131, c"cudaStreamSynchronize_v3020");
 pub const CUDA_EVENT_RECORD: Call = (RUNTIME, 135, c"cudaEventRecord_v3020");
 pub const CUDA_EVENT_DESTROY: Call = (RUNTIME, 136, c"cudaEventDestroy_v3020");
@@ -85,6 +86,7 @@ const ALL: &[Call] = &[
     CU_STREAM_END_CAPTURE,
     CU_STREAM_BEGIN_CAPTURE,
     CU_EVENT_RECORD_WITH_FLAGS,
+    CU_GRAPH_ADD_EVENT_RECORD_NODE,
     CUDA_STREAM_SYNCHRONIZE,
     CUDA_EVENT_RECORD,
     CUDA_EVENT_DESTROY,

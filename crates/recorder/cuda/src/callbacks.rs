@@ -51,6 +51,9 @@ const _: () = assert!(std::mem::offset_of!(Data, context) == 40);
 const _: () = assert!(std::mem::offset_of!(Data, correlation) == 64);
 const _: () = assert!(size_of::<Data>() == 72);
 
+/// CU_EVENT_RECORD_EXTERNAL: in a capture, the graph puts the event whenever it is launched.
+const EXTERNAL: u32 = 1;
+
 /// CUPTI_API_ENTER
 const BEGIN: c_int = 0;
 
@@ -150,7 +153,14 @@ unsafe fn begin(call: Call, data: &Data, [window, domain, number]: [u32; 3]) -> 
             let handle = unsafe { parameter(data, at) };
             match call.does {
                 Does::Record | Does::RecordOfContext => EVENTS.record_begins(handle),
-                Does::Destroy => EVENTS.forget(handle),
+                Does::Destroy => {
+                    EVENTS.forget(handle);
+                    None
+                }
+                Does::GraphRecords(_) => {
+                    EVENTS.graph_records(handle);
+                    None
+                }
                 _ => EVENTS.last_record(handle),
             }
         })
@@ -194,6 +204,11 @@ unsafe fn end(call: Call, data: &Data, open: &Open, cupti: &Cupti, calls: &Calls
             Some(true) => {
                 if let (Does::Record, Some(event)) = (call.does, open.event) {
                     EVENTS.record_ends(event, false);
+                    // SAFETY: as the caller promises: the third parameter is a number of 32 bits.
+                    if call.has_flags && unsafe { parameter(data, 2) } as u32 & EXTERNAL != 0 {
+                        // SAFETY: as the caller promises.
+                        EVENTS.graph_records(unsafe { parameter(data, 0) });
+                    }
                 }
                 return;
             }
@@ -255,7 +270,7 @@ unsafe fn end(call: Call, data: &Data, open: &Open, cupti: &Cupti, calls: &Calls
         Does::HostForContext | Does::HostForThisContext => {
             told(waited(WaitKind::HostForContext), None);
         }
-        Does::Destroy => {}
+        Does::GraphRecords(_) | Does::Destroy => {}
     }
 }
 

@@ -14,6 +14,7 @@
 //! | `copies`, `waits`, `memory`, `pool` | transfers both ways and a fill; events between streams; allocations |
 //! | `runtime-waits`, `own-stream` | as `waits`, through the runtime; through the default streams' other handles |
 //! | `captured-waits`, `reused-event` | events in a capture and after it; one with the handle of a destroyed one |
+//! | `graph-events` | as `reused-event`, with events that graphs put too |
 //! | `refused-waits`, `other-context` | calls that fail; the stream of a context that is not current |
 //! | `wait-threads:T:N` | T threads, N times an event on one stream of its own, and another that waits for it |
 //! | `read`, `peer`, `managed` | a copy that the call awaits; copies between devices; managed memory |
@@ -88,6 +89,7 @@ fn run(cuda: &Cuda, step: &str) {
         "own-stream" => cuda.own_stream(KERNEL),
         "captured-waits" => cuda.captured_waits(KERNEL),
         "reused-event" => cuda.reused_event(KERNEL),
+        "graph-events" => cuda.graph_events(KERNEL),
         "refused-waits" => cuda.refused_waits(KERNEL),
         "other-context" => cuda.other_context(KERNEL),
         "wait-threads" => wait_threads(cuda, number(0), number(1)),

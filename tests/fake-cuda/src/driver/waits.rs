@@ -393,6 +393,26 @@ pub unsafe extern "C" fn cuStreamEndCapture(stream: usize, graph: *mut usize) ->
     code
 }
 
+/// Gives a graph a node that puts an event; the stub's graphs do not do it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuGraphAddEventRecordNode(
+    node: *mut usize,
+    graph: usize,
+    dependencies: usize,
+    count: usize,
+    event: usize,
+) -> c_int {
+    let parameters = [node as usize, graph, dependencies, count, event];
+    let api = of_driver(names::CU_GRAPH_ADD_EVENT_RECORD_NODE, &parameters);
+    let code = call(api, |driver, _, _| match driver.events.known.get(&event) {
+        Some(_) => SUCCESS,
+        None => INVALID_HANDLE,
+    });
+    // SAFETY: the caller's variable.
+    unsafe { *node = 1 };
+    code
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamIsCapturing(stream: usize, status: *mut c_int) -> c_int {
     // SAFETY: the caller's variable.

@@ -208,6 +208,18 @@ fn an_event_with_the_handle_of_a_destroyed_one_is_another() {
 }
 
 #[test]
+fn of_events_that_graphs_put_too_no_record_is_the_last() {
+    let stub = Stub::new().with("GAPSCOPE_CUDA_WAITS", "callbacks");
+    let outcome = stub.run("graph-events sync");
+    let process = outcome.whole();
+    assert_eq!(process.event_records.len(), 2);
+    let of_streams = |w: &&Wait| w.kind == WaitKind::QueueForEvent;
+    let waits: Vec<_> = process.waits.iter().filter(of_streams).collect();
+    assert_eq!(waits.len(), 2);
+    assert!(waits.iter().all(|wait| awaited(process, wait).is_none()));
+}
+
+#[test]
 fn calls_that_fail_are_no_waits() {
     both(&[], "refused-waits", |_, outcome| {
         let process = outcome.whole();

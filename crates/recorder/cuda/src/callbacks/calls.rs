@@ -11,6 +11,8 @@ use std::ffi::{c_int, c_void};
 pub enum Does {
     /// Puts an event on a stream.
     Record,
+    /// Lets a graph put an event, which is this parameter, on the streams that it is launched on.
+    GraphRecords(usize),
     /// Puts an event behind all work of a context, which is no queue.
     RecordOfContext,
     /// Lets a stream wait for an event.
@@ -41,6 +43,9 @@ impl Does {
             .or_else(|| plain.strip_prefix("cu"))?;
         Some(match rest {
             "EventRecord" | "EventRecordWithFlags" => Does::Record,
+            "GraphAddEventRecordNode" => Does::GraphRecords(4),
+            "GraphEventRecordNodeSetEvent" => Does::GraphRecords(1),
+            "GraphExecEventRecordNodeSetEvent" => Does::GraphRecords(2),
             "CtxRecordEvent" | "GreenCtxRecordEvent" | "ExecutionCtxRecordEvent" => {
                 Does::RecordOfContext
             }
@@ -59,6 +64,7 @@ impl Does {
         match self {
             Does::Record | Does::HostForEvent | Does::Destroy => Some(0),
             Does::RecordOfContext | Does::QueueWaits | Does::ContextWaits => Some(1),
+            Does::GraphRecords(at) => Some(at),
             Does::HostForQueue | Does::HostForContext | Does::HostForThisContext => None,
         }
     }
@@ -86,7 +92,9 @@ impl Does {
     /// The kind of record that the call stands for.
     fn kind(self) -> u32 {
         match self {
-            Does::Record | Does::RecordOfContext | Does::Destroy => kind::CUDA_EVENT,
+            Does::Record | Does::RecordOfContext | Does::GraphRecords(_) | Does::Destroy => {
+                kind::CUDA_EVENT
+            }
             _ => kind::SYNCHRONIZATION,
         }
     }
@@ -98,6 +106,8 @@ pub struct Call {
     pub does: Does,
     /// Its default stream is the thread's own.
     pub per_thread: bool,
+    /// Its third parameter says more of what it does.
+    pub has_flags: bool,
 }
 
 /// cuStreamIsCapturing
@@ -120,6 +130,7 @@ impl Calls {
             Some(Call {
                 does: Does::of(name)?,
                 per_thread: name.contains("_ptsz"),
+                has_flags: name.contains("WithFlags"),
             })
         };
         let function = cupti::driver_function("cuStreamIsCapturing");
@@ -197,6 +208,17 @@ mod tests {
             ),
             (Some(HostForThisContext), &["cuCtxSynchronize_v2"]),
             (
+                Some(GraphRecords(4)),
+                &[
+                    "cuGraphAddEventRecordNode",
+                    "cudaGraphAddEventRecordNode_v11010",
+                ],
+            ),
+            (
+                Some(GraphRecords(2)),
+                &["cudaGraphExecEventRecordNodeSetEvent_v11010"],
+            ),
+            (
                 Some(Destroy),
                 &[
                     "cudaEventDestroy_v3020",
@@ -213,7 +235,7 @@ mod tests {
                 &[
                     "cudaExecutionCtxSynchronize_v13010",
                     "cudaEventCreate_v3020",
-                    "cuGraphAddEventRecordNode",
+                    "cuGraphEventRecordNodeGetEvent",
                     "cuStreamWaitValue32_v2",
                     "cudaGetDevice_v3020",
                 ],

@@ -1,7 +1,8 @@
 //! Which of its records an event has last: so that a wait for it names one, and never a wrong one.
 //!
 //! The program's threads use it without a lock. A record that may have been put at the same time as another of the same
-//! event, or as the wait, is not known.
+//! event, or as the wait, is not known, nor is any of an event that graphs put too. (Not seen are graphs that are given
+//! such an event by cuGraphAddNode, whatever the node, or while recording is off.)
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
@@ -16,6 +17,8 @@ const TRIES: usize = 16;
 const KNOWN: u64 = 1 << 63;
 /// Another record of the event began before the first one ended.
 const MIXED: u64 = 1 << 62;
+/// A graph puts it too, when it is launched.
+const OF_GRAPH: u64 = 1 << 47;
 /// Records that have begun and not ended.
 const OPEN: u64 = 1 << 48;
 const ALL_OPEN: u64 = MIXED - OPEN;
@@ -67,7 +70,8 @@ impl Events {
             let mixed = if before & ALL_OPEN == 0 { 0 } else { MIXED };
             // Numbers wrap past 0, which is none.
             let number = ((before & NUMBER) as u32).wrapping_add(1).max(1);
-            state = (before & ALL_OPEN).saturating_add(OPEN) & ALL_OPEN | mixed | u64::from(number);
+            let open = (before & ALL_OPEN).saturating_add(OPEN) & ALL_OPEN;
+            state = open | mixed | before & OF_GRAPH | u64::from(number);
             state
         });
         Some(Seen { at, state })
@@ -82,7 +86,7 @@ impl Events {
                 true => KNOWN,
                 false => 0,
             };
-            open | before & (MIXED | NUMBER) | known
+            open | before & (MIXED | OF_GRAPH | NUMBER) | known
         });
     }
 
@@ -90,7 +94,8 @@ impl Events {
     pub fn last_record(&self, handle: usize) -> Option<Seen> {
         let at = self.find(handle, false)?;
         let state = self.0[at as usize].state.load(Acquire);
-        (state & KNOWN != 0).then_some(Seen { at, state })
+        let known = state & KNOWN != 0 && state & OF_GRAPH == 0;
+        known.then_some(Seen { at, state })
     }
 
     /// Whether nothing has happened to the event since it was seen.
@@ -98,18 +103,25 @@ impl Events {
         self.0[seen.at as usize].state.load(Acquire) == seen.state
     }
 
+    /// A graph puts the event from now on.
+    pub fn graph_records(&self, handle: usize) {
+        if let Some(at) = self.find(handle, true) {
+            self.0[at as usize].state.fetch_or(OF_GRAPH, AcqRel);
+        }
+    }
+
     /// The event is destroyed: the next one with its handle has no records.
-    pub fn forget(&self, handle: usize) -> Option<Seen> {
-        let at = self.find(handle, false)?;
-        self.change(at, |before| before & NUMBER);
-        None
+    pub fn forget(&self, handle: usize) {
+        if let Some(at) = self.find(handle, false) {
+            self.change(at, |before| before & NUMBER);
+        }
     }
 
     /// What happens next was not seen.
     pub fn forget_all(&self) {
         for event in &self.0 {
             if event.handle.load(Relaxed) != 0 {
-                event.state.fetch_and(NUMBER, AcqRel);
+                event.state.fetch_and(OF_GRAPH | NUMBER, AcqRel);
             }
         }
     }
@@ -205,6 +217,25 @@ mod tests {
         let record = events.record_begins(128).expect("a place");
         events.record_ends(record, true);
         assert!(events.last_record(128).is_some());
+    }
+
+    #[test]
+    fn an_event_that_a_graph_puts_has_no_last_record_until_it_is_destroyed() {
+        let events = events();
+        let record = || {
+            let record = events.record_begins(64).expect("a place");
+            events.record_ends(record, true);
+        };
+        record();
+        events.graph_records(64);
+        assert_eq!(events.last_record(64), None);
+        record();
+        events.forget_all();
+        record();
+        assert_eq!(events.last_record(64), None);
+        events.forget(64);
+        record();
+        assert!(events.last_record(64).is_some());
     }
 
     #[test]

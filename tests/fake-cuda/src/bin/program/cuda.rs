@@ -68,6 +68,7 @@ functions! {
     destroy_event "cuEventDestroy_v2" (usize) -> c_int;
     wait_own_stream "cuStreamSynchronize_ptsz" (usize) -> c_int;
     record_event_own "cuEventRecord_ptsz" (usize, usize) -> c_int;
+    add_event_node "cuGraphAddEventRecordNode" (*mut usize, usize, usize, usize, usize) -> c_int;
     begin_capture "cuStreamBeginCapture_v2" (usize, c_uint) -> c_int;
     end_capture "cuStreamEndCapture" (usize, *mut usize) -> c_int;
     runtime_wait_device "cudaDeviceSynchronize" () -> c_int;
@@ -296,6 +297,26 @@ impl Cuda {
             check((self.stream_waits)(second, event, 0));
             check((self.wait_event)(event));
         }
+    }
+
+    /// Events that graphs put too, one by a node and one by a capture: which of their records a wait is for is not told.
+    pub fn graph_events(&self, name: &str) {
+        const EXTERNAL: c_uint = 1;
+        let (first, second) = (self.stream(1), self.stream(1));
+        let events = [self.event(), self.event()];
+        self.launches(name, 1, first);
+        // SAFETY: see above.
+        unsafe {
+            made(|node| (self.add_event_node)(node, 0, 0, 0, events[0]));
+            check((self.begin_capture)(first, 0));
+            check((self.runtime_record_event_with)(events[1], first, EXTERNAL));
+            made(|graph| (self.end_capture)(first, graph));
+            for event in events {
+                check((self.record_event)(event, first));
+                check((self.stream_waits)(second, event, 0));
+            }
+        }
+        self.launches(name, 1, second);
     }
 
     /// Calls that fail: for streams and events that do not exist, and one while another is captured.
