@@ -14,7 +14,7 @@
 //! | `copies`, `waits`, `memory`, `pool` | transfers both ways and a fill; events between streams; allocations |
 //! | `runtime-waits`, `own-stream` | as `waits`, through the runtime; through the default streams' other handles |
 //! | `captured-waits`, `reused-event` | events in a capture and after it; one with the handle of a destroyed one |
-//! | `graph-events` | as `reused-event`, with events that graphs put too |
+//! | `graph-events` | waits for events that graphs put too |
 //! | `refused-waits`, `other-context` | calls that fail; the stream of a context that is not current |
 //! | `wait-threads:T:N` | T threads, N times an event on one stream of its own, and another that waits for it |
 //! | `read`, `peer`, `managed` | a copy that the call awaits; copies between devices; managed memory |
