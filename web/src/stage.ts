@@ -23,6 +23,7 @@ export class Stage {
   readonly main: Timeline;
   /** Below it: traces of the same program and clock. */
   private readonly others: Timeline[];
+  private readonly more = h("button", { type: "button", class: "more-tracks", onclick: () => this.chooseTracks(!this.all) });
   private all = true;
   private pair: [Timeline, Timeline] | null = null;
   private sides: { before: Side; after: Side; stretches: [Range[], Range[]]; at: number } | null = null;
@@ -70,12 +71,21 @@ export class Stage {
   /** Shows all tracks, or leaves out the secondary ones and says how many. */
   private chooseTracks(all: boolean): void {
     this.all = all;
+    this.offerTracks();
+    this.main.renew();
+  }
+
+  /** Where there are many tracks, more or fewer of them can be shown. */
+  private offerTracks(): void {
+    const { trace } = this.view;
     const corner = this.main.element.querySelector(".ruler-corner");
     const many = this.secondary().length;
-    if (corner && many > 0 && this.view.trace.tracks.length > MANY_TRACKS) {
-      fill(corner, h("button", { type: "button", class: "more-tracks", "aria-pressed": String(all), onclick: () => this.chooseTracks(!all) }, all ? "fewer tracks" : `${of(many, "more track", "more tracks")}`));
-    }
-    this.main.renew();
+    if (!corner || many === 0 || trace.tracks.length <= MANY_TRACKS) return;
+    this.more.textContent = this.all ? "fewer tracks" : of(many, "more track", "more tracks");
+    this.more.setAttribute("aria-pressed", String(this.all));
+    if (corner.contains(this.more)) return;
+    corner.classList.add("choosing");
+    fill(corner, h("span", { class: "clip", title: trace.overview.name }, trace.overview.name), this.more);
   }
 
   /** Makes sure that a track is among those that are drawn. */
@@ -97,6 +107,7 @@ export class Stage {
   }
 
   renew(): void {
+    this.offerTracks();
     for (const timeline of [this.main, ...this.others, ...(this.pair ?? [])]) timeline.renew();
   }
 

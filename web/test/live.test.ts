@@ -121,6 +121,18 @@ describe("a live trace", () => {
     expect([trace.strings, trace.tracks[0].generation]).toEqual([["a", "b"], 3]);
   });
 
+  test("that grew is asked again for what it did not have", async () => {
+    const answers = new HeldAnswers();
+    const trace = new Trace(0, grownTo(1), new DataSource(answers));
+    const [track] = trace.tracks;
+    const loading = trace.loadTrack(track);
+    await answers.answer("t/0/track/q1.work", new Error("There is no such thing."));
+    await loading;
+    expect(track.state).toEqual({ missing: "There is no such thing." });
+    trace.renew(grownTo(2));
+    expect(track.state).toBe("waiting");
+  });
+
   test("that was reset takes no answer of before", async () => {
     const { answers, trace } = await following();
     const [track] = trace.tracks;

@@ -199,6 +199,8 @@ export class Trace {
     this.tracks = overview.tracks.map((track) => {
       const old = known.get(track.id);
       old?.renew(track);
+      // What could not be had of it may be there now.
+      if (old && typeof old.state === "object") old.state = "waiting";
       return old ?? new Track(track);
     });
     this.overview = overview;

@@ -41,13 +41,14 @@ export class Verdict {
       return fill(this.element, h("p", { class: "problem" }, findings.missing), this.facts(null, overview));
     }
     this.element.dataset.verdict = findings.verdict;
+    const early = overview.live && findings.verdict === "unknown";
     fill(
       this.element,
       h(
         "div",
         { class: "verdict-words" },
-        h("h1", { class: `bound bound-${findings.verdict}` }, VERDICTS[findings.verdict] ?? findings.verdict, this.whose === null ? null : h("span", { class: "note" }, ` ${this.whose}`)),
-        h("p", { title: findings.verdict_sentence }, findings.verdict_sentence),
+        h("h1", { class: `bound bound-${findings.verdict}` }, early ? "No verdict yet" : (VERDICTS[findings.verdict] ?? findings.verdict), this.whose === null ? null : h("span", { class: "note" }, ` ${this.whose}`)),
+        h("p", { title: findings.verdict_sentence }, early ? "It comes with the first GPU work whose times are known." : findings.verdict_sentence),
       ),
       evidence(findings.verdict_evidence),
       this.facts(findings, overview),

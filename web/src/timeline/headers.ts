@@ -69,7 +69,7 @@ export class Headers {
 
   private state(track: Track, hidden: number, trace: Trace): string {
     const said: string[] = [];
-    if (typeof track.state === "object") said.push(track.summary ? "busy share only" : track.state.missing);
+    if (typeof track.state === "object") said.push(track.summary ? "busy share only" : trace.overview.live ? "nothing yet" : track.state.missing);
     else if (track.state === "loading") said.push("loading…");
     else if (!track.isCounter && track.overview.rows !== null) said.push(of(track.overview.rows, "row", "rows"));
     if (track.overview.untimed > 0) said.push(`${count(track.overview.untimed)} untimed`);
