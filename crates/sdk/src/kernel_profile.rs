@@ -94,11 +94,16 @@ pub fn host_now_ns() -> u64 {
 #[cfg(not(target_vendor = "apple"))]
 fn monotonic_now_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
-    let nanoseconds = u64::try_from(now.tv_nsec).unwrap_or(0);
-    seconds
-        .saturating_mul(1_000_000_000)
-        .saturating_add(nanoseconds)
+    nanoseconds(now.tv_sec, now.tv_nsec)
+}
+
+/// A system's time, of seconds and nanoseconds, in nanoseconds. Before the clock's zero it is 0.
+pub(crate) fn nanoseconds<T>(seconds: T, rest: T) -> u64
+where
+    u64: TryFrom<T>,
+{
+    let [seconds, rest] = [seconds, rest].map(|part| u64::try_from(part).unwrap_or(0));
+    seconds.saturating_mul(1_000_000_000).saturating_add(rest)
 }
 
 /// Whether command buffers shall be profiled: `GAPSCOPE_PROFILE_CB` or `MLX_PROFILE_CB` is set to something other

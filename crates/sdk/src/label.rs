@@ -61,6 +61,7 @@ impl Drop for Label {
 
 #[cfg(target_os = "linux")]
 mod hooks {
+    use crate::kernel_profile::nanoseconds;
     use gapscope_spool::interface::{Hook, Hooks, Status};
     use rustix::time::{ClockId, clock_gettime};
     use std::sync::OnceLock;
@@ -97,7 +98,7 @@ mod hooks {
             return true;
         }
         let now = clock_gettime(ClockId::MonotonicCoarse);
-        let now_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+        let now_ns = nanoseconds(now.tv_sec, now.tv_nsec);
         let last_ns = LOOKED_NS.load(Relaxed);
         let is_time = now_ns.saturating_sub(last_ns) >= PAUSE_NS;
         is_time

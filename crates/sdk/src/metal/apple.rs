@@ -48,9 +48,5 @@ pub(crate) fn mach_now_ns() -> u64 {
     };
     // SAFETY: the pointer is of a local that outlives the call. The clock is always there.
     unsafe { libc::clock_gettime(libc::CLOCK_UPTIME_RAW, &mut now) };
-    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
-    let nanoseconds = u64::try_from(now.tv_nsec).unwrap_or(0);
-    seconds
-        .saturating_mul(1_000_000_000)
-        .saturating_add(nanoseconds)
+    crate::kernel_profile::nanoseconds(now.tv_sec, now.tv_nsec)
 }

@@ -1,0 +1,136 @@
+//! Whatever the activities say, they are survived.
+
+use super::*;
+
+fn activity() -> impl Strategy<Value = Activity> {
+    let id = || 0..5u32;
+    let time = || {
+        let known = (
+            prop_oneof![9 => 1..5_000i64, 1 => any::<i64>()],
+            prop_oneof![9 => 0..500i64, 1 => 0..i64::MAX],
+        );
+        proptest::option::weighted(
+            0.9,
+            known.prop_map(|(start_ns, duration_ns)| Span {
+                start_ns,
+                duration_ns,
+            }),
+        )
+    };
+    let node = || {
+        proptest::option::of(
+            (id(), any::<u64>()).prop_map(|(graph, node)| GraphNode { graph, node }),
+        )
+    };
+    prop_oneof![
+        (id(), time(), id(), node()).prop_map(|(launch, span, correlation, node)| {
+            Activity::Kernel {
+                launch,
+                span,
+                correlation,
+                node,
+            }
+        }),
+        (id(), any::<u64>(), time(), id(), node()).prop_map(
+            |(route, bytes, span, correlation, node)| {
+                Activity::Transfer {
+                    route,
+                    bytes,
+                    span,
+                    correlation,
+                    node,
+                }
+            }
+        ),
+        (0..10u32, id(), time(), id(), 0..2u32).prop_map(
+            |(function, thread, span, correlation, result)| {
+                Activity::Call {
+                    function,
+                    thread,
+                    span,
+                    correlation,
+                    result,
+                }
+            }
+        ),
+        (id(), id(), time(), id()).prop_map(|(graph, queue, span, correlation)| {
+            Activity::GraphRun {
+                graph,
+                queue,
+                span,
+                correlation,
+            }
+        }),
+        (0..4usize, id(), id(), 0..3u64, time(), id()).prop_map(
+            |(kind, queue, event, occurrence, span, correlation)| {
+                Activity::Wait {
+                    kind: WaitKind::ALL[kind],
+                    queue,
+                    event,
+                    occurrence,
+                    span,
+                    correlation,
+                }
+            }
+        ),
+        (id(), 0..3u64, id(), id()).prop_map(|(event, occurrence, queue, correlation)| {
+            Activity::EventRecord {
+                event,
+                occurrence,
+                queue,
+                correlation,
+            }
+        }),
+        (0..9usize, id(), time(), id()).prop_map(|(kind, thread, span, correlation)| {
+            Activity::Overhead {
+                kind: OverheadKind::ALL[kind],
+                thread,
+                span,
+                correlation,
+            }
+        }),
+    ]
+}
+
+proptest! {
+    /// Whatever comes in whatever order: nothing panics, each piece of work has one row, and a session that goes on
+    /// from a checkpoint makes the same rows.
+    #[test]
+    fn any_activities_are_survived_and_resumed(
+        batches in proptest::collection::vec(proptest::collection::vec(activity(), 0..12), 0..12),
+        torn in 0..40usize,
+        at in 0..12usize,
+    ) {
+        let works = |a: &Activity| matches!(a, Activity::Kernel { .. });
+        let expected = batches.iter().flatten().filter(|a| works(a)).count();
+        let (mut whole, mut resumed) = (Cuda::new(), Cuda::new());
+        for (index, batch) in batches.iter().enumerate() {
+            if index == at {
+                let state = postcard::to_stdvec(&resumed.assembler).unwrap();
+                resumed.assembler = postcard::from_bytes(&state).unwrap();
+            }
+            whole.batch(batch);
+            resumed.batch(batch);
+        }
+        for cuda in [&mut whole, &mut resumed] {
+            // A batch whose end is torn off.
+            let mut packer = Packer::new(1 << 12);
+            for launch in 0..4 {
+                packer.push(&kernel(launch, 7, 100, 200));
+            }
+            let bytes = &packer.bytes()[..packer.bytes().len().min(torn)];
+            cuda.event(Event::Activities { first: cuda.written, count: 4, bytes });
+        }
+        let mut packer = Packer::new(1 << 12);
+        for launch in 0..4 {
+            packer.push(&kernel(launch, 7, 100, 200));
+        }
+        let bytes = &packer.bytes()[..packer.bytes().len().min(torn)];
+        let whole_ones = unpack(bytes).take(4).filter(Result::is_ok).count();
+        let (_, tables) = whole.finish();
+        let (_, again) = resumed.finish();
+        prop_assert_eq!(&tables, &again);
+        prop_assert_eq!(tables.dispatches.len(), expected + whole_ones);
+        crate::assembler::tests::hostile::check(&tables);
+    }
+}

@@ -1,0 +1,115 @@
+//! Host calls, time that the driver took, and memory.
+
+use super::*;
+
+#[test]
+fn other_calls_are_host_calls_and_polls_are_folded() {
+    let mut cuda = Cuda::new();
+    let waited = |correlation, start_ns, end_ns| Activity::Wait {
+        kind: WaitKind::HostForQueue,
+        queue: 2,
+        event: 0,
+        occurrence: 0,
+        span: span(start_ns, end_ns),
+        correlation,
+    };
+    cuda.batch(&[
+        call(MALLOC, 1, 1000, 1500),
+        call(QUERY, 2, 1600, 1601),
+        call(QUERY, 3, 1700, 1702),
+    ]);
+    cuda.batch(&[call(SYNCHRONIZE, 4, 2000, 2500), waited(4, 2001, 2499)]);
+    cuda.batch(&[
+        waited(5, 3001, 3499),
+        call(SYNCHRONIZE, 5, 3000, 3500),
+        call(SYNCHRONIZE, 6, 4000, 4500),
+    ]);
+    cuda.end(9000);
+    let (_, tables) = cuda.finish();
+    let h = &tables.host_calls;
+    use HostCallKind::*;
+    assert_eq!(
+        h.call,
+        [
+            AllocateMemory,
+            PollEvent,
+            WaitQueueIdle,
+            WaitQueueIdle,
+            WaitQueueIdle
+        ]
+    );
+    assert_eq!(h.queue, [None, None, Some(1), Some(1), None]);
+    assert_eq!(
+        (h.count[1], h.start_ns[1], h.duration_ns[1], h.busy_ns[1]),
+        (2, 1600, 102, 3)
+    );
+    assert_eq!(h.function[0].as_deref(), Some("cudaMalloc"));
+}
+
+#[test]
+fn polls_that_come_folded_go_on_where_the_last_ones_ended() {
+    let mut cuda = Cuda::new();
+    let polls = |start_ns, end_ns, count| Activity::Polls {
+        function: QUERY,
+        thread: 10,
+        span: span(start_ns, end_ns),
+        count,
+        busy_ns: u64::from(count),
+        result: 600,
+    };
+    cuda.batch(&[polls(1_000, 90_000, 40), polls(150_000, 190_000, 20)]);
+    // Much later; then another call.
+    cuda.batch(&[
+        polls(900_000, 910_000, 1),
+        call(MALLOC, 9, 920_000, 921_000),
+    ]);
+    cuda.end(2_000_000);
+    let (_, tables) = cuda.finish();
+    let h = &tables.host_calls;
+    assert_eq!(h.count, [60, 1, 1]);
+    assert_eq!(h.start_ns, [1_000, 900_000, 920_000]);
+    assert_eq!(h.duration_ns[0], 189_000);
+    assert_eq!((h.busy_ns[0], h.result[0]), (60, 600));
+}
+
+#[test]
+fn time_that_no_thread_is_named_for_is_of_an_unknown_one() {
+    let mut cuda = Cuda::new();
+    let overhead = |thread, start_ns| Activity::Overhead {
+        kind: OverheadKind::BufferFlush,
+        thread,
+        span: span(start_ns, start_ns + 100),
+        correlation: 0,
+    };
+    cuda.batch(&[overhead(0, 1_000), overhead(10, 2_000)]);
+    cuda.end(9_000);
+    let (_, tables) = cuda.finish();
+    assert_eq!(tables.host_calls.thread, [None, Some(10)]);
+}
+
+#[test]
+fn a_pool_is_device_memory_of_its_size() {
+    let mut cuda = Cuda::new();
+    for (edge, bytes, at_ns) in [
+        (PoolEdge::Begin, 100, 1),
+        (PoolEdge::Change, 300, 2),
+        (PoolEdge::Change, 300, 3),
+        // Its time was not delivered; the next event says how large the pool is.
+        (PoolEdge::Change, 500, 0),
+        (PoolEdge::End, 0, 4),
+    ] {
+        cuda.event(Event::Pool {
+            pool: 1,
+            device: 1,
+            edge,
+            bytes,
+            used_bytes: 0,
+            at_ns,
+        });
+    }
+    let (manifest, tables) = cuda.finish();
+    assert_eq!(tables.memory.bytes, [100, 100, 300, 300]);
+    assert_eq!(tables.memory.at_ns, [1, 2, 2, 4]);
+    let lost = manifest.losses.iter().find(|l| l.what == "memory events");
+    assert_eq!(lost.map(|l| l.count), Some(1));
+}

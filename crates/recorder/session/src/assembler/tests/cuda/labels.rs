@@ -1,0 +1,89 @@
+//! Labels around launches.
+
+use super::*;
+
+#[test]
+fn a_kernel_has_the_label_around_its_call_however_late_it_is_told_of() {
+    let mut cuda = Cuda::new();
+    for (text, value) in [(1, "step"), (2, "forward"), (3, "library")] {
+        cuda.event(Event::Text { text, value });
+    }
+    let mut label = |scope, edge, text, at_ns| {
+        cuda.event(Event::Label {
+            scope,
+            edge,
+            text,
+            at_ns,
+        });
+    };
+    use LabelEdge::*;
+    label(LabelScope::Thread, Begin, 1, 900);
+    label(LabelScope::Thread, Begin, 2, 950);
+    label(LabelScope::Domain(4), Begin, 3, 980);
+    label(LabelScope::Domain(4), End, 0, 1100);
+    label(LabelScope::Thread, End, 0, 1200);
+    label(LabelScope::Thread, End, 0, 1300);
+    label(
+        LabelScope::Range {
+            domain: 4,
+            range: 77,
+        },
+        Begin,
+        3,
+        1350,
+    );
+    cuda.event(Event::LabelDetail {
+        category: 0,
+        color: None,
+        payload: Some(Payload::Signed(-5)),
+    });
+    label_end(&mut cuda, 77, 1400);
+    cuda.event(Event::Label {
+        scope: LabelScope::Thread,
+        edge: Instant,
+        text: 2,
+        at_ns: 1450,
+    });
+    cuda.event(Event::LabelPayload {
+        text: "bytes=4096, root=0",
+    });
+    for (correlation, begin) in [(1, 800), (2, 1000), (3, 1150), (4, 1250), (5, 1500)] {
+        cuda.batch(&[
+            call(LAUNCH, correlation, begin, begin + 5),
+            kernel(1, correlation, begin + 10, begin + 20),
+        ]);
+    }
+    cuda.end(2000);
+    let (_, tables) = cuda.finish();
+    let texts: Vec<Option<&str>> = tables
+        .dispatches
+        .label
+        .iter()
+        .map(|id| id.map(|id| tables.labels.text[id as usize].as_str()))
+        .collect();
+    assert_eq!(
+        texts,
+        [None, Some("library"), Some("forward"), Some("step"), None]
+    );
+    let m = &tables.markers;
+    assert_eq!(m.scope[3], MarkerScope::Process);
+    assert_eq!((m.start_ns[3], m.duration_ns[3]), (Some(1350), Some(50)));
+    assert_eq!(m.payload[3].as_deref(), Some("-5"));
+    assert_eq!((m.start_ns[4], m.duration_ns[4]), (Some(1450), Some(0)));
+    assert_eq!(m.payload[4].as_deref(), Some("bytes=4096, root=0"));
+    let parents: Vec<_> = tables.labels.parent.clone();
+    assert_eq!(
+        parents,
+        [None, Some(0), None, None],
+        "a domain nests for itself"
+    );
+}
+
+fn label_end(cuda: &mut Cuda, range: u64, at_ns: i64) {
+    cuda.event(Event::Label {
+        scope: LabelScope::Range { domain: 4, range },
+        edge: LabelEdge::End,
+        text: 0,
+        at_ns,
+    });
+}

@@ -1,0 +1,249 @@
+//! Launches and their work on the device.
+
+use super::*;
+
+#[test]
+fn a_launch_and_its_kernel_find_each_other_whichever_comes_first() {
+    let mut cuda = Cuda::new();
+    cuda.batch(&[call(LAUNCH, 1, 1000, 1005), kernel(3, 2, 1030, 1040)]);
+    cuda.batch(&[kernel(1, 1, 1010, 1020), call(LAUNCH, 2, 1006, 1011)]);
+    cuda.end(2000);
+    let (manifest, tables) = cuda.finish();
+    let d = &tables.dispatches;
+    assert_eq!(d.command_buffer, [None, None]);
+    assert_eq!(d.submission, [Some(0), Some(1)]);
+    assert_eq!(d.start_ns, [Some(1010), Some(1030)]);
+    assert_eq!(d.duration_ns, [Some(10), Some(10)]);
+    assert_eq!(d.groups_x, [Some(8), Some(8)]);
+    let s = &tables.submissions;
+    assert_eq!(
+        (s.begin_ns.as_slice(), s.end_ns.as_slice()),
+        ([1000, 1006].as_slice(), [1005, 1011].as_slice())
+    );
+    assert_eq!(s.function[0].as_deref(), Some("cudaLaunchKernel"));
+    assert_eq!(s.command_buffers, [0, 0], "a launch is no command buffer");
+    assert!(tables.command_buffers.is_empty() && tables.host_calls.is_empty());
+    assert_eq!(manifest.losses, []);
+}
+
+#[test]
+fn kernels_are_named_and_have_a_row_for_each_size() {
+    let mut cuda = Cuda::new();
+    for (at, launch) in [1, 2, 3, 4].into_iter().enumerate() {
+        let (correlation, begin) = (at as u32 + 1, 1000 + at as i64 * 100);
+        cuda.batch(&[
+            call(LAUNCH, correlation, begin, begin + 5),
+            kernel(launch, correlation, begin + 10, begin + 20),
+        ]);
+    }
+    let (_, tables) = cuda.finish();
+    let k = &tables.kernels;
+    assert_eq!(
+        k.name,
+        ["vecAdd", "triton_poi_fused_0", "triton_poi_fused_0"]
+    );
+    assert_eq!(
+        k.full_name[0].as_deref(),
+        Some("vecAdd(float const*, float const*, float*, int)")
+    );
+    assert_eq!(k.full_name[1], None);
+    assert_eq!(k.entry_point[0].as_deref(), Some("_Z6vecAddPKfS0_Pfi"));
+    assert_eq!(k.local_x, [128, 64, 256].map(Some));
+    assert_eq!(k.registers, [Some(40); 3]);
+    assert_eq!(k.static_shared_bytes, [Some(16); 3]);
+    assert_eq!(k.dynamic_shared_bytes, [Some(1024); 3]);
+    assert_eq!(tables.dispatches.kernel, [0, 0, 1, 2]);
+    assert_eq!(tables.dispatches.queue, [0, 1, 0, 0]);
+}
+
+#[test]
+fn a_graph_launch_is_a_command_buffer_of_its_nodes() {
+    let mut cuda = Cuda::new();
+    cuda.batch(&[node(1, 9, 1010, 1020), call(GRAPH_LAUNCH, 9, 1000, 1008)]);
+    cuda.batch(&[node(2, 9, 1015, 1040), node(3, 9, 1050, 1060)]);
+    cuda.batch(&[
+        call(GRAPH_LAUNCH, 10, 1100, 1108),
+        Activity::GraphRun {
+            graph: 3,
+            queue: 1,
+            span: span(1110, 1160),
+            correlation: 10,
+        },
+    ]);
+    cuda.end(2000);
+    let (manifest, tables) = cuda.finish();
+    let c = &tables.command_buffers;
+    assert_eq!(c.id, [0, 1]);
+    assert_eq!(c.start_ns, [Some(1010), Some(1110)]);
+    assert_eq!(c.duration_ns, [Some(50), Some(50)]);
+    assert_eq!(c.dispatches, [3, 0]);
+    assert_eq!(c.submission, [0, 1]);
+    assert_eq!(tables.submissions.command_buffers, [1, 1]);
+    let d = &tables.dispatches;
+    assert_eq!(d.command_buffer, [Some(0); 3]);
+    assert_eq!(d.submission, [None; 3]);
+    assert_eq!(d.position, [0, 1, 2]);
+    assert_eq!(tables.opaque_work.kind, [OpaqueWorkKind::Graph]);
+    assert_eq!(manifest.losses, []);
+}
+
+#[test]
+fn copies_have_their_direction_and_a_synchronous_one_is_a_wait_too() {
+    let mut cuda = Cuda::new();
+    let copy = |correlation, start_ns, end_ns| Activity::Transfer {
+        route: 1,
+        bytes: 4096,
+        span: span(start_ns, end_ns),
+        correlation,
+        node: None,
+    };
+    cuda.batch(&[call(COPY_ASYNC, 1, 1000, 1005), copy(1, 1010, 1020)]);
+    cuda.batch(&[call(COPY, 2, 1100, 1130), copy(2, 1110, 1120)]);
+    cuda.end(2000);
+    let (manifest, tables) = cuda.finish();
+    let t = &tables.transfers;
+    assert_eq!(
+        t.kind,
+        [gapscope_trace::tables::TransferKind::HostToDevice; 2]
+    );
+    assert_eq!(t.bytes, [Some(4096); 2]);
+    assert_eq!(t.host_memory[0].as_deref(), Some("pageable"));
+    let h = &tables.host_calls;
+    assert_eq!(
+        (h.call.as_slice(), h.queue[0]),
+        ([HostCallKind::CopyAndWait].as_slice(), Some(0))
+    );
+    assert_eq!(manifest.losses, []);
+}
+
+#[test]
+fn a_stream_that_waits_for_an_event_depends_on_the_work_before_it() {
+    let mut cuda = Cuda::new();
+    cuda.batch(&[
+        call(LAUNCH, 1, 1000, 1005),
+        Activity::EventRecord {
+            event: 6,
+            occurrence: 1,
+            queue: 1,
+            correlation: 2,
+        },
+        call(WAIT_EVENT, 3, 1010, 1011),
+        Activity::Wait {
+            kind: WaitKind::QueueForEvent,
+            queue: 2,
+            event: 6,
+            occurrence: 1,
+            span: span(1010, 1010),
+            correlation: 3,
+        },
+        call(LAUNCH, 4, 1020, 1025),
+        kernel(1, 1, 1010, 1100),
+        kernel(2, 4, 1101, 1200),
+    ]);
+    cuda.end(2000);
+    let (_, tables) = cuda.finish();
+    assert_eq!(tables.dependencies.submission, [1]);
+    assert_eq!(tables.dependencies.waits_for, [Some(0)]);
+}
+
+#[test]
+fn what_has_no_other_half_is_counted() {
+    let mut cuda = Cuda::new();
+    cuda.batch(&[call(LAUNCH, 1, 1000, 1005), kernel(1, 1, 1010, 1020)]);
+    // Captured into a graph: it launched nothing.
+    cuda.batch(&[
+        call(BEGIN_CAPTURE, 5, 890, 895),
+        call(LAUNCH, 2, 900, 905),
+        call(END_CAPTURE, 6, 910, 915),
+    ]);
+    // Its kernel was still running when the process was killed.
+    cuda.batch(&[call(LAUNCH, 3, 1100, 1105)]);
+    // Its call was lost, and so were its times.
+    cuda.batch(&[Activity::Kernel {
+        launch: 1,
+        span: None,
+        correlation: 4,
+        node: None,
+    }]);
+    // A batch of five was lost.
+    cuda.written += 5;
+    cuda.batch(&[]);
+    let (manifest, tables) = cuda.finish();
+    assert_eq!(tables.dispatches.start_ns, [Some(1010), None]);
+    assert_eq!(tables.dispatches.submission, [Some(0), None]);
+    let launches = tables
+        .host_calls
+        .call
+        .iter()
+        .filter(|c| **c == HostCallKind::Launch);
+    assert_eq!(launches.count(), 2);
+    let losses: Vec<_> = manifest
+        .losses
+        .iter()
+        .map(|l| (l.what.as_str(), l.count))
+        .collect();
+    assert_eq!(
+        losses,
+        [
+            ("CUDA activities", 5),
+            ("dispatch times", 1),
+            ("dispatches", 1),
+            ("host calls of GPU work", 1)
+        ]
+    );
+}
+
+#[test]
+fn launches_whose_work_never_came_are_counted_when_a_process_is_gone() {
+    let mut cuda = Cuda::new();
+    cuda.batch(&[
+        // A kernel that still ran on another stream; its record comes when it has ended.
+        call(LAUNCH, 1, 1000, 1005),
+        // Captured into a graph, by this thread or another: it does not run.
+        call(BEGIN_CAPTURE, 2, 1100, 1105),
+        call(LAUNCH, 3, 1110, 1115),
+        call(END_CAPTURE, 4, 1120, 1125),
+        // A copy of nothing leaves no record.
+        call(COPY_ASYNC, 5, 1200, 1205),
+        call(LAUNCH, 6, 1300, 1305),
+        kernel(1, 6, 1310, 1320),
+        // The last ones.
+        call(LAUNCH, 7, 1400, 1405),
+        call(COPY_ASYNC, 8, 1410, 1415),
+        call(GRAPH_LAUNCH, 9, 1420, 1425),
+    ]);
+    let (manifest, tables) = cuda.finish();
+    assert_eq!(tables.dispatches.len(), 1);
+    let lost: Vec<(&str, u64)> = (manifest.losses.iter())
+        .filter(|loss| loss.reason.contains("was gone before"))
+        .map(|loss| (loss.what.as_str(), loss.count))
+        .collect();
+    assert_eq!(
+        lost,
+        [("command buffers", 1), ("dispatches", 2), ("transfers", 1)]
+    );
+}
+
+#[test]
+fn memory_stays_bounded_when_no_call_comes_with_its_work() {
+    let mut cuda = Cuda::new();
+    let most = crate::assembler::cuda::MOST_WAITING as u32;
+    for first in (1..2 * most).step_by(1000) {
+        let batch: Vec<_> = (first..first + 1000)
+            .map(|c| kernel(1, c, i64::from(c) + 1, i64::from(c) + 2))
+            .collect();
+        let mut packer = Packer::new(1 << 20);
+        for activity in &batch {
+            packer.push(activity);
+        }
+        cuda.event(Event::Activities {
+            first: cuda.written,
+            count: 1000,
+            bytes: packer.bytes(),
+        });
+        cuda.written += 1000;
+        cuda.tables.dispatches.clear();
+    }
+    let waiting = cuda.assembler.processes[0].cuda.waiting();
+    assert!(waiting <= most as usize + 8192, "{waiting}");
+}
