@@ -288,9 +288,11 @@ class Runner(unittest.TestCase):
                 # FAKE modules: they are there, and find no GPU.
                 (Path(modules) / f"{name}.py").write_text('raise RuntimeError("no NVIDIA driver")')
             fake = ["--gapscope", HERE / "fake_gapscope.py", "--limit", "60"]
-            done, results = self.run_it(*fake, "all", PYTHONPATH=modules)
+            # That of Vulkan may find all that it needs.
+            names = [name for name in registry.PARTS if name != "cost-vulkan"]
+            done, results = self.run_it(*fake, *names, PYTHONPATH=modules)
         self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertEqual([part["part"] for part in results["parts"]], list(registry.PARTS))
+        self.assertEqual([part["part"] for part in results["parts"]], names)
         for part in results["parts"]:
             said = [part["failure"]] if part["failure"] else [check["got"] for check in part["checks"]]
             self.assertTrue(said, part["part"])
