@@ -162,7 +162,7 @@ impl Findings {
         let kernels = kernels::kernels(timeline, bindings, None, gpu_busy_ns);
         let warm_up = match options.window {
             Some(_) => WarmUp {
-                reason: "Not looked for: the window was given.".to_owned(),
+                reason: "Warm-up was not looked for: the window was given.".to_owned(),
                 ..WarmUp::default()
             },
             None => warm_up::warm_up(timeline, &kernels),

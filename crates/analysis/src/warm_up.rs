@@ -1,13 +1,13 @@
 //! Warm-up: the part at the beginning that is not like the rest.
 //!
 //! Programs compile pipelines, and drivers compile kernels, when they are first used. Left in, this hides what the
-//! program does afterwards. Signs of warm-up are calls that create pipelines or shader modules after the first GPU
-//! work, and first dispatches that took more than [`SLOW`] times the median of their kernel. Warm-up is the prefix of
+//! program does afterwards. Signs of warm-up are calls that create pipelines or shader modules or load code after the
+//! first GPU work, and first dispatches that took more than [`SLOW`] times the median of their kernel. Warm-up is the prefix of
 //! the work window that holds the first signs: it begins only where a sign lies in the first [`FIRST_SHARE`] of the
 //! window, goes on while the next sign is no farther away than the prefix is long, and ends where the next work
 //! begins. It is left out only when
 //! - it is at most [`MOST_SHARE`] of the window,
-//! - at least [`LEAST_COMMAND_BUFFERS`] command buffers start after it, and
+//! - at least [`LEAST_COMMAND_BUFFERS`] command buffers, or launches that are in none, start after it, and
 //! - not more signs come after it than in it: a program that keeps compiling has no warm-up.
 //!
 //! What this cannot know: warm-up without such signs, as of caches, clocks rising, or a first iteration that just does
@@ -15,7 +15,7 @@
 
 use crate::intervals::Interval;
 use crate::kernels::Kernel;
-use crate::quantity::{Nanoseconds, Percent, ratio};
+use crate::quantity::{self, Nanoseconds, Percent, ratio};
 use crate::timeline::Timeline;
 use gapscope_trace::tables::{HostCallKind, Table};
 use serde::Serialize;
@@ -28,7 +28,7 @@ pub const LEAST_DISPATCHES: u64 = 5;
 pub const FIRST_SHARE: f64 = 0.1;
 /// Most of the work window that may be left out: what is the greater part is no exception.
 pub const MOST_SHARE: f64 = 0.5;
-/// Command buffers that must start after it, so that there is something left to judge.
+/// Command buffers, or launches that are in none, that must start after it, so that there is something left to judge.
 pub const LEAST_COMMAND_BUFFERS: u64 = 4;
 
 /// The warm-up of a recording, if there is one.
@@ -38,11 +38,11 @@ pub struct WarmUp {
     pub excluded: Option<Interval>,
     /// Why it was excluded or kept, in one sentence.
     pub reason: String,
-    /// Pipelines and shaders created in it, by calls.
+    /// Calls in it that created pipelines or shaders or loaded code.
     pub compile_calls: u64,
     /// Kernels whose first dispatch, in it, took much longer than their median.
     pub slow_first_dispatches: u64,
-    /// Command buffers that start in it.
+    /// Command buffers that start in it, and launches that are in none.
     pub command_buffer_count: u64,
 }
 
@@ -84,33 +84,40 @@ pub fn warm_up(timeline: &Timeline, kernels: &[Kernel]) -> WarmUp {
         gpu.works.get(at).map(|work| work.interval.start_ns)
     };
     let Some(cut_ns) = timeline.gpus.iter().filter_map(next).min() else {
-        return kept("Code is compiled until the last GPU work: this is no warm-up.".to_owned());
+        return kept(
+            "Code is compiled or first run until the last GPU work: this is no warm-up.".to_owned(),
+        );
     };
     let excluded = Interval::new(window.start_ns, cut_ns);
     let part = ratio(excluded.length_ns(), window.length_ns());
     let later = signs.len() - taken;
     let starts = |from_ns: i64| {
-        let times = timeline.command_buffers.iter();
-        times
-            .filter(|t| t.first_start_ns <= t.last_end_ns && t.first_start_ns >= from_ns)
+        let command_buffers = timeline.command_buffers.iter();
+        let command_buffers = command_buffers.map(|t| (t.first_start_ns, t.last_end_ns));
+        let launches = timeline.submissions.iter();
+        let launches = launches.zip(&timeline.trace.tables.submissions.command_buffers);
+        let launches = launches.filter(|(_, command_buffers)| **command_buffers == 0);
+        command_buffers
+            .chain(launches.map(|(t, _)| (t.first_start_ns, t.last_end_ns)))
+            .filter(|(start_ns, end_ns)| start_ns <= end_ns && *start_ns >= from_ns)
             .count() as u64
     };
     let after = starts(cut_ns);
     if part > MOST_SHARE {
         return kept(format!(
-            "Code is compiled over the first {} of the time: too much to be warm-up.",
+            "Code is compiled or first run over the first {} of the time: too much to be warm-up.",
             Percent(part)
         ));
     }
     if after < LEAST_COMMAND_BUFFERS {
         return kept(format!(
-            "Only {after} command buffers start after the last compilation: too few to leave out the rest."
+            "Only {after} command buffers or launches start after what looks like warm-up: too few to leave out the rest."
         ));
     }
     if later > taken {
         return kept(format!(
-            "Code is compiled throughout ({} times after the begin, {taken} times at it): this is no warm-up.",
-            later
+            "Code is compiled or first run throughout ({}, of these {taken} at the begin): this is no warm-up.",
+            quantity::of(signs.len() as u64, "time", "times")
         ));
     }
     let compile_calls = signs[..taken].iter().map(|sign| sign.compile_calls).sum();
@@ -136,8 +143,8 @@ pub fn warm_up(timeline: &Timeline, kernels: &[Kernel]) -> WarmUp {
 fn seen(compile_calls: u64, slow_first_dispatches: u64) -> String {
     let calls = match compile_calls {
         0 => None,
-        1 => Some("one call compiles pipelines or shaders".to_owned()),
-        n => Some(format!("{n} calls compile pipelines or shaders")),
+        1 => Some("one call compiles or loads code".to_owned()),
+        n => Some(format!("{n} calls compile or load code")),
     };
     let dispatches = match slow_first_dispatches {
         0 => None,
@@ -157,8 +164,9 @@ fn signs(timeline: &Timeline, kernels: &[Kernel], window: Interval) -> Vec<Sign>
     let calls = &timeline.trace.tables.host_calls;
     let mut signs: Vec<Sign> = (0..calls.len())
         .filter(|row| {
-            use HostCallKind::{CreatePipelines, CreateShaderModule};
-            matches!(calls.call[*row], CreatePipelines | CreateShaderModule)
+            use HostCallKind::{CreatePipelines, CreateShaderModule, LoadModule};
+            let call = calls.call[*row];
+            matches!(call, CreatePipelines | CreateShaderModule | LoadModule)
         })
         .filter_map(|row| {
             let call = Interval::of_row(Some(calls.start_ns[row]), Some(calls.duration_ns[row]))?;

@@ -15,13 +15,32 @@ pub fn clean(text: &str) -> String {
         .collect()
 }
 
-/// At most `columns` of `text`: when it is longer, its middle becomes `…`, since names mostly differ at their ends.
+/// What stands between two names of which one follows the other.
+pub const ARROW: &str = " → ";
+
+/// At most `columns` of `text`: when it is longer, its middle becomes `…`, since names mostly differ at their ends. Of two
+/// names with an [`ARROW`] between them, each is clipped.
 ///
 /// ```
 /// use gapscope_report::fit::clip;
 /// assert_eq!(clip("matmul_f16_aligned_l", 11), "matmu…ned_l");
+/// assert_eq!(clip("matmul_f16 → sin", 14), "matm…f16 → sin");
 /// ```
 pub fn clip(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let room = columns.saturating_sub(width(ARROW));
+    if let Some((before, after)) = text.split_once(ARROW).filter(|_| room >= 2) {
+        let half = room / 2;
+        let of_after = width(after).min(half.max(room.saturating_sub(width(before))));
+        let before = clip_one(before, room - of_after);
+        return format!("{before}{ARROW}{}", clip_one(after, of_after));
+    }
+    clip_one(text, columns)
+}
+
+fn clip_one(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
@@ -55,9 +74,12 @@ mod tests {
         assert_eq!(clip("kernel", 5), "ke…el");
         assert_eq!(clip("kernel", 1), "…");
         assert_eq!(clip("kernel", 0), "");
-        for columns in 0..12 {
+        for columns in 0..30 {
             assert!(width(&clip("行列の積_f32_混合精度", columns)) <= columns);
+            assert!(width(&clip("行列の積_f32 → 混合精度 → x", columns)) <= columns);
         }
+        assert_eq!(clip("a_long_name → a_long_name", 17), "a_l…ame → a_l…ame");
+        assert_eq!(clip("short → a_long_name", 17), "short → a_lo…name");
     }
 
     #[test]

@@ -81,3 +81,36 @@ fn a_given_window_is_taken_as_it_is() {
     assert_eq!(findings.analysed_window.unwrap().end_ns, 2_000 * US);
     assert_eq!(findings.warm_up.excluded, None);
 }
+
+#[test]
+fn launches_without_command_buffers_have_a_warm_up_too() {
+    let text = |loads: &str| {
+        let mut text = format!(
+            "manifest sampling_mode=dispatch
+             process id=1 pid=10
+             device id=1 process=1 api=cuda name=GPU uuid=aa clock.error_ns=0
+             queue id=1 device=1
+             kernel id=1 process=1 name=work
+             {loads}\n"
+        );
+        for turn in 0..20 {
+            let start = if turn == 0 { 0 } else { 1_000 + turn * 200 };
+            text += &format!(
+                "submission id={turn} process=1 queue=1 thread=7 begin_ns={}us end_ns={}us
+                 dispatch queue=1 kernel=1 submission={turn} start_ns={start}us duration_ns=100us\n",
+                start - 10,
+                start - 5
+            );
+        }
+        gapscope_trace::Trace::from_text(&text).unwrap()
+    };
+    let loads =
+        "host_call process=1 thread=7 call=load-module start_ns=150us duration_ns=700us count=1";
+    let findings = Findings::of(&text(loads), &Options::default());
+    let excluded = findings.warm_up.excluded.expect("there is warm-up");
+    assert_eq!((excluded.start_ns, excluded.end_ns), (0, 1_200 * US));
+    assert_eq!(findings.warm_up.command_buffer_count, 1);
+    assert_eq!(findings.idle_time.gap_count, 18);
+    let findings = Findings::of(&text(""), &Options::default());
+    assert_eq!(findings.warm_up.excluded, None);
+}

@@ -59,7 +59,10 @@ pub(crate) fn blocks(findings: &Findings, top: usize, origin_ns: i64) -> Vec<Blo
             number::count(most.into())
         );
         if all.empty_count > 0 {
-            text.push_str(&format!(" {} do nothing.", number::count(all.empty_count)));
+            text.push_str(&format!(
+                " {} hold no work.",
+                number::count(all.empty_count)
+            ));
         }
         blocks.push(Block::Sentence(text.into()));
     }

@@ -137,9 +137,6 @@ fn longest(findings: &Findings, top: usize, origin_ns: i64) -> Vec<Block> {
 }
 
 fn between(gap: &Gap) -> String {
-    format!(
-        "{} → {}",
-        fit::clean(&gap.before.name),
-        fit::clean(&gap.after.name)
-    )
+    let [before, after] = [&gap.before.name, &gap.after.name].map(|name| fit::clean(name));
+    format!("{before}{}{after}", fit::ARROW)
 }
