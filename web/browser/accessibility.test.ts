@@ -1,20 +1,30 @@
 // What axe-core, the usual checker of accessibility rules, says of the page in each of its states.
 
+import { cpSync } from "node:fs";
+import { join } from "node:path";
 import axe from "axe-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { TEXT } from "./known.ts";
 import { closeBrowser, FIREFOX, openTrace, type Opened, scratch, traceOf, view, type Viewer } from "./product.ts";
 
 let viewer: Viewer;
+let empty: Viewer;
+let ranks: Viewer;
 let opened: Opened;
 
 beforeAll(async () => {
-  viewer = await view(traceOf(scratch(), "known", TEXT));
+  const made = scratch();
+  const known = traceOf(made, "known", TEXT);
+  viewer = await view(known);
+  const heads = /^(manifest|process|thread|device|queue|loss) /;
+  empty = await view(traceOf(made, "empty", TEXT.split("\n").filter((line) => heads.test(line)).join("\n")));
+  for (const rank of [0, 1]) cpSync(known, join(made, "run", `rank=${rank}`), { recursive: true });
+  ranks = await view(join(made, "run"));
 });
 
 afterAll(async () => {
   await closeBrowser();
-  viewer?.stop();
+  for (const one of [viewer, empty, ranks]) await one?.stop();
 });
 
 afterEach(async () => {
@@ -41,8 +51,21 @@ describe.each([false, true])("accessibility, dark: %s", (dark) => {
     ["details of work", "#e=dispatches.9&q=cos"],
     ["a selected range", "#s=1000000-9000000"],
   ])("of %s", async (_, hash) => {
-    opened = await openTrace(viewer.url + hash, { dark });
+    await check(viewer.url + hash, dark);
+  });
+  test.skipIf(FIREFOX && dark)("of a recording without anything", async () => {
+    await check(empty.url, dark);
+    expect(await opened.page.locator(".nothing").innerText()).toContain("no GPU work");
+    expect(await opened.page.locator(".gaps-panel").innerText()).not.toContain("never idle");
+  });
+  test.skipIf(FIREFOX && dark)("of ranks", async () => {
+    await check(ranks.url, dark);
+    expect(await opened.page.locator(".timeline.beside").count()).toBe(1);
+    expect(await opened.page.locator(".trace-name").innerText()).toBe("run");
+  });
+  async function check(url: string, dark: boolean): Promise<void> {
+    opened = await openTrace(url, { dark });
     await opened.page.waitForFunction(() => !/loading|Comparing…|Folding|Asking for|Analysing/i.test(document.querySelector("#app")?.textContent ?? ""));
     expect(await broken(opened.page)).toEqual([]);
-  });
+  }
 });

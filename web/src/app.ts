@@ -98,8 +98,8 @@ export class App {
       selection: () => this.view.selection,
     });
     this.stage = new Stage(this.view, this.traces, source, this.look, (trace, tracks) => this.loader.wanted(trace, tracks), (shown, all) => this.compare.instances(shown, all), (view) => this.watch(view), beside);
-    const names = overview.together ? [this.traces[0]] : this.traces;
-    this.topbar = new Topbar(names.map(({ overview }) => overview.name).join("  |  "), rankChoice(this.shown, () => this.address.write()), source.file, {
+    const name = overview.together ?? this.traces.map(({ overview }) => overview.name).join("  |  ");
+    this.topbar = new Topbar(name, rankChoice(this.shown, () => this.address.write()), source.file, {
       search: (text) => this.search(text),
       colour: (by) => this.colour(by),
       theme: () => this.applyTheme(this.look.theme === "dark" ? "light" : "dark", true),
@@ -163,7 +163,7 @@ export class App {
 
   async begin(): Promise<void> {
     const trace = this.shown.first;
-    document.title = `${this.traces[0].overview.name} · gapscope`;
+    document.title = `${this.overview.together ?? trace.overview.name} · gapscope`;
     this.verdict.show(null, trace.overview);
     this.about.show(trace.overview, null, this.overview.file?.folded ?? null);
     this.topbar.colouring(this.look.colouring);

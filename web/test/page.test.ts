@@ -108,19 +108,19 @@ describe("ranks", () => {
     new Trace(number, { ...traceOverview(tracks > 0 ? [trackOverview("q1.work")] : [], { name }), manifest: rank === null ? {} : { rank: { rank, world_size: 12 } } }, source);
   // In the order in which they appeared.
   const traces = [of(0, "run", null, 0), of(1, "rank 10", 10), of(2, "rank 2", 2), of(3, "rank 11", 11, 0)];
-  const names = (together: boolean, search: string): string[] => {
+  const names = (together: string | null, search: string): string[] => {
     const { first, beside } = shownOf({ protocol: 1, gapscope: "", file: null, traces: [], together, bins: 1 }, traces, search);
     return [first, ...beside].map((trace) => trace.overview.name);
   };
   test("are shown by number, those that have something", () => {
-    expect(names(true, "")).toEqual(["rank 2", "rank 10"]);
+    expect(names("run", "")).toEqual(["rank 2", "rank 10"]);
   });
   test("can each come first", () => {
-    expect(names(true, "?first=rank+10")).toEqual(["rank 10", "rank 2"]);
-    expect(names(true, "?first=rank+11")).toEqual(["rank 2", "rank 10"]);
+    expect(names("run", "?first=rank+10")).toEqual(["rank 10", "rank 2"]);
+    expect(names("run", "?first=rank+11")).toEqual(["rank 2", "rank 10"]);
   });
   test("are not meant where two traces are compared", () => {
-    expect(names(false, "?first=rank+10")).toEqual(["run"]);
+    expect(names(null, "?first=rank+10")).toEqual(["run"]);
   });
 });
 

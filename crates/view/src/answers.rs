@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::analyst::Analysed;
 use crate::frame::{Frame, Type};
+use crate::overview;
 use crate::rows::work_link;
 use crate::store::Store;
 use crate::texts::cut;
@@ -174,15 +175,21 @@ pub fn gap(analysed: &Analysed, row: usize) -> Option<Value> {
 pub fn counter(analysed: &Analysed, id: TrackId) -> Option<Vec<u8>> {
     let (samples, unit) = match id {
         TrackId::Memory(gpu) => (
-            series::memory(analysed.timeline).remove(&(gpu as usize))?,
+            series::memory(analysed.timeline).remove(&(gpu as usize)),
             "bytes",
         ),
         TrackId::Depth(queue) => (
-            series::queue_depths(analysed.timeline).remove(&queue)?,
+            series::queue_depths(analysed.timeline).remove(&queue),
             "count",
         ),
         _ => return None,
     };
+    // Of work that was submitted and has no times yet there is a track, and nothing on it.
+    let listed = || {
+        let (_, tracks) = overview::layout(analysed.snapshot);
+        tracks.iter().any(|track| track.id == id.to_string())
+    };
+    let samples = samples.or_else(|| listed().then(Vec::new))?;
     let mut header = Map::new();
     header.insert("unit".to_owned(), unit.into());
     header.insert("generation".to_owned(), analysed.snapshot.generation.into());

@@ -105,7 +105,7 @@ fn answers_of(snapshot: &Snapshot, folder: &Path) -> (Vec<(String, Vec<u8>)>, Op
     let file = json!({"folded": folded, "made_unix_ns": made.to_string()});
     let sizes = table_sizes(folder).unwrap_or_default();
     let only = vec![overview::overview(snapshot, &name, &sizes)];
-    let told = overview::together(only, false, file);
+    let told = overview::together(only, None, file);
 
     let mut answers: Vec<(String, Vec<u8>)> = Vec::new();
     let json = |value: &Value| value.to_string().into_bytes();

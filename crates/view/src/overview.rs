@@ -28,14 +28,14 @@ pub struct Track {
     pub busy: Option<String>,
 }
 
-/// Puts overviews of traces together; `of_ranks` when they are of one program and one clock.
-pub fn together(traces: Vec<Value>, of_ranks: bool, file: Value) -> Value {
+/// Puts overviews of traces together; `program` is what the ranks of one program and one clock are called as a whole.
+pub fn together(traces: Vec<Value>, program: Option<&str>, file: Value) -> Value {
     json!({
         "protocol": 1,
         "gapscope": env!("CARGO_PKG_VERSION"),
         "file": file,
         "traces": traces,
-        "together": of_ranks,
+        "together": program,
         "bins": crate::survey::BINS,
     })
 }

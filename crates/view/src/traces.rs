@@ -89,10 +89,11 @@ impl Traces {
     /// # Errors
     /// One could not be read.
     pub fn overview(&self) -> Result<Value, Error> {
-        let (stores, together) = self.all();
+        let (stores, ranks) = self.all();
+        let program = self.recording.as_deref().filter(|_| ranks).map(name);
         let traces: Result<Vec<Value>, Error> =
             stores.iter().map(|store| store.overview()).collect();
-        Ok(overview::together(traces?, together, Value::Null))
+        Ok(overview::together(traces?, program.as_deref(), Value::Null))
     }
 
     /// Waits until a trace has another generation than the known one, or there are more traces; for some seconds at

@@ -13,8 +13,8 @@ export interface Overview {
   gapscope: string;
   file: { folded: string | null; made_unix_ns: string } | null;
   traces: TraceOverview[];
-  /** The traces are of one program and one clock: its ranks. */
-  together: boolean;
+  /** The program whose ranks the traces are, on one clock. */
+  together: string | null;
   bins: number;
 }
 

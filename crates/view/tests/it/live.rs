@@ -3,7 +3,7 @@
 use crate::client::Client;
 use crate::traces::Folder;
 use gapscope_trace::manifest::{Device, Manifest, Queue};
-use gapscope_trace::tables::{Dispatch, Kernel, Table};
+use gapscope_trace::tables::{Dispatch, Kernel, Submission, Table};
 use gapscope_trace::{TraceWriter, manifest};
 use gapscope_view::{Options, Server};
 use serde_json::json;
@@ -113,6 +113,30 @@ fn a_live_trace_grows_and_is_completed() {
     assert!(begin.elapsed() < std::time::Duration::from_secs(8));
 }
 
+#[test]
+fn what_is_submitted_and_not_timed_yet_has_an_empty_counter() {
+    let folder = Folder::new();
+    let path = folder.path().join("live.gapscope");
+    let mut writer = TraceWriter::create(&path).unwrap();
+    writer.tables_mut().submissions.push(Submission {
+        id: 1,
+        queue: 1,
+        begin_ns: ORIGIN_NS + 10,
+        end_ns: ORIGIN_NS + 20,
+        command_buffers: 1,
+        ..Submission::default()
+    });
+    writer.checkpoint().unwrap();
+    writer.write_manifest(&manifest(false)).unwrap();
+    let client = Client::with(&[path], LIVE);
+    client.json("live?generations=1");
+    let overview = client.json("overview");
+    let tracks = overview["traces"][0]["tracks"].as_array().unwrap();
+    assert!(tracks.iter().any(|track| track["id"] == "q1.depth"));
+    assert_eq!(client.frame("t/0/counter/q1.depth").rows(), 0);
+    assert_eq!(client.key("t/0/counter/q2.depth").status, 404);
+}
+
 /// Whoever asks with the numbers of one edition gets no rows of another.
 #[test]
 fn what_is_asked_of_an_earlier_edition_is_refused() {
@@ -179,7 +203,7 @@ fn ranks_appear_while_they_are_recorded() {
             &alone["together"],
             alone["traces"].as_array().unwrap().len()
         ),
-        (&json!(false), 1)
+        (&json!(null), 1)
     );
 
     let mut ranks: Vec<TraceWriter> = Vec::new();
@@ -196,7 +220,7 @@ fn ranks_appear_while_they_are_recorded() {
         client.json("live?generations=1.2.1");
     }
     let overview = client.json("overview");
-    assert_eq!(overview["together"], true);
+    assert_eq!(overview["together"], "run.gapscope");
     let names = |overview: &serde_json::Value| -> Vec<String> {
         let traces = overview["traces"].as_array().unwrap();
         traces
@@ -216,7 +240,23 @@ fn ranks_appear_while_they_are_recorded() {
     let client = Client::of(&[path]);
     let overview = client.json("overview");
     assert_eq!(names(&overview), ["run.gapscope", "rank 0", "rank 1"]);
-    assert_eq!(overview["together"], true);
+    assert_eq!(overview["together"], "run.gapscope");
+}
+
+/// As when they were copied from the recording, without what has no rank.
+#[test]
+fn ranks_without_a_recording_around_them_are_together() {
+    let folder = Folder::new();
+    for rank in 0..2 {
+        let writer = TraceWriter::create(&folder.path().join(format!("rank={rank}"))).unwrap();
+        writer.finish(&manifest(true)).unwrap();
+    }
+    let client = Client::of(&[folder.path().to_owned()]);
+    let overview = client.json("overview");
+    let name = folder.path().file_name().unwrap().to_str();
+    assert_eq!(overview["together"].as_str(), name);
+    assert_eq!(overview["traces"][1]["name"], "rank 1");
+    assert_eq!(overview["traces"].as_array().unwrap().len(), 2);
 }
 
 #[test]
