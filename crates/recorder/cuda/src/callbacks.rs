@@ -68,9 +68,8 @@ struct Open {
     domain: u32,
     number: u32,
     correlation: u32,
-    /// Of calls that wait.
-    begin_ns: i64,
     event: Option<Seen>,
+    begin_ns: i64,
 }
 
 thread_local! {
@@ -147,130 +146,123 @@ pub extern "C" fn called(_user: *mut c_void, domain: u32, number: u32, data: *co
 /// # Safety
 /// The parameters are those of this call.
 unsafe fn begin(call: Call, data: &Data, [window, domain, number]: [u32; 3]) -> Open {
-    let event = || {
-        call.does.event().and_then(|at| {
-            // SAFETY: as the caller promises.
-            let handle = unsafe { parameter(data, at) };
-            match call.does {
-                Does::Record | Does::RecordOfContext => EVENTS.record_begins(handle),
-                Does::Destroy => {
-                    EVENTS.forget(handle);
-                    None
-                }
-                Does::GraphRecords(_) => {
-                    EVENTS.graph_records(handle);
-                    None
-                }
-                _ => EVENTS.last_record(handle),
-            }
-        })
-    };
-    let event = event();
+    // SAFETY: as the caller promises.
+    let event = call.does.event().map(|at| unsafe { parameter(data, at) });
+    let event = event.and_then(|event| match call.does {
+        Does::Record | Does::RecordOfContext => EVENTS.record_begins(event),
+        Does::Destroy => {
+            EVENTS.forget(event);
+            None
+        }
+        Does::GraphRecords(_) => {
+            EVENTS.graph_records(event);
+            None
+        }
+        _ => EVENTS.last_record(event),
+    });
     Open {
         window,
         domain,
         number,
         correlation: data.correlation,
-        // The last: whatever was launched before this time was launched before the wait.
-        begin_ns: match call.does.host_waits() {
-            true => monotonic_ns(),
-            false => 0,
-        },
         event,
+        // The last: whatever was launched before this time was launched before the wait.
+        begin_ns: monotonic_ns(),
     }
 }
 
 /// # Safety
 /// As for [`begin`]; the call has returned.
 unsafe fn end(call: Call, data: &Data, open: &Open, cupti: &Cupti, calls: &Calls) {
+    let end_ns = monotonic_ns();
     // SAFETY: CUPTI's pointer to what the call returned, or null.
     let succeeded = unsafe { data.result.as_ref() } == Some(&0);
-    if !succeeded {
-        if let (Does::Record | Does::RecordOfContext, Some(event)) = (call.does, open.event) {
-            EVENTS.record_ends(event, false);
-        }
-        return;
-    }
-    // SAFETY: as the caller promises.
-    let stream = call
-        .does
-        .stream()
-        .map(|at| unsafe { streams::Handle::new(parameter(data, at), call.per_thread) });
-    let may_capture = matches!(call.does, Does::Record | Does::QueueWaits);
-    let stream = match stream {
-        Some(stream) if may_capture => match calls.is_capturing(stream) {
-            Some(false) => Some(stream),
-            // It goes into a graph, and nothing on a queue.
-            Some(true) => {
-                if let (Does::Record, Some(event)) = (call.does, open.event) {
-                    EVENTS.record_ends(event, false);
-                    // SAFETY: as the caller promises: the third parameter is a number of 32 bits.
-                    if call.has_flags && unsafe { parameter(data, 2) } as u32 & EXTERNAL != 0 {
-                        // SAFETY: as the caller promises.
-                        EVENTS.graph_records(unsafe { parameter(data, 0) });
-                    }
-                }
-                return;
-            }
-            None => None,
-        },
-        stream => stream,
+    let place = match succeeded {
+        // SAFETY: as the caller promises.
+        true => unsafe { place(call, data, cupti, calls) },
+        false => Place::Nowhere,
     };
-    // SAFETY: CUPTI's context, and the program's own stream.
-    let known = stream.and_then(|stream| unsafe {
-        streams::ids_in(cupti, (data.context, data.context_id), stream)
-    });
-    let context = || match call.does {
-        // SAFETY: as the caller promises: it is the program's own context.
-        Does::HostForThisContext => unsafe { streams::context_id(cupti, parameter(data, 0)) },
-        _ => Some(data.context_id),
-    };
-    let told = |fact, event: Option<Seen>| {
-        let (context, stream) =
-            known.unwrap_or_else(|| (context().unwrap_or(numbers::NO_ID), numbers::NO_ID));
-        TOLD.put(&Told {
+    let tell = |fact, event: Option<Seen>| {
+        let (context, stream) = match place {
+            Place::Nowhere => return false,
+            Place::Context(context) => (context, numbers::NO_ID),
+            Place::Stream(context, stream) => (context, stream),
+        };
+        let told = Told {
             fact,
             correlation: data.correlation,
             context,
             stream,
             event: event.map_or((0, 0), Seen::occurrence),
-        })
-    };
-    let waited = |kind| {
-        Fact::Wait(
-            kind,
-            call.does.host_waits().then(|| Span {
-                start_ns: open.begin_ns,
-                duration_ns: monotonic_ns().saturating_sub(open.begin_ns).max(0),
-            }),
-        )
+        };
+        TOLD.put(&told)
     };
     match call.does {
         Does::Record | Does::RecordOfContext => {
             // Told before another thread can wait for it.
-            let kept = open
-                .event
-                .is_some_and(|event| told(Fact::Record, Some(event)));
+            let told = tell(Fact::Record, open.event);
             if let Some(event) = open.event {
-                EVENTS.record_ends(event, kept && known.is_some());
+                EVENTS.record_ends(event, told && matches!(place, Place::Stream(..)));
+            }
+            // SAFETY: as the caller promises: the third parameter is a number of 32 bits.
+            if call.has_flags && unsafe { parameter(data, 2) } as u32 & EXTERNAL != 0 {
+                // SAFETY: as the caller promises.
+                EVENTS.graph_records(unsafe { parameter(data, 0) });
             }
         }
-        // An event that was recorded again meanwhile may be either.
-        Does::QueueWaits | Does::ContextWaits => {
-            let event = open.event.filter(|event| EVENTS.is_still(*event));
-            told(waited(WaitKind::QueueForEvent), event);
-        }
-        Does::HostForEvent => {
-            let event = open.event.filter(|event| EVENTS.is_still(*event));
-            told(waited(WaitKind::HostForEvent), event);
-        }
-        Does::HostForQueue => {
-            told(waited(WaitKind::HostForQueue), None);
-        }
-        Does::HostForContext | Does::HostForThisContext => {
-            told(waited(WaitKind::HostForContext), None);
-        }
         Does::GraphRecords(_) | Does::Destroy => {}
+        // Of which streams, is not known.
+        Does::ContextWaits => {
+            tell(Fact::Wait(WaitKind::QueueForEvent, None), None);
+        }
+        Does::Wait(kind) => {
+            let span = (kind != WaitKind::QueueForEvent).then(|| Span {
+                start_ns: open.begin_ns,
+                duration_ns: end_ns.saturating_sub(open.begin_ns).max(0),
+            });
+            // An event that was recorded again meanwhile may have been either.
+            let event = open.event.filter(|event| EVENTS.is_still(*event));
+            tell(Fact::Wait(kind, span), event);
+        }
+    }
+}
+
+/// Where a call put something, or what it waited for, by CUPTI's numbers.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    /// The call failed, or it went into a graph.
+    Nowhere,
+    /// A context, with a stream that is not known or none.
+    Context(u32),
+    /// A stream of a context.
+    Stream(u32, u32),
+}
+
+/// # Safety
+/// As for [`end`].
+unsafe fn place(call: Call, data: &Data, cupti: &Cupti, calls: &Calls) -> Place {
+    // SAFETY: as the caller promises: CUPTI's context, and the program's own handles.
+    unsafe {
+        if call.names_context {
+            let context = streams::context_id(cupti, parameter(data, 0));
+            return Place::Context(context.unwrap_or(numbers::NO_ID));
+        }
+        let unknown = Place::Context(data.context_id);
+        let Some(at) = call.does.stream() else {
+            return unknown;
+        };
+        let stream = streams::Handle::new(parameter(data, at), call.per_thread);
+        if call.does.puts() {
+            match calls.is_capturing(stream) {
+                Some(true) => return Place::Nowhere,
+                Some(false) => {}
+                None => return unknown,
+            }
+        }
+        match streams::ids_in(cupti, (data.context, data.context_id), stream) {
+            Some((context, stream)) => Place::Stream(context, stream),
+            None => unknown,
+        }
     }
 }
 

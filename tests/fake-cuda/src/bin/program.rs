@@ -16,6 +16,7 @@
 //! | `captured-waits`, `reused-event` | events in a capture and after it; one with the handle of a destroyed one |
 //! | `graph-events` | waits for events that graphs put too |
 //! | `refused-waits`, `other-context` | calls that fail; the stream of a context that is not current |
+//! | `many-events:N` | N events, each put on a stream once |
 //! | `wait-threads:T:N` | T threads, N times an event on one stream of its own, and another that waits for it |
 //! | `read`, `peer`, `managed` | a copy that the call awaits; copies between devices; managed memory |
 //! | `polls:N` | N kernels, each awaited by asking again and again; prints how often |
@@ -92,6 +93,7 @@ fn run(cuda: &Cuda, step: &str) {
         "graph-events" => cuda.graph_events(KERNEL),
         "refused-waits" => cuda.refused_waits(KERNEL),
         "other-context" => cuda.other_context(KERNEL),
+        "many-events" => cuda.many_events(number(0)),
         "wait-threads" => wait_threads(cuda, number(0), number(1)),
         "memory" => cuda.memory(),
         "read" => cuda.read(),

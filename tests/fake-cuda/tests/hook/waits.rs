@@ -330,6 +330,21 @@ fn fields_that_are_chosen_change_nothing() {
 }
 
 #[test]
+fn of_more_events_than_are_told_apart_each_is_told_or_counted() {
+    const EVENTS: u64 = 70_000;
+    let stub = Stub::new().with("GAPSCOPE_CUDA_WAITS", "callbacks");
+    let outcome = stub.run(&format!("launch:1 many-events:{EVENTS} sync"));
+    let process = outcome.only();
+    let too_many = process.lost("events on queues", "there are too many events");
+    let at_once = process.lost("waits and events on queues", "too many at once");
+    assert!(too_many > 0, "there are places for fewer");
+    assert_eq!(
+        process.event_records.len() as u64 + too_many + at_once,
+        EVENTS
+    );
+}
+
+#[test]
 fn what_callbacks_cannot_tell_is_counted() {
     let by_callbacks = || Stub::new().with("GAPSCOPE_CUDA_WAITS", "callbacks");
     let outcome = by_callbacks()

@@ -4,6 +4,7 @@ use crate::calls::{MOST_CALLS, plain_name};
 use crate::cupti::numbers::{domain, kind};
 use crate::cupti::{self, Cupti};
 use crate::streams::Handle;
+use gapscope_spool::event::WaitKind;
 use std::ffi::{c_int, c_void};
 
 /// What a call does.
@@ -11,22 +12,14 @@ use std::ffi::{c_int, c_void};
 pub enum Does {
     /// Puts an event on a stream.
     Record,
-    /// Lets a graph put an event, which is this parameter, on the streams that it is launched on.
-    GraphRecords(usize),
     /// Puts an event behind all work of a context, which is no queue.
     RecordOfContext,
-    /// Lets a stream wait for an event.
-    QueueWaits,
+    /// Lets a graph put an event, which is this parameter, on the streams that it is launched on.
+    GraphRecords(usize),
+    /// Waits, finds that what it asks for is done, or lets a stream wait.
+    Wait(WaitKind),
     /// Lets all work of a context wait for an event.
     ContextWaits,
-    /// Waits for a stream, or finds its work done.
-    HostForQueue,
-    /// Waits for an event, or finds that it has occurred.
-    HostForEvent,
-    /// Waits for the current context.
-    HostForContext,
-    /// Waits for the context that is its first parameter.
-    HostForThisContext,
     /// Destroys an event: another one may get its handle.
     Destroy,
 }
@@ -34,9 +27,6 @@ pub enum Does {
 impl Does {
     /// What the call of this name does.
     fn of(name: &str) -> Option<Does> {
-        if name.starts_with("cuCtxSynchronize_v2") {
-            return Some(Does::HostForThisContext);
-        }
         let plain = plain_name(name);
         let rest = plain
             .strip_prefix("cuda")
@@ -49,11 +39,13 @@ impl Does {
             "CtxRecordEvent" | "GreenCtxRecordEvent" | "ExecutionCtxRecordEvent" => {
                 Does::RecordOfContext
             }
-            "StreamWaitEvent" => Does::QueueWaits,
+            "StreamWaitEvent" => Does::Wait(WaitKind::QueueForEvent),
             "CtxWaitEvent" | "GreenCtxWaitEvent" | "ExecutionCtxWaitEvent" => Does::ContextWaits,
-            "StreamSynchronize" | "StreamQuery" => Does::HostForQueue,
-            "EventSynchronize" | "EventQuery" => Does::HostForEvent,
-            "CtxSynchronize" | "DeviceSynchronize" | "ThreadSynchronize" => Does::HostForContext,
+            "StreamSynchronize" | "StreamQuery" => Does::Wait(WaitKind::HostForQueue),
+            "EventSynchronize" | "EventQuery" => Does::Wait(WaitKind::HostForEvent),
+            "CtxSynchronize" | "DeviceSynchronize" | "ThreadSynchronize" => {
+                Does::Wait(WaitKind::HostForContext)
+            }
             "EventDestroy" => Does::Destroy,
             _ => return None,
         })
@@ -62,31 +54,27 @@ impl Does {
     /// Which parameter is the event: see generated_cuda_meta.h and generated_cuda_runtime_api_meta.h.
     pub fn event(self) -> Option<usize> {
         match self {
-            Does::Record | Does::HostForEvent | Does::Destroy => Some(0),
-            Does::RecordOfContext | Does::QueueWaits | Does::ContextWaits => Some(1),
+            Does::Record | Does::Wait(WaitKind::HostForEvent) | Does::Destroy => Some(0),
+            Does::RecordOfContext | Does::Wait(WaitKind::QueueForEvent) | Does::ContextWaits => {
+                Some(1)
+            }
             Does::GraphRecords(at) => Some(at),
-            Does::HostForQueue | Does::HostForContext | Does::HostForThisContext => None,
+            Does::Wait(_) => None,
         }
     }
 
     /// Which parameter is the stream.
     pub fn stream(self) -> Option<usize> {
         match self {
-            Does::QueueWaits | Does::HostForQueue => Some(0),
+            Does::Wait(WaitKind::QueueForEvent | WaitKind::HostForQueue) => Some(0),
             Does::Record => Some(1),
             _ => None,
         }
     }
 
-    /// Whether the host waits.
-    pub fn host_waits(self) -> bool {
-        matches!(
-            self,
-            Does::HostForQueue
-                | Does::HostForEvent
-                | Does::HostForContext
-                | Does::HostForThisContext
-        )
+    /// Whether it puts something on the stream, or, in a capture, into a graph.
+    pub fn puts(self) -> bool {
+        matches!(self, Does::Record | Does::Wait(WaitKind::QueueForEvent))
     }
 
     /// The kind of record that the call stands for.
@@ -95,7 +83,7 @@ impl Does {
             Does::Record | Does::RecordOfContext | Does::GraphRecords(_) | Does::Destroy => {
                 kind::CUDA_EVENT
             }
-            _ => kind::SYNCHRONIZATION,
+            Does::Wait(_) | Does::ContextWaits => kind::SYNCHRONIZATION,
         }
     }
 }
@@ -108,6 +96,8 @@ pub struct Call {
     pub per_thread: bool,
     /// Its third parameter says more of what it does.
     pub has_flags: bool,
+    /// Its first parameter is the context, which is the current one otherwise.
+    pub names_context: bool,
 }
 
 /// cuStreamIsCapturing
@@ -131,6 +121,7 @@ impl Calls {
                 does: Does::of(name)?,
                 per_thread: name.contains("_ptsz"),
                 has_flags: name.contains("WithFlags"),
+                names_context: name.starts_with("cuCtxSynchronize_v2"),
             })
         };
         let function = cupti::driver_function("cuStreamIsCapturing");
@@ -178,6 +169,7 @@ mod tests {
     #[test]
     fn every_version_of_a_call_does_the_same() {
         use Does::*;
+        use WaitKind::*;
         for (does, names) in [
             (
                 Some(Record),
@@ -191,22 +183,25 @@ mod tests {
                 ][..],
             ),
             (
-                Some(QueueWaits),
+                Some(Wait(QueueForEvent)),
                 &["cudaStreamWaitEvent_ptsz_v7000", "cuStreamWaitEvent"],
             ),
             (
-                Some(HostForQueue),
+                Some(Wait(HostForQueue)),
                 &["cudaStreamSynchronize_v3020", "cuStreamQuery_ptsz"],
             ),
             (
-                Some(HostForEvent),
+                Some(Wait(HostForEvent)),
                 &["cuEventSynchronize", "cudaEventQuery_v3020"],
             ),
             (
-                Some(HostForContext),
-                &["cudaDeviceSynchronize_v3020", "cuCtxSynchronize"],
+                Some(Wait(HostForContext)),
+                &[
+                    "cudaDeviceSynchronize_v3020",
+                    "cuCtxSynchronize",
+                    "cuCtxSynchronize_v2",
+                ],
             ),
-            (Some(HostForThisContext), &["cuCtxSynchronize_v2"]),
             (
                 Some(GraphRecords(4)),
                 &[

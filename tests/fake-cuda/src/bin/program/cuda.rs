@@ -372,6 +372,14 @@ impl Cuda {
         self.synchronise();
     }
 
+    pub fn many_events(&self, count: u64) {
+        let stream = self.stream(1);
+        for _ in 0..count {
+            // SAFETY: see above.
+            check(unsafe { (self.record_event)(self.event(), stream) });
+        }
+    }
+
     /// Two streams of this thread: the second waits for each event of the first, the host for the last.
     pub fn hand_over(&self, times: u64) {
         let (first, second, event) = (self.stream(1), self.stream(1), self.event());
