@@ -29,7 +29,7 @@ pub struct QueueLatency {
     /// Submissions whose work seems to start before the call that submitted it, by more than the clock's error;
     /// absent where that error is not known.
     pub started_before_submission_count: Option<u64>,
-    /// Submission calls: time inside.
+    /// Submission calls: time inside, of those whose end is known.
     pub submit_calls: Durations,
     /// Most submissions outstanding at once: submitted and not finished.
     pub max_depth: Option<u32>,
@@ -77,7 +77,11 @@ fn queue_latency(timeline: &Timeline, queue: usize, rows: &[usize]) -> QueueLate
         if finished_ns <= begin_ns {
             idle.push(latency_ns);
         }
-        calls.push(table.end_ns[*row].saturating_sub(begin_ns));
+        // Of some only the moment is known: they end as they begin.
+        let call_ns = table.end_ns[*row].saturating_sub(begin_ns);
+        if call_ns > 0 {
+            calls.push(call_ns);
+        }
         finished_ns = finished_ns.max(times.last_end_ns);
         events.push((begin_ns, 1));
         events.push((times.last_end_ns.max(begin_ns), -1));

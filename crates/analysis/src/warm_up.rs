@@ -75,7 +75,7 @@ pub fn warm_up(timeline: &Timeline, kernels: &[Kernel]) -> WarmUp {
         taken += 1;
     }
     if taken == 0 {
-        return kept("No warm-up was found: nothing is compiled at the begin, and first dispatches are no slower than others.".to_owned());
+        return kept(none_found(timeline, kernels).to_owned());
     }
     let next = |gpu: &crate::timeline::Gpu| {
         let at = gpu
@@ -136,6 +136,26 @@ pub fn warm_up(timeline: &Timeline, kernels: &[Kernel]) -> WarmUp {
         compile_calls,
         slow_first_dispatches,
         command_buffer_count: starts(window.start_ns) - after,
+    }
+}
+
+/// That no signs were found, and of what there could be none.
+fn none_found(timeline: &Timeline, kernels: &[Kernel]) -> &'static str {
+    let calls = !timeline.trace.tables.host_calls.call.is_empty();
+    let enough = |kernel: &Kernel| kernel.durations.timed_count >= LEAST_DISPATCHES;
+    match (calls, kernels.iter().any(enough)) {
+        (true, true) => {
+            "No warm-up was found: nothing is compiled at the begin, and first dispatches are no slower than others."
+        }
+        (true, false) => {
+            "No warm-up was found: nothing is compiled at the begin. Whether first dispatches are slower is not known: too few have times."
+        }
+        (false, true) => {
+            "No warm-up was found: first dispatches are no slower than others. What the host compiled is not in the trace."
+        }
+        (false, false) => {
+            "Whether there is warm-up is not known: the trace has no host calls, and too few times of dispatches."
+        }
     }
 }
 

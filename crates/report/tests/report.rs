@@ -102,6 +102,19 @@ fn what_is_unknown_is_null_with_a_reason() {
 }
 
 #[test]
+fn bytes_that_are_not_known_are_not_0() {
+    let text = include_str!("traces/two_queues.txt");
+    let none = terminal(&read(&text.replace(" bytes=67108864 start", " start")));
+    assert!(none.contains("1 transfer of unknown size."), "{none}");
+    assert!(!none.contains("0 B"), "{none}");
+    let more =
+        "\ntransfer command_buffer=2 position=1 queue=2 kind=copy start_ns=1.8ms duration_ns=1us\n";
+    let some = terminal(&read(&format!("{text}{more}")));
+    assert!(some.contains("2 transfers of ≥64.0 MiB."), "{some}");
+    assert!(some.contains(" ≥64.0 MiB written"), "{some}");
+}
+
+#[test]
 fn the_advice_for_a_late_host_says_when_its_thread_is_not_known() {
     let text = include_str!("traces/host_bound.txt");
     let words = |text: &str| {

@@ -114,3 +114,26 @@ fn launches_without_command_buffers_have_a_warm_up_too() {
     let findings = Findings::of(&text(""), &Options::default());
     assert_eq!(findings.warm_up.excluded, None);
 }
+
+#[test]
+fn what_could_show_no_warm_up_is_not_passed_off_as_none() {
+    let mut trace = program(100, &[]).trace();
+    let reason = |trace: &gapscope_trace::Trace| {
+        let findings = Findings::of(trace, &Options::default());
+        assert_eq!(findings.warm_up.excluded, None);
+        findings.warm_up.reason
+    };
+    assert!(reason(&trace).contains("nothing is compiled at the begin, and"));
+    trace.tables.host_calls = Default::default();
+    let without_calls = reason(&trace);
+    assert!(
+        without_calls.contains("is not in the trace"),
+        "{without_calls}"
+    );
+    trace.tables.dispatches.duration_ns.fill(None);
+    let unknown = reason(&trace);
+    assert!(
+        unknown.contains("No GPU work") || unknown.contains("not known"),
+        "{unknown}"
+    );
+}

@@ -35,10 +35,13 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
                 duration(times.max_ns),
             ]);
         };
-        row(
-            &format!("{} call", if vocabulary.cuda { "launch" } else { "submit" }),
-            &queue.submit_calls,
-        );
+        // Where only the moments of calls are known, nothing is to be said of how long they took.
+        if queue.submit_calls.timed_count > 0 {
+            row(
+                &format!("{} call", if vocabulary.cuda { "launch" } else { "submit" }),
+                &queue.submit_calls,
+            );
+        }
         row(
             &format!("call → start, {} idle", vocabulary.queue.0),
             &queue.submit_to_start_idle,

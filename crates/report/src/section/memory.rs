@@ -48,7 +48,7 @@ pub(crate) fn blocks(findings: &Findings, origin_ns: i64) -> Vec<Block> {
         .sum();
     if unmatched > 0 {
         let text = format!(
-            "{} of memory that was allocated before the recording: the figures may lack that.",
+            "{} of memory whose allocation is not in the trace: the figures may lack that.",
             number::of(unmatched, "free", "frees")
         );
         blocks.push(Block::Sentence(Text::new().faint(text)));

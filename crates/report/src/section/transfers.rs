@@ -5,6 +5,21 @@ use crate::document::{Block, Column, Table, Text};
 use crate::number;
 use gapscope_analysis::Findings;
 
+/// Bytes of all transfers; `None` where no size is known.
+pub(super) fn all_written(findings: &Findings) -> Option<String> {
+    written(
+        findings.transfer_bytes,
+        findings.transfer_unknown_bytes_count,
+        findings.transfer_count,
+    )
+}
+
+/// Bytes of `count` transfers, of which `unknown` are of unknown size.
+fn written(bytes: u64, unknown: u64, count: u64) -> Option<String> {
+    let at_least = if unknown > 0 { "≥" } else { "" };
+    (unknown < count).then(|| format!("{at_least}{}", number::bytes(bytes)))
+}
+
 pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     if findings.transfers.is_empty() {
         return Vec::new();
@@ -23,7 +38,10 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
         table.row([
             row.kind.into(),
             count(row.count),
-            number::bytes(row.bytes).into(),
+            or_unknown(
+                written(row.bytes, row.unknown_bytes_count, row.count),
+                |b| b,
+            ),
             duration(row.busy_ns),
             or_unknown(row.bytes_per_second, |rate| {
                 format!("{}/s", number::bytes(rate as u64))
@@ -33,7 +51,7 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
             duration(row.durations.max_ns),
         ]);
     }
-    let aside = format!("{} written", number::bytes(findings.transfer_bytes));
+    let aside = all_written(findings).map_or(String::new(), |bytes| format!("{bytes} written"));
     let mut blocks = vec![
         Block::Heading("Transfers".into(), aside),
         Block::Table(table),

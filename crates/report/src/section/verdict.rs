@@ -1,6 +1,7 @@
 //! The verdict and its evidence.
 
 use super::dispatches;
+use super::transfers::all_written;
 use crate::document::{Block, Text, Tone};
 use crate::vocabulary::Vocabulary;
 use crate::{fit, number};
@@ -67,7 +68,7 @@ fn totals(findings: &Findings) -> Text {
             count => format!(
                 "{} of {}",
                 number::of(count, "transfer", "transfers"),
-                number::bytes(findings.transfer_bytes)
+                all_written(findings).unwrap_or("unknown size".to_owned())
             ),
         },
     ))
