@@ -5,6 +5,7 @@ use crate::ids::NONE;
 use crate::intervals::Interval;
 use gapscope_trace::Trace;
 use gapscope_trace::tables::{HostCallKind, Table};
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -30,8 +31,8 @@ pub(crate) struct Segment {
     pub(crate) function: u32,
     /// Calls folded into it.
     pub(crate) count: u32,
-    /// The whole call.
-    pub(crate) whole: Interval,
+    /// When the whole call began.
+    pub(crate) begin_ns: i64,
 }
 
 impl Segment {
@@ -65,14 +66,13 @@ impl Host {
         let mut functions = Functions::default();
         let mut threads: HashMap<(u32, u32), Vec<Segment>> = HashMap::new();
         let mut add = |thread, (call, function), count, start_ns, duration_ns| {
-            if let Some(whole) = Interval::of_row(Some(start_ns), Some(duration_ns)) {
-                let interval = whole;
+            if let Some(interval) = Interval::of_row(Some(start_ns), Some(duration_ns)) {
                 threads.entry(thread).or_default().push(Segment {
                     interval,
                     call,
                     function,
                     count,
-                    whole,
+                    begin_ns: interval.start_ns,
                 });
             }
         };
@@ -169,14 +169,44 @@ impl Functions {
     }
 }
 
-/// Calls in any order to segments that do not overlap: where one call is inside another, the inner one counts.
+/// Calls in any order to segments in order of time that do not overlap: where one call is inside another, the inner one
+/// counts. Of ten million calls that do not overlap nothing is copied.
 fn flatten(mut calls: Vec<Segment>) -> Vec<Segment> {
-    calls.sort_by_key(|s| {
+    let order = |s: &Segment| {
         let Interval { start_ns, end_ns } = s.interval;
-        (start_ns, std::cmp::Reverse(end_ns), s.call, s.count)
-    });
-    let mut segments: Vec<Segment> = Vec::with_capacity(calls.len());
-    let mut open: Vec<Segment> = Vec::new();
+        (start_ns, Reverse(end_ns), s.call, s.count, s.function)
+    };
+    if !calls.is_sorted_by_key(order) {
+        calls.sort_unstable_by_key(order);
+    }
+    let mut nested: Vec<Segment> = Vec::new();
+    let (mut kept, mut from) = (0, 0);
+    while from < calls.len() {
+        let mut end_ns = calls[from].interval.end_ns;
+        let mut to = from + 1;
+        while let Some(next) = calls.get(to).filter(|s| s.interval.start_ns < end_ns) {
+            end_ns = end_ns.max(next.interval.end_ns);
+            to += 1;
+        }
+        if to > from + 1 {
+            flatten_nested(&calls[from..to], &mut nested);
+        } else if !calls[from].interval.is_empty() {
+            calls[kept] = calls[from];
+            kept += 1;
+        }
+        from = to;
+    }
+    calls.truncate(kept);
+    if !nested.is_empty() {
+        calls.append(&mut nested);
+        calls.sort_unstable_by_key(|s| s.interval.start_ns);
+    }
+    calls
+}
+
+/// The segments of calls in order of their begin that overlap each other.
+fn flatten_nested(calls: &[Segment], segments: &mut Vec<Segment>) {
+    let mut open: Vec<&Segment> = Vec::new();
     let mut now_ns = i64::MIN;
     let mut emit = |call: &Segment, from_ns: i64, to_ns: i64| {
         let interval = call.interval.intersection(Interval::new(from_ns, to_ns));
@@ -200,10 +230,9 @@ fn flatten(mut calls: Vec<Segment>) -> Vec<Segment> {
         open.push(call);
     }
     while let Some(top) = open.pop() {
-        emit(&top, now_ns, top.interval.end_ns);
+        emit(top, now_ns, top.interval.end_ns);
         now_ns = now_ns.max(top.interval.end_ns);
     }
-    segments
 }
 
 /// Host time by call, added up.
@@ -268,7 +297,7 @@ mod tests {
             call,
             function: NONE,
             count: 1,
-            whole: interval,
+            begin_ns: start,
         }
     }
 

@@ -42,72 +42,86 @@ pub struct QueueLatency {
 /// Latency and depth of each queue that has submissions with timed work.
 pub fn latency(timeline: &Timeline) -> Vec<QueueLatency> {
     let table = &timeline.trace.tables.submissions;
-    let mut by_queue: Vec<Vec<usize>> = vec![Vec::new(); timeline.queues.len()];
+    let mut by_queue: Vec<Vec<u32>> = vec![Vec::new(); timeline.queues.len()];
     for (row, times) in timeline.submissions.iter().enumerate() {
         if times.interval().is_some() {
-            by_queue[times.queue as usize].push(row);
+            by_queue[times.queue as usize].push(row as u32);
         }
     }
     (by_queue.into_iter().enumerate())
         .filter(|(_, rows)| !rows.is_empty())
         .map(|(queue, mut rows)| {
-            rows.sort_by_key(|row| (table.begin_ns[*row], table.id[*row]));
+            let order = |row: &u32| (table.begin_ns[*row as usize], table.id[*row as usize]);
+            rows.sort_unstable_by_key(|row| (order(row), *row));
             queue_latency(timeline, queue, &rows)
         })
         .collect()
 }
 
 /// `rows`: submissions by begin, not empty.
-fn queue_latency(timeline: &Timeline, queue: usize, rows: &[usize]) -> QueueLatency {
+fn queue_latency(timeline: &Timeline, queue: usize, rows: &[u32]) -> QueueLatency {
     let table = &timeline.trace.tables.submissions;
     let of_gpu = timeline.queues[queue];
     let error_ns = timeline.clock_error_ns(of_gpu.gpu as usize);
-    let (mut all, mut idle, mut calls) = (Vec::new(), Vec::new(), Vec::new());
-    let mut early = 0;
+    let rows = || rows.iter().map(|row| *row as usize);
+    let latency_ns = |row: usize| {
+        let first_start_ns = timeline.submissions[row].first_start_ns;
+        first_start_ns.saturating_sub(table.begin_ns[row])
+    };
+    let early = rows()
+        .filter(|row| error_ns.is_some_and(|error| latency_ns(*row) < error.saturating_neg()))
+        .count() as u64;
     let mut finished_ns = i64::MIN;
-    let mut events: Vec<(i64, i32)> = Vec::with_capacity(rows.len() * 2);
-    for row in rows {
-        let times = timeline.submissions[*row];
-        let begin_ns = table.begin_ns[*row];
-        let latency_ns = times.first_start_ns.saturating_sub(begin_ns);
-        if error_ns.is_some_and(|error| latency_ns < error.saturating_neg()) {
-            early += 1;
-        }
-        all.push(latency_ns);
-        if finished_ns <= begin_ns {
-            idle.push(latency_ns);
-        }
-        // Of some only the moment is known: they end as they begin.
-        let call_ns = table.end_ns[*row].saturating_sub(begin_ns);
-        if call_ns > 0 {
-            calls.push(call_ns);
-        }
-        finished_ns = finished_ns.max(times.last_end_ns);
-        events.push((begin_ns, 1));
-        events.push((times.last_end_ns.max(begin_ns), -1));
-    }
-    events.sort();
+    let found_idle = rows().filter(|row| {
+        let before_ns = finished_ns;
+        finished_ns = finished_ns.max(timeline.submissions[*row].last_end_ns);
+        before_ns <= table.begin_ns[*row]
+    });
+    // One after the other: of ten million submissions each list fills eighty megabytes.
+    let submit_to_start_idle = Durations::of(&mut found_idle.map(latency_ns).collect::<Vec<_>>());
+    let submit_to_start = Durations::of(&mut rows().map(latency_ns).collect::<Vec<_>>());
+    // Of some only the moment is known: they end as they begin.
+    let calls = rows().map(|row| table.end_ns[row].saturating_sub(table.begin_ns[row]));
+    let submit_calls = Durations::of(&mut calls.filter(|ns| *ns > 0).collect::<Vec<_>>());
+
+    let mut ends: Vec<i64> = rows()
+        .map(|row| {
+            timeline.submissions[row]
+                .last_end_ns
+                .max(table.begin_ns[row])
+        })
+        .collect();
+    ends.sort_unstable();
+    let mut begins = rows().map(|row| table.begin_ns[row]).peekable();
+    let first_ns = begins.peek().copied().unwrap_or_default();
     let (mut depth, mut max_depth, mut zero_ns, mut area) = (0i32, 0, 0i64, 0f64);
-    let mut last_ns = events[0].0;
-    for (at_ns, step) in &events {
+    let mut last_ns = first_ns;
+    let mut step = |at_ns: i64, by: i32| {
         let ns = at_ns.saturating_sub(last_ns);
         if depth == 0 {
             zero_ns = zero_ns.saturating_add(ns);
         }
         area += f64::from(depth) * ns as f64;
-        depth += step;
+        depth += by;
         max_depth = max_depth.max(depth);
-        last_ns = *at_ns;
+        last_ns = at_ns;
+    };
+    for end_ns in ends {
+        // What ends as another begins was not outstanding with it.
+        while let Some(begin_ns) = begins.next_if(|begin_ns| *begin_ns < end_ns) {
+            step(begin_ns, 1);
+        }
+        step(end_ns, -1);
     }
-    let window_ns = last_ns.saturating_sub(events[0].0);
+    let window_ns = last_ns.saturating_sub(first_ns);
     QueueLatency {
         device: of_gpu.gpu,
         queue_id: of_gpu.id,
-        submission_count: rows.len() as u64,
-        submit_to_start: Durations::of(&mut all),
-        submit_to_start_idle: Durations::of(&mut idle),
+        submission_count: submit_to_start.timed_count,
+        submit_to_start,
+        submit_to_start_idle,
         started_before_submission_count: error_ns.map(|_| early),
-        submit_calls: Durations::of(&mut calls),
+        submit_calls,
         max_depth: Some(max_depth as u32),
         mean_depth: (window_ns > 0).then(|| area / window_ns as f64),
         depth_zero_ns: Some(zero_ns),

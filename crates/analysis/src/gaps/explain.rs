@@ -192,7 +192,7 @@ impl<'a> Explainer<'a> {
         let segments = self.host.segments(thread, late);
         let waited = segments
             .iter()
-            .any(|s| s.blocks() && s.whole.start_ns <= late.start_ns.saturating_add(error_ns));
+            .any(|s| s.blocks() && s.begin_ns <= late.start_ns.saturating_add(error_ns));
         let in_calls: i64 = segments
             .iter()
             .map(|s| s.interval.intersection(late).length_ns())
