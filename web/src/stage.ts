@@ -53,7 +53,7 @@ export class Stage {
 
   private besideMain(trace: Trace): Timeline {
     const view = new View(trace, () => this.view.bounds);
-    const timeline = new Timeline(view, this.look, { shown: (track) => hasRows(track) && COMPARED.includes(track.kind), name: trace.overview.name }, (tracks) => this.wanted(trace, tracks));
+    const timeline = new Timeline(view, this.look, { shown: (track) => hasRows(track) && COMPARED.includes(track.kind), name: trace.overview.name, terse: true }, (tracks) => this.wanted(trace, tracks));
     timeline.element.classList.add("beside");
     timeline.element.dataset.trace = trace.overview.name;
     return timeline;

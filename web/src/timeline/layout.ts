@@ -37,17 +37,19 @@ function lanePixels(track: Track, lanes: number): number {
   }
 }
 
-/** Lays out the tracks of a trace; `closed` groups show their name only. `shown` says which tracks are drawn at all. */
-export function layout(trace: Trace, closed: ReadonlySet<string>, shown: (track: Track) => boolean): Layout {
+/** Lays out the tracks of a trace; `closed` groups show their name only. `shown` says which tracks are drawn at all; `terse`: the only group has no row. */
+export function layout(trace: Trace, closed: ReadonlySet<string>, shown: (track: Track) => boolean, terse = false): Layout {
   const rows: Row[] = [];
   let top = 0;
   for (const group of trace.overview.groups) {
     const tracks = trace.tracks.filter((track) => track.overview.group === group.id && shown(track));
     if (tracks.length === 0) continue;
     const isClosed = closed.has(group.id);
-    rows.push({ what: "group", group, closed: isClosed, top, height: GROUP_PX });
-    top += GROUP_PX;
-    if (isClosed) continue;
+    if (!terse || trace.tracks.some((track) => track.overview.group !== group.id && shown(track))) {
+      rows.push({ what: "group", group, closed: isClosed, top, height: GROUP_PX });
+      top += GROUP_PX;
+      if (isClosed) continue;
+    }
     for (const track of tracks) {
       const all = track.isCounter ? 1 : Math.max(1, track.lanes.length);
       const lanes = Math.min(all, MOST_LANES);

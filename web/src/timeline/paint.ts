@@ -24,6 +24,8 @@ const FONT = "11px system-ui, 'Segoe UI', 'Helvetica Neue', 'DejaVu Sans', sans-
 /** Room around a name in its rectangle, and the least that a name needs. */
 const NAME_PAD_PX = 3;
 const LEAST_NAME_PX = 9;
+/** Narrower is no length with its unit. */
+const LEAST_LENGTH_PX = 30;
 
 export class Painter {
   private readonly runs = new Runs();
@@ -171,16 +173,19 @@ export class Painter {
       const room = runs.right[i] - runs.left[i] - 2 * NAME_PAD_PX;
       if (room < LEAST_NAME_PX) continue;
       const event = runs.event[i];
-      const text = texts.cut(this.caption(view, track, lane, event, room), room);
+      const text = texts.cut(this.caption(texts, view, track, lane, event, room), room);
       if (!text) continue;
       context.fillStyle = inkOn(colourOf(event));
       context.fillText(text, runs.left[i] + NAME_PAD_PX, top + height / 2 + 0.5);
     }
   }
 
-  private caption(view: View, track: Track, lane: Lane, event: number, room: number): string {
+  /** The name, with the length where both fit. */
+  private caption(texts: Texts, view: View, track: Track, lane: Lane, event: number, room: number): string {
     const name = view.trace.text(lane.key[event]);
-    return room > 110 && track.kind !== "calls" ? `${name}  ${duration(lane.duration_ns[event])}` : name;
+    if (track.kind === "calls" || name.length > 300 || texts.width(name) + LEAST_LENGTH_PX > room) return name;
+    const both = `${name}  ${duration(lane.duration_ns[event])}`;
+    return texts.width(both) <= room ? both : name;
   }
 
   /** Busy shares from the overview, while the rows are not there. */

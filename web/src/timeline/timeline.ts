@@ -20,6 +20,8 @@ export interface TimelineOptions {
   shown: (track: Track) => boolean;
   /** What screen readers call it. */
   name: string;
+  /** There is little room: the only group of tracks has no name. */
+  terse?: boolean;
 }
 
 /** Draw times that are kept for the figures that the page publishes. */
@@ -140,7 +142,7 @@ export class Timeline {
     const started = performance.now();
     if (this.stale) {
       this.stale = false;
-      this.rows = layout(this.view.trace, this.closed, this.options.shown);
+      this.rows = layout(this.view.trace, this.closed, this.options.shown, this.options.terse);
       this.headers.show(this.rows, this.view.trace);
       this.nothing.hidden = this.rows.rows.length > 0;
       this.nothing.textContent = this.view.trace.overview.live ? "Nothing has been recorded yet: what the GPU does appears here." : "There is nothing to draw: the recording has no GPU work, no calls and no labels with known times.";
@@ -229,7 +231,7 @@ export class Timeline {
   /** Scrolls so that an event's lane is seen. */
   bringIntoSight(event: EventPlace): void {
     if (this.closed.delete(event.track.overview.group)) this.stale = true;
-    if (this.stale) this.rows = layout(this.view.trace, this.closed, this.options.shown);
+    if (this.stale) this.rows = layout(this.view.trace, this.closed, this.options.shown, this.options.terse);
     const row = rowOf(this.rows, event.track);
     if (!row) return;
     const top = laneTop(row, event.lane);
