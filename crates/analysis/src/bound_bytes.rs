@@ -7,9 +7,9 @@
 //! byte many times, and caches stand between. Memory reached through device addresses, push constants, and images is
 //! not in it. A binding with unknown access counts in both directions.
 
-use crate::ids::Ids;
 use crate::intervals::{Interval, length_ns, union};
 use gapscope_trace::Trace;
+use gapscope_trace::lookup::IdIndex;
 use gapscope_trace::tables::{Access, Table};
 
 /// Bytes that one dispatch may reach.
@@ -24,7 +24,7 @@ pub struct BoundBytes {
 /// Bytes of every set of bindings.
 #[derive(Debug, Default)]
 pub struct BindingSets {
-    ids: Ids,
+    ids: IdIndex,
     bytes: Vec<BoundBytes>,
 }
 
@@ -33,7 +33,7 @@ impl BindingSets {
     pub fn of(trace: &Trace) -> BindingSets {
         let rows = &trace.tables.bindings;
         let buffers = &trace.tables.buffers;
-        let buffer_ids = Ids::new(buffers.id.iter().map(|id| u64::from(*id)));
+        let buffer_ids = IdIndex::new(&buffers.id);
         let mut order: Vec<u32> = (0..rows.len() as u32).collect();
         order.sort_by_key(|row| rows.id[*row as usize]);
         let mut ids = Vec::new();
@@ -46,7 +46,7 @@ impl BindingSets {
             for row in set.iter().map(|row| *row as usize) {
                 let offset = rows.offset_bytes[row];
                 let end = offset.saturating_add(rows.bytes[row]);
-                let end = match buffer_ids.get(u64::from(rows.buffer[row])) {
+                let end = match buffer_ids.get(rows.buffer[row]) {
                     Some(buffer) => end.min(buffers.bytes[buffer]),
                     None => end,
                 };
@@ -59,14 +59,14 @@ impl BindingSets {
                     written.push((rows.buffer[row], range));
                 }
             }
-            ids.push(u64::from(rows.id[set[0] as usize]));
+            ids.push(rows.id[set[0] as usize]);
             bytes.push(BoundBytes {
                 read_bytes: distinct(&mut read),
                 written_bytes: distinct(&mut written),
             });
         }
         BindingSets {
-            ids: Ids::new(ids.into_iter()),
+            ids: IdIndex::new(&ids),
             bytes,
         }
     }
@@ -74,9 +74,7 @@ impl BindingSets {
     /// Bytes of a dispatch with these bindings; `None` when they are not known.
     #[inline]
     pub fn bytes(&self, bindings: Option<u32>) -> Option<BoundBytes> {
-        self.ids
-            .get(u64::from(bindings?))
-            .map(|row| self.bytes[row])
+        self.ids.get(bindings?).map(|row| self.bytes[row])
     }
 }
 

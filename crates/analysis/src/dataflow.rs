@@ -14,9 +14,9 @@ mod hazards;
 pub use fold::{FlowEdge, FlowGraph, FlowNode, NodeKind};
 pub use hazards::{Dependency, Hazard, Neighbours};
 
-use crate::ids::Ids;
 use crate::intervals::Interval;
 use crate::timeline::{Timeline, WorkKind};
+use gapscope_trace::lookup::IdIndex;
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{Access, Table};
 use std::collections::HashMap;
@@ -31,7 +31,7 @@ pub struct Dataflow<'a> {
     sets: HashMap<u32, Range<u32>>,
     /// Ranges of all sets of bindings, those of one set together.
     reaches: Vec<Reach>,
-    buffer_ids: Ids,
+    buffer_ids: IdIndex,
     /// True when dispatches have times of their own.
     timed: bool,
 }
@@ -81,7 +81,7 @@ impl<'a> Dataflow<'a> {
     /// The reads and writes of all dispatches and transfers.
     pub fn of(timeline: &'a Timeline<'a>) -> Dataflow<'a> {
         let tables = &timeline.trace.tables;
-        let buffer_ids = Ids::new(tables.buffers.id.iter().map(|id| u64::from(*id)));
+        let buffer_ids = IdIndex::new(&tables.buffers.id);
         let mut flow = Dataflow {
             timeline,
             items: Vec::new(),
@@ -175,7 +175,7 @@ impl<'a> Dataflow<'a> {
     /// A part of a buffer; all of it where `end` is not known.
     fn reach(&self, buffer: u32, start: u64, end: Option<u64>) -> Reach {
         let buffers = &self.timeline.trace.tables.buffers;
-        let row = self.buffer_ids.get(u64::from(buffer));
+        let row = self.buffer_ids.get(buffer);
         let size = row.map_or(u64::MAX, |row| buffers.bytes[row]);
         let end = end.unwrap_or(size).min(size);
         let placed =
@@ -253,7 +253,7 @@ impl<'a> Dataflow<'a> {
 
     /// Name that the program gave a buffer, or one with its id.
     pub fn buffer_name(&self, id: u32) -> String {
-        let row = self.buffer_ids.get(u64::from(id));
+        let row = self.buffer_ids.get(id);
         let name = row.and_then(|row| self.timeline.trace.tables.buffers.name[row].clone());
         name.map_or_else(|| format!("buffer {id}"), |name| name.to_string())
     }

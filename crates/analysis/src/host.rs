@@ -1,9 +1,9 @@
 //! What each host thread did when: its calls, laid out so that at each moment it is in one call or in none.
 
 use crate::gaps::{Cause, HostTime};
-use crate::ids::NONE;
 use crate::intervals::Interval;
 use gapscope_trace::Trace;
+use gapscope_trace::lookup::NONE;
 use gapscope_trace::tables::{HostCallKind, Table};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};

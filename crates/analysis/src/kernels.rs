@@ -10,10 +10,10 @@
 
 use crate::bound_bytes::BindingSets;
 use crate::durations::{Durations, GroupedDurations};
-use crate::ids::NONE;
 use crate::intervals::{Busy, Interval};
 use crate::quantity::ratio;
 use crate::timeline::{Timeline, Work, WorkKind};
+use gapscope_trace::lookup::NONE;
 use gapscope_trace::tables::Table;
 use serde::Serialize;
 use std::cmp::Reverse;

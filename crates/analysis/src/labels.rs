@@ -6,10 +6,10 @@
 //! more than their parent.
 
 use crate::durations::{Durations, GroupedDurations};
-use crate::ids::{Ids, NONE};
 use crate::intervals::Busy;
 use crate::timeline::{Timeline, Work, WorkKind};
 use gapscope_trace::Trace;
+use gapscope_trace::lookup::{IdIndex, NONE};
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::Table;
 use serde::Serialize;
@@ -51,7 +51,7 @@ pub struct LabelWork {
 /// Labels in their nesting, parents before their children: the labels inside label `n` are `n + 1..end(n)`.
 #[derive(Debug, Default)]
 pub(crate) struct LabelTree<'a> {
-    ids: Ids,
+    ids: IdIndex,
     /// By row of the table.
     node_of_row: Vec<u32>,
     nodes: Vec<Node<'a>>,
@@ -70,7 +70,7 @@ impl<'a> LabelTree<'a> {
         /// Deeper nesting is no nesting but a ring of labels that are each other's parents.
         const DEEPEST: usize = 64;
         let rows = &trace.tables.labels;
-        let ids = Ids::new(rows.id.iter().map(|id| u64::from(*id)));
+        let ids = IdIndex::new(&rows.id);
         let mut found: HashMap<(u32, &str), u32> = HashMap::new();
         let mut children: Vec<Vec<u32>> = Vec::new();
         let mut texts: Vec<&str> = Vec::new();
@@ -82,7 +82,7 @@ impl<'a> LabelTree<'a> {
                 let mut next = Some(row);
                 while let Some(row) = next.filter(|_| chain.len() < DEEPEST) {
                     chain.push(row);
-                    next = rows.parent[row].and_then(|id| ids.get(u64::from(id)));
+                    next = rows.parent[row].and_then(|id| ids.get(id));
                 }
                 let mut node = NONE;
                 for row in chain.iter().rev() {
@@ -143,7 +143,7 @@ impl<'a> LabelTree<'a> {
     /// The label with an id, or [`NONE`].
     #[inline]
     pub(crate) fn node(&self, id: Option<u32>) -> u32 {
-        self.node_of_row(id.map_or(NONE, |id| self.ids.row(u64::from(id))))
+        self.node_of_row(id.map_or(NONE, |id| self.ids.row(id)))
     }
 
     /// The label of a row of the table, or [`NONE`].

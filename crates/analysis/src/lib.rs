@@ -16,7 +16,6 @@ pub mod durations;
 pub mod findings;
 pub mod gaps;
 mod host;
-mod ids;
 pub mod intervals;
 pub mod kernels;
 pub mod labels;

@@ -13,11 +13,11 @@ mod dispatches;
 mod times;
 mod work;
 
-use crate::ids::{Ids, NONE};
 use crate::intervals::Interval;
 use build::Builder;
 use dispatches::DispatchColumns;
 use gapscope_trace::Trace;
+use gapscope_trace::lookup::{IdIndex, NONE};
 use gapscope_trace::tables::Dispatches;
 use times::{CommandBufferTimes, QueueOfGpu, SubmissionTimes};
 
@@ -31,15 +31,15 @@ pub struct Timeline<'a> {
     /// GPUs, in the order in which the manifest first names one of their devices.
     pub gpus: Vec<Gpu>,
     pub(crate) queues: Vec<QueueOfGpu>,
-    queue_ids: Ids,
+    queue_ids: IdIndex,
     /// By row of the table.
     pub(crate) command_buffers: Vec<CommandBufferTimes>,
-    pub(crate) command_buffer_ids: Ids,
+    pub(crate) command_buffer_ids: IdIndex,
     /// By row of the table.
     pub(crate) submissions: Vec<SubmissionTimes>,
-    pub(crate) submission_ids: Ids,
-    pub(crate) label_ids: Ids,
-    pub(crate) kernel_ids: Ids,
+    pub(crate) submission_ids: IdIndex,
+    pub(crate) label_ids: IdIndex,
+    pub(crate) kernel_ids: IdIndex,
     pub(crate) dispatches: DispatchColumns,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Timeline<'a> {
             WorkKind::Opaque => tables.opaque_work.queue[work.row()],
             WorkKind::CommandBuffer => tables.command_buffers.queue[work.row()],
         };
-        self.queue_ids.row(u64::from(id))
+        self.queue_ids.row(id)
     }
 
     /// Id of the submission that launched `work`; absent when the trace does not say.
@@ -129,7 +129,7 @@ impl<'a> Timeline<'a> {
                 .label
                 .get(work.command_buffer as usize)?
         });
-        label.map_or(NONE, |id| self.label_ids.row(u64::from(id)))
+        label.map_or(NONE, |id| self.label_ids.row(id))
     }
 
     /// Visits all work in order of its interval, over all GPUs.
@@ -206,7 +206,7 @@ impl Timeline<'_> {
         let labels = &self.trace.tables.labels;
         let mut texts = Vec::new();
         let mut next = Some(id);
-        while let Some(row) = next.and_then(|id| self.label_ids.get(u64::from(id))) {
+        while let Some(row) = next.and_then(|id| self.label_ids.get(id)) {
             if texts.len() == DEEPEST {
                 break;
             }

@@ -1,9 +1,9 @@
 //! Findings about the work under some labels.
 
-use crate::ids::Ids;
 use crate::timeline::Timeline;
 use crate::{Findings, Options};
 use gapscope_trace::Trace;
+use gapscope_trace::lookup::IdIndex;
 use gapscope_trace::tables::Table;
 use std::collections::HashSet;
 
@@ -93,7 +93,7 @@ fn work_under_label(trace: &Trace, text: &str) -> Option<Trace> {
 /// Ids of the labels with this text in their own or in that of a label around them.
 fn labels_within(trace: &Trace, text: &str) -> HashSet<u32> {
     let labels = &trace.tables.labels;
-    let ids = Ids::new(labels.id.iter().map(|id| u64::from(*id)));
+    let ids = IdIndex::new(&labels.id);
     let within = |row: usize| {
         // A ring of parents would never end.
         let mut left = labels.len();
@@ -102,7 +102,7 @@ fn labels_within(trace: &Trace, text: &str) -> HashSet<u32> {
             if labels.text[row].contains(text) {
                 return true;
             }
-            next = labels.parent[row].and_then(|id| ids.get(u64::from(id)));
+            next = labels.parent[row].and_then(|id| ids.get(id));
             left -= 1;
         }
         false

@@ -7,11 +7,11 @@
 //! What this cannot know: whether both parts really do equal work. That is the caller's claim.
 
 use crate::bound_bytes::BindingSets;
-use crate::ids::NONE;
 use crate::intervals::{Interval, union_length_ns};
 use crate::labels::LabelTree;
 use crate::quantity::{Bytes, Nanoseconds, Percent, ratio};
 use crate::timeline::{Timeline, WorkKind};
+use gapscope_trace::lookup::NONE;
 use gapscope_trace::tables::Table;
 use serde::Serialize;
 
@@ -207,7 +207,7 @@ fn measure(
         let command_buffer = command_buffer.map_or(NONE, |id| timeline.command_buffer_ids.row(id));
         let around = tables.command_buffers.label.get(command_buffer as usize);
         let label = rows.label[row].or(around.copied().flatten());
-        let label = label.map_or(NONE, |id| timeline.label_ids.row(u64::from(id)));
+        let label = label.map_or(NONE, |id| timeline.label_ids.row(id));
         let start_ns = start_ns(rows.start_ns[row], command_buffer);
         if let Some(part) = part(label, start_ns) {
             works[part].transfer_count += 1;

@@ -2,7 +2,9 @@
 
 use crate::manifest::{Device, Manifest, Process, Queue};
 use crate::tables::Labels;
-use std::collections::HashMap;
+
+/// No row, where a row is kept in 32 bits.
+pub const NONE: u32 = u32::MAX;
 
 /// Where the rows of a table are, by id. Of rows that share an id it knows the first.
 #[derive(Debug, Clone)]
@@ -10,12 +12,18 @@ pub struct IdIndex(Places);
 
 #[derive(Debug, Clone)]
 enum Places {
-    /// Ids are usually counted from 0 or 1: the place is at the id, [`NOWHERE`] for an id that is not given.
-    Dense(Vec<u32>),
-    Sparse(HashMap<u64, u32>),
+    /// Ids are mostly a counter: the row of `id - first`, or [`NONE`].
+    Dense { first: u64, rows: Vec<u32> },
+    /// Sorted by id, then by row.
+    Sparse(Vec<(u64, u32)>),
 }
 
-const NOWHERE: u32 = u32::MAX;
+impl Default for IdIndex {
+    /// The index of no rows.
+    fn default() -> Self {
+        IdIndex(Places::Sparse(Vec::new()))
+    }
+}
 
 impl IdIndex {
     /// An index of the column `ids`.
@@ -23,30 +31,58 @@ impl IdIndex {
     /// # Panics
     /// There are more than 4294967294 rows.
     pub fn new<I: Copy + Into<u64>>(ids: &[I]) -> IdIndex {
-        assert!(ids.len() < NOWHERE as usize, "a table has too many rows");
-        let greatest = ids.iter().map(|id| (*id).into()).max().unwrap_or(0);
-        let rows = ids.iter().zip(0..ids.len() as u32).rev();
-        if greatest <= 4 * ids.len() as u64 + 1024 {
-            let mut places = vec![NOWHERE; greatest as usize + 1];
-            for (id, row) in rows {
-                places[(*id).into() as usize] = row;
+        assert!(ids.len() < NONE as usize, "a table has too many rows");
+        let ids = ids.iter().map(|id| (*id).into());
+        let (Some(first), Some(last)) = (ids.clone().min(), ids.clone().max()) else {
+            return IdIndex::default();
+        };
+        let rows = ids.clone().zip(0..ids.len() as u32);
+        let span = last - first;
+        if span / 8 > ids.len() as u64 {
+            let mut pairs: Vec<(u64, u32)> = rows.collect();
+            pairs.sort_unstable();
+            return IdIndex(Places::Sparse(pairs));
+        }
+        let mut places = vec![NONE; span as usize + 1];
+        for (id, row) in rows {
+            let place = &mut places[(id - first) as usize];
+            if *place == NONE {
+                *place = row;
             }
-            IdIndex(Places::Dense(places))
-        } else {
-            IdIndex(Places::Sparse(
-                rows.map(|(id, row)| ((*id).into(), row)).collect(),
-            ))
+        }
+        IdIndex(Places::Dense {
+            first,
+            rows: places,
+        })
+    }
+
+    /// The row of `id`, or [`NONE`].
+    #[inline]
+    pub fn row(&self, id: impl Into<u64>) -> u32 {
+        let id = id.into();
+        match &self.0 {
+            Places::Dense { first, rows } => id
+                .checked_sub(*first)
+                .and_then(|at| rows.get(usize::try_from(at).ok()?))
+                .copied()
+                .unwrap_or(NONE),
+            Places::Sparse(pairs) => {
+                let at = pairs.partition_point(|(other, _)| *other < id);
+                match pairs.get(at) {
+                    Some((other, row)) if *other == id => *row,
+                    _ => NONE,
+                }
+            }
         }
     }
 
     /// The row of `id`.
+    #[inline]
     pub fn get(&self, id: impl Into<u64>) -> Option<usize> {
-        let id = id.into();
-        let row = match &self.0 {
-            Places::Dense(places) => places.get(usize::try_from(id).ok()?).copied(),
-            Places::Sparse(places) => places.get(&id).copied(),
-        };
-        row.filter(|row| *row != NOWHERE).map(|row| row as usize)
+        match self.row(id) {
+            NONE => None,
+            row => Some(row as usize),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Finding rows by id.
 
 use gapscope_trace::Trace;
-use gapscope_trace::lookup::{IdIndex, LabelPaths};
+use gapscope_trace::lookup::{IdIndex, LabelPaths, NONE};
 
 #[test]
 fn ids_are_found_wherever_they_lie() {
@@ -14,6 +14,12 @@ fn ids_are_found_wherever_they_lie() {
     assert_eq!(
         [u64::MAX, 5, 6].map(|id| sparse.get(id)),
         [Some(0), Some(1), None]
+    );
+    assert_eq!((sparse.row(5u32), sparse.row(6u32)), (1, NONE));
+    let far = IdIndex::new(&[u64::MAX, u64::MAX - 2, u64::MAX]);
+    assert_eq!(
+        [u64::MAX - 2, u64::MAX - 1, u64::MAX, 0].map(|id| far.get(id)),
+        [Some(1), None, Some(0), None]
     );
     assert_eq!(IdIndex::new::<u32>(&[]).get(0u32), None);
 }

@@ -336,7 +336,7 @@ impl<'a> Keys<'a> {
                 tables.transfers.kind[row].as_str().to_owned(),
             ),
             false => {
-                let kernel = timeline.kernel_ids.get(u64::from(what));
+                let kernel = timeline.kernel_ids.get(what);
                 let name = kernel.map(|row| tables.kernels.name[row].to_string());
                 (
                     NodeKind::Dispatch,

@@ -2,9 +2,9 @@
 
 use super::{Cause, GapPart, ROUND_TRIP_NS};
 use crate::host::Host;
-use crate::ids::NONE;
 use crate::intervals::Interval;
 use crate::timeline::{Timeline, Work};
+use gapscope_trace::lookup::NONE;
 use gapscope_trace::tables::Table;
 
 /// Submissions without work that are looked through for what they wait for in turn.

@@ -4,9 +4,9 @@ use super::explain::{Explainer, Explanation};
 use super::totals::{Histogram, Totals};
 use super::{Cause, DeviceIdle, Gap, GapPart, IdleTime, QueueIdle, WorkName};
 use crate::host::HostTotals;
-use crate::ids::NONE;
 use crate::intervals::Interval;
 use crate::timeline::{Timeline, Work, WorkKind};
+use gapscope_trace::lookup::NONE;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

@@ -4,9 +4,9 @@ use super::Timeline;
 use super::dispatches::{DispatchColumns, Launched, Untimed};
 use super::times::{CommandBufferTimes, QueueOfGpu, SubmissionTimes};
 use super::work::{Gpu, Work, WorkKind};
-use crate::ids::{Ids, NONE};
 use crate::intervals::Interval;
 use gapscope_trace::Trace;
+use gapscope_trace::lookup::{IdIndex, NONE};
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{Dispatches, Table, Timing};
 use std::collections::HashMap;
@@ -40,13 +40,13 @@ impl<'a> Builder<'a> {
                 trace,
                 gpus: Vec::new(),
                 queues: Vec::new(),
-                queue_ids: Ids::Empty,
+                queue_ids: IdIndex::default(),
                 command_buffers: Vec::new(),
-                command_buffer_ids: Ids::new(tables.command_buffers.id.iter().copied()),
+                command_buffer_ids: IdIndex::new(&tables.command_buffers.id),
                 submissions: Vec::new(),
-                submission_ids: Ids::new(tables.submissions.id.iter().copied()),
-                label_ids: Ids::new(tables.labels.id.iter().map(|id| u64::from(*id))),
-                kernel_ids: Ids::new(tables.kernels.id.iter().map(|id| u64::from(*id))),
+                submission_ids: IdIndex::new(&tables.submissions.id),
+                label_ids: IdIndex::new(&tables.labels.id),
+                kernel_ids: IdIndex::new(&tables.kernels.id),
                 dispatches: DispatchColumns::default(),
             },
             gpu_of_device: HashMap::new(),
@@ -117,16 +117,14 @@ impl<'a> Builder<'a> {
     }
 
     fn index_queues(&mut self) {
-        let ids: Vec<u64> = (self.timeline.queues.iter())
-            .map(|q| u64::from(q.id))
-            .collect();
-        self.timeline.queue_ids = Ids::new(ids.into_iter());
+        let ids: Vec<u32> = self.timeline.queues.iter().map(|q| q.id).collect();
+        self.timeline.queue_ids = IdIndex::new(&ids);
         self.fresh_queues.clear();
     }
 
     /// Index of a queue that only a dispatch may name.
     fn queue_of_dispatch(&mut self, id: u32) -> u32 {
-        match self.timeline.queue_ids.row(u64::from(id)) {
+        match self.timeline.queue_ids.row(id) {
             NONE => {
                 self.add_queue(id, None, None);
                 self.fresh_queues[&id]
@@ -138,7 +136,7 @@ impl<'a> Builder<'a> {
     fn find_submissions(&mut self) {
         let timeline = &mut self.timeline;
         let tables = &timeline.trace.tables;
-        let queue_of = |id: u32| timeline.queue_ids.row(u64::from(id));
+        let queue_of = |id: u32| timeline.queue_ids.row(id);
         timeline.submissions = (tables.submissions.queue.iter())
             .map(|queue| SubmissionTimes::new(queue_of(*queue)))
             .collect();
@@ -178,10 +176,10 @@ impl<'a> Builder<'a> {
             let timeline = &mut self.timeline;
             let row = timeline.dispatches.len();
             let columns = &mut timeline.dispatches;
-            let kernel = u64::from(piece.kernel[at]);
-            columns.kernels.push(timeline.kernel_ids.row(kernel));
+            let kernel = timeline.kernel_ids.row(piece.kernel[at]);
+            columns.kernels.push(kernel);
             let label = piece.label[at].or(label_around);
-            let label = label.map_or(NONE, |id| timeline.label_ids.row(u64::from(id)));
+            let label = label.map_or(NONE, |id| timeline.label_ids.row(id));
             columns.labels.push(label);
             columns.bindings.push(piece.bindings[at].unwrap_or(NONE));
             let times = timeline.command_buffers.get_mut(command_buffer as usize);
@@ -270,8 +268,7 @@ impl<'a> Builder<'a> {
                 }
             }
             if let Some(interval) = interval {
-                let queue =
-                    queue.unwrap_or_else(|| timeline.queue_ids.row(u64::from(rows.queues[row])));
+                let queue = queue.unwrap_or_else(|| timeline.queue_ids.row(rows.queues[row]));
                 let gpu = timeline.queues[queue as usize].gpu;
                 let work = Work::new(interval, last.1, kind, row);
                 timeline.gpus[gpu as usize].works.push(work);

@@ -4,7 +4,7 @@
 //! its [`Work`] where its times are known; it can be taken from pieces of the table as they are read.
 
 use super::work::{Work, WorkKind};
-use crate::ids::{Ids, NONE};
+use gapscope_trace::lookup::{IdIndex, NONE};
 use gapscope_trace::tables::Tables;
 
 /// Columns by row of the table of dispatches.
@@ -49,7 +49,7 @@ impl DispatchColumns {
 
     /// Row of the submission that the own row of `work` names, or [`NONE`].
     #[inline]
-    pub(super) fn submission_of(&self, work: &Work, tables: &Tables, submissions: &Ids) -> u32 {
+    pub(super) fn submission_of(&self, work: &Work, tables: &Tables, submissions: &IdIndex) -> u32 {
         let row = work.row();
         let id = match work.kind() {
             WorkKind::Dispatch => {

@@ -16,7 +16,7 @@ pub(crate) struct QueueOfGpu {
 pub(crate) struct CommandBufferTimes {
     /// Index in [`Timeline::queues`](super::Timeline::queues).
     pub(crate) queue: u32,
-    /// Row of its submission, or [`NONE`](crate::ids::NONE).
+    /// Row of its submission, or [`NONE`](gapscope_trace::lookup::NONE).
     pub(crate) submission: u32,
     /// Its own times.
     pub(crate) own: Option<Interval>,

@@ -25,7 +25,7 @@ impl Gpu {
 pub struct Work {
     /// When it ran.
     pub interval: Interval,
-    /// Row of its command buffer, or [`NONE`](crate::ids::NONE).
+    /// Row of its command buffer, or [`NONE`](gapscope_trace::lookup::NONE).
     pub(crate) command_buffer: u32,
     source: u32,
 }
