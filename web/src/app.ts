@@ -3,10 +3,11 @@
 import { Address } from "./address.ts";
 import type { Side } from "./compare.ts";
 import type { LabelRow, Overview } from "./data/answers.ts";
-import { type DataSource, Outdated } from "./data/source.ts";
+import type { DataSource } from "./data/source.ts";
 import { Trace } from "./data/trace.ts";
 import { fill, h } from "./dom.ts";
 import type { Theme } from "./draw/palette.ts";
+import { Explainer } from "./explaining.ts";
 import { helpDialog } from "./help.ts";
 import { type Action, actionOf } from "./input/keys.ts";
 import type { Colouring, ViewState } from "./link.ts";
@@ -63,11 +64,9 @@ export class App {
   private searching: ReturnType<typeof setTimeout> | undefined;
   private readonly searched = new Latest();
   private readonly comparing = new Latest();
-  private readonly asking = new Set<Trace>();
+  private readonly explainer: Explainer;
   /** What there was to be seen before the trace grew. */
   private seen: Range;
-  /** Traces whose findings were asked for; true where they are to be asked for. */
-  private readonly explained = new Map<Trace, boolean>();
 
   constructor(
     private readonly root: HTMLElement,
@@ -91,6 +90,7 @@ export class App {
     this.verdict = new Verdict(beside.length > 0 ? trace.overview.name : null);
     this.applyTheme(storedTheme());
     this.loader = new Loader(source, this.look, () => this.dataCame(), (problem) => this.say(problem));
+    this.explainer = new Explainer(source, (trace) => this.explained(trace), (problem) => this.say(problem));
     this.compare = new ComparePanel(this.traces, source, {
       start: (before, after) => void this.startComparing(before, after),
       stop: () => this.stopComparing(),
@@ -226,35 +226,11 @@ export class App {
   private explain(): void {
     if (this.loader.awaitsWork) return;
     for (const trace of this.overview.together ? [this.shown.first] : this.traces) {
-      if (this.explained.has(trace)) continue;
-      void this.loadFindings(trace);
+      if (!this.explainer.has(trace)) void this.explainer.ask(trace);
     }
   }
 
-  /** Asks for the findings; one question at a time, so that the last answer is of what there is. */
-  private async loadFindings(trace: Trace): Promise<void> {
-    this.explained.set(trace, true);
-    if (this.asking.has(trace)) return;
-    this.asking.add(trace);
-    while (this.explained.get(trace)) {
-      this.explained.set(trace, false);
-      await this.askFindings(trace);
-    }
-    this.asking.delete(trace);
-  }
-
-  private async askFindings(trace: Trace): Promise<void> {
-    try {
-      const findings = await this.source.findings(trace.number);
-      // Names may have come with the analysis.
-      await trace.loadStrings();
-      trace.findings = findings;
-    } catch (error) {
-      // What was found of another edition is worth nothing, and asked for again when that is here.
-      if (error instanceof Outdated) return;
-      if (!trace.findings || "missing" in trace.findings) trace.findings = { missing: sentence(error) };
-      else this.say(sentence(error));
-    }
+  private explained(trace: Trace): void {
     this.compare.fillChoices();
     if (trace === this.shown.first) this.showFindings();
     this.view.changed("data");
@@ -293,7 +269,8 @@ export class App {
     this.stage.renew();
     this.view.changed("data");
     this.graph.forget();
-    if (trace === this.shown.first || this.explained.has(trace)) void this.loadFindings(trace);
+    if (trace === this.shown.first && !trace.findings) this.showFindings();
+    if (trace === this.shown.first || this.explainer.has(trace)) void this.explainer.ask(trace);
   }
 
   private dataCame(): void {

@@ -3,6 +3,7 @@
 import { describe, expect, test } from "vitest";
 import type { TraceOverview } from "../src/data/answers.ts";
 import { DataSource, Outdated } from "../src/data/source.ts";
+import { Explainer } from "../src/explaining.ts";
 import { Trace } from "../src/data/trace.ts";
 import { Loader } from "../src/loading.ts";
 import { Look } from "../src/look.ts";
@@ -10,6 +11,10 @@ import { pattern } from "../src/search.ts";
 import { followed } from "../src/time/range.ts";
 import { View } from "../src/view.ts";
 import { type Event, HeldAnswers, json, LANES, trackFrame, traceOverview, trackOverview } from "./fake-answers.ts";
+
+function fail(problem: string): never {
+  throw new Error(problem);
+}
 
 const TABLES = ["dispatches", "transfers"];
 const MORE: Event[][] = [[{ start: 15, duration: 1, name: 0, row: 3 }], []];
@@ -168,6 +173,64 @@ describe("a live trace", () => {
     await answers.answer("live", told(grownTo(1), grownTo(1)));
     await ended;
     expect(events).toEqual(["appeared"]);
+  });
+});
+
+describe("findings", () => {
+  const found = (number: number): ArrayBuffer => json({ dispatch_count: number });
+  const none = json({ from: 0, strings: [] });
+  const count = (trace: Trace): unknown => trace.findings && "dispatch_count" in trace.findings && trace.findings.dispatch_count;
+
+  test("of a trace that grew are asked for once more, after the answer", async () => {
+    const answers = new HeldAnswers();
+    const source = new DataSource(answers);
+    const trace = new Trace(0, grownTo(1), source);
+    const told: unknown[] = [];
+    const explainer = new Explainer(source, () => told.push(count(trace)), fail);
+    const done = explainer.ask(trace);
+    void explainer.ask(trace);
+    void explainer.ask(trace);
+    expect(answers.waiting).toEqual(["t/0/findings"]);
+    await answers.answer("t/0/findings", found(1));
+    await answers.answer("t/0/strings", none);
+    await answers.answer("t/0/findings", found(2));
+    await answers.answer("t/0/strings", none);
+    await done;
+    expect(told).toEqual([1, 2]);
+  });
+
+  test("of another edition are not taken, whenever they come", async () => {
+    const answers = new HeldAnswers();
+    const source = new DataSource(answers);
+    const trace = new Trace(0, grownTo(1), source);
+    const explainer = new Explainer(source, () => undefined, fail);
+    const done = explainer.ask(trace);
+    await answers.answer("t/0/findings", found(1));
+    // Its strings are asked for when the trace is reset.
+    trace.reset(grownTo(2, 2, false), ["new"]);
+    await answers.answer("t/0/strings", none);
+    await done;
+    expect(trace.findings).toBeNull();
+    const again = explainer.ask(trace);
+    await answers.answer("t/0/findings", new Outdated("completed"));
+    await again;
+    expect(trace.findings).toBeNull();
+  });
+
+  test("that fail later leave those that there are", async () => {
+    const answers = new HeldAnswers();
+    const source = new DataSource(answers);
+    const trace = new Trace(0, grownTo(1), source);
+    const said: string[] = [];
+    const explainer = new Explainer(source, () => undefined, (problem) => said.push(problem));
+    const first = explainer.ask(trace);
+    await answers.answer("t/0/findings", found(1));
+    await answers.answer("t/0/strings", none);
+    await first;
+    const second = explainer.ask(trace);
+    await answers.answer("t/0/findings", new Error("It was made to fail."));
+    await second;
+    expect([count(trace), said]).toEqual([1, ["It was made to fail."]]);
   });
 });
 

@@ -210,6 +210,7 @@ export class Trace {
   reset(overview: TraceOverview, strings: readonly string[]): void {
     for (const track of this.tracks) track.clear();
     this.strings = [...strings];
+    this.findings = null;
     this.loadingStrings = null;
     this.renew(overview);
     this.source.expect(this.number, overview.edition);
