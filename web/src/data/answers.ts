@@ -84,7 +84,7 @@ export interface TraceOverview {
     command?: string[];
     host?: { system?: string; processor?: string; cores?: number };
     devices?: ManifestDevice[];
-    exit?: unknown;
+    exit?: { code?: number; signal?: number } | null;
   };
   tables: { name: string; rows: number | null; bytes: number }[];
   losses: Loss[];

@@ -23,6 +23,7 @@ export class AboutPanel {
           pair("command", manifest.command?.join(" ")),
           pair("machine", [host?.system, host?.processor, host?.cores ? `${host.cores} cores` : ""].filter(Boolean).join(", ")),
           pair("begun", overview.start_unix_ns ? new Date(Number(overview.start_unix_ns) / 1e6).toLocaleString() : "unknown"),
+          pair("ended", ended(overview)),
           (manifest.devices ?? []).flatMap((device) => [
             h("dt", {}, "device"),
             h("dd", {}, `${device.name} (${device.api}, ${device.driver}); clock ${device.clock.method}${device.clock.error_ns === null ? "" : ` ± ${duration(device.clock.error_ns)}`}`),
@@ -59,6 +60,12 @@ export class AboutPanel {
       ),
     );
   }
+}
+
+/** How the program ended, as the report says it. */
+function ended({ live, manifest: { exit } }: TraceOverview): string | undefined {
+  if (live || !exit) return undefined;
+  return exit.signal === undefined ? `with exit code ${exit.code}` : `by signal ${exit.signal}`;
 }
 
 function pair(name: string, value: string | undefined): HTMLElement[] {
