@@ -133,7 +133,7 @@ fn definitions() -> Vec<ManifestTable> {
                 ),
                 ("system", TEXT, "Operating system."),
                 ("processor", TEXT, "Processor."),
-                ("cores", NUMBER, "Logical cores."),
+                ("cores", NUMBER, "Logical cores, where they are known."),
                 ("gapscope_version", TEXT, "The gapscope that wrote it."),
                 (
                     "clock_error_ns",
@@ -290,7 +290,7 @@ fn of_trace(source: &Source) -> Vec<Vec<ScalarValue>> {
         ScalarValue::Int64(m.start_unix_ns),
         text(&m.host.system),
         text(&m.host.processor),
-        number(m.host.cores),
+        ScalarValue::UInt32(m.host.cores),
         text(&m.gapscope_version),
         ScalarValue::Int64(errors.and_then(|errors| errors.into_iter().max())),
     ]]

@@ -77,8 +77,8 @@ fn recording(manifest: &Manifest) -> Table {
     row(
         "processor",
         match host.cores {
-            0 => known(&host.processor),
-            cores => format!(
+            None => known(&host.processor),
+            Some(cores) => format!(
                 "{}, {}",
                 known(&host.processor),
                 number::of(cores.into(), "core", "cores")

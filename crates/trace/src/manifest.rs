@@ -26,7 +26,7 @@ pub struct Manifest {
     /// Its end.
     pub end_ns: i64,
     /// `start_ns` on the wall clock, nanoseconds since 1970; absent when it is not known, as of many imports.
-    #[serde(deserialize_with = "wall_clock")]
+    #[serde(deserialize_with = "known")]
     pub start_unix_ns: Option<i64>,
     /// The machine.
     pub host: Host,
@@ -57,10 +57,14 @@ impl Manifest {
     }
 }
 
-/// Before the field could be absent, 0 said that the time is not known.
-fn wall_clock<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
-    let ns = Option::<i64>::deserialize(from)?;
-    Ok(ns.filter(|ns| *ns != 0))
+/// Before the field could be absent, 0 said that it is not known.
+fn known<'de, T, D>(from: D) -> Result<Option<T>, D::Error>
+where
+    T: Deserialize<'de> + Default + PartialEq,
+    D: Deserializer<'de>,
+{
+    let value = Option::<T>::deserialize(from)?;
+    Ok(value.filter(|value| *value != T::default()))
 }
 
 /// A rank of a distributed program.
@@ -120,8 +124,9 @@ pub struct Host {
     pub system: String,
     /// Processor.
     pub processor: String,
-    /// Logical cores; 0: not known.
-    pub cores: u32,
+    /// Logical cores; absent when they are not known.
+    #[serde(deserialize_with = "known")]
+    pub cores: Option<u32>,
 }
 
 /// A recorded process.

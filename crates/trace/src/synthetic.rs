@@ -124,7 +124,7 @@ impl Synthetic {
             host: Host {
                 system: "none".to_owned(),
                 processor: "none".to_owned(),
-                cores: 8,
+                cores: Some(8),
             },
             processes: vec![process],
             threads: threads.collect(),

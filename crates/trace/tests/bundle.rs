@@ -363,7 +363,7 @@ fn a_failed_part_costs_its_table_only() {
 }
 
 #[test]
-fn a_begin_on_the_wall_clock_that_is_not_known_is_absent_and_was_once_0() {
+fn a_begin_on_the_wall_clock_or_cores_that_are_not_known_are_absent_and_were_once_0() {
     let temporary = tempfile::tempdir().expect("a folder");
     let folder = temporary.path().join("a.gapscope");
     write(&folder, &trace());
@@ -378,6 +378,10 @@ fn a_begin_on_the_wall_clock_that_is_not_known_is_absent_and_was_once_0() {
         );
         fs::write(&path, old).expect("writable");
         assert_eq!(open(&folder).0.manifest.start_unix_ns, known);
+        let old = json.replace("\"cores\": null", &format!("\"cores\": {written}"));
+        assert!(old != json, "{json}");
+        fs::write(&path, old).expect("writable");
+        assert_eq!(open(&folder).0.manifest.host.cores, known.map(|n| n as u32));
     }
 }
 

@@ -33,7 +33,7 @@ fn rows_and_manifest_are_read() {
     assert_eq!(m.sampling_mode, SamplingMode::DispatchSerialised);
     assert_eq!(m.end_ns, 1_000_000);
     assert_eq!(m.exit, Some(Exit::Code(3)));
-    assert_eq!(m.host.cores, 8);
+    assert_eq!(m.host.cores, Some(8));
     assert_eq!(m.command, ["python", "my program.py", "5"]);
     assert_eq!(m.devices[0].clock.error_ns, Some(1_500));
     assert_eq!(m.devices[0].heaps, [1024, 5]);

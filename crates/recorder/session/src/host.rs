@@ -22,7 +22,9 @@ pub fn describe() -> Host {
             None => kernel,
         },
         processor: value(&processors, "model name", ':').unwrap_or_default(),
-        cores: std::thread::available_parallelism().map_or(0, |n| n.get() as u32),
+        cores: std::thread::available_parallelism()
+            .ok()
+            .map(|n| n.get() as u32),
     }
 }
 

@@ -122,7 +122,7 @@ impl Builder {
             host: Host {
                 system: run.system.clone().unwrap_or_else(|| "macOS".to_owned()),
                 processor: run.model.clone().unwrap_or_default(),
-                cores: 0,
+                cores: None,
             },
             processes: vec![Process {
                 id: PROCESS,

@@ -43,7 +43,9 @@ pub(super) fn of(about: &About, queues: &[Arc<str>], start_ns: i64, end_ns: i64)
         host: Host {
             system: std::env::consts::OS.to_owned(),
             processor: std::env::consts::ARCH.to_owned(),
-            cores: std::thread::available_parallelism().map_or(0, |n| n.get() as u32),
+            cores: std::thread::available_parallelism()
+                .ok()
+                .map(|n| n.get() as u32),
         },
         processes: vec![Process {
             pid: std::process::id(),
