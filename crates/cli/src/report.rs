@@ -41,7 +41,13 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
             let Opened { trace, remarks } = trace::open(&arguments.trace, &Selection::all())?;
             let findings = findings_under_label(&trace, label, &options)
                 .ok_or_else(|| no_label(&trace, label))?;
-            text(arguments, &trace, &Timeline::of(&trace), &findings, &remarks)
+            text(
+                arguments,
+                &trace,
+                &Timeline::of(&trace),
+                &findings,
+                &remarks,
+            )
         }
     }?;
     page::write(&text)?;
