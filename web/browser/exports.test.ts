@@ -68,15 +68,21 @@ describe("speedscope", () => {
   test.skipIf(lacks("speedscope"))("shows each profile of the export with its kernels and their times", async () => {
     const file = join(made, "known.speedscope.json");
     gapscope("export", "--format", "speedscope", "-o", file, trace);
-    const { profiles } = JSON.parse(readFileSync(file, "utf8")) as { profiles: unknown[] };
+    const { profiles, shared } = JSON.parse(readFileSync(file, "utf8")) as { profiles: { events: { frame: number }[] }[]; shared: { frames: { name: string }[] } };
     const { url, server } = await folder(join(clients(), "speedscope/node_modules/speedscope/dist/release"), { "/trace": file });
     servers.push(server);
     const { page, errors } = await openPage(`${url}/#profileURL=${encodeURIComponent(`${url}/trace`)}&title=known`);
     await page.waitForFunction((number) => document.body.innerText.includes(`/${number})`), profiles.length);
     const seen = new Map<string, string>();
-    for (let at = 0; at < profiles.length; at += 1) {
+    for (const [at, { events }] of profiles.entries()) {
       await page.keyboard.press("3");
       await page.waitForFunction((at) => document.body.innerText.includes(`(${at}/`), at + 1);
+      // Its table comes after its title.
+      const names = [...new Set(events.map(({ frame }) => shared.frames[frame].name))];
+      await page.waitForFunction((names) => {
+        const shown = [...document.querySelectorAll("table")].map((table) => table.innerText).join("\n");
+        return names.every((name) => shown.includes(name));
+      }, names);
       const rows = await page.locator("table tr").allInnerTexts();
       for (const row of rows) {
         const [, self, name] = row.split(/\s*\t\s*/);
