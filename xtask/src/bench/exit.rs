@@ -1,7 +1,7 @@
 //! From the end of the program to the finished report, and the memory that it takes.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -16,10 +16,10 @@ const DISPATCHES: u64 = 1000;
 pub fn measure(repetitions: u32) -> Result<String> {
     let mut table = String::from(
         "| dispatches | program's end to finished report, s | of that the report, s | peak memory of the session, MiB | \
-         of the program, MiB | of the program without the layer, MiB |\n|---|---|---|---|---|---|\n",
+         of the report, MiB | of the program, MiB | of the program without the layer, MiB |\n|---|---|---|---|---|---|---|\n",
     );
     for dispatches in [100_000, 1_000_000, 10_000_000_u64] {
-        let mut samples: [Samples; 5] = Default::default();
+        let mut samples: [Samples; 6] = Default::default();
         let repetitions = if dispatches > 1_000_000 {
             repetitions.min(3)
         } else {
@@ -31,6 +31,7 @@ pub fn measure(repetitions: u32) -> Result<String> {
                 recorded.finish_seconds + recorded.report_seconds,
                 recorded.report_seconds,
                 recorded.session_mib,
+                recorded.report_mib,
                 recorded.program_mib,
                 alone_mib(dispatches)?,
             ];
@@ -39,12 +40,13 @@ pub fn measure(repetitions: u32) -> Result<String> {
                 .zip(values)
                 .for_each(|(samples, value)| samples.push(value));
         }
-        let [total, report, session, program, alone] = samples;
+        let [total, report, session, report_memory, program, alone] = samples;
         table += &format!(
-            "| {dispatches} | {} | {} | {} | {} | {} |\n",
+            "| {dispatches} | {} | {} | {} | {} | {} | {} |\n",
             total.shown(2),
             report.shown(2),
             session.shown(0),
+            report_memory.shown(0),
             program.shown(0),
             alone.shown(0)
         );
@@ -56,6 +58,7 @@ struct Recorded {
     finish_seconds: f64,
     report_seconds: f64,
     session_mib: f64,
+    report_mib: f64,
     program_mib: f64,
 }
 
@@ -94,30 +97,42 @@ fn recorded(dispatches: u64) -> Result<Recorded> {
         bail!("the recording of {dispatches} dispatches ended with {status}");
     }
     let start = Instant::now();
-    crate::command::output(
-        Command::new(built("gapscope")?)
-            .arg("report")
-            .arg(scratch()?.join("t.gapscope")),
-    )?;
+    let report = Command::new(built("gapscope")?)
+        .arg("report")
+        .arg(scratch()?.join("t.gapscope"))
+        .stdout(Stdio::null())
+        .spawn()
+        .context("gapscope does not start")?;
+    let (status, report_mib) = peak_of(report)?;
+    if !status.success() {
+        bail!("the report on {dispatches} dispatches ended with {status}");
+    }
     Ok(Recorded {
         finish_seconds,
         report_seconds: start.elapsed().as_secs_f64(),
         session_mib: session_peak.mib()?,
+        report_mib,
         program_mib: program_peak.mib()?,
     })
 }
 
 fn alone_mib(dispatches: u64) -> Result<f64> {
     let mut command = command(Variant::Alone, Driver::Null, &program(dispatches)?)?;
-    let mut process = command
+    let process = command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .spawn()
         .context("planted does not start")?;
-    let peak = Peak::watch(process.id());
-    let status = process.wait()?;
+    let (status, mib) = peak_of(process)?;
     if !status.success() {
         bail!("planted ended with {status}");
     }
-    peak.mib()
+    Ok(mib)
+}
+
+/// How a process ended, and the most memory that it had.
+fn peak_of(mut process: Child) -> Result<(ExitStatus, f64)> {
+    let peak = Peak::watch(process.id());
+    let status = process.wait()?;
+    Ok((status, peak.mib()?))
 }
