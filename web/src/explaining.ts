@@ -2,7 +2,7 @@
 
 import { type DataSource, Outdated } from "./data/source.ts";
 import type { Trace } from "./data/trace.ts";
-import { sentence } from "./latest.ts";
+import { sentence } from "./sentence.ts";
 
 export class Explainer {
   private readonly asked = new Set<Trace>();

@@ -9,8 +9,3 @@ export class Latest {
     return () => own === this.begun;
   }
 }
-
-/** What an error says. */
-export function sentence(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}

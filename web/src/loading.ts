@@ -3,8 +3,8 @@
 import type { TraceOverview } from "./data/answers.ts";
 import { type DataSource, Outdated } from "./data/source.ts";
 import type { Trace, Track } from "./data/trace.ts";
-import { sentence } from "./latest.ts";
 import type { Look } from "./look.ts";
+import { sentence } from "./sentence.ts";
 
 /** Requests at a time. */
 const AT_ONCE = 3;

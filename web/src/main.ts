@@ -7,6 +7,7 @@ import { App } from "./app.ts";
 import { ELEMENT, FileAnswers } from "./data/file.ts";
 import { DataSource, ServerAnswers } from "./data/source.ts";
 import { fill, h } from "./dom.ts";
+import { sentence } from "./sentence.ts";
 
 async function begin(): Promise<void> {
   const root = document.getElementById("app");
@@ -26,7 +27,7 @@ async function begin(): Promise<void> {
         "div",
         { class: "failure", role: "alert" },
         h("h1", {}, "This trace cannot be shown"),
-        h("p", {}, error instanceof Error ? error.message : String(error)),
+        h("p", {}, sentence(error)),
       ),
     );
   }

@@ -3,8 +3,9 @@
 import type { Gap } from "./data/answers.ts";
 import type { DataSource } from "./data/source.ts";
 import type { GapsPanel } from "./panels/gaps.ts";
+import { sentence } from "./sentence.ts";
 import type { Stage } from "./stage.ts";
-import { Latest, sentence } from "./latest.ts";
+import { Latest } from "./latest.ts";
 import { length } from "./time/range.ts";
 import { type EventPlace, eventRange, type View } from "./view.ts";
 

@@ -1,5 +1,7 @@
 // Search with regular expressions over texts.
 
+import { sentence } from "./sentence.ts";
+
 export type Pattern = { matches: (text: string) => boolean } | { problem: string } | null;
 
 /** The pattern of what was typed: a regular expression, case ignored unless a capital is in it. `null` for nothing. */
@@ -14,8 +16,7 @@ export function pattern(typed: string): Pattern {
 }
 
 function reason(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
-  return `This is no regular expression: ${text.replace(/^Invalid regular expression: /, "")}`;
+  return `This is no regular expression: ${sentence(error).replace(/^Invalid regular expression: /, "")}`;
 }
 
 /** For each text whether it matches. */

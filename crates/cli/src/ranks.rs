@@ -15,11 +15,6 @@ use std::process::ExitCode;
 /// Listed collectives with the greatest skews.
 const LONGEST: usize = 10;
 
-/// Traces of ranks in a folder: its subfolders `rank=N`, by number. Empty for a trace of processes without ranks.
-pub fn of(folder: &Path) -> Vec<(u32, PathBuf)> {
-    gapscope_trace::rank_folders(folder)
-}
-
 /// Why a command that takes one trace does not take a folder of ranks.
 pub fn choose(folder: &Path, ranks: &[(u32, PathBuf)], what: &str) -> Failure {
     let first = ranks.first().map(|(_, path)| path.display().to_string());
@@ -117,6 +112,7 @@ pub fn after_recording(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gapscope_trace::rank_folders;
 
     #[test]
     fn ranks_are_found_by_number_and_other_folders_are_not() {
@@ -127,12 +123,12 @@ mod tests {
                 std::fs::write(folder.path().join(name).join("trace.json"), "{}").unwrap();
             }
         }
-        let found: Vec<u32> = of(folder.path())
+        let found: Vec<u32> = rank_folders(folder.path())
             .into_iter()
             .map(|(rank, _)| rank)
             .collect();
         assert_eq!(found, [2, 10]);
-        let failure = choose(folder.path(), &of(folder.path()), "an export");
+        let failure = choose(folder.path(), &rank_folders(folder.path()), "an export");
         assert!(failure.sentence.contains("rank=2"), "{failure}");
     }
 }

@@ -6,13 +6,13 @@ use crate::trace::Opened;
 use crate::{page, ranks, trace, view};
 use gapscope_analysis::{Findings, Options, Timeline, activity, findings_under_label};
 use gapscope_report::{Terminal, json, markdown, slices};
-use gapscope_trace::{Selection, Trace};
+use gapscope_trace::{Selection, Trace, rank_folders};
 use std::path::Path;
 use std::process::ExitCode;
 
 /// Prints the report of a trace.
 pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
-    let of_ranks = ranks::of(&arguments.trace);
+    let of_ranks = rank_folders(&arguments.trace);
     if !of_ranks.is_empty() {
         return match &arguments.html {
             Some(_) => Err(ranks::choose(&arguments.trace, &of_ranks, "a page")),
@@ -106,7 +106,7 @@ fn text(
 
 /// The report that follows a recording.
 pub fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failure> {
-    let of_ranks = ranks::of(path);
+    let of_ranks = rank_folders(path);
     if !of_ranks.is_empty() {
         return ranks::after_recording(path, &of_ranks, terminal);
     }

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::ranks;
 use gapscope_analysis::Timeline;
 use gapscope_trace::tables::Dispatches;
-use gapscope_trace::{DispatchPieces, Selection, Trace, read, read_manifest};
+use gapscope_trace::{DispatchPieces, Selection, Trace, rank_folders, read, read_manifest};
 use std::path::Path;
 
 /// A trace and sentences about how it could be read.
@@ -26,7 +26,7 @@ pub fn open(path: &Path, selection: &Selection) -> Result<Opened, Failure> {
         )));
     }
     if manifest.processes.is_empty() && !manifest.ranks.is_empty() {
-        return Err(ranks::choose(path, &ranks::of(path), "this command"));
+        return Err(ranks::choose(path, &rank_folders(path), "this command"));
     }
     let (trace, diagnostics) = read(path, selection)?;
     let remarks = diagnostics.iter().map(ToString::to_string).collect();

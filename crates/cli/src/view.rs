@@ -4,6 +4,7 @@ use crate::args::View;
 use crate::failure::{Failure, without_number};
 use crate::{page, ranks, trace};
 use gapscope_analysis::quantity as number;
+use gapscope_trace::rank_folders;
 use gapscope_view::{Options, Running, Server, write_file};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -21,7 +22,7 @@ pub fn run(arguments: &View) -> Result<ExitCode, Failure> {
         .iter()
         .filter(|_| arguments.traces.len() > 1)
     {
-        let of_ranks = ranks::of(path);
+        let of_ranks = rank_folders(path);
         if !of_ranks.is_empty() {
             return Err(ranks::choose(path, &of_ranks, "a comparison"));
         }

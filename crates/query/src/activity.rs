@@ -3,12 +3,12 @@
 
 use crate::computed::Definition;
 use crate::library::Library;
-use crate::scan::guarded;
 use crate::source::Source;
 use datafusion::arrow::array::{ArrayRef, Int64Array, StringViewArray, UInt32Array, UInt64Array};
 use datafusion::arrow::datatypes::DataType;
 use gapscope_analysis::intervals::{Interval, union_length_ns};
 use gapscope_trace::manifest::SamplingMode;
+use gapscope_trace::reader::guarded;
 use gapscope_trace::tables::{CommandBuffers, Dispatches, OpaqueWork, Table, Transfers};
 use gapscope_trace::{Manifest, Selection, Trace, read};
 use std::collections::{BTreeMap, HashMap};

@@ -2,7 +2,6 @@
 
 use crate::computed::Definition;
 use crate::library::Library;
-use crate::scan::guarded;
 use crate::source::Source;
 use datafusion::arrow::array::{
     ArrayRef, BooleanArray, Int64Array, StringViewArray, UInt32Array, UInt64Array,
@@ -12,6 +11,7 @@ use gapscope_analysis::bound_bytes::BindingSets;
 use gapscope_analysis::gaps::{Cause, each_gap_before};
 use gapscope_analysis::{Timeline, busy, kernels, warm_up};
 use gapscope_trace::lookup::LabelPaths;
+use gapscope_trace::reader::guarded;
 use gapscope_trace::tables::Barriers;
 use gapscope_trace::{Selection, Trace, read};
 use std::sync::Arc;

@@ -7,7 +7,6 @@ mod prune;
 mod reader;
 mod table;
 
-pub(crate) use file::guarded;
 pub(crate) use plan::Unit;
 pub(crate) use prune::RowGroups;
 pub(crate) use table::TraceTable;

@@ -16,6 +16,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+pub use load::guarded;
 pub use pieces::DispatchPieces;
 pub use tail::Tail;
 

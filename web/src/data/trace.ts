@@ -2,6 +2,7 @@
 
 import { Lane, type Durations, type Integers } from "../lane/lane.ts";
 import { Peaks } from "../lane/peaks.ts";
+import { sentence } from "../sentence.ts";
 import type { Range } from "../time/range.ts";
 import type { Findings, TraceOverview, TrackOverview } from "./answers.ts";
 import { column, type Frame } from "./frame.ts";
@@ -266,7 +267,7 @@ export class Trace {
       // The other edition is about to come, and it is asked for anew.
       if (cleared !== track.cleared || error instanceof Outdated) return;
       if (state === "ready") throw error;
-      track.state = { missing: error instanceof Error ? error.message : String(error) };
+      track.state = { missing: sentence(error) };
     }
   }
 

@@ -5,7 +5,8 @@ import type { Comparison } from "../data/answers.ts";
 import type { DataSource } from "../data/source.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
-import { Latest, sentence } from "../latest.ts";
+import { Latest } from "../latest.ts";
+import { sentence } from "../sentence.ts";
 import { bytes, count, duration, factor, known } from "../time/format.ts";
 import type { Range } from "../time/range.ts";
 

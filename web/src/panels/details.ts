@@ -4,7 +4,8 @@ import { type Dependencies, type Dependency, type Field, isMissing, type Link, t
 import type { DataSource } from "../data/source.ts";
 import { fill, h } from "../dom.ts";
 import { causeColour } from "../draw/palette.ts";
-import { Latest, sentence } from "../latest.ts";
+import { Latest } from "../latest.ts";
+import { sentence } from "../sentence.ts";
 import { bytes, duration, instant, of } from "../time/format.ts";
 import { type Arrow, arrowEnd, eventRange, type View } from "../view.ts";
 import { gapDetails } from "./gap-details.ts";

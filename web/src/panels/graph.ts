@@ -4,8 +4,9 @@ import { graphlib, layout } from "@dagrejs/dagre";
 import { type Graph, type GraphEdge, type GraphNode, isMissing } from "../data/answers.ts";
 import type { DataSource } from "../data/source.ts";
 import { fill, h, svg } from "../dom.ts";
-import { Latest, sentence } from "../latest.ts";
+import { Latest } from "../latest.ts";
 import type { Look } from "../look.ts";
+import { sentence } from "../sentence.ts";
 import { bytes, count, duration, of } from "../time/format.ts";
 import type { View } from "../view.ts";
 

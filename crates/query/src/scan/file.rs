@@ -2,15 +2,14 @@
 
 use crate::schema::{Origin, TableFacts};
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema};
+use gapscope_trace::reader::guarded;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder,
 };
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
-use std::any::Any;
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -129,15 +128,4 @@ fn check_rows(metadata: &ParquetMetaData) -> Result<(), String> {
         true => Ok(()),
         false => Err("its columns differ in their numbers of rows".to_owned()),
     }
-}
-
-/// Damaged files may make the reader panic.
-pub(crate) fn guarded<T>(call: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| Err(message(&*panic)))
-}
-
-fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    format!("it is damaged: {}", text.unwrap_or("the reader gave up"))
 }

@@ -1,6 +1,6 @@
 //! Reads row groups one after the other and adds the columns that no file has.
 
-use super::file::{TableFile, guarded};
+use super::file::TableFile;
 use super::names::Names;
 use super::plan::Unit;
 use crate::library::Library;
@@ -9,6 +9,7 @@ use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_nu
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::ScalarValue;
 use datafusion::error::DataFusionError;
+use gapscope_trace::reader::guarded;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use std::collections::HashMap;
 use std::sync::Arc;

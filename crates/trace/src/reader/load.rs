@@ -261,7 +261,10 @@ impl Source<'_> {
 }
 
 /// Runs a call into the Parquet library, which may panic when it meets a damaged file.
-pub(super) fn guarded<T>(call: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+///
+/// # Errors
+/// That of the call, or what it panicked with.
+pub fn guarded<T>(call: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| Err(message(&*panic)))
 }
 

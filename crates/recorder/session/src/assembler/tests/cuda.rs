@@ -187,6 +187,17 @@ fn kernel(launch: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Activity
     }
 }
 
+fn wait(kind: WaitKind, queue: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Activity {
+    Activity::Wait {
+        kind,
+        queue,
+        event: 0,
+        occurrence: 0,
+        span: span(start_ns, end_ns),
+        correlation,
+    }
+}
+
 fn node(launch: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Activity {
     Activity::Kernel {
         launch,

@@ -5,13 +5,8 @@ use super::*;
 #[test]
 fn other_calls_are_host_calls_and_polls_are_folded() {
     let mut cuda = Cuda::new();
-    let waited = |correlation, start_ns, end_ns| Activity::Wait {
-        kind: WaitKind::HostForQueue,
-        queue: 2,
-        event: 0,
-        occurrence: 0,
-        span: span(start_ns, end_ns),
-        correlation,
+    let waited = |correlation, start_ns, end_ns| {
+        wait(WaitKind::HostForQueue, 2, correlation, start_ns, end_ns)
     };
     cuda.batch(&[
         call(MALLOC, 1, 1000, 1500),

@@ -8,14 +8,7 @@ fn the_bound_of_device_times_comes_from_calls_and_waits() {
     cuda.batch(&[
         call(LAUNCH, 1, 1_000_000, 1_002_000),
         kernel(1, 1, 1_006_000, 1_050_000),
-        Activity::Wait {
-            kind: WaitKind::HostForQueue,
-            queue: 1,
-            event: 0,
-            occurrence: 0,
-            span: span(1_010_000, 1_058_000),
-            correlation: 2,
-        },
+        wait(WaitKind::HostForQueue, 1, 2, 1_010_000, 1_058_000),
     ]);
     cuda.end(2_000_000);
     let (manifest, _) = cuda.finish();
@@ -33,14 +26,7 @@ fn a_wait_that_began_before_the_launch_had_returned_bounds_nothing() {
         cuda.batch(&[
             call(LAUNCH, 1, 1_000_000, 1_002_000),
             kernel(1, 1, 1_006_000, 1_050_000),
-            Activity::Wait {
-                kind: WaitKind::HostForQueue,
-                queue: 1,
-                event: 0,
-                occurrence: 0,
-                span: span(began_ns, 1_058_000),
-                correlation: 2,
-            },
+            wait(WaitKind::HostForQueue, 1, 2, began_ns, 1_058_000),
         ]);
         let (manifest, _) = cuda.finish();
         assert_eq!(manifest.devices[0].clock.error_ns, expected);
@@ -123,14 +109,7 @@ fn a_wait_for_a_context_bounds_all_its_streams_and_those_of_no_other() {
         cuda.batch(&[
             call(LAUNCH, 1, 1_000_000, 1_002_000),
             kernel(2, 1, 1_006_000, 1_050_000),
-            Activity::Wait {
-                kind: WaitKind::HostForContext,
-                queue,
-                event: 0,
-                occurrence: 0,
-                span: span(1_010_000, 1_058_000),
-                correlation: 2,
-            },
+            wait(WaitKind::HostForContext, queue, 2, 1_010_000, 1_058_000),
         ]);
         let (manifest, _) = cuda.finish();
         assert_eq!(manifest.devices[0].clock.error_ns, expected);
