@@ -152,7 +152,7 @@ class Harness(unittest.TestCase):
         order, speed = [], {"none": 10.0, "slow": 15.0}
 
         def way(name):
-            def run(_bench, _command, _driver):
+            def run(_bench, _command):
                 order.append(name)
                 return SimpleNamespace(told={"milliseconds": speed[name] + len(order)}), {"lost": 0}
 
@@ -167,10 +167,10 @@ class Harness(unittest.TestCase):
         self.assertAlmostEqual(result.measured["slow"]["ns_per_launch"], 18_000)
 
     def test_a_way_that_fails_is_told_and_the_others_go_on(self):
-        def well(_bench, _command, _driver):
+        def well(_bench, _command):
             return SimpleNamespace(told={"milliseconds": 1.0}), {}
 
-        def badly(_bench, _command, _driver):
+        def badly(_bench, _command):
             raise Failed("out of paper")
 
         result = Result("series")
@@ -181,7 +181,7 @@ class Harness(unittest.TestCase):
             cost.series(self.bench, Result("series"), ["x"], {"none": badly}, 1, rounds=2)
 
     def test_a_series_ends_with_its_time(self):
-        def slow(_bench, _command, _driver):
+        def slow(_bench, _command):
             time.sleep(0.6)
             return SimpleNamespace(told={"milliseconds": 1.0}), {}
 

@@ -67,8 +67,8 @@ class Workbench:
     def profiled(self, command, **environment):
         return self.alone(command, PROFILE="1", **environment)
 
-    def bare(self, command, driver=False):
-        """Under a subscription that throws its records away."""
+    def bare(self, command, calls):
+        """Under a subscription that throws its records away: of kernels and of these calls."""
         path = self.file(".bare.json")
         library = machine.build("bare_cupti", self.scratch, shared=True)
         ran = self.alone(
@@ -76,7 +76,7 @@ class Workbench:
             CUDA_INJECTION64_PATH=str(library),
             BARE_CUPTI=str(machine.cupti()),
             BARE_REPORT=str(path),
-            BARE_DRIVER="1" if driver else None,
+            BARE_CALLS=calls,
         )
         told = json.loads(path.read_text()) if path.exists() else {"failed": "it was not loaded"}
         if told["failed"]:

@@ -1,8 +1,8 @@
 /* The least that a CUPTI activity recorder does, as the floor of what recording can cost: it subscribes, enables kernel
- * and runtime records, and throws every buffer away unread. The driver loads it because of CUDA_INJECTION64_PATH.
+ * records, and throws every buffer away unread. The driver loads it because of CUDA_INJECTION64_PATH.
  *
  * BARE_CUPTI    path of libcupti
- * BARE_DRIVER   when set, records of the driver's calls too
+ * BARE_CALLS    records of calls of the runtime and of the driver too: `launches` or `all`; when not set, of none
  * BARE_REPORT   file for a line of JSON at exit: buffers, bytes of records, first failure
  *
  * Prototypes and numbers are those of NVIDIA's cupti_activity.h and cupti_callbacks.h, version 13.0.
@@ -13,8 +13,10 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { DRIVER = 4, RUNTIME = 5, CONCURRENT_KERNEL = 10 };
+enum { DRIVER_DOMAIN = 1, RUNTIME_DOMAIN = 2, MOST_CALLS = 2000 };
 enum { BUFFER_BYTES = 8 << 20, FORCED = 1 };
 
 static _Atomic uint64_t buffers, bytes;
@@ -59,6 +61,23 @@ static void try(int result, const char *what) {
     }
 }
 
+/* Leaves out records of calls that launch nothing. */
+static void leave_out(void *library) {
+    int (*name_of)(int, uint32_t, const char **) = dlsym(library, "cuptiGetCallbackName");
+    int (*of_runtime)(uint32_t, uint8_t) = dlsym(library, "cuptiActivityEnableRuntimeApi");
+    int (*of_driver)(uint32_t, uint8_t) = dlsym(library, "cuptiActivityEnableDriverApi");
+    if (!name_of || !of_runtime || !of_driver) {
+        failed = "dlsym of what leaves calls out";
+        return;
+    }
+    for (int domain = DRIVER_DOMAIN; domain <= RUNTIME_DOMAIN; domain++)
+        for (uint32_t call = 1; call < MOST_CALLS; call++) {
+            const char *name;
+            if (name_of(domain, call, &name) == 0 && !strstr(name, "Launch"))
+                (domain == DRIVER_DOMAIN ? of_driver : of_runtime)(call, 0);
+        }
+}
+
 int InitializeInjection(void) {
     const char *path = getenv("BARE_CUPTI");
     void *library = dlopen(path ? path : "libcupti.so.13", RTLD_NOW);
@@ -80,9 +99,13 @@ int InitializeInjection(void) {
     try(subscribe(&subscriber, callback, NULL), "cuptiSubscribe");
     try(callbacks(requested, completed), "cuptiActivityRegisterCallbacks");
     try(enable(CONCURRENT_KERNEL), "cuptiActivityEnable of kernels");
-    try(enable(RUNTIME), "cuptiActivityEnable of the runtime");
-    if (getenv("BARE_DRIVER"))
+    const char *calls = getenv("BARE_CALLS");
+    if (calls) {
+        try(enable(RUNTIME), "cuptiActivityEnable of the runtime");
         try(enable(DRIVER), "cuptiActivityEnable of the driver");
+        if (!strcmp(calls, "launches"))
+            leave_out(library);
+    }
     flush = flush_all;
     return 1;
 }

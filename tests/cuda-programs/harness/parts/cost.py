@@ -1,4 +1,4 @@
-"""What recording costs whole programs: alone, gapscope, torch.profiler and a bare CUPTI subscription, in turn."""
+"""What recording costs whole programs: alone, gapscope, torch.profiler and bare subscriptions to CUPTI, in turn."""
 
 from statistics import median
 
@@ -10,7 +10,7 @@ from ..registry import part
 SPARE = 1.15
 
 
-def series(bench, result, command, ways, launches, rounds, driver=False):
+def series(bench, result, command, ways, launches, rounds):
     """Runs `command` in each way in turn, for as many rounds as fit; the order turns with the rounds. A way that fails
     is told and left out; without the run alone there is nothing to compare with."""
     names = list(ways)
@@ -23,7 +23,7 @@ def series(bench, result, command, ways, launches, rounds, driver=False):
             if name not in times:
                 continue
             try:
-                ran, found = ways[name](bench, command, driver)
+                ran, found = ways[name](bench, command)
             except Failed as failure:
                 if name == "none":
                     raise
@@ -53,11 +53,11 @@ def nothing_lost(result):
         result.equal("records lost, most of a round", ours["lost"], 0)
 
 
-def alone(bench, command, _driver):
+def alone(bench, command):
     return bench.alone(command), {}
 
 
-def gapscope(bench, command, _driver):
+def gapscope(bench, command):
     ran, trace, told = bench.recorded(command, "--no-report")
     launches = trace.report()["dispatch_count"]
     found = {
@@ -73,26 +73,29 @@ def gapscope(bench, command, _driver):
     return ran, found
 
 
-def profiler(bench, command, _driver):
+def profiler(bench, command):
     ran = bench.profiled(command)
     stops = [region["profiler_stop_ns"] / 1e6 for region in ran.told["regions"].values()]
     return ran, {"stop_ms": median(stops)}
 
 
-def bare(bench, command, driver):
-    ran, told = bench.bare(command, driver)
-    return ran, {"bytes": told["bytes"]}
+def bare(calls):
+    def way(bench, command):
+        ran, told = bench.bare(command, calls)
+        return ran, {"bytes": told["bytes"]}
+
+    return way
 
 
-FRAMEWORK = {"none": alone, "gapscope": gapscope, "torch.profiler": profiler, "bare CUPTI": bare}
-DRIVER = {"none": alone, "gapscope": gapscope, "bare CUPTI": bare}
+DRIVER = {"none": alone, "gapscope": gapscope, "bare CUPTI, kernels": bare(None), "bare CUPTI, and launches": bare("launches")}
+FRAMEWORK = {**DRIVER, "torch.profiler": profiler}
 
 
 @part("cost-driver", limit_s=90)
 def cost_driver(bench, result):
     """200,000 launches of an empty kernel from C, through the driver."""
     command = [machine.build("launches", bench.scratch), 200_000, 200_000]
-    series(bench, result, command, DRIVER, 200_000, rounds=7, driver=True)
+    series(bench, result, command, DRIVER, 200_000, rounds=7)
     nothing_lost(result)
 
 

@@ -34,9 +34,9 @@ NSYS = "/opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys"
 
 @part("cost", limit_s=400, needs=["torch"])
 def cost(bench, result):
-    """Tiny launches and GPT steps: alone, gapscope, torch.profiler, bare CUPTI and nsys."""
+    """Tiny launches and GPT steps: alone, gapscope, torch.profiler, bare subscriptions to CUPTI, and nsys."""
     ways = {"none": alone, "none, again": alone, "gapscope": gapscope(), CALLBACKS: gapscope(**BY_CALLBACKS),
-            "torch.profiler": profiled, "bare CUPTI": bare}  # fmt: skip
+            "torch.profiler": profiled} | BARE  # fmt: skip
     nsys = next((str(path) for path in sorted(Path("/").glob(NSYS[1:]), reverse=True)), shutil.which("nsys"))
     if nsys:
         ways["nsys"] = under_nsys(nsys)
@@ -256,10 +256,16 @@ def gapscope(*options, **environment):
     return way
 
 
-def bare(bench, folder):
-    library, report = machine.build("bare_cupti", bench.scratch, shared=True), folder / "bare.json"
-    variables = {"CUDA_INJECTION64_PATH": library, "BARE_CUPTI": machine.cupti(), "BARE_REPORT": report}
-    return [], variables, nothing
+def bare(calls):
+    def way(bench, folder):
+        library, report = machine.build("bare_cupti", bench.scratch, shared=True), folder / "bare.json"
+        variables = {"CUDA_INJECTION64_PATH": library, "BARE_CUPTI": machine.cupti(), "BARE_REPORT": report}
+        return [], {**variables, "BARE_CALLS": calls}, nothing
+
+    return way
+
+
+BARE = {"bare CUPTI, kernels": bare(None), "bare CUPTI, and launches": bare("launches"), "bare CUPTI, and all calls": bare("all")}
 
 
 def under_nsys(nsys):
