@@ -1,7 +1,9 @@
 //! Programs that end badly, early or in several processes.
 
+use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 
+use gapscope_trace::Selection;
 use gapscope_trace::manifest::Exit;
 use gapscope_trace::tables::{Table, Timing};
 
@@ -101,6 +103,29 @@ fn a_program_behind_a_shell_is_recorded() {
     let script = format!("true; exec '{}' steady", planted.display());
     let recording = Program::new(["sh", "-c", &script], &Lavapipe).record().ok();
     compare(&recording.trace().tables, &recording.truth());
+}
+
+#[test]
+fn a_recording_inside_another_has_the_work_and_the_outer_one_says_so() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let inner = folder.path().join("inner.gapscope");
+    let gapscope = product::built("gapscope").into_os_string();
+    let planted = product::built("planted").into_os_string();
+    let words = ["record", "--quiet", "-o"].map(OsString::from);
+    let command = [gapscope].into_iter().chain(words).chain([
+        inner.clone().into(),
+        "--".into(),
+        planted,
+        "steady".into(),
+    ]);
+    let outer = Program::new(command, &Lavapipe).record();
+    let (trace, _) = gapscope_trace::read(&inner, &Selection::all()).expect("the inner trace");
+    compare(&trace.tables, &outer.truth());
+    let said = &outer.run.stderr;
+    assert!(said.contains(&inner.display().to_string()), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert_eq!(outer.run.status.code(), Some(125), "{said}");
+    assert!(!outer.path().exists());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Launches the program with the hooks in its environment.
 
 use crate::Error;
-use crate::bypass::cuda::{INJECTION, NVTX_INJECTION};
+use crate::bypass::cuda::{INJECTION, NVTX_INJECTION, set_for_another};
 use crate::drain::{self, Drain, Header};
 use crate::names::Names;
 use crate::session::Session;
@@ -127,8 +127,8 @@ impl Recording {
         );
         if let Some(library) = &self.cuda {
             for variable in [INJECTION, NVTX_INJECTION] {
-                // What the user has set stays: it is another tool's, and only one library is loaded.
-                if std::env::var_os(variable).is_none_or(|v| v.is_empty()) {
+                // What the user has set stays: only one library is loaded.
+                if set_for_another(variable).is_none() {
                     command.env(variable, library);
                 }
             }

@@ -15,6 +15,7 @@ mod error;
 mod host;
 mod launch;
 pub mod names;
+mod nested;
 mod procfs;
 mod progress;
 mod recover;

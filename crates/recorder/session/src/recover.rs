@@ -1,7 +1,7 @@
 //! Completes a trace whose session was killed.
 
 use crate::drain::{self, Drain};
-use crate::{Error, procfs};
+use crate::{Error, nested, procfs};
 use gapscope_spool::SpoolReader;
 use gapscope_trace::manifest::Loss;
 use std::path::Path;
@@ -57,7 +57,9 @@ pub fn recover(folder: &Path, force: bool) -> Result<Recovered, Error> {
     for process in drain.processes().iter().filter(|p| p.is_alive()) {
         process.record(false);
     }
+    let inside = nested::inside(&drain::spool_folder(folder));
     let finished = drain.finish(|manifest| {
+        manifest.notes.extend(nested::note(&inside));
         manifest.notes.push(
             "The recording's session was killed; the trace was completed by `gapscope recover`, and how the command ended \
              is not known."

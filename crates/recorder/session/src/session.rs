@@ -1,13 +1,13 @@
 //! The session: from the program's start to the finished trace.
 
-use crate::bypass::cuda::NVTX_INJECTION;
+use crate::bypass::cuda::{NVTX_INJECTION, set_for_another};
 use crate::bypass::{Bypass, Watcher};
 use crate::captures::{Captures, Remains, WrittenCapture};
-use crate::drain::Drain;
+use crate::drain::{Drain, spool_folder};
 use crate::launch::{Child, Recording, Start};
 use crate::progress::{Progress, Recent};
 use crate::signals::{self, Signals};
-use crate::{Error, procfs};
+use crate::{Error, nested, procfs};
 use gapscope_spool::monotonic_ns;
 use gapscope_trace::manifest::{Exit, Loss};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -85,6 +85,7 @@ impl Session {
         let progress = Arc::new(Mutex::new(Progress::default()));
         let pid = child.process.id();
         let watcher = Watcher::start(pid, &recording.layer, recording.cuda.as_deref());
+        let notice = nested::Notice::leave(drain.folder());
         let shared = progress.clone();
         let thread = std::thread::spawn(move || {
             // It only costs comfort when the system refuses.
@@ -102,7 +103,9 @@ impl Session {
                 failure: None,
                 captures: Captures::default(),
             };
-            run.run(watcher)
+            let recorded = run.run(watcher);
+            notice.settle(&recorded);
+            recorded
         });
         Session {
             pid,
@@ -165,7 +168,8 @@ impl Run {
         self.captures.write(&mut self.drain, end_ns, true);
         let output = self.drain.folder().to_owned();
         let timed_out = self.terminated.is_some();
-        let nothing = nothing_recorded(&self.drain, &self.recording.start, &bypasses);
+        let inside = nested::inside(&spool_folder(&output));
+        let nothing = nothing_recorded(&self.drain, &self.recording.start, &bypasses, &inside);
         if let Some(Outcome::NothingRecorded {
             trace_kept: false, ..
         }) = nothing
@@ -204,8 +208,9 @@ impl Run {
         }
         let mut notes: Vec<String> = still_running;
         notes.extend(bypasses.iter().map(|b| format!("{}.", b.sentence())));
-        if let Some(Outcome::NothingRecorded { reason, .. }) = &nothing {
-            notes.push(format!("{reason}."));
+        match &nothing {
+            Some(Outcome::NothingRecorded { reason, .. }) => notes.push(format!("{reason}.")),
+            _ => notes.extend(nested::note(&inside)),
         }
         notes.extend(nvtx_note(&self.drain));
         let mut all_notes = Vec::new();
@@ -392,7 +397,7 @@ impl Run {
 
 /// A sentence where CUDA was recorded and another tool has NVTX's ranges.
 fn nvtx_note(drain: &Drain) -> Option<String> {
-    let other = std::env::var_os(NVTX_INJECTION).filter(|v| !v.is_empty())?;
+    let other = set_for_another(NVTX_INJECTION)?;
     let recorded = drain.has_hook("cuda");
     recorded.then(|| {
         format!(
@@ -409,21 +414,24 @@ fn pidfd(pid: u32) -> Option<OwnedFd> {
 }
 
 /// Why there is no GPU work in a recording; `None` when there is.
-fn nothing_recorded(drain: &Drain, start: &Start, bypasses: &[Bypass]) -> Option<Outcome> {
+fn nothing_recorded(
+    drain: &Drain,
+    start: &Start,
+    bypasses: &[Bypass],
+    inside: &[PathBuf],
+) -> Option<Outcome> {
     if drain.submissions() > 0 {
         return None;
     }
     let nothing =
         |reason: String, trace_kept| Some(Outcome::NothingRecorded { reason, trace_kept });
     if drain.processes().is_empty() {
-        return match bypasses.first() {
-            Some(bypass) => nothing(bypass.sentence(), false),
-            None => nothing(
-                "the program used no Vulkan and no CUDA: no process of it loaded a Vulkan driver, or began to use CUDA"
-                    .to_owned(),
-                false,
-            ),
-        };
+        let reason = bypasses.first().map(Bypass::sentence);
+        let reason = reason.or_else(|| nested::reason(inside)).unwrap_or_else(|| {
+            "the program used no Vulkan and no CUDA: no process of it loaded a Vulkan driver, or began to use CUDA"
+                .to_owned()
+        });
+        return nothing(reason, false);
     }
     if let Some(note) = drain.notes().first() {
         // A hook that could not record knows best.
@@ -431,6 +439,9 @@ fn nothing_recorded(drain: &Drain, start: &Start, bypasses: &[Bypass]) -> Option
     }
     if let Some(bypass) = bypasses.first() {
         return nothing(bypass.sentence(), true);
+    }
+    if let Some(reason) = nested::reason(inside) {
+        return nothing(reason, true);
     }
     let reason = match start {
         Start::Label(text) => format!("nothing was recorded: no label with `{text}` began"),

@@ -63,10 +63,17 @@ fn child() {
             program().run(10, Duration::ZERO);
             std::thread::sleep(Duration::from_secs(6));
         }
-        "session" => {
+        "session" | "session-of-nothing" | "work-and-session" => {
             let trace = std::env::var_os(TRACE).unwrap();
-            let recorded =
-                record(Path::new(&trace), &format!("slow-work:{number}"), |_| {}).unwrap();
+            if task == "work-and-session" {
+                program().run(5, Duration::ZERO);
+            }
+            let recorded = record(Path::new(&trace), &format!("slow-work:{number}"), |inner| {
+                if task == "session-of-nothing" {
+                    inner.command = words(&["true"]);
+                }
+            })
+            .unwrap();
             std::process::exit(match recorded.exit {
                 Exit::Code(code) => code,
                 Exit::Signal(signal) => 128 + signal,
@@ -279,6 +286,68 @@ fn a_program_without_vulkan_is_said_and_leaves_no_trace() {
     };
     assert!(reason.contains("used no Vulkan"), "{reason}");
     assert!(!trace.exists());
+}
+
+/// What a session tells that recorded another one inside it, whose program has a task.
+fn around_another(task: &str) -> (tempfile::TempDir, Recorded) {
+    let folder = tempfile::tempdir().unwrap();
+    let inner = folder.path().join("inner.gapscope");
+    let outer = record(&folder.path().join("outer.gapscope"), task, |recording| {
+        let trace = format!("{TRACE}={}", inner.display());
+        recording.command.insert(1, trace.into());
+    });
+    (folder, outer.unwrap())
+}
+
+#[test]
+fn a_recording_inside_another_is_said_to_have_recorded_the_work() {
+    let (folder, outer) = around_another("session:10");
+    let inner = folder.path().join("inner.gapscope");
+    let Outcome::NothingRecorded {
+        reason,
+        trace_kept: false,
+    } = outer.outcome
+    else {
+        panic!("{outer:?}");
+    };
+    assert_eq!(
+        reason,
+        format!(
+            "the command itself ran `gapscope record`, which recorded what it started in {}; there was no GPU work \
+             besides",
+            inner.display()
+        )
+    );
+    assert_eq!(dispatches(&inner), 10);
+    assert!(!outer.output.exists());
+}
+
+#[test]
+fn a_recording_inside_another_that_has_work_too_is_noted() {
+    let (folder, outer) = around_another("work-and-session:10");
+    let inner = folder.path().join("inner.gapscope");
+    assert_eq!((outer.dispatches, dispatches(&inner)), (5, 10));
+    let note = format!("in {}; that work is not in this trace.", inner.display());
+    assert!(
+        matches!(&outer.notes[..], [only] if only.ends_with(&note)),
+        "{:?}",
+        outer.notes
+    );
+}
+
+#[test]
+fn a_recording_inside_another_that_recorded_nothing_is_not_mentioned() {
+    let (folder, outer) = around_another("session-of-nothing");
+    assert!(!folder.path().join("inner.gapscope").exists());
+    let Outcome::NothingRecorded { reason, .. } = outer.outcome else {
+        panic!("{outer:?}");
+    };
+    assert!(reason.contains("used no Vulkan"), "{reason}");
+}
+
+fn dispatches(trace: &Path) -> usize {
+    let (trace, _) = gapscope_trace::read(trace, &Selection::all()).unwrap();
+    trace.tables.dispatches.len()
 }
 
 #[test]

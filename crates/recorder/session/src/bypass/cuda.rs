@@ -1,13 +1,24 @@
 //! Notices processes that load the CUDA driver in an environment that does not let it load our library.
 
 use crate::procfs;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// The variable by which the CUDA driver is told what to load.
 pub const INJECTION: &str = "CUDA_INJECTION64_PATH";
 /// The variable by which NVTX is told the same.
 pub const NVTX_INJECTION: &str = "NVTX_INJECTION64_PATH";
+
+/// What a variable tells to load, when that is another tool's library. Ours is there in a recording inside another.
+pub fn set_for_another(variable: &str) -> Option<OsString> {
+    std::env::var_os(variable).filter(|library| !library.is_empty() && !is_ours(Path::new(library)))
+}
+
+/// True of our library, in whatever folder.
+fn is_ours(library: &Path) -> bool {
+    let name = library.file_name().unwrap_or_default();
+    name.to_string_lossy().starts_with("libgapscope_cuda.")
+}
 
 /// A process that loaded the CUDA driver and not our library.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +64,7 @@ pub fn look(pid: u32, files: &[PathBuf], library: Option<&Path>) -> Option<CudaB
             name.starts_with(begin)
         })
     };
-    if !named("libcuda.so") || named("libgapscope_cuda.") {
+    if !named("libcuda.so") || files.iter().any(|file| is_ours(file)) {
         return None;
     }
     let told = procfs::environment(pid, INJECTION).filter(|value| !value.is_empty());
@@ -83,6 +94,12 @@ mod tests {
         assert!(found.sentence().contains("without CUDA_INJECTION64_PATH"));
         let missing = look(me, &[driver], None).unwrap();
         assert!(missing.sentence().contains("cargo build -p gapscope-cuda"));
+    }
+
+    #[test]
+    fn our_library_is_known_in_any_folder() {
+        assert!(is_ours(Path::new("/other/build/libgapscope_cuda.so")));
+        assert!(!is_ours(Path::new("/opt/libinjection.so")));
     }
 
     #[test]
