@@ -65,10 +65,7 @@ functions! {
     required result_text "cuptiGetResultString" (Code, *mut *const c_char),
     required callback_name "cuptiGetCallbackName" (u32, u32, *mut *const c_char),
     required timestamp_callback "cuptiActivityRegisterTimestampCallback" (extern "C" fn() -> u64),
-    optional enable_runtime_call "cuptiActivityEnableRuntimeApi" (u32, u8),
-    optional enable_driver_call "cuptiActivityEnableDriverApi" (u32, u8),
     optional thread_ids "cuptiSetThreadIdType" (u32),
-    optional all_waits "cuptiActivityEnableAllSyncRecords" (u8),
     optional stream_id "cuptiGetStreamIdEx" (*mut c_void, *mut c_void, u8, *mut u32),
     optional context_id "cuptiGetContextId" (*mut c_void, *mut u32),
     optional set_attribute_of "cuptiActivitySetAttribute_v2" (*mut c_void, u32, *mut usize, *mut c_void),
@@ -77,8 +74,6 @@ functions! {
     optional disable_of "cuptiActivityDisable_v2" (*mut c_void, u32, *const chosen::Config),
     optional next_record_of "cuptiActivityGetNextRecord_v2" (*mut c_void, *mut u8, usize, *mut *mut u8),
     optional dropped_of "cuptiActivityGetNumDroppedRecords_v2" (*mut c_void, *mut c_void, u32, *mut usize),
-    optional enable_runtime_call_of "cuptiActivityEnableRuntimeApi_v2" (*mut c_void, u32, u8),
-    optional enable_driver_call_of "cuptiActivityEnableDriverApi_v2" (*mut c_void, u32, u8),
 }
 
 /// A libcupti that may be used.
@@ -158,19 +153,6 @@ impl Cupti {
                 unsafe { (self.functions.disable)(kind) };
             }
         }
-    }
-
-    /// Leaves calls of one function out. `None`: this CUPTI cannot.
-    pub fn leave_out(&self, domain: u32, call: u32) -> Option<Code> {
-        if let Some(chosen) = self.chosen.get() {
-            return Some(chosen.leave_out(domain, call));
-        }
-        let switch = match domain {
-            numbers::domain::RUNTIME => self.functions.enable_runtime_call,
-            _ => self.functions.enable_driver_call,
-        }?;
-        // SAFETY: CUPTI's function with one of its calls and a boolean.
-        Some(unsafe { switch(call, 0) })
     }
 
     /// The record after `at` in a buffer.

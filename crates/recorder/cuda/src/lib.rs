@@ -6,14 +6,15 @@
 //!
 //! ```text
 //! program ── CUDA calls ──> driver ──> CUPTI ── buffers of records ──> buffers.rs
-//!    │                                                                    │
-//!    └── NVTX ──> nvtx ──> spool <── batches of activities ── records <───┘
+//!    │                                   │                                │
+//!    └── NVTX ──> nvtx ──> spool <── callbacks                            │
+//!                            └──── batches of activities ── records <─────┘
 //! ```
 //!
 //! [`tracing`] subscribes to CUPTI and switches it on and off; CUPTI fills [`buffers`] and hands them back on a thread of
 //! its own, or on ours, which asks for them every 100 ms so that little is lost at a sudden end. [`records`] turns their
-//! records into packed events. On the program's own threads only CUPTI and the NVTX functions run, and, where the user
-//! wants waits and events told so, the [`callbacks`] of the few calls that make them.
+//! records into packed events. On the program's own threads only CUPTI, the NVTX functions and the [`callbacks`] of calls
+//! that launch, wait or may take long run.
 //!
 //! Where CUPTI can, and the user wants it, records have chosen fields only ([`cupti::chosen`]). NVTX's payload extension
 //! asks for functions of its own ([`entry::InitializeInjectionNvtxExtension`]).
@@ -24,7 +25,6 @@
 
 mod buffers;
 mod callbacks;
-mod calls;
 mod cupti;
 mod entry;
 mod generation;

@@ -1,11 +1,9 @@
 //! From CUPTI's records to events. Nothing here runs on a thread of the program, but in a flush that the program asks for.
 
-mod functions;
 mod host;
 mod kernels;
 mod memory;
 mod objects;
-mod polls;
 mod routes;
 mod work;
 
@@ -16,14 +14,12 @@ use crate::cupti::fields::{Field, Record};
 use crate::cupti::numbers::{self, kind};
 use crate::generation::PerProcess;
 use crate::recorder::Recorder;
-use functions::Functions;
 use gapscope_spool::Event;
 use gapscope_spool::event::{GraphNode, Packer, Span};
 use gapscope_spool::hook::guard;
 use kernels::Kernels;
 use memory::Memory;
 use objects::Objects;
-use polls::Polls;
 use routes::Routes;
 use std::sync::{Mutex, PoisonError};
 
@@ -42,9 +38,7 @@ struct Reader {
     objects: Objects,
     kernels: Kernels,
     routes: Routes,
-    functions: Functions,
     memory: Memory,
-    polls: Polls,
     losses: Losses,
 }
 
@@ -116,7 +110,7 @@ pub unsafe fn read(
         // SAFETY: CUPTI says that a record is here, written by this version of it.
         let record = unsafe { Record::new(at, cupti.version, places) };
         // A panic at one record must not lose the others.
-        if guard(|| reader.record(cupti, &record)).is_none() {
+        if guard(|| reader.record(&record)).is_none() {
             reader
                 .losses
                 .add("CUDA activities", "internal error of the CUDA library");
@@ -196,17 +190,12 @@ impl Reader {
             objects: Objects::default(),
             kernels: Kernels::default(),
             routes: Routes::default(),
-            functions: Functions::default(),
             memory: Memory::default(),
-            polls: Polls::default(),
             losses: Losses::default(),
         }
     }
 
     fn write(&mut self) {
-        for polls in self.polls.drain() {
-            self.packer.push(&polls);
-        }
         let count = self.packer.count();
         if count > 0 {
             self.recorder.write(&Event::Activities {
@@ -222,18 +211,15 @@ impl Reader {
         }
     }
 
-    fn record(&mut self, cupti: &Cupti, record: &Record<'_>) {
+    fn record(&mut self, record: &Record<'_>) {
         // SAFETY: each function reads the fields of the kind that it is called for.
         unsafe {
             match record.kind() {
                 kind::CONCURRENT_KERNEL | kind::KERNEL => self.kernel(record),
-                kind::RUNTIME | kind::DRIVER => self.call(cupti, record),
                 kind::MEMCPY => self.copy(record),
                 kind::MEMCPY_PEER => self.peer_copy(record),
                 kind::MEMSET => self.fill(record),
                 kind::GRAPH_TRACE => self.graph(record),
-                kind::SYNCHRONIZATION => self.wait(record),
-                kind::CUDA_EVENT => self.event(record),
                 kind::OVERHEAD => self.overhead(record),
                 kind::MEMORY2 => {
                     self.memory

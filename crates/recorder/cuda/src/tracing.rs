@@ -2,7 +2,7 @@
 
 use crate::cupti::{self, Cupti, chosen, numbers};
 use crate::recorder::{Recorder, recorder};
-use crate::{buffers, callbacks, calls, notes, records};
+use crate::{buffers, callbacks, notes, records};
 use gapscope_spool::hook::{self, guard};
 use gapscope_spool::monotonic_ns;
 use numbers::kind;
@@ -29,17 +29,20 @@ const DEFINITIONS: [Kind; 5] = [
     (kind::MEMORY_POOL, "pools", "memory pools"),
 ];
 
-/// On while recording is.
-const WORK: [Kind; 9] = [
+/// On while recording is, as are the callbacks of [`CALLS`].
+const WORK: [Kind; 5] = [
     (kind::CONCURRENT_KERNEL, "kernels", "dispatches"),
     (kind::MEMCPY, "copies", "copies"),
     (kind::MEMCPY_PEER, "peer-copies", "copies between devices"),
     (kind::MEMSET, "fills", "fills"),
-    (kind::SYNCHRONIZATION, "waits", "waits"),
-    (kind::CUDA_EVENT, "events", "events on queues"),
     (kind::OVERHEAD, "overheads", "overheads"),
-    (kind::DRIVER, "driver", "driver calls"),
-    (kind::RUNTIME, "runtime", "runtime calls"),
+];
+
+/// What callbacks tell: the name, and what the ledger calls it.
+const CALLS: [(&str, &str); 3] = [
+    ("calls", "host calls"),
+    ("waits", "waits"),
+    ("events", "events on queues"),
 ];
 
 static CUPTI: OnceLock<Option<Cupti>> = OnceLock::new();
@@ -96,7 +99,6 @@ fn subscribe(recorder: &Recorder) -> Option<Cupti> {
         }
     };
     let mut subscriber = std::ptr::null_mut();
-    // Without callbacks too: the subscription keeps others away.
     // SAFETY: the callback is a function of this library, which is pinned; CUPTI stores the handle.
     let code = unsafe {
         (cupti.functions.subscribe)(&mut subscriber, callbacks::called, std::ptr::null_mut())
@@ -131,12 +133,12 @@ fn begin(recorder: &'static Recorder, cupti: &'static Cupti) {
             check(
                 recorder,
                 cupti,
-                "thread ids of host calls",
+                "thread ids of overheads",
                 thread_ids(numbers::THREAD_IDS_OF_SYSTEM),
             );
         } else {
             recorder.loss(
-                "thread ids of host calls",
+                "thread ids of overheads",
                 1,
                 "this CUPTI gives shortened ones",
             );
@@ -216,24 +218,21 @@ fn check(recorder: &Recorder, cupti: &Cupti, what: &str, code: cupti::Code) -> b
 }
 
 fn enable(recorder: &Recorder, cupti: &Cupti, kinds: &[Kind]) {
-    let without = std::env::var(gapscope_spool::env::CUDA_WITHOUT).unwrap_or_default();
     for (kind, name, what) in kinds {
-        if without.split(',').any(|w| !w.is_empty() && w == *name) {
-            recorder.loss(what, 1, "left out because the environment says so");
-            continue;
-        }
-        if by_callbacks(*kind) {
-            callbacks::enable(recorder, cupti, *kind, what);
-        } else {
+        if is_wanted(recorder, name, what) {
             check(recorder, cupti, what, cupti.enable(*kind));
         }
     }
 }
 
-/// Whether callbacks stand for a kind of record.
-fn by_callbacks(kind: u32) -> bool {
-    static WANTED: OnceLock<bool> = OnceLock::new();
-    callbacks::stand_for(kind) && *WANTED.get_or_init(callbacks::are_wanted)
+/// Whether the environment does not leave it out, which is a loss.
+fn is_wanted(recorder: &Recorder, name: &str, what: &str) -> bool {
+    let without = std::env::var(gapscope_spool::env::CUDA_WITHOUT).unwrap_or_default();
+    let left_out = without.split(',').any(|w| !w.is_empty() && w == name);
+    if left_out {
+        recorder.loss(what, 1, "left out because the environment says so");
+    }
+    !left_out
 }
 
 /// Asks for callbacks at a call, or for no more of them.
@@ -253,14 +252,14 @@ pub fn start_window(recorder: &Recorder) {
     *on = true;
     WINDOW_BEGIN_NS.store(monotonic_ns(), Relaxed);
     WINDOW_END_NS.store(i64::MAX, Relaxed);
-    callbacks::begin_window();
+    let [calls, waits, events] = CALLS.map(|(name, what)| is_wanted(recorder, name, what));
+    let wanted = callbacks::Wanted {
+        calls,
+        waits,
+        events,
+    };
+    callbacks::begin_window(recorder, cupti, wanted);
     enable(recorder, cupti, &WORK);
-    calls::exclude_noise(recorder, cupti);
-    if let Some(all_waits) = cupti.functions.all_waits {
-        // Queries that find work unfinished are no waits.
-        // SAFETY: CUPTI's function with a boolean.
-        unsafe { all_waits(0) };
-    }
 }
 
 /// Recording ends: from here on a launch costs next to nothing.
@@ -272,12 +271,9 @@ pub fn end_window() {
     }
     *on = false;
     WINDOW_END_NS.store(monotonic_ns(), Relaxed);
+    callbacks::end_window(cupti);
     for (kind, ..) in WORK {
-        if by_callbacks(kind) {
-            callbacks::disable(cupti, kind);
-        } else {
-            cupti.disable(kind);
-        }
+        cupti.disable(kind);
     }
     flush_with(cupti, 0);
 }
@@ -293,6 +289,9 @@ fn flush_with(cupti: &Cupti, flags: u32) {
     // SAFETY: CUPTI's function; it calls `buffers::completed`, on this thread or another.
     unsafe { (cupti.functions.flush_all)(flags) };
     records::write_out();
+    if let Some(recorder) = recorder() {
+        callbacks::polls::write_all(recorder);
+    }
 }
 
 /// CUPTI's own flush period hands back full buffers only; asking for all of them hands back partly filled ones too.

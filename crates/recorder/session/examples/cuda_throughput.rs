@@ -17,7 +17,7 @@ use std::time::Instant;
 
 const KERNELS: u32 = 40;
 const SHAPES: u32 = 50;
-const BATCH: usize = 4096;
+const BATCH: u32 = 4096;
 const LAUNCH: u32 = 1;
 const SYNCHRONIZE: u32 = 2;
 
@@ -102,27 +102,30 @@ fn hello() -> Event<'static> {
     }
 }
 
-/// Batches of one kind on their way into the spool.
+/// Activities on their way into the spool.
 struct Batches<'a> {
     spool: &'a Spool,
     packer: Packer,
-    waiting: Vec<Activity>,
     written: u64,
 }
 
 impl Batches<'_> {
-    fn write(&mut self, count: usize) {
-        self.packer.clear();
-        for activity in self.waiting.drain(..count) {
-            self.packer.push(&activity);
+    fn push(&mut self, activity: &Activity) {
+        self.packer.push(activity);
+        if self.packer.count() >= BATCH {
+            self.write();
         }
-        let count = self.packer.count();
+    }
+
+    fn write(&mut self) {
+        let (first, count) = (self.written, self.packer.count());
         self.spool.write(&Event::Activities {
-            first: self.written,
+            first,
             count,
             bytes: self.packer.bytes(),
         });
         self.written += u64::from(count);
+        self.packer.clear();
     }
 }
 
@@ -199,78 +202,53 @@ fn fill(root: &Path, launches: u32) -> Result<u64, Box<dyn Error>> {
     let mut batches = Batches {
         spool: &spool,
         packer: Packer::new(1 << 17),
-        waiting: Vec::new(),
         written: 0,
     };
-    let mut kernels: Vec<Activity> = Vec::new();
-    let (mut host_ns, mut device_ns) = (1_000_000_000i64, 0i64);
-    let span = |start_ns, duration_ns| {
-        Some(Span {
+    let (mut host_ns, mut device_ns, mut calls) = (1_000_000_000i64, 0i64, 0);
+    let mut call = |function, correlation, start_ns, duration_ns| {
+        calls += 1;
+        spool.write(&Event::Called {
+            function,
             start_ns,
             duration_ns,
-        })
-    };
-    for correlation in 1..=launches {
-        let took = 2_000 + jitter(700);
-        batches.waiting.push(Activity::Call {
-            function: LAUNCH,
-            thread: 77,
-            span: span(host_ns, took),
-            correlation: correlation * 2,
+            correlation,
             result: 0,
         });
+    };
+    for launch in 1..=launches {
+        let (took, correlation) = (2_000 + jitter(700), launch * 2);
+        call(LAUNCH, correlation, host_ns, took);
         let start_ns = device_ns.max(host_ns + 4_000 + jitter(300));
-        let ran = 1_500 + jitter(3_000);
-        device_ns = start_ns + ran;
-        kernels.push(Activity::Kernel {
-            launch: 1 + (correlation * 7) % SHAPES,
-            span: span(start_ns, ran),
-            correlation: correlation * 2,
+        let duration_ns = 1_500 + jitter(3_000);
+        device_ns = start_ns + duration_ns;
+        batches.push(&Activity::Kernel {
+            launch: 1 + (launch * 7) % SHAPES,
+            span: Some(Span {
+                start_ns,
+                duration_ns,
+            }),
+            correlation,
             node: None,
         });
         host_ns += took + 1_000 + jitter(400);
-        if correlation % 500 == 0 {
-            let done = device_ns.max(host_ns) + 3_000;
-            for activity in [
-                Activity::Call {
-                    function: SYNCHRONIZE,
-                    thread: 77,
-                    span: span(host_ns, done - host_ns),
-                    correlation: correlation * 2 + 1,
-                    result: 0,
-                },
-                Activity::Wait {
-                    kind: WaitKind::HostForQueue,
-                    queue: 1,
-                    event: 0,
-                    occurrence: 0,
-                    span: span(host_ns, done - host_ns),
-                    correlation: correlation * 2 + 1,
-                },
-            ] {
-                batches.waiting.push(activity);
-            }
-            host_ns = done + 2_000;
-        }
-        if batches.waiting.len() >= BATCH {
-            batches.write(BATCH);
-            // The device's records come later than the calls'.
-            if kernels.len() > BATCH {
-                let calls = std::mem::replace(
-                    &mut batches.waiting,
-                    kernels.drain(..BATCH / 2 * 2).collect(),
-                );
-                batches.write(BATCH);
-                batches.waiting = calls;
-            }
+        if launch % 500 == 0 {
+            let (start_ns, duration_ns) = (host_ns, device_ns.max(host_ns) + 3_000 - host_ns);
+            call(SYNCHRONIZE, correlation + 1, start_ns, duration_ns);
+            batches.push(&Activity::Wait {
+                kind: WaitKind::HostForQueue,
+                queue: 1,
+                event: 0,
+                occurrence: 0,
+                span: Some(Span {
+                    start_ns,
+                    duration_ns,
+                }),
+                correlation: correlation + 1,
+            });
+            host_ns = start_ns + duration_ns + 2_000;
         }
     }
-    let rest = batches.waiting.len();
-    batches.write(rest);
-    for activities in kernels.chunks(BATCH) {
-        batches.waiting = activities.to_vec();
-        batches.write(activities.len());
-    }
+    batches.write();
     spool.write(&Event::ProcessEnd { at_ns: host_ns });
-    Ok(batches.written)
+    Ok(batches.written + calls)
 }

@@ -182,7 +182,7 @@ impl Assembler {
     /// A process is gone, and did not say that it would go: what CUDA's tracing had not delivered is not in the trace.
     pub fn ended_suddenly(&mut self, process: u32) {
         let state = &self.processes[process as usize];
-        if state.facts.end_ns.is_none() && state.cuda.is_used() {
+        if state.facts.end_ns.is_none() && state.cuda.is_used {
             let pid = state.facts.pid;
             self.note(&format!(
                 "Process {pid} ended suddenly: up to the last 100 ms of its CUDA calls are not in the trace, nor the work that \

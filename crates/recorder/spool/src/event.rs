@@ -7,9 +7,9 @@
 //! A command buffer is *recorded* once and may run many times. So its commands are written once, as a recording, and
 //! each submitted instance refers to it; the session expands instances into dispatches.
 //!
-//! A tracing library of the driver (CUDA) tells of single kernels, transfers and calls, after they happened. They come
-//! packed in batches of [`Activity`] entries; what many entries share ([`Event::Function`], [`Event::Launch`],
-//! [`Event::Route`]) is written once, before the first batch that refers to it.
+//! A tracing library of the driver (CUDA) tells of single kernels and transfers after they happened. They come packed in
+//! batches of [`Activity`] entries; what many entries share ([`Event::Launch`], [`Event::Route`]) is written once, before
+//! the first batch that refers to it. Calls are written by the threads that make them ([`Event::Called`]).
 
 mod activity;
 mod command;
@@ -59,8 +59,7 @@ pub enum Event<'a> {
         /// When.
         at_ns: i64,
     },
-    /// A thread begins to write; the first record of its log, but for the greeting. CUDA: also a thread that calls were
-    /// made on and that has no log, written by another.
+    /// A thread begins to write; the first record of its log, but for the greeting.
     Thread {
         /// The system's thread id.
         thread: u32,
@@ -351,14 +350,44 @@ pub enum Event<'a> {
         #[serde(with = "serde_bytes")]
         bytes: &'a [u8],
     },
-    /// A function of an API that the program calls ([`Activity::Call`]).
+    /// A function of an API that the program calls ([`Event::Called`]). Threads may write the same one twice.
     Function {
         /// Id of the function.
         function: u32,
         /// The API: `cuda-runtime`, `cuda-driver`.
         interface: Cow<'a, str>,
-        /// Its name, without suffixes for versions: `cudaLaunchKernel`.
+        /// Its name, without suffixes for versions: `cudaMalloc`.
         name: Cow<'a, str>,
+    },
+    /// The thread that writes this has called a function, which has returned.
+    Called {
+        /// Which: [`Event::Function`].
+        function: u32,
+        /// When it began.
+        start_ns: i64,
+        /// How long until it returned; 0 is possible.
+        duration_ns: i64,
+        /// Its own correlation; see [`Activity`].
+        correlation: u32,
+        /// What it returned (CUresult, cudaError_t); 0 is success.
+        result: u32,
+    },
+    /// A thread asked again and again for the same state (cudaEventQuery): several calls as one. Any thread may write it.
+    Polled {
+        /// Which: [`Event::Function`].
+        function: u32,
+        /// The system's id of the thread that called.
+        thread: u32,
+        /// When the first call began.
+        start_ns: i64,
+        /// How long until the last one returned.
+        duration_ns: i64,
+        /// Calls.
+        count: u32,
+        /// Time inside the calls.
+        busy_ns: i64,
+        /// What the last one returned.
+        result: u32,
     },
     /// A way in which the program launches a kernel ([`Activity::Kernel`]).
     Launch {

@@ -33,7 +33,7 @@ pub use reader::{ProcessSpool, SpoolReader};
 pub use writer::Spool;
 
 /// The version of chunk and control files. The spool is transient: the session reads its own version only.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Environment variables by which the session configures the hooks in the recorded program.
 pub mod env {
@@ -54,13 +54,10 @@ pub mod env {
     /// mode `command-buffer` graphs.
     pub const CUDA_GRAPHS: &str = "GAPSCOPE_CUDA_GRAPHS";
     /// CUDA records to leave out, separated by commas, to measure what each kind costs the program: `kernels`, `copies`,
-    /// `peer-copies`, `fills`, `waits`, `events`, `overheads`, `driver`, `runtime`, `memory`, `pools`. Each is a loss.
+    /// `peer-copies`, `fills`, `calls`, `waits`, `events`, `overheads`, `memory`, `pools`. Each is a loss.
     pub const CUDA_WITHOUT: &str = "GAPSCOPE_CUDA_WITHOUT";
     /// Of CUPTI's records, take `chosen` fields where it can (CUDA 13.3 and later), or `whole` ones. By default whole.
     pub const CUDA_RECORDS: &str = "GAPSCOPE_CUDA_RECORDS";
-    /// Waits and events on queues come by CUPTI's `callbacks` at the calls that make them, or by its `records`. By default
-    /// records.
-    pub const CUDA_WAITS: &str = "GAPSCOPE_CUDA_WAITS";
     /// The libcupti to use, where the one that the CUDA library would find is the wrong one.
     pub const CUPTI: &str = "GAPSCOPE_CUPTI";
 }

@@ -1,13 +1,32 @@
-//! The calls that make waits and events, by their names.
+//! The calls that are recorded, and those that make waits and events.
 
-use crate::calls::{MOST_CALLS, plain_name};
-use crate::cupti::numbers::{domain, kind};
+use super::names::{is_launch, is_poll, is_wanted, plain_name};
+use crate::cupti::numbers::domain;
 use crate::cupti::{self, Cupti};
+use crate::recorder::Recorder;
 use crate::streams::Handle;
+use gapscope_spool::Event;
 use gapscope_spool::event::WaitKind;
+use std::borrow::Cow;
 use std::ffi::{c_int, c_void};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Release};
 
-/// What a call does.
+/// Numbers of calls are below this in every CUPTI so far.
+const MOST_CALLS: u32 = 2000;
+
+/// What the user wants to know of calls.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    /// The calls themselves.
+    pub calls: bool,
+    /// Who waits for what.
+    pub waits: bool,
+    /// Events that are put on queues.
+    pub events: bool,
+}
+
+/// What a call does with events, or waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Does {
     /// Puts an event on a stream.
@@ -77,27 +96,49 @@ impl Does {
         matches!(self, Does::Record | Does::Wait(WaitKind::QueueForEvent))
     }
 
-    /// The kind of record that the call stands for.
-    fn kind(self) -> u32 {
+    fn is_wanted(self, wanted: Wanted) -> bool {
         match self {
-            Does::Record | Does::RecordOfContext | Does::GraphRecords(_) | Does::Destroy => {
-                kind::CUDA_EVENT
-            }
-            Does::Wait(_) | Does::ContextWaits => kind::SYNCHRONIZATION,
+            Does::Wait(_) | Does::ContextWaits => wanted.waits,
+            _ => wanted.events,
         }
     }
 }
 
 /// A call, by its number.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct Call {
-    pub does: Does,
+    name: &'static str,
+    interface: &'static str,
+    function: u32,
+    /// The function has been written.
+    is_written: AtomicBool,
+    /// It is recorded itself.
+    pub is_recorded: bool,
+    /// It asks for a state.
+    pub asks: bool,
+    pub does: Option<Does>,
     /// Its default stream is the thread's own.
     pub per_thread: bool,
     /// Its third parameter says more of what it does.
     pub has_flags: bool,
     /// Its first parameter is the context, which is the current one otherwise.
     pub names_context: bool,
+}
+
+impl Call {
+    /// The id of its function, which is written before its first use.
+    #[inline]
+    pub fn function(&self, recorder: &Recorder) -> u32 {
+        if !self.is_written.load(Acquire) {
+            recorder.write(&Event::Function {
+                function: self.function,
+                interface: Cow::Borrowed(self.interface),
+                name: Cow::Borrowed(self.name),
+            });
+            self.is_written.store(true, Release);
+        }
+        self.function
+    }
 }
 
 /// cuStreamIsCapturing
@@ -113,12 +154,25 @@ pub struct Calls {
 const DOMAINS: [u32; 2] = [domain::DRIVER, domain::RUNTIME];
 
 impl Calls {
-    /// Those that this CUPTI has.
-    pub fn find(cupti: &Cupti) -> Calls {
+    /// Those that this CUPTI has and the user wants.
+    pub fn find(cupti: &Cupti, wanted: Wanted) -> Calls {
         let call = |domain, number| {
             let name = cupti.call_name(domain, number)?;
-            Some(Call {
-                does: Does::of(name)?,
+            // The driver's call inside has the same correlation; a launch shall pay for one of them.
+            let is_twice = domain == domain::RUNTIME && is_launch(name);
+            let is_recorded = wanted.calls && is_wanted(name) && !is_twice;
+            let does = Does::of(name).filter(|does| does.is_wanted(wanted));
+            (is_recorded || does.is_some()).then(|| Call {
+                name: plain_name(name),
+                interface: match domain {
+                    domain::RUNTIME => "cuda-runtime",
+                    _ => "cuda-driver",
+                },
+                function: 1 + number * 2 + u32::from(domain == domain::RUNTIME),
+                is_written: AtomicBool::new(false),
+                is_recorded,
+                asks: is_poll(name),
+                does,
                 per_thread: name.contains("_ptsz"),
                 has_flags: name.contains("WithFlags"),
                 names_context: name.starts_with("cuCtxSynchronize_v2"),
@@ -135,20 +189,17 @@ impl Calls {
     }
 
     #[inline]
-    pub fn get(&self, domain: u32, number: u32) -> Option<Call> {
+    pub fn get(&self, domain: u32, number: u32) -> Option<&Call> {
         let at = DOMAINS.iter().position(|d| *d == domain)?;
-        *self.of_domain[at].get(number as usize)?
+        self.of_domain[at].get(number as usize)?.as_ref()
     }
 
-    /// Domain and number of the calls that stand for a kind of record.
-    pub fn of_kind(&self, kind: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+    /// Domain and number of each.
+    pub fn all(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let domains = DOMAINS.into_iter().zip(&self.of_domain);
-        domains.flat_map(move |(domain, calls)| {
-            let wanted = move |call: &Option<Call>| call.is_some_and(|c| c.does.kind() == kind);
-            (0..)
-                .zip(calls)
-                .filter(move |(_, call)| wanted(call))
-                .map(move |(number, _)| (domain, number))
+        domains.flat_map(|(domain, calls)| {
+            let there = (0..).zip(calls).filter(|(_, call)| call.is_some());
+            there.map(move |(number, _)| (domain, number))
         })
     }
 

@@ -1,11 +1,11 @@
 //! Records with chosen fields: CUPTI's user-defined records, since CUDA 13.3 (in 13.2 they were a trial).
 //!
 //! The subscriber names the fields of each kind that he wants, and CUPTI writes no others: a kernel has 144 bytes
-//! instead of 248, but a call, whose ids have become wider, 48 instead of 40. With each buffer CUPTI says where in a record each field is. All functions are those that name the
+//! instead of 248. With each buffer CUPTI says where in a record each field is. All functions are those that name the
 //! subscriber; the others refuse then.
 
 use super::fields::{Choice, IDS, Places, choices};
-use super::numbers::{self, domain};
+use super::numbers;
 use super::{Code, Cupti, Functions};
 use crate::buffers;
 use std::ffi::{c_int, c_void};
@@ -75,8 +75,6 @@ pub struct Chosen {
     disable: unsafe extern "C" fn(*mut c_void, u32, *const Config) -> Code,
     next_record: unsafe extern "C" fn(*mut c_void, *mut u8, usize, *mut *mut u8) -> Code,
     dropped: unsafe extern "C" fn(*mut c_void, *mut c_void, u32, *mut usize) -> Code,
-    runtime_call: unsafe extern "C" fn(*mut c_void, u32, u8) -> Code,
-    driver_call: unsafe extern "C" fn(*mut c_void, u32, u8) -> Code,
 }
 
 // SAFETY: the subscriber is a handle, which CUPTI takes from any thread.
@@ -105,8 +103,6 @@ pub unsafe fn begin(
         disable: functions.disable_of?,
         next_record: functions.next_record_of?,
         dropped: functions.dropped_of?,
-        runtime_call: functions.enable_runtime_call_of?,
-        driver_call: functions.enable_driver_call_of?,
     };
     let (set_attribute, register) = (
         functions.set_attribute_of?,
@@ -144,15 +140,6 @@ impl Chosen {
     pub fn disable(&self, kind: u32) {
         // SAFETY: CUPTI's function with its handle and one of its kinds.
         unsafe { (self.disable)(self.subscriber, kind, std::ptr::null()) };
-    }
-
-    pub fn leave_out(&self, domain: u32, call: u32) -> Code {
-        let switch = match domain {
-            domain::RUNTIME => self.runtime_call,
-            _ => self.driver_call,
-        };
-        // SAFETY: CUPTI's function with its handle, one of its calls and a boolean.
-        unsafe { switch(self.subscriber, call, 0) }
     }
 
     /// # Safety

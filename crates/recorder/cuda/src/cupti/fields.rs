@@ -233,14 +233,6 @@ fields! {
         NODE "graphNodeId" u64 = 64 id 11,
         GRAPH "graphId" u32 = 72 id 12,
     }
-    "API" call {
-        CALL "cbid" u32 = 4 id 1,
-        START "start" u64 = 8 id 2,
-        END "end" u64 = 16 id 3,
-        THREAD "threadId" u32 = 28 id 5,
-        CORRELATION "correlationId" u32 = 32 id 6,
-        RESULT "returnValue" u32 = 36 id 7,
-    }
     "GraphTrace" graph {
         CORRELATION "correlationId" u32 = 4 id 1,
         START "start" u64 = 8 id 2,
@@ -249,23 +241,6 @@ fields! {
         GRAPH "graphId" u32 = 28 id 5,
         CONTEXT "contextId" u32 = 32 id 6,
         STREAM "streamId" u32 = 36 id 7,
-    }
-    "Synchronization" wait {
-        KIND "type" u32 = 4 id 1,
-        START "start" u64 = 8 id 2,
-        END "end" u64 = 16 id 3,
-        CORRELATION "correlationId" u32 = 24 id 4,
-        CONTEXT "contextId" u32 = 28 id 5,
-        STREAM "streamId" u32 = 32 id 6,
-        EVENT "cudaEventId" u32 = 36 id 7,
-        OCCURRENCE "cudaEventSyncId" u64 = 40 since 26 id 8,
-    }
-    "CudaEvent" event {
-        CORRELATION "correlationId" u32 = 4 id 1,
-        CONTEXT "contextId" u32 = 8 id 2,
-        STREAM "streamId" u32 = 12 id 3,
-        EVENT "eventId" u32 = 16 id 4,
-        OCCURRENCE "cudaEventSyncId" u64 = 48 since 26 id 7,
     }
     "Overhead" overhead {
         KIND "overheadKind" u32 = 4 id 1,
@@ -333,10 +308,7 @@ pub fn choices(kind: u32) -> Option<&'static [Choice]> {
         kind::MEMCPY => copy::CHOICES,
         kind::MEMCPY_PEER => peer_copy::CHOICES,
         kind::MEMSET => fill::CHOICES,
-        kind::DRIVER | kind::RUNTIME => call::CHOICES,
         kind::GRAPH_TRACE => graph::CHOICES,
-        kind::SYNCHRONIZATION => wait::CHOICES,
-        kind::CUDA_EVENT => event::CHOICES,
         kind::OVERHEAD => overhead::CHOICES,
         kind::MEMORY2 => memory::CHOICES,
         kind::MEMORY_POOL => pool::CHOICES,

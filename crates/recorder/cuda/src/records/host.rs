@@ -1,10 +1,8 @@
-//! Records of what the host did: calls, waits, events that it put on queues, and overheads.
+//! What the host did: waits, events that it put on queues, and overheads.
 
-use super::functions::Function;
 use super::{NO_TIMES, Reader, span};
 use crate::callbacks::told::{Fact, TOLD};
 use crate::cupti::fields::{self, Record};
-use crate::cupti::{Cupti, numbers};
 use gapscope_spool::event::{Activity, OverheadKind, Span, WaitKind};
 
 /// CUpti_ActivityObjectKind of a thread.
@@ -13,98 +11,6 @@ const OBJECT_THREAD: u32 = 2;
 const NO_QUEUE: &str = "their stream is not known";
 
 impl Reader {
-    /// # Safety
-    /// It is a call's.
-    #[inline]
-    pub(super) unsafe fn call(&mut self, cupti: &Cupti, record: &Record<'_>) {
-        use fields::call::*;
-        // SAFETY: as the caller promises.
-        unsafe {
-            let thread = record.get(THREAD);
-            let (domain, call) = (self.functions.domain_of(record.kind()), record.get(CALL));
-            let name = || cupti.call_name(domain, call);
-            let (function, is_poll) =
-                match self.functions.function(domain, call, self.recorder, name) {
-                    Function::Known(function) => (function, false),
-                    Function::Poll(function) => (function, true),
-                    Function::LeftOut => return,
-                    Function::Nameless => {
-                        self.losses.add("host calls", "CUPTI has no name for them");
-                        return;
-                    }
-                };
-            self.functions.thread(thread, self.recorder);
-            let span = span(record.get(START), record.get(END));
-            if span.is_none() {
-                self.losses.add("host call times", NO_TIMES);
-            }
-            let result = record.get(RESULT);
-            match span {
-                Some(span) if is_poll => {
-                    let polls = self.polls.add(function, thread, span, result);
-                    polls.inspect(|polls| self.packer.push(polls));
-                    return;
-                }
-                _ => self
-                    .polls
-                    .end(thread)
-                    .inspect(|polls| self.packer.push(polls)),
-            };
-            self.packer.push(&Activity::Call {
-                function,
-                thread,
-                span,
-                correlation: record.get(CORRELATION),
-                result,
-            });
-        }
-    }
-
-    /// # Safety
-    /// It is a synchronisation's.
-    pub(super) unsafe fn wait(&mut self, record: &Record<'_>) {
-        use fields::wait::*;
-        // SAFETY: as the caller promises.
-        unsafe {
-            let span = span(record.get(START), record.get(END));
-            if span.is_none() {
-                self.losses.add("wait times", NO_TIMES);
-            }
-            let kind = match record.get(KIND) {
-                1 => WaitKind::HostForEvent,
-                2 => WaitKind::QueueForEvent,
-                3 => WaitKind::HostForQueue,
-                4 => WaitKind::HostForContext,
-                _ => WaitKind::Unknown,
-            };
-            let event = record.get(EVENT);
-            let occurrence = record.get_new(OCCURRENCE).unwrap_or(0);
-            let event = (
-                if event == numbers::NO_ID { 0 } else { event },
-                if occurrence as u32 == numbers::NO_ID {
-                    0
-                } else {
-                    occurrence
-                },
-            );
-            let place = (record.get(CONTEXT), record.get(STREAM));
-            self.waited((kind, span), place, event, record.get(CORRELATION));
-        }
-    }
-
-    /// # Safety
-    /// It is an event's.
-    pub(super) unsafe fn event(&mut self, record: &Record<'_>) {
-        use fields::event::*;
-        // SAFETY: as the caller promises.
-        unsafe {
-            let place = (record.get(CONTEXT), record.get(STREAM));
-            let occurrence = record.get_new(OCCURRENCE).unwrap_or(0);
-            let event = (record.get(EVENT), occurrence);
-            self.recorded(place, event, record.get(CORRELATION));
-        }
-    }
-
     /// What the program's threads told themselves.
     pub(super) fn told(&mut self) {
         while let Some(told) = TOLD.take() {

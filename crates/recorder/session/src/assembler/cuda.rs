@@ -1,7 +1,7 @@
-//! CUDA: what its tracing library told, from batches of activities to rows.
+//! CUDA: what the program called and what its tracing library told, to rows.
 //!
-//! Each host call and each piece of work on the device comes as an entry of its own, up to seconds after it happened
-//! and in any order; equal correlations say what belongs together. A call that launches work becomes a submission,
+//! Each host call comes from the thread that made it, and each piece of work on the device as an entry of its own, up to
+//! seconds after it happened and in any order; equal correlations say what belongs together. A call that launches work becomes a submission,
 //! the launch of a graph a command buffer with its nodes, every other call a host call. Both halves wait for each
 //! other, in bounded memory.
 
@@ -54,6 +54,8 @@ pub struct Cuda {
     graph_captures: GraphCaptures,
     /// The greatest begin of a call whose work has come.
     latest_launch_ns: Option<i64>,
+    /// Anything of CUDA was recorded.
+    pub(super) is_used: bool,
     /// Activities that the process has written, as its batches say, and those that came.
     written: u64,
     came: u64,
@@ -146,6 +148,53 @@ impl Assembler {
         cuda.routes.insert(route, known);
     }
 
+    /// A thread called a function.
+    pub(super) fn called(
+        &mut self,
+        process: u32,
+        thread: u32,
+        (function, result): (u32, u32),
+        span: Span,
+        correlation: u32,
+        tables: &mut Tables,
+    ) {
+        self.with_cuda(process, tables, |assembler, cuda, tables| {
+            if let Some(call) = assembler.call(thread, (function, result), span) {
+                assembler.cuda_call(process, cuda, correlation, call, tables);
+            }
+        });
+    }
+
+    /// A thread asked for the same state, `count` times with `busy_ns` inside the calls.
+    pub(super) fn polled(
+        &mut self,
+        process: u32,
+        thread: u32,
+        (function, result): (u32, u32),
+        span: Span,
+        (count, busy_ns): (u32, i64),
+        tables: &mut Tables,
+    ) {
+        self.with_cuda(process, tables, |assembler, cuda, tables| {
+            if let Some(call) = assembler.call(thread, (function, result), span) {
+                cuda.poll(process, call, (count, busy_ns.max(0)), tables);
+            }
+        });
+    }
+
+    fn call(&mut self, thread: u32, (function, result): (u32, u32), span: Span) -> Option<Call> {
+        let Some(span) = self.checked(Some(span)) else {
+            self.ledger.add("host calls", 1, "their times are damaged");
+            return None;
+        };
+        Some(Call {
+            function,
+            thread,
+            times: (span.start_ns, span.end_ns()),
+            result: result as i32,
+        })
+    }
+
     /// A batch of activities: `count` of them after the `first` that were written before.
     pub(super) fn activities(
         &mut self,
@@ -155,38 +204,38 @@ impl Assembler {
         bytes: &[u8],
         tables: &mut Tables,
     ) {
+        self.with_cuda(process, tables, |assembler, cuda, tables| {
+            cuda.written = cuda.written.max(first.saturating_add(count.into()));
+            cuda.came = cuda.came.saturating_add(count.into());
+            let mut read = 0u32;
+            for activity in unpack(bytes).take(count as usize) {
+                let Ok(activity) = activity else { break };
+                read += 1;
+                assembler.activity(process, cuda, activity, tables);
+            }
+            let damaged = u64::from(count - read);
+            let reason = "their batch is damaged";
+            assembler.ledger.add("CUDA activities", damaged, reason);
+            cuda.event_waits.settle(assembler.latest_ns, false, tables);
+        });
+    }
+
+    fn with_cuda(
+        &mut self,
+        process: u32,
+        tables: &mut Tables,
+        work: impl FnOnce(&mut Assembler, &mut Cuda, &mut Tables),
+    ) {
         let mut cuda = std::mem::take(&mut self.processes[process as usize].cuda);
-        cuda.written = cuda.written.max(first.saturating_add(count.into()));
-        cuda.came = cuda.came.saturating_add(count.into());
-        let mut read = 0u32;
-        for activity in unpack(bytes).take(count as usize) {
-            let Ok(activity) = activity else { break };
-            read += 1;
-            self.activity(process, &mut cuda, activity, tables);
-        }
-        self.ledger.add(
-            "CUDA activities",
-            u64::from(count - read),
-            "their batch is damaged",
-        );
+        cuda.is_used = true;
+        work(self, &mut cuda, tables);
         self.trim(process, &mut cuda, tables);
-        cuda.event_waits.settle(self.latest_ns, false, tables);
         self.processes[process as usize].cuda = cuda;
     }
 
     #[inline]
     fn activity(&mut self, process: u32, cuda: &mut Cuda, activity: Activity, tables: &mut Tables) {
         match activity {
-            Activity::Call {
-                function,
-                thread,
-                span,
-                correlation,
-                result,
-            } => {
-                let call = Call::new(function, thread, span, result);
-                self.cuda_call(process, cuda, correlation, call, tables);
-            }
             Activity::Kernel {
                 launch,
                 span,
@@ -276,19 +325,6 @@ impl Assembler {
                 span,
                 correlation: _,
             } => self.cuda_overhead(process, kind, thread, span, tables),
-            Activity::Polls {
-                function,
-                thread,
-                span,
-                count,
-                busy_ns,
-                result,
-            } => {
-                let span = self.checked(span);
-                let call = Call::new(function, thread, span, result);
-                let busy_ns = i64::try_from(busy_ns).unwrap_or(i64::MAX);
-                cuda.poll(process, call, (count, busy_ns), tables);
-            }
         }
     }
 
@@ -351,11 +387,6 @@ impl Cuda {
         }
         let before = self.slots.insert(correlation, Slot { serial, half });
         before.map(|slot| slot.half)
-    }
-
-    /// True when anything of CUDA was recorded.
-    pub(super) fn is_used(&self) -> bool {
-        self.written > 0
     }
 
     /// Entries that wait for their other half.

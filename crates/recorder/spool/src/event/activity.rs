@@ -34,19 +34,6 @@ pub enum Activity {
         /// The node of a graph that it is.
         node: Option<GraphNode>,
     },
-    /// A host call of the program.
-    Call {
-        /// Which: [`super::Event::Function`].
-        function: u32,
-        /// The system's id of the thread that called.
-        thread: u32,
-        /// When it began, and how long until it returned (0 is possible); `None`: not delivered.
-        span: Option<Span>,
-        /// Its own correlation.
-        correlation: u32,
-        /// What it returned (CUresult, cudaError_t); 0 is success.
-        result: u32,
-    },
     /// A whole graph ran: its nodes are not told apart.
     GraphRun {
         /// The library's id of the executable graph.
@@ -95,21 +82,6 @@ pub enum Activity {
         span: Option<Span>,
         /// The call in which it happened; 0: none.
         correlation: u32,
-    },
-    /// The program asked again and again for the same state (cudaEventQuery): several calls as one entry.
-    Polls {
-        /// Which: [`super::Event::Function`].
-        function: u32,
-        /// The system's id of the thread that called.
-        thread: u32,
-        /// From the begin of the first call to the return of the last.
-        span: Option<Span>,
-        /// Calls.
-        count: u32,
-        /// Time inside the calls, in nanoseconds.
-        busy_ns: u64,
-        /// What the last one returned.
-        result: u32,
     },
 }
 

@@ -1,4 +1,4 @@
-//! [`Activity`] entries as bytes: about 7 for a kernel, 7 for a call.
+//! [`Activity`] entries as bytes: about 7 for a kernel.
 //!
 //! Each entry is a tag (3 bits of kind, 5 of flags) and LEB128 numbers. Times, correlations and nodes are differences
 //! from the last entry of the same kind in the same batch, so each batch can be read on its own.
@@ -7,21 +7,19 @@ use super::{Activity, GraphNode, OverheadKind, Span, WaitKind};
 
 const KERNEL: u8 = 0;
 const TRANSFER: u8 = 1;
-const CALL: u8 = 2;
-const GRAPH_RUN: u8 = 3;
-const WAIT: u8 = 4;
-const EVENT_RECORD: u8 = 5;
-const OVERHEAD: u8 = 6;
-const POLLS: u8 = 7;
-const KINDS: usize = 8;
+const GRAPH_RUN: u8 = 2;
+const WAIT: u8 = 3;
+const EVENT_RECORD: u8 = 4;
+const OVERHEAD: u8 = 5;
+const KINDS: usize = 6;
 
 /// The times are unknown.
 const NO_SPAN: u8 = 0x08;
 /// The correlation differs from the last one as much as that did from the one before.
 const STEADY: u8 = 0x10;
-/// Kernel and transfer: a graph node follows. Call and polls: a result that is not 0 follows.
+/// Kernel and transfer: a graph node follows.
 const EXTRA: u8 = 0x20;
-/// Kernel: launch; transfer: route; call and polls: thread; graph run: queue: as in the last entry.
+/// Kernel: launch; transfer: route; overhead: thread; the others: queue: as in the last entry.
 const SAME: u8 = 0x40;
 /// The longest entry: a tag, seven numbers of at most 10 bytes and a byte.
 const LONGEST: usize = 72;
@@ -110,21 +108,6 @@ impl Packer {
                 entry.number(bytes);
                 entry.node(node);
             }
-            Activity::Call {
-                function,
-                thread,
-                span,
-                correlation,
-                result,
-            } => {
-                let mut entry = self.entry(CALL, thread, span, correlation);
-                entry.flag(EXTRA, result != 0);
-                entry.head_with_key();
-                entry.number(u64::from(function));
-                if result != 0 {
-                    entry.number(u64::from(result));
-                }
-            }
             Activity::GraphRun {
                 graph,
                 queue,
@@ -169,24 +152,6 @@ impl Packer {
                 let mut entry = self.entry(OVERHEAD, thread, span, correlation);
                 entry.head_with_key();
                 entry.byte(kind as u8);
-            }
-            Activity::Polls {
-                function,
-                thread,
-                span,
-                count,
-                busy_ns,
-                result,
-            } => {
-                let mut entry = self.entry(POLLS, thread, span, 0);
-                entry.flag(EXTRA, result != 0);
-                entry.head_with_key();
-                entry.number(u64::from(function));
-                entry.number(u64::from(count));
-                entry.number(busy_ns);
-                if result != 0 {
-                    entry.number(u64::from(result));
-                }
             }
         }
     }
@@ -362,13 +327,6 @@ impl Reader<'_> {
                 correlation,
                 node: self.node(extra, &mut last)?,
             },
-            CALL => Activity::Call {
-                function: self.small()?,
-                thread: key,
-                span,
-                correlation,
-                result: if extra { self.small()? } else { 0 },
-            },
             GRAPH_RUN => Activity::GraphRun {
                 graph: self.small()?,
                 queue: key,
@@ -394,14 +352,6 @@ impl Reader<'_> {
                 thread: key,
                 span,
                 correlation,
-            },
-            POLLS => Activity::Polls {
-                function: self.small()?,
-                thread: key,
-                span,
-                count: self.small()?,
-                busy_ns: self.number()?,
-                result: if extra { self.small()? } else { 0 },
             },
             _ => return None,
         };

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Polls that follow each other so closely are one wait.
 const BETWEEN_POLLS_NS: i64 = 100_000;
 
-/// The thread that CUPTI names; its 0 is none.
+/// The thread that a record names; 0 is none.
 pub(super) fn known_thread(thread: u32) -> Option<u32> {
     Some(thread).filter(|thread| *thread > 0)
 }
@@ -22,21 +22,8 @@ pub struct Call {
     /// The system's id of the thread; 0: not known.
     pub thread: u32,
     /// Begin and end.
-    pub times: Option<(i64, i64)>,
+    pub times: (i64, i64),
     pub result: i32,
-}
-
-impl Call {
-    pub fn new(function: u32, thread: u32, span: Option<Span>, result: u32) -> Call {
-        Call {
-            function,
-            thread,
-            times: span
-                .filter(|s| s.start_ns > 0 && s.duration_ns >= 0)
-                .map(|s| (s.start_ns, s.end_ns())),
-            result: result as i32,
-        }
-    }
 }
 
 /// Polls that are folded into one row.
@@ -87,9 +74,7 @@ impl Cuda {
         (count, busy_ns): (u32, i64),
         tables: &mut Tables,
     ) {
-        let Some((begin_ns, end_ns)) = call.times else {
-            return;
-        };
+        let (begin_ns, end_ns) = call.times;
         if let Some(poll) = self.polls.get_mut(&call.thread)
             && poll.call.function == call.function
             && begin_ns >= poll.begin_ns
@@ -123,24 +108,18 @@ impl Assembler {
         call: Call,
         tables: &mut Tables,
     ) {
-        let does = cuda.does(&call);
-        if let Some((begin_ns, end_ns)) = call.times {
-            self.saw(end_ns);
-            if does == Does::Poll {
-                cuda.poll(process, call, (1, end_ns - begin_ns), tables);
-                return;
-            }
-            if !cuda.polls.is_empty() {
-                cuda.end_poll(process, call.thread, tables);
-            }
-            match does {
-                Does::BeginCapture => cuda.graph_captures.began(begin_ns),
-                Does::EndCapture => cuda.graph_captures.ended(end_ns),
-                _ => {}
-            }
-        } else {
-            let reason = "the tracing library delivered no times";
-            self.ledger.add("host calls", 1, reason);
+        let (does, (begin_ns, end_ns)) = (cuda.does(&call), call.times);
+        if does == Does::Poll {
+            cuda.poll(process, call, (1, end_ns - begin_ns), tables);
+            return;
+        }
+        if !cuda.polls.is_empty() {
+            cuda.end_poll(process, call.thread, tables);
+        }
+        match does {
+            Does::BeginCapture => cuda.graph_captures.began(begin_ns),
+            Does::EndCapture => cuda.graph_captures.ended(end_ns),
+            _ => {}
         }
         let before = if does.submits() || does.waits() {
             cuda.slots.remove(&correlation).map(|slot| slot.half)
@@ -200,9 +179,7 @@ impl Assembler {
         queue: Option<u32>,
         tables: &mut Tables,
     ) {
-        let Some((begin_ns, end_ns)) = call.times else {
-            return;
-        };
+        let (begin_ns, end_ns) = call.times;
         let duration_ns = end_ns.saturating_sub(begin_ns);
         tables.host_calls.push(HostCall {
             process,

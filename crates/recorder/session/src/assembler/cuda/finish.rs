@@ -15,7 +15,7 @@ impl Cuda {
         if !does.submits() || call.result != 0 {
             return None;
         }
-        let (begin_ns, _) = call.times?;
+        let (begin_ns, _) = call.times;
         if captures.contain(begin_ns) {
             return None;
         }

@@ -174,36 +174,38 @@ impl Assembler {
         tables: &mut Tables,
     ) {
         let (queue, of_graph) = (first.queue, first.of_graph);
-        let mut launched = Launched::default();
-        if let Some((begin_ns, end_ns)) = call.times {
-            let id = self.submissions;
-            self.submissions += 1;
-            self.first_submit_ns = Some(
-                self.first_submit_ns
-                    .map_or(begin_ns, |first| first.min(begin_ns)),
-            );
-            tables.submissions.push(Submission {
-                id,
-                process,
-                queue,
-                thread: known_thread(call.thread),
-                begin_ns,
-                end_ns,
-                command_buffers: u32::from(of_graph),
-                function: cuda.name(&call),
-            });
-            if cuda.does(&call) == Does::CopyAndWait {
-                let kind = HostCallKind::CopyAndWait;
-                self.host_call(process, cuda, &call, kind, Some(queue), tables);
-            }
-            cuda.event_waits
-                .submitted(queue, correlation, id, self.latest_ns);
-            cuda.latest_launch_ns = cuda.latest_launch_ns.max(Some(begin_ns));
-            launched.submission = Some(id);
-            launched.call = Some((begin_ns, end_ns, correlation));
-            launched.awaited = cuda.does(&call) == Does::CopyAndWait && first.is_awaited();
-            launched.label = self.label_at(process, call.thread, begin_ns);
+        let (begin_ns, end_ns) = call.times;
+        let id = self.submissions;
+        self.submissions += 1;
+        self.first_submit_ns = Some(
+            self.first_submit_ns
+                .map_or(begin_ns, |first| first.min(begin_ns)),
+        );
+        tables.submissions.push(Submission {
+            id,
+            process,
+            queue,
+            thread: known_thread(call.thread),
+            begin_ns,
+            end_ns,
+            command_buffers: u32::from(of_graph),
+            function: cuda.name(&call),
+        });
+        let copies_and_waits = cuda.does(&call) == Does::CopyAndWait;
+        if copies_and_waits {
+            let kind = HostCallKind::CopyAndWait;
+            self.host_call(process, cuda, &call, kind, Some(queue), tables);
         }
+        cuda.event_waits
+            .submitted(queue, correlation, id, self.latest_ns);
+        cuda.latest_launch_ns = cuda.latest_launch_ns.max(Some(begin_ns));
+        let mut launched = Launched {
+            submission: Some(id),
+            call: Some((begin_ns, end_ns, correlation)),
+            awaited: copies_and_waits && first.is_awaited(),
+            label: self.label_at(process, call.thread, begin_ns),
+            ..Launched::default()
+        };
         self.write_work(cuda, &mut launched, first, tables);
         for work in more {
             self.write_work(cuda, &mut launched, work, tables);

@@ -136,17 +136,30 @@ impl Cuda {
             .apply(self.process, 10, event, &mut self.tables);
     }
 
-    fn batch(&mut self, activities: &[Activity]) {
+    /// Tells the activities as one batch, after what threads told before each.
+    fn batch(&mut self, told: &[Told]) {
         let mut packer = Packer::new(1 << 16);
-        for activity in activities {
-            packer.push(activity);
+        for told in told {
+            match told {
+                Told::Event(event) => {
+                    self.send(&mut packer);
+                    self.event(event.clone());
+                }
+                Told::Activity(activity) => packer.push(activity),
+            }
         }
+        self.send(&mut packer);
+    }
+
+    fn send(&mut self, packer: &mut Packer) {
+        let (first, count) = (self.written, packer.count());
         self.event(Event::Activities {
-            first: self.written,
-            count: activities.len() as u32,
+            first,
+            count,
             bytes: packer.bytes(),
         });
-        self.written += activities.len() as u64;
+        self.written += u64::from(count);
+        packer.clear();
     }
 
     fn end(&mut self, at_ns: i64) {
@@ -168,38 +181,45 @@ fn span(start_ns: i64, end_ns: i64) -> Option<Span> {
     })
 }
 
-fn call(function: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Activity {
-    Activity::Call {
-        function,
-        thread: 10,
-        span: span(start_ns, end_ns),
-        correlation,
-        result: 0,
-    }
+/// What the program's threads tell, and what the tracing library does.
+#[derive(Debug, Clone)]
+enum Told {
+    Event(Event<'static>),
+    Activity(Activity),
 }
 
-fn kernel(launch: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Activity {
-    Activity::Kernel {
+fn call(function: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Told {
+    Told::Event(Event::Called {
+        function,
+        start_ns,
+        duration_ns: end_ns - start_ns,
+        correlation,
+        result: 0,
+    })
+}
+
+fn kernel(launch: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Told {
+    Told::Activity(Activity::Kernel {
         launch,
         span: span(start_ns, end_ns),
         correlation,
         node: None,
-    }
+    })
 }
 
-fn wait(kind: WaitKind, queue: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Activity {
-    Activity::Wait {
+fn wait(kind: WaitKind, queue: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Told {
+    Told::Activity(Activity::Wait {
         kind,
         queue,
         event: 0,
         occurrence: 0,
         span: span(start_ns, end_ns),
         correlation,
-    }
+    })
 }
 
-fn node(launch: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Activity {
-    Activity::Kernel {
+fn node(launch: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Told {
+    Told::Activity(Activity::Kernel {
         launch,
         span: span(start_ns, end_ns),
         correlation,
@@ -207,5 +227,5 @@ fn node(launch: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Activity {
             graph: 3,
             node: start_ns as u64,
         }),
-    }
+    })
 }

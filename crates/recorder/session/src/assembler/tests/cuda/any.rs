@@ -42,17 +42,6 @@ fn activity() -> impl Strategy<Value = Activity> {
                 }
             }
         ),
-        (0..10u32, id(), time(), id(), 0..2u32).prop_map(
-            |(function, thread, span, correlation, result)| {
-                Activity::Call {
-                    function,
-                    thread,
-                    span,
-                    correlation,
-                    result,
-                }
-            }
-        ),
         (id(), id(), time(), id()).prop_map(|(graph, queue, span, correlation)| {
             Activity::GraphRun {
                 graph,
@@ -92,17 +81,51 @@ fn activity() -> impl Strategy<Value = Activity> {
     ]
 }
 
+fn told() -> impl Strategy<Value = Told> {
+    let id = || 0..5u32;
+    let time = || prop_oneof![9 => 1..5_000i64, 1 => any::<i64>()];
+    prop_oneof![
+        6 => activity().prop_map(Told::Activity),
+        2 => (0..10u32, time(), time(), id(), 0..2u32).prop_map(
+            |(function, start_ns, duration_ns, correlation, result)| {
+                Told::Event(Event::Called { function, start_ns, duration_ns, correlation, result })
+            }
+        ),
+        1 => (0..10u32, id(), time(), time(), id(), time()).prop_map(
+            |(function, thread, start_ns, duration_ns, count, busy_ns)| {
+                Told::Event(Event::Polled {
+                    function, thread, start_ns, duration_ns, count, busy_ns, result: 600,
+                })
+            }
+        ),
+    ]
+}
+
+/// Four kernels of one launch.
+fn kernels() -> Packer {
+    let mut packer = Packer::new(1 << 12);
+    for launch in 0..4 {
+        packer.push(&Activity::Kernel {
+            launch,
+            span: span(100, 200),
+            correlation: 7,
+            node: None,
+        });
+    }
+    packer
+}
+
 proptest! {
     /// Whatever comes in whatever order: nothing panics, each piece of work has one row, and a session that goes on
     /// from a checkpoint makes the same rows.
     #[test]
     fn any_activities_are_survived_and_resumed(
-        batches in proptest::collection::vec(proptest::collection::vec(activity(), 0..12), 0..12),
+        batches in proptest::collection::vec(proptest::collection::vec(told(), 0..12), 0..12),
         torn in 0..40usize,
         at in 0..12usize,
     ) {
-        let works = |a: &Activity| matches!(a, Activity::Kernel { .. });
-        let expected = batches.iter().flatten().filter(|a| works(a)).count();
+        let works = |told: &Told| matches!(told, Told::Activity(Activity::Kernel { .. }));
+        let expected = batches.iter().flatten().filter(|told| works(told)).count();
         let (mut whole, mut resumed) = (Cuda::new(), Cuda::new());
         for (index, batch) in batches.iter().enumerate() {
             if index == at {
@@ -114,17 +137,11 @@ proptest! {
         }
         for cuda in [&mut whole, &mut resumed] {
             // A batch whose end is torn off.
-            let mut packer = Packer::new(1 << 12);
-            for launch in 0..4 {
-                packer.push(&kernel(launch, 7, 100, 200));
-            }
+            let packer = kernels();
             let bytes = &packer.bytes()[..packer.bytes().len().min(torn)];
             cuda.event(Event::Activities { first: cuda.written, count: 4, bytes });
         }
-        let mut packer = Packer::new(1 << 12);
-        for launch in 0..4 {
-            packer.push(&kernel(launch, 7, 100, 200));
-        }
+        let packer = kernels();
         let bytes = &packer.bytes()[..packer.bytes().len().min(torn)];
         let whole_ones = unpack(bytes).take(4).filter(Result::is_ok).count();
         let (_, tables) = whole.finish();

@@ -44,13 +44,16 @@ fn other_calls_are_host_calls_and_polls_are_folded() {
 #[test]
 fn polls_that_come_folded_go_on_where_the_last_ones_ended() {
     let mut cuda = Cuda::new();
-    let polls = |start_ns, end_ns, count| Activity::Polls {
-        function: QUERY,
-        thread: 10,
-        span: span(start_ns, end_ns),
-        count,
-        busy_ns: u64::from(count),
-        result: 600,
+    let polls = |start_ns, end_ns, count| {
+        Told::Event(Event::Polled {
+            function: QUERY,
+            thread: 10,
+            start_ns,
+            duration_ns: end_ns - start_ns,
+            count,
+            busy_ns: i64::from(count),
+            result: 600,
+        })
     };
     cuda.batch(&[polls(1_000, 90_000, 40), polls(150_000, 190_000, 20)]);
     // Much later; then another call.
@@ -70,11 +73,13 @@ fn polls_that_come_folded_go_on_where_the_last_ones_ended() {
 #[test]
 fn time_that_no_thread_is_named_for_is_of_an_unknown_one() {
     let mut cuda = Cuda::new();
-    let overhead = |thread, start_ns| Activity::Overhead {
-        kind: OverheadKind::BufferFlush,
-        thread,
-        span: span(start_ns, start_ns + 100),
-        correlation: 0,
+    let overhead = |thread, start_ns| {
+        Told::Activity(Activity::Overhead {
+            kind: OverheadKind::BufferFlush,
+            thread,
+            span: span(start_ns, start_ns + 100),
+            correlation: 0,
+        })
     };
     cuda.batch(&[overhead(0, 1_000), overhead(10, 2_000)]);
     cuda.end(9_000);

@@ -47,13 +47,13 @@ fn an_awaited_copy_and_an_awaited_event_bound_device_times_too() {
         });
         cuda.batch(&[
             call(function, 1, 1_000_000, 1_058_000),
-            Activity::Transfer {
+            Told::Activity(Activity::Transfer {
                 route: 2,
                 bytes: 64,
                 span: span(1_006_000, 1_051_000),
                 correlation: 1,
                 node: None,
-            },
+            }),
         ]);
         let (manifest, _) = cuda.finish();
         manifest.devices[0].clock.error_ns
@@ -71,22 +71,22 @@ fn an_awaited_copy_and_an_awaited_event_bound_device_times_too() {
         cuda.batch(&[
             call(LAUNCH, 1, 1_000_000, 1_002_000),
             kernel(1, 1, 1_006_000, 1_050_000),
-            Activity::EventRecord {
+            Told::Activity(Activity::EventRecord {
                 event: 5,
                 occurrence,
                 queue: 1,
                 correlation: 2,
-            },
+            }),
             call(LAUNCH, 3, 1_005_000, 1_006_000),
             kernel(1, 3, 1_050_000, 1_099_000),
-            Activity::Wait {
+            Told::Activity(Activity::Wait {
                 kind: WaitKind::HostForEvent,
                 queue: 0,
                 event: 5,
                 occurrence,
                 span: span(1_010_000, 1_058_000),
                 correlation: 4,
-            },
+            }),
         ]);
         let (manifest, _) = cuda.finish();
         assert_eq!(manifest.devices[0].clock.error_ns, expected);

@@ -63,12 +63,12 @@ fn a_graph_launch_is_a_command_buffer_of_its_nodes() {
     cuda.batch(&[node(2, 9, 1015, 1040), node(3, 9, 1050, 1060)]);
     cuda.batch(&[
         call(GRAPH_LAUNCH, 10, 1100, 1108),
-        Activity::GraphRun {
+        Told::Activity(Activity::GraphRun {
             graph: 3,
             queue: 1,
             span: span(1110, 1160),
             correlation: 10,
-        },
+        }),
     ]);
     cuda.end(2000);
     let (manifest, tables) = cuda.finish();
@@ -90,12 +90,14 @@ fn a_graph_launch_is_a_command_buffer_of_its_nodes() {
 #[test]
 fn copies_have_their_direction_and_a_synchronous_one_is_a_wait_too() {
     let mut cuda = Cuda::new();
-    let copy = |correlation, start_ns, end_ns| Activity::Transfer {
-        route: 1,
-        bytes: 4096,
-        span: span(start_ns, end_ns),
-        correlation,
-        node: None,
+    let copy = |correlation, start_ns, end_ns| {
+        Told::Activity(Activity::Transfer {
+            route: 1,
+            bytes: 4096,
+            span: span(start_ns, end_ns),
+            correlation,
+            node: None,
+        })
     };
     cuda.batch(&[call(COPY_ASYNC, 1, 1000, 1005), copy(1, 1010, 1020)]);
     cuda.batch(&[call(COPY, 2, 1100, 1130), copy(2, 1110, 1120)]);
@@ -121,21 +123,21 @@ fn a_stream_that_waits_for_an_event_depends_on_the_work_before_it() {
     let mut cuda = Cuda::new();
     cuda.batch(&[
         call(LAUNCH, 1, 1000, 1005),
-        Activity::EventRecord {
+        Told::Activity(Activity::EventRecord {
             event: 6,
             occurrence: 1,
             queue: 1,
             correlation: 2,
-        },
+        }),
         call(WAIT_EVENT, 3, 1010, 1011),
-        Activity::Wait {
+        Told::Activity(Activity::Wait {
             kind: WaitKind::QueueForEvent,
             queue: 2,
             event: 6,
             occurrence: 1,
             span: span(1010, 1010),
             correlation: 3,
-        },
+        }),
         call(LAUNCH, 4, 1020, 1025),
         kernel(1, 1, 1010, 1100),
         kernel(2, 4, 1101, 1200),
@@ -159,12 +161,12 @@ fn what_has_no_other_half_is_counted() {
     // Its kernel was still running when the process was killed.
     cuda.batch(&[call(LAUNCH, 3, 1100, 1105)]);
     // Its call was lost, and so were its times.
-    cuda.batch(&[Activity::Kernel {
+    cuda.batch(&[Told::Activity(Activity::Kernel {
         launch: 1,
         span: None,
         correlation: 4,
         node: None,
-    }]);
+    })]);
     // A batch of five was lost.
     cuda.written += 5;
     cuda.batch(&[]);
@@ -232,16 +234,7 @@ fn memory_stays_bounded_when_no_call_comes_with_its_work() {
         let batch: Vec<_> = (first..first + 1000)
             .map(|c| kernel(1, c, i64::from(c) + 1, i64::from(c) + 2))
             .collect();
-        let mut packer = Packer::new(1 << 20);
-        for activity in &batch {
-            packer.push(activity);
-        }
-        cuda.event(Event::Activities {
-            first: cuda.written,
-            count: 1000,
-            bytes: packer.bytes(),
-        });
-        cuda.written += 1000;
+        cuda.batch(&batch);
         cuda.tables.dispatches.clear();
     }
     let waiting = cuda.assembler.processes[0].cuda.waiting();

@@ -1,18 +1,10 @@
-//! Which calls of the program are recorded.
+//! Calls by their names: which are recorded.
 //!
-//! In PyTorch four of five runtime calls are cudaGetDevice and cudaGetLastError; each record costs the program about
-//! 0.1 µs. So only calls are recorded that cause work on the device, wait for it, or may take long.
+//! In PyTorch four of five runtime calls are cudaGetDevice and cudaGetLastError. Only calls are recorded that cause work
+//! on the device, wait for it, or may take long; of the others CUPTI tells nothing, and they cost nothing.
 //!
 //! Calls that ask whether work is done wait for it where a program repeats them: without them, a host that spins would
-//! look like one that computes. A program that spins has the time for their records, which are folded before they are
-//! written.
-
-use crate::cupti::{Cupti, numbers::domain};
-use crate::notes;
-use crate::recorder::Recorder;
-
-/// Numbers of calls are below this in every CUPTI so far.
-pub const MOST_CALLS: u32 = 2000;
+//! look like one that computes.
 
 /// Parts of the names of calls that are recorded.
 const WANTED: [&str; 54] = [
@@ -83,36 +75,17 @@ pub fn is_poll(name: &str) -> bool {
     name.ends_with("EventQuery") || name.ends_with("StreamQuery")
 }
 
-/// Switches the other calls off. The opposite way, to switch on the wanted ones alone, records nothing once CUPTI is
-/// initialised and too much before.
-pub fn exclude_noise(recorder: &Recorder, cupti: &Cupti) {
-    for domain in [domain::RUNTIME, domain::DRIVER] {
-        let mut refused = 0;
-        for call in 1..MOST_CALLS {
-            let Some(name) = cupti.call_name(domain, call) else {
-                continue;
-            };
-            if is_wanted(name) {
-                continue;
-            }
-            let Some(code) = cupti.leave_out(domain, call) else {
-                notes::note(
-                    recorder,
-                    "This libcupti, older than that of CUDA 12.6, cannot leave out calls that only ask for a state: recording \
-                     costs the program up to twice as much.",
-                );
-                return;
-            };
-            refused += u64::from(code != 0);
-        }
-        if refused > 0 {
-            recorder.loss(
-                "exclusions of calls",
-                refused,
-                "CUPTI refused: recording costs the program more",
-            );
-        }
-    }
+/// Whether calls of this name launch kernels, graphs or functions of the host.
+pub fn is_launch(name: &str) -> bool {
+    [
+        "cuLaunch",
+        "LaunchKernel",
+        "LaunchCooperative",
+        "LaunchHostFunc",
+        "GraphLaunch",
+    ]
+    .iter()
+    .any(|part| name.contains(part))
 }
 
 /// The name without what tells versions apart: `cudaLaunchKernel_v7000`, `cuMemAlloc_v2`, `cuLaunchKernel_ptsz`.
@@ -179,6 +152,29 @@ mod tests {
             "cuPointerGetAttribute",
         ] {
             assert!(!is_wanted(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn launches_of_the_runtime_and_of_the_driver_are_told_from_what_prepares_them() {
+        for name in [
+            "cudaLaunchKernel_v7000",
+            "cudaLaunchKernelExC_ptsz_v11060",
+            "cudaLaunchCooperativeKernel_v9000",
+            "cudaLaunchHostFunc_v10000",
+            "cudaGraphLaunch_v10000",
+            "cuLaunchKernelEx",
+            "cuLaunchGridAsync",
+            "cuGraphLaunch_ptsz",
+        ] {
+            assert!(is_launch(name) && is_wanted(name), "{name}");
+        }
+        for name in [
+            "cudaGraphInstantiate_v10000",
+            "cudaMemcpyAsync_v3020",
+            "cudaFuncSetAttribute_v9000",
+        ] {
+            assert!(!is_launch(name), "{name}");
         }
     }
 
