@@ -49,23 +49,21 @@ print("noise")
 print(json.dumps({"regions": {"r": {"begin_ns": 100, "end_ns": 200, "profiler_stop_ns": 2}}, "milliseconds": 4.0}))
 """
 
-# Says that it is one kernel, with two waits of streams, of which one is not known where waits come by callbacks.
+# Says that it is one kernel, and that a stream waited twice; the trace knows of one.
 PLANTED = """
 import json, os, sys
-by_callbacks = os.environ.get("GAPSCOPE_CUDA_WAITS") == "callbacks"
 tables = {
     "kernels": [{"id": 1, "name": "spin", "full_name": ""}],
     "dispatches": [{"command_buffer": "", "submission": 1, "kernel": 1, "start_ns": 100, "duration_ns": 10, "queue": 1}],
     "transfers": [{"start_ns": 1, "bytes": 1}],
     "command_buffers": [{"id": 1, "submission": 1, "start_ns": 1}],
-    "dependencies": [{"waits_for": 5}, {"waits_for": "" if by_callbacks else 6}],
-    "host_calls": [{"call": "wait-queue-idle", "queue": 1}, {"call": "wait-event", "queue": ""}],
-    "report": {"clock_error_ns": 9 if by_callbacks else 7},
+    "dependencies": [{"waits_for": 5}, {"waits_for": ""}],
+    "report": {"clock_error_ns": 7},
 }
 json.dump(tables, open(os.environ["FAKE_TABLES"], "w"))
 region = {"begin_ns": 50, "end_ns": 200}
-graph = {"graph_launches": 1} if sys.argv[1] == "graph" else {}
-print(json.dumps({"regions": {sys.argv[1]: region}, "result": 4, "kernels": 1, **graph}))
+told = {"graph_launches": 1} if sys.argv[1] == "graph" else {"stream_waits": 2}
+print(json.dumps({"regions": {sys.argv[1]: region}, "result": 4, "kernels": 1, **told}))
 """
 
 # Obeys orders as `launch_costs.py` does; the turns take 100, 200, 300 ... ns each.
@@ -227,8 +225,7 @@ class Harness(unittest.TestCase):
         self.assertIn("out of paper", failed["bad"])
         self.assertIn("ended with 7", failed["dies"])
 
-    def test_both_ways_to_tell_waits_are_compared_and_a_difference_is_a_failure(self):
-        # By callbacks it is told of one stream less.
+    def test_a_wait_of_a_stream_that_the_trace_does_not_know_is_a_failure(self):
         planted = self.folder / "planted.py"
         planted.write_text(PLANTED)
         result = Result("causes")
@@ -238,12 +235,10 @@ class Harness(unittest.TestCase):
         ):
             causes.causes(self.bench, result)
         checks = {check.name: check for check in result.checks}
-        self.assertTrue(checks["by callbacks, two-streams: kernels"].ok)
-        dependencies = checks["two-streams: waits of streams, by callbacks and by records"]
-        self.assertEqual((dependencies.ok, dependencies.got, dependencies.wanted), (False, 1, 2))
-        self.assertTrue(checks["two-streams: waits for known streams, by callbacks and by records"].ok)
-        errors = result.measured["two-streams: clock error ns, by records and by callbacks"]
-        self.assertEqual(errors, [7, 9])
+        self.assertTrue(checks["two-streams: kernels"].ok)
+        waits = checks["two-streams: waits of streams for known work"]
+        self.assertEqual((waits.ok, waits.got, waits.wanted), (False, 1, 2))
+        self.assertEqual(result.measured["two-streams: clock error ns"], 7)
 
     def test_progress_of_a_killed_program_is_read_as_far_as_it_goes(self):
         path = self.folder / "progress"

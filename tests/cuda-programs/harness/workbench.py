@@ -10,10 +10,6 @@ from .processes import HERE, Failed, run
 from .trace import traces_under
 
 
-# Waits and events told by CUPTI's callbacks at the calls that make them, instead of by its records.
-BY_CALLBACKS = {"GAPSCOPE_CUDA_WAITS": "callbacks"}
-
-
 class Workbench:
     """What a part works with: the command, a scratch folder and the time that is left."""
 

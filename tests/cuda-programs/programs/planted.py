@@ -77,7 +77,7 @@ def two_streams(driver):
         driver.record(event, this)
         driver.wait(other, event)
     driver.launch("spin", 10 * MICROSECOND, streams[0])
-    return {"kernels": 402}
+    return {"kernels": 402, "stream_waits": 400}
 
 
 def copies(driver):

@@ -5,7 +5,6 @@ from statistics import median
 
 from .. import machine
 from ..registry import part
-from ..workbench import BY_CALLBACKS
 
 LAUNCHES = 1_000_000
 # Launches of the drift's measurement, each awaited, and how long a window of it is.
@@ -16,10 +15,9 @@ FREE, PAUSE_NS = 30_000, 1_000_000
 
 @part("clock", limit_s=200)
 def clock(bench, result):
-    """10^6 launches: no kernel before its call or after its wait, both ways to tell waits; trace at once; nothing lost."""
+    """10^6 launches: no kernel before its call or after its wait; trace at once; nothing lost."""
     launches = machine.build("launches", bench.scratch)
-    stamped(bench, result, launches, "", {})
-    stamped(bench, result, launches, "by callbacks, ", BY_CALLBACKS)
+    stamped(bench, result, launches)
     ran, trace, told = bench.recorded([launches, LAUNCHES, 1000], report=True)
     exit_to_report_ms = (ran.ended_ns - told["ended_ns"]) / 1e6
     result.measure("exit to printed report ms", exit_to_report_ms)
@@ -27,21 +25,21 @@ def clock(bench, result):
     result.measure("peak KiB of the program", told["peak_kib"])
 
 
-def stamped(bench, result, launches, way, environment):
+def stamped(bench, result, launches):
     """Compares a recording with the stamps of the program."""
     stamps_path = bench.file(".stamps")
-    ran, trace, told = bench.recorded([launches, LAUNCHES, 1000, stamps_path], "--no-report", **environment)
+    ran, trace, told = bench.recorded([launches, LAUNCHES, 1000, stamps_path], "--no-report")
     exit_to_trace_ms = (ran.ended_ns - told["ended_ns"]) / 1e6
-    result.at_most(f"{way}ms from exit to a trace", exit_to_trace_ms, 1000)
-    result.equal(f"{way}nothing lost", trace.losses, [])
+    result.at_most("ms from exit to a trace", exit_to_trace_ms, 1000)
+    result.equal("nothing lost", trace.losses, [])
     region = ran.told["regions"]["launches"]
     starts, durations = trace.columns("dispatches", "start_ns", "duration_ns")
-    result.equal(f"{way}kernels", len(starts), LAUNCHES + 1000)
-    result.equal(f"{way}kernels without a time", sum(start is None for start in starts), 0)
+    result.equal("kernels", len(starts), LAUNCHES + 1000)
+    result.equal("kernels without a time", sum(start is None for start in starts), 0)
     timed = sorted((start, start + duration) for start, duration in zip(starts, durations)
                    if start is not None and duration is not None and start >= region["begin_ns"])  # fmt: skip
-    result.equal(f"{way}kernels in the region", len(timed), LAUNCHES)
-    result.equal(f"{way}kernels that end after the region", sum(end > region["end_ns"] for _, end in timed), 0)
+    result.equal("kernels in the region", len(timed), LAUNCHES)
+    result.equal("kernels that end after the region", sum(end > region["end_ns"] for _, end in timed), 0)
     stamps = array("q")
     with open(stamps_path, "rb") as file:
         stamps.fromfile(file, 2 * LAUNCHES)
@@ -49,20 +47,20 @@ def stamped(bench, result, launches, way, environment):
     latencies = [start - stamps[2 * index] for index, (start, _) in enumerate(timed[:LAUNCHES])]
     late = [stamps[2 * index + 1] - end for index, (_, end) in enumerate(timed[:LAUNCHES])]
     if latencies:
-        result.equal(f"{way}kernels that start before the program called", sum(ns < 0 for ns in latencies), 0)
-        result.equal(f"{way}kernels that end after the program had waited", sum(ns < 0 for ns in late), 0)
+        result.equal("kernels that start before the program called", sum(ns < 0 for ns in latencies), 0)
+        result.equal("kernels that end after the program had waited", sum(ns < 0 for ns in late), 0)
         ordered = sorted(latencies)
-        result.measure(f"{way}call to start ns: least, median, p99",
+        result.measure("call to start ns: least, median, p99",
                        [ordered[0], ordered[len(ordered) // 2], ordered[len(ordered) * 99 // 100]])  # fmt: skip
-        result.measure(f"{way}end to return of the wait ns: least", min(late))
+        result.measure("end to return of the wait ns: least", min(late))
     own, without = trace.launched_before()
-    result.equal(f"{way}kernels without a launch call", without, 0)
-    result.equal(f"{way}kernels before the recorded launch call", sum(ns < 0 for ns in own), 0)
+    result.equal("kernels without a launch call", without, 0)
+    result.equal("kernels before the recorded launch call", sum(ns < 0 for ns in own), 0)
     error_ns = trace.report()["clock_error_ns"]
-    result.measure(f"{way}clock error ns", error_ns)
-    result.check(f"{way}the clock has a bound", error_ns is not None, error_ns)
-    result.measure(f"{way}bytes a launch on disk", trace.bytes / (LAUNCHES + 1000))
-    result.measure(f"{way}exit to trace ms", exit_to_trace_ms)
+    result.measure("clock error ns", error_ns)
+    result.check("the clock has a bound", error_ns is not None, error_ns)
+    result.measure("bytes a launch on disk", trace.bytes / (LAUNCHES + 1000))
+    result.measure("exit to trace ms", exit_to_trace_ms)
 
 
 @part("clock-drift", limit_s=200)

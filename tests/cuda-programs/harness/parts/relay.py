@@ -19,15 +19,13 @@ from ..checks import figure, table
 from ..processes import Failed, program
 from ..registry import part
 from ..trace import traces_under
-from ..workbench import BY_CALLBACKS
 
 # What a turn does, and its unit: how many of it, nanoseconds of one.
 TURN = {"tiny": (2000, 1, "ns a launch"), "gpt": (2, 1e3, "µs a step")}
 SECONDS_TO_START, SECONDS_TO_END, SECONDS_OF_A_TURN = 120, 20, 20
 MOST_TURNS = 150
 # What GAPSCOPE_CUDA_WITHOUT leaves out.
-KINDS = ["events,waits", "events", "waits", "overheads", "memory", "pools", "driver", "runtime", "copies", "fills"]
-CALLBACKS = "waits by callbacks"
+KINDS = ["calls,waits,events", "waits,events", "overheads", "memory", "pools", "copies", "fills"]
 LEFT_OUT = "left out because the environment says so"
 NSYS = "/opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys"
 
@@ -35,15 +33,14 @@ NSYS = "/opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys"
 @part("cost", limit_s=400, needs=["torch"])
 def cost(bench, result):
     """Tiny launches and GPT steps: alone, gapscope, torch.profiler, bare subscriptions to CUPTI, and nsys."""
-    ways = {"none": alone, "none, again": alone, "gapscope": gapscope(), CALLBACKS: gapscope(**BY_CALLBACKS),
-            "torch.profiler": profiled} | BARE  # fmt: skip
+    ways = {"none": alone, "none, again": alone, "gapscope": gapscope(), "torch.profiler": profiled} | BARE
     nsys = next((str(path) for path in sorted(Path("/").glob(NSYS[1:]), reverse=True)), shutil.which("nsys"))
     if nsys:
         ways["nsys"] = under_nsys(nsys)
     else:
         result.note("nsys is not on this machine")
     spans = relay(bench, result, ways)
-    compare(result, spans, CALLBACKS, "gapscope")
+    compare(result, spans, "gapscope", "bare CUPTI, kernels")
     for what, most in {"tiny": 1.15, "gpt": 1.05}.items():
         if f"{what} gapscope" in result.measured:
             result.at_most(f"{what}: ratio", result.measured[f"{what} gapscope"]["ratio"], most)
@@ -52,11 +49,9 @@ def cost(bench, result):
 @part("cost-matrix", limit_s=500, needs=["torch"])
 def cost_matrix(bench, result):
     """Tiny launches and GPT steps with each kind of record left out."""
-    ways = {"none": alone, "none, again": alone, "default": gapscope(), CALLBACKS: gapscope(**BY_CALLBACKS)}
+    ways = {"none": alone, "none, again": alone, "default": gapscope()}
     ways |= {f"without {kind}": gapscope(GAPSCOPE_CUDA_WITHOUT=kind) for kind in KINDS}
-    spans = relay(bench, result, ways)
-    for other in ("default", f"without {KINDS[0]}"):
-        compare(result, spans, CALLBACKS, other)
+    relay(bench, result, ways)
 
 
 @part("cost-vulkan", limit_s=300)
