@@ -9,7 +9,7 @@ use crate::durations::{Durations, GroupedDurations};
 use crate::intervals::Busy;
 use crate::timeline::{Timeline, Work, WorkKind};
 use gapscope_trace::Trace;
-use gapscope_trace::lookup::{IdIndex, NONE};
+use gapscope_trace::lookup::{IdIndex, NONE, label_path};
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::Table;
 use serde::Serialize;
@@ -67,8 +67,6 @@ struct Node<'a> {
 
 impl<'a> LabelTree<'a> {
     pub(crate) fn of(trace: &'a Trace) -> LabelTree<'a> {
-        /// Deeper nesting is no nesting but a ring of labels that are each other's parents.
-        const DEEPEST: usize = 64;
         let rows = &trace.tables.labels;
         let ids = IdIndex::new(&rows.id);
         let mut found: HashMap<(u32, &str), u32> = HashMap::new();
@@ -79,11 +77,7 @@ impl<'a> LabelTree<'a> {
         let node_of_row: Vec<u32> = (0..rows.len())
             .map(|row| {
                 chain.clear();
-                let mut next = Some(row);
-                while let Some(row) = next.filter(|_| chain.len() < DEEPEST) {
-                    chain.push(row);
-                    next = rows.parent[row].and_then(|id| ids.get(id));
-                }
+                chain.extend(rows.outwards(&ids, row));
                 let mut node = NONE;
                 for row in chain.iter().rev() {
                     let text = rows.text[*row].as_str();
@@ -165,17 +159,10 @@ impl<'a> LabelTree<'a> {
         (self.nodes[node].parent != NONE).then_some(self.nodes[node].parent as usize)
     }
 
-    /// The path of each label: texts from the outermost one on, joined by ` / `.
-    pub(crate) fn paths(&self) -> Vec<String> {
-        let mut paths: Vec<String> = Vec::with_capacity(self.len());
-        for node in 0..self.len() {
-            let text = self.text(node);
-            paths.push(match self.parent(node) {
-                Some(parent) => format!("{} / {text}", paths[parent]),
-                None => text.to_owned(),
-            });
-        }
-        paths
+    /// Texts from the outermost label to this one, joined by ` / `.
+    pub(crate) fn path(&self, node: usize) -> String {
+        let outwards = std::iter::successors(Some(node), |node| self.parent(*node));
+        label_path(outwards.map(|node| self.text(node)))
     }
 
     /// Times that each label was set.
@@ -242,10 +229,10 @@ fn rows(timeline: &Timeline, tree: &LabelTree) -> Vec<LabelRow> {
     let trace = timeline.trace;
     let mut rows: Vec<LabelRow> = Vec::with_capacity(tree.len());
     let instances = tree.instances(trace).into_iter();
-    for ((node, instances), path) in instances.enumerate().zip(tree.paths()) {
+    for (node, instances) in instances.enumerate() {
         let Node { text, depth, .. } = tree.nodes[node];
         rows.push(LabelRow {
-            path,
+            path: tree.path(node),
             text: text.to_owned(),
             depth,
             instances: (instances > 0).then_some(instances),

@@ -201,19 +201,7 @@ impl Timeline<'_> {
 
     /// Texts from the outermost label to this one, joined by ` / `.
     pub(crate) fn label_path(&self, id: u32) -> Option<String> {
-        /// Deeper nesting is no nesting but a ring of labels that are each other's parents.
-        const DEEPEST: usize = 64;
-        let labels = &self.trace.tables.labels;
-        let mut texts = Vec::new();
-        let mut next = Some(id);
-        while let Some(row) = next.and_then(|id| self.label_ids.get(id)) {
-            if texts.len() == DEEPEST {
-                break;
-            }
-            texts.push(labels.text[row].as_str());
-            next = labels.parent[row];
-        }
-        texts.reverse();
-        (!texts.is_empty()).then(|| texts.join(" / "))
+        let row = self.label_ids.get(id)?;
+        Some(self.trace.tables.labels.path(&self.label_ids, row))
     }
 }

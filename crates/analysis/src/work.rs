@@ -85,8 +85,7 @@ impl Work {
         is_meant: impl Fn(&str) -> bool,
     ) -> Work {
         let tree = LabelTree::of(timeline.trace);
-        let paths = tree.paths();
-        let own = |node: usize| is_meant(&paths[node]).then_some(0);
+        let own = |node: usize| is_meant(&tree.path(node)).then_some(0);
         let mut works = of_nodes(timeline, bindings, &[name], &tree, &own);
         works.pop().unwrap_or_default()
     }

@@ -86,7 +86,30 @@ impl IdIndex {
     }
 }
 
-/// Labels with those around them, outermost first, such as `step / attention / matmul`.
+/// Labels nest no deeper than this: a damaged trace's may be their own parents.
+const DEEPEST_LABEL: usize = 64;
+
+impl Labels {
+    /// The rows of a label and of those around it, from its own outwards. `ids` is the index of this table.
+    pub fn outwards(&self, ids: &IdIndex, row: usize) -> impl Iterator<Item = usize> {
+        let parent = |row: &usize| self.parent[*row].and_then(|parent| ids.get(parent));
+        std::iter::successors(Some(row), parent).take(DEEPEST_LABEL)
+    }
+
+    /// The path of a label: texts from the outermost one to its own, such as `step / attention / matmul`.
+    pub fn path(&self, ids: &IdIndex, row: usize) -> String {
+        label_path(self.outwards(ids, row).map(|row| self.text[row].as_str()))
+    }
+}
+
+/// A path of texts that come from the innermost outwards.
+pub fn label_path<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    let mut texts: Vec<&str> = texts.collect();
+    texts.reverse();
+    texts.join(" / ")
+}
+
+/// The paths of all labels of a trace.
 #[derive(Debug, Clone)]
 pub struct LabelPaths {
     index: IdIndex,
@@ -98,7 +121,7 @@ impl LabelPaths {
     pub fn new(labels: &Labels) -> LabelPaths {
         let index = IdIndex::new(&labels.id);
         let paths = (0..labels.id.len())
-            .map(|row| path(labels, &index, row))
+            .map(|row| labels.path(&index, row))
             .collect();
         LabelPaths { index, paths }
     }
@@ -107,19 +130,6 @@ impl LabelPaths {
     pub fn get(&self, label: u32) -> Option<&str> {
         self.index.get(label).map(|row| self.paths[row].as_str())
     }
-}
-
-/// Labels nest no deeper than this: a damaged trace's may be their own parents.
-const MOST_LABELS: usize = 256;
-
-fn path(labels: &Labels, index: &IdIndex, row: usize) -> String {
-    let parent = |row: &usize| labels.parent[*row].and_then(|parent| index.get(parent));
-    let mut texts: Vec<&str> = std::iter::successors(Some(row), parent)
-        .take(MOST_LABELS)
-        .map(|row| labels.text[row].as_str())
-        .collect();
-    texts.reverse();
-    texts.join(" / ")
 }
 
 impl Manifest {

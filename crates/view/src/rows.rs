@@ -1,10 +1,9 @@
 //! Everything about one row.
 
-use crate::index::Index;
 use crate::lanes;
 use crate::places::{queue_name, thread_name};
 use crate::snapshot::Snapshot;
-use crate::texts::{DEEPEST, cut};
+use crate::texts::cut;
 use crate::track::{Source, TrackId};
 use gapscope_analysis::intervals::Interval;
 use gapscope_trace::tables::*;
@@ -379,11 +378,9 @@ pub fn work_link(snapshot: &Snapshot, source: Source, row: usize) -> Value {
 
 fn label(snapshot: &Snapshot, id: u32) -> Value {
     let labels = &snapshot.trace.tables.labels;
-    let index: &Index = snapshot.index();
-    let parent = |row: &usize| labels.parent[*row].and_then(|id| index.labels.get(id));
-    let mut rows: Vec<usize> = std::iter::successors(index.labels.get(id), parent)
-        .take(DEEPEST)
-        .collect();
+    let ids = &snapshot.index().labels;
+    let row = ids.get(id).into_iter();
+    let mut rows: Vec<usize> = row.flat_map(|row| labels.outwards(ids, row)).collect();
     rows.reverse();
     let path: Vec<String> = rows.iter().map(|row| cut(&labels.text[*row])).collect();
     json!({"path": path, "rows": rows})

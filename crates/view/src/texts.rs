@@ -3,7 +3,7 @@
 use gapscope_analysis::gaps::Cause;
 use gapscope_trace::Trace;
 use gapscope_trace::column::Column;
-use gapscope_trace::lookup::{IdIndex, LabelPaths};
+use gapscope_trace::lookup::IdIndex;
 use gapscope_trace::tables::{HostCallKind, OpaqueWorkKind, Table, TransferKind};
 use rustc_hash::FxHashMap;
 
@@ -12,9 +12,6 @@ pub const NONE: u32 = u32::MAX;
 
 /// Longer texts are cut: the page lays each of them out, and may show one a thousand times.
 const MOST_CHARACTERS: usize = 1000;
-
-/// Labels nest no deeper: a damaged trace's may be their own parents.
-pub const DEEPEST: usize = 64;
 
 /// A text, cut if it is too long.
 pub fn cut(text: &str) -> String {
@@ -103,17 +100,15 @@ impl Texts {
         }
         self.kernel_index = IdIndex::new(&tables.kernels.id);
         if self.label_texts.len() < tables.labels.len() {
-            let paths = LabelPaths::new(&tables.labels);
-            let index = IdIndex::new(&tables.labels.id);
-            let parent = |row: &usize| index.get(tables.labels.parent[*row]?);
-            for row in self.label_texts.len()..tables.labels.len() {
-                let text = &tables.labels.text[row];
-                let id = self.add(text);
+            let labels = &tables.labels;
+            let index = IdIndex::new(&labels.id);
+            for row in self.label_texts.len()..labels.len() {
+                let id = self.add(&labels.text[row]);
                 self.label_texts.push(id);
-                let id = self.add(paths.get(tables.labels.id[row]).unwrap_or(text));
+                let id = self.add(&labels.path(&index, row));
                 self.label_paths.push(id);
-                let around = std::iter::successors(Some(row), parent).take(DEEPEST);
-                self.label_depths.push(around.count() as u32);
+                let depth = labels.outwards(&index, row).count();
+                self.label_depths.push(depth as u32);
             }
         }
         self.label_index = IdIndex::new(&tables.labels.id);

@@ -2,6 +2,7 @@
 
 use crate::program::{Program, US, findings};
 use gapscope_analysis::{Findings, Timeline, activity};
+use gapscope_trace::lookup::LabelPaths;
 
 #[test]
 fn kernels_of_one_name_are_one_row_and_overlap_counts_once() {
@@ -120,6 +121,21 @@ fn labels_that_are_each_others_parents_end() {
     p.line("label id=2 text=b parent=1");
     p.line("dispatch command_buffer=9 queue=1 kernel=1 label=1 start_ns=0 duration_ns=10us");
     assert!(!p.findings().labels.is_empty());
+}
+
+/// As far as it is read: no trace that is whole nests so deep.
+#[test]
+fn a_label_has_one_path_however_deep_it_lies() {
+    let mut p = Program::new();
+    p.line("label id=0 text=0");
+    for id in 1..100 {
+        p.line(&format!("label id={id} text={id} parent={}", id - 1));
+    }
+    p.line("dispatch command_buffer=9 queue=1 kernel=1 label=99 start_ns=0 duration_ns=10us");
+    let labels = p.findings().labels;
+    let innermost = labels.iter().find(|label| label.text == "99").unwrap();
+    let paths = LabelPaths::new(&p.trace().tables.labels);
+    assert_eq!(Some(innermost.path.as_str()), paths.get(99));
 }
 
 #[test]
