@@ -67,6 +67,7 @@ fn facts(definition: Definition, partitions: &[Partition]) -> TableFacts {
         data_type,
         meaning,
         origin: Origin::File,
+        absent_as_0: false,
     }));
     TableFacts {
         name: definition.name,

@@ -42,6 +42,7 @@ impl ManifestTable {
             data_type,
             meaning: meaning.to_owned(),
             origin: Origin::File,
+            absent_as_0: false,
         }));
         let facts = Arc::new(TableFacts {
             name: self.name,
@@ -211,7 +212,7 @@ fn definitions() -> Vec<ManifestTable> {
             columns: vec![
                 ("id", NUMBER, "Id in the trace."),
                 ("pid", NUMBER, "The system's id."),
-                ("parent_pid", NUMBER, "The parent's."),
+                ("parent_pid", NUMBER, "The parent's, where it is known."),
                 ("executable", TEXT, "Path of the executable."),
                 ("arguments", TEXT, "Arguments, joined by spaces."),
                 ("start_ns", NS, "When its recording began."),
@@ -223,7 +224,7 @@ fn definitions() -> Vec<ManifestTable> {
                     vec![
                         number(p.id),
                         number(p.pid),
-                        number(p.parent_pid),
+                        ScalarValue::UInt32(p.parent_pid),
                         text(&p.executable),
                         text(&p.arguments.join(" ")),
                         ns(p.start_ns),

@@ -3,6 +3,7 @@
 use crate::source::Partition;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use gapscope_trace::for_each_table;
+use gapscope_trace::reader::is_absent_as_0;
 use gapscope_trace::tables::*;
 use std::sync::Arc;
 
@@ -22,6 +23,8 @@ pub(crate) struct ColumnFacts {
     pub data_type: DataType,
     pub meaning: String,
     pub origin: Origin,
+    /// In files of earlier versions 0 says that the value is not known.
+    pub absent_as_0: bool,
 }
 
 /// Where the values of a column come from.
@@ -113,6 +116,7 @@ pub(crate) fn common_columns(partitions: &[Partition], taken: &[&str]) -> Vec<Co
         data_type: DataType::Utf8View,
         meaning: "The trace: its path as it was given.".to_owned(),
         origin: Origin::Trace,
+        absent_as_0: false,
     };
     let folders = partitions.iter().enumerate().map(|(index, partition)| {
         let is_taken = partition.name == "trace" || taken.contains(&partition.name.as_str());
@@ -127,6 +131,7 @@ pub(crate) fn common_columns(partitions: &[Partition], taken: &[&str]) -> Vec<Co
             },
             meaning: format!("From the folder {}=….", partition.name),
             origin: Origin::Partition(index),
+            absent_as_0: false,
         }
     });
     std::iter::once(trace).chain(folders).collect()
@@ -159,6 +164,7 @@ fn table<T: Table>(partitions: &[Partition]) -> TableFacts {
             name: column.name.to_owned(),
             meaning,
             origin: Origin::File,
+            absent_as_0: is_absent_as_0(T::NAME, column.name),
         });
     }
     for name in names {
@@ -168,6 +174,7 @@ fn table<T: Table>(partitions: &[Partition]) -> TableFacts {
             data_type: DataType::Utf8View,
             meaning: meaning.to_owned(),
             origin: Origin::Name(name),
+            absent_as_0: false,
         });
     }
     TableFacts {
@@ -222,6 +229,16 @@ mod tests {
             names.dedup();
             assert_eq!(names.len(), table.columns.len(), "{}", table.name);
         }
+    }
+
+    /// As the reader of such columns takes them.
+    #[test]
+    fn what_may_be_absent_as_0_is_an_id_of_32_bits() {
+        let tables = tables(&[]);
+        let columns = tables.iter().flat_map(|table| &table.columns);
+        let of_old: Vec<_> = columns.filter(|column| column.absent_as_0).collect();
+        assert_eq!(of_old.len(), 2);
+        assert!(of_old.iter().all(|c| c.data_type == DataType::UInt32));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What is in a trace, without any analysis.
 
 use crate::document::{Block, Column, Document, Table, Text, Tone};
+use crate::section::or_unknown;
 use crate::{command_line, fit, number};
 use gapscope_trace::Manifest;
 use gapscope_trace::manifest::{Clock, ClockMethod, Device, Exit};
@@ -121,7 +122,7 @@ fn processes(manifest: &Manifest) -> Vec<Block> {
         };
         table.row([
             process.pid.to_string().into(),
-            process.parent_pid.to_string().into(),
+            or_unknown(process.parent_pid, |pid| pid.to_string()),
             number::count(threads.count() as u64).into(),
             fit::clean(&process.hook).into(),
             if process.end_ns.is_some() {

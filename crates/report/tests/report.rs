@@ -162,6 +162,14 @@ fn a_label_cannot_steer_the_terminal() {
 }
 
 #[test]
+fn info_says_that_a_parent_is_not_known() {
+    let manifest = read("process id=1 pid=7 hook=made").manifest;
+    let document = info::document("example.gapscope", &manifest, &[], &[]);
+    let shown = markdown::draw(&document);
+    assert!(shown.contains("| 7 | unknown | 0 | made |"), "{shown}");
+}
+
+#[test]
 fn info_shows_the_manifest() {
     let sizes =
         [("dispatches", Some(8), 1200), ("kernels", None, 64)].map(|(name, rows, bytes)| {

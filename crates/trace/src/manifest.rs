@@ -137,8 +137,9 @@ pub struct Process {
     pub id: u32,
     /// The system's id.
     pub pid: u32,
-    /// The parent's.
-    pub parent_pid: u32,
+    /// The parent's; absent when it is not known, as of imports, or is in another namespace of process ids.
+    #[serde(deserialize_with = "known")]
+    pub parent_pid: Option<u32>,
     /// Path of the executable.
     pub executable: String,
     /// Arguments.

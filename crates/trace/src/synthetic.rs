@@ -74,7 +74,7 @@ impl Synthetic {
         let process = Process {
             id: stream::PROCESS,
             pid: 4242,
-            parent_pid: 1,
+            parent_pid: Some(1),
             executable: "/usr/bin/synthetic".to_owned(),
             hook: "none".to_owned(),
             start_ns: stream::START_NS,

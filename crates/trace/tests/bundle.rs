@@ -363,7 +363,7 @@ fn a_failed_part_costs_its_table_only() {
 }
 
 #[test]
-fn a_begin_on_the_wall_clock_or_cores_that_are_not_known_are_absent_and_were_once_0() {
+fn what_a_manifest_does_not_know_is_absent_and_was_once_0() {
     let temporary = tempfile::tempdir().expect("a folder");
     let folder = temporary.path().join("a.gapscope");
     write(&folder, &trace());
@@ -381,7 +381,15 @@ fn a_begin_on_the_wall_clock_or_cores_that_are_not_known_are_absent_and_were_onc
         let old = json.replace("\"cores\": null", &format!("\"cores\": {written}"));
         assert!(old != json, "{json}");
         fs::write(&path, old).expect("writable");
-        assert_eq!(open(&folder).0.manifest.host.cores, known.map(|n| n as u32));
+        let known = known.map(|n| n as u32);
+        assert_eq!(open(&folder).0.manifest.host.cores, known);
+        let old = json.replace(
+            "\"parent_pid\": null",
+            &format!("\"parent_pid\": {written}"),
+        );
+        assert!(old != json, "{json}");
+        fs::write(&path, old).expect("writable");
+        assert_eq!(open(&folder).0.manifest.processes[0].parent_pid, known);
     }
 }
 

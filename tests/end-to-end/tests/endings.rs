@@ -81,7 +81,7 @@ fn each_child_is_a_process_of_its_own() {
         .pid;
     let children = processes
         .iter()
-        .filter(|process| process.parent_pid == parent)
+        .filter(|process| process.parent_pid == Some(parent))
         .count();
     assert_eq!(children, 3, "{processes:?}");
 }

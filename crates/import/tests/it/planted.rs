@@ -53,6 +53,7 @@ fn the_manifest_says_what_is_known_and_what_is_not() {
         (m.processes[0].pid, m.devices[0].name.as_str()),
         (99926, "M3 Ultra")
     );
+    assert_eq!(m.processes[0].parent_pid, None);
     assert_eq!(m.threads[0].name, "Main Thread");
     // 50 us from commit to start, 40 us from end to notice.
     assert_eq!(m.devices[0].clock.method, ClockMethod::Brackets);

@@ -144,7 +144,8 @@ impl PruningStatistics for RowGroups<'_> {
         })
         .filter(|_| {
             let place = self.facts.column(&column.name);
-            place.is_some_and(|place| self.facts.columns[place].origin == Origin::File)
+            let known = place.map(|place| &self.facts.columns[place]);
+            known.is_some_and(|c| c.origin == Origin::File && !c.absent_as_0)
         })
     }
 

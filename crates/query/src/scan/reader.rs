@@ -5,7 +5,11 @@ use super::names::Names;
 use super::plan::Unit;
 use crate::library::Library;
 use crate::schema::{ColumnFacts, Name, Origin};
-use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use datafusion::arrow::array::{
+    ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array,
+};
+use datafusion::arrow::compute::kernels::cmp::eq;
+use datafusion::arrow::compute::nullif;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::ScalarValue;
 use datafusion::error::DataFusionError;
@@ -162,7 +166,10 @@ impl Reader {
         for column in columns.iter() {
             let missing = || new_null_array(&column.data_type, rows);
             arrays.push(match column.origin {
-                Origin::File => of_file(&column.name).unwrap_or_else(missing),
+                Origin::File => match of_file(&column.name) {
+                    Some(ids) if column.absent_as_0 => without_0(&ids)?,
+                    found => found.unwrap_or_else(missing),
+                },
                 Origin::Name(name) => {
                     let keys = name.keys().iter().map(|key| of_file(key));
                     match keys.collect::<Option<Vec<ArrayRef>>>() {
@@ -220,6 +227,12 @@ impl Reader {
         of_source.constants.insert(origin, array.clone());
         Ok(array)
     }
+}
+
+/// The ids, absent where they are 0.
+fn without_0(ids: &ArrayRef) -> Result<ArrayRef> {
+    let is_0 = eq(ids, &UInt32Array::new_scalar(0))?;
+    Ok(nullif(ids, &is_0)?)
 }
 
 impl Iterator for Reader {

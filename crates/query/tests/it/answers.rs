@@ -33,6 +33,24 @@ fn unknown_times_are_null_and_count_is_of_all_rows() {
 }
 
 #[test]
+fn a_thread_that_an_old_trace_does_not_know_is_null() {
+    let place = Place::new();
+    let old = TEXT.replace("thread=101 begin_ns", "thread=0 begin_ns");
+    let old = old.replace("thread=101 call=submit", "thread=0 call=submit");
+    assert_eq!(old.matches("thread=0").count(), 2);
+    place.trace("t.gapscope", &old);
+    let session = place.session(&["t.gapscope"]);
+    let sql = "select thread, thread_name from submissions";
+    assert_eq!(csv(&session, sql), "thread,thread_name\n,\n");
+    let sql = "select count(*) as n from submissions where thread is null";
+    assert_eq!(csv(&session, sql), "n\n1\n");
+    let sql = "select thread, count(*) as n from host_calls group by thread order by thread";
+    assert_eq!(csv(&session, sql), "thread,n\n101,1\n,1\n");
+    let sql = "select count(*) as n from host_calls where thread = 0";
+    assert_eq!(csv(&session, sql), "n\n0\n");
+}
+
+#[test]
 fn filters_limits_and_joins_agree_with_the_rows() {
     let (_place, session) = one();
     let ask = |sql: &str| {

@@ -127,7 +127,7 @@ impl Builder {
             processes: vec![Process {
                 id: PROCESS,
                 pid: self.pid,
-                parent_pid: 0,
+                parent_pid: None,
                 executable: run
                     .process_name
                     .clone()

@@ -28,7 +28,8 @@ impl Assembler {
             } => {
                 let facts = &mut state.facts;
                 facts.pid = pid;
-                facts.parent_pid = parent;
+                // The system says 0 of a parent in another namespace.
+                facts.parent_pid = Some(parent).filter(|pid| *pid != 0);
                 facts.executable = executable.into_owned();
                 facts.arguments = arguments.into_iter().map(|a| a.into_owned()).collect();
                 facts.hook = hook.into_owned();
