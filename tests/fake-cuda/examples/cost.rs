@@ -1,9 +1,12 @@
 //! What the CUDA library itself costs: nanoseconds of processor time for each record in the callback that CUPTI calls with
-//! full buffers, and for each NVTX label on the program's thread. It says nothing of CUPTI's own cost.
+//! full buffers, and on the program's thread for each call of CUDA, in the two callbacks that CUPTI calls at its begin and
+//! its end, and for each NVTX label. It says nothing of CUPTI's own cost.
 //!
 //! `cargo build --release -p gapscope-cuda -p fake-cuda && cargo run --release -p fake-cuda --example cost`
 
-use fake_cuda::records::{self, Api, Bytes, Kernel};
+use fake_cuda::callbacks::{Callback, Data, ENTER, EXIT};
+use fake_cuda::names::{self, Call};
+use fake_cuda::records::{self, Bytes, Kernel};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::Path;
 
@@ -12,6 +15,11 @@ type Completed = unsafe extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
 
 const BUFFERS: usize = 40;
 const LABELS: u32 = 200_000;
+const ROUNDS: usize = 40;
+const CALLS: u32 = 20_000;
+
+/// CUDA_ERROR_NOT_READY
+const NOT_READY: c_int = 600;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::current_exe()?
@@ -31,17 +39,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let hook = open(&hook)?;
     // SAFETY: the functions of the two libraries, by their types.
-    let (requested, completed) = unsafe {
+    let (requested, completed, called) = unsafe {
         let start: extern "C" fn() -> c_int =
             std::mem::transmute(symbol(hook, c"InitializeInjection")?);
         start();
-        let callbacks: extern "C" fn(*mut Option<Requested>, *mut Option<Completed>) =
-            std::mem::transmute(symbol(open(&stub)?, c"fake_callbacks")?);
-        let (mut requested, mut completed) = (None, None);
-        callbacks(&mut requested, &mut completed);
+        let callbacks: extern "C" fn(
+            *mut Option<Requested>,
+            *mut Option<Completed>,
+            *mut Option<Callback>,
+        ) = std::mem::transmute(symbol(open(&stub)?, c"fake_callbacks")?);
+        let (mut requested, mut completed, mut called) = (None, None, None);
+        callbacks(&mut requested, &mut completed, &mut called);
         (
             requested.ok_or("the hook registered nothing")?,
             completed.ok_or("the hook registered nothing")?,
+            called.ok_or("the hook registered nothing")?,
         )
     };
     let names: Vec<CString> = (0..40)
@@ -82,35 +94,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             ..Kernel::default()
         }
     });
-    report("host call", requested, completed, || {
-        n += 1;
-        let start = 1_000_000_000 + u64::from(n) * 5_200;
-        Api {
-            kind: records::DRIVER,
-            // cuLaunchKernel
-            cbid: 307,
-            start,
-            end: start + 2_800,
-            thread_id: 4711,
-            correlation_id: n * 5,
-            ..Api::default()
-        }
-    });
-    report("host call that asks, folded", requested, completed, || {
-        n += 1;
-        let start = 1_000_000_000 + u64::from(n) * 900;
-        Api {
-            kind: records::DRIVER,
-            // cuEventQuery
-            cbid: 120,
-            start,
-            end: start + 600,
-            thread_id: 4711,
-            correlation_id: n,
-            return_value: 600,
-            ..Api::default()
-        }
-    });
+    calls("launch", called, names::CU_LAUNCH_KERNEL, 0);
+    calls("poll", called, names::CU_EVENT_QUERY, NOT_READY);
+    calls("event on a stream", called, names::CU_EVENT_RECORD, 0);
     labels(hook)?;
     Ok(())
 }
@@ -146,6 +132,45 @@ fn report<R: Bytes>(
     println!(
         "{what}: {:.1} ns a record (median of {BUFFERS} buffers; least {:.1})",
         each[BUFFERS / 2],
+        each[0]
+    );
+}
+
+/// Calls the hook at the begin and at the end of calls, and prints the least and the median cost.
+fn calls(what: &str, called: Callback, call: Call, result: c_int) {
+    let (domain, number, name) = call;
+    // Of an event and a stream, where the call has them.
+    let parameters = [64usize, 0];
+    let mut shared = 0;
+    let mut data = Data {
+        callback_site: ENTER,
+        function_name: name.as_ptr(),
+        function_parameters: parameters.as_ptr().cast(),
+        function_return_value: &result,
+        symbol_name: std::ptr::null(),
+        context: std::ptr::without_provenance_mut(1),
+        context_uid: 1,
+        correlation_data: &mut shared,
+        correlation_id: 0,
+    };
+    let mut each: Vec<f64> = (0..ROUNDS)
+        .map(|_| {
+            let begun = processor_ns();
+            for _ in 0..CALLS {
+                data.correlation_id += 1;
+                for site in [ENTER, EXIT] {
+                    data.callback_site = site;
+                    let data = (&raw const data).cast();
+                    called(std::ptr::null_mut(), domain, number, data);
+                }
+            }
+            (processor_ns() - begun) as f64 / f64::from(CALLS)
+        })
+        .collect();
+    each.sort_by(f64::total_cmp);
+    println!(
+        "{what}: {:.1} ns a call on the program's thread (median of {ROUNDS} times {CALLS}; least {:.1})",
+        each[ROUNDS / 2],
         each[0]
     );
 }

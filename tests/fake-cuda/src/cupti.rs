@@ -6,8 +6,7 @@ mod chosen;
 mod entry_points;
 
 use crate::config::{BadTimes, config};
-use crate::names::{self, Call};
-use crate::records::{self, Api, Bytes, Kernel, Other};
+use crate::records::{self, Bytes, Kernel, Other};
 use buffer::Buffers;
 use std::collections::HashSet;
 use std::ffi::c_void;
@@ -31,7 +30,6 @@ pub struct State {
     /// Calls at which the subscriber wants callbacks.
     callbacks: HashSet<(u32, u32)>,
     kinds: HashSet<u32>,
-    excluded: HashSet<(u32, u32)>,
     pub buffers: Buffers,
     pending: Vec<Pending>,
     /// Its clock minus the host's monotonic clock.
@@ -43,8 +41,6 @@ pub struct State {
     /// Graph tracing was switched on while a graph existed.
     pub graphs_traced_late: bool,
     late: Vec<Vec<u8>>,
-    /// Queries that find work unfinished are recorded as waits too, as CUPTI does by itself.
-    pub all_waits: bool,
     /// The subscriber's own thread ids and clock are set.
     pub chosen_threads: bool,
     pub chosen_clock: bool,
@@ -72,10 +68,7 @@ impl std::ops::DerefMut for Locked {
 
 pub fn state() -> Locked {
     let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
-    state.get_or_insert_with(|| State {
-        all_waits: true,
-        ..State::default()
-    });
+    state.get_or_insert_default();
     Locked(state)
 }
 
@@ -113,42 +106,15 @@ impl State {
         self.stamp(ns.wrapping_add_signed(skew_ns + since * drift_ppm / 1_000_000))
     }
 
-    fn thread(&self) -> u32 {
+    /// The calling thread as records name it.
+    pub fn thread(&self) -> u32 {
         // SAFETY: both have no preconditions.
         unsafe {
-            if self.system_threads {
+            if self.system_threads || self.chosen_threads {
                 libc::gettid() as u32
             } else {
                 libc::pthread_self() as u32
             }
-        }
-    }
-
-    /// Records a call, unless it is switched off.
-    pub fn call(
-        &mut self,
-        (domain, number, _): Call,
-        correlation: u32,
-        (start, end): (u64, u64),
-        result: u32,
-    ) {
-        let kind = if domain == names::RUNTIME {
-            records::RUNTIME
-        } else {
-            records::DRIVER
-        };
-        if self.is_on(kind) && !self.excluded.contains(&(domain, number)) {
-            let record = Api {
-                kind,
-                cbid: number,
-                start: self.stamp(start),
-                end: self.stamp(end),
-                process_id: std::process::id(),
-                thread_id: self.thread(),
-                correlation_id: correlation,
-                return_value: result,
-            };
-            self.write(&record);
         }
     }
 

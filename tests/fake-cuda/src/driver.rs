@@ -187,7 +187,7 @@ impl Driver {
 #[derive(Clone, Copy)]
 struct Api<'a> {
     call: Call,
-    /// The driver's call inside the runtime's, which CUPTI does not record.
+    /// The driver's call inside the runtime's; it has the same correlation.
     inside: Option<Call>,
     /// As the structure of the call's parameters; those that are no pointers come last.
     parameters: &'a [usize],
@@ -203,45 +203,44 @@ impl From<Call> for Api<'_> {
     }
 }
 
+/// A call of the driver.
+fn of_driver(call: Call, parameters: &[usize]) -> Api<'_> {
+    Api {
+        call,
+        inside: None,
+        parameters,
+    }
+}
+
+/// A call of the runtime, with the driver's inside.
+fn of_runtime(call: Call, inside: Call, parameters: &[usize]) -> Api<'_> {
+    Api {
+        call,
+        inside: Some(inside),
+        parameters,
+    }
+}
+
 impl Api<'_> {
-    fn has_callbacks(&self) -> bool {
-        let calls = [Some(self.call), self.inside];
-        calls
-            .into_iter()
-            .flatten()
-            .any(cupti::callbacks::are_wanted)
+    /// The calls, the outer one first.
+    fn calls(&self) -> impl DoubleEndedIterator<Item = Call> + use<> {
+        [Some(self.call), self.inside].into_iter().flatten()
     }
 
-    /// Calls the subscriber, with the driver unlocked; gives the correlation of the call inside.
-    fn begins(&self, driver: Locked, correlation: u32) -> (Locked, u32) {
-        if !self.has_callbacks() {
-            return (driver, 0);
-        }
-        drop(driver);
-        let context = CONTEXT.get();
-        cupti::callbacks::deliver(self.call, self.parameters, correlation, context, None);
-        let mut inside = 0;
-        if let Some(call) = self.inside {
-            let mut driver = self::driver();
-            driver.correlation += 1;
-            inside = driver.correlation;
-            drop(driver);
-            cupti::callbacks::deliver(call, self.parameters, inside, context, None);
-        }
-        (self::driver(), inside)
-    }
-
-    /// As [`Self::begins`], when the call has returned.
-    fn ends(&self, driver: Locked, [correlation, inside]: [u32; 2], result: c_int) -> Locked {
-        if !self.has_callbacks() {
+    /// Calls the subscriber, with the driver unlocked: at the begin, or with the result at the end.
+    fn tell(&self, driver: Locked, correlation: u32, result: Option<c_int>) -> Locked {
+        if !self.calls().any(cupti::callbacks::are_wanted) {
             return driver;
         }
         drop(driver);
-        let (context, result) = (CONTEXT.get(), Some(result));
-        if let Some(call) = self.inside {
-            cupti::callbacks::deliver(call, self.parameters, inside, context, result);
+        let context = CONTEXT.get();
+        let tell = |call| {
+            cupti::callbacks::deliver(call, self.parameters, correlation, context, result);
+        };
+        match result {
+            None => self.calls().for_each(tell),
+            Some(_) => self.calls().rev().for_each(tell),
         }
-        cupti::callbacks::deliver(self.call, self.parameters, correlation, context, result);
         self::driver()
     }
 }
@@ -256,10 +255,10 @@ fn call<'a>(api: impl Into<Api<'a>>, work: impl FnOnce(&mut Driver, u32, u64) ->
     driver.correlation += 1;
     let correlation = driver.correlation;
     let start = now();
-    let (mut driver, inside) = api.begins(driver, correlation);
+    let mut driver = api.tell(driver, correlation, None);
     let result = work(&mut driver, correlation, start);
-    let driver = api.ends(driver, [correlation, inside], result);
-    finish(driver, api.call, correlation, start, result)
+    let driver = api.tell(driver, correlation, Some(result));
+    finish(driver, api, correlation, start, result)
 }
 
 /// As [`call`], for one that then waits until `work` says; the wait holds no lock.
@@ -271,7 +270,7 @@ fn waiting_call(api: Api<'_>, work: impl FnOnce(&mut Driver, u32) -> Result<u64,
     locked.correlation += 1;
     let correlation = locked.correlation;
     let start = now();
-    let (mut locked, inside) = api.begins(locked, correlation);
+    let mut locked = api.tell(locked, correlation, None);
     let until = work(&mut locked, correlation);
     drop(locked);
     let result = match until {
@@ -281,25 +280,27 @@ fn waiting_call(api: Api<'_>, work: impl FnOnce(&mut Driver, u32) -> Result<u64,
         }
         Err(code) => code,
     };
-    let driver = api.ends(driver(), [correlation, inside], result);
-    finish(driver, api.call, correlation, start, result)
+    let driver = api.tell(driver(), correlation, Some(result));
+    finish(driver, api, correlation, start, result)
 }
 
-fn finish(driver: Locked, call: Call, correlation: u32, start: u64, result: c_int) -> c_int {
+fn finish(driver: Locked, api: Api<'_>, correlation: u32, start: u64, result: c_int) -> c_int {
     let end = now();
     drop(driver);
-    let mut cupti = cupti::state();
-    cupti.call(call, correlation, (start, end), result as u32);
-    cupti.collect(false);
-    drop(cupti);
+    cupti::state().collect(false);
     // SAFETY: gettid has no preconditions.
     let thread = unsafe { libc::gettid() };
-    let name = call.2.to_string_lossy();
+    let (_, _, name) = api.call;
+    let inside = api.inside.map_or(c"", |(_, _, name)| name);
     truth::write(
         "call",
         correlation,
         (start, end),
-        format_args!(",\"name\":\"{name}\",\"thread\":{thread},\"result\":{result}"),
+        format_args!(
+            ",\"name\":\"{}\",\"inside\":\"{}\",\"thread\":{thread},\"result\":{result}",
+            name.to_string_lossy(),
+            inside.to_string_lossy()
+        ),
     );
     result
 }
@@ -326,14 +327,14 @@ fn sleep_until(until: u64) {
 
 /// Launches a kernel.
 fn launch(
-    call_of: Call,
+    api: Api<'_>,
     function: usize,
     grid: [u32; 3],
     block: [u32; 3],
     shared: u32,
     stream: usize,
 ) -> c_int {
-    call(call_of, |driver, correlation, asked| {
+    call(api, |driver, correlation, asked| {
         let Some(known) = driver.functions.get(&function).copied() else {
             return INVALID_HANDLE;
         };
@@ -401,8 +402,7 @@ fn lazy_loading(cupti: &mut State, correlation: u32, at: u64) {
         kind: records::OVERHEAD,
         overhead_kind: 5 << 16,
         object_kind: 2,
-        // SAFETY: gettid has no preconditions.
-        object_id: [std::process::id(), unsafe { libc::gettid() as u32 }, 0],
+        object_id: [std::process::id(), cupti.thread(), 0],
         start: cupti.stamp(at),
         end: cupti.stamp(at + 500),
         correlation_id: correlation,

@@ -7,9 +7,8 @@
 //!
 //! - one subscriber; the second is refused, and without any the last one to register callbacks gets all buffers;
 //! - a flush period hands back full buffers only;
-//! - `cuptiActivityEnableRuntimeApi(call, 1)` without its kind records nothing, with its kind it excludes with 0;
 //! - thread ids are shortened pthread handles, and times those of the wall clock, unless told otherwise in time;
-//! - a callback of a runtime call has the driver's call inside it;
+//! - a call of the runtime has the driver's call inside it, with callbacks of its own and the same correlation;
 //! - a graph that is launched after its tracing was switched on too late crashes the program.
 //!
 //! | variable | what it makes wrong |
@@ -31,11 +30,13 @@
 //! | `FAKE_CUDA_BUFFER=4096` | so many bytes of each buffer are used |
 //! | `FAKE_CUDA_DEVICES=2`, `FAKE_CUDA_KERNEL_NS=5000` | nothing: so many devices; kernels take so long |
 //! | `FAKE_CUDA_MIG=1` | nothing: devices are parts of GPUs |
-//! | `FAKE_CUDA_TRUTH=file` | nothing: one JSON line for each kernel, transfer and call that ended is appended |
+//! | `FAKE_CUDA_TRUTH=file` | nothing: one JSON line for each kernel, transfer, call, event and wait is appended |
 
 mod config;
 mod cupti;
 mod driver;
-mod names;
+pub mod names;
 pub mod records;
 mod truth;
+
+pub use cupti::callbacks;

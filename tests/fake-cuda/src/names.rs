@@ -47,8 +47,10 @@ pub const CUDA_STREAM_SYNCHRONIZE: Call = (RUNTIME, 131, c"cudaStreamSynchronize
 pub const CUDA_EVENT_RECORD: Call = (RUNTIME, 135, c"cudaEventRecord_v3020");
 pub const CUDA_EVENT_DESTROY: Call = (RUNTIME, 136, c"cudaEventDestroy_v3020");
 pub const CUDA_EVENT_SYNCHRONIZE: Call = (RUNTIME, 137, c"cudaEventSynchronize_v3020");
+pub const CUDA_EVENT_QUERY: Call = (RUNTIME, 138, c"cudaEventQuery_v3020");
 pub const CUDA_STREAM_WAIT_EVENT: Call = (RUNTIME, 147, c"cudaStreamWaitEvent_v3020");
 pub const CUDA_DEVICE_SYNCHRONIZE: Call = (RUNTIME, 165, c"cudaDeviceSynchronize_v3020");
+pub const CUDA_GRAPH_LAUNCH: Call = (RUNTIME, 311, c"cudaGraphLaunch_v10000");
 pub const CUDA_EVENT_RECORD_WITH_FLAGS: Call = (RUNTIME, 370, c"cudaEventRecordWithFlags_v11010");
 
 const ALL: &[Call] = &[
@@ -91,8 +93,10 @@ const ALL: &[Call] = &[
     CUDA_EVENT_RECORD,
     CUDA_EVENT_DESTROY,
     CUDA_EVENT_SYNCHRONIZE,
+    CUDA_EVENT_QUERY,
     CUDA_STREAM_WAIT_EVENT,
     CUDA_DEVICE_SYNCHRONIZE,
+    CUDA_GRAPH_LAUNCH,
     CUDA_EVENT_RECORD_WITH_FLAGS,
 ];
 

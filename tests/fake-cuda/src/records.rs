@@ -4,16 +4,12 @@ use std::ffi::c_char;
 
 pub const MEMCPY: u32 = 1;
 pub const MEMSET: u32 = 2;
-pub const DRIVER: u32 = 4;
-pub const RUNTIME: u32 = 5;
 pub const DEVICE: u32 = 8;
 pub const CONTEXT: u32 = 9;
 pub const CONCURRENT_KERNEL: u32 = 10;
 pub const OVERHEAD: u32 = 17;
 pub const MEMCPY2: u32 = 22;
-pub const CUDA_EVENT: u32 = 36;
 pub const STREAM: u32 = 37;
-pub const SYNCHRONIZATION: u32 = 38;
 pub const MEMORY2: u32 = 49;
 pub const MEMORY_POOL: u32 = 50;
 pub const GRAPH_TRACE: u32 = 51;
@@ -171,17 +167,6 @@ records! {
         is_device_launched: u8,
         pad2: [u8; 3],
     }
-    /// CUpti_ActivityAPI
-    Api {
-        kind: u32,
-        cbid: u32,
-        start: u64,
-        end: u64,
-        process_id: u32,
-        thread_id: u32,
-        correlation_id: u32,
-        return_value: u32,
-    }
     /// CUpti_ActivityGraphTrace2
     GraphTrace {
         kind: u32,
@@ -195,34 +180,6 @@ records! {
         reserved: usize,
         end_device_id: u32,
         end_context_id: u32,
-    }
-    /// CUpti_ActivitySynchronization2
-    Synchronization {
-        kind: u32,
-        what: u32,
-        start: u64,
-        end: u64,
-        correlation_id: u32,
-        context_id: u32,
-        stream_id: u32,
-        cuda_event_id: u32,
-        cuda_event_sync_id: u64,
-        return_value: u32,
-        pad: u32,
-    }
-    /// CUpti_ActivityCudaEvent2
-    CudaEvent {
-        kind: u32,
-        correlation_id: u32,
-        context_id: u32,
-        stream_id: u32,
-        event_id: u32,
-        pad: u32,
-        device_id: u32,
-        pad2: u32,
-        reserved0: usize,
-        device_timestamp: u64,
-        cuda_event_sync_id: u64,
     }
     /// CUpti_ActivityOverhead3
     Overhead {
@@ -354,10 +311,7 @@ const _: () = assert!(size_of::<Kernel>() == 216);
 const _: () = assert!(size_of::<Memcpy>() == 96);
 const _: () = assert!(size_of::<MemcpyPeer>() == 96);
 const _: () = assert!(size_of::<Memset>() == 88);
-const _: () = assert!(size_of::<Api>() == 40);
 const _: () = assert!(size_of::<GraphTrace>() == 56);
-const _: () = assert!(size_of::<Synchronization>() == 56);
-const _: () = assert!(size_of::<CudaEvent>() == 56);
 const _: () = assert!(size_of::<Overhead>() == 56);
 const _: () = assert!(size_of::<Memory>() == 128);
 const _: () = assert!(size_of::<MemoryPool>() == 80);
@@ -371,14 +325,11 @@ pub fn size_of_kind(kind: u32) -> Option<usize> {
         MEMCPY => size_of::<Memcpy>(),
         MEMCPY2 => size_of::<MemcpyPeer>(),
         MEMSET => size_of::<Memset>(),
-        DRIVER | RUNTIME => size_of::<Api>(),
         DEVICE => size_of::<Device>(),
         CONTEXT => size_of::<Context>(),
         CONCURRENT_KERNEL => size_of::<Kernel>(),
         OVERHEAD => size_of::<Overhead>(),
-        CUDA_EVENT => size_of::<CudaEvent>(),
         STREAM => size_of::<Stream>(),
-        SYNCHRONIZATION => size_of::<Synchronization>(),
         MEMORY2 => size_of::<Memory>(),
         MEMORY_POOL => size_of::<MemoryPool>(),
         GRAPH_TRACE => size_of::<GraphTrace>(),

@@ -1,6 +1,13 @@
 //! The truth log: what the simulated devices really did, one JSON object a line. Times are host CLOCK_MONOTONIC
-//! nanoseconds. `kind` is `kernel`, `transfer`, `graph` or `call`; each line has `pid`, `start_ns`, `end_ns`,
-//! `correlation`, and what its kind has: `name`, `bytes`, `context`, `stream`, `thread`.
+//! nanoseconds. Each line has `kind`, `pid`, `start_ns`, `end_ns` and the call's `correlation`, and what its kind has:
+//!
+//! | kind | has |
+//! |---|---|
+//! | `kernel` | `name`, `context`, `stream`, `device`, `node` |
+//! | `transfer`, `graph` | `bytes`; `stream` |
+//! | `call` | `name`, `thread`, `result`, and the driver's call `inside` a runtime's |
+//! | `event` | a record of an event: `event` and `occurrence` are numbers of their own, `context`, `stream` |
+//! | `wait` | `what` waits for what until `end_ns`; `context`, `stream`, and the record of the event: 0 where there is none |
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;

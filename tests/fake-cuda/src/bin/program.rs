@@ -19,9 +19,11 @@
 //! | `many-events:N` | N events, each put on a stream once |
 //! | `wait-threads:T:N` | T threads, N times an event on one stream of its own, and another that waits for it |
 //! | `read`, `peer`, `managed` | a copy that the call awaits; copies between devices; managed memory |
-//! | `polls:N` | N kernels, each awaited by asking again and again; prints how often |
+//! | `polls:N`, `runtime-polls:N` | N kernels, each awaited by asking again and again; prints how often |
+//! | `poll-threads:T:N` | T threads at the same time, each as `polls:N` |
+//! | `poll-while:STEP` | another step, while a thread asks again and again |
 //! | `attribute:N` | prints whether CUPTI's attribute is set |
-//! | `graph:NODES:TIMES` | a graph, launched again and again |
+//! | `graph:NODES:TIMES`, `runtime-graph:…` | a graph, launched again and again |
 //! | `reload` | a kernel, then another whose name lies where the first one's lay |
 //! | `device:D` | a context on device D, current from here on |
 //! | `profiler`, `profiler-first` | a profiler inside: subscribes to CUPTI, or takes its buffers; prints what it got |
@@ -44,6 +46,8 @@ mod payloads;
 mod profiler;
 
 use cuda::Cuda;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 const KERNEL: &str = "_Z3addPfS_i";
@@ -82,7 +86,9 @@ fn run(cuda: &Cuda, step: &str) {
         "launch" => cuda.launches(KERNEL, number(0), 0),
         "runtime" => cuda.runtime_launches(KERNEL, number(0)),
         "noise" => cuda.noise(number(0)),
-        "threads" => threads(cuda, number(0), number(1)),
+        "threads" => on_threads(cuda, number(0), || {
+            cuda.launches(KERNEL, number(1), cuda.stream(1));
+        }),
         "grids" => cuda.grids(KERNEL, number(0)),
         "copies" => cuda.copies(),
         "waits" => cuda.waits(KERNEL),
@@ -94,16 +100,20 @@ fn run(cuda: &Cuda, step: &str) {
         "refused-waits" => cuda.refused_waits(KERNEL),
         "other-context" => cuda.other_context(KERNEL),
         "many-events" => cuda.many_events(number(0)),
-        "wait-threads" => wait_threads(cuda, number(0), number(1)),
+        "wait-threads" => on_threads(cuda, number(0), || cuda.hand_over(number(1))),
         "memory" => cuda.memory(),
         "read" => cuda.read(),
         "peer" => cuda.peer(),
         "managed" => cuda.managed(),
-        "polls" => cuda.polls(KERNEL, number(0)),
+        "polls" => cuda.polls(KERNEL, number(0), false),
+        "runtime-polls" => cuda.polls(KERNEL, number(0), true),
+        "poll-threads" => on_threads(cuda, number(0), || cuda.polls(KERNEL, number(1), false)),
+        "poll-while" => poll_while(cuda, rest),
         "attribute" => cuda.attribute(number(0) as u32),
         "payloads" => payloads::everything(cuda),
         "pool" => cuda.pool(),
-        "graph" => cuda.graph(KERNEL, number(0) as u32, number(1)),
+        "graph" => cuda.graph(KERNEL, number(0) as u32, number(1), false),
+        "runtime-graph" => cuda.graph(KERNEL, number(0) as u32, number(1), true),
         "reload" => cuda.reload(["_Z5firstv", "_Z6secondv"]),
         "device" => cuda.context(number(0) as i32),
         "profiler" => profiler::steal(cuda, || cuda.launches(KERNEL, 100, 0)),
@@ -129,28 +139,34 @@ fn run(cuda: &Cuda, step: &str) {
     }
 }
 
-fn threads(cuda: &Cuda, threads: u64, launches: u64) {
+/// Works on so many threads at once, in this thread's context.
+fn on_threads(cuda: &Cuda, threads: u64, work: impl Fn() + Sync) {
     let context = cuda.current();
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
                 cuda.use_context(context);
-                let stream = cuda.stream(1);
-                cuda.launches(KERNEL, launches, stream);
+                work();
             });
         }
     });
 }
 
-fn wait_threads(cuda: &Cuda, threads: u64, times: u64) {
+/// Runs a step while another thread asks again and again.
+fn poll_while(cuda: &Cuda, step: &str) {
+    let (begun, stop) = (AtomicBool::new(false), AtomicBool::new(false));
     let context = cuda.current();
     std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                cuda.use_context(context);
-                cuda.hand_over(times);
-            });
+        let polls = scope.spawn(|| {
+            cuda.use_context(context);
+            cuda.polls_until(KERNEL, &begun, &stop);
+        });
+        while !begun.load(Relaxed) && !polls.is_finished() {
+            std::thread::sleep(Duration::from_millis(1));
         }
+        let done = catch_unwind(AssertUnwindSafe(|| run(cuda, step)));
+        stop.store(true, Relaxed);
+        done.unwrap_or_else(|panic| resume_unwind(panic));
     });
 }
 

@@ -9,20 +9,24 @@ pub type Callback = extern "C" fn(*mut c_void, u32, u32, *const c_void);
 
 /// CUpti_CallbackData
 #[repr(C)]
-struct Data {
-    callback_site: c_int,
-    function_name: *const c_char,
-    function_parameters: *const c_void,
-    function_return_value: *mut c_void,
-    symbol_name: *const c_char,
-    context: *mut c_void,
-    context_uid: u32,
-    correlation_data: *mut u64,
-    correlation_id: u32,
+pub struct Data {
+    pub callback_site: c_int,
+    pub function_name: *const c_char,
+    pub function_parameters: *const c_void,
+    pub function_return_value: *const c_int,
+    pub symbol_name: *const c_char,
+    pub context: *mut c_void,
+    pub context_uid: u32,
+    pub correlation_data: *mut u64,
+    pub correlation_id: u32,
 }
 
-const ENTER: c_int = 0;
-const EXIT: c_int = 1;
+// As `sizeof` says of the header's structure.
+const _: () = assert!(size_of::<Data>() == 72);
+
+/// CUPTI_API_ENTER, CUPTI_API_EXIT
+pub const ENTER: c_int = 0;
+pub const EXIT: c_int = 1;
 
 /// Whether the subscriber wants a callback at this call.
 pub fn are_wanted((domain, number, _): Call) -> bool {
@@ -44,16 +48,12 @@ pub fn deliver(
     };
     let Some(callback) = callback else { return };
     let (domain, number, name) = call;
-    let mut result_there = result.unwrap_or(-1);
     let mut shared = 0;
     let data = Data {
         callback_site: if result.is_some() { EXIT } else { ENTER },
         function_name: name.as_ptr(),
         function_parameters: parameters.as_ptr().cast(),
-        function_return_value: match result {
-            Some(_) => (&raw mut result_there).cast(),
-            None => std::ptr::null_mut(),
-        },
+        function_return_value: result.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
         symbol_name: std::ptr::null(),
         context: context as usize as *mut c_void,
         context_uid: context,

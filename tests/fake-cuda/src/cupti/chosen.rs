@@ -101,21 +101,9 @@ fn fields(kind: u32) -> &'static [Field] {
             7 stream_id 4 4, 8 correlation_id 4 8, 10 memory_kind 2 2, 11 graph_node_id 8 8,
             12 graph_id 4 4,
         },
-        DRIVER | RUNTIME => fields! { Api
-            0 kind 4 4, 1 cbid 4 4, 2 start 8 8, 3 end 8 8, 4 process_id 4 4, 5 thread_id 4 8,
-            6 correlation_id 4 8, 7 return_value 4 4,
-        },
         GRAPH_TRACE => fields! { GraphTrace
             0 kind 4 4, 1 correlation_id 4 8, 2 start 8 8, 3 end 8 8, 4 device_id 4 4,
             5 graph_id 4 4, 6 context_id 4 4, 7 stream_id 4 4,
-        },
-        SYNCHRONIZATION => fields! { Synchronization
-            0 kind 4 4, 1 what 4 4, 2 start 8 8, 3 end 8 8, 4 correlation_id 4 8, 5 context_id 4 4,
-            6 stream_id 4 4, 7 cuda_event_id 4 8, 8 cuda_event_sync_id 8 8,
-        },
-        CUDA_EVENT => fields! { CudaEvent
-            0 kind 4 4, 1 correlation_id 4 8, 2 context_id 4 4, 3 stream_id 4 4, 4 event_id 4 8,
-            7 cuda_event_sync_id 8 8,
         },
         OVERHEAD => fields! { Overhead
             0 kind 4 4, 1 overhead_kind 4 4, 2 object_id 4 4, 3 object_id + 4 4 8, 4 start 8 8,

@@ -17,15 +17,20 @@ const UNKNOWN: c_int = 999;
 const NOT_SUPPORTED: c_int = 27;
 const MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED: c_int = 39;
 
-/// The client's callbacks, for a program that measures them.
+/// The client's callbacks, for a program that measures them: those for buffers, and the one at calls.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fake_callbacks(
     requested: *mut Option<Requested>,
     completed: *mut Option<Completed>,
+    called: *mut Option<Callback>,
 ) {
-    if let Some(Callbacks::Whole(ask, done)) = state().buffers.callbacks {
-        // SAFETY: the caller's variables.
-        unsafe { (*requested, *completed) = (Some(ask), Some(done)) };
+    let state = state();
+    // SAFETY: the caller's variables.
+    unsafe {
+        if let Some(Callbacks::Whole(ask, done)) = state.buffers.callbacks {
+            (*requested, *completed) = (Some(ask), Some(done));
+        }
+        *called = state.callback;
     }
 }
 
@@ -88,14 +93,6 @@ pub unsafe extern "C" fn cuptiActivityEnable(kind: u32) -> c_int {
 fn enable(kind: u32) -> c_int {
     let mut state = state();
     state.kinds.insert(kind);
-    // The kind overrides what was said of single calls before.
-    state.excluded.retain(|(domain, _)| {
-        kind != if *domain == names::RUNTIME {
-            records::RUNTIME
-        } else {
-            records::DRIVER
-        }
-    });
     if kind == records::GRAPH_TRACE && state.graphs > 0 {
         state.graphs_traced_late = true;
     }
@@ -109,35 +106,6 @@ pub unsafe extern "C" fn cuptiActivityDisable(kind: u32) -> c_int {
     }
     state().kinds.remove(&kind);
     SUCCESS
-}
-
-fn switch(domain: u32, call: u32, on: u8) -> c_int {
-    if names::name_of(domain, call).is_none() {
-        return INVALID_PARAMETER;
-    }
-    let mut state = state();
-    if on == 0 {
-        state.excluded.insert((domain, call));
-    } else {
-        state.excluded.remove(&(domain, call));
-    }
-    SUCCESS
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuptiActivityEnableRuntimeApi(call: u32, on: u8) -> c_int {
-    if chosen::is_on() {
-        return NOT_COMPATIBLE;
-    }
-    switch(names::RUNTIME, call, on)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuptiActivityEnableDriverApi(call: u32, on: u8) -> c_int {
-    if chosen::is_on() {
-        return NOT_COMPATIBLE;
-    }
-    switch(names::DRIVER, call, on)
 }
 
 #[unsafe(no_mangle)]
@@ -242,12 +210,6 @@ pub extern "C" fn cuptiActivitySetAttribute(
 #[unsafe(no_mangle)]
 pub extern "C" fn fake_attribute(attribute: u32) -> c_int {
     state().attributes.contains(&attribute).into()
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuptiActivityEnableAllSyncRecords(on: u8) -> c_int {
-    state().all_waits = on != 0;
-    SUCCESS
 }
 
 #[unsafe(no_mangle)]
@@ -426,22 +388,4 @@ pub unsafe extern "C" fn cuptiActivityGetNumDroppedRecords_v2(
     // SAFETY: the caller's variable.
     unsafe { *dropped = take_dropped() };
     SUCCESS
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuptiActivityEnableRuntimeApi_v2(
-    _subscriber: *mut c_void,
-    call: u32,
-    on: u8,
-) -> c_int {
-    switch(names::RUNTIME, call, on)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuptiActivityEnableDriverApi_v2(
-    _subscriber: *mut c_void,
-    call: u32,
-    on: u8,
-) -> c_int {
-    switch(names::DRIVER, call, on)
 }

@@ -2,7 +2,8 @@
 
 use super::{
     CONTEXT, DEFAULT_HANDLE, DEFAULT_STREAM, Function, INVALID_CONTEXT, INVALID_HANDLE,
-    INVALID_VALUE, SUCCESS, Stream, call, driver, graphs, injection, launch, memory,
+    INVALID_VALUE, SUCCESS, Stream, call, driver, graphs, injection, launch, memory, of_driver,
+    of_runtime,
 };
 use crate::{cupti, names, records};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -179,7 +180,7 @@ pub extern "C" fn cuLaunchKernel(
 ) -> c_int {
     let grid = [grid_x, grid_y, grid_z];
     launch(
-        names::CU_LAUNCH_KERNEL,
+        names::CU_LAUNCH_KERNEL.into(),
         function,
         grid,
         [block_x, block_y, block_z],
@@ -188,7 +189,7 @@ pub extern "C" fn cuLaunchKernel(
     )
 }
 
-/// The runtime's launch, whose driver call CUPTI does not report. The real one takes structures by value.
+/// The runtime's launch. The real one takes structures by value.
 #[unsafe(no_mangle)]
 pub extern "C" fn fake_runtime_launch(
     function: usize,
@@ -197,7 +198,7 @@ pub extern "C" fn fake_runtime_launch(
     stream: usize,
 ) -> c_int {
     launch(
-        names::CUDA_LAUNCH_KERNEL,
+        of_runtime(names::CUDA_LAUNCH_KERNEL, names::CU_LAUNCH_KERNEL, &[]),
         function,
         [blocks, 1, 1],
         [threads, 1, 1],
@@ -308,5 +309,14 @@ pub unsafe extern "C" fn cuGraphInstantiateWithFlags(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuGraphLaunch(executable: usize, stream: usize) -> c_int {
-    graphs::launch(executable, stream)
+    let parameters = [executable, stream];
+    let api = of_driver(names::CU_GRAPH_LAUNCH, &parameters);
+    graphs::launch(api, executable, stream)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaGraphLaunch(executable: usize, stream: usize) -> c_int {
+    let (outside, inside) = (names::CUDA_GRAPH_LAUNCH, names::CU_GRAPH_LAUNCH);
+    let parameters = [executable, stream];
+    graphs::launch(of_runtime(outside, inside, &parameters), executable, stream)
 }

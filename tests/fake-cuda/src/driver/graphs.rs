@@ -1,6 +1,6 @@
 //! Graphs: chains of one kernel, whose neighbours overlap by 64 ns, as on an H200.
 
-use super::{INVALID_CONTEXT, INVALID_HANDLE, SUCCESS, call, driver, kernel, tell_kernel};
+use super::{Api, INVALID_CONTEXT, INVALID_HANDLE, SUCCESS, call, driver, kernel, tell_kernel};
 use crate::config::config;
 use crate::{cupti, names, records, truth};
 use std::ffi::c_int;
@@ -48,8 +48,8 @@ pub fn instantiate(graph: usize) -> Result<usize, c_int> {
     executable
 }
 
-pub fn launch(executable: usize, stream: usize) -> c_int {
-    call(names::CU_GRAPH_LAUNCH, |driver, correlation, asked| {
+pub fn launch(api: Api<'_>, executable: usize, stream: usize) -> c_int {
+    call(api, |driver, correlation, asked| {
         let Some(graph) = driver.graphs.get(&executable).copied() else {
             return INVALID_HANDLE;
         };

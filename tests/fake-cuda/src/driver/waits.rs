@@ -2,21 +2,20 @@
 
 use super::{
     Api, CONTEXT, Driver, INVALID_HANDLE, INVALID_VALUE, OWN, SUCCESS, asking_call, call, driver,
-    waiting_call,
+    of_driver, of_runtime, waiting_call,
 };
-use crate::names::{self, Call};
-use crate::{cupti, records};
+use crate::{cupti, names, truth};
 use std::collections::{HashMap, HashSet};
 use std::ffi::{c_int, c_uint};
 
-/// CUpti_ActivitySynchronizationType
-const EVENT: u32 = 1;
-const STREAM_WAITS: u32 = 2;
-const STREAM: u32 = 3;
-const CONTEXT_WIDE: u32 = 4;
-
 /// CUPTI's number for none.
 const NONE: u32 = u32::MAX;
+
+/// What waits for what, in the truth log.
+const HOST_FOR_EVENT: &str = "host-for-event";
+const HOST_FOR_STREAM: &str = "host-for-stream";
+const HOST_FOR_CONTEXT: &str = "host-for-context";
+const STREAM_FOR_EVENT: &str = "stream-for-event";
 
 /// Events by handle. That of a destroyed one is given to the next.
 #[derive(Default)]
@@ -50,49 +49,27 @@ impl Driver {
     }
 }
 
-/// Records that the host waited until `until`, or that a stream waits.
+/// Logs that the host waits until `until`, or that a stream waits: for this record of an event, where it is one.
 fn tell_wait(
-    what: u32,
+    what: &str,
     correlation: u32,
     until: u64,
     (context, stream): (u32, u32),
     (event, occurrence): (u32, u64),
 ) {
-    let mut cupti = cupti::state();
     let start = cupti::now();
-    let record = records::Synchronization {
-        kind: records::SYNCHRONIZATION,
-        what,
-        start: cupti.stamp(start),
-        end: cupti.stamp(until.max(start)),
-        correlation_id: correlation,
-        context_id: context,
-        stream_id: stream,
-        cuda_event_id: event,
-        cuda_event_sync_id: occurrence,
-        ..records::Synchronization::default()
-    };
-    cupti.record(records::SYNCHRONIZATION, &record);
+    truth::write(
+        "wait",
+        correlation,
+        (start, until.max(start)),
+        format_args!(
+            ",\"what\":\"{what}\",\"context\":{context},\"stream\":{stream},\"event\":{event},\"occurrence\":{occurrence}"
+        ),
+    );
 }
 
-const NO_EVENT: (u32, u64) = (NONE, NONE as u64);
-
-fn of_driver(call: Call, parameters: &[usize]) -> Api<'_> {
-    Api {
-        call,
-        inside: None,
-        parameters,
-    }
-}
-
-/// The runtime's call, with the driver's inside.
-fn of_runtime(call: Call, inside: Call, parameters: &[usize]) -> Api<'_> {
-    Api {
-        call,
-        inside: Some(inside),
-        parameters,
-    }
-}
+/// Neither has 0.
+const NO_EVENT: (u32, u64) = (0, 0);
 
 /// The stream that a call means whose null is the thread's own stream.
 fn own(stream: usize) -> usize {
@@ -103,7 +80,7 @@ fn wait_for_stream(api: Api<'_>, stream: usize) -> c_int {
     waiting_call(api, |driver, correlation| {
         let stream = *driver.stream(stream).ok_or(INVALID_HANDLE)?;
         tell_wait(
-            STREAM,
+            HOST_FOR_STREAM,
             correlation,
             stream.free_ns,
             (stream.context, stream.id),
@@ -136,7 +113,8 @@ fn wait_for_context(api: Api<'_>) -> c_int {
         let context = CONTEXT.get();
         let streams = driver.streams.values().filter(|s| s.context == context);
         let until = streams.map(|s| s.free_ns).max().unwrap_or(0);
-        tell_wait(CONTEXT_WIDE, correlation, until, (context, NONE), NO_EVENT);
+        let place = (context, NONE);
+        tell_wait(HOST_FOR_CONTEXT, correlation, until, place, NO_EVENT);
         Ok(until)
     })
 }
@@ -195,7 +173,7 @@ pub extern "C" fn cudaEventDestroy(event: usize) -> c_int {
 }
 
 fn record(api: Api<'_>, event: usize, on: usize) -> c_int {
-    call(api, |driver, correlation, _| {
+    call(api, |driver, correlation, at| {
         let Some(stream) = driver.stream(on).copied() else {
             return INVALID_HANDLE;
         };
@@ -216,16 +194,15 @@ fn record(api: Api<'_>, event: usize, on: usize) -> c_int {
             ..known
         };
         driver.events.known.insert(event, recorded);
-        let record = records::CudaEvent {
-            kind: records::CUDA_EVENT,
-            correlation_id: correlation,
-            context_id: stream.context,
-            stream_id: stream.id,
-            event_id: recorded.id,
-            cuda_event_sync_id: recorded.occurrence,
-            ..records::CudaEvent::default()
-        };
-        cupti::state().record(records::CUDA_EVENT, &record);
+        truth::write(
+            "event",
+            correlation,
+            (at, at),
+            format_args!(
+                ",\"context\":{},\"stream\":{},\"event\":{},\"occurrence\":{}",
+                stream.context, stream.id, recorded.id, recorded.occurrence
+            ),
+        );
         SUCCESS
     })
 }
@@ -277,7 +254,7 @@ fn stream_waits(api: Api<'_>, stream: usize, event: usize) -> c_int {
         stream.free_ns = stream.free_ns.max(known.at_ns);
         let place = (stream.context, stream.id);
         tell_wait(
-            STREAM_WAITS,
+            STREAM_FOR_EVENT,
             correlation,
             at,
             place,
@@ -301,11 +278,6 @@ pub extern "C" fn cudaStreamWaitEvent(stream: usize, event: usize, flags: c_uint
     stream_waits(of_runtime(outside, inside, &parameters), stream, event)
 }
 
-/// Whether CUPTI records a query at this time as a wait.
-fn tells_query(until: u64, at: u64) -> bool {
-    until <= at || cupti::state().all_waits
-}
-
 /// An event that can be waited for.
 fn awaited(driver: &Driver, event: usize) -> Result<Event, c_int> {
     let known = driver.events.known.get(&event).copied();
@@ -314,18 +286,26 @@ fn awaited(driver: &Driver, event: usize) -> Result<Event, c_int> {
         .ok_or(INVALID_HANDLE)
 }
 
-#[unsafe(no_mangle)]
-pub extern "C" fn cuEventQuery(event: usize) -> c_int {
-    let parameters = [event];
-    let api = of_driver(names::CU_EVENT_QUERY, &parameters);
+fn ask_event(api: Api<'_>, event: usize) -> c_int {
     asking_call(api, |driver, correlation, at| {
         let known = awaited(driver, event)?;
-        if tells_query(known.at_ns, at) {
+        if known.at_ns <= at {
             let event = (known.id, known.occurrence);
-            tell_wait(EVENT, correlation, 0, (known.context, NONE), event);
+            tell_wait(HOST_FOR_EVENT, correlation, 0, (known.context, NONE), event);
         }
         Ok(known.at_ns)
     })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuEventQuery(event: usize) -> c_int {
+    ask_event(of_driver(names::CU_EVENT_QUERY, &[event]), event)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaEventQuery(event: usize) -> c_int {
+    let (outside, inside) = (names::CUDA_EVENT_QUERY, names::CU_EVENT_QUERY);
+    ask_event(of_runtime(outside, inside, &[event]), event)
 }
 
 #[unsafe(no_mangle)]
@@ -334,9 +314,9 @@ pub extern "C" fn cuStreamQuery(stream: usize) -> c_int {
     let api = of_driver(names::CU_STREAM_QUERY, &parameters);
     asking_call(api, |driver, correlation, at| {
         let stream = *driver.stream(stream).ok_or(INVALID_HANDLE)?;
-        if tells_query(stream.free_ns, at) {
+        if stream.free_ns <= at {
             let place = (stream.context, stream.id);
-            tell_wait(STREAM, correlation, 0, place, NO_EVENT);
+            tell_wait(HOST_FOR_STREAM, correlation, 0, place, NO_EVENT);
         }
         Ok(stream.free_ns)
     })
@@ -346,7 +326,7 @@ fn wait_for_event(api: Api<'_>, event: usize) -> c_int {
     waiting_call(api, |driver, correlation| {
         let known = awaited(driver, event)?;
         tell_wait(
-            EVENT,
+            HOST_FOR_EVENT,
             correlation,
             known.at_ns,
             (known.context, NONE),

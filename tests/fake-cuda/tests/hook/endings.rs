@@ -1,4 +1,4 @@
-//! However a program ends, at most the last 100 ms are lost.
+//! However a program ends, at most the last 100 ms of its work are lost, and no call.
 
 use crate::stub::Stub;
 use std::os::unix::process::ExitStatusExt;
@@ -45,5 +45,7 @@ fn a_sudden_end_keeps_what_was_flushed_before() {
         "{}",
         process.kernels.len()
     );
+    // The thread that calls writes them itself.
+    assert_eq!(process.calls_of("cuLaunchKernel").len(), 2000);
     process.assert_undamaged();
 }

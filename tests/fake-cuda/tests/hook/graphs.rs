@@ -1,11 +1,16 @@
 //! CUDA graphs: node by node, or as wholes.
 
-use crate::stub::Stub;
+use crate::stub::{Outcome, Stub};
 use std::collections::HashSet;
 
 #[test]
 fn nodes_of_a_graph_are_kernels_of_its_launch() {
-    let outcome = Stub::new().run("graph:100:5 sync");
+    for step in ["graph:100:5", "runtime-graph:100:5"] {
+        are_kernels_of_its_launch(&Stub::new().run(&format!("{step} sync")));
+    }
+}
+
+fn are_kernels_of_its_launch(outcome: &Outcome) {
     let process = outcome.whole();
     assert_eq!((process.kernels.len(), process.graph_runs.len()), (500, 0));
     let launches: HashSet<u32> = process

@@ -1,18 +1,40 @@
-//! Kernels and their calls: all of them, each with the other.
+//! Kernels and calls: all of them, each with the other.
 
-use crate::stub::Stub;
+use crate::recorded::Recorded;
+use crate::stub::{Outcome, Stub, Truth};
 use std::collections::HashMap;
+
+/// Something of everything.
+const STEPS: &str = "launch:30 runtime:20 grids:3 copies read memory pool managed waits runtime-waits own-stream \
+                     captured-waits refused-waits graph:5:2 runtime-graph:5:2 threads:3:20 polls:2 runtime-polls:2 \
+                     noise:5 sync";
+
+/// Calls that are not recorded, for they neither cause work nor wait nor take long.
+const UNRECORDED: [&str; 4] = [
+    "cudaGetDevice",
+    "cudaGetLastError",
+    "cuEventDestroy",
+    "cudaEventDestroy",
+];
+
+/// What the program called, by correlation.
+fn calls(outcome: &Outcome) -> HashMap<u32, &Truth> {
+    let calls = outcome.truth_of("call").into_iter();
+    calls.map(|t| (t.correlation, t)).collect()
+}
 
 #[test]
 fn every_kernel_is_recorded_as_it_ran_and_has_its_call() {
     let outcome = Stub::new().run("launch:300 runtime:200 sync");
     let process = outcome.whole();
+    let called = calls(&outcome);
     let truth: HashMap<u32, _> = outcome
         .truth_of("kernel")
         .into_iter()
         .map(|t| (t.correlation, t))
         .collect();
     assert_eq!((truth.len(), process.kernels.len()), (500, 500));
+    let recorded: HashMap<u32, _> = process.calls.iter().map(|c| (c.correlation, c)).collect();
     for kernel in &process.kernels {
         let span = kernel.span.expect("known times");
         let truth = truth[&kernel.correlation];
@@ -21,113 +43,116 @@ fn every_kernel_is_recorded_as_it_ran_and_has_its_call() {
             (truth.start_ns, truth.end_ns)
         );
         assert_eq!(kernel.name, truth.name);
-        let call = process
-            .calls
-            .iter()
-            .find(|c| c.correlation == kernel.correlation)
-            .expect("its call");
+        let call = recorded[&kernel.correlation];
         assert!(
-            call.span.expect("known times").start_ns < span.start_ns,
+            call.span.start_ns < span.start_ns,
             "a kernel never begins before its launch"
         );
+        // Through the runtime too, by the driver's call inside.
+        assert_eq!((call.name.as_str(), call.result), ("cuLaunchKernel", 0));
+        assert_eq!(call.interface, "cuda-driver");
         let shape = kernel.shape;
         assert_eq!((shape.groups, shape.local_size), ([4, 1, 1], [256, 1, 1]));
         assert_eq!(shape.registers, 32);
-        assert_eq!(
-            shape.dynamic_shared_bytes,
-            if call.interface == "cuda-driver" {
-                64
-            } else {
-                0
-            }
-        );
+        let by_driver = called[&kernel.correlation].name == "cuLaunchKernel";
+        assert_eq!(shape.dynamic_shared_bytes, if by_driver { 64 } else { 0 });
         assert_eq!((shape.static_shared_bytes, shape.local_bytes), (1024, 16));
     }
-    assert_eq!(process.calls_of("cuLaunchKernel").len(), 300);
-    let runtime = process.calls_of("cudaLaunchKernel");
-    assert_eq!(runtime.len(), 200);
-    assert!(
-        runtime
-            .iter()
-            .all(|c| c.interface == "cuda-runtime" && c.result == 0)
-    );
+    assert_eq!(process.calls_of("cuLaunchKernel").len(), 500);
 }
 
-#[test]
-fn calls_have_the_times_of_the_program_and_those_that_only_ask_are_left_out() {
-    let outcome = Stub::new().run("noise:500 launch:50 noise:500 sync");
-    let process = outcome.whole();
-    assert!(
-        process.calls_of("cudaGetDevice").is_empty()
-            && process.calls_of("cudaGetLastError").is_empty()
-    );
-    let truth: HashMap<u32, _> = outcome
-        .truth_of("call")
-        .into_iter()
-        .map(|t| (t.correlation, t))
+/// Every call is there once, of its thread and with its result, between the stub's begin and end of it.
+fn each_call_is_recorded_once(process: &Recorded, outcome: &Outcome) {
+    let truth = calls(outcome);
+    let key = |name: &str, thread, result| (name.to_owned(), thread, result);
+    let mut recorded: Vec<_> = process
+        .calls
+        .iter()
+        .map(|c| (c.correlation, key(&c.name, c.thread, c.result)))
         .collect();
-    assert_eq!(
-        truth
-            .values()
-            .filter(|t| t.name.starts_with("cudaGetDevice"))
-            .count(),
-        3000
-    );
-    // A context, a module, fifty launches, a wait.
-    assert_eq!(process.calls.len(), 53);
+    recorded.sort();
+    let mut called: Vec<_> = truth
+        .values()
+        .filter(|t| !t.asks() && !UNRECORDED.contains(&t.recorded_name()))
+        .map(|t| {
+            let key = key(t.recorded_name(), t.number("thread"), t.number("result"));
+            (t.correlation, key)
+        })
+        .collect();
+    called.sort();
+    assert_eq!(recorded, called);
     for call in &process.calls {
-        let span = call.span.expect("known times");
         let truth = truth[&call.correlation];
-        assert_eq!(
-            (span.start_ns, span.end_ns()),
-            (truth.start_ns, truth.end_ns),
-            "{}",
-            call.name
+        assert!(
+            truth.start_ns <= call.span.start_ns && call.span.end_ns() <= truth.end_ns,
+            "{call:?} within {truth:?}"
         );
+        let of = if call.name.starts_with("cuda") {
+            "cuda-runtime"
+        } else {
+            "cuda-driver"
+        };
+        assert_eq!(call.interface, of, "{}", call.name);
+        assert!(process.threads.contains_key(&call.thread), "it is named");
     }
 }
 
 #[test]
-fn a_launch_costs_few_bytes() {
+fn each_call_is_recorded_once_though_those_of_the_runtime_have_one_of_the_driver_inside() {
+    // With the oldest CUPTI too.
+    for version in ["130001", "18"] {
+        let outcome = Stub::new()
+            .with("FAKE_CUDA_API_VERSION", version)
+            .run(STEPS);
+        assert!(outcome.status.success());
+        let process = outcome.only();
+        process.assert_undamaged();
+        each_call_is_recorded_once(process, &outcome);
+        assert!(process.calls.iter().any(|c| c.result != 0), "some failed");
+        let asked: u32 = process.polls.iter().map(|p| p.count).sum();
+        let asked_truly = outcome.truth_of("call").iter().filter(|t| t.asks()).count();
+        assert_eq!(asked as usize, asked_truly);
+    }
+}
+
+#[test]
+fn calls_that_only_ask_for_what_the_runtime_knows_are_left_out() {
+    let outcome = Stub::new().run("noise:500 launch:50 noise:500 sync");
+    let process = outcome.whole();
+    let asked = outcome
+        .truth_of("call")
+        .iter()
+        .filter(|t| t.recorded_name() == "cudaGetDevice")
+        .count();
+    assert_eq!(asked, 3000);
+    // A context, a module, fifty launches, a wait.
+    assert_eq!(process.calls.len(), 53);
+    each_call_is_recorded_once(process, &outcome);
+}
+
+#[test]
+fn a_kernel_costs_few_bytes() {
     let outcome = Stub::new().run("launch:20000 sync");
     let process = outcome.whole();
     assert_eq!(process.kernels.len(), 20_000);
+    assert_eq!(process.calls_of("cuLaunchKernel").len(), 20_000);
     let bytes: usize = process.batches.iter().sum();
     let each = bytes as f64 / 20_000.0;
-    assert!(
-        each < 16.0,
-        "{each} bytes for a kernel and its call; the prototype took 16.1"
-    );
+    assert!(each < 9.0, "{each} bytes for a kernel");
 }
 
 #[test]
-fn calls_and_kernels_of_threads_carry_the_systems_thread_ids() {
+fn threads_have_the_systems_ids_and_names() {
     let outcome = Stub::new().run("threads:4:200 sync");
     let process = outcome.whole();
     assert_eq!(process.kernels.len(), 800);
-    let mut by_thread: HashMap<i64, usize> = HashMap::new();
-    for truth in outcome
-        .truth_of("call")
+    each_call_is_recorded_once(process, &outcome);
+    let threads: std::collections::HashSet<u32> = process
+        .calls_of("cuLaunchKernel")
         .iter()
-        .filter(|t| t.name == "cuLaunchKernel")
-    {
-        *by_thread
-            .entry(truth.more["thread"].as_i64().expect("a number"))
-            .or_default() += 1;
-    }
-    assert_eq!(by_thread.len(), 4);
-    for (thread, launches) in by_thread {
-        let recorded = process
-            .calls_of("cuLaunchKernel")
-            .iter()
-            .filter(|c| i64::from(c.thread) == thread)
-            .count();
-        assert_eq!(recorded, launches);
-        assert!(
-            process.threads.contains_key(&(thread as u32)),
-            "the thread is named"
-        );
-    }
+        .map(|c| c.thread)
+        .collect();
+    assert_eq!(threads.len(), 4);
     let queues: std::collections::HashSet<u32> =
         process.kernels.iter().map(|k| k.shape.queue).collect();
     assert_eq!(queues.len(), 4, "a stream for each thread");
@@ -189,13 +214,14 @@ fn a_kernels_name_is_its_own_though_another_modules_lay_at_the_same_place() {
 #[test]
 fn what_the_user_leaves_out_is_a_loss() {
     let outcome = Stub::new()
-        .with("GAPSCOPE_CUDA_WITHOUT", "events,runtime")
-        .run("runtime:10 waits sync");
+        .with("GAPSCOPE_CUDA_WITHOUT", "events,calls")
+        .run("runtime:10 waits polls:1 sync");
     let process = outcome.only();
-    assert_eq!(process.kernels.len(), 15);
-    assert!(process.calls_of("cudaLaunchKernel").is_empty() && process.event_records.is_empty());
+    assert_eq!(process.kernels.len(), 17);
+    assert!(process.calls.is_empty() && process.polls.is_empty());
+    assert!(process.event_records.is_empty() && process.waits.len() > 4);
     let reason = "left out because the environment says so";
     assert_eq!(process.lost("events on queues", reason), 1);
-    assert_eq!(process.lost("runtime calls", reason), 1);
+    assert_eq!(process.lost("host calls", reason), 1);
     assert_eq!(process.losses.len(), 2);
 }

@@ -1,44 +1,196 @@
 //! Programs that wait by asking again and again.
 
-use crate::stub::Stub;
+use crate::recorded::{Polls, Recorded};
+use crate::stub::{Outcome, Stub, Truth};
+use std::collections::BTreeMap;
+
+/// Thread and function.
+type Asker = (u32, String);
+
+/// The program's polls, in the order of time.
+fn polled(outcome: &Outcome) -> BTreeMap<Asker, Vec<&Truth>> {
+    let mut askers: BTreeMap<Asker, Vec<&Truth>> = BTreeMap::new();
+    for truth in outcome.truth_of("call").into_iter().filter(|t| t.asks()) {
+        let asker = (truth.number("thread"), truth.recorded_name().to_owned());
+        askers.entry(asker).or_default().push(truth);
+    }
+    for polls in askers.values_mut() {
+        polls.sort_by_key(|t| t.start_ns);
+    }
+    askers
+}
+
+/// What was recorded of them, in the order of time.
+fn recorded(process: &Recorded) -> BTreeMap<Asker, Vec<&Polls>> {
+    let mut askers: BTreeMap<Asker, Vec<&Polls>> = BTreeMap::new();
+    for polls in &process.polls {
+        let asker = (polls.thread, polls.name.clone());
+        askers.entry(asker).or_default().push(polls);
+    }
+    for polls in askers.values_mut() {
+        polls.sort_by_key(|p| p.span.start_ns);
+    }
+    askers
+}
+
+/// Those of a thread's polls that were made between two times.
+fn between<'a, 'b>(polls: &'a [&'b Truth], begin_ns: i64, end_ns: i64) -> &'a [&'b Truth] {
+    let first = polls.partition_point(|t| t.end_ns < begin_ns);
+    let behind = polls.partition_point(|t| t.start_ns <= end_ns);
+    &polls[first..behind]
+}
+
+/// Each entry stands for the polls that were made in its time, and has the last one's result. Of no thread are polls
+/// missing between its first and its last entry, and nothing else that it called lies inside of one.
+fn entries_are_true(outcome: &Outcome, process: &Recorded) {
+    let truth = polled(outcome);
+    for (asker, entries) in recorded(process) {
+        let truth = truth.get(&asker).expect("it asked");
+        for polls in &entries {
+            let meant = between(truth, polls.span.start_ns, polls.span.end_ns());
+            assert_eq!(polls.count as usize, meant.len(), "{polls:?}");
+            let last = meant.last().expect("at least one");
+            assert_eq!(polls.result, last.number("result"), "{polls:?}");
+            assert!((0..=polls.span.duration_ns).contains(&polls.busy_ns));
+        }
+        for pair in entries.windows(2) {
+            assert!(pair[0].span.end_ns() <= pair[1].span.start_ns, "{pair:?}");
+        }
+        for call in process.calls.iter().filter(|c| c.thread == asker.0) {
+            let behind = entries.partition_point(|p| p.span.end_ns() <= call.span.start_ns);
+            let next = entries.get(behind);
+            assert!(
+                next.is_none_or(|polls| call.span.end_ns() <= polls.span.start_ns),
+                "{call:?} in {next:?}"
+            );
+        }
+    }
+}
+
+/// The counts of all entries, by who asked.
+fn counts(process: &Recorded) -> BTreeMap<Asker, usize> {
+    let entries = recorded(process).into_iter();
+    entries
+        .map(|(asker, polls)| (asker, polls.iter().map(|p| p.count as usize).sum()))
+        .collect()
+}
+
+/// Every poll is in an entry.
+fn all_are_there(outcome: &Outcome, process: &Recorded) {
+    process.assert_undamaged();
+    entries_are_true(outcome, process);
+    let truth = polled(outcome).into_iter();
+    let truth: BTreeMap<Asker, usize> = truth.map(|(asker, p)| (asker, p.len())).collect();
+    assert_eq!(counts(process), truth);
+    let single = process.calls.iter().find(|c| c.name.ends_with("Query"));
+    assert!(single.is_none(), "no other entries: {single:?}");
+}
+
+fn slow_kernels() -> Stub {
+    Stub::new().with("FAKE_CUDA_KERNEL_NS", "3000000")
+}
 
 #[test]
 fn polls_are_counted_and_folded_into_few_entries() {
+    for (step, name) in [
+        ("polls:5", "cuEventQuery"),
+        ("runtime-polls:5", "cudaEventQuery"),
+    ] {
+        let outcome = slow_kernels().run(&format!("{step} sync"));
+        let process = outcome.whole();
+        all_are_there(&outcome, process);
+        let asked: Vec<u64> = outcome
+            .output
+            .split_whitespace()
+            .filter_map(|word| word.parse().ok())
+            .collect();
+        let [events, streams] = asked[..] else {
+            panic!("{}", outcome.output)
+        };
+        assert!(events > 100 && streams > 20, "{}", outcome.output);
+        for (name, asked, waits) in [(name, events, 5), ("cuStreamQuery", streams, 1)] {
+            let polls = &recorded(process)[&(process.pid, name.to_owned())];
+            let count: u64 = polls.iter().map(|p| u64::from(p.count)).sum();
+            assert_eq!(count, asked, "{name}");
+            assert!(polls.len() >= waits);
+            // Each tick of the flush may part them, and a pause of the host's scheduler.
+            assert!((polls.len() as u64) < asked / 3 + 20, "{}", polls.len());
+        }
+    }
+}
+
+#[test]
+fn polls_of_threads_that_ask_at_the_same_time_and_end_are_their_own() {
+    // Also more than there are places for, so that some threads share one.
+    for (threads, each) in [(2, 5), (300, 1)] {
+        let outcome = slow_kernels().run(&format!("poll-threads:{threads}:{each} sync"));
+        all_are_there(&outcome, outcome.whole());
+        let askers = counts(outcome.only());
+        assert_eq!(askers.len(), 2 * threads, "two functions of each");
+    }
+}
+
+#[test]
+fn polls_of_a_thread_that_has_ended_survive_a_sudden_end() {
+    let outcome = slow_kernels().run("poll-threads:2:2 sleep:350 kill");
+    all_are_there(&outcome, outcome.only());
+}
+
+#[test]
+fn of_a_sudden_end_polls_lack_less_than_what_is_written_every_tick() {
+    // A thread asks through ten ticks and does nothing else, which would write its polls.
     let outcome = Stub::new()
-        .with("FAKE_CUDA_KERNEL_NS", "3000000")
-        .run("polls:5 sync");
-    let process = outcome.whole();
-    let asked: Vec<u64> = outcome
-        .output
-        .split_whitespace()
-        .filter_map(|word| word.parse().ok())
-        .collect();
-    let [events, streams] = asked[..] else {
-        panic!("{}", outcome.output)
+        .with("FAKE_CUDA_KERNEL_NS", "200000000")
+        .run("poll-while:sleep:1000 kill");
+    let process = outcome.only();
+    process.assert_undamaged();
+    entries_are_true(&outcome, process);
+    let (truth, entries) = (polled(&outcome), recorded(process));
+    let [(asker, entries)] = &entries.iter().collect::<Vec<_>>()[..] else {
+        panic!("{entries:?}")
     };
-    assert!(events > 100 && streams > 20, "{}", outcome.output);
-    for (name, asked, waits) in [("cuEventQuery", events, 5), ("cuStreamQuery", streams, 1)] {
-        let polls: Vec<_> = process.polls.iter().filter(|p| p.name == name).collect();
-        let count: u64 = polls.iter().map(|p| u64::from(p.count)).sum();
-        assert_eq!(count, asked, "{name}");
-        assert!(polls.len() >= waits);
-        // Each tick of the flush may part them, and a pause of the host's scheduler.
-        assert!((polls.len() as u64) < asked / 3 + 20, "{}", polls.len());
-        for polls in polls {
-            assert!(polls.busy_ns <= polls.span.duration_ns as u64);
-            assert_eq!(polls.thread, process.pid);
-            assert!([0, 600].contains(&polls.result));
-        }
+    let (truth, last) = (&truth[*asker], entries.last().expect("some"));
+    let written: usize = entries.iter().map(|p| p.count as usize).sum();
+    let older = between(truth, 0, last.span.end_ns()).len();
+    assert_eq!(written, older, "none of the older ones is missing");
+    // A busy machine is late with a tick, but not with nine.
+    let end_ns = truth.last().expect("it asked").end_ns;
+    let lost_ns = end_ns - last.span.end_ns();
+    assert!(lost_ns < 900_000_000, "{lost_ns} ns of polls are lost");
+}
+
+#[test]
+fn polls_that_go_on_across_a_window_are_recorded_in_it_alone() {
+    let outcome = Stub::new()
+        .with("GAPSCOPE_RECORDING", "0")
+        .with("FAKE_CUDA_KERNEL_NS", "100000000")
+        .run("poll-while:capture:sleep:150 poll-while:capture:sleep:20 sync");
+    let process = outcome.only();
+    process.assert_undamaged();
+    entries_are_true(&outcome, process);
+    let (truth, entries) = (polled(&outcome), recorded(process));
+    assert_eq!(truth.len(), 2, "each time another thread asked");
+    assert!(entries.keys().eq(truth.keys()), "{entries:?}");
+    for (asker, entries) in &entries {
+        let (first, last) = (entries[0], entries[entries.len() - 1]);
+        let meant = between(&truth[asker], first.span.start_ns, last.span.end_ns());
+        let written: usize = entries.iter().map(|p| p.count as usize).sum();
+        assert_eq!(written, meant.len(), "no hole inside the window");
+        assert!(written < truth[asker].len(), "it began to ask before");
     }
-    assert!(
-        process.calls_of("cuEventQuery").is_empty(),
-        "no other entries"
-    );
-    // What the program did between the polls parts them.
-    for polls in &process.polls {
-        for call in process.calls.iter().filter(|c| c.thread == polls.thread) {
-            let call = call.span.expect("known times");
-            assert!(call.end_ns() <= polls.span.start_ns || polls.span.end_ns() <= call.start_ns);
-        }
-    }
+}
+
+#[test]
+fn a_forked_child_writes_no_polls_of_its_parent_and_does_not_wait_for_its_threads() {
+    // The last polls are not written yet when the program forks.
+    let outcome = Stub::new().run("polls:2 fork-exit:nothing polls:2 sync");
+    all_are_there(&outcome, outcome.whole());
+    let outcome = Stub::new().run("poll-while:fork-exit:labels sync");
+    assert!(outcome.status.success());
+    let [parent, child] = &outcome.processes[..] else {
+        panic!("{} processes", outcome.processes.len())
+    };
+    all_are_there(&outcome, parent);
+    assert_eq!((child.labels.len(), child.polls.len()), (10, 0));
+    child.assert_undamaged();
 }

@@ -25,7 +25,7 @@ pub struct Call {
     pub interface: String,
     pub name: String,
     pub thread: u32,
-    pub span: Option<Span>,
+    pub span: Span,
     pub correlation: u32,
     pub result: u32,
 }
@@ -37,7 +37,7 @@ pub struct Polls {
     pub thread: u32,
     pub span: Span,
     pub count: u32,
-    pub busy_ns: u64,
+    pub busy_ns: i64,
     pub result: u32,
 }
 
@@ -229,8 +229,52 @@ impl Recorded {
                 interface,
                 name,
             } => {
-                self.functions
-                    .insert(function, (interface.into_owned(), name.into_owned()));
+                let function_is = (interface.into_owned(), name.into_owned());
+                let before = self.functions.insert(function, function_is.clone());
+                assert!(before.is_none_or(|before| before == function_is));
+            }
+            Event::Called {
+                function,
+                start_ns,
+                duration_ns,
+                correlation,
+                result,
+            } => {
+                // Defined before its first use.
+                let (interface, name) = self.functions[&function].clone();
+                self.calls.push(Call {
+                    interface,
+                    name,
+                    thread,
+                    span: Span {
+                        start_ns,
+                        duration_ns,
+                    },
+                    correlation,
+                    result,
+                });
+            }
+            Event::Polled {
+                function,
+                thread,
+                start_ns,
+                duration_ns,
+                count,
+                busy_ns,
+                result,
+            } => {
+                let (_, name) = self.functions[&function].clone();
+                self.polls.push(Polls {
+                    name,
+                    thread,
+                    span: Span {
+                        start_ns,
+                        duration_ns,
+                    },
+                    count,
+                    busy_ns,
+                    result,
+                });
             }
             Event::Activities {
                 first,
@@ -352,23 +396,6 @@ impl Recorded {
                     correlation,
                 });
             }
-            Activity::Call {
-                function,
-                thread,
-                span,
-                correlation,
-                result,
-            } => {
-                let (interface, name) = self.functions[&function].clone();
-                self.calls.push(Call {
-                    interface,
-                    name,
-                    thread,
-                    span,
-                    correlation,
-                    result,
-                });
-            }
             Activity::GraphRun {
                 graph,
                 span,
@@ -402,24 +429,6 @@ impl Recorded {
                 correlation,
             }),
             Activity::Overhead { kind, thread, .. } => self.overheads.push((kind, thread)),
-            Activity::Polls {
-                function,
-                thread,
-                span,
-                count,
-                busy_ns,
-                result,
-            } => {
-                let (_, name) = self.functions[&function].clone();
-                self.polls.push(Polls {
-                    name,
-                    thread,
-                    span: span.expect("known times"),
-                    count,
-                    busy_ns,
-                    result,
-                });
-            }
         }
     }
 

@@ -139,6 +139,36 @@ impl Stub {
     }
 }
 
+/// A call's name without what tells its versions apart.
+fn plain(name: &str) -> &str {
+    let name = match name.rsplit_once("_v") {
+        Some((plain, version)) if version.bytes().all(|b| b.is_ascii_digit()) => plain,
+        _ => name,
+    };
+    name.trim_end_matches("_ptsz")
+}
+
+impl Truth {
+    pub fn number(&self, name: &str) -> u32 {
+        let number = self.more[name].as_u64().expect("a number");
+        u32::try_from(number).expect("a small number")
+    }
+
+    /// The name of a call as it is recorded: launches of the runtime by the driver's call inside.
+    pub fn recorded_name(&self) -> &str {
+        let launches = ["cudaLaunch", "cudaGraphLaunch"];
+        let inside = launches.iter().any(|name| self.name.starts_with(name));
+        plain(match inside {
+            true => self.more["inside"].as_str().expect("a name"),
+            false => &self.name,
+        })
+    }
+
+    pub fn asks(&self) -> bool {
+        plain(&self.name).ends_with("Query")
+    }
+}
+
 impl Outcome {
     /// The only recorded process, which ended well and of which nothing is missing.
     pub fn whole(&self) -> &Recorded {

@@ -1,27 +1,18 @@
-//! Who waited for what, told in two ways: by CUPTI's records, and by its callbacks at the calls that wait.
+//! Who waited for what, compared with what the stub's streams and events really did.
 
 use crate::recorded::{Recorded, Wait};
-use crate::stub::{Outcome, Stub};
+use crate::stub::{Outcome, Stub, Truth};
 use gapscope_spool::event::WaitKind;
 use std::collections::HashMap;
 
-const WAYS: [&str; 2] = ["records", "callbacks"];
-
-/// Runs the program in each way.
-fn each(with: &[(&str, &str)], steps: &str, check: impl Fn(&str, &Outcome)) -> [Outcome; 2] {
-    WAYS.map(|way| {
-        let stub = Stub::new().with("GAPSCOPE_CUDA_WAITS", way);
-        let stub = with.iter().fold(stub, |stub, (n, v)| stub.with(n, v));
-        let outcome = stub.run(steps);
-        check(way, &outcome);
-        outcome
-    })
-}
-
-/// As [`each`]; what the program did is the same, and so must be what is told.
-fn both(with: &[(&str, &str)], steps: &str, check: impl Fn(&str, &Outcome)) {
-    let [records, callbacks] = each(with, steps, check).map(|outcome| facts(outcome.only()));
-    assert_eq!(records, callbacks);
+/// Runs the program; what was recorded of waits and events must be what happened.
+fn run(with: &[(&str, &str)], steps: &str) -> Outcome {
+    let stub = Stub::new();
+    let stub = with.iter().fold(stub, |stub, (n, v)| stub.with(n, v));
+    let outcome = stub.run(steps);
+    assert_eq!(recorded(outcome.only()), happened(&outcome));
+    host_waits_last_until_what_they_wait_for(&outcome);
+    outcome
 }
 
 /// Context and stream of a queue, its device aside.
@@ -32,7 +23,7 @@ fn place(process: &Recorded, queue: u32) -> String {
     }
 }
 
-/// The call that a fact is of. Of calls that ask, one row stands for many.
+/// The call that a fact is of. Of calls that ask, one entry stands for many.
 fn call(process: &Recorded, correlation: u32) -> String {
     let call = process.calls.iter().find(|c| c.correlation == correlation);
     call.map_or("a poll".to_owned(), |c| c.name.clone())
@@ -48,36 +39,99 @@ fn awaited(process: &Recorded, wait: &Wait) -> Option<u32> {
     found.first().copied()
 }
 
-/// Records and waits, without the numbers that differ.
-fn facts(process: &Recorded) -> Vec<String> {
-    // Events by their first record.
-    let mut order: Vec<u32> = process
-        .event_records
-        .iter()
-        .map(|r| r.correlation)
-        .collect();
-    order.sort_unstable();
-    let nth = |correlation: u32| order.iter().position(|c| *c == correlation);
+fn record_fact(correlation: u32, call: &str, place: &str) -> String {
+    format!("{correlation:6} {call} puts an event on {place}")
+}
+
+/// `of`: the call that put the event.
+fn wait_fact(correlation: u32, call: &str, kind: WaitKind, place: &str, of: Option<u32>) -> String {
+    let place = match kind {
+        WaitKind::QueueForEvent | WaitKind::HostForQueue => place,
+        // An event is on no queue when the host waits for it, and any queue stands for its context.
+        _ => "",
+    };
+    format!("{correlation:6} {call} {kind:?} {place} for {of:?}")
+}
+
+/// What was recorded, in the order of calls.
+fn recorded(process: &Recorded) -> Vec<String> {
     let records = process.event_records.iter().map(|record| {
-        let (call, place) = (
-            call(process, record.correlation),
-            place(process, record.queue),
-        );
-        format!("{call}: record {:?} on {place}", nth(record.correlation))
+        let call = call(process, record.correlation);
+        record_fact(record.correlation, &call, &place(process, record.queue))
     });
     let waits = process.waits.iter().map(|wait| {
         let call = call(process, wait.correlation);
-        let of = awaited(process, wait).and_then(nth);
-        let place = match wait.kind {
-            // Any queue of the context stands for it.
-            WaitKind::HostForContext => String::new(),
-            _ => place(process, wait.queue),
-        };
-        format!("{call}: {:?} {place} for record {of:?}", wait.kind)
+        let (place, of) = (place(process, wait.queue), awaited(process, wait));
+        wait_fact(wait.correlation, &call, wait.kind, &place, of)
     });
     let mut facts: Vec<String> = records.chain(waits).collect();
     facts.sort();
     facts
+}
+
+/// What happened, in the order of calls.
+fn happened(outcome: &Outcome) -> Vec<String> {
+    let calls = outcome.truth_of("call").into_iter();
+    let calls: HashMap<u32, &Truth> = calls.map(|t| (t.correlation, t)).collect();
+    let call = |truth: &Truth| {
+        let call = calls[&truth.correlation];
+        if call.asks() {
+            "a poll"
+        } else {
+            call.recorded_name()
+        }
+    };
+    let place = |t: &Truth| format!("{}.{}", t.number("context"), t.number("stream"));
+    let event = |t: &Truth| (t.number("event"), t.number("occurrence"));
+    let records = outcome.truth_of("event");
+    let of: HashMap<(u32, u32), u32> = records.iter().map(|t| (event(t), t.correlation)).collect();
+    let records = records
+        .iter()
+        .map(|t| record_fact(t.correlation, call(t), &place(t)));
+    let waits = outcome.truth_of("wait").into_iter().map(|t| {
+        let of = of.get(&event(t)).copied();
+        wait_fact(t.correlation, call(t), kind(t), &place(t), of)
+    });
+    let mut facts: Vec<String> = records.chain(waits).collect();
+    facts.sort();
+    facts
+}
+
+fn kind(wait: &Truth) -> WaitKind {
+    match wait.more["what"].as_str() {
+        Some("host-for-event") => WaitKind::HostForEvent,
+        Some("host-for-stream") => WaitKind::HostForQueue,
+        Some("host-for-context") => WaitKind::HostForContext,
+        Some("stream-for-event") => WaitKind::QueueForEvent,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Each wait of the host lies in its call, and ends when what it is for has happened; that for a context is for this one.
+fn host_waits_last_until_what_they_wait_for(outcome: &Outcome) {
+    let of = |kind| {
+        let lines = outcome.truth_of(kind).into_iter();
+        lines
+            .map(|t| (t.correlation, t))
+            .collect::<HashMap<u32, _>>()
+    };
+    let (calls, truth) = (of("call"), of("wait"));
+    let process = outcome.only();
+    for wait in &process.waits {
+        let (call, truth) = (calls[&wait.correlation], truth[&wait.correlation]);
+        if wait.kind == WaitKind::QueueForEvent {
+            assert_eq!(wait.span, None);
+            continue;
+        }
+        let span = wait.span.expect("known times");
+        assert!(call.start_ns <= span.start_ns && span.end_ns() <= call.end_ns);
+        assert!(span.start_ns <= truth.start_ns && truth.end_ns <= span.end_ns());
+        if let (WaitKind::HostForContext, Some((_, context, _))) =
+            (wait.kind, process.queues.get(&wait.queue))
+        {
+            assert_eq!(*context, truth.number("context"));
+        }
+    }
 }
 
 /// The kinds of waits by the functions that waited, in the order of the calls.
@@ -98,119 +152,90 @@ fn expect(process: &Recorded, expected: &[(&str, WaitKind)]) {
 
 #[test]
 fn waits_name_the_event_and_the_queue_that_it_was_put_on() {
-    both(&[], "waits", |way, outcome| {
-        let process = outcome.whole();
-        let [record] = &process.event_records[..] else {
-            panic!("one event")
-        };
-        expect(
-            process,
-            &[
-                ("cuStreamWaitEvent", WaitKind::QueueForEvent),
-                ("cuEventSynchronize", WaitKind::HostForEvent),
-                ("cuStreamSynchronize", WaitKind::HostForQueue),
-                ("cuCtxSynchronize", WaitKind::HostForContext),
-            ],
-        );
-        let of = |kind| process.waits.iter().find(|w| w.kind == kind).expect("one");
-        let waiting = of(WaitKind::QueueForEvent);
-        assert_eq!(awaited(process, waiting), Some(record.correlation), "{way}");
-        assert_eq!(
-            awaited(process, of(WaitKind::HostForEvent)),
-            Some(record.correlation)
-        );
-        assert!(waiting.queue != 0 && record.queue != 0 && waiting.queue != record.queue);
-        assert_eq!(of(WaitKind::HostForQueue).queue, waiting.queue);
-        assert_eq!(of(WaitKind::HostForContext).event, 0, "no event");
-        // The host waited while its call was going on, and no longer.
-        for wait in process
-            .waits
-            .iter()
-            .filter(|w| w.kind != WaitKind::QueueForEvent)
-        {
-            let call = process
-                .calls
-                .iter()
-                .find(|c| c.correlation == wait.correlation);
-            let call = call.and_then(|c| c.span).expect("known times");
-            let span = wait.span.expect("known times");
-            assert!(call.start_ns <= span.start_ns && span.end_ns() <= call.end_ns());
-        }
-    });
+    let outcome = run(&[], "waits");
+    let process = outcome.whole();
+    let [record] = &process.event_records[..] else {
+        panic!("one event")
+    };
+    expect(
+        process,
+        &[
+            ("cuStreamWaitEvent", WaitKind::QueueForEvent),
+            ("cuEventSynchronize", WaitKind::HostForEvent),
+            ("cuStreamSynchronize", WaitKind::HostForQueue),
+            ("cuCtxSynchronize", WaitKind::HostForContext),
+        ],
+    );
+    let of = |kind| process.waits.iter().find(|w| w.kind == kind).expect("one");
+    let waiting = of(WaitKind::QueueForEvent);
+    assert_eq!(awaited(process, waiting), Some(record.correlation));
+    assert_eq!(
+        awaited(process, of(WaitKind::HostForEvent)),
+        Some(record.correlation)
+    );
+    assert!(waiting.queue != 0 && record.queue != 0 && waiting.queue != record.queue);
+    assert_eq!(of(WaitKind::HostForQueue).queue, waiting.queue);
+    assert_eq!(of(WaitKind::HostForContext).event, 0, "no event");
 }
 
 #[test]
 fn a_call_of_the_runtime_is_told_once_though_the_driver_is_called_inside() {
-    both(&[], "runtime-waits", |_, outcome| {
-        let process = outcome.whole();
-        assert_eq!(process.event_records.len(), 2);
-        expect(
-            process,
-            &[
-                ("cudaStreamWaitEvent", WaitKind::QueueForEvent),
-                ("cudaStreamWaitEvent", WaitKind::QueueForEvent),
-                ("cudaEventSynchronize", WaitKind::HostForEvent),
-                ("cudaStreamSynchronize", WaitKind::HostForQueue),
-                ("cudaDeviceSynchronize", WaitKind::HostForContext),
-            ],
-        );
-    });
+    let outcome = run(&[], "runtime-waits");
+    let process = outcome.whole();
+    assert_eq!(process.event_records.len(), 2);
+    expect(
+        process,
+        &[
+            ("cudaStreamWaitEvent", WaitKind::QueueForEvent),
+            ("cudaStreamWaitEvent", WaitKind::QueueForEvent),
+            ("cudaEventSynchronize", WaitKind::HostForEvent),
+            ("cudaStreamSynchronize", WaitKind::HostForQueue),
+            ("cudaDeviceSynchronize", WaitKind::HostForContext),
+        ],
+    );
 }
 
 #[test]
 fn default_streams_are_found_by_all_their_handles() {
-    both(&[], "own-stream sync", |_, outcome| {
-        let process = outcome.whole();
-        let launched: Vec<u32> = process.kernels.iter().map(|k| k.shape.queue).collect();
-        let recorded: Vec<u32> = process.event_records.iter().map(|r| r.queue).collect();
-        assert_eq!(recorded, launched[..2], "its own one, then that of all");
-        let waited = |kind| {
-            let of = process.waits.iter().filter(move |w| w.kind == kind);
-            of.map(|w| w.queue).collect::<Vec<_>>()
-        };
-        assert_eq!(waited(WaitKind::QueueForEvent), launched[1..2]);
-        let [own, all] = recorded[..] else {
-            panic!("two")
-        };
-        assert_eq!(waited(WaitKind::HostForQueue), [own, own, all]);
-    });
+    let outcome = run(&[], "own-stream sync");
+    let process = outcome.whole();
+    let launched: Vec<u32> = process.kernels.iter().map(|k| k.shape.queue).collect();
+    let recorded: Vec<u32> = process.event_records.iter().map(|r| r.queue).collect();
+    assert_eq!(recorded, launched[..2], "its own one, then that of all");
+    let waited = |kind| {
+        let of = process.waits.iter().filter(move |w| w.kind == kind);
+        of.map(|w| w.queue).collect::<Vec<_>>()
+    };
+    assert_eq!(waited(WaitKind::QueueForEvent), launched[1..2]);
+    let [own, all] = recorded[..] else {
+        panic!("two")
+    };
+    assert_eq!(waited(WaitKind::HostForQueue), [own, own, all]);
 }
 
 #[test]
 fn what_goes_into_a_graph_is_put_on_no_queue() {
-    both(&[], "captured-waits sync", |way, outcome| {
-        let process = outcome.whole();
-        assert_eq!(process.event_records.len(), 2, "{way}: before and after");
-        let waits: Vec<_> = process.waits.iter().collect();
-        assert_eq!(
-            waits.len(),
-            2,
-            "{way}: after the capture, and the last sync"
-        );
-        let last = process.event_records.iter().map(|r| r.correlation).max();
-        let waiting = waits.iter().find(|w| w.kind == WaitKind::QueueForEvent);
-        assert_eq!(awaited(process, waiting.expect("one")), last);
-    });
+    let outcome = run(&[], "captured-waits sync");
+    let process = outcome.whole();
+    assert_eq!(process.event_records.len(), 2, "before and after");
+    assert_eq!(process.waits.len(), 2, "after the capture, and the last");
+    let last = process.event_records.iter().map(|r| r.correlation).max();
+    let of_streams = |w: &&Wait| w.kind == WaitKind::QueueForEvent;
+    let waiting = process.waits.iter().find(of_streams).expect("one");
+    assert_eq!(awaited(process, waiting), last);
 }
 
 #[test]
 fn an_event_with_the_handle_of_a_destroyed_one_is_another() {
-    both(&[], "reused-event sync", |way, outcome| {
-        let process = outcome.whole();
-        assert_eq!(process.event_records.len(), 1);
-        let of_events = |w: &&Wait| w.kind != WaitKind::HostForContext;
-        let waits: Vec<_> = process.waits.iter().filter(of_events).collect();
-        assert_eq!(waits.len(), 2);
-        for wait in waits {
-            assert_eq!(awaited(process, wait), None, "{way}");
-        }
-    });
+    let outcome = run(&[], "reused-event sync");
+    let process = outcome.whole();
+    assert_eq!((process.event_records.len(), process.waits.len()), (1, 3));
+    assert!(process.waits.iter().all(|w| awaited(process, w).is_none()));
 }
 
 #[test]
 fn of_events_that_graphs_put_too_no_record_is_the_last() {
-    let stub = Stub::new().with("GAPSCOPE_CUDA_WAITS", "callbacks");
-    let outcome = stub.run("graph-events sync");
+    let outcome = Stub::new().run("graph-events sync");
     let process = outcome.whole();
     assert_eq!(process.event_records.len(), 2);
     let of_streams = |w: &&Wait| w.kind == WaitKind::QueueForEvent;
@@ -221,118 +246,84 @@ fn of_events_that_graphs_put_too_no_record_is_the_last() {
 
 #[test]
 fn calls_that_fail_are_no_waits() {
-    both(&[], "refused-waits", |_, outcome| {
-        let process = outcome.whole();
-        assert_eq!((process.event_records.len(), process.waits.len()), (1, 0));
-        let failed = process.calls.iter().filter(|c| c.result != 0).count();
-        assert!(failed >= 9, "{failed}");
-    });
+    let outcome = run(&[], "refused-waits");
+    let process = outcome.whole();
+    assert_eq!((process.event_records.len(), process.waits.len()), (1, 0));
+    let failed = process.calls.iter().filter(|c| c.result != 0).count();
+    assert_eq!(failed, 9, "and two polls");
+    assert_eq!(process.polls.iter().filter(|p| p.result != 0).count(), 2);
 }
 
 #[test]
 fn a_stream_of_a_context_that_is_not_current_is_found() {
-    both(&[], "other-context", |_, outcome| {
-        let process = outcome.whole();
-        let places: Vec<_> = process
-            .event_records
-            .iter()
-            .map(|r| process.queues[&r.queue].1)
-            .collect();
-        assert_eq!(places, [1], "that of the first context");
-        // The second context is awaited, then the first.
-        let contexts = process
-            .waits
-            .iter()
-            .filter(|w| w.kind == WaitKind::HostForContext)
-            .map(|w| process.queues.get(&w.queue).map(|(_, context, _)| *context));
-        assert!(contexts.flatten().all(|context| [1, 2].contains(&context)));
-    });
+    let outcome = run(&[], "other-context");
+    let process = outcome.whole();
+    let [record] = &process.event_records[..] else {
+        panic!("one event")
+    };
+    let (_, context, _) = process.queues[&record.queue];
+    assert_eq!(context, 1, "the first one");
 }
 
 #[test]
 fn only_queries_that_find_work_done_are_waits() {
-    both(
-        &[("FAKE_CUDA_KERNEL_NS", "3000000")],
-        "polls:5",
-        |_, outcome| {
-            assert_eq!(outcome.whole().waits.len(), 6, "one for each kernel");
-        },
-    );
+    let outcome = run(&[("FAKE_CUDA_KERNEL_NS", "3000000")], "polls:5");
+    assert_eq!(outcome.whole().waits.len(), 6, "one for each kernel");
+    let outcome = run(&[], "runtime-polls:5");
+    assert_eq!(outcome.whole().waits.len(), 6, "one for each kernel");
 }
 
 #[test]
 fn each_wait_of_many_threads_is_for_the_event_of_its_own() {
-    each(&[], "launch:1 wait-threads:4:300 sync", |way, outcome| {
-        let process = outcome.whole();
-        assert_eq!(process.event_records.len(), 4 * 300, "{way}");
-        assert_eq!(process.waits.len(), 4 * 301 + 1, "{way}");
-        let threads: HashMap<u32, u32> = process
-            .calls
-            .iter()
-            .map(|call| (call.correlation, call.thread))
-            .collect();
-        for wait in &process.waits {
-            if wait.kind == WaitKind::HostForContext {
-                continue;
-            }
-            let own = process
-                .event_records
-                .iter()
-                .filter(|r| threads[&r.correlation] == threads[&wait.correlation])
-                .map(|r| r.correlation);
-            let last = own.filter(|record| *record < wait.correlation).max();
-            assert_eq!(awaited(process, wait), last, "{way}");
-        }
-    });
+    let outcome = run(&[], "launch:1 wait-threads:4:300 sync");
+    let process = outcome.whole();
+    assert_eq!(process.event_records.len(), 4 * 300);
+    assert_eq!(process.waits.len(), 4 * 301 + 1);
 }
 
 #[test]
 fn outside_the_window_nothing_waits() {
-    let steps = "waits capture:runtime-waits waits capture:waits sync";
-    both(&[("GAPSCOPE_RECORDING", "0")], steps, |way, outcome| {
-        let process = outcome.only();
-        process.assert_undamaged();
-        assert_eq!(process.event_records.len(), 3, "{way}");
-        assert_eq!(process.waits.len(), 5 + 4, "{way}");
-    });
+    let outcome = Stub::new()
+        .with("GAPSCOPE_RECORDING", "0")
+        .run("waits capture:runtime-waits waits capture:waits sync");
+    let process = outcome.only();
+    process.assert_undamaged();
+    assert_eq!(process.event_records.len(), 3);
+    assert_eq!(process.waits.len(), 5 + 4);
+    host_waits_last_until_what_they_wait_for(&outcome);
+    let happened = happened(&outcome);
+    for fact in recorded(process) {
+        assert!(happened.contains(&fact), "{fact}");
+    }
 }
 
 #[test]
 fn a_forked_child_that_asks_tells_nothing() {
-    both(
-        &[],
-        "waits fork:waits fork-exit:waits sync",
-        |_, outcome| {
-            assert!(outcome.status.success());
-            assert_eq!(outcome.processes.len(), 1);
-            assert_eq!(outcome.only().waits.len(), 5);
-        },
-    );
+    let outcome = run(&[], "waits fork:waits fork-exit:waits sync");
+    assert_eq!(outcome.whole().waits.len(), 5);
 }
 
 #[test]
 fn waits_survive_a_sudden_end_when_they_are_older_than_a_flush() {
-    both(&[], "waits sleep:350 kill", |_, outcome| {
-        let process = outcome.only();
-        assert_eq!((process.event_records.len(), process.waits.len()), (1, 4));
-    });
+    let outcome = run(&[], "waits sleep:350 kill");
+    let process = outcome.only();
+    assert_eq!((process.event_records.len(), process.waits.len()), (1, 4));
 }
 
 #[test]
-fn fields_that_are_chosen_change_nothing() {
+fn records_with_chosen_fields_change_nothing() {
     let chosen = [
         ("FAKE_CUDA_API_VERSION", "130500"),
         ("GAPSCOPE_CUDA_RECORDS", "chosen"),
     ];
-    both(&chosen, "waits runtime-waits", |_, outcome| {
-        assert_eq!(outcome.whole().waits.len(), 9);
-    });
+    let outcome = run(&chosen, "waits runtime-waits");
+    assert_eq!(outcome.whole().waits.len(), 9);
 }
 
 #[test]
 fn of_more_events_than_are_told_apart_each_is_told_or_counted() {
     const EVENTS: u64 = 70_000;
-    let stub = Stub::new().with("GAPSCOPE_CUDA_WAITS", "callbacks");
+    let stub = Stub::new().without("FAKE_CUDA_TRUTH");
     let outcome = stub.run(&format!("launch:1 many-events:{EVENTS} sync"));
     let process = outcome.only();
     let too_many = process.lost("events on queues", "there are too many events");
@@ -342,12 +333,12 @@ fn of_more_events_than_are_told_apart_each_is_told_or_counted() {
         process.event_records.len() as u64 + too_many + at_once,
         EVENTS
     );
+    assert_eq!(process.calls_of("cuEventRecord").len() as u64, EVENTS);
 }
 
 #[test]
-fn what_callbacks_cannot_tell_is_counted() {
-    let by_callbacks = || Stub::new().with("GAPSCOPE_CUDA_WAITS", "callbacks");
-    let outcome = by_callbacks()
+fn what_cannot_be_told_is_counted() {
+    let outcome = Stub::new()
         .with("FAKE_CUDA_STREAM_IDS", "refuse")
         .run("waits");
     let process = outcome.only();
@@ -358,22 +349,14 @@ fn what_callbacks_cannot_tell_is_counted() {
     assert_eq!(process.waits.len(), 2);
     assert!(process.waits.iter().all(|wait| wait.event == 0));
 
-    let outcome = by_callbacks()
-        .with("FAKE_CUDA_CALLBACKS", "refuse")
-        .run("waits");
-    let process = outcome.only();
-    assert!(process.waits.is_empty() && process.event_records.is_empty());
-    let reason = "CUPTI refused callbacks of their calls";
-    assert!(process.lost("events on queues", reason) > 2);
-    assert!(process.lost("waits", reason) > 5);
-
     for (without, records, waits) in [("events", 0, 4), ("waits", 1, 0), ("events,waits", 0, 0)] {
-        let outcome = by_callbacks()
+        let outcome = Stub::new()
             .with("GAPSCOPE_CUDA_WITHOUT", without)
             .run("waits");
         let process = outcome.only();
         let counts = (process.event_records.len(), process.waits.len());
         assert_eq!(counts, (records, waits), "{without}");
         assert_eq!(process.losses.len(), without.split(',').count());
+        assert_eq!(process.calls_of("cuEventRecord").len(), 1, "{without}");
     }
 }

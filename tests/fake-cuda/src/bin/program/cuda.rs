@@ -1,5 +1,6 @@
 //! CUDA, loaded as programs do that do not link it.
 
+mod polls;
 mod waits;
 
 use std::collections::HashMap;
@@ -60,6 +61,7 @@ functions! {
     allocate_managed "cuMemAllocManaged" (*mut u64, usize, c_uint) -> c_int;
     ask_event "cuEventQuery" (usize) -> c_int;
     ask_stream "cuStreamQuery" (usize) -> c_int;
+    runtime_ask_event "cudaEventQuery" (usize) -> c_int;
     attribute "fake_attribute" (c_uint) -> c_int;
     wait_stream "cuStreamSynchronize" (usize) -> c_int;
     wait_context "cuCtxSynchronize" () -> c_int;
@@ -87,6 +89,7 @@ functions! {
     create_graph "fake_graph_create" (usize, c_uint) -> usize;
     instantiate "cuGraphInstantiateWithFlags" (*mut usize, usize, u64) -> c_int;
     launch_graph "cuGraphLaunch" (usize, usize) -> c_int;
+    runtime_launch_graph "cudaGraphLaunch" (usize, usize) -> c_int;
 }
 
 fn check(code: c_int) {
@@ -235,39 +238,6 @@ impl Cuda {
         }
     }
 
-    /// Kernels, each awaited by asking for an event again and again; then one by asking for the stream. Prints how often
-    /// it asked for each.
-    pub fn polls(&self, name: &str, count: u64) {
-        const NOT_READY: c_int = 600;
-        let stream = self.stream(1);
-        let event = made(|event| {
-            // SAFETY: see above.
-            unsafe { (self.create_event)(event, 0) }
-        });
-        let asked = |ask: &dyn Fn() -> c_int| {
-            for asked in 1u64.. {
-                let code = ask();
-                if code != NOT_READY {
-                    check(code);
-                    return asked;
-                }
-            }
-            0
-        };
-        let mut events = 0u64;
-        for _ in 0..count {
-            self.launches(name, 1, stream);
-            // SAFETY: see above.
-            check(unsafe { (self.record_event)(event, stream) });
-            // SAFETY: see above.
-            events += asked(&|| unsafe { (self.ask_event)(event) });
-        }
-        self.launches(name, 1, stream);
-        // SAFETY: see above.
-        let streams = asked(&|| unsafe { (self.ask_stream)(stream) });
-        println!("asked {events} {streams}");
-    }
-
     /// Prints whether an attribute of CUPTI's is set.
     pub fn attribute(&self, attribute: u32) {
         // SAFETY: the stub's own function.
@@ -296,13 +266,19 @@ impl Cuda {
         }
     }
 
-    pub fn graph(&self, name: &str, nodes: u32, times: u64) {
+    /// A graph, launched through the runtime or the driver.
+    pub fn graph(&self, name: &str, nodes: u32, times: u64, runtime: bool) {
+        let launch = if runtime {
+            self.runtime_launch_graph
+        } else {
+            self.launch_graph
+        };
         // SAFETY: see above.
         unsafe {
             let graph = (self.create_graph)(self.function(name), nodes);
             let executable = made(|executable| (self.instantiate)(executable, graph, 0));
             for _ in 0..times {
-                check((self.launch_graph)(executable, 0));
+                check(launch(executable, 0));
             }
         }
     }

@@ -21,11 +21,6 @@ impl Cuda {
         self.synchronise();
     }
 
-    fn event(&self) -> usize {
-        // SAFETY: see above.
-        made(|event| unsafe { (self.create_event)(event, 0) })
-    }
-
     /// As [`Self::waits`], through the runtime.
     pub fn runtime_waits(&self, name: &str) {
         let (first, second) = (self.stream(1), self.stream(0));

@@ -1,0 +1,65 @@
+//! Waiting by asking again and again.
+
+use super::{Cuda, check, made};
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+const NOT_READY: c_int = 600;
+
+/// Asks until the answer is yes; gives how often.
+fn asked(ask: impl Fn() -> c_int) -> u64 {
+    for asked in 1u64.. {
+        let code = ask();
+        if code != NOT_READY {
+            check(code);
+            return asked;
+        }
+    }
+    0
+}
+
+// Every call is one of CUDA's with values of its own kinds.
+impl Cuda {
+    /// Kernels, each awaited by asking for an event again and again, through the runtime or the driver; then one by
+    /// asking for the stream. Prints how often it asked for each.
+    pub fn polls(&self, name: &str, count: u64, runtime: bool) {
+        let ask = if runtime {
+            self.runtime_ask_event
+        } else {
+            self.ask_event
+        };
+        let stream = self.stream(1);
+        let event = self.event();
+        let mut events = 0u64;
+        for _ in 0..count {
+            self.launches(name, 1, stream);
+            // SAFETY: see above.
+            check(unsafe { (self.record_event)(event, stream) });
+            // SAFETY: see above.
+            events += asked(|| unsafe { ask(event) });
+        }
+        self.launches(name, 1, stream);
+        // SAFETY: see above.
+        let streams = asked(|| unsafe { (self.ask_stream)(stream) });
+        println!("asked {events} {streams}");
+    }
+
+    /// Asks for an event, whatever the answer, until `stop`; says when it has begun.
+    pub fn polls_until(&self, name: &str, begun: &AtomicBool, stop: &AtomicBool) {
+        let (stream, event) = (self.stream(1), self.event());
+        self.launches(name, 1, stream);
+        // SAFETY: see above.
+        check(unsafe { (self.record_event)(event, stream) });
+        while !stop.load(Relaxed) {
+            // SAFETY: see above.
+            let code = unsafe { (self.ask_event)(event) };
+            assert!([0, NOT_READY].contains(&code), "CUDA said {code}");
+            begun.store(true, Relaxed);
+        }
+    }
+
+    pub(super) fn event(&self) -> usize {
+        // SAFETY: see above.
+        made(|event| unsafe { (self.create_event)(event, 0) })
+    }
+}
