@@ -114,8 +114,8 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// What of a trace [`Findings::of`] and [`crate::activity()`] read. [`crate::findings_under_label`] and
-    /// [`crate::dataflow`] take all. Of ten million dispatches and their labels the rest fills a gigabyte.
+    /// What of a trace [`Findings::of`], [`crate::activity()`] and [`crate::UnderLabel`] read. [`crate::dataflow`] takes
+    /// all. Of ten million dispatches and their labels the rest fills a gigabyte.
     pub fn selection() -> Selection {
         Findings::selection_without(&["command_buffer", "start_ns", "duration_ns"])
     }

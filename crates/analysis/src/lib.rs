@@ -35,4 +35,4 @@ pub mod work;
 pub use activity::activity;
 pub use findings::{Findings, Options};
 pub use timeline::Timeline;
-pub use under_label::findings_under_label;
+pub use under_label::UnderLabel;

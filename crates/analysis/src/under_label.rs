@@ -1,116 +1,215 @@
 //! Findings about the work under some labels.
 
+use crate::intervals::Interval;
 use crate::timeline::Timeline;
 use crate::{Findings, Options};
 use gapscope_trace::Trace;
 use gapscope_trace::lookup::IdIndex;
-use gapscope_trace::tables::Table;
-use std::collections::HashSet;
+use gapscope_trace::tables::{Dispatches, Table, Tables};
 
-/// Findings about the work under labels that contain `text`; `None` when there is no such work.
-///
-/// Counts and tables are of that work only. Gaps and verdict are of the whole device from the first such work to the
-/// last with known times, since what runs in between keeps the device busy whatever its label.
-pub fn findings_under_label(trace: &Trace, text: &str, options: &Options) -> Option<Findings> {
-    let part = work_under_label(trace, text)?;
-    let window = Timeline::of(&part).work_window();
-    let whole = Findings::of(
-        trace,
-        &Options {
-            window,
-            ..options.clone()
-        },
-    );
-    let part = Findings::of(
-        &part,
-        &Options {
+/// Where the rows of a table of work belong.
+struct Places<'a> {
+    command_buffers: &'a [Option<u64>],
+    labels: &'a [Option<u32>],
+    submissions: &'a [Option<u64>],
+}
+
+macro_rules! places {
+    ($rows:expr) => {
+        Places {
+            command_buffers: &$rows.command_buffer,
+            labels: &$rows.label,
+            submissions: &$rows.submission,
+        }
+    };
+}
+/// The work under labels that contain a text.
+#[derive(Debug)]
+pub struct UnderLabel {
+    /// What is found about it, and when it ran; `None` when there is no such work.
+    part: Option<(Findings, Option<Interval>)>,
+}
+
+impl UnderLabel {
+    /// Finds the work of a trace, whose dispatches `feed` hands over, twice, as it does for [`Timeline::of_pieces`]. `None`
+    /// where it gives none.
+    pub fn of(
+        trace: &Trace,
+        text: &str,
+        options: &Options,
+        feed: impl Fn(&mut (dyn FnMut(&Dispatches) + Send)) -> Option<()>,
+    ) -> Option<UnderLabel> {
+        let mut under = Under::of(trace, text);
+        let mut dispatches = 0;
+        feed(&mut |piece| dispatches += under.add(places!(piece)))?;
+        if !under.any {
+            return Some(UnderLabel { part: None });
+        }
+        let part = under.trace(trace);
+        let (timeline, ()) = Timeline::of_pieces(&part, dispatches, |take| {
+            feed(&mut |piece| take(&piece.select(&under.meant(&places!(piece)))))
+        })?;
+        let options = Options {
             exclude_warm_up: false,
             ..options.clone()
-        },
-    );
-    Some(Findings {
-        analysed_window: whole.analysed_window,
-        verdict: whole.verdict,
-        verdict_evidence: whole.verdict_evidence,
-        devices: whole.devices,
-        gaps: whole.gaps,
-        idle_time: whole.idle_time,
-        warm_up: whole.warm_up,
-        memory: whole.memory,
-        ..part
-    })
+        };
+        let findings = Findings::of_timeline(&timeline, &options);
+        Some(UnderLabel {
+            part: Some((findings, timeline.work_window())),
+        })
+    }
+
+    /// Findings about that work, on the timeline of the whole trace; `None` when there is no such work.
+    ///
+    /// Counts and tables are of that work only. Gaps and verdict are of the whole device from the first such work to the
+    /// last with known times, since what runs in between keeps the device busy whatever its label.
+    pub fn findings(self, timeline: &Timeline, options: &Options) -> Option<Findings> {
+        let (part, window) = self.part?;
+        let options = Options {
+            window,
+            ..options.clone()
+        };
+        let whole = Findings::of_timeline(timeline, &options);
+        Some(Findings {
+            analysed_window: whole.analysed_window,
+            verdict: whole.verdict,
+            verdict_evidence: whole.verdict_evidence,
+            devices: whole.devices,
+            gaps: whole.gaps,
+            idle_time: whole.idle_time,
+            warm_up: whole.warm_up,
+            memory: whole.memory,
+            ..part
+        })
+    }
 }
 
-/// The trace with the GPU work under labels that contain `text`, and its command buffers and submissions.
-fn work_under_label(trace: &Trace, text: &str) -> Option<Trace> {
-    let tables = &trace.tables;
-    let labels = labels_within(trace, text);
-    let under = |label: &Option<u32>| label.is_some_and(|id| labels.contains(&id));
-    let all: HashSet<u64> = (tables.command_buffers.id.iter())
-        .zip(&tables.command_buffers.label)
-        .filter(|(_, label)| under(label))
-        .map(|(id, _)| *id)
-        .collect();
-    let mut touched = all.clone();
-    let mut submissions = HashSet::new();
-    let mut part = Trace {
-        manifest: trace.manifest.clone(),
-        ..Trace::default()
-    };
-    macro_rules! work {
-        ($($table:ident),+) => {$(
-            let rows = &tables.$table;
-            for row in 0..rows.len() {
-                let command_buffer = rows.command_buffer[row];
-                let own = rows.label[row];
-                let around = command_buffer.is_some_and(|id| all.contains(&id));
-                if under(&own) || (own.is_none() && around) {
-                    touched.extend(command_buffer);
-                    submissions.extend(rows.submission[row]);
-                    part.tables.$table.push(rows.row(row));
-                }
-            }
-        )+};
-    }
-    work!(dispatches, transfers, opaque_work);
-    let rows = &tables.command_buffers;
-    for row in (0..rows.len()).filter(|row| touched.contains(&rows.id[*row])) {
-        submissions.insert(rows.submission[row]);
-        part.tables.command_buffers.push(rows.row(row));
-    }
-    let rows = &tables.submissions;
-    for row in (0..rows.len()).filter(|row| submissions.contains(&rows.id[*row])) {
-        part.tables.submissions.push(rows.row(row));
-    }
-    part.tables.kernels = tables.kernels.clone();
-    part.tables.labels = tables.labels.clone();
-    part.tables.markers = tables.markers.clone();
-    part.tables.buffers = tables.buffers.clone();
-    part.tables.bindings = tables.bindings.clone();
-    (!touched.is_empty() || !submissions.is_empty()).then_some(part)
+/// Rows of a table that are marked, by their ids.
+#[derive(Debug, Clone)]
+struct Marked {
+    ids: IdIndex,
+    rows: Vec<bool>,
 }
 
-/// Ids of the labels with this text in their own or in that of a label around them.
-fn labels_within(trace: &Trace, text: &str) -> HashSet<u32> {
-    let labels = &trace.tables.labels;
-    let ids = IdIndex::new(&labels.id);
-    let within = |row: usize| {
-        // A ring of parents would never end.
-        let mut left = labels.len();
-        let mut next = Some(row);
-        while let Some(row) = next.filter(|_| left > 0) {
-            if labels.text[row].contains(text) {
-                return true;
-            }
-            next = labels.parent[row].and_then(|id| ids.get(id));
-            left -= 1;
+impl Marked {
+    fn none<I: Copy + Into<u64>>(ids: &[I]) -> Marked {
+        Marked {
+            ids: IdIndex::new(ids),
+            rows: vec![false; ids.len()],
         }
-        false
-    };
-    (0..labels.len())
-        .filter(|row| within(*row))
-        .map(|row| labels.id[row])
+    }
+
+    fn mark(&mut self, id: impl Into<u64>) {
+        if let Some(row) = self.ids.get(id) {
+            self.rows[row] = true;
+        }
+    }
+
+    fn has(&self, id: impl Into<u64>) -> bool {
+        self.ids.get(id).is_some_and(|row| self.rows[row])
+    }
+
+    fn all<I: Copy + Into<u64>>(&self, ids: &[I]) -> Vec<bool> {
+        ids.iter().map(|id| self.has(*id)).collect()
+    }
+}
+
+/// What of a trace is under the labels.
+struct Under {
+    labels: Marked,
+    /// Command buffers that are under them.
+    around: Marked,
+    /// Command buffers with work that is.
+    command_buffers: Marked,
+    submissions: Marked,
+    any: bool,
+}
+
+impl Under {
+    /// All but the dispatches.
+    fn of(trace: &Trace, text: &str) -> Under {
+        let tables = &trace.tables;
+        let rows = &tables.labels;
+        let mut labels = Marked::none(&rows.id);
+        for row in 0..rows.len() {
+            let meant = |row: usize| rows.text[row].contains(text);
+            if rows.outwards(&labels.ids, row).any(meant) {
+                labels.mark(rows.id[row]);
+            }
+        }
+        let rows = &tables.command_buffers;
+        let mut around = Marked::none(&rows.id);
+        for (id, label) in rows.id.iter().zip(&rows.label) {
+            if label.is_some_and(|label| labels.has(label)) {
+                around.mark(*id);
+            }
+        }
+        let mut under = Under {
+            labels,
+            any: around.rows.contains(&true),
+            command_buffers: around.clone(),
+            around,
+            submissions: Marked::none(&tables.submissions.id),
+        };
+        under.add(places!(tables.transfers));
+        under.add(places!(tables.opaque_work));
+        under
+    }
+
+    /// Which rows are meant: those under the labels by themselves, or by their command buffer.
+    fn meant(&self, work: &Places) -> Vec<bool> {
+        let rows = work.labels.iter().zip(work.command_buffers);
+        rows.map(|(label, command_buffer)| match label {
+            Some(label) => self.labels.has(*label),
+            None => command_buffer.is_some_and(|id| self.around.has(id)),
+        })
         .collect()
+    }
+
+    /// Marks where the rows belong that are meant, and gives their number.
+    fn add(&mut self, work: Places) -> usize {
+        let mut count = 0;
+        let meant = self.meant(&work).into_iter().enumerate();
+        for (row, _) in meant.filter(|(_, meant)| *meant) {
+            count += 1;
+            if let Some(id) = work.command_buffers[row] {
+                self.command_buffers.mark(id);
+            }
+            if let Some(id) = work.submissions[row] {
+                self.submissions.mark(id);
+            }
+        }
+        self.any |= count > 0;
+        count
+    }
+
+    /// The work as a trace of its own, without its dispatches, once those have been added.
+    fn trace(&mut self, whole: &Trace) -> Trace {
+        let from = &whole.tables;
+        let command_buffers = self.command_buffers.all(&from.command_buffers.id);
+        let command_buffers = from.command_buffers.select(&command_buffers);
+        for submission in &command_buffers.submission {
+            self.submissions.mark(*submission);
+        }
+        let submissions = self.submissions.all(&from.submissions.id);
+        Trace {
+            manifest: whole.manifest.clone(),
+            tables: Tables {
+                command_buffers,
+                submissions: from.submissions.select(&submissions),
+                transfers: from.transfers.select(&self.meant(&places!(from.transfers))),
+                opaque_work: from
+                    .opaque_work
+                    .select(&self.meant(&places!(from.opaque_work))),
+                kernels: from.kernels.clone(),
+                labels: from.labels.clone(),
+                markers: from.markers.clone(),
+                buffers: from.buffers.clone(),
+                bindings: from.bindings.clone(),
+                ..Tables::default()
+            },
+        }
+    }
 }
 
 #[cfg(test)]
@@ -132,8 +231,18 @@ mod tests {
         dispatch command_buffer=2 queue=1 kernel=1 start_ns=500us duration_ns=100us";
 
     fn under(text: &str) -> Option<Findings> {
-        let trace = Trace::from_text(TRACE).unwrap();
-        findings_under_label(&trace, text, &Options::default())
+        under_in(TRACE, text)
+    }
+
+    fn under_in(trace: &str, text: &str) -> Option<Findings> {
+        let trace = Trace::from_text(trace).unwrap();
+        let options = Options::default();
+        let feed = |take: &mut (dyn FnMut(&Dispatches) + Send)| {
+            take(&trace.tables.dispatches);
+            Some(())
+        };
+        let under = UnderLabel::of(&trace, text, &options, feed).unwrap();
+        under.findings(&Timeline::of(&trace), &options)
     }
 
     #[test]
@@ -163,7 +272,6 @@ mod tests {
     #[test]
     fn labels_that_are_each_others_parents_end() {
         let text = TRACE.replace("id=1 text=step", "id=1 text=step parent=2");
-        let trace = Trace::from_text(&text).unwrap();
-        assert!(findings_under_label(&trace, "nothing", &Options::default()).is_none());
+        assert!(under_in(&text, "nothing").is_none());
     }
 }

@@ -2,11 +2,11 @@
 
 use crate::args::Report;
 use crate::failure::Failure;
-use crate::trace::Opened;
 use crate::{page, ranks, trace, view};
-use gapscope_analysis::{Findings, Options, Timeline, activity, findings_under_label};
+use gapscope_analysis::{Findings, Options, Timeline, UnderLabel, activity};
 use gapscope_report::{Terminal, json, markdown, slices};
-use gapscope_trace::{Selection, Trace, rank_folders};
+use gapscope_trace::tables::Dispatches;
+use gapscope_trace::{Trace, rank_folders};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -27,29 +27,23 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
         equal_work: arguments.compare_labels.clone(),
         ..Options::default()
     };
-    let text = match &arguments.label {
-        None => trace::with_timeline(
-            &arguments.trace,
-            &Findings::selection(),
-            |trace, timeline, remarks| {
-                let findings = Findings::of_timeline(timeline, &options);
-                text(arguments, trace, timeline, &findings, remarks)
-            },
-        )?,
-        // Its work becomes a trace of its own, whose rows are whole.
-        Some(label) => {
-            let Opened { trace, remarks } = trace::open(&arguments.trace, &Selection::all())?;
-            let findings = findings_under_label(&trace, label, &options)
-                .ok_or_else(|| no_label(&trace, label))?;
-            text(
-                arguments,
-                &trace,
-                &Timeline::of(&trace),
-                &findings,
-                &remarks,
-            )
-        }
-    }?;
+    let text = trace::in_pieces(&arguments.trace, &Findings::selection(), |opened| {
+        let trace = &opened.trace;
+        let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| opened.each(take).map(|_| ());
+        // Before the timeline of the whole trace, so that never both fill memory.
+        let under = match arguments.label.as_deref() {
+            Some(label) => Some((label, UnderLabel::of(trace, label, &options, each)?)),
+            None => None,
+        };
+        let (timeline, remarks) = opened.timeline()?;
+        let findings = match under {
+            None => Ok(Findings::of_timeline(&timeline, &options)),
+            Some((label, under)) => {
+                (under.findings(&timeline, &options)).ok_or_else(|| no_label(trace, label))
+            }
+        };
+        Some(findings.and_then(|found| text(arguments, trace, &timeline, &found, &remarks)))
+    })??;
     page::write(&text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -4,7 +4,9 @@ use crate::failure::Failure;
 use crate::ranks;
 use gapscope_analysis::Timeline;
 use gapscope_trace::tables::Dispatches;
-use gapscope_trace::{DispatchPieces, Selection, Trace, rank_folders, read, read_manifest};
+use gapscope_trace::{
+    Diagnostic, DispatchPieces, Selection, Trace, rank_folders, read, read_manifest,
+};
 use std::path::Path;
 
 /// A trace and sentences about how it could be read.
@@ -33,25 +35,76 @@ pub fn open(path: &Path, selection: &Selection) -> Result<Opened, Failure> {
     Ok(Opened { trace, remarks })
 }
 
-/// Reads a complete trace, all but its dispatches at once and those piece by piece, and shows it with its timeline and
-/// the sentences about how it could be read.
+/// A complete trace whose dispatches are read piece by piece, as often as they are needed.
+pub struct InPieces {
+    /// Its table of dispatches is empty.
+    pub trace: Trace,
+    /// One sentence for each thing that it lacks.
+    pub remarks: Vec<String>,
+    /// Absent where the trace has them: their file is damaged, and what there is of it was read at once.
+    dispatches: Option<DispatchPieces>,
+}
+
+impl InPieces {
+    /// Hands over all dispatches. Gives what reading says of them; `None` where they cannot be read to their end.
+    pub fn each(&self, take: &mut (dyn FnMut(&Dispatches) + Send)) -> Option<Vec<Diagnostic>> {
+        match &self.dispatches {
+            Some(pieces) => pieces.each(&self.trace, take),
+            None => {
+                take(&self.trace.tables.dispatches);
+                Some(Vec::new())
+            }
+        }
+    }
+
+    /// The timeline, and all remarks.
+    pub fn timeline(&self) -> Option<(Timeline<'_>, Vec<String>)> {
+        let rows = match &self.dispatches {
+            Some(pieces) => pieces.rows(),
+            None => self.trace.tables.dispatches.queue.len(),
+        };
+        let (timeline, unknown) = Timeline::of_pieces(&self.trace, rows, |take| self.each(take))?;
+        let mut remarks = self.remarks.clone();
+        remarks.extend(unknown.iter().map(ToString::to_string));
+        Some((timeline, remarks))
+    }
+}
+
+/// Reads a complete trace and shows it. `show` gives `None` where the dispatches cannot be read to their end; then it is
+/// called again, with what there is of them.
+pub fn in_pieces<R>(
+    path: &Path,
+    selection: &Selection,
+    mut show: impl FnMut(&InPieces) -> Option<R>,
+) -> Result<R, Failure> {
+    let mut shown = |selection: &Selection, dispatches| -> Result<Option<R>, Failure> {
+        let Opened { trace, remarks } = open(path, selection)?;
+        Ok(show(&InPieces {
+            trace,
+            remarks,
+            dispatches,
+        }))
+    };
+    if let Some(pieces) = DispatchPieces::open(path, selection) {
+        let others = selection.clone().without::<Dispatches>();
+        if let Some(shown) = shown(&others, Some(pieces))? {
+            return Ok(shown);
+        }
+    }
+    shown(selection, None)?
+        .ok_or_else(|| Failure::new(format!("{}: its dispatches cannot be read", path.display())))
+}
+
+/// The same with the timeline and the remarks.
 pub fn with_timeline<R>(
     path: &Path,
     selection: &Selection,
-    show: impl FnOnce(&Trace, &Timeline, &[String]) -> R,
+    mut show: impl FnMut(&Trace, &Timeline, &[String]) -> R,
 ) -> Result<R, Failure> {
-    let Opened { trace, mut remarks } = open(path, &selection.clone().without::<Dispatches>())?;
-    if let Some(pieces) = DispatchPieces::open(path, selection) {
-        let rows = pieces.rows();
-        let found = Timeline::of_pieces(&trace, rows, |take| pieces.each(&trace, take));
-        if let Some((timeline, unknown)) = found {
-            remarks.extend(unknown.iter().map(ToString::to_string));
-            return Ok(show(&trace, &timeline, &remarks));
-        }
-    }
-    // Their file is damaged: this reads what there is of it, and says what there is not.
-    let Opened { trace, remarks } = open(path, selection)?;
-    Ok(show(&trace, &Timeline::of(&trace), &remarks))
+    in_pieces(path, selection, |opened| {
+        let (timeline, remarks) = opened.timeline()?;
+        Some(show(&opened.trace, &timeline, &remarks))
+    })
 }
 
 /// The name of a trace in its report.

@@ -56,6 +56,9 @@ pub trait Table: Default {
     /// # Panics
     /// `index` is not below [`Self::len`].
     fn row(&self, index: usize) -> Self::Row;
+    /// The rows for which `keep` says so, in their order. Columns that were left out stay empty.
+    #[must_use]
+    fn select(&self, keep: &[bool]) -> Self;
     /// Removes all rows; the space stays.
     fn clear(&mut self);
     /// Takes all rows of another, which is then empty.
@@ -100,6 +103,14 @@ pub trait Table: Default {
     fn row_to_text(row: &Self::Row) -> Vec<(&'static str, String)>;
     /// Sets one column of a row from its text. False: no such column, or not its type.
     fn set_from_text(row: &mut Self::Row, column: &str, text: &str) -> bool;
+}
+
+/// The values for which `keep` says so.
+pub(crate) fn selected<T: Clone>(values: &[T], keep: &[bool]) -> Vec<T> {
+    let kept = || values.iter().zip(keep).filter(|(_, keep)| **keep);
+    let mut selected = Vec::with_capacity(kept().count());
+    selected.extend(kept().map(|(value, _)| value.clone()));
+    selected
 }
 
 macro_rules! table {
@@ -150,6 +161,10 @@ macro_rules! table {
 
             fn row(&self, index: usize) -> $row {
                 $row { $($column: self.$column[index].clone()),+ }
+            }
+
+            fn select(&self, keep: &[bool]) -> Self {
+                Self { $($column: $crate::table::selected(&self.$column, keep)),+ }
             }
 
             fn clear(&mut self) {

@@ -109,11 +109,6 @@ impl Manifest {
 
 /// The rows of a table that are wanted, in their order.
 fn rows<T: Table>(from: &T, wanted: impl Fn(&T, usize) -> bool) -> T {
-    let mut to = T::default();
-    for row in 0..from.len() {
-        if wanted(from, row) {
-            to.push(from.row(row));
-        }
-    }
-    to
+    let keep: Vec<bool> = (0..from.len()).map(|row| wanted(from, row)).collect();
+    from.select(&keep)
 }

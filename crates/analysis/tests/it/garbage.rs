@@ -1,7 +1,7 @@
 //! Whatever the rows say, there are findings, and their sums hold.
 
 use gapscope_analysis::intervals::Interval;
-use gapscope_analysis::{Findings, Options, Timeline, activity};
+use gapscope_analysis::{Findings, Options, Timeline, UnderLabel, activity};
 use gapscope_trace::Trace;
 use gapscope_trace::manifest::{Device, Queue, SamplingMode};
 use gapscope_trace::tables::*;
@@ -241,6 +241,26 @@ proptest! {
         let (timeline, ()) = timeline.unwrap();
         let pieces = (Findings::of_timeline(&timeline, &options), activity(&timeline, 7));
         prop_assert_eq!(pieces, whole);
+    }
+
+    #[test]
+    fn work_under_a_label_is_found_in_pieces_too(mut trace in garbage(), rows in 1usize..5) {
+        let options = Options::default();
+        let under = |trace: &Trace, all: &Dispatches, rows: usize| {
+            let feed = |take: &mut (dyn FnMut(&Dispatches) + Send)| {
+                for from in (0..all.len()).step_by(rows) {
+                    let mut piece = Dispatches::default();
+                    (from..all.len().min(from + rows)).for_each(|row| piece.push(all.row(row)));
+                    take(&piece);
+                }
+                Some(())
+            };
+            let under = UnderLabel::of(trace, "1", &options, feed).unwrap();
+            let (timeline, ()) = Timeline::of_pieces(trace, all.len(), feed).unwrap();
+            under.findings(&timeline, &options)
+        };
+        let all = std::mem::take(&mut trace.tables.dispatches);
+        prop_assert_eq!(under(&trace, &all, rows), under(&trace, &all, usize::MAX));
     }
 
     #[test]
