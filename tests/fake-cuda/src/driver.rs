@@ -256,7 +256,8 @@ fn call<'a>(api: impl Into<Api<'a>>, work: impl FnOnce(&mut Driver, u32, u64) ->
     let correlation = driver.correlation;
     let start = now();
     let mut driver = api.tell(driver, correlation, None);
-    let result = work(&mut driver, correlation, start);
+    // Now, not before: the subscriber may have taken long.
+    let result = work(&mut driver, correlation, now());
     let driver = api.tell(driver, correlation, Some(result));
     finish(driver, api, correlation, start, result)
 }

@@ -1,5 +1,6 @@
 //! What the whole process shares: the spool and the texts of labels.
 
+use crate::callbacks::polls;
 use crate::generation::PerProcess;
 use crate::hash::FastMap;
 use crate::tracing;
@@ -160,6 +161,10 @@ extern "C" fn at_exit() {
         // A forked child that used neither CUDA nor NVTX is nothing to report.
         if recorder.active.load(Relaxed) != gapscope_spool::writer::generation() {
             return;
+        }
+        // What other exit handlers asked since the last flush.
+        if tracing::live().is_some() {
+            polls::write_all(recorder);
         }
         let caught = hook::take_caught();
         if caught > 0 {

@@ -258,8 +258,9 @@ pub fn start_window(recorder: &Recorder) {
         waits,
         events,
     };
-    callbacks::begin_window(recorder, cupti, wanted);
+    // The work before the calls, and off after them, so that no launch lacks its work.
     enable(recorder, cupti, &WORK);
+    callbacks::begin_window(recorder, cupti, wanted);
 }
 
 /// Recording ends: from here on a launch costs next to nothing.

@@ -24,6 +24,8 @@ thread_local! {
     static THREAD: Cell<u32> = const { Cell::new(0) };
     /// The thread may have polls that are not written.
     static ASKED: Cell<bool> = const { Cell::new(false) };
+    /// Changes when something comes between two polls.
+    static RUN: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Polls of one function that follow each other on one thread.
@@ -31,6 +33,7 @@ thread_local! {
 struct Polls {
     function: u32,
     thread: u32,
+    run: u32,
     begin_ns: i64,
     end_ns: i64,
     count: u32,
@@ -59,6 +62,7 @@ pub fn asked(recorder: &Recorder, function: u32, span: Span, result: u32) {
     let new = Polls {
         function,
         thread,
+        run: RUN.get(),
         begin_ns: span.start_ns,
         end_ns: span.end_ns(),
         count: 1,
@@ -66,7 +70,11 @@ pub fn asked(recorder: &Recorder, function: u32, span: Span, result: u32) {
         result,
     };
     let before = match Place::of(thread).try_lock() {
-        None => Some(new),
+        None => {
+            // Those before it may stay there.
+            next_run();
+            Some(new)
+        }
         Some(mut open) => {
             ASKED.set(true);
             match &mut *open {
@@ -90,8 +98,13 @@ pub fn asked(recorder: &Recorder, function: u32, span: Span, result: u32) {
 #[inline]
 pub fn end(recorder: &Recorder) {
     if ASKED.replace(false) {
+        next_run();
         end_of(recorder, thread_id());
     }
+}
+
+fn next_run() {
+    RUN.set(RUN.get().wrapping_add(1));
 }
 
 #[cold]
@@ -123,7 +136,8 @@ fn thread_id() -> u32 {
 
 impl Polls {
     fn goes_on(&self, next: &Polls) -> bool {
-        (self.thread, self.function) == (next.thread, next.function)
+        let asker = |polls: &Polls| (polls.thread, polls.run, polls.function);
+        asker(self) == asker(next)
             && next.begin_ns >= self.begin_ns
             && next.begin_ns.saturating_sub(self.end_ns) <= BETWEEN_NS
             && self.count < u32::MAX
