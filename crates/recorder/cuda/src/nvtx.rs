@@ -118,19 +118,24 @@ unsafe fn label(place: Place, edge: LabelEdge, said: Said<'_>) {
             if let Some(attributes) = &said.attributes {
                 write_details(attributes.category, domain, attributes, recorder);
             }
-        } else if edge == LabelEdge::End {
-            write(&Text::None);
-            recorder.loss("NVTX payloads", 1, "given at the end of a label");
         } else {
+            let write_parts = |ending, text: &str| {
+                if !text.is_empty() {
+                    recorder.write(&Event::LabelPayload { ending, text });
+                }
+            };
             // SAFETY: as the caller promises.
             unsafe {
                 payload::read(place.domain, said.payloads, |found| {
-                    write(found.message.as_ref().unwrap_or(&said.text));
-                    let attributes = said.attributes.unwrap_or_default();
-                    let category = found.category.unwrap_or(attributes.category);
-                    write_details(category, domain, &attributes, recorder);
-                    if !found.parts.is_empty() {
-                        recorder.write(&Event::LabelPayload { text: found.parts });
+                    if edge == LabelEdge::End {
+                        write_parts(Some(scope), found.parts);
+                        write(&Text::None);
+                    } else {
+                        write(found.message.as_ref().unwrap_or(&said.text));
+                        let attributes = said.attributes.unwrap_or_default();
+                        let category = found.category.unwrap_or(attributes.category);
+                        write_details(category, domain, &attributes, recorder);
+                        write_parts(None, found.parts);
                     }
                     if !found.understood {
                         recorder.loss("NVTX payloads", 1, "payload schema not understood");

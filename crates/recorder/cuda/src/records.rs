@@ -7,7 +7,7 @@ mod objects;
 mod routes;
 mod work;
 
-use crate::callbacks::told::TOLD;
+use crate::callbacks::told::{self, TOLD};
 use crate::cupti::Cupti;
 use crate::cupti::chosen::{self, Told};
 use crate::cupti::fields::{Field, Record};
@@ -39,6 +39,8 @@ struct Reader {
     kernels: Kernels,
     routes: Routes,
     memory: Memory,
+    /// Facts of contexts that are not known yet.
+    unplaced: Vec<told::Told>,
     losses: Losses,
 }
 
@@ -121,7 +123,7 @@ pub unsafe fn read(
     }
     // Otherwise later, when the records of new contexts have come.
     if TOLD.is_filling() {
-        reader.told();
+        reader.told(false);
     }
 }
 
@@ -129,7 +131,7 @@ pub unsafe fn read(
 pub fn write_out() {
     if let Some(reader) = READER.existing() {
         let mut reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
-        reader.told();
+        reader.told(false);
         reader.write();
     }
 }
@@ -145,6 +147,7 @@ pub fn name_stream(recorder: &'static Recorder, context: u32, stream: u32, name:
 pub fn close(recorder: &'static Recorder) {
     let reader = READER.get(|| Mutex::new(Reader::new(recorder)));
     let mut reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
+    reader.told(true);
     reader.write();
     reader.objects.close(recorder);
     recorder.write(&Event::Activities {
@@ -191,6 +194,7 @@ impl Reader {
             kernels: Kernels::default(),
             routes: Routes::default(),
             memory: Memory::default(),
+            unplaced: Vec::new(),
             losses: Losses::default(),
         }
     }

@@ -479,9 +479,11 @@ pub enum Event<'a> {
         /// The sentence.
         text: Cow<'a, str>,
     },
-    /// The value of the label that the same thread wrote last, where it has several parts: `bytes=4096, root=0`.
+    /// The value of a label, where it has several parts.
     LabelPayload {
-        /// Names and values.
+        /// Of the label that the same thread ends next in this scope. `None`: of the one that it wrote last.
+        ending: Option<LabelScope>,
+        /// Names and values: `bytes=4096, root=0`.
         text: &'a str,
     },
 }

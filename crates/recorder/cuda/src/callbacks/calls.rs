@@ -107,6 +107,7 @@ impl Does {
 /// A call, by its number.
 #[derive(Debug)]
 pub struct Call {
+    /// As CUPTI has it, with its version.
     name: &'static str,
     interface: &'static str,
     function: u32,
@@ -133,11 +134,16 @@ impl Call {
             recorder.write(&Event::Function {
                 function: self.function,
                 interface: Cow::Borrowed(self.interface),
-                name: Cow::Borrowed(self.name),
+                name: Cow::Borrowed(plain_name(self.name)),
             });
             self.is_written.store(true, Release);
         }
         self.function
+    }
+
+    /// Whether the driver has this function of its own.
+    pub fn is_in_driver(&self) -> bool {
+        cupti::driver_function(self.name).is_some()
     }
 }
 
@@ -163,7 +169,7 @@ impl Calls {
             let is_recorded = wanted.calls && is_wanted(name) && !is_twice;
             let does = Does::of(name).filter(|does| does.is_wanted(wanted));
             (is_recorded || does.is_some()).then(|| Call {
-                name: plain_name(name),
+                name,
                 interface: match domain {
                     domain::RUNTIME => "cuda-runtime",
                     _ => "cuda-driver",
@@ -194,12 +200,12 @@ impl Calls {
         self.of_domain[at].get(number as usize)?.as_ref()
     }
 
-    /// Domain and number of each.
-    pub fn all(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+    /// Each, with its domain and number.
+    pub fn all(&self) -> impl Iterator<Item = (u32, u32, &Call)> {
         let domains = DOMAINS.into_iter().zip(&self.of_domain);
         domains.flat_map(|(domain, calls)| {
-            let there = (0..).zip(calls).filter(|(_, call)| call.is_some());
-            there.map(move |(number, _)| (domain, number))
+            let numbered = (0..).zip(calls);
+            numbered.filter_map(move |(number, call)| Some((domain, number, call.as_ref()?)))
         })
     }
 

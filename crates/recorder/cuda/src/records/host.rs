@@ -3,17 +3,29 @@
 use super::{NO_TIMES, Reader, span};
 use crate::callbacks::told::{Fact, TOLD};
 use crate::cupti::fields::{self, Record};
+use crate::cupti::numbers;
 use gapscope_spool::event::{Activity, OverheadKind, Span, WaitKind};
 
 /// CUpti_ActivityObjectKind of a thread.
 const OBJECT_THREAD: u32 = 2;
 
+/// So many facts may wait for their context.
+const MOST_UNPLACED: usize = 1 << 16;
+
 const NO_QUEUE: &str = "their stream is not known";
 
 impl Reader {
-    /// What the program's threads told themselves.
-    pub(super) fn told(&mut self) {
-        while let Some(told) = TOLD.take() {
+    /// What the program's threads told themselves. Of contexts that CUPTI has not told of yet it waits, unless this is the
+    /// `last` time.
+    pub(super) fn told(&mut self, last: bool) {
+        let before = std::mem::take(&mut self.unplaced);
+        for told in before.into_iter().chain(std::iter::from_fn(|| TOLD.take())) {
+            let can_wait = !last && self.unplaced.len() < MOST_UNPLACED;
+            let is_named = told.context != numbers::NO_ID;
+            if can_wait && is_named && !self.objects.knows(told.context) {
+                self.unplaced.push(told);
+                continue;
+            }
             let place = (told.context, told.stream);
             let event = (told.event.0, u64::from(told.event.1));
             match told.fact {

@@ -169,6 +169,11 @@ impl Objects {
         }
     }
 
+    /// Whether it is known what belongs to this context.
+    pub fn knows(&self, context: u32) -> bool {
+        self.contexts.contains_key(&context) || self.queue_of_context(context) != 0
+    }
+
     /// Any queue of a context; 0 when it has none so far.
     pub fn queue_of_context(&self, context: u32) -> u32 {
         let queues = self.queues.iter().filter(|((of, _), _)| *of == context);

@@ -392,7 +392,9 @@ impl Assembler {
                 color: _,
                 payload,
             } => self.label_detail(process, thread, category, payload),
-            Event::LabelPayload { text } => self.label_payload(process, thread, text),
+            Event::LabelPayload { ending, text } => {
+                self.label_payload(process, thread, ending, text);
+            }
             Event::Note { text } => self.note(&text),
         }
     }

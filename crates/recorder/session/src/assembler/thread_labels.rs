@@ -4,7 +4,7 @@
 use super::Assembler;
 use super::commands;
 use super::host::HostMarker;
-use gapscope_spool::event::{LabelEdge, Payload};
+use gapscope_spool::event::{LabelEdge, LabelScope, Payload};
 use gapscope_trace::tables::{MarkerScope, Tables};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -95,6 +95,18 @@ impl HostLabels {
             Last::Range(range) => self.ranges.get_mut(&range),
             Last::Instant => labels.instant.as_mut(),
         }
+    }
+
+    /// The label that ends next in a scope.
+    fn innermost(&mut self, thread: u32, scope: LabelScope) -> Option<&mut Open> {
+        let domain = match scope {
+            LabelScope::Range { range, .. } => return self.ranges.get_mut(&range),
+            LabelScope::Thread => 0,
+            LabelScope::Domain(domain) => domain,
+            LabelScope::Queue(_) => return None,
+        };
+        let open = &mut self.threads.get_mut(&thread)?.open;
+        open.iter_mut().rfind(|open| open.domain == domain)
     }
 
     fn marker<'a>(&'a self, open: &'a Open, scope: MarkerScope) -> HostMarker<'a> {
@@ -253,11 +265,24 @@ impl Assembler {
         }
     }
 
-    /// The value of the label that a thread wrote last, in parts.
-    pub(super) fn label_payload(&mut self, process: u32, thread: u32, text: &str) {
+    /// The value of the label that a thread wrote last, or that it ends next in a scope, in parts.
+    pub(super) fn label_payload(
+        &mut self,
+        process: u32,
+        thread: u32,
+        ending: Option<LabelScope>,
+        text: &str,
+    ) {
         let all = &mut self.processes[process as usize].host_labels;
-        if let Some(open) = all.last_of(thread) {
-            open.payload = Some(Arc::from(text));
+        let open = match ending {
+            None => all.last_of(thread),
+            Some(scope) => all.innermost(thread, scope),
+        };
+        if let Some(open) = open {
+            open.payload = Some(match &open.payload {
+                None => Arc::from(text),
+                Some(before) => Arc::from(format!("{before}, {text}")),
+            });
         }
     }
 }

@@ -45,6 +45,7 @@ fn a_kernel_has_the_label_around_its_call_however_late_it_is_told_of() {
         at_ns: 1450,
     });
     cuda.event(Event::LabelPayload {
+        ending: None,
         text: "bytes=4096, root=0",
     });
     for (correlation, begin) in [(1, 800), (2, 1000), (3, 1150), (4, 1250), (5, 1500)] {
@@ -86,4 +87,55 @@ fn label_end(cuda: &mut Cuda, range: u64, at_ns: i64) {
         text: 0,
         at_ns,
     });
+}
+
+#[test]
+fn a_value_that_is_given_at_the_end_is_that_of_the_label_which_ends() {
+    let mut cuda = Cuda::new();
+    let domain = LabelScope::Domain(4);
+    let range = LabelScope::Range {
+        domain: 4,
+        range: 77,
+    };
+    for (text, value) in [(1, "outer"), (2, "inner"), (3, "range")] {
+        cuda.event(Event::Text { text, value });
+    }
+    let mut label = |scope, edge, text, at_ns| {
+        if edge == LabelEdge::End {
+            let text = &format!("at={at_ns}");
+            cuda.event(Event::LabelPayload {
+                ending: Some(scope),
+                text,
+            });
+        }
+        cuda.event(Event::Label {
+            scope,
+            edge,
+            text,
+            at_ns,
+        });
+        if text == 2 {
+            cuda.event(Event::LabelPayload {
+                ending: None,
+                text: "count=3",
+            });
+        }
+    };
+    use LabelEdge::*;
+    label(domain, Begin, 1, 100);
+    label(range, Begin, 3, 150);
+    label(LabelScope::Thread, Begin, 2, 200);
+    label(domain, End, 0, 300);
+    label(range, End, 0, 350);
+    label(LabelScope::Thread, End, 0, 400);
+    // Of nothing that is open.
+    label(LabelScope::Thread, End, 0, 500);
+    let (_, tables) = cuda.finish();
+    let m = &tables.markers;
+    let payloads: Vec<_> = m.payload.iter().map(|p| p.as_deref()).collect();
+    assert_eq!(m.start_ns, [Some(100), Some(150), Some(200)]);
+    assert_eq!(
+        payloads,
+        [Some("at=300"), Some("at=350"), Some("count=3, at=400")]
+    );
 }
