@@ -21,7 +21,7 @@
 //! | `read`, `peer`, `managed` | a copy that the call awaits; copies between devices; managed memory |
 //! | `polls:N`, `runtime-polls:N` | N kernels, each awaited by asking again and again; prints how often |
 //! | `poll-threads:T:N` | T threads at the same time, each as `polls:N` |
-//! | `poll-while:STEP` | another step, while a thread asks again and again |
+//! | `poll-while:STEP`, `launch-while:STEP` | another step, while a thread asks, or launches kernels, again and again |
 //! | `attribute:N` | prints whether CUPTI's attribute is set |
 //! | `graph:NODES:TIMES`, `runtime-graph:…` | a graph, launched again and again |
 //! | `reload` | a kernel, then another whose name lies where the first one's lay |
@@ -108,7 +108,15 @@ fn run(cuda: &Cuda, step: &str) {
         "polls" => cuda.polls(KERNEL, number(0), false),
         "runtime-polls" => cuda.polls(KERNEL, number(0), true),
         "poll-threads" => on_threads(cuda, number(0), || cuda.polls(KERNEL, number(1), false)),
-        "poll-while" => poll_while(cuda, rest),
+        "poll-while" => meanwhile(cuda, rest, |begun, stop| {
+            cuda.polls_until(KERNEL, begun, stop);
+        }),
+        "launch-while" => meanwhile(cuda, rest, |begun, stop| {
+            while !stop.load(Relaxed) {
+                cuda.launches(KERNEL, 1, 0);
+                begun.store(true, Relaxed);
+            }
+        }),
         "attribute" => cuda.attribute(number(0) as u32),
         "payloads" => payloads::everything(cuda),
         "pool" => cuda.pool(),
@@ -152,16 +160,16 @@ fn on_threads(cuda: &Cuda, threads: u64, work: impl Fn() + Sync) {
     });
 }
 
-/// Runs a step while another thread asks again and again.
-fn poll_while(cuda: &Cuda, step: &str) {
+/// Runs a step while another thread works, which says when it has begun and is told to stop.
+fn meanwhile(cuda: &Cuda, step: &str, work: impl Fn(&AtomicBool, &AtomicBool) + Sync) {
     let (begun, stop) = (AtomicBool::new(false), AtomicBool::new(false));
     let context = cuda.current();
     std::thread::scope(|scope| {
-        let polls = scope.spawn(|| {
+        let thread = scope.spawn(|| {
             cuda.use_context(context);
-            cuda.polls_until(KERNEL, &begun, &stop);
+            work(&begun, &stop);
         });
-        while !begun.load(Relaxed) && !polls.is_finished() {
+        while !begun.load(Relaxed) && !thread.is_finished() {
             std::thread::sleep(Duration::from_millis(1));
         }
         let done = catch_unwind(AssertUnwindSafe(|| run(cuda, step)));

@@ -96,7 +96,9 @@ fn polls_are_counted_and_folded_into_few_entries() {
         ("polls:5", "cuEventQuery"),
         ("runtime-polls:5", "cudaEventQuery"),
     ] {
-        let outcome = slow_kernels().run(&format!("{step} sync"));
+        let outcome = Stub::new()
+            .with("FAKE_CUDA_KERNEL_NS", "30000000")
+            .run(&format!("{step} sync"));
         let process = outcome.whole();
         all_are_there(&outcome, process);
         let asked: Vec<u64> = outcome
@@ -107,7 +109,6 @@ fn polls_are_counted_and_folded_into_few_entries() {
         let [events, streams] = asked[..] else {
             panic!("{}", outcome.output)
         };
-        assert!(events > 100 && streams > 20, "{}", outcome.output);
         for (name, asked, waits) in [(name, events, 5), ("cuStreamQuery", streams, 1)] {
             let polls = &recorded(process)[&(process.pid, name.to_owned())];
             let count: u64 = polls.iter().map(|p| u64::from(p.count)).sum();

@@ -130,6 +130,8 @@ pub struct Recorded {
     launches: BTreeMap<u32, LaunchShape>,
     routes: BTreeMap<u32, Route>,
     texts: BTreeMap<u32, String>,
+    /// Values of labels that end next, by thread.
+    ending: Vec<(u32, LabelScope, String)>,
 }
 
 /// All processes of a spool, the oldest first.
@@ -298,20 +300,23 @@ impl Recorded {
                 edge,
                 text,
                 at_ns,
-            } => self.labels.push(Label {
-                thread,
-                scope,
-                edge,
-                text: if text == 0 {
-                    String::new()
-                } else {
-                    self.texts[&text].clone()
-                },
-                category: 0,
-                payload: None,
-                parts: String::new(),
-                at_ns,
-            }),
+            } => {
+                let parts = self.parts_at(thread, scope, edge);
+                self.labels.push(Label {
+                    thread,
+                    scope,
+                    edge,
+                    text: if text == 0 {
+                        String::new()
+                    } else {
+                        self.texts[&text].clone()
+                    },
+                    category: 0,
+                    payload: None,
+                    parts,
+                    at_ns,
+                });
+            }
             Event::LabelDetail {
                 category, payload, ..
             } => {
@@ -346,7 +351,13 @@ impl Recorded {
             } => self
                 .losses
                 .push((what.into_owned(), count, reason.into_owned())),
-            Event::LabelPayload { text } => {
+            Event::LabelPayload {
+                ending: Some(scope),
+                text,
+            } => {
+                self.ending.push((thread, scope, text.to_owned()));
+            }
+            Event::LabelPayload { ending: None, text } => {
                 let label = self
                     .labels
                     .iter_mut()
@@ -432,7 +443,18 @@ impl Recorded {
         }
     }
 
+    /// The values that were written for the label that ends so.
+    fn parts_at(&mut self, thread: u32, scope: LabelScope, edge: LabelEdge) -> String {
+        let mut waiting = self.ending.iter();
+        let at = waiting.position(|(of, ends, _)| (*of, *ends) == (thread, scope));
+        match at.filter(|_| edge == LabelEdge::End) {
+            Some(at) => self.ending.remove(at).2,
+            None => String::new(),
+        }
+    }
+
     pub fn assert_undamaged(&self) {
+        assert_eq!(self.ending, [], "values of labels that did not end");
         assert_eq!(self.damage, Damage::default());
         assert_eq!(self.holes, 0, "activities between batches");
     }

@@ -1,6 +1,7 @@
 //! Recording on and off.
 
 use crate::stub::Stub;
+use std::collections::HashSet;
 
 #[test]
 fn outside_the_window_nothing_is_recorded_but_what_exists() {
@@ -19,6 +20,22 @@ fn outside_the_window_nothing_is_recorded_but_what_exists() {
         process.calls_of("cudaGetDevice").is_empty(),
         "the noise stays off"
     );
+}
+
+#[test]
+fn no_launch_that_is_recorded_lacks_its_kernel_though_others_launch_while_recording_begins() {
+    let windows = vec!["launch-while:capture:sleep:5"; 10].join(" ");
+    let outcome = Stub::new()
+        .with("GAPSCOPE_RECORDING", "0")
+        .run(&format!("{windows} sync"));
+    let process = outcome.whole();
+    let kernels: HashSet<u32> = process.kernels.iter().map(|k| k.correlation).collect();
+    let launches = process.calls_of("cuLaunchKernel");
+    assert!(!launches.is_empty());
+    let lack = launches
+        .iter()
+        .filter(|call| !kernels.contains(&call.correlation));
+    assert_eq!(lack.count(), 0, "of {} launches", launches.len());
 }
 
 #[test]
