@@ -68,14 +68,18 @@ def _check_glibc(wheel):
 
 
 def _built():
-    """Builds the hooks and gives their files."""
+    """Builds the hooks, without symbols as maturin builds the command, and gives their files."""
+    return [_build(hook) for hook in HOOKS]
+
+
+def _build(hook):
     cargo = os.environ.get("CARGO", "cargo")
-    packages = [word for hook in HOOKS for word in ("--package", hook)]
-    command = [cargo, "build", "--profile", _profile(), *packages, "--message-format=json-render-diagnostics"]
+    what = ["--package", hook, "--lib", "--profile", _profile(), "--message-format=json-render-diagnostics"]
+    command = [cargo, "rustc", *what, "--", "-C", "strip=symbols"]
     built = subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, check=True)
     messages = [json.loads(line) for line in built.stdout.splitlines() if line.startswith("{")]
     files = [Path(file) for message in messages for file in message.get("filenames", [])]
-    return [next(file for file in files if file.name == _library(hook)) for hook in HOOKS]
+    return next(file for file in files if file.name == _library(hook))
 
 
 def _library(hook):

@@ -50,6 +50,14 @@ pub fn succeeds(program: &str, arguments: &[&str]) -> bool {
         .is_ok_and(|status| status.success())
 }
 
+/// Says what is about to take long.
+pub fn say_that_a_release_is_built() {
+    eprintln!(
+        "building gapscope in release mode, its SQL engine (DataFusion) included: the first time this takes ten minutes \
+         and more on two cores"
+    );
+}
+
 /// The cargo that runs this task.
 pub fn cargo<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

@@ -14,6 +14,7 @@ pub fn run() -> Result<()> {
         );
     }
     vulkan::ensure_any_driver()?;
+    command::say_that_a_release_is_built();
     command::run(&mut command::cargo([
         "build",
         "--release",

@@ -47,11 +47,17 @@ pub fn test() -> Result<()> {
 /// Builds a release wheel for users and says where it is.
 pub fn dist() -> Result<()> {
     let tools = ensure_tools()?;
-    let out = target("wheels");
-    let mut pip = pip_wheel(&tools, &out)?;
+    let made = absolute(&target("python/dist"))?;
+    let mut pip = pip_wheel(&tools, &made)?;
+    command::say_that_a_release_is_built();
     // Tagged with the least glibc that it needs.
-    command::run(pip.env("MATURIN_PEP517_ARGS", "--compatibility pypi"))?;
-    eprintln!("the wheel is in {}", out.display());
+    pip.env("MATURIN_PEP517_ARGS", "--compatibility pypi");
+    let wheel = build_wheel(&mut pip, &made)?;
+    let out = target("wheels");
+    fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
+    let out = out.join(wheel.file_name().unwrap_or_default());
+    fs::rename(&wheel, &out).with_context(|| format!("cannot write {}", out.display()))?;
+    eprintln!("the wheel is {}", out.display());
     Ok(())
 }
 
@@ -96,7 +102,6 @@ fn harness(tools: &Path) -> Result<()> {
 /// A wheel of what `cargo build --workspace` has built.
 fn wheel(tools: &Path) -> Result<PathBuf> {
     let out = absolute(&target("python/wheels"))?;
-    let _ = fs::remove_dir_all(&out);
     let mut pip = pip_wheel(tools, &out)?;
     pip.env("GAPSCOPE_PROFILE", "dev")
         .env("GAPSCOPE_HOOKS", absolute(&target("debug"))?)
@@ -104,8 +109,14 @@ fn wheel(tools: &Path) -> Result<PathBuf> {
         // Symbols of a dev build are most of it.
         .env("MATURIN_STRIP", "false")
         .env("MATURIN_PEP517_ARGS", "--compression-level 1");
-    command::run(&mut pip)?;
-    let wheels: Vec<_> = fs::read_dir(&out)?
+    build_wheel(&mut pip, &out)
+}
+
+/// Runs pip, which makes one wheel in a folder of its own.
+fn build_wheel(pip: &mut Command, out: &Path) -> Result<PathBuf> {
+    let _ = fs::remove_dir_all(out);
+    command::run(pip)?;
+    let wheels: Vec<_> = fs::read_dir(out)?
         .flatten()
         .map(|entry| entry.path())
         .collect();
