@@ -147,8 +147,9 @@ pub fn test_in_browser() -> Result<()> {
     }
     let folder = whole(&target(""))?;
     command::run(tests.env("CARGO_TARGET_DIR", &folder))?;
-    // What the page does for a reader, in another engine.
-    let mut tests = npm(&["run", "--silent", "browser", "--", "browser/page.test.ts"]);
+    // What the page does for a reader, and with answers that come late, in another engine.
+    let mut tests = npm(&["run", "--silent", "browser", "--"]);
+    tests.args(["browser/page.test.ts", "browser/races.test.ts"]);
     if let Some(firefox) = firefox() {
         tests.env("FIREFOX", firefox);
     }
