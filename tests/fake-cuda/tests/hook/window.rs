@@ -24,7 +24,7 @@ fn outside_the_window_nothing_is_recorded_but_what_exists() {
 
 #[test]
 fn no_launch_that_is_recorded_lacks_its_kernel_though_others_launch_while_recording_begins() {
-    let windows = vec!["launch-while:capture:sleep:5"; 10].join(" ");
+    let windows = ["launch-while:capture:sleep:5"; 10].join(" ");
     let outcome = Stub::new()
         .with("GAPSCOPE_RECORDING", "0")
         .run(&format!("{windows} sync"));
