@@ -198,9 +198,14 @@ unsafe fn end(call: &Call, data: &Data, open: &Open, cupti: &Cupti, calls: &Call
         record(recorder, call, span, data.correlation, result);
     }
     if let Some(does) = call.does {
-        let succeeded = result == Some(0);
         // SAFETY: as the caller promises.
-        unsafe { tell(call, does, data, open, span, succeeded, cupti, calls) };
+        unsafe {
+            let place = match result {
+                Some(0) => place(call, does, data, cupti, calls),
+                _ => Place::Nowhere,
+            };
+            tell(call, does, data, open, span, place);
+        }
     }
 }
 
@@ -225,22 +230,7 @@ fn record(recorder: &Recorder, call: &Call, span: Span, correlation: u32, result
 ///
 /// # Safety
 /// As for [`end`].
-#[allow(clippy::too_many_arguments)]
-unsafe fn tell(
-    call: &Call,
-    does: Does,
-    data: &Data,
-    open: &Open,
-    span: Span,
-    succeeded: bool,
-    cupti: &Cupti,
-    calls: &Calls,
-) {
-    let place = match succeeded {
-        // SAFETY: as the caller promises.
-        true => unsafe { place(call, does, data, cupti, calls) },
-        false => Place::Nowhere,
-    };
+unsafe fn tell(call: &Call, does: Does, data: &Data, open: &Open, span: Span, place: Place) {
     let tell = |fact, event: Option<Seen>| {
         let (context, stream) = match place {
             Place::Nowhere => return false,
