@@ -74,7 +74,7 @@ pub fn inside(spool: &Path) -> Vec<PathBuf> {
 /// Why a recording without GPU work has none, when there were recordings inside it.
 pub fn reason(inside: &[PathBuf]) -> Option<String> {
     Some(format!(
-        "the command itself {}; there was no GPU work besides",
+        "the command itself {}, and there was no GPU work besides",
         what_it_did(inside)?
     ))
 }

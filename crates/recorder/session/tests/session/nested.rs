@@ -31,7 +31,7 @@ fn a_recording_inside_another_is_said_to_have_recorded_the_work() {
     assert_eq!(
         reason,
         format!(
-            "the command itself ran `gapscope record`, which recorded what it started in {}; there was no GPU work \
+            "the command itself ran `gapscope record`, which recorded what it started in {}, and there was no GPU work \
              besides",
             inner.display()
         )
