@@ -23,6 +23,7 @@ macro_rules! places {
         }
     };
 }
+
 /// The work under labels that contain a text.
 #[derive(Debug)]
 pub struct UnderLabel {
