@@ -96,7 +96,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
     calls("launch", called, names::CU_LAUNCH_KERNEL, 0);
     calls("poll", called, names::CU_EVENT_QUERY, NOT_READY);
-    calls("event on a stream", called, names::CU_EVENT_RECORD, 0);
     labels(hook)?;
     Ok(())
 }
@@ -139,8 +138,8 @@ fn report<R: Bytes>(
 /// Calls the hook at the begin and at the end of calls, and prints the least and the median cost.
 fn calls(what: &str, called: Callback, call: Call, result: c_int) {
     let (domain, number, name) = call;
-    // Of an event and a stream, where the call has them.
-    let parameters = [64usize, 0];
+    // An event, where the call has one.
+    let parameters = [64usize];
     let mut shared = 0;
     let mut data = Data {
         callback_site: ENTER,

@@ -23,6 +23,7 @@ pub struct Config {
     pub dropped: usize,
     pub reversed: bool,
     pub late_device: bool,
+    pub late_contexts: bool,
     /// Nanoseconds by which times of devices are late, and parts in a million by which their clock is fast.
     pub skew: (i64, i64),
     /// The subscriber's attribute that is refused.
@@ -77,6 +78,7 @@ pub fn config() -> &'static Config {
             (number(ns), number(ppm))
         }),
         late_device: says("FAKE_CUDA_DEVICE_RECORD", "late"),
+        late_contexts: says("FAKE_CUDA_CONTEXT_RECORD", "late"),
         buffer_bytes: number("FAKE_CUDA_BUFFER").map_or(usize::MAX, |v| v as usize),
         kernel_ns: number("FAKE_CUDA_KERNEL_NS").unwrap_or(2_000),
     })

@@ -125,12 +125,12 @@ impl State {
         }
     }
 
-    /// Records a device: at once, or at the end.
-    pub fn device(&mut self, record: &records::Device) {
-        if config().late_device {
+    /// As [`Self::record`], at once or at the end.
+    pub fn record_when<R: Bytes>(&mut self, is_late: bool, kind: u32, record: &R) {
+        if is_late {
             self.late.push(record.bytes());
         } else {
-            self.record(records::DEVICE, record);
+            self.record(kind, record);
         }
     }
 

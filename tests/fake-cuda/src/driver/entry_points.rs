@@ -5,6 +5,7 @@ use super::{
     INVALID_VALUE, SUCCESS, Stream, call, driver, graphs, injection, launch, memory, of_driver,
     of_runtime,
 };
+use crate::config::config;
 use crate::{cupti, names, records};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
@@ -43,7 +44,7 @@ pub unsafe extern "C" fn cuCtxCreate_v2(
             null_stream_id: DEFAULT_STREAM as u16,
             ..records::Context::default()
         };
-        cupti.record(records::CONTEXT, &record);
+        cupti.record_when(config().late_contexts, records::CONTEXT, &record);
         SUCCESS
     });
     CONTEXT.set(number);

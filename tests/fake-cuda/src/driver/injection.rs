@@ -34,7 +34,8 @@ pub fn initialise() -> c_int {
     inject();
     let mut cupti = cupti::state();
     for id in 0..devices() {
-        cupti.device(&device(id));
+        let device = device(id);
+        cupti.record_when(config().late_device, crate::records::DEVICE, &device);
     }
     SUCCESS
 }

@@ -311,6 +311,22 @@ fn waits_survive_a_sudden_end_when_they_are_older_than_a_flush() {
 }
 
 #[test]
+fn waits_and_events_of_contexts_that_are_not_known_yet_wait_for_them() {
+    let outcome = run(
+        &[("FAKE_CUDA_CONTEXT_RECORD", "late")],
+        "many-events:5 sync sleep:250 waits sync",
+    );
+    let process = outcome.whole();
+    assert_eq!((process.event_records.len(), process.waits.len()), (6, 6));
+    // At the last flush at the latest.
+    let outcome = run(
+        &[("FAKE_CUDA_CONTEXT_RECORD", "late")],
+        "many-events:5 sync sleep:250",
+    );
+    assert_eq!(outcome.whole().event_records.len(), 5);
+}
+
+#[test]
 fn records_with_chosen_fields_change_nothing() {
     let chosen = [
         ("FAKE_CUDA_API_VERSION", "130500"),

@@ -169,9 +169,9 @@ impl Objects {
         }
     }
 
-    /// Whether it is known what belongs to this context.
+    /// Whether this context's device is known.
     pub fn knows(&self, context: u32) -> bool {
-        self.contexts.contains_key(&context) || self.queue_of_context(context) != 0
+        self.contexts.contains_key(&context)
     }
 
     /// Any queue of a context; 0 when it has none so far.
@@ -192,6 +192,9 @@ impl Objects {
     #[cold]
     fn new_queue(&mut self, device: u32, key: (u32, u32), recorder: &Recorder) -> u32 {
         let (context, stream) = key;
+        // Its own record may come later, and says its default stream.
+        let of_work = (device, numbers::NO_ID);
+        self.contexts.entry(context).or_insert(of_work);
         let queue = self.queues.len() as u32 + 1;
         self.queues.insert(key, queue);
         recorder.write(&Event::Queue {
