@@ -5,13 +5,16 @@ use crate::recorder::Recorder;
 use gapscope_spool::Event;
 use gapscope_spool::event::Span;
 use std::cell::Cell;
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
 /// Polls that follow each other so closely are one wait: so the session sees them too.
 const BETWEEN_NS: i64 = 100_000;
 
 /// Threads that are told apart without writing each other's polls too early.
 const PLACES: usize = 256;
+
+/// So often it is tried to take a thread's polls: a handler of signals may have interrupted it there and not return.
+const TRIES: u32 = 1000;
 
 /// Polls that are not written yet, by thread.
 static OPEN: [Place; PLACES] = [const { Place(Mutex::new(None)) }; PLACES];
@@ -53,6 +56,18 @@ impl Place {
             Err(TryLockError::Poisoned(open)) => Some(open.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         }
+    }
+
+    /// What is there, for a thread that has the time.
+    fn take(&self) -> Option<Polls> {
+        let mut tries = (0..TRIES).map(|_| {
+            let open = self.try_lock();
+            if open.is_none() {
+                std::thread::yield_now();
+            }
+            open
+        });
+        tries.find_map(|open| open)?.take()
     }
 }
 
@@ -116,13 +131,10 @@ fn end_of(recorder: &Recorder, thread: u32) {
     }
 }
 
-/// Writes what all threads asked so far. For a thread of ours.
+/// Writes what all threads asked so far. Not for callbacks.
 pub fn write_all(recorder: &Recorder) {
-    for Place(place) in &OPEN {
-        let polls = place.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(polls) = polls {
-            polls.write(recorder);
-        }
+    for polls in OPEN.iter().filter_map(Place::take) {
+        polls.write(recorder);
     }
 }
 
@@ -153,5 +165,57 @@ impl Polls {
             busy_ns: self.busy_ns,
             result: self.result,
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn poll(begin_ns: i64) -> Polls {
+        Polls {
+            function: 1,
+            thread: 7,
+            run: 0,
+            begin_ns,
+            end_ns: begin_ns + 10,
+            count: 1,
+            busy_ns: 10,
+            result: 600,
+        }
+    }
+
+    #[test]
+    fn polls_go_on_until_something_else_happens() {
+        let first = poll(1000);
+        assert!(first.goes_on(&poll(1010)) && first.goes_on(&poll(1010 + BETWEEN_NS)));
+        for other in [
+            poll(1011 + BETWEEN_NS),
+            poll(999),
+            Polls {
+                function: 2,
+                ..poll(1020)
+            },
+            Polls {
+                thread: 8,
+                ..poll(1020)
+            },
+            Polls {
+                run: 1,
+                ..poll(1020)
+            },
+        ] {
+            assert!(!first.goes_on(&other), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_thread_that_was_interrupted_for_good_holds_nobody_up() {
+        // As a signal's handler that calls exit does.
+        let place = Place(Mutex::new(Some(poll(1000))));
+        let held = place.try_lock();
+        assert!(held.is_some() && place.take().is_none());
+        drop(held);
+        assert!(place.take().is_some() && place.take().is_none());
     }
 }
