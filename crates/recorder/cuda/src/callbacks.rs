@@ -92,7 +92,13 @@ thread_local! {
 pub fn begin_window(recorder: &Recorder, cupti: &Cupti, wanted: Wanted) {
     WINDOW.fetch_add(1, Relaxed);
     EVENTS.forget_all();
-    let calls = CALLS.get_or_init(|| Calls::find(cupti, wanted));
+    let calls = CALLS.get_or_init(|| {
+        let calls = Calls::find(cupti, wanted);
+        for (.., call) in calls.all().filter(|(.., call)| call.is_recorded) {
+            recorder.write(&call.definition());
+        }
+        calls
+    });
     let refused = switch(calls, cupti, true);
     if refused > 0 {
         let what = "functions whose calls are recorded";
@@ -211,14 +217,13 @@ unsafe fn end(call: &Call, data: &Data, open: &Open, cupti: &Cupti, calls: &Call
 
 #[inline]
 fn record(recorder: &Recorder, call: &Call, span: Span, correlation: u32, result: u32) {
-    let function = call.function(recorder);
     if call.asks {
-        polls::asked(recorder, function, span, result);
+        polls::asked(recorder, call.function, span, result);
         return;
     }
     polls::end(recorder);
     recorder.write(&Event::Called {
-        function,
+        function: call.function,
         start_ns: span.start_ns,
         duration_ns: span.duration_ns,
         correlation,

@@ -351,7 +351,7 @@ pub enum Event<'a> {
         #[serde(with = "serde_bytes")]
         bytes: &'a [u8],
     },
-    /// A function of an API that the program calls ([`Event::Called`]). Threads may write the same one twice.
+    /// A function of an API that the program calls ([`Event::Called`]).
     Function {
         /// Id of the function.
         function: u32,

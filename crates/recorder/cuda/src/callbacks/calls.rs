@@ -3,14 +3,11 @@
 use super::names::{is_launch, is_poll, is_wanted, plain_name};
 use crate::cupti::numbers::domain;
 use crate::cupti::{self, Cupti};
-use crate::recorder::Recorder;
 use crate::streams::Handle;
 use gapscope_spool::Event;
 use gapscope_spool::event::WaitKind;
 use std::borrow::Cow;
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::{Acquire, Release};
 
 /// Numbers of calls are below this in every CUPTI so far.
 const MOST_CALLS: u32 = 2000;
@@ -110,9 +107,8 @@ pub struct Call {
     /// As CUPTI has it, with its version.
     name: &'static str,
     interface: &'static str,
-    function: u32,
-    /// The function has been written.
-    is_written: AtomicBool,
+    /// The id of its function.
+    pub function: u32,
     /// It is recorded itself.
     pub is_recorded: bool,
     /// It asks for a state.
@@ -127,18 +123,13 @@ pub struct Call {
 }
 
 impl Call {
-    /// The id of its function, which is written before its first use.
-    #[inline]
-    pub fn function(&self, recorder: &Recorder) -> u32 {
-        if !self.is_written.load(Acquire) {
-            recorder.write(&Event::Function {
-                function: self.function,
-                interface: Cow::Borrowed(self.interface),
-                name: Cow::Borrowed(plain_name(self.name)),
-            });
-            self.is_written.store(true, Release);
+    /// Its function, which has to be written before the first call.
+    pub fn definition(&self) -> Event<'static> {
+        Event::Function {
+            function: self.function,
+            interface: Cow::Borrowed(self.interface),
+            name: Cow::Borrowed(plain_name(self.name)),
         }
-        self.function
     }
 
     /// Whether the driver has this function of its own.
@@ -175,7 +166,6 @@ impl Calls {
                     _ => "cuda-driver",
                 },
                 function: 1 + number * 2 + u32::from(domain == domain::RUNTIME),
-                is_written: AtomicBool::new(false),
                 is_recorded,
                 asks: is_poll(name),
                 does,
