@@ -9,7 +9,11 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
 use std::sync::{Mutex, TryLockError};
 
-const CHUNK_BYTES: usize = 1 << 20;
+/// A thread's first chunk, so that many threads that write little do not fill the spool; each next one is larger, up to the
+/// most.
+const FIRST_CHUNK_BYTES: usize = 64 << 10;
+const MOST_CHUNK_BYTES: usize = 1 << 20;
+const CHUNKS_GROW: usize = 4;
 /// What a thread still writes when its own log is gone is little.
 const LATE_CHUNK_BYTES: usize = 16 << 10;
 /// So often a thread asks for the log of late records before it drops one.
@@ -226,7 +230,7 @@ impl Spool {
             {
                 *late = None;
             }
-            let new = log.insert(ThreadLog::new(home, thread, CHUNK_BYTES));
+            let new = log.insert(ThreadLog::new(home, thread, FIRST_CHUNK_BYTES));
             self.greet(new);
             let name = thread_name();
             new.write(
@@ -330,6 +334,9 @@ impl ThreadLog {
             full.seal();
         }
         self.chunk = self.new_chunk(limit, event);
+        if self.chunk.is_some() {
+            self.chunk_bytes = (self.chunk_bytes * CHUNKS_GROW).min(MOST_CHUNK_BYTES);
+        }
         if self.append(event).is_none() {
             self.home.drop_record();
         }
