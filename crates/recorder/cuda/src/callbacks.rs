@@ -224,8 +224,7 @@ fn record(recorder: &Recorder, call: &Call, span: Span, correlation: u32, result
     polls::end(recorder);
     recorder.write(&Event::Called {
         function: call.function,
-        start_ns: span.start_ns,
-        duration_ns: span.duration_ns,
+        span,
         correlation,
         result,
     });

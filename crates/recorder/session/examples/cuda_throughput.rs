@@ -209,8 +209,10 @@ fn fill(root: &Path, launches: u32) -> Result<u64, Box<dyn Error>> {
         calls += 1;
         spool.write(&Event::Called {
             function,
-            start_ns,
-            duration_ns,
+            span: Span {
+                start_ns,
+                duration_ns,
+            },
             correlation,
             result: 0,
         });

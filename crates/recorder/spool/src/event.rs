@@ -22,7 +22,7 @@ mod packed;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-pub use activity::{Activity, GraphNode, Span};
+pub use activity::{Activity, BETWEEN_POLLS_NS, GraphNode, Span};
 pub use command::{Command, Op, OpaqueKind};
 pub use cuda::{
     LaunchShape, MemoryPlace, OverheadKind, PoolEdge, StreamKind, TransferKind, WaitKind, heap,
@@ -364,10 +364,8 @@ pub enum Event<'a> {
     Called {
         /// Which: [`Event::Function`].
         function: u32,
-        /// When it began.
-        start_ns: i64,
-        /// How long until it returned; 0 is possible.
-        duration_ns: i64,
+        /// From its begin to its return.
+        span: Span,
         /// Its own correlation; see [`Activity`].
         correlation: u32,
         /// What it returned (CUresult, cudaError_t); 0 is success.
@@ -379,10 +377,8 @@ pub enum Event<'a> {
         function: u32,
         /// The system's id of the thread that called.
         thread: u32,
-        /// When the first call began.
-        start_ns: i64,
-        /// How long until the last one returned.
-        duration_ns: i64,
+        /// From the begin of the first call to the return of the last.
+        span: Span,
         /// Calls.
         count: u32,
         /// Time inside the calls.

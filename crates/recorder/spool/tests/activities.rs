@@ -171,8 +171,10 @@ fn a_launch_in_a_loop_takes_few_bytes() {
         let correlation = 100 + n * 5;
         let call = Event::Called {
             function: 3,
-            start_ns,
-            duration_ns: 2_800 + jitter,
+            span: Span {
+                start_ns,
+                duration_ns: 2_800 + jitter,
+            },
             correlation,
             result: 0,
         };

@@ -237,8 +237,7 @@ impl Recorded {
             }
             Event::Called {
                 function,
-                start_ns,
-                duration_ns,
+                span,
                 correlation,
                 result,
             } => {
@@ -248,10 +247,7 @@ impl Recorded {
                     interface,
                     name,
                     thread,
-                    span: Span {
-                        start_ns,
-                        duration_ns,
-                    },
+                    span,
                     correlation,
                     result,
                 });
@@ -259,8 +255,7 @@ impl Recorded {
             Event::Polled {
                 function,
                 thread,
-                start_ns,
-                duration_ns,
+                span,
                 count,
                 busy_ns,
                 result,
@@ -269,10 +264,7 @@ impl Recorded {
                 self.polls.push(Polls {
                     name,
                     thread,
-                    span: Span {
-                        start_ns,
-                        duration_ns,
-                    },
+                    span,
                     count,
                     busy_ns,
                     result,

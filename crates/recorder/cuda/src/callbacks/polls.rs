@@ -3,12 +3,9 @@
 
 use crate::recorder::Recorder;
 use gapscope_spool::Event;
-use gapscope_spool::event::Span;
+use gapscope_spool::event::{BETWEEN_POLLS_NS, Span};
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, TryLockError};
-
-/// Polls that follow each other so closely are one wait: so the session sees them too.
-const BETWEEN_NS: i64 = 100_000;
 
 /// Threads that are told apart without writing each other's polls too early.
 const PLACES: usize = 256;
@@ -151,7 +148,7 @@ impl Polls {
         let asker = |polls: &Polls| (polls.thread, polls.run, polls.function);
         asker(self) == asker(next)
             && next.begin_ns >= self.begin_ns
-            && next.begin_ns.saturating_sub(self.end_ns) <= BETWEEN_NS
+            && next.begin_ns.saturating_sub(self.end_ns) <= BETWEEN_POLLS_NS
             && self.count < u32::MAX
     }
 
@@ -159,8 +156,10 @@ impl Polls {
         recorder.write(&Event::Polled {
             function: self.function,
             thread: self.thread,
-            start_ns: self.begin_ns,
-            duration_ns: self.end_ns.saturating_sub(self.begin_ns).max(0),
+            span: Span {
+                start_ns: self.begin_ns,
+                duration_ns: self.end_ns.saturating_sub(self.begin_ns).max(0),
+            },
             count: self.count,
             busy_ns: self.busy_ns,
             result: self.result,
@@ -188,9 +187,9 @@ mod tests {
     #[test]
     fn polls_go_on_until_something_else_happens() {
         let first = poll(1000);
-        assert!(first.goes_on(&poll(1010)) && first.goes_on(&poll(1010 + BETWEEN_NS)));
+        assert!(first.goes_on(&poll(1010)) && first.goes_on(&poll(1010 + BETWEEN_POLLS_NS)));
         for other in [
-            poll(1011 + BETWEEN_NS),
+            poll(1011 + BETWEEN_POLLS_NS),
             poll(999),
             Polls {
                 function: 2,

@@ -7,7 +7,7 @@ use super::objects::capabilities;
 use super::process::Allocation;
 use super::submit::SubmitCall;
 use crate::clock::DeviceClock;
-use gapscope_spool::event::{Event, Outcome, Span};
+use gapscope_spool::event::{Event, Outcome};
 use gapscope_trace::manifest;
 use gapscope_trace::tables::{HostCall, MemoryEvent, Table, Tables};
 
@@ -332,31 +332,25 @@ impl Assembler {
             } => self.cuda_function(process, function, &name),
             Event::Called {
                 function,
-                start_ns,
-                duration_ns,
+                span,
                 correlation,
                 result,
-            } => {
-                let span = Span {
-                    start_ns,
-                    duration_ns,
-                };
-                let function = (function, result);
-                self.called(process, thread, function, span, correlation, tables);
-            }
+            } => self.called(
+                process,
+                thread,
+                (function, result),
+                span,
+                correlation,
+                tables,
+            ),
             Event::Polled {
                 function,
                 thread,
-                start_ns,
-                duration_ns,
+                span,
                 count,
                 busy_ns,
                 result,
             } => {
-                let span = Span {
-                    start_ns,
-                    duration_ns,
-                };
                 let (function, polls) = ((function, result), (count, busy_ns));
                 self.polled(process, thread, function, span, polls, tables);
             }

@@ -1,6 +1,7 @@
 //! What a tracing library of the driver reports afterwards, many at once ([`super::Event::Activities`]).
 
 use super::{OverheadKind, WaitKind};
+use serde::{Deserialize, Serialize};
 
 /// One thing that happened. The thread that wrote it has nothing to do with it, and neither order nor delay are
 /// promised: an entry may be older than one of a batch before it.
@@ -85,12 +86,15 @@ pub enum Activity {
     },
 }
 
+/// Polls ([`super::Event::Polled`]) of a thread that follow each other so closely are one wait.
+pub const BETWEEN_POLLS_NS: i64 = 100_000;
+
 /// Known times on the host's monotonic clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     /// Begin.
     pub start_ns: i64,
-    /// Never negative; of work on the device never 0.
+    /// Never negative, unless it was read from damage; of work on the device never 0.
     pub duration_ns: i64,
 }
 

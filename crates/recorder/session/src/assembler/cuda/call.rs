@@ -2,13 +2,10 @@
 
 use super::function::Does;
 use super::{Assembler, Cuda, Half};
-use gapscope_spool::event::{OverheadKind, Span};
+use gapscope_spool::event::{BETWEEN_POLLS_NS, OverheadKind, Span};
 use gapscope_trace::tables::{HostCall, HostCallKind, Table, Tables};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-
-/// Polls that follow each other so closely are one wait.
-const BETWEEN_POLLS_NS: i64 = 100_000;
 
 /// The thread that a record names; 0 is none.
 pub(super) fn known_thread(thread: u32) -> Option<u32> {

@@ -174,11 +174,15 @@ impl Cuda {
     }
 }
 
-fn span(start_ns: i64, end_ns: i64) -> Option<Span> {
-    Some(Span {
+fn between(start_ns: i64, end_ns: i64) -> Span {
+    Span {
         start_ns,
         duration_ns: end_ns - start_ns,
-    })
+    }
+}
+
+fn span(start_ns: i64, end_ns: i64) -> Option<Span> {
+    Some(between(start_ns, end_ns))
 }
 
 /// What the program's threads tell, and what the tracing library does.
@@ -191,8 +195,7 @@ enum Told {
 fn call(function: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Told {
     Told::Event(Event::Called {
         function,
-        start_ns,
-        duration_ns: end_ns - start_ns,
+        span: between(start_ns, end_ns),
         correlation,
         result: 0,
     })

@@ -84,18 +84,22 @@ fn activity() -> impl Strategy<Value = Activity> {
 fn told() -> impl Strategy<Value = Told> {
     let id = || 0..5u32;
     let time = || prop_oneof![9 => 1..5_000i64, 1 => any::<i64>()];
+    let span = || {
+        (time(), time()).prop_map(|(start_ns, duration_ns)| Span {
+            start_ns,
+            duration_ns,
+        })
+    };
     prop_oneof![
         6 => activity().prop_map(Told::Activity),
-        2 => (0..10u32, time(), time(), id(), 0..2u32).prop_map(
-            |(function, start_ns, duration_ns, correlation, result)| {
-                Told::Event(Event::Called { function, start_ns, duration_ns, correlation, result })
+        2 => (0..10u32, span(), id(), 0..2u32).prop_map(
+            |(function, span, correlation, result)| {
+                Told::Event(Event::Called { function, span, correlation, result })
             }
         ),
-        1 => (0..10u32, id(), time(), time(), id(), time()).prop_map(
-            |(function, thread, start_ns, duration_ns, count, busy_ns)| {
-                Told::Event(Event::Polled {
-                    function, thread, start_ns, duration_ns, count, busy_ns, result: 600,
-                })
+        1 => (0..10u32, id(), span(), id(), time()).prop_map(
+            |(function, thread, span, count, busy_ns)| {
+                Told::Event(Event::Polled { function, thread, span, count, busy_ns, result: 600 })
             }
         ),
     ]

@@ -48,8 +48,7 @@ fn polls_that_come_folded_go_on_where_the_last_ones_ended() {
         Told::Event(Event::Polled {
             function: QUERY,
             thread: 10,
-            start_ns,
-            duration_ns: end_ns - start_ns,
+            span: between(start_ns, end_ns),
             count,
             busy_ns: i64::from(count),
             result: 600,
