@@ -85,7 +85,7 @@ table! {
         end_ns: i64,
         /// Command buffers in it.
         command_buffers: u32,
-        /// The function that the program called (CUDA), such as `cudaLaunchKernel`.
+        /// The function that the program called (CUDA), such as `cuLaunchKernel`.
         function: Option<Arc<str>>,
     }
 }

@@ -185,8 +185,8 @@ impl Assembler {
         if state.facts.end_ns.is_none() && state.cuda.is_used {
             let pid = state.facts.pid;
             self.note(&format!(
-                "Process {pid} ended suddenly: up to the last 100 ms of its CUDA calls are not in the trace, nor the work that \
-                 was still running."
+                "Process {pid} ended suddenly: what CUDA did in up to its last 100 ms is not in the trace, nor the work that was \
+                 still running; the calls are."
             ));
         }
     }

@@ -1,9 +1,9 @@
 //! CUDA: what the program called and what its tracing library told, to rows.
 //!
 //! Each host call comes from the thread that made it, and each piece of work on the device as an entry of its own, up to
-//! seconds after it happened and in any order; equal correlations say what belongs together. A call that launches work becomes a submission,
-//! the launch of a graph a command buffer with its nodes, every other call a host call. Both halves wait for each
-//! other, in bounded memory.
+//! seconds after it happened and in any order; equal correlations say what belongs together. A call that launches work
+//! becomes a submission, the launch of a graph a command buffer with its nodes, every other call a host call. Both halves
+//! wait for each other, in bounded memory.
 
 mod call;
 mod event_waits;
