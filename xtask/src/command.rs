@@ -53,8 +53,8 @@ pub fn succeeds(program: &str, arguments: &[&str]) -> bool {
 /// Says what is about to take long.
 pub fn say_that_a_release_is_built() {
     eprintln!(
-        "building gapscope in release mode, its SQL engine (DataFusion) included: the first time this takes ten minutes \
-         and more on two cores"
+        "building gapscope in release mode, its SQL engine (DataFusion) included: the first time this takes twenty minutes \
+         on two cores"
     );
 }
 
