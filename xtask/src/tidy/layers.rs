@@ -4,8 +4,9 @@ use super::workspace::Package;
 
 /// Each crate with the crates of ours that it may use outside its tests.
 const ALLOWED: &[(&str, &[&str])] = &[
-    ("gapscope-trace", &[]),
-    ("gapscope-spool", &[]),
+    ("gapscope-model", &[]),
+    ("gapscope-trace", &["gapscope-model"]),
+    ("gapscope-spool", &["gapscope-model"]),
     ("gapscope-vulkan", &["gapscope-spool"]),
     ("gapscope-cuda", &["gapscope-spool"]),
     ("gapscope-metal", &["gapscope-import", "gapscope-trace"]),
@@ -19,7 +20,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["gapscope-trace", "gapscope-analysis", "gapscope-report"],
     ),
     ("gapscope-query", &["gapscope-trace", "gapscope-analysis"]),
-    ("gapscope-sdk", &["gapscope-spool", "gapscope-trace"]),
+    (
+        "gapscope-sdk",
+        &["gapscope-model", "gapscope-spool", "gapscope-trace"],
+    ),
     (
         "gapscope",
         &[

@@ -1,0 +1,58 @@
+//! Enums whose values have a text, in the trace, and a number, in the spool.
+
+/// An enum of kinds. A text or number that this version does not know is `Unknown`, which is the default.
+macro_rules! kind {
+    ($(#[$doc:meta])* $name:ident { $($(#[doc = $value_doc:literal])+ $value:ident = $text:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+        #[repr(u8)]
+        pub enum $name {
+            $($(#[doc = $value_doc])+ $value,)+
+            /// A value that this version does not know.
+            #[default]
+            Unknown,
+        }
+
+        impl $name {
+            /// All values but [`Self::Unknown`], in the order of their numbers from 0.
+            pub const ALL: &'static [$name] = &[$($name::$value),+];
+
+            /// The texts of [`Self::ALL`], each with its meaning.
+            pub const TEXTS: &'static [(&'static str, &'static str)] =
+                &[$(($text, concat!($($value_doc),+))),+];
+
+            /// Its text.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$value => $text,)+
+                    Self::Unknown => "unknown",
+                }
+            }
+
+            /// The value of a text; [`Self::Unknown`] for a text of a later version.
+            pub fn of(text: &str) -> Self {
+                match text {
+                    $($text => Self::$value,)+
+                    _ => Self::Unknown,
+                }
+            }
+
+            /// Its number: its place in [`Self::ALL`].
+            pub const fn number(self) -> u8 {
+                self as u8
+            }
+
+            /// The value of a number; [`Self::Unknown`] for a number of a later version.
+            pub fn from_number(number: u8) -> Self {
+                Self::ALL.get(usize::from(number)).copied().unwrap_or_default()
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+    };
+}
+pub(crate) use kind;

@@ -1,0 +1,185 @@
+//! Kinds of work, calls and places.
+
+use crate::kind::kind;
+
+kind! {
+    /// What a transfer does.
+    TransferKind {
+        /// Buffer to buffer.
+        Copy = "copy",
+        /// A buffer is filled with a value; CUDA's memset.
+        Fill = "fill",
+        /// Data from the command itself to a buffer.
+        Update = "update",
+        /// From or to an image.
+        CopyImage = "copy-image",
+        /// Host to device (CUDA).
+        HostToDevice = "host-to-device",
+        /// Device to host (CUDA).
+        DeviceToHost = "device-to-host",
+        /// From one device to another (CUDA).
+        PeerToPeer = "peer-to-peer",
+        /// Host to host (CUDA).
+        HostToHost = "host-to-host",
+    }
+}
+
+kind! {
+    /// GPU work that is timed as a whole.
+    OpaqueWorkKind {
+        /// A render pass or dynamic rendering.
+        RenderPass = "render-pass",
+        /// A compute pass whose dispatches have no times of their own.
+        ComputePass = "compute-pass",
+        /// A ray-tracing dispatch.
+        RayTracing = "ray-tracing",
+        /// A build or copy of acceleration structures.
+        AccelerationStructure = "acceleration-structure",
+        /// An image is cleared or resolved.
+        ClearImage = "clear-image",
+        /// A graph launch (CUDA).
+        Graph = "graph",
+        /// Anything else.
+        Other = "other",
+    }
+}
+
+kind! {
+    /// What a submission hands to its queue.
+    SubmissionKind {
+        /// Command buffers, or semaphores alone (Vulkan, Metal).
+        CommandBuffers = "command-buffers",
+        /// A kernel (CUDA).
+        Kernel = "kernel",
+        /// A copy or a fill (CUDA).
+        Transfer = "transfer",
+        /// A graph (CUDA).
+        Graph = "graph",
+    }
+}
+
+kind! {
+    /// Which host call.
+    HostCallKind {
+        /// A queue submission.
+        Submit = "submit",
+        /// Sparse binding.
+        BindSparse = "bind-sparse",
+        /// Wait for fences.
+        WaitFences = "wait-fences",
+        /// Wait for timeline semaphores.
+        WaitSemaphores = "wait-semaphores",
+        /// Wait for a queue (CUDA: for a stream).
+        WaitQueueIdle = "wait-queue-idle",
+        /// Wait for a device.
+        WaitDeviceIdle = "wait-device-idle",
+        /// Asks for a fence's state; folded.
+        PollFence = "poll-fence",
+        /// Asks for a semaphore's value; folded.
+        PollSemaphore = "poll-semaphore",
+        /// Reads the program's own queries.
+        GetQueryResults = "get-query-results",
+        /// Maps device memory.
+        MapMemory = "map-memory",
+        /// Allocates device memory.
+        AllocateMemory = "allocate-memory",
+        /// Frees device memory.
+        FreeMemory = "free-memory",
+        /// Compiles pipelines.
+        CreatePipelines = "create-pipelines",
+        /// Makes a shader module.
+        CreateShaderModule = "create-shader-module",
+        /// Copies or fills memory and returns when that is done (CUDA).
+        CopyAndWait = "copy-and-wait",
+        /// Waits for an event (CUDA).
+        WaitEvent = "wait-event",
+        /// Asks whether an event or a stream has got so far; folded (CUDA).
+        PollEvent = "poll-event",
+        /// Loads or compiles code: modules, libraries, kernels that are loaded when first used (CUDA).
+        LoadModule = "load-module",
+        /// Captures, builds or instantiates a graph (CUDA).
+        BuildGraph = "build-graph",
+        /// Launches work that is not in the trace (CUDA).
+        Launch = "launch",
+        /// Anything else that takes time in the driver (CUDA).
+        OtherCall = "other-call",
+        /// The driver's queue was full: the host waited for the device (CUDA).
+        QueueFull = "queue-full",
+        /// Time that recording itself took on the thread.
+        Recording = "recording",
+        /// Presents an image.
+        Present = "present",
+        /// Acquires an image.
+        AcquireImage = "acquire-image",
+    }
+}
+
+impl HostCallKind {
+    /// True for calls that return when the GPU has got somewhere, or that ask whether it has.
+    pub fn is_wait(self) -> bool {
+        use HostCallKind::*;
+        matches!(
+            self,
+            WaitFences
+                | WaitSemaphores
+                | WaitQueueIdle
+                | WaitDeviceIdle
+                | WaitEvent
+                | CopyAndWait
+                | PollEvent
+                | PollFence
+                | PollSemaphore
+                | GetQueryResults
+        )
+    }
+}
+
+kind! {
+    /// The memory at one end of a transfer.
+    MemoryPlace {
+        /// Host memory that may be paged out: such a copy is not asynchronous.
+        Pageable = "pageable",
+        /// Page-locked host memory.
+        Pinned = "pinned",
+        /// Device memory; of a module's variables too.
+        Device = "device",
+        /// An array (image) on the device.
+        Array = "array",
+        /// Memory that moves between host and device by itself.
+        Managed = "managed",
+    }
+}
+
+kind! {
+    /// What kind of CUDA stream a queue is.
+    StreamKind {
+        /// The default stream: it waits for all blocking streams of its context, and they for it.
+        Default = "default",
+        /// Synchronises with the default stream.
+        Blocking = "blocking",
+        /// Does not synchronise with the default stream.
+        NonBlocking = "non-blocking",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_the_same_after_a_way_through_text_and_number() {
+        for kind in TransferKind::ALL {
+            assert_eq!(TransferKind::of(kind.as_str()), *kind);
+            assert_eq!(TransferKind::from_number(kind.number()), *kind);
+        }
+        assert_eq!(
+            TransferKind::of("of-a-later-version"),
+            TransferKind::Unknown
+        );
+        assert_eq!(TransferKind::from_number(200), TransferKind::Unknown);
+        assert_eq!(
+            TransferKind::from_number(TransferKind::Unknown.number()),
+            TransferKind::Unknown
+        );
+    }
+}

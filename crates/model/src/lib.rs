@@ -1,0 +1,16 @@
+//! What both sides of a trace mean by the same word.
+//!
+//! Hooks say through the spool what happened, the trace says it to analyses. The kinds of transfers, calls, submissions
+//! and losses are the same on both sides, so they are defined here, once; `gapscope-spool` and `gapscope-trace`
+//! re-export them. The loss ledger is kept by whoever records: the session, and the SDK by itself.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod kind;
+mod kinds;
+mod loss;
+
+pub use kinds::{
+    HostCallKind, MemoryPlace, OpaqueWorkKind, StreamKind, SubmissionKind, TransferKind,
+};
+pub use loss::{Ledger, Loss, LossKind};

@@ -1,0 +1,240 @@
+//! The loss ledger: what was not recorded, how often and why.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+macro_rules! loss_kinds {
+    ($($kind:ident = $text:literal,)+) => {
+        /// What was not recorded. Its text is in the plural.
+        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        #[allow(missing_docs)] // The texts say it.
+        pub enum LossKind {
+            $(#[doc = $text] $kind,)+
+            /// What the SDK's user counts, or another version of gapscope.
+            Other(Cow<'static, str>),
+        }
+
+        impl LossKind {
+            /// Its text in the trace.
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $(LossKind::$kind => $text,)+
+                    LossKind::Other(text) => text,
+                }
+            }
+
+            fn known(text: &str) -> Option<LossKind> {
+                match text {
+                    $($text => Some(LossKind::$kind),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+loss_kinds! {
+    Bindings = "bindings",
+    BoundDescriptorSets = "bound descriptor sets",
+    ClockSamples = "clock samples",
+    CommandBufferContents = "command buffers' contents",
+    CommandBufferRows = "rows of command buffers",
+    CommandBufferTimes = "command-buffer times",
+    CommandBuffers = "command buffers",
+    Commands = "commands",
+    CudaActivities = "CUDA activities",
+    CudaActivitiesAtSuddenEnd = "CUDA activities before a sudden end",
+    CudaWork = "CUDA work of a process",
+    DeferredNvtxEvents = "deferred NVTX events, or batches of them",
+    DispatchKernels = "kernels of dispatches",
+    DispatchRows = "rows of dispatches",
+    DispatchTimes = "dispatch times",
+    EventsOnQueues = "events on queues",
+    GraphTimes = "graph times",
+    HookActions = "hook actions",
+    HostCalls = "host calls",
+    HostCallsOfWork = "host calls of GPU work",
+    Intervals = "intervals",
+    Labels = "labels",
+    LabelsOfWork = "labels of GPU work",
+    MemoryEvents = "memory events",
+    MemoryFrees = "memory frees",
+    MemoryPoolEvents = "memory pool events",
+    NvtxCategories = "NVTX categories",
+    NvtxPayloads = "NVTX payloads",
+    OverheadThreads = "thread ids of overheads",
+    OverheadTimes = "overhead times",
+    PassRows = "rows of passes",
+    PassTimes = "pass times",
+    PlausibleDeviceTimes = "plausible device times",
+    RecordedFunctions = "functions whose calls are recorded",
+    Records = "records",
+    SecondaryContents = "secondary command buffers' contents",
+    Submissions = "submissions",
+    Timestamps = "timestamps",
+    TransferRoutes = "ways of transfers",
+    TransferTimes = "transfer times",
+    Waits = "waits",
+}
+
+impl LossKind {
+    /// The kind of a text.
+    pub fn of(text: impl Into<Cow<'static, str>>) -> LossKind {
+        let text = text.into();
+        LossKind::known(&text).unwrap_or(LossKind::Other(text))
+    }
+}
+
+impl Default for LossKind {
+    fn default() -> Self {
+        LossKind::Other(Cow::Borrowed(""))
+    }
+}
+
+impl std::fmt::Display for LossKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// By text: the order in which losses are listed.
+impl Ord for LossKind {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.as_str().cmp(other.as_str())
+    }
+}
+
+impl PartialOrd for LossKind {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Serialize for LossKind {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for LossKind {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Ok(LossKind::of(String::deserialize(from)?))
+    }
+}
+
+/// Something that was not recorded.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loss {
+    /// What was not recorded: `dispatch times`, `records`.
+    #[serde(rename = "what")]
+    pub kind: LossKind,
+    /// How many of it.
+    pub count: u64,
+    /// Why.
+    pub reason: Cow<'static, str>,
+}
+
+impl std::fmt::Display for Loss {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}: {}", self.count, self.kind, self.reason)
+    }
+}
+
+/// Past so many different losses, new ones are counted together: reasons may hold texts of the program.
+const MOST: usize = 256;
+
+/// Counts by what was lost and why.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ledger {
+    counts: BTreeMap<LossKind, BTreeMap<Cow<'static, str>, u64>>,
+    /// Different losses in `counts`.
+    entries: usize,
+}
+
+impl Ledger {
+    /// Adds `count` losses; none when it is 0. Reasons are stable phrases: they are keys.
+    pub fn add(&mut self, kind: LossKind, count: u64, reason: impl Into<Cow<'static, str>>) {
+        if count == 0 {
+            return;
+        }
+        let reason = reason.into();
+        if let Some(total) = (self.counts.get_mut(&kind)).and_then(|r| r.get_mut(&reason)) {
+            *total = total.saturating_add(count);
+            return;
+        }
+        let (kind, reason) = if self.entries < MOST {
+            self.entries += 1;
+            (kind, reason)
+        } else {
+            let kind = LossKind::Other("things".into());
+            (kind, "more different reasons than are kept".into())
+        };
+        let total = self
+            .counts
+            .entry(kind)
+            .or_default()
+            .entry(reason)
+            .or_default();
+        *total = total.saturating_add(count);
+    }
+
+    /// Adds all losses of another.
+    pub fn merge(&mut self, other: &Ledger) {
+        for loss in other.losses() {
+            self.add(loss.kind, loss.count, loss.reason);
+        }
+    }
+
+    /// All losses, ordered by what and why.
+    pub fn losses(&self) -> Vec<Loss> {
+        let by_kind = self.counts.iter();
+        let all = by_kind.flat_map(|(kind, reasons)| {
+            reasons.iter().map(|(reason, count)| Loss {
+                kind: kind.clone(),
+                count: *count,
+                reason: reason.clone(),
+            })
+        });
+        all.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_are_added_up_by_kind_and_reason_and_listed_in_order() {
+        let mut ledger = Ledger::default();
+        ledger.add(LossKind::Waits, 2, "b");
+        ledger.add(LossKind::Waits, 3, "a");
+        ledger.add(LossKind::DispatchTimes, 1, "z");
+        ledger.add(LossKind::Waits, 4, "b".to_owned());
+        ledger.add(LossKind::Labels, 0, "nothing");
+        let listed: Vec<String> = ledger.losses().iter().map(Loss::to_string).collect();
+        assert_eq!(listed, ["1 dispatch times: z", "3 waits: a", "6 waits: b"]);
+    }
+
+    #[test]
+    fn endless_reasons_are_counted_together() {
+        let mut ledger = Ledger::default();
+        for number in 0..1000 {
+            ledger.add(LossKind::Labels, 1, format!("reason {number}"));
+        }
+        assert_eq!(ledger.losses().len(), MOST + 1);
+        let all: u64 = ledger.losses().iter().map(|loss| loss.count).sum();
+        assert_eq!(all, 1000);
+    }
+
+    #[test]
+    fn a_kind_of_another_version_keeps_its_text() {
+        let json = r#"{"what":"moon phases","count":1,"reason":"clouds"}"#;
+        let loss: Loss = serde_json::from_str(json).unwrap();
+        assert_eq!(loss.kind, LossKind::Other("moon phases".into()));
+        assert_eq!(serde_json::to_string(&loss).unwrap(), json);
+        let known = json.replace("moon phases", "waits");
+        let loss: Loss = serde_json::from_str(&known).unwrap();
+        assert_eq!(loss.kind, LossKind::Waits);
+    }
+}
