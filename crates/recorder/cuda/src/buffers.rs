@@ -6,6 +6,7 @@
 use crate::cupti::chosen::Told;
 use crate::recorder::recorder;
 use crate::{records, tracing};
+use gapscope_spool::event::LossKind;
 use gapscope_spool::hook::guard;
 use std::ffi::c_void;
 use std::sync::atomic::AtomicPtr;
@@ -149,7 +150,7 @@ unsafe fn came_back(
         let dropped = unsafe { cupti.dropped(context, stream) };
         if dropped > 0 {
             recorder.loss(
-                "CUDA activities",
+                LossKind::CudaActivities,
                 dropped as u64,
                 "CUPTI had no buffer for them",
             );

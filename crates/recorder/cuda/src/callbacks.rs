@@ -24,10 +24,9 @@ use crate::{streams, tracing};
 pub use calls::Wanted;
 use calls::{Call, Calls, Does};
 use events::{EVENTS, Seen};
-use gapscope_spool::Event;
-use gapscope_spool::event::{Span, WaitKind};
+use gapscope_spool::event::{CudaEvent, LossKind, Span, WaitKind};
 use gapscope_spool::hook::guard;
-use gapscope_spool::monotonic_ns;
+use gapscope_spool::{ids, monotonic_ns};
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::OnceLock;
@@ -101,8 +100,11 @@ pub fn begin_window(recorder: &Recorder, cupti: &Cupti, wanted: Wanted) {
     });
     let refused = switch(calls, cupti, true);
     if refused > 0 {
-        let what = "functions whose calls are recorded";
-        recorder.loss(what, refused, "CUPTI refused their callbacks");
+        recorder.loss(
+            LossKind::RecordedFunctions,
+            refused,
+            "CUPTI refused their callbacks",
+        );
     }
 }
 
@@ -222,10 +224,10 @@ fn record(recorder: &Recorder, call: &Call, span: Span, correlation: u32, result
         return;
     }
     polls::end(recorder);
-    recorder.write(&Event::Called {
+    recorder.write(&CudaEvent::Called {
         function: call.function,
         span,
-        correlation,
+        correlation: ids::Correlation(correlation),
         result,
     });
 }

@@ -72,7 +72,7 @@ impl Host for Recorder {
         Recorder::spool(self)
     }
 
-    fn text(&self, text: &str) -> u32 {
+    fn text(&self, text: &str) -> gapscope_spool::ids::Text {
         Recorder::text(self, text.as_bytes())
     }
 

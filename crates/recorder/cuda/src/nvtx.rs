@@ -16,9 +16,9 @@ pub use table::{GetExportTable, attach};
 use crate::recorder::{Recorder, recorder};
 use attributes::{Attributes, Text};
 use domains::Domain;
-use gapscope_spool::event::{LabelEdge, LabelScope};
+use gapscope_spool::event::{CommonEvent, CudaEvent, LabelEdge, LabelScope, LossKind};
 use gapscope_spool::hook::guard;
-use gapscope_spool::{Event, monotonic_ns};
+use gapscope_spool::{ids, monotonic_ns};
 use payload::Data;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -34,7 +34,7 @@ static RANGES: AtomicU64 = AtomicU64::new(1);
 struct Place {
     domain: *const Domain,
     /// Of a range of the process; other labels are the thread's.
-    range: Option<u64>,
+    range: Option<ids::LabelRange>,
 }
 
 /// The domain of functions without one.
@@ -97,16 +97,16 @@ unsafe fn label(place: Place, edge: LabelEdge, said: Said<'_>) {
         let domain = unsafe { domains::id(place.domain, recorder) };
         let scope = match (place.range, domain) {
             (Some(range), domain) => LabelScope::Range { domain, range },
-            (None, 0) => LabelScope::Thread,
+            (None, ids::LabelDomain::NONE) => LabelScope::Thread,
             (None, domain) => LabelScope::Domain(domain),
         };
         let write = |text: &Text<'_>| {
             let text = match (text, edge) {
-                (_, LabelEdge::End) => 0,
+                (_, LabelEdge::End) => ids::Text::NONE,
                 (Text::None, _) => recorder.text(b""),
                 (text, _) => text.id(recorder),
             };
-            recorder.write(&Event::Label {
+            recorder.write(&CommonEvent::Label {
                 scope,
                 edge,
                 text,
@@ -121,7 +121,7 @@ unsafe fn label(place: Place, edge: LabelEdge, said: Said<'_>) {
         } else {
             let write_parts = |ending, text: &str| {
                 if !text.is_empty() {
-                    recorder.write(&Event::LabelPayload { ending, text });
+                    recorder.write(&CudaEvent::LabelPayload { ending, text });
                 }
             };
             // SAFETY: as the caller promises.
@@ -138,7 +138,7 @@ unsafe fn label(place: Place, edge: LabelEdge, said: Said<'_>) {
                         write_parts(None, found.parts);
                     }
                     if !found.understood {
-                        recorder.loss("NVTX payloads", 1, "payload schema not understood");
+                        recorder.loss(LossKind::NvtxPayloads, 1, "payload schema not understood");
                     }
                 });
             }
@@ -146,23 +146,24 @@ unsafe fn label(place: Place, edge: LabelEdge, said: Said<'_>) {
     });
 }
 
-fn write_details(category: u32, domain: u32, attributes: &Attributes, recorder: &Recorder) {
+fn write_details(
+    category: u32,
+    domain: ids::LabelDomain,
+    attributes: &Attributes,
+    recorder: &Recorder,
+) {
     let number = category;
     let category = domains::category(domain, number);
-    if number != 0 && category == 0 {
+    if number != 0 && category == ids::LabelCategory::NONE {
         recorder.loss(
-            "NVTX categories",
+            LossKind::NvtxCategories,
             1,
             "their number, or that of their domain, is beyond 65535",
         );
     }
     let payload = attributes.payload();
-    if category != 0 || payload.is_some() {
-        recorder.write(&Event::LabelDetail {
-            category,
-            color: attributes.color(),
-            payload,
-        });
+    if category != ids::LabelCategory::NONE || payload.is_some() {
+        recorder.write(&CudaEvent::LabelDetail { category, payload });
     }
 }
 
@@ -197,7 +198,7 @@ macro_rules! called {
         unsafe extern "C" fn $name($($argument: $type),*) -> u64 {
             let range = RANGES.fetch_add(1, Relaxed);
             // SAFETY: the program's own call.
-            unsafe { label(Place { domain: $domain, range: Some(range) }, LabelEdge::Begin, $said) };
+            unsafe { label(Place { domain: $domain, range: Some(ids::LabelRange(range)) }, LabelEdge::Begin, $said) };
             range
         }
         called! { $($more)* }
@@ -205,7 +206,7 @@ macro_rules! called {
     (end $range:ident $name:ident ($($argument:ident: $type:ty),*) in $domain:expr => $said:expr; $($more:tt)*) => {
         unsafe extern "C" fn $name($($argument: $type),*) {
             // SAFETY: the program's own call.
-            unsafe { label(Place { domain: $domain, range: Some($range) }, LabelEdge::End, $said) };
+            unsafe { label(Place { domain: $domain, range: Some(ids::LabelRange($range)) }, LabelEdge::End, $said) };
         }
         called! { $($more)* }
     };

@@ -4,7 +4,8 @@ use crate::callbacks::polls;
 use crate::generation::PerProcess;
 use crate::hash::FastMap;
 use crate::tracing;
-use gapscope_spool::{Event, Spool, hook};
+use gapscope_spool::event::{CommonEvent, EventGroup, LossKind};
+use gapscope_spool::{Spool, hook, ids};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -26,13 +27,13 @@ pub struct Recorder {
 /// Ids of the texts that this process has written.
 struct Texts {
     next: u32,
-    ids: FastMap<Box<[u8]>, u32>,
+    ids: FastMap<Box<[u8]>, ids::Text>,
 }
 
 /// The texts that this thread has used.
 struct ThreadTexts {
     generation: u32,
-    ids: FastMap<Box<[u8]>, u32>,
+    ids: FastMap<Box<[u8]>, ids::Text>,
 }
 
 thread_local! {
@@ -72,7 +73,7 @@ impl Recorder {
     }
 
     #[inline]
-    pub fn write(&self, event: &Event<'_>) {
+    pub fn write(&self, event: &impl EventGroup) {
         let generation = gapscope_spool::writer::generation();
         if self.active.load(Relaxed) != generation {
             self.active.store(generation, Relaxed);
@@ -85,16 +86,16 @@ impl Recorder {
         self.spool.recording()
     }
 
-    pub fn loss(&self, what: &str, count: u64, reason: &str) {
-        self.write(&Event::Loss {
-            what: Cow::Borrowed(what),
+    pub fn loss(&self, kind: LossKind, count: u64, reason: &str) {
+        self.write(&CommonEvent::Loss {
+            kind,
             count,
             reason: Cow::Borrowed(reason),
         });
     }
 
     /// The id of a label's text, which is written before its first use. A start label starts the recording.
-    pub fn text(&self, text: &[u8]) -> u32 {
+    pub fn text(&self, text: &[u8]) -> ids::Text {
         if let Some(label) = &self.start_label
             && !self.recording()
             && String::from_utf8_lossy(text).contains(label.as_str())
@@ -130,7 +131,7 @@ impl Recorder {
 
     /// The id of a text that this thread has not used.
     #[cold]
-    fn new_text(&self, text: &[u8]) -> u32 {
+    fn new_text(&self, text: &[u8]) -> ids::Text {
         let texts = self.texts.get(|| {
             Mutex::new(Texts {
                 next: 1,
@@ -144,10 +145,10 @@ impl Recorder {
         if texts.ids.len() >= TEXTS_OF_A_PROCESS {
             texts.ids.clear();
         }
-        let id = texts.next;
+        let id = ids::Text(texts.next);
         texts.next += 1;
         texts.ids.insert(text.into(), id);
-        self.write(&Event::Text {
+        self.write(&CommonEvent::Text {
             text: id,
             value: &String::from_utf8_lossy(text),
         });
@@ -168,9 +169,13 @@ extern "C" fn at_exit() {
         }
         let caught = hook::take_caught();
         if caught > 0 {
-            recorder.loss("hook actions", caught, "internal error of the CUDA library");
+            recorder.loss(
+                LossKind::HookActions,
+                caught,
+                "internal error of the CUDA library",
+            );
         }
-        recorder.write(&Event::ProcessEnd {
+        recorder.write(&CommonEvent::ProcessEnd {
             at_ns: gapscope_spool::monotonic_ns(),
         });
     });

@@ -14,9 +14,9 @@ use crate::cupti::fields::{Field, Record};
 use crate::cupti::numbers::{self, kind};
 use crate::generation::PerProcess;
 use crate::recorder::Recorder;
-use gapscope_spool::Event;
-use gapscope_spool::event::{GraphNode, Packer, Span};
+use gapscope_spool::event::{CudaEvent, LossKind, Packer, Span};
 use gapscope_spool::hook::guard;
+use gapscope_spool::ids;
 use kernels::Kernels;
 use memory::Memory;
 use objects::Objects;
@@ -46,21 +46,21 @@ struct Reader {
 
 /// What is lost, until the next batch.
 #[derive(Debug, Default)]
-struct Losses(Vec<(&'static str, &'static str, u64)>);
+struct Losses(Vec<(LossKind, &'static str, u64)>);
 
 impl Losses {
-    fn add(&mut self, what: &'static str, reason: &'static str) {
-        self.add_many(what, 1, reason);
+    fn add(&mut self, kind: LossKind, reason: &'static str) {
+        self.add_many(kind, 1, reason);
     }
 
-    fn add_many(&mut self, what: &'static str, more: u64, reason: &'static str) {
+    fn add_many(&mut self, kind: LossKind, more: u64, reason: &'static str) {
         match self
             .0
             .iter_mut()
-            .find(|(w, r, _)| (*w, *r) == (what, reason))
+            .find(|(k, r, _)| *k == kind && *r == reason)
         {
             Some((_, _, count)) => *count += more,
-            None if more > 0 => self.0.push((what, reason, more)),
+            None if more > 0 => self.0.push((kind, reason, more)),
             None => {}
         }
     }
@@ -89,7 +89,7 @@ pub unsafe fn read(
         if code != 0 || at.is_null() {
             if code != 0 && code != numbers::code::MAX_LIMIT_REACHED {
                 reader.losses.add(
-                    "CUDA activities",
+                    LossKind::CudaActivities,
                     "a buffer of CUPTI ends in a record that it does not know itself",
                 );
             }
@@ -103,7 +103,7 @@ pub unsafe fn read(
                 let kind = unsafe { at.cast::<u32>().read_unaligned() };
                 let places = told.and_then(|told| chosen::places(told, kind));
                 if places.is_none() {
-                    reader.losses.add("CUDA activities", NO_PLACES);
+                    reader.losses.add(LossKind::CudaActivities, NO_PLACES);
                     continue;
                 }
                 places
@@ -113,9 +113,10 @@ pub unsafe fn read(
         let record = unsafe { Record::new(at, cupti.version, places) };
         // A panic at one record must not lose the others.
         if guard(|| reader.record(&record)).is_none() {
-            reader
-                .losses
-                .add("CUDA activities", "internal error of the CUDA library");
+            reader.losses.add(
+                LossKind::CudaActivities,
+                "internal error of the CUDA library",
+            );
         }
         if reader.packer.is_full() {
             reader.write();
@@ -150,7 +151,7 @@ pub fn close(recorder: &'static Recorder) {
     reader.told(true);
     reader.write();
     reader.objects.close(recorder);
-    recorder.write(&Event::Activities {
+    recorder.write(&CudaEvent::Activities {
         first: reader.written,
         count: 0,
         bytes: &[],
@@ -180,10 +181,6 @@ fn span(start: u64, end: u64) -> Option<Span> {
     })
 }
 
-fn node(graph: u32, node: u64) -> Option<GraphNode> {
-    (graph != 0).then_some(GraphNode { graph, node })
-}
-
 impl Reader {
     fn new(recorder: &'static Recorder) -> Reader {
         Reader {
@@ -202,7 +199,7 @@ impl Reader {
     fn write(&mut self) {
         let count = self.packer.count();
         if count > 0 {
-            self.recorder.write(&Event::Activities {
+            self.recorder.write(&CudaEvent::Activities {
                 first: self.written,
                 count,
                 bytes: self.packer.bytes(),
@@ -210,8 +207,8 @@ impl Reader {
             self.written += u64::from(count);
             self.packer.clear();
         }
-        for (what, reason, count) in self.losses.0.drain(..) {
-            self.recorder.loss(what, count, reason);
+        for (kind, reason, count) in self.losses.0.drain(..) {
+            self.recorder.loss(kind, count, reason);
         }
     }
 
@@ -236,9 +233,10 @@ impl Reader {
                 kind::DEVICE => self.objects.device_facts(record, self.recorder),
                 kind::CONTEXT => self.objects.context(record),
                 kind::STREAM => self.objects.stream(record, self.recorder),
-                _ => self
-                    .losses
-                    .add("CUDA activities", "a kind of record that was not asked for"),
+                _ => self.losses.add(
+                    LossKind::CudaActivities,
+                    "a kind of record that was not asked for",
+                ),
             }
         }
     }
@@ -252,7 +250,7 @@ impl Reader {
         &mut self,
         record: &Record<'_>,
         [device, context, stream]: [Field<u32>; 3],
-    ) -> u32 {
+    ) -> ids::Queue {
         // SAFETY: as the caller promises.
         let [device, context, stream] =
             unsafe { [record.get(device), record.get(context), record.get(stream)] };

@@ -3,6 +3,7 @@
 use crate::cupti::{self, Cupti, chosen, numbers};
 use crate::recorder::{Recorder, recorder};
 use crate::{buffers, callbacks, notes, records};
+use gapscope_spool::event::LossKind;
 use gapscope_spool::hook::{self, guard};
 use gapscope_spool::monotonic_ns;
 use numbers::kind;
@@ -18,31 +19,35 @@ const FLUSH_EVERY: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// CUPTI's number, the name in [`gapscope_spool::env::CUDA_WITHOUT`], and what the ledger calls it.
-type Kind = (u32, &'static str, &'static str);
+type Kind = (u32, &'static str, LossKind);
 
 /// Always on: objects, and memory, so that its timeline is whole.
 const DEFINITIONS: [Kind; 5] = [
-    (kind::DEVICE, "", "CUDA devices"),
-    (kind::CONTEXT, "", "CUDA contexts"),
-    (kind::STREAM, "", "CUDA streams"),
-    (kind::MEMORY2, "memory", "memory allocations"),
-    (kind::MEMORY_POOL, "pools", "memory pools"),
+    (kind::DEVICE, "", LossKind::CudaDevices),
+    (kind::CONTEXT, "", LossKind::CudaContexts),
+    (kind::STREAM, "", LossKind::CudaStreams),
+    (kind::MEMORY2, "memory", LossKind::MemoryAllocations),
+    (kind::MEMORY_POOL, "pools", LossKind::MemoryPools),
 ];
 
 /// On while recording is, as are the callbacks of [`CALLS`].
 const WORK: [Kind; 5] = [
-    (kind::CONCURRENT_KERNEL, "kernels", "dispatches"),
-    (kind::MEMCPY, "copies", "copies"),
-    (kind::MEMCPY_PEER, "peer-copies", "copies between devices"),
-    (kind::MEMSET, "fills", "fills"),
-    (kind::OVERHEAD, "overheads", "overheads"),
+    (kind::CONCURRENT_KERNEL, "kernels", LossKind::Dispatches),
+    (kind::MEMCPY, "copies", LossKind::Copies),
+    (
+        kind::MEMCPY_PEER,
+        "peer-copies",
+        LossKind::CopiesBetweenDevices,
+    ),
+    (kind::MEMSET, "fills", LossKind::Fills),
+    (kind::OVERHEAD, "overheads", LossKind::Overheads),
 ];
 
 /// What callbacks tell: the name, and what the ledger calls it.
-const CALLS: [(&str, &str); 3] = [
-    ("calls", "host calls"),
-    ("waits", "waits"),
-    ("events", "events on queues"),
+const CALLS: [(&str, LossKind); 3] = [
+    ("calls", LossKind::HostCalls),
+    ("waits", LossKind::Waits),
+    ("events", LossKind::EventsOnQueues),
 ];
 
 static CUPTI: OnceLock<Option<Cupti>> = OnceLock::new();
@@ -133,12 +138,12 @@ fn begin(recorder: &'static Recorder, cupti: &'static Cupti) {
             check(
                 recorder,
                 cupti,
-                "thread ids of overheads",
+                LossKind::OverheadThreads,
                 thread_ids(numbers::THREAD_IDS_OF_SYSTEM),
             );
         } else {
             recorder.loss(
-                "thread ids of overheads",
+                LossKind::OverheadThreads,
                 1,
                 "this CUPTI gives shortened ones",
             );
@@ -176,7 +181,7 @@ fn begin(recorder: &'static Recorder, cupti: &'static Cupti) {
         enable(
             recorder,
             cupti,
-            &[(kind::GRAPH_TRACE, "", "graph launches")],
+            &[(kind::GRAPH_TRACE, "", LossKind::GraphLaunches)],
         );
     }
     if cupti.was_loaded {
@@ -206,7 +211,7 @@ fn whole_graphs() -> bool {
     }
 }
 
-fn check(recorder: &Recorder, cupti: &Cupti, what: &str, code: cupti::Code) -> bool {
+fn check(recorder: &Recorder, cupti: &Cupti, what: LossKind, code: cupti::Code) -> bool {
     if code != 0 {
         recorder.loss(
             what,
@@ -219,14 +224,14 @@ fn check(recorder: &Recorder, cupti: &Cupti, what: &str, code: cupti::Code) -> b
 
 fn enable(recorder: &Recorder, cupti: &Cupti, kinds: &[Kind]) {
     for (kind, name, what) in kinds {
-        if is_wanted(recorder, name, what) {
-            check(recorder, cupti, what, cupti.enable(*kind));
+        if is_wanted(recorder, name, what.clone()) {
+            check(recorder, cupti, what.clone(), cupti.enable(*kind));
         }
     }
 }
 
 /// Whether the environment does not leave it out, which is a loss.
-fn is_wanted(recorder: &Recorder, name: &str, what: &str) -> bool {
+fn is_wanted(recorder: &Recorder, name: &str, what: LossKind) -> bool {
     let without = std::env::var(gapscope_spool::env::CUDA_WITHOUT).unwrap_or_default();
     let left_out = without.split(',').any(|w| !w.is_empty() && w == name);
     if left_out {
@@ -316,7 +321,7 @@ fn flush_from_a_thread(recorder: &'static Recorder) {
         Err(_) => {
             FLUSHER_RUNS.store(false, Release);
             recorder.loss(
-                "CUDA activities before a sudden end",
+                LossKind::CudaActivitiesAtSuddenEnd,
                 1,
                 "the thread that flushes could not be started",
             );

@@ -6,9 +6,12 @@
 //! its way into a trace. Everything is there before the session begins, so its time is that after the program's end.
 
 use gapscope_recorder::{Assembler, Names};
-use gapscope_spool::event::{Activity, ClockSource, LaunchShape, Packer, Span, WaitKind};
+use gapscope_spool::event::{
+    Activity, ClockSource, CommonEvent, CudaEvent, LaunchShape, Packer, Span, WaitKind,
+};
+use gapscope_spool::ids as hook;
 use gapscope_spool::reader::Until;
-use gapscope_spool::{Event, Spool, SpoolReader};
+use gapscope_spool::{Spool, SpoolReader};
 use gapscope_trace::TraceWriter;
 use gapscope_trace::manifest::{Manifest, SamplingMode};
 use std::error::Error;
@@ -92,8 +95,8 @@ fn bytes_in(folder: &Path) -> std::io::Result<u64> {
     Ok(sum)
 }
 
-fn hello() -> Event<'static> {
-    Event::Process {
+fn hello() -> CommonEvent<'static> {
+    CommonEvent::Process {
         pid: 1,
         parent: 0,
         executable: "made-up".into(),
@@ -119,7 +122,7 @@ impl Batches<'_> {
 
     fn write(&mut self) {
         let (first, count) = (self.written, self.packer.count());
-        self.spool.write(&Event::Activities {
+        self.spool.write(&CudaEvent::Activities {
             first,
             count,
             bytes: self.packer.bytes(),
@@ -132,8 +135,8 @@ impl Batches<'_> {
 /// Returns the number of entries.
 fn fill(root: &Path, launches: u32) -> Result<u64, Box<dyn Error>> {
     let spool = Spool::create(root.to_owned(), u64::MAX, true, hello)?;
-    spool.write(&Event::Device {
-        device: 1,
+    spool.write(&CommonEvent::Device {
+        device: hook::Device(1),
         api: "cuda".into(),
         name: "made-up GPU".into(),
         driver: "".into(),
@@ -143,9 +146,9 @@ fn fill(root: &Path, launches: u32) -> Result<u64, Box<dyn Error>> {
         heaps: vec![],
     });
     for queue in [1, 2] {
-        spool.write(&Event::Queue {
-            queue,
-            device: 1,
+        spool.write(&CommonEvent::Queue {
+            queue: hook::Queue(queue),
+            device: hook::Device(1),
             family: 1,
             index: queue,
             flags: 6,
@@ -156,16 +159,14 @@ fn fill(root: &Path, launches: u32) -> Result<u64, Box<dyn Error>> {
         (LAUNCH, "cudaLaunchKernel"),
         (SYNCHRONIZE, "cudaStreamSynchronize"),
     ] {
-        spool.write(&Event::Function {
-            function,
-            interface: "cuda-runtime".into(),
+        spool.write(&CudaEvent::Function {
+            function: hook::Function(function),
             name: name.into(),
         });
     }
     for kernel in 1..=KERNELS {
-        spool.write(&Event::Kernel {
-            kernel,
-            device: 0,
+        spool.write(&CommonEvent::Kernel {
+            kernel: hook::Kernel(kernel),
             source: [0; 16],
             entry_point: format!("_ZN2at6native{}kernel_{kernel:02}Ei", 9).into(),
             specialisation: "".into(),
@@ -175,20 +176,17 @@ fn fill(root: &Path, launches: u32) -> Result<u64, Box<dyn Error>> {
         });
     }
     for launch in 1..=SHAPES {
-        spool.write(&Event::Launch {
-            launch,
+        spool.write(&CudaEvent::Launch {
+            launch: hook::Launch(launch),
             shape: LaunchShape {
-                kernel: 1 + launch % KERNELS,
-                queue: 1 + launch % 2,
+                kernel: hook::Kernel(1 + launch % KERNELS),
+                queue: hook::Queue(1 + launch % 2),
                 groups: [64 * launch, 1, 1],
                 local_size: [128, 1, 1],
-                cluster: [0; 3],
                 static_shared_bytes: 0,
                 dynamic_shared_bytes: 1024 * (launch % 3),
                 local_bytes: 0,
                 registers: 32,
-                cooperative: false,
-                from_device: false,
             },
         });
     }
@@ -207,13 +205,13 @@ fn fill(root: &Path, launches: u32) -> Result<u64, Box<dyn Error>> {
     let (mut host_ns, mut device_ns, mut calls) = (1_000_000_000i64, 0i64, 0);
     let mut call = |function, correlation, start_ns, duration_ns| {
         calls += 1;
-        spool.write(&Event::Called {
-            function,
+        spool.write(&CudaEvent::Called {
+            function: hook::Function(function),
             span: Span {
                 start_ns,
                 duration_ns,
             },
-            correlation,
+            correlation: hook::Correlation(correlation),
             result: 0,
         });
     };
@@ -224,13 +222,13 @@ fn fill(root: &Path, launches: u32) -> Result<u64, Box<dyn Error>> {
         let duration_ns = 1_500 + jitter(3_000);
         device_ns = start_ns + duration_ns;
         batches.push(&Activity::Kernel {
-            launch: 1 + (launch * 7) % SHAPES,
+            launch: hook::Launch(1 + (launch * 7) % SHAPES),
             span: Some(Span {
                 start_ns,
                 duration_ns,
             }),
-            correlation,
-            node: None,
+            correlation: hook::Correlation(correlation),
+            of_graph: false,
         });
         host_ns += took + 1_000 + jitter(400);
         if launch % 500 == 0 {
@@ -238,19 +236,19 @@ fn fill(root: &Path, launches: u32) -> Result<u64, Box<dyn Error>> {
             call(SYNCHRONIZE, correlation + 1, start_ns, duration_ns);
             batches.push(&Activity::Wait {
                 kind: WaitKind::HostForQueue,
-                queue: 1,
-                event: 0,
+                queue: hook::Queue(1),
+                event: hook::CudaEvent::NONE,
                 occurrence: 0,
                 span: Some(Span {
                     start_ns,
                     duration_ns,
                 }),
-                correlation: correlation + 1,
+                correlation: hook::Correlation(correlation + 1),
             });
             host_ns = start_ns + duration_ns + 2_000;
         }
     }
     batches.write();
-    spool.write(&Event::ProcessEnd { at_ns: host_ns });
+    spool.write(&CommonEvent::ProcessEnd { at_ns: host_ns });
     Ok(batches.written + calls)
 }

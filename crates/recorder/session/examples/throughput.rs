@@ -4,7 +4,10 @@
 //! then times its way into a trace.
 
 use gapscope_recorder::{Assembler, Names};
-use gapscope_spool::event::{self, Binding, ClockSource, Command, NO_QUERY, Op, Outcome};
+use gapscope_spool::event::{
+    self, Binding, ClockSource, Command, CommonEvent, NO_QUERY, Op, Outcome, Span, VulkanEvent,
+};
+use gapscope_spool::ids as hook;
 use gapscope_spool::reader::Until;
 use gapscope_spool::{Event, Spool, SpoolReader};
 use gapscope_trace::manifest::{Manifest, SamplingMode};
@@ -101,7 +104,7 @@ fn processor_time() -> Duration {
 fn drain(
     spool: &Path,
     assembler: &mut Assembler,
-    mut apply: impl FnMut(&mut Assembler, u32, Event<'_>) -> Result<(), Box<dyn Error>>,
+    mut apply: impl FnMut(&mut Assembler, hook::Thread, Event<'_>) -> Result<(), Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
     for mut process in SpoolReader::open(spool).new_processes()? {
         let id = assembler.add_process(process.pid(), process.start_ns());
@@ -119,14 +122,14 @@ fn drain(
     Ok(())
 }
 
-fn hello() -> Event<'static> {
-    Event::ProcessEnd { at_ns: 0 }
+fn hello() -> CommonEvent<'static> {
+    CommonEvent::ProcessEnd { at_ns: 0 }
 }
 
 fn fill(root: &Path, command_buffers: u32) -> Result<(), Box<dyn Error>> {
     let spool = Spool::create(root.to_owned(), u64::MAX, true, hello)?;
-    spool.write(&Event::Device {
-        device: 1,
+    spool.write(&CommonEvent::Device {
+        device: hook::Device(1),
         api: "vulkan".into(),
         name: "made-up GPU".into(),
         driver: "".into(),
@@ -135,22 +138,21 @@ fn fill(root: &Path, command_buffers: u32) -> Result<(), Box<dyn Error>> {
         clock: ClockSource::Calibrated,
         heaps: vec![],
     });
-    spool.write(&Event::Queue {
-        queue: 1,
-        device: 1,
+    spool.write(&CommonEvent::Queue {
+        queue: hook::Queue(1),
+        device: hook::Device(1),
         family: 0,
         index: 0,
         flags: 2,
         timestamp_bits: 64,
     });
-    spool.write(&Event::Text {
-        text: 1,
+    spool.write(&CommonEvent::Text {
+        text: hook::Text(1),
         value: "layer",
     });
     for kernel in 1..=KERNELS {
-        spool.write(&Event::Kernel {
-            kernel,
-            device: 1,
+        spool.write(&CommonEvent::Kernel {
+            kernel: hook::Kernel(kernel),
             source: [kernel as u8; 16],
             entry_point: "main".into(),
             specialisation: "".into(),
@@ -158,9 +160,9 @@ fn fill(root: &Path, command_buffers: u32) -> Result<(), Box<dyn Error>> {
             local_size: [64, 1, 1],
             accesses: vec![],
         });
-        spool.write(&Event::Buffer {
-            buffer: kernel,
-            device: 1,
+        spool.write(&VulkanEvent::Buffer {
+            buffer: hook::Buffer(kernel),
+            device: hook::Device(1),
             bytes: 1 << 20,
             at_ns: 0,
         });
@@ -169,14 +171,14 @@ fn fill(root: &Path, command_buffers: u32) -> Result<(), Box<dyn Error>> {
         let entry = |binding| Binding {
             binding,
             element: 0,
-            buffer: 1 + (content + binding) % KERNELS,
+            buffer: hook::Buffer(1 + (content + binding) % KERNELS),
             offset: u64::from(content) * 256,
             bytes: 4096,
             kind: 7,
         };
         let entries = (0..4).map(entry).collect();
-        spool.write(&Event::Bindings {
-            content,
+        spool.write(&VulkanEvent::Bindings {
+            content: hook::BindingContent(content),
             entries: Cow::Owned(entries),
         });
     }
@@ -185,8 +187,8 @@ fn fill(root: &Path, command_buffers: u32) -> Result<(), Box<dyn Error>> {
     let mut ticks = Vec::new();
     for recording in 1..=command_buffers {
         if recording % 1000 == 1 {
-            spool.write(&Event::ClockSample {
-                device: 1,
+            spool.write(&CommonEvent::ClockSample {
+                device: hook::Device(1),
                 ticks: now,
                 host_ns: now as i64,
                 error_ns: 1,
@@ -222,36 +224,36 @@ fn fill(root: &Path, command_buffers: u32) -> Result<(), Box<dyn Error>> {
         commands.push(Command::new(Op::LabelEnd, NO_QUERY, [0; 4]));
         commands.push(Command::new(Op::End, 1 + 2 * IN_COMMAND_BUFFER, [0; 4]));
         tick(200);
-        spool.write(&Event::Commands {
-            recording,
+        spool.write(&VulkanEvent::Commands {
+            recording: hook::Recording(recording),
             commands: bytemuck::cast_slice(&commands),
         });
         let instance = u64::from(recording);
-        spool.write(&Event::Submit {
-            submission: recording,
-            queue: 1,
-            begin_ns,
-            end_ns: begin_ns + 100,
+        spool.write(&VulkanEvent::Submit {
+            span: Span::between(begin_ns, begin_ns + 100),
+            queue: hook::Queue(1),
             instances: Cow::Owned(vec![event::Instance {
-                instance,
-                recording,
+                instance: hook::Instance(instance),
+                recording: hook::Recording(recording),
             }]),
             waits: Cow::Borrowed(&[]),
             signals: Cow::Borrowed(&[]),
         });
-        spool.write(&Event::Timestamps {
-            instance,
-            recording,
+        spool.write(&VulkanEvent::Timestamps {
+            instance: hook::Instance(instance),
+            recording: hook::Recording(recording),
             first_query: 0,
             ticks: &ticks,
         });
         let seen_ns = now as i64 + 1000;
-        spool.write(&Event::InstanceEnd {
-            instance,
+        spool.write(&VulkanEvent::InstanceEnd {
+            instance: hook::Instance(instance),
             outcome: Outcome::Timed,
             seen_ns,
         });
-        spool.write(&Event::RecordingEnd { recording });
+        spool.write(&VulkanEvent::RecordingEnd {
+            recording: hook::Recording(recording),
+        });
     }
     Ok(())
 }

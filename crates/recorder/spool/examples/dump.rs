@@ -1,7 +1,7 @@
 //! Prints what a spool folder holds: `cargo run -p gapscope-spool --example dump -- SPOOL`.
 
 use gapscope_spool::SpoolReader;
-use gapscope_spool::event::{Command, Event};
+use gapscope_spool::event::{Command, CommonEvent, Event, VulkanEvent};
 use gapscope_spool::reader::Until;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -9,17 +9,38 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for mut process in SpoolReader::open(root).new_processes()? {
         println!("process {}", process.pid());
         process.drain(Until::End, |thread, event| match event {
-            Event::Commands { recording, commands } => {
+            Event::Vulkan(VulkanEvent::Commands {
+                recording,
+                commands,
+            }) => {
                 for command in Command::all(commands) {
-                    println!("{thread}   recording {recording}: {:?} {command:?}", command.op());
+                    println!(
+                        "{}   recording {}: {:?} {command:?}",
+                        thread.0,
+                        recording.0,
+                        command.op()
+                    );
                 }
             }
-            Event::Source { hash, bytes, .. } => println!("{thread} source {hash:02x?}: {} bytes", bytes.len()),
-            Event::Timestamps { instance, recording, first_query, ticks } => {
-                let ticks: Vec<u64> = ticks.chunks_exact(8).map(|t| u64::from_le_bytes(t.try_into().unwrap_or_default())).collect();
-                println!("{thread} timestamps of {instance} (recording {recording}) from {first_query}: {ticks:?}");
+            Event::Common(CommonEvent::Source { hash, bytes, .. }) => {
+                println!("{} source {hash:02x?}: {} bytes", thread.0, bytes.len())
             }
-            event => println!("{thread} {event:?}"),
+            Event::Vulkan(VulkanEvent::Timestamps {
+                instance,
+                recording,
+                first_query,
+                ticks,
+            }) => {
+                let ticks: Vec<u64> = ticks
+                    .chunks_exact(8)
+                    .map(|t| u64::from_le_bytes(t.try_into().unwrap_or_default()))
+                    .collect();
+                println!(
+                    "{} timestamps of {} (recording {}) from {first_query}: {ticks:?}",
+                    thread.0, instance.0, recording.0
+                );
+            }
+            event => println!("{} {event:?}", thread.0),
         })?;
         println!("{:?}", process.damage());
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// "GAPSPOOL"
 const MAGIC: u64 = u64::from_le_bytes(*b"GAPSPOOL");
 const HEADER_BYTES: usize = 64;
-/// Length of the payload (u32), reserved (u32), sequence number (u64).
+/// Length of the payload (u32), its group (u32), sequence number (u64).
 pub(crate) const RECORD_HEADER_BYTES: usize = 16;
 
 #[repr(C)]
@@ -24,9 +24,11 @@ struct Header {
     sealed: AtomicU32,
 }
 
-/// A record's place: its sequence number and its payload.
+/// A record that has been committed.
 pub(crate) struct Record<'a> {
     pub sequence: u64,
+    /// [`crate::event::EventGroup::GROUP`]
+    pub group: u32,
     pub payload: &'a [u8],
     /// The offset of the record behind this one.
     pub next: usize,
@@ -62,6 +64,7 @@ impl ChunkWriter {
     /// when it did not fit.
     pub fn append(
         &mut self,
+        group: u32,
         sequence: impl FnOnce() -> u64,
         fill: impl FnOnce(&mut [u8]) -> Option<usize>,
     ) -> Option<()> {
@@ -78,7 +81,7 @@ impl ChunkWriter {
         .split_at_mut(RECORD_HEADER_BYTES);
         let length = fill(body)?;
         head[..4].copy_from_slice(&(length as u32).to_le_bytes());
-        head[4..8].fill(0);
+        head[4..8].copy_from_slice(&group.to_le_bytes());
         // As late as possible: while a number is taken and its record not committed, the reader waits.
         head[8..].copy_from_slice(&sequence().to_le_bytes());
         // The last record may end within the padding of a full chunk.
@@ -168,6 +171,7 @@ impl ChunkReader {
         match committed.get(start..start + length) {
             Some(payload) => Ok(Some(Record {
                 sequence: u64::from_le_bytes(sequence),
+                group: u32::from_le_bytes([head[4], head[5], head[6], head[7]]),
                 payload,
                 next: start + length.next_multiple_of(8),
             })),

@@ -1,6 +1,6 @@
 //! What every hook does inside the recorded program so that the program does not notice it.
 
-use crate::Event;
+use crate::event::CommonEvent;
 use std::borrow::Cow;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,7 +32,7 @@ pub fn silence() {
 }
 
 /// What the first event of a process says of it; `hook` is the name of the hook.
-pub fn process_event(hook: &'static str) -> Event<'static> {
+pub fn process_event(hook: &'static str) -> CommonEvent<'static> {
     let arguments = std::fs::read("/proc/self/cmdline").unwrap_or_default();
     let arguments = arguments
         .split(|byte| *byte == 0)
@@ -42,7 +42,7 @@ pub fn process_event(hook: &'static str) -> Event<'static> {
     let executable = std::env::current_exe()
         .map(|p| p.to_string_lossy().into_owned())
         .unwrap_or_default();
-    Event::Process {
+    CommonEvent::Process {
         pid: std::process::id(),
         // SAFETY: getppid has no preconditions.
         parent: unsafe { libc::getppid() as u32 },

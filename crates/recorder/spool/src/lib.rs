@@ -20,6 +20,7 @@ mod clock;
 mod control;
 pub mod event;
 pub mod hook;
+pub mod ids;
 pub mod interface;
 mod rank;
 pub mod reader;
@@ -28,12 +29,13 @@ pub mod writer;
 pub use clock::{HostClock, monotonic_ns};
 pub use control::Control;
 pub use event::Event;
+pub use gapscope_model as model;
 pub use rank::Rank;
 pub use reader::{ProcessSpool, SpoolReader};
 pub use writer::Spool;
 
 /// The version of chunk and control files. The spool is transient: the session reads its own version only.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Environment variables by which the session configures the hooks in the recorded program.
 pub mod env {
@@ -75,7 +77,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A file is not what its name says.
-    #[error("{path} is no gapscope spool file of version {VERSION}: {reason}")]
+    #[error("{path} is not a gapscope spool file of version {VERSION}: {reason}")]
     Foreign {
         /// The file.
         path: std::path::PathBuf,

@@ -1,7 +1,7 @@
 //! The session's end of the spool.
 
 use crate::chunk::ChunkReader;
-use crate::{Control, Error, Event};
+use crate::{Control, Error, Event, ids};
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -169,7 +169,7 @@ impl ProcessSpool {
     pub fn drain(
         &mut self,
         until: Until,
-        mut deliver: impl FnMut(u32, Event<'_>),
+        mut deliver: impl FnMut(ids::Thread, Event<'_>),
     ) -> Result<u64, Error> {
         self.control.page().drains.fetch_add(1, Relaxed);
         // Read before the logs, so that everything below it has at least been begun.
@@ -212,9 +212,9 @@ impl ProcessSpool {
             let Some(log) = self.logs.get_mut(&thread) else {
                 break;
             };
-            if let Some(payload) = log.payload() {
-                match Event::decode(payload) {
-                    Some(event) => deliver(thread, event),
+            if let Some((group, payload)) = log.record() {
+                match Event::decode(group, payload) {
+                    Some(event) => deliver(ids::Thread(thread), event),
                     None => self.damage.undecodable_records += 1,
                 }
             }
@@ -319,9 +319,9 @@ impl ThreadLog {
         self.chunks.front()?.reader.as_ref()
     }
 
-    fn payload(&self) -> Option<&[u8]> {
+    fn record(&self) -> Option<(u32, &[u8])> {
         let record = self.current()?.record(self.offset).ok()??;
-        Some(record.payload)
+        Some((record.group, record.payload))
     }
 
     fn skip(&mut self) {

@@ -1,7 +1,8 @@
 //! The hooks' end of the spool.
 
 use crate::chunk::ChunkWriter;
-use crate::{Control, Error, Event, monotonic_ns};
+use crate::event::{CommonEvent, EventGroup};
+use crate::{Control, Error, ids, monotonic_ns};
 use std::cell::RefCell;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -21,8 +22,8 @@ const LATE_TRIES: u32 = 1000;
 /// Default of [`crate::env::LIMIT`]: 2 GiB.
 const DEFAULT_LIMIT: u64 = 2 << 30;
 
-/// Makes the first event of a process ([`Event::Process`]); called again in each forked child that records.
-pub type Hello = fn() -> Event<'static>;
+/// Makes the first event of a process ([`CommonEvent::Process`]); called again in each forked child that records.
+pub type Hello = fn() -> CommonEvent<'static>;
 
 /// The spool of this process, and of the processes that it forks.
 pub struct Spool {
@@ -205,7 +206,7 @@ impl Spool {
     }
 
     /// Appends a record to the calling thread's log. A record that cannot be kept is counted, never reported here.
-    pub fn write(&self, event: &Event<'_>) {
+    pub fn write(&self, event: &impl EventGroup) {
         let kept = LOG.try_with(|log| match log.try_borrow_mut() {
             Ok(mut log) => {
                 if let Some(log) = self.open_log(&mut log) {
@@ -235,8 +236,8 @@ impl Spool {
             let name = thread_name();
             new.write(
                 self.limit,
-                &Event::Thread {
-                    thread,
+                &CommonEvent::Thread {
+                    thread: ids::Thread(thread),
                     name: &name,
                 },
             );
@@ -246,7 +247,7 @@ impl Spool {
 
     /// The thread is ending and its log is gone: the record goes to one that such threads use in turn.
     #[cold]
-    fn write_late(&self, event: &Event<'_>) {
+    fn write_late(&self, event: &impl EventGroup) {
         let Some(home) = self.home() else {
             return;
         };
@@ -326,7 +327,7 @@ impl ThreadLog {
         }
     }
 
-    fn write(&mut self, limit: u64, event: &Event<'_>) {
+    fn write(&mut self, limit: u64, event: &impl EventGroup) {
         if self.append(event).is_some() {
             return;
         }
@@ -343,7 +344,7 @@ impl ThreadLog {
     }
 
     /// A chunk in which the event has space; `None` past the limit, and when the disk is full.
-    fn new_chunk(&self, limit: u64, event: &Event<'_>) -> Option<ChunkWriter> {
+    fn new_chunk(&self, limit: u64, event: &impl EventGroup) -> Option<ChunkWriter> {
         let page = self.home.control.page();
         let (created, drained) = (&page.bytes_created, &page.bytes_drained);
         let waiting = created.load(Relaxed).saturating_sub(drained.load(Relaxed));
@@ -359,11 +360,11 @@ impl ThreadLog {
         Some(chunk)
     }
 
-    fn append(&mut self, event: &Event<'_>) -> Option<()> {
+    fn append<E: EventGroup>(&mut self, event: &E) -> Option<()> {
         let next = &self.home.control.page().next_sequence;
-        self.chunk
-            .as_mut()?
-            .append(|| next.fetch_add(1, Relaxed), |space| event.encode(space))
+        let chunk = self.chunk.as_mut()?;
+        let sequence = || next.fetch_add(1, Relaxed);
+        chunk.append(E::GROUP, sequence, |space| event.encode(space))
     }
 }
 

@@ -1,9 +1,9 @@
 //! Packed activities: what goes in comes out, in few bytes, and damage is found.
 
-use gapscope_spool::Event;
 use gapscope_spool::event::{
-    Activity, GraphNode, OverheadKind, Packer, Span, Torn, WaitKind, unpack,
+    Activity, CudaEvent, EventGroup, OverheadKind, Packer, Span, Torn, WaitKind, unpack,
 };
+use gapscope_spool::ids;
 use proptest::prelude::*;
 
 fn span() -> impl Strategy<Value = Option<Span>> {
@@ -14,42 +14,37 @@ fn span() -> impl Strategy<Value = Option<Span>> {
     proptest::option::of(span)
 }
 
-fn node() -> impl Strategy<Value = Option<GraphNode>> {
-    proptest::option::of(
-        (any::<u32>(), any::<u64>()).prop_map(|(graph, node)| GraphNode { graph, node }),
-    )
-}
-
 fn activity() -> impl Strategy<Value = Activity> {
     // Few values of the keys, so that entries resemble the ones before.
     let key = || prop_oneof![0..4u32, any::<u32>()];
     let correlation = || prop_oneof![0..50u32, any::<u32>()];
     prop_oneof![
-        (key(), span(), correlation(), node()).prop_map(|(launch, span, correlation, node)| {
-            Activity::Kernel {
-                launch,
-                span,
-                correlation,
-                node,
-            }
-        }),
-        (key(), any::<u64>(), span(), correlation(), node()).prop_map(
-            |(route, bytes, span, correlation, node)| {
-                Activity::Transfer {
-                    route,
-                    bytes,
+        (key(), span(), correlation(), any::<bool>()).prop_map(
+            |(launch, span, correlation, of_graph)| {
+                Activity::Kernel {
+                    launch: ids::Launch(launch),
                     span,
-                    correlation,
-                    node,
+                    correlation: ids::Correlation(correlation),
+                    of_graph,
                 }
             }
         ),
-        (key(), key(), span(), correlation()).prop_map(|(graph, queue, span, correlation)| {
+        (key(), any::<u64>(), span(), correlation(), any::<bool>()).prop_map(
+            |(route, bytes, span, correlation, of_graph)| {
+                Activity::Transfer {
+                    route: ids::Route(route),
+                    bytes,
+                    span,
+                    correlation: ids::Correlation(correlation),
+                    of_graph,
+                }
+            }
+        ),
+        (key(), span(), correlation()).prop_map(|(queue, span, correlation)| {
             Activity::GraphRun {
-                graph,
-                queue,
+                queue: ids::Queue(queue),
                 span,
-                correlation,
+                correlation: ids::Correlation(correlation),
             }
         }),
         (
@@ -63,35 +58,30 @@ fn activity() -> impl Strategy<Value = Activity> {
             .prop_map(|(kind, queue, event, occurrence, span, correlation)| {
                 Activity::Wait {
                     kind,
-                    queue,
-                    event,
+                    queue: ids::Queue(queue),
+                    event: ids::CudaEvent(event),
                     occurrence,
                     span,
-                    correlation,
+                    correlation: ids::Correlation(correlation),
                 }
             }),
         (key(), any::<u64>(), key(), correlation()).prop_map(
             |(event, occurrence, queue, correlation)| {
                 Activity::EventRecord {
-                    event,
+                    event: ids::CudaEvent(event),
                     occurrence,
-                    queue,
-                    correlation,
+                    queue: ids::Queue(queue),
+                    correlation: ids::Correlation(correlation),
                 }
             }
         ),
-        (
-            proptest::sample::select(OverheadKind::ALL),
-            key(),
-            span(),
-            correlation()
-        )
-            .prop_map(|(kind, thread, span, correlation)| Activity::Overhead {
+        (proptest::sample::select(OverheadKind::ALL), key(), span()).prop_map(
+            |(kind, thread, span)| Activity::Overhead {
                 kind,
-                thread,
+                thread: ids::Thread(thread),
                 span,
-                correlation,
-            }),
+            }
+        ),
     ]
 }
 
@@ -143,13 +133,13 @@ proptest! {
 fn a_batch_can_be_read_without_the_one_before() {
     let mut packer = Packer::new(1 << 12);
     let entry = |n: u32| Activity::Kernel {
-        launch: 3,
+        launch: ids::Launch(3),
         span: Some(Span {
             start_ns: 1_000_000 + i64::from(n) * 5_000,
             duration_ns: 2_000,
         }),
-        correlation: 100 + n * 5,
-        node: None,
+        correlation: ids::Correlation(100 + n * 5),
+        of_graph: false,
     };
     (0..10).for_each(|n| packer.push(&entry(n)));
     packer.clear();
@@ -169,24 +159,24 @@ fn a_launch_in_a_loop_takes_few_bytes() {
         let jitter = i64::from(n * 7919 % 700);
         let start_ns = 1_000_000_000_000_000 + i64::from(n) * 5_200 + jitter;
         let correlation = 100 + n * 5;
-        let call = Event::Called {
-            function: 3,
+        let call = CudaEvent::Called {
+            function: ids::Function(3),
             span: Span {
                 start_ns,
                 duration_ns: 2_800 + jitter,
             },
-            correlation,
+            correlation: ids::Correlation(correlation),
             result: 0,
         };
         called += call.encoded_bytes().expect("a size");
         packer.push(&Activity::Kernel {
-            launch: 1 + n % 40,
+            launch: ids::Launch(1 + n % 40),
             span: Some(Span {
                 start_ns: start_ns + 4_600 - jitter,
                 duration_ns: 1_900 + jitter,
             }),
-            correlation,
-            node: None,
+            correlation: ids::Correlation(correlation),
+            of_graph: false,
         });
     }
     let each = |bytes: usize| bytes as f64 / f64::from(LAUNCHES);

@@ -1,9 +1,9 @@
 //! The in-process interface as a program calls it: in this process, with a fake hook that only has a spool.
 
-use gapscope_spool::event::{Event, LabelEdge, LabelScope};
+use gapscope_spool::event::{CommonEvent, Event, LabelEdge, LabelScope};
 use gapscope_spool::interface::{Hooks, Host, Status, Table, VERSION};
 use gapscope_spool::reader::Until;
-use gapscope_spool::{Spool, SpoolReader};
+use gapscope_spool::{Spool, SpoolReader, ids};
 use std::borrow::Cow;
 use std::ffi::CStr;
 use std::path::PathBuf;
@@ -26,9 +26,9 @@ impl Host for FakeHook {
         &self.0
     }
 
-    fn text(&self, text: &str) -> u32 {
+    fn text(&self, text: &str) -> ids::Text {
         assert_ne!(text, "panic", "the planted panic");
-        text.len() as u32
+        ids::Text(text.len() as u32)
     }
 
     fn flush(&self) -> bool {
@@ -38,8 +38,8 @@ impl Host for FakeHook {
 
 static TABLE: Table = Table::of::<FakeHook>();
 
-fn hello() -> Event<'static> {
-    Event::ProcessEnd { at_ns: 0 }
+fn hello() -> CommonEvent<'static> {
+    CommonEvent::ProcessEnd { at_ns: 0 }
 }
 
 fn push(text: &str) -> Status {
@@ -159,20 +159,20 @@ fn a_program_captures_and_labels() {
         .expect("readable")
         .remove(0);
     let note = |_, event: Event<'_>| match event {
-        Event::Label {
+        Event::Common(CommonEvent::Label {
             scope: LabelScope::Thread,
             edge,
             text,
             ..
-        } => said.push(Said::Label(edge, text)),
-        Event::Capture {
+        }) => said.push(Said::Label(edge, text.0)),
+        Event::Common(CommonEvent::Capture {
             capture,
             edge,
             path,
             ..
-        } => {
+        }) => {
             let path = String::from_utf8(Cow::into_owned(path)).expect("UTF-8");
-            said.push(Said::Capture(capture, edge, PathBuf::from(path)));
+            said.push(Said::Capture(capture.0, edge, PathBuf::from(path)));
         }
         _ => {}
     };

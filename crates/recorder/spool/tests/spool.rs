@@ -1,8 +1,8 @@
 //! The spool as hooks write it and the session reads it: order, loss, bounds, forks and damage.
 
-use gapscope_spool::event::Event;
+use gapscope_spool::event::{CommonEvent, Event, VulkanEvent};
 use gapscope_spool::reader::{Damage, ProcessSpool, Until};
-use gapscope_spool::{Spool, SpoolReader};
+use gapscope_spool::{Spool, SpoolReader, ids};
 use proptest::prelude::*;
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 const NO_LIMIT: u64 = u64::MAX;
 
-fn hello() -> Event<'static> {
-    Event::Process {
+fn hello() -> CommonEvent<'static> {
+    CommonEvent::Process {
         pid: std::process::id(),
         parent: 0,
         executable: Cow::Borrowed("test"),
@@ -28,8 +28,11 @@ fn spool(root: &Path, limit: u64) -> &'static Spool {
     Box::leak(Box::new(spool))
 }
 
-fn free(memory: u32) -> Event<'static> {
-    Event::Free { memory, at_ns: 0 }
+fn free(memory: u32) -> CommonEvent<'static> {
+    CommonEvent::Free {
+        memory: ids::Allocation(memory),
+        at_ns: 0,
+    }
 }
 
 fn only_process(root: &Path) -> ProcessSpool {
@@ -42,8 +45,8 @@ fn only_process(root: &Path) -> ProcessSpool {
 fn frees(process: &mut ProcessSpool, until: Until) -> Vec<u32> {
     let mut ids = Vec::new();
     let note = |_, event: Event<'_>| {
-        if let Event::Free { memory, .. } = event {
-            ids.push(memory);
+        if let Event::Common(CommonEvent::Free { memory, .. }) = event {
+            ids.push(memory.0);
         }
     };
     process.drain(until, note).expect("readable");
@@ -108,7 +111,7 @@ fn records_past_the_limit_are_dropped_and_counted_and_draining_makes_room() {
     in_thread(|| {
         let spool = spool(folder.path(), 2 << 20);
         let big = vec![7; 300_000];
-        let source = Event::Source {
+        let source = CommonEvent::Source {
             hash: [0; 16],
             format: gapscope_spool::event::SourceFormat::SpirV,
             bytes: &big,
@@ -117,8 +120,9 @@ fn records_past_the_limit_are_dropped_and_counted_and_draining_makes_room() {
         let mut process = only_process(folder.path());
         let mut sources = 0;
         let mut drain = |process: &mut ProcessSpool| {
-            let count =
-                |_, event: Event<'_>| sources += u32::from(matches!(event, Event::Source { .. }));
+            let count = |_, event: Event<'_>| {
+                sources += u32::from(matches!(event, Event::Common(CommonEvent::Source { .. })))
+            };
             process.drain(Until::Committed, count).expect("readable");
             process.delete_consumed();
         };
@@ -145,8 +149,8 @@ fn a_record_larger_than_a_chunk_is_kept() {
     let big = vec![9; 5 << 20];
     in_thread(|| {
         let spool = spool(folder.path(), NO_LIMIT);
-        spool.write(&Event::Commands {
-            recording: 1,
+        spool.write(&VulkanEvent::Commands {
+            recording: ids::Recording(1),
             commands: &big,
         });
         spool.write(&free(1));
@@ -154,7 +158,7 @@ fn a_record_larger_than_a_chunk_is_kept() {
     let mut lengths = Vec::new();
     let mut process = only_process(folder.path());
     let note = |_, event: Event<'_>| {
-        if let Event::Commands { commands, .. } = event {
+        if let Event::Vulkan(VulkanEvent::Commands { commands, .. }) = event {
             lengths.push(commands.len());
         }
     };
@@ -186,8 +190,8 @@ fn a_forked_child_has_a_folder_and_a_greeting_of_its_own() {
     let of = |process: &mut ProcessSpool| {
         let (mut greetings, mut ids) = (0, Vec::new());
         let note = |_, event: Event<'_>| match event {
-            Event::Process { .. } => greetings += 1,
-            Event::Free { memory, .. } => ids.push(memory),
+            Event::Common(CommonEvent::Process { .. }) => greetings += 1,
+            Event::Common(CommonEvent::Free { memory, .. }) => ids.push(memory.0),
             _ => {}
         };
         process.drain(Until::End, note).expect("readable");
@@ -398,7 +402,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_an_event_or_none(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let _ = Event::decode(&bytes);
+    fn any_bytes_are_an_event_or_none(group in 0..5u32, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = Event::decode(group, &bytes);
     }
 }

@@ -12,9 +12,9 @@ use crate::instance::slice;
 use crate::recorder::next_id;
 use ash::vk;
 use ash::vk::Handle;
-use gapscope_spool::Event;
-use gapscope_spool::event::{Binding, Command, NO_QUERY, Op};
+use gapscope_spool::event::{Binding, Command, NO_QUERY, Op, VulkanEvent};
 use gapscope_spool::hook::guard;
+use gapscope_spool::ids;
 use std::borrow::Cow;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex};
@@ -32,7 +32,7 @@ pub struct Descriptors {
 pub struct Set {
     pub entries: Vec<Binding>,
     /// Id of the content as it is now; 0: not written yet.
-    pub content: u32,
+    pub content: ids::BindingContent,
     /// Dynamic offsets that the content needs.
     dynamic: u32,
 }
@@ -65,7 +65,7 @@ impl Set {
         element: u32,
         info: &vk::DescriptorBufferInfo,
     ) {
-        self.content = 0;
+        self.content = ids::BindingContent::NONE;
         let place = self
             .entries
             .binary_search_by_key(&(binding, element), |e| (e.binding, e.element));
@@ -130,12 +130,12 @@ impl Set {
         }
     }
 
-    fn content(&mut self, device: &Device) -> u32 {
-        if self.content == 0 {
+    fn content(&mut self, device: &Device) -> ids::BindingContent {
+        if self.content == ids::BindingContent::NONE {
             self.content = next_id(&device.recorder.ids.content);
             self.dynamic = self.entries.iter().filter(|e| is_dynamic(e)).count() as u32;
             let entries = Cow::Borrowed(self.entries.as_slice());
-            device.recorder.write(&Event::Bindings {
+            device.recorder.write(&VulkanEvent::Bindings {
                 content: self.content,
                 entries,
             });
@@ -167,8 +167,12 @@ impl CommandBuffer {
                 .descriptors
                 .sets
                 .with(set.as_raw(), |set| (set.content(device), set.dynamic))
-                .unwrap_or((0, 0));
-            self.push(Command::new(Op::BindSet, NO_QUERY, [index, content, 0, 0]));
+                .unwrap_or_default();
+            self.push(Command::new(
+                Op::BindSet,
+                NO_QUERY,
+                [index, content.0, 0, 0],
+            ));
             let (own, rest) = offsets.split_at((dynamic as usize).min(offsets.len()));
             for (which, offset) in (0..).zip(own) {
                 self.push(Command::new(
@@ -193,7 +197,11 @@ impl CommandBuffer {
         let set = &mut self.pushed[place].1;
         write(set);
         let content = set.content(device);
-        self.push(Command::new(Op::BindSet, NO_QUERY, [index, content, 0, 0]));
+        self.push(Command::new(
+            Op::BindSet,
+            NO_QUERY,
+            [index, content.0, 0, 0],
+        ));
     }
 }
 

@@ -143,7 +143,13 @@ impl State {
                 barriers::to_host(device, after);
             }
             let _ = end_cb(after);
-            let timing = Timing::new(device, 0, delivery, vec![(chunk, 2)], Vec::new());
+            let timing = Timing::new(
+                device,
+                gapscope_spool::ids::Recording::NONE,
+                delivery,
+                vec![(chunk, 2)],
+                Vec::new(),
+            );
             Some(Bracket {
                 family,
                 before,

@@ -4,7 +4,8 @@ use crate::device::Device;
 use crate::instance::Instance;
 use crate::loader::GetInstanceProcAddr;
 use ash::vk;
-use gapscope_spool::{Event, HostClock, monotonic_ns};
+use gapscope_spool::event::CommonEvent;
+use gapscope_spool::{HostClock, monotonic_ns};
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 /// The least time between samples.
@@ -79,7 +80,7 @@ impl Clock {
             _ => (readings[1] as i64, deviation),
         };
         self.last_ns.store(monotonic_ns(), Relaxed);
-        device.recorder.write(&Event::ClockSample {
+        device.recorder.write(&CommonEvent::ClockSample {
             device: device.id,
             ticks: readings[0],
             host_ns,

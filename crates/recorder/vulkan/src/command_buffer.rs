@@ -12,9 +12,9 @@ use crate::recorder::{Mode, next_id};
 use crate::timing::Timing;
 use ash::vk;
 use ash::vk::Handle;
-use gapscope_spool::Event;
-use gapscope_spool::event::{Command, NO_QUERY, ObjectKind, Op};
+use gapscope_spool::event::{Command, CommonEvent, LossKind, NO_QUERY, Object, Op, VulkanEvent};
 use gapscope_spool::hook::guard;
+use gapscope_spool::ids;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -29,7 +29,7 @@ pub struct CommandBuffer {
     secondary: bool,
     name: String,
     /// Id of the current recording; 0: none, or recorded while recording was off.
-    pub recording: u32,
+    pub recording: ids::Recording,
     /// Dispatches and transfers get timestamps.
     pub times_commands: bool,
     serialised: bool,
@@ -39,7 +39,7 @@ pub struct CommandBuffer {
     pub in_render_pass: bool,
     commands: Vec<Command>,
     /// Id of the bound compute kernel.
-    pub kernel: u32,
+    pub kernel: ids::Kernel,
     chunks: Vec<(Chunk, u32)>,
     /// Pool, first unused query and number of unused queries of the newest chunk.
     open_pool: vk::QueryPool,
@@ -64,14 +64,14 @@ impl CommandBuffer {
             family,
             secondary,
             name: String::new(),
-            recording: 0,
+            recording: ids::Recording::NONE,
             times_commands: false,
             serialised: false,
             simultaneous: false,
             delivery: Delivery::None,
             in_render_pass: false,
             commands: Vec::new(),
-            kernel: 0,
+            kernel: ids::Kernel::NONE,
             chunks: Vec::new(),
             open_pool: vk::QueryPool::null(),
             open_next: 0,
@@ -97,7 +97,7 @@ impl CommandBuffer {
     /// True while commands shall be written down.
     #[inline]
     pub fn is_recorded(&self) -> bool {
-        self.recording != 0
+        self.recording != ids::Recording::NONE
     }
 
     #[inline]
@@ -111,7 +111,7 @@ impl CommandBuffer {
     #[cold]
     fn write_commands(&mut self) {
         if !self.commands.is_empty() {
-            self.device.recorder.write(&Event::Commands {
+            self.device.recorder.write(&VulkanEvent::Commands {
                 recording: self.recording,
                 commands: bytemuck::cast_slice(&self.commands),
             });
@@ -128,25 +128,25 @@ impl CommandBuffer {
             // Begun and never ended: a timing gives its chunks back when dropped.
             drop(Timing::new(
                 self.device,
-                0,
+                ids::Recording::NONE,
                 Delivery::None,
                 vec![(chunk, used)],
                 Vec::new(),
             ));
         }
         self.commands.clear();
-        if self.recording != 0 {
-            self.device.recorder.write(&Event::RecordingEnd {
+        if self.is_recorded() {
+            self.device.recorder.write(&VulkanEvent::RecordingEnd {
                 recording: self.recording,
             });
-            self.recording = 0;
+            self.recording = ids::Recording::NONE;
         }
         self.times_commands = false;
         self.in_render_pass = false;
         self.open_left = 0;
         self.next_query = 0;
         self.open_opaque = NO_QUERY;
-        self.kernel = 0;
+        self.kernel = ids::Kernel::NONE;
     }
 
     fn start_recording(&mut self, info: &vk::CommandBufferBeginInfo<'_>) {
@@ -157,9 +157,8 @@ impl CommandBuffer {
         }
         self.recording = next_id(&recorder.ids.recording);
         if !self.name.is_empty() {
-            recorder.write(&Event::Name {
-                object: ObjectKind::Recording,
-                id: self.recording,
+            recorder.write(&CommonEvent::Name {
+                object: Object::Recording(self.recording),
                 name: &self.name,
             });
         }
@@ -253,9 +252,11 @@ impl CommandBuffer {
             .queries
             .take(self.device, self.chunks.is_empty())
         else {
-            self.device
-                .recorder
-                .loss("dispatch times", 1, "no memory for timestamps could be had");
+            self.device.recorder.loss(
+                LossKind::DispatchTimes,
+                1,
+                "no memory for timestamps could be had",
+            );
             return false;
         };
         // SAFETY: the command buffer is being recorded outside a render pass; the chunk is ours alone.
@@ -328,10 +329,14 @@ impl CommandBuffer {
     }
 
     /// Begins work that is timed as a whole, such as a render pass.
-    pub fn begin_opaque(&mut self, kind: gapscope_spool::event::OpaqueKind) {
+    pub fn begin_opaque(&mut self, kind: gapscope_spool::event::OpaqueWorkKind) {
         self.close_opaque();
         let query = self.begin_timed();
-        self.push(Command::new(Op::OpaqueBegin, query, [kind as u32, 0, 0, 0]));
+        self.push(Command::new(
+            Op::OpaqueBegin,
+            query,
+            [kind.number().into(), 0, 0, 0],
+        ));
         self.open_opaque = query;
     }
 
@@ -366,7 +371,7 @@ impl CommandBuffer {
             self.push(Command::new(
                 Op::Execute,
                 query,
-                [secondary.recording, 0, 0, 0],
+                [secondary.recording.0, 0, 0, 0],
             ));
             self.children.extend(secondary.timing.clone());
         }
@@ -436,11 +441,11 @@ pub unsafe extern "system" fn reset_command_buffer(
 }
 
 /// Names a command buffer: its recordings from now on, and the one that has begun, which is given back.
-pub fn name(handle: u64, name: &str) -> Option<(ObjectKind, u32)> {
+pub fn name(handle: u64, name: &str) -> Option<Object> {
     // SAFETY: naming an object is externally synchronised like recording it.
     let state = unsafe { state(vk::CommandBuffer::from_raw(handle)) }?;
     name.clone_into(&mut state.name);
     state
         .is_recorded()
-        .then_some((ObjectKind::Recording, state.recording))
+        .then_some(Object::Recording(state.recording))
 }

@@ -46,7 +46,7 @@ pub unsafe extern "system" fn dispatch(cb: vk::CommandBuffer, x: u32, y: u32, z:
         |state| state.begin_timed(),
         |state, query| {
             state.end_timed(query);
-            state.push(Command::new(Op::Dispatch, query, [x, y, z, state.kernel]));
+            state.push(Command::new(Op::Dispatch, query, [x, y, z, state.kernel.0]));
         }
     );
 }
@@ -69,7 +69,7 @@ pub unsafe extern "system" fn dispatch_base(
             state.push(Command::new(
                 Op::DispatchBase,
                 query,
-                [x, y, z, state.kernel],
+                [x, y, z, state.kernel.0],
             ));
         }
     );
@@ -87,7 +87,7 @@ pub unsafe extern "system" fn dispatch_indirect(
         |state, query| {
             state.end_timed(query);
             let id = state.device.buffer_id(buffer);
-            let operands = [id, offset as u32, (offset >> 32) as u32, state.kernel];
+            let operands = [id.0, offset as u32, (offset >> 32) as u32, state.kernel.0];
             state.push(Command::new(Op::DispatchIndirect, query, operands));
         }
     );

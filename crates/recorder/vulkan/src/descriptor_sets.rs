@@ -136,7 +136,7 @@ pub unsafe extern "system" fn update_descriptor_sets(
                         });
                     }
                     set.entries.sort_by_key(|e| (e.binding, e.element));
-                    set.content = 0;
+                    set.content = gapscope_spool::ids::BindingContent::NONE;
                 });
             }
         });

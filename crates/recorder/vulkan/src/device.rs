@@ -15,8 +15,9 @@ use crate::submit::{Queue, Semaphore};
 use crate::{bindings, memory};
 use ash::vk;
 use ash::vk::Handle;
+use gapscope_spool::event::CommonEvent;
 use gapscope_spool::hook::guard;
-use gapscope_spool::{Event, monotonic_ns};
+use gapscope_spool::{ids, monotonic_ns};
 use std::borrow::Cow;
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -26,7 +27,7 @@ use std::sync::{Mutex, PoisonError, RwLock};
 pub struct Device {
     pub handle: vk::Device,
     /// Its id in events.
-    pub id: u32,
+    pub id: ids::Device,
     instance: &'static Instance,
     /// The next layer's vkGetDeviceProcAddr.
     pub get: GetDeviceProcAddr,
@@ -42,7 +43,7 @@ pub struct Device {
     pub buffers: Handles<memory::Buffer>,
     /// Bytes of a texel, of images where it is fixed.
     pub images: Handles<u64>,
-    pub allocations: Handles<u32>,
+    pub allocations: Handles<ids::Allocation>,
     pub semaphores: Handles<Semaphore>,
     pub descriptors: bindings::Descriptors,
     pub queries: Queries,
@@ -230,7 +231,7 @@ impl Device {
     pub fn note_result(&'static self, result: vk::Result) {
         if result == vk::Result::ERROR_DEVICE_LOST && !self.lost.swap(true, Relaxed) {
             self.harvester.abandon(self);
-            self.recorder.write(&Event::DeviceEnd {
+            self.recorder.write(&CommonEvent::DeviceEnd {
                 device: self.id,
                 lost: true,
                 at_ns: monotonic_ns(),
@@ -351,7 +352,7 @@ pub unsafe extern "system" fn destroy_device(
                 device.queries.destroy(device);
             }
         }
-        device.recorder.write(&Event::DeviceEnd {
+        device.recorder.write(&CommonEvent::DeviceEnd {
             device: device.id,
             lost: false,
             at_ns: monotonic_ns(),
@@ -416,7 +417,7 @@ impl Device {
             handle.as_raw(),
             Box::leak(Box::new(Queue::new(self, id, family))),
         );
-        self.recorder.write(&Event::Queue {
+        self.recorder.write(&CommonEvent::Queue {
             queue: id,
             device: self.id,
             family,

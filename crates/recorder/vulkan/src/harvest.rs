@@ -4,9 +4,9 @@ use crate::brackets::Bracket;
 use crate::device::Device;
 use crate::handles::lock;
 use crate::timing::Timing;
-use gapscope_spool::event::{NO_TICKS, Outcome};
+use gapscope_spool::event::{NO_TICKS, Outcome, VulkanEvent};
 use gapscope_spool::hook;
-use gapscope_spool::{Event, monotonic_ns};
+use gapscope_spool::{ids, monotonic_ns};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -27,7 +27,7 @@ const LOOK_NS: i64 = INTERVAL.as_nanos() as i64;
 
 /// An instance whose results have not been collected.
 pub struct Pending {
-    pub instance: u64,
+    pub instance: ids::Instance,
     pub times: Times,
 }
 
@@ -63,7 +63,7 @@ impl Times {
 #[derive(Default)]
 pub struct Harvester {
     /// Instances of each queue in the order of submission.
-    queues: Mutex<Vec<(u32, VecDeque<Pending>)>>,
+    queues: Mutex<Vec<(ids::Queue, VecDeque<Pending>)>>,
     /// Held from when an instance is taken until its results have been read and written.
     writing: Mutex<Vec<u64>>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -78,7 +78,7 @@ impl Harvester {
     pub fn add(
         &self,
         device: &'static Device,
-        queue: u32,
+        queue: ids::Queue,
         instances: impl Iterator<Item = Pending>,
     ) {
         {
@@ -203,7 +203,7 @@ impl Harvester {
         let seen_ns = monotonic_ns();
         let Pending { instance, times } = pending;
         let mut timestamps = |recording, first_query, ticks: &[u64]| {
-            device.recorder.write(&Event::Timestamps {
+            device.recorder.write(&VulkanEvent::Timestamps {
                 instance,
                 recording,
                 first_query,
@@ -225,7 +225,7 @@ impl Harvester {
                 device.brackets.give_back(bracket);
                 if !inner.is_some_and(|inner| inner.end_overlapping(scratch, &mut timestamps)) {
                     let [begin_ticks, end_ticks] = pair;
-                    device.recorder.write(&Event::Bracket {
+                    device.recorder.write(&VulkanEvent::Bracket {
                         instance,
                         begin_ticks,
                         end_ticks,
@@ -235,7 +235,7 @@ impl Harvester {
             }
             Times::None(outcome) => outcome,
         };
-        device.recorder.write(&Event::InstanceEnd {
+        device.recorder.write(&VulkanEvent::InstanceEnd {
             instance,
             outcome,
             seen_ns,
@@ -290,7 +290,7 @@ impl Harvester {
         let count = left.len();
         for pending in left {
             let seen_ns = monotonic_ns();
-            device.recorder.write(&Event::InstanceEnd {
+            device.recorder.write(&VulkanEvent::InstanceEnd {
                 instance: pending.instance,
                 outcome,
                 seen_ns,

@@ -4,9 +4,9 @@ use crate::device::{self, Device};
 use crate::recorder::Recorder;
 use ash::vk;
 use ash::vk::Handle;
-use gapscope_spool::event::{Call, SemaphoreValue};
+use gapscope_spool::event::{HostCallKind as Call, SemaphoreValue, Span, VulkanEvent};
 use gapscope_spool::hook::guard;
-use gapscope_spool::{Event, monotonic_ns};
+use gapscope_spool::{ids, monotonic_ns};
 use std::cell::RefCell;
 
 /// Polls further apart than this are separate rows.
@@ -32,10 +32,9 @@ thread_local! {
 impl Drop for Fold {
     fn drop(&mut self) {
         guard(|| {
-            self.recorder.write(&Event::HostCall {
+            self.recorder.write(&VulkanEvent::HostCall {
                 call: self.call,
-                begin_ns: self.begin_ns,
-                end_ns: self.end_ns,
+                span: Span::between(self.begin_ns, self.end_ns),
                 count: self.count,
                 busy_ns: self.busy_ns,
                 queue: None,
@@ -102,7 +101,7 @@ impl HostCallTimer {
         device: &Device,
         call: Call,
         result: i32,
-        queue: Option<u32>,
+        queue: Option<ids::Queue>,
         bytes: Option<u64>,
     ) {
         let Some(begin_ns) = self.begin_ns else {
@@ -110,10 +109,9 @@ impl HostCallTimer {
         };
         let end_ns = monotonic_ns();
         flush();
-        device.recorder.write(&Event::HostCall {
+        device.recorder.write(&VulkanEvent::HostCall {
             call,
-            begin_ns,
-            end_ns,
+            span: Span::between(begin_ns, end_ns),
             count: 1,
             busy_ns: end_ns - begin_ns,
             queue,
@@ -270,7 +268,7 @@ pub unsafe extern "system" fn signal_semaphore(
                     semaphore: known.id,
                     value: (*info).value,
                 };
-                device.recorder.write(&Event::HostSignal {
+                device.recorder.write(&VulkanEvent::HostSignal {
                     semaphore,
                     at_ns: monotonic_ns(),
                 });

@@ -6,8 +6,7 @@ use crate::loader::{self, GetInstanceProcAddr};
 use crate::queries::Delivery;
 use ash::vk;
 use ash::vk::Handle;
-use gapscope_spool::Event;
-use gapscope_spool::event::ClockSource;
+use gapscope_spool::event::{ClockSource, CommonEvent};
 use gapscope_spool::hook::guard;
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_void};
@@ -367,7 +366,7 @@ impl Instance {
         }
         let heaps = &device.physical.memory.memory_heaps
             [..device.physical.memory.memory_heap_count as usize];
-        device.recorder.write(&Event::Device {
+        device.recorder.write(&CommonEvent::Device {
             device: device.id,
             api: Cow::Borrowed("vulkan"),
             name: text_of(&properties.device_name),

@@ -2,8 +2,8 @@
 
 use crate::recorder::{Recorder, recorder};
 use crate::{device, host_calls};
-use gapscope_spool::Spool;
 use gapscope_spool::interface::{Host, Table};
+use gapscope_spool::{Spool, ids};
 use std::ffi::CStr;
 
 impl Host for Recorder {
@@ -17,7 +17,7 @@ impl Host for Recorder {
         Recorder::spool(self)
     }
 
-    fn text(&self, text: &str) -> u32 {
+    fn text(&self, text: &str) -> ids::Text {
         Recorder::text(self, text)
     }
 

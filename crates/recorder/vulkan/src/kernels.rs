@@ -7,9 +7,9 @@ use crate::recorder::next_id;
 use crate::spirv::{self, Description};
 use ash::vk;
 use ash::vk::Handle;
-use gapscope_spool::Event;
-use gapscope_spool::event::{Call, ObjectKind, SourceFormat};
+use gapscope_spool::event::{CommonEvent, HostCallKind as Call, Object, SourceFormat};
 use gapscope_spool::hook::guard;
+use gapscope_spool::ids;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -26,18 +26,18 @@ pub struct Module {
 /// A compute pipeline.
 #[derive(Clone, Copy)]
 pub struct Pipeline {
-    pub kernel: u32,
+    pub kernel: ids::Kernel,
 }
 
 /// Hashes of sources that have been written.
 static WRITTEN: Mutex<Option<HashSet<[u8; 16]>>> = Mutex::new(None);
 
 impl Device {
-    /// The kernel id of a pipeline; 0: unknown.
-    pub fn kernel_of(&self, pipeline: vk::Pipeline) -> u32 {
+    /// The kernel of a pipeline; none where it is not known.
+    pub fn kernel_of(&self, pipeline: vk::Pipeline) -> ids::Kernel {
         self.pipelines
             .with(pipeline.as_raw(), |p| p.kernel)
-            .unwrap_or(0)
+            .unwrap_or_default()
     }
 
     fn module_of(&self, code: &[u32]) -> Module {
@@ -48,7 +48,7 @@ impl Device {
             .get_or_insert_default()
             .insert(hash);
         if new {
-            self.recorder.write(&Event::Source {
+            self.recorder.write(&CommonEvent::Source {
                 hash,
                 format: SourceFormat::SpirV,
                 bytes,
@@ -91,9 +91,8 @@ impl Device {
             .iter()
             .find(|(name, _)| *name == entry_point)
             .map_or([0; 3], |(_, size)| *size);
-        self.recorder.write(&Event::Kernel {
+        self.recorder.write(&CommonEvent::Kernel {
             kernel,
-            device: self.id,
             source: module.as_ref().map_or([0; 16], |m| m.hash),
             entry_point,
             specialisation: Cow::Owned(specialisation),
@@ -102,9 +101,8 @@ impl Device {
             accesses: description.accesses.clone(),
         });
         if let Some(module) = module.filter(|m| !m.name.is_empty()) {
-            self.recorder.write(&Event::Name {
-                object: ObjectKind::KernelSource,
-                id: kernel,
+            self.recorder.write(&CommonEvent::Name {
+                object: Object::KernelSource(kernel),
                 name: &module.name,
             });
         }

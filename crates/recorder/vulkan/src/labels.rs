@@ -4,9 +4,9 @@ use crate::command_buffer::{self, CommandBuffer};
 use crate::device::{self, Device, text_at};
 use ash::vk;
 use ash::vk::Handle;
-use gapscope_spool::event::{Command, LabelEdge, LabelScope, NO_QUERY, ObjectKind, Op};
+use gapscope_spool::event::{Command, CommonEvent, LabelEdge, LabelScope, NO_QUERY, Object, Op};
 use gapscope_spool::hook::guard;
-use gapscope_spool::{Event, monotonic_ns};
+use gapscope_spool::{ids, monotonic_ns};
 
 /// # Safety
 /// The program's own call on a command buffer that is being recorded.
@@ -18,12 +18,12 @@ unsafe fn label(cb: vk::CommandBuffer, op: Op, info: *const vk::DebugUtilsLabelE
                 return;
             };
             let text = if info.is_null() {
-                0
+                ids::Text::NONE
             } else {
                 text_id(state, info)
             };
             if state.is_recorded() {
-                state.push(Command::new(op, NO_QUERY, [text, 0, 0, 0]));
+                state.push(Command::new(op, NO_QUERY, [text.0, 0, 0, 0]));
             }
         }
     });
@@ -31,7 +31,7 @@ unsafe fn label(cb: vk::CommandBuffer, op: Op, info: *const vk::DebugUtilsLabelE
 
 /// # Safety
 /// `info` is a valid label.
-unsafe fn text_id(state: &CommandBuffer, info: *const vk::DebugUtilsLabelEXT<'_>) -> u32 {
+unsafe fn text_id(state: &CommandBuffer, info: *const vk::DebugUtilsLabelEXT<'_>) -> ids::Text {
     // SAFETY: as the caller promises.
     unsafe { state.device.recorder.text(&text_at((*info).p_label_name)) }
 }
@@ -83,13 +83,13 @@ unsafe fn queue_label(handle: vk::Queue, edge: LabelEdge, info: *const vk::Debug
                 return;
             };
             let text = if info.is_null() {
-                0
+                ids::Text::NONE
             } else {
                 device.recorder.text(&text_at((*info).p_label_name))
             };
             if device.recorder.recording() {
                 let scope = LabelScope::Queue(queue.id);
-                device.recorder.write(&Event::Label {
+                device.recorder.write(&CommonEvent::Label {
                     scope,
                     edge,
                     text,
@@ -162,18 +162,16 @@ pub unsafe extern "system" fn set_object_name(
 impl Device {
     fn name_object(&self, kind: vk::ObjectType, handle: u64, name: &str) {
         let object = match kind {
-            vk::ObjectType::PIPELINE => self
-                .pipelines
-                .get(handle)
-                .map(|p| (ObjectKind::Kernel, p.kernel)),
-            vk::ObjectType::BUFFER => match self.buffer_id(vk::Buffer::from_raw(handle)) {
-                0 => None,
-                id => Some((ObjectKind::Buffer, id)),
-            },
+            vk::ObjectType::PIPELINE => {
+                self.pipelines.get(handle).map(|p| Object::Kernel(p.kernel))
+            }
+            vk::ObjectType::BUFFER => self
+                .buffer_id(vk::Buffer::from_raw(handle))
+                .some()
+                .map(Object::Buffer),
             vk::ObjectType::QUEUE => self
                 .queue(vk::Queue::from_raw(handle))
-                .map(|q| (ObjectKind::Queue, q.id)),
-            vk::ObjectType::DEVICE => Some((ObjectKind::Device, self.id)),
+                .map(|q| Object::Queue(q.id)),
             vk::ObjectType::COMMAND_BUFFER => command_buffer::name(handle, name),
             vk::ObjectType::SHADER_MODULE => {
                 self.modules
@@ -182,8 +180,8 @@ impl Device {
             }
             _ => None,
         };
-        if let Some((object, id)) = object {
-            self.recorder.write(&Event::Name { object, id, name });
+        if let Some(object) = object {
+            self.recorder.write(&CommonEvent::Name { object, name });
         }
     }
 }

@@ -6,21 +6,22 @@ use crate::instance::slice;
 use crate::recorder::next_id;
 use ash::vk;
 use ash::vk::Handle;
-use gapscope_spool::event::Call;
+use gapscope_spool::event::{CommonEvent, HostCallKind as Call, VulkanEvent};
 use gapscope_spool::hook::guard;
-use gapscope_spool::{Event, monotonic_ns};
+use gapscope_spool::{ids, monotonic_ns};
 
 /// A buffer.
 #[derive(Clone, Copy)]
 pub struct Buffer {
-    id: u32,
+    id: ids::Buffer,
     bytes: u64,
 }
 
 impl Device {
-    /// The id of a buffer; 0: unknown, or none.
-    pub fn buffer_id(&self, buffer: vk::Buffer) -> u32 {
-        self.buffers.with(buffer.as_raw(), |b| b.id).unwrap_or(0)
+    /// The id of a buffer; none where it is not known.
+    pub fn buffer_id(&self, buffer: vk::Buffer) -> ids::Buffer {
+        let id = self.buffers.with(buffer.as_raw(), |b| b.id);
+        id.unwrap_or_default()
     }
 
     pub fn buffer_bytes(&self, buffer: vk::Buffer) -> Option<u64> {
@@ -34,7 +35,7 @@ impl Device {
         ) else {
             return;
         };
-        self.recorder.write(&Event::BufferMemory {
+        self.recorder.write(&VulkanEvent::BufferMemory {
             buffer: buffer.id,
             memory,
             offset,
@@ -72,11 +73,10 @@ pub unsafe extern "system" fn allocate_memory(
                     .unwrap_or_default();
                 let memory = next_id(&device.recorder.ids.memory);
                 device.allocations.insert((*out).as_raw(), memory);
-                device.recorder.write(&Event::Allocate {
+                device.recorder.write(&CommonEvent::Allocate {
                     memory,
                     device: device.id,
                     heap: kind.heap_index,
-                    flags: kind.property_flags.as_raw(),
                     bytes,
                     at_ns: monotonic_ns(),
                 });
@@ -99,7 +99,7 @@ pub unsafe extern "system" fn free_memory(
         let timer = HostCallTimer::start(device);
         guard(|| {
             if let Some(memory) = device.allocations.remove(memory.as_raw()) {
-                device.recorder.write(&Event::Free {
+                device.recorder.write(&CommonEvent::Free {
                     memory,
                     at_ns: monotonic_ns(),
                 });
@@ -150,7 +150,7 @@ pub unsafe extern "system" fn create_buffer(
                     bytes: (*info).size,
                 };
                 device.buffers.insert((*out).as_raw(), buffer);
-                device.recorder.write(&Event::Buffer {
+                device.recorder.write(&VulkanEvent::Buffer {
                     buffer: buffer.id,
                     device: device.id,
                     bytes: buffer.bytes,
@@ -174,7 +174,7 @@ pub unsafe extern "system" fn destroy_buffer(
         };
         guard(|| {
             if let Some(buffer) = device.buffers.remove(buffer.as_raw()) {
-                device.recorder.write(&Event::BufferEnd {
+                device.recorder.write(&VulkanEvent::BufferEnd {
                     buffer: buffer.id,
                     at_ns: monotonic_ns(),
                 });

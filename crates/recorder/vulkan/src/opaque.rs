@@ -4,7 +4,7 @@ use crate::command_buffer;
 use crate::commands::command;
 use crate::device;
 use ash::vk;
-use gapscope_spool::event::OpaqueKind;
+use gapscope_spool::event::OpaqueWorkKind as OpaqueKind;
 use gapscope_spool::hook::guard;
 
 pub unsafe extern "system" fn blit_image(

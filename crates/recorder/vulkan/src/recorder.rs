@@ -1,9 +1,10 @@
 //! What the whole process shares: the spool, the mode and the counters of ids.
 
-use gapscope_spool::{Event, Spool, hook};
+use gapscope_spool::event::{CommonEvent, EventGroup, LossKind};
+use gapscope_spool::ids::{self, Counter};
+use gapscope_spool::{Spool, hook};
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{OnceLock, PoisonError, RwLock};
 
 /// What is timed.
@@ -15,21 +16,21 @@ pub enum Mode {
 }
 
 /// Counters of ids; each is never reused. 0 means "none".
+#[derive(Default)]
 pub struct Ids {
-    pub device: AtomicU32,
-    pub queue: AtomicU32,
-    pub kernel: AtomicU32,
-    pub buffer: AtomicU32,
-    pub memory: AtomicU32,
-    pub content: AtomicU32,
-    pub recording: AtomicU32,
-    pub submission: AtomicU32,
-    pub semaphore: AtomicU32,
-    pub instance: AtomicU64,
+    pub device: Counter<ids::Device>,
+    pub queue: Counter<ids::Queue>,
+    pub kernel: Counter<ids::Kernel>,
+    pub buffer: Counter<ids::Buffer>,
+    pub memory: Counter<ids::Allocation>,
+    pub content: Counter<ids::BindingContent>,
+    pub recording: Counter<ids::Recording>,
+    pub semaphore: Counter<ids::Semaphore>,
+    pub instance: Counter<ids::Instance>,
 }
 
-pub fn next_id(counter: &AtomicU32) -> u32 {
-    counter.fetch_add(1, Relaxed)
+pub fn next_id<Id: From<ids::Number>>(counter: &Counter<Id>) -> Id {
+    counter.next()
 }
 
 pub struct Recorder {
@@ -45,11 +46,11 @@ pub struct Recorder {
 struct Texts {
     /// The process that wrote them: a forked child has written none yet.
     generation: u32,
-    ids: HashMap<String, u32>,
+    ids: HashMap<String, ids::Text>,
 }
 
 impl Texts {
-    fn id(&self, generation: u32, text: &str) -> Option<u32> {
+    fn id(&self, generation: u32, text: &str) -> Option<ids::Text> {
         self.ids
             .get(text)
             .copied()
@@ -77,22 +78,10 @@ impl Recorder {
             Ok("dispatch-serialised") => Mode::DispatchSerialised,
             _ => Mode::Dispatch,
         };
-        let one = || AtomicU32::new(1);
         let recorder = Recorder {
             spool,
             mode,
-            ids: Ids {
-                device: one(),
-                queue: one(),
-                kernel: one(),
-                buffer: one(),
-                memory: one(),
-                content: one(),
-                recording: one(),
-                submission: one(),
-                semaphore: one(),
-                instance: AtomicU64::new(1),
-            },
+            ids: Ids::default(),
             start_label: std::env::var(gapscope_spool::env::START_LABEL)
                 .ok()
                 .filter(|t| !t.is_empty()),
@@ -103,7 +92,7 @@ impl Recorder {
         Some(recorder)
     }
 
-    pub fn write(&self, event: &Event<'_>) {
+    pub fn write(&self, event: &impl EventGroup) {
         self.spool.write(event);
     }
 
@@ -116,16 +105,16 @@ impl Recorder {
         self.spool.recording()
     }
 
-    pub fn loss(&self, what: &str, count: u64, reason: &str) {
-        self.write(&Event::Loss {
-            what: Cow::Borrowed(what),
+    pub fn loss(&self, kind: LossKind, count: u64, reason: &str) {
+        self.write(&CommonEvent::Loss {
+            kind,
             count,
             reason: Cow::Borrowed(reason),
         });
     }
 
     /// The id of a label's text, which is written once. A start label starts the recording.
-    pub fn text(&self, text: &str) -> u32 {
+    pub fn text(&self, text: &str) -> ids::Text {
         if self
             .start_label
             .as_deref()
@@ -153,9 +142,9 @@ impl Recorder {
         if let Some(id) = texts.id(generation, text) {
             return id;
         }
-        let id = texts.ids.len() as u32 + 1;
+        let id = ids::Text(texts.ids.len() as u32 + 1);
         texts.ids.insert(text.to_owned(), id);
-        self.write(&Event::Text {
+        self.write(&CommonEvent::Text {
             text: id,
             value: text,
         });
@@ -169,9 +158,9 @@ extern "C" fn at_exit() {
         crate::host_calls::flush();
         let caught = hook::take_caught();
         if caught > 0 {
-            recorder.loss("hook actions", caught, "internal error of the layer");
+            recorder.loss(LossKind::HookActions, caught, "internal error of the layer");
         }
-        recorder.write(&Event::ProcessEnd {
+        recorder.write(&CommonEvent::ProcessEnd {
             at_ns: gapscope_spool::monotonic_ns(),
         });
     });

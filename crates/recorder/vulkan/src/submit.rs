@@ -10,9 +10,11 @@ use crate::recorder::next_id;
 use crate::timing::Timing;
 use ash::vk;
 use ash::vk::Handle;
-use gapscope_spool::Event;
-use gapscope_spool::event::{Call, Instance, Outcome, SemaphoreValue};
+use gapscope_spool::event::{
+    HostCallKind as Call, Instance, Outcome, SemaphoreValue, Span, VulkanEvent,
+};
 use gapscope_spool::hook::guard;
+use gapscope_spool::ids;
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,14 +23,14 @@ use std::sync::atomic::Ordering::Relaxed;
 /// A queue, leaked like its device.
 pub struct Queue {
     pub device: &'static Device,
-    pub id: u32,
+    pub id: ids::Queue,
     family: u32,
 }
 
 /// A semaphore.
 #[derive(Clone, Copy)]
 pub struct Semaphore {
-    pub id: u32,
+    pub id: ids::Semaphore,
     timeline: bool,
 }
 
@@ -65,7 +67,7 @@ trait SubmitInfo: Clone {
 }
 
 impl Queue {
-    pub fn new(device: &'static Device, id: u32, family: u32) -> Queue {
+    pub fn new(device: &'static Device, id: ids::Queue, family: u32) -> Queue {
         Queue { device, id, family }
     }
 
@@ -82,7 +84,7 @@ impl Queue {
             let Some(state) = (unsafe { command_buffer::state(handle) }) else {
                 continue;
             };
-            let instance = self.device.recorder.ids.instance.fetch_add(1, Relaxed);
+            let instance = self.device.recorder.ids.instance.next();
             batch.instances.push(Instance {
                 instance,
                 recording: state.recording,
@@ -214,11 +216,9 @@ impl Queue {
             return;
         }
         for batch in batches {
-            recorder.write(&Event::Submit {
-                submission: next_id(&recorder.ids.submission),
+            recorder.write(&VulkanEvent::Submit {
                 queue: self.id,
-                begin_ns,
-                end_ns,
+                span: Span::between(begin_ns, end_ns),
                 instances: Cow::Borrowed(&batch.instances),
                 waits: Cow::Borrowed(&batch.waits),
                 signals: Cow::Borrowed(&batch.signals),

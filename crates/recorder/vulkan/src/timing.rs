@@ -3,12 +3,13 @@
 use crate::device::Device;
 use crate::handles::lock;
 use crate::queries::{Chunk, Delivery};
+use gapscope_spool::ids;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 /// The queries of one recording. It outlives the recording while instances of it are pending.
 pub struct Timing {
-    pub recording: u32,
+    pub recording: ids::Recording,
     device: &'static Device,
     delivery: Delivery,
     /// Chunks with the number of queries used in each.
@@ -34,7 +35,7 @@ struct Overlap {
 impl Timing {
     pub fn new(
         device: &'static Device,
-        recording: u32,
+        recording: ids::Recording,
         delivery: Delivery,
         chunks: Vec<(Chunk, u32)>,
         children: Vec<Arc<Timing>>,
@@ -112,7 +113,7 @@ impl Timing {
     pub fn end_overlapping(
         &self,
         scratch: &mut Vec<u64>,
-        deliver: &mut impl FnMut(u32, u32, &[u64]),
+        deliver: &mut impl FnMut(ids::Recording, u32, &[u64]),
     ) -> bool {
         let mut overlap = lock(&self.overlap);
         overlap.outstanding = overlap.outstanding.saturating_sub(1);
@@ -132,7 +133,11 @@ impl Timing {
     }
 
     /// Hands out all ticks, chunk by chunk with the recording and the index of the first query, and forgets them.
-    pub fn collect(&self, scratch: &mut Vec<u64>, deliver: &mut impl FnMut(u32, u32, &[u64])) {
+    pub fn collect(
+        &self,
+        scratch: &mut Vec<u64>,
+        deliver: &mut impl FnMut(ids::Recording, u32, &[u64]),
+    ) {
         let mut first = 0;
         for (chunk, used) in &self.chunks {
             scratch.clear();

@@ -7,14 +7,22 @@ use crate::instance::slice;
 use ash::vk;
 use gapscope_spool::event::{Command, Op};
 use gapscope_spool::hook::guard;
+use gapscope_spool::ids;
 
-fn transfer(state: &mut CommandBuffer, op: Op, query: u32, bytes: Option<u64>, from: u32, to: u32) {
+fn transfer(
+    state: &mut CommandBuffer,
+    op: Op,
+    query: u32,
+    bytes: Option<u64>,
+    from: ids::Buffer,
+    to: ids::Buffer,
+) {
     state.end_timed(query);
     let bytes = bytes.unwrap_or(u64::MAX);
     state.push(Command::new(
         op,
         query,
-        [bytes as u32, (bytes >> 32) as u32, from, to],
+        [bytes as u32, (bytes >> 32) as u32, from.0, to.0],
     ));
 }
 
@@ -79,7 +87,7 @@ pub unsafe extern "system" fn fill_buffer(
                 size => Some(size),
             };
             let to = state.device.buffer_id(buffer);
-            transfer(state, Op::FillBuffer, query, bytes, 0, to);
+            transfer(state, Op::FillBuffer, query, bytes, ids::Buffer::NONE, to);
         }
     );
 }
@@ -97,7 +105,14 @@ pub unsafe extern "system" fn update_buffer(
         |state| state.begin_timed(),
         |state, query| {
             let to = state.device.buffer_id(buffer);
-            transfer(state, Op::UpdateBuffer, query, Some(size), 0, to);
+            transfer(
+                state,
+                Op::UpdateBuffer,
+                query,
+                Some(size),
+                ids::Buffer::NONE,
+                to,
+            );
         }
     );
 }
@@ -119,7 +134,14 @@ pub unsafe extern "system" fn copy_image(
             let regions = slice(regions, count).iter();
             let extents = regions.map(|r| (r.extent, r.src_subresource.layer_count));
             let bytes = state.device.copied_bytes(from, extents);
-            transfer(state, Op::CopyImage, query, bytes, 0, 0);
+            transfer(
+                state,
+                Op::CopyImage,
+                query,
+                bytes,
+                ids::Buffer::NONE,
+                ids::Buffer::NONE,
+            );
         }
     );
 }
@@ -137,7 +159,14 @@ pub unsafe extern "system" fn copy_image2(
             let regions = slice(info.p_regions, info.region_count).iter();
             let extents = regions.map(|r| (r.extent, r.src_subresource.layer_count));
             let bytes = state.device.copied_bytes(info.src_image, extents);
-            transfer(state, Op::CopyImage, query, bytes, 0, 0);
+            transfer(
+                state,
+                Op::CopyImage,
+                query,
+                bytes,
+                ids::Buffer::NONE,
+                ids::Buffer::NONE,
+            );
         }
     );
 }
@@ -159,7 +188,7 @@ pub unsafe extern "system" fn copy_buffer_to_image(
             let regions = slice(regions, count).iter();
             let extents = regions.map(|r| (r.image_extent, r.image_subresource.layer_count));
             let bytes = state.device.copied_bytes(to, extents);
-            transfer(state, Op::CopyImage, query, bytes, from, 0);
+            transfer(state, Op::CopyImage, query, bytes, from, ids::Buffer::NONE);
         }
     );
 }
@@ -178,7 +207,7 @@ pub unsafe extern "system" fn copy_buffer_to_image2(
             let regions = slice(info.p_regions, info.region_count).iter();
             let extents = regions.map(|r| (r.image_extent, r.image_subresource.layer_count));
             let bytes = state.device.copied_bytes(info.dst_image, extents);
-            transfer(state, Op::CopyImage, query, bytes, from, 0);
+            transfer(state, Op::CopyImage, query, bytes, from, ids::Buffer::NONE);
         }
     );
 }
@@ -200,7 +229,7 @@ pub unsafe extern "system" fn copy_image_to_buffer(
             let regions = slice(regions, count).iter();
             let extents = regions.map(|r| (r.image_extent, r.image_subresource.layer_count));
             let bytes = state.device.copied_bytes(from, extents);
-            transfer(state, Op::CopyImage, query, bytes, 0, to);
+            transfer(state, Op::CopyImage, query, bytes, ids::Buffer::NONE, to);
         }
     );
 }
@@ -219,7 +248,7 @@ pub unsafe extern "system" fn copy_image_to_buffer2(
             let regions = slice(info.p_regions, info.region_count).iter();
             let extents = regions.map(|r| (r.image_extent, r.image_subresource.layer_count));
             let bytes = state.device.copied_bytes(info.src_image, extents);
-            transfer(state, Op::CopyImage, query, bytes, 0, to);
+            transfer(state, Op::CopyImage, query, bytes, ids::Buffer::NONE, to);
         }
     );
 }

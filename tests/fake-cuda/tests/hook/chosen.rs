@@ -26,13 +26,18 @@ fn told(process: &Recorded) -> impl PartialEq + std::fmt::Debug {
     let mut kernels: Vec<_> = process
         .kernels
         .iter()
-        .map(|k| format!("{} {:?} {:?} {}", k.name, k.shape, k.node, k.correlation))
+        .map(|k| {
+            format!(
+                "{} {:?} {:?} {}",
+                k.name, k.shape, k.of_graph, k.correlation
+            )
+        })
         .collect();
     kernels.sort();
     let mut transfers: Vec<_> = process
         .transfers
         .iter()
-        .map(|t| format!("{:?} {} {:?} {}", t.kind, t.bytes, t.devices, t.queue))
+        .map(|t| format!("{:?} {} {}", t.kind, t.bytes, t.queue))
         .collect();
     transfers.sort();
     let mut waits: Vec<_> = process

@@ -1,7 +1,8 @@
 //! NVTX.
 
 use crate::stub::Stub;
-use gapscope_spool::event::{LabelEdge, LabelScope, ObjectKind, Payload};
+use gapscope_spool::event::{LabelEdge, LabelScope, Object, Payload};
+use gapscope_spool::ids;
 
 #[test]
 fn every_kind_of_nvtx_call_becomes_a_label_or_a_name() {
@@ -12,10 +13,10 @@ fn every_kind_of_nvtx_call_becomes_a_label_or_a_name() {
         .iter()
         .map(|l| (l.scope, l.edge, l.text.as_str()))
         .collect();
-    let library = LabelScope::Domain(1);
+    let library = LabelScope::Domain(ids::LabelDomain(1));
     let range = LabelScope::Range {
-        domain: 0,
-        range: 1,
+        domain: ids::LabelDomain(0),
+        range: ids::LabelRange(1),
     };
     assert_eq!(
         seen,
@@ -43,13 +44,16 @@ fn every_kind_of_nvtx_call_becomes_a_label_or_a_name() {
     );
     let queue = process.kernels[0].shape.queue;
     for name in [
-        (ObjectKind::Thread, process.pid, "worker"),
-        (ObjectKind::LabelCategory, with_payload.category, "loading"),
-        (ObjectKind::LabelDomain, 1, "library"),
-        (ObjectKind::Queue, queue, "copies"),
+        (Object::Thread(ids::Thread(process.pid)), "worker"),
+        (
+            Object::LabelCategory(ids::LabelCategory(with_payload.category)),
+            "loading",
+        ),
+        (Object::LabelDomain(ids::LabelDomain(1)), "library"),
+        (Object::Queue(queue), "copies"),
     ] {
         assert!(
-            process.names.contains(&(name.0, name.1, name.2.to_owned())),
+            process.names.contains(&(name.0, name.1.to_owned())),
             "{name:?} in {:?}",
             process.names
         );
@@ -135,8 +139,8 @@ fn values_in_structures_are_read_by_the_layouts_that_the_program_registered() {
         .map(|l| (l.scope, l.parts.as_str()))
         .collect();
     let range = LabelScope::Range {
-        domain: 1,
-        range: 1,
+        domain: ids::LabelDomain(1),
+        range: ids::LabelRange(1),
     };
     assert_eq!(at_ends, [(range, "1")]);
 }
@@ -146,11 +150,11 @@ fn resources_of_a_domain_name_threads_and_streams() {
     let outcome = Stub::new().run("payloads sync");
     let process = outcome.only();
     let queue = process.kernels[0].shape.queue;
-    for (object, id, name) in [
-        (ObjectKind::Queue, queue, "copies"),
-        (ObjectKind::Thread, process.pid, "worker"),
+    for (object, name) in [
+        (Object::Queue(queue), "copies"),
+        (Object::Thread(ids::Thread(process.pid)), "worker"),
     ] {
-        let name = (object, id, name.to_owned());
+        let name = (object, name.to_owned());
         assert!(process.names.contains(&name), "{:?}", process.names);
     }
     assert!(process.names.iter().all(|(.., name)| name != "a lock"));

@@ -18,7 +18,7 @@ fn devices_that_do_work_are_part_of_the_trace_and_others_are_not() {
         process
             .kernels
             .iter()
-            .filter(|k| process.queues[&k.shape.queue].0 == device)
+            .filter(|k| process.queues[&k.shape.queue.0].0 == device)
             .count()
     };
     assert_eq!((on(1), on(3)), (10, 5));
@@ -41,7 +41,7 @@ fn streams_say_what_they_are() {
     let mut kinds: Vec<_> = process
         .kernels
         .iter()
-        .map(|k| process.streams[&k.shape.queue])
+        .map(|k| process.streams[&k.shape.queue.0])
         .collect();
     kinds.dedup();
     assert_eq!(
@@ -105,7 +105,7 @@ fn each_free_ends_the_allocation_of_its_address_at_that_time() {
     for (memory, at_ns) in &process.frees {
         assert!(*at_ns >= process.allocations[memory].2);
     }
-    assert_eq!(process.pools, [(PoolEdge::Begin, 1 << 20, 1 << 20)]);
+    assert_eq!(process.pools, [(PoolEdge::Change, 1 << 20)]);
 }
 
 #[test]
@@ -129,23 +129,23 @@ fn memory_records_that_come_the_last_first_are_paired_by_their_times() {
 }
 
 #[test]
-fn copies_between_devices_name_both() {
+fn copies_between_devices_are_on_their_queue_and_make_both_devices_part_of_the_trace() {
     let stub = Stub::new().with("FAKE_CUDA_DEVICES", "2");
     let outcome = stub.run("peer read sync");
     let process = outcome.whole();
     let mut copies: Vec<_> = process
         .transfers
         .iter()
-        .map(|t| (t.kind, t.bytes, t.devices, process.queues[&t.queue].0))
+        .map(|t| (t.kind, t.bytes, process.queues[&t.queue].0))
         .collect();
     copies.sort_unstable_by_key(|(_, bytes, ..)| *bytes);
-    // Devices have the ids 1 and 2; the copy there ran on the second one's stream, the one back on the first one's.
+    // The copy there ran on the second device's stream, the one back on the first one's.
     assert_eq!(
         copies,
         [
-            (TransferKind::DeviceToHost, 256, None, 1),
-            (TransferKind::PeerToPeer, 512, Some((2, 1)), 1),
-            (TransferKind::PeerToPeer, 4096, Some((1, 2)), 2),
+            (TransferKind::DeviceToHost, 256, 1),
+            (TransferKind::PeerToPeer, 512, 1),
+            (TransferKind::PeerToPeer, 4096, 2),
         ]
     );
     let mut truth: Vec<_> = outcome

@@ -1,11 +1,11 @@
 //! What a process wrote to its spool, put in order for questions.
 
 use gapscope_spool::event::{
-    Activity, GraphNode, LabelEdge, LabelScope, LaunchShape, ObjectKind, OverheadKind, Payload,
-    PoolEdge, Span, StreamKind, TransferKind, WaitKind, unpack,
+    Activity, CommonEvent, CudaEvent, LabelEdge, LabelScope, LaunchShape, Object, OverheadKind,
+    Payload, PoolEdge, Span, StreamKind, TransferKind, WaitKind, unpack,
 };
 use gapscope_spool::reader::{Damage, Until};
-use gapscope_spool::{Event, SpoolReader};
+use gapscope_spool::{Event, SpoolReader, ids};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -16,13 +16,12 @@ pub struct Kernel {
     pub shape: LaunchShape,
     pub span: Option<Span>,
     pub correlation: u32,
-    pub node: Option<GraphNode>,
+    pub of_graph: bool,
 }
 
 /// A call of the program.
 #[derive(Debug, Clone)]
 pub struct Call {
-    pub interface: String,
     pub name: String,
     pub thread: u32,
     pub span: Span,
@@ -61,16 +60,14 @@ pub struct EventRecord {
     pub correlation: u32,
 }
 
-/// Kind, queue, and the devices where they are two.
-type Route = (TransferKind, u32, Option<(u32, u32)>);
+/// Kind and queue.
+type Route = (TransferKind, u32);
 
 /// A transfer that ran.
 #[derive(Debug, Clone)]
 pub struct Transfer {
     pub kind: TransferKind,
     pub queue: u32,
-    /// Source and destination, where they are two.
-    pub devices: Option<(u32, u32)>,
     pub bytes: u64,
     pub span: Option<Span>,
     pub correlation: u32,
@@ -98,7 +95,7 @@ pub struct Recorded {
     pub kernels: Vec<Kernel>,
     pub calls: Vec<Call>,
     pub transfers: Vec<Transfer>,
-    pub graph_runs: Vec<(u32, Option<Span>, u32)>,
+    pub graph_runs: Vec<(Option<Span>, u32)>,
     pub waits: Vec<Wait>,
     pub event_records: Vec<EventRecord>,
     pub overheads: Vec<(OverheadKind, u32)>,
@@ -110,11 +107,11 @@ pub struct Recorded {
     /// Device, context and stream of each queue.
     pub queues: BTreeMap<u32, (u32, u32, u32)>,
     pub streams: BTreeMap<u32, (StreamKind, i32)>,
-    pub names: Vec<(ObjectKind, u32, String)>,
+    pub names: Vec<(Object, String)>,
     pub threads: BTreeMap<u32, String>,
     pub allocations: BTreeMap<u32, (u32, u64, i64)>,
     pub frees: Vec<(u32, i64)>,
-    pub pools: Vec<(PoolEdge, u64, u64)>,
+    pub pools: Vec<(PoolEdge, u64)>,
     pub capabilities: Vec<(u32, u32)>,
     pub uuids: Vec<[u8; 16]>,
     pub partitions: Vec<bool>,
@@ -125,11 +122,11 @@ pub struct Recorded {
     pub holes: u64,
     pub damage: Damage,
     next_activity: u64,
-    functions: BTreeMap<u32, (String, String)>,
-    kernel_names: BTreeMap<u32, String>,
-    launches: BTreeMap<u32, LaunchShape>,
-    routes: BTreeMap<u32, Route>,
-    texts: BTreeMap<u32, String>,
+    functions: BTreeMap<ids::Function, String>,
+    kernel_names: BTreeMap<ids::Kernel, String>,
+    launches: BTreeMap<ids::Launch, LaunchShape>,
+    routes: BTreeMap<ids::Route, Route>,
+    texts: BTreeMap<ids::Text, String>,
     /// Values of labels that end next, by thread.
     ending: Vec<(u32, LabelScope, String)>,
 }
@@ -152,107 +149,152 @@ pub fn all(spool: &Path) -> Vec<Recorded> {
 }
 
 impl Recorded {
-    fn add(&mut self, thread: u32, event: Event<'_>) {
+    fn add(&mut self, ids::Thread(thread): ids::Thread, event: Event<'_>) {
         match event {
-            Event::Process { pid, hook, .. } => {
+            Event::Common(event) => self.common(thread, event),
+            Event::Cuda(event) => self.cuda(thread, event),
+            other => panic!("CUDA does not write {other:?}"),
+        }
+    }
+
+    fn common(&mut self, thread: u32, event: CommonEvent<'_>) {
+        match event {
+            CommonEvent::Process { pid, hook, .. } => {
                 assert_eq!(pid, self.pid, "each process writes its own spool");
                 self.hook = hook.into_owned();
             }
-            Event::ProcessEnd { .. } => {
+            CommonEvent::ProcessEnd { .. } => {
                 assert!(
                     !std::mem::replace(&mut self.ended, true),
                     "a process ends once"
                 );
             }
-            Event::Thread { thread, name } => {
-                self.threads.insert(thread, name.to_owned());
+            CommonEvent::Thread { thread, name } => {
+                self.threads.insert(thread.0, name.to_owned());
             }
-            Event::Device {
+            CommonEvent::Device {
                 device,
                 name,
                 uuid,
                 heaps,
                 ..
             } => {
-                self.devices.push((device, name.into_owned(), heaps));
+                self.devices.push((device.0, name.into_owned(), heaps));
                 self.uuids.push(uuid);
             }
-            Event::DeviceLimits {
-                capability,
-                partition,
-                ..
-            } => {
-                self.capabilities.push(capability);
-                self.partitions.push(partition);
-            }
-            Event::Queue {
+            CommonEvent::Queue {
                 queue,
                 device,
                 family,
                 index,
                 ..
             } => {
-                let before = self.queues.insert(queue, (device, family, index));
+                let before = self.queues.insert(queue.0, (device.0, family, index));
                 assert_eq!(before, None, "a queue is written once");
             }
-            Event::Stream {
-                queue,
-                kind,
-                priority,
-            } => {
-                self.streams.insert(queue, (kind, priority));
-            }
-            Event::Kernel {
+            CommonEvent::Kernel {
                 kernel,
                 entry_point,
                 ..
             } => {
                 self.kernel_names.insert(kernel, entry_point.into_owned());
             }
-            Event::Launch { launch, shape } => {
+            CommonEvent::Text { text, value } => {
+                self.texts.insert(text, value.to_owned());
+            }
+            CommonEvent::Label {
+                scope,
+                edge,
+                text,
+                at_ns,
+            } => {
+                let parts = self.parts_at(thread, scope, edge);
+                self.labels.push(Label {
+                    thread,
+                    scope,
+                    edge,
+                    text: if text == ids::Text::NONE {
+                        String::new()
+                    } else {
+                        self.texts[&text].clone()
+                    },
+                    category: 0,
+                    payload: None,
+                    parts,
+                    at_ns,
+                });
+            }
+            CommonEvent::Name { object, name } => self.names.push((object, name.to_owned())),
+            CommonEvent::Allocate {
+                memory,
+                heap,
+                bytes,
+                at_ns,
+                ..
+            } => {
+                self.allocations.insert(memory.0, (heap, bytes, at_ns));
+            }
+            CommonEvent::Free { memory, at_ns } => self.frees.push((memory.0, at_ns)),
+            CommonEvent::Loss {
+                kind,
+                count,
+                reason,
+            } => self
+                .losses
+                .push((kind.to_string(), count, reason.into_owned())),
+            CommonEvent::Note { text } => self.notes.push(text.into_owned()),
+            CommonEvent::Capture { .. } => {}
+            other => panic!("CUDA does not write {other:?}"),
+        }
+    }
+
+    fn cuda(&mut self, thread: u32, event: CudaEvent<'_>) {
+        match event {
+            CudaEvent::DeviceLimits { limits, .. } => {
+                self.capabilities.push(limits.capability);
+                self.partitions.push(limits.partition);
+            }
+            CudaEvent::Stream {
+                queue,
+                kind,
+                priority,
+            } => {
+                self.streams.insert(queue.0, (kind, priority));
+            }
+            CudaEvent::Launch { launch, shape } => {
                 self.shapes += 1;
                 self.launches.insert(launch, shape);
             }
-            Event::LaunchesEnd { below } => {
-                self.forgotten.push(below);
+            CudaEvent::LaunchesEnd { below } => {
+                self.forgotten.push(below.0);
                 self.launches.retain(|launch, _| *launch >= below);
             }
-            Event::Route {
-                route,
-                kind,
-                queue,
-                devices,
-                ..
+            CudaEvent::Route {
+                route, kind, queue, ..
             } => {
-                self.routes.insert(route, (kind, queue, devices));
+                self.routes.insert(route, (kind, queue.0));
             }
-            Event::Function {
-                function,
-                interface,
-                name,
-            } => {
-                let function_is = (interface.into_owned(), name.into_owned());
-                let before = self.functions.insert(function, function_is.clone());
-                assert!(before.is_none_or(|before| before == function_is));
+            CudaEvent::Function { function, name } => {
+                let before = self.functions.insert(function, name.to_string());
+                assert!(before.is_none_or(|before| before == name));
             }
-            Event::Called {
+            CudaEvent::Called {
                 function,
                 span,
                 correlation,
                 result,
             } => {
                 // Defined before its first use.
-                let (interface, name) = self.functions[&function].clone();
+                let name = self.functions[&function].clone();
                 self.calls.push(Call {
-                    interface,
                     name,
                     thread,
                     span,
-                    correlation,
+                    correlation: correlation.0,
                     result,
                 });
             }
-            Event::Polled {
+            CudaEvent::Polled {
                 function,
                 thread,
                 span,
@@ -260,17 +302,17 @@ impl Recorded {
                 busy_ns,
                 result,
             } => {
-                let (_, name) = self.functions[&function].clone();
+                let name = self.functions[&function].clone();
                 self.polls.push(Polls {
                     name,
-                    thread,
+                    thread: thread.0,
                     span,
                     count,
                     busy_ns,
                     result,
                 });
             }
-            Event::Activities {
+            CudaEvent::Activities {
                 first,
                 count,
                 bytes,
@@ -284,32 +326,7 @@ impl Recorded {
                     self.activity(activity);
                 }
             }
-            Event::Text { text, value } => {
-                self.texts.insert(text, value.to_owned());
-            }
-            Event::Label {
-                scope,
-                edge,
-                text,
-                at_ns,
-            } => {
-                let parts = self.parts_at(thread, scope, edge);
-                self.labels.push(Label {
-                    thread,
-                    scope,
-                    edge,
-                    text: if text == 0 {
-                        String::new()
-                    } else {
-                        self.texts[&text].clone()
-                    },
-                    category: 0,
-                    payload: None,
-                    parts,
-                    at_ns,
-                });
-            }
-            Event::LabelDetail {
+            CudaEvent::LabelDetail {
                 category, payload, ..
             } => {
                 let label = self
@@ -317,39 +334,16 @@ impl Recorded {
                     .iter_mut()
                     .rfind(|l| l.thread == thread)
                     .expect("a label");
-                (label.category, label.payload) = (category, payload);
+                (label.category, label.payload) = (category.0, payload);
             }
-            Event::Name { object, id, name } => self.names.push((object, id, name.to_owned())),
-            Event::Allocate {
-                memory,
-                heap,
-                bytes,
-                at_ns,
-                ..
-            } => {
-                self.allocations.insert(memory, (heap, bytes, at_ns));
-            }
-            Event::Free { memory, at_ns } => self.frees.push((memory, at_ns)),
-            Event::Pool {
-                edge,
-                bytes,
-                used_bytes,
-                ..
-            } => self.pools.push((edge, bytes, used_bytes)),
-            Event::Loss {
-                what,
-                count,
-                reason,
-            } => self
-                .losses
-                .push((what.into_owned(), count, reason.into_owned())),
-            Event::LabelPayload {
+            CudaEvent::Pool { edge, bytes, .. } => self.pools.push((edge, bytes)),
+            CudaEvent::LabelPayload {
                 ending: Some(scope),
                 text,
             } => {
                 self.ending.push((thread, scope, text.to_owned()));
             }
-            Event::LabelPayload { ending: None, text } => {
+            CudaEvent::LabelPayload { ending: None, text } => {
                 let label = self
                     .labels
                     .iter_mut()
@@ -357,9 +351,6 @@ impl Recorded {
                     .expect("a label");
                 label.parts = text.to_owned();
             }
-            Event::Note { text } => self.notes.push(text.into_owned()),
-            Event::Capture { .. } => {}
-            other => panic!("CUDA does not write {other:?}"),
         }
     }
 
@@ -369,17 +360,17 @@ impl Recorded {
                 launch,
                 span,
                 correlation,
-                node,
+                of_graph,
             } => {
                 // Defined before its first use.
                 let shape = self.launches[&launch];
-                assert!(self.queues.contains_key(&shape.queue));
+                assert!(self.queues.contains_key(&shape.queue.0));
                 self.kernels.push(Kernel {
                     name: self.kernel_names[&shape.kernel].clone(),
                     shape,
                     span,
-                    correlation,
-                    node,
+                    correlation: correlation.0,
+                    of_graph,
                 });
             }
             Activity::Transfer {
@@ -389,22 +380,18 @@ impl Recorded {
                 correlation,
                 ..
             } => {
-                let (kind, queue, devices) = self.routes[&route];
+                let (kind, queue) = self.routes[&route];
                 self.transfers.push(Transfer {
                     kind,
                     queue,
-                    devices,
                     bytes,
                     span,
-                    correlation,
+                    correlation: correlation.0,
                 });
             }
             Activity::GraphRun {
-                graph,
-                span,
-                correlation,
-                ..
-            } => self.graph_runs.push((graph, span, correlation)),
+                span, correlation, ..
+            } => self.graph_runs.push((span, correlation.0)),
             Activity::Wait {
                 kind,
                 queue,
@@ -414,11 +401,11 @@ impl Recorded {
                 correlation,
             } => self.waits.push(Wait {
                 kind,
-                queue,
-                event,
+                queue: queue.0,
+                event: event.0,
                 occurrence,
                 span,
-                correlation,
+                correlation: correlation.0,
             }),
             Activity::EventRecord {
                 event,
@@ -426,12 +413,12 @@ impl Recorded {
                 queue,
                 correlation,
             } => self.event_records.push(EventRecord {
-                event,
+                event: event.0,
                 occurrence,
-                queue,
-                correlation,
+                queue: queue.0,
+                correlation: correlation.0,
             }),
-            Activity::Overhead { kind, thread, .. } => self.overheads.push((kind, thread)),
+            Activity::Overhead { kind, thread, .. } => self.overheads.push((kind, thread.0)),
         }
     }
 

@@ -199,7 +199,7 @@ fn a_call_of_the_runtime_is_told_once_though_the_driver_is_called_inside() {
 fn default_streams_are_found_by_all_their_handles() {
     let outcome = run(&[], "own-stream sync");
     let process = outcome.whole();
-    let launched: Vec<u32> = process.kernels.iter().map(|k| k.shape.queue).collect();
+    let launched: Vec<u32> = process.kernels.iter().map(|k| k.shape.queue.0).collect();
     let recorded: Vec<u32> = process.event_records.iter().map(|r| r.queue).collect();
     assert_eq!(recorded, launched[..2], "its own one, then that of all");
     let waited = |kind| {

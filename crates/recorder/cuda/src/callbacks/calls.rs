@@ -4,8 +4,8 @@ use super::names::{is_launch, is_poll, is_wanted, plain_name};
 use crate::cupti::numbers::domain;
 use crate::cupti::{self, Cupti};
 use crate::streams::Handle;
-use gapscope_spool::Event;
-use gapscope_spool::event::WaitKind;
+use gapscope_spool::event::{CudaEvent, WaitKind};
+use gapscope_spool::ids;
 use std::borrow::Cow;
 use std::ffi::{c_int, c_void};
 
@@ -106,9 +106,8 @@ impl Does {
 pub struct Call {
     /// As CUPTI has it, with its version.
     name: &'static str,
-    interface: &'static str,
     /// The id of its function.
-    pub function: u32,
+    pub function: ids::Function,
     /// It is recorded itself.
     pub is_recorded: bool,
     /// It asks for a state.
@@ -124,10 +123,9 @@ pub struct Call {
 
 impl Call {
     /// Its function, which has to be written before the first call.
-    pub fn definition(&self) -> Event<'static> {
-        Event::Function {
+    pub fn definition(&self) -> CudaEvent<'static> {
+        CudaEvent::Function {
             function: self.function,
-            interface: Cow::Borrowed(self.interface),
             name: Cow::Borrowed(plain_name(self.name)),
         }
     }
@@ -161,11 +159,7 @@ impl Calls {
             let does = Does::of(name).filter(|does| does.is_wanted(wanted));
             (is_recorded || does.is_some()).then(|| Call {
                 name,
-                interface: match domain {
-                    domain::RUNTIME => "cuda-runtime",
-                    _ => "cuda-driver",
-                },
-                function: 1 + number * 2 + u32::from(domain == domain::RUNTIME),
+                function: ids::Function(1 + number * 2 + u32::from(domain == domain::RUNTIME)),
                 is_recorded,
                 asks: is_poll(name),
                 does,

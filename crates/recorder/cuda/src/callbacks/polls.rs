@@ -2,8 +2,8 @@
 //! other are one entry, which the next tick writes, or the thread when it does something else.
 
 use crate::recorder::Recorder;
-use gapscope_spool::Event;
-use gapscope_spool::event::{BETWEEN_POLLS_NS, Span};
+use gapscope_spool::event::{BETWEEN_POLLS_NS, CudaEvent, Span};
+use gapscope_spool::ids;
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
@@ -31,7 +31,7 @@ thread_local! {
 /// Polls of one function that follow each other on one thread.
 #[derive(Debug, Clone, Copy)]
 struct Polls {
-    function: u32,
+    function: ids::Function,
     thread: u32,
     run: u32,
     begin_ns: i64,
@@ -69,7 +69,7 @@ impl Place {
 }
 
 /// This thread asked.
-pub fn asked(recorder: &Recorder, function: u32, span: Span, result: u32) {
+pub fn asked(recorder: &Recorder, function: ids::Function, span: Span, result: u32) {
     let thread = thread_id();
     let new = Polls {
         function,
@@ -153,9 +153,9 @@ impl Polls {
     }
 
     fn write(&self, recorder: &Recorder) {
-        recorder.write(&Event::Polled {
+        recorder.write(&CudaEvent::Polled {
             function: self.function,
-            thread: self.thread,
+            thread: ids::Thread(self.thread),
             span: Span {
                 start_ns: self.begin_ns,
                 duration_ns: self.end_ns.saturating_sub(self.begin_ns).max(0),
@@ -173,7 +173,7 @@ mod tests {
 
     fn poll(begin_ns: i64) -> Polls {
         Polls {
-            function: 1,
+            function: ids::Function(1),
             thread: 7,
             run: 0,
             begin_ns,
@@ -192,7 +192,7 @@ mod tests {
             poll(1011 + BETWEEN_POLLS_NS),
             poll(999),
             Polls {
-                function: 2,
+                function: ids::Function(2),
                 ..poll(1020)
             },
             Polls {

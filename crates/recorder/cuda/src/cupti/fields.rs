@@ -185,11 +185,7 @@ fields! {
         LOCAL "localMemoryPerThread" u32 = 84 id 21,
         CORRELATION "correlationId" u32 = 92 id 22,
         NAME "name" usize = 104 id 24,
-        LAUNCH_TYPE "launchType" u8 = 136 id 27,
-        NODE "graphNodeId" u64 = 144 id 31,
         GRAPH "graphId" u32 = 156 id 33,
-        CLUSTER "clusterX" [u32; 3] = 176 id 37,
-        FROM_DEVICE "isDeviceLaunched" u8 = 208 since 130001 id 44,
     }
     "Memcpy" copy {
         KIND "copyKind" u8 = 4 id 1,
@@ -202,7 +198,6 @@ fields! {
         CONTEXT "contextId" u32 = 36 id 9,
         STREAM "streamId" u32 = 40 id 10,
         CORRELATION "correlationId" u32 = 44 id 11,
-        NODE "graphNodeId" u64 = 64 id 12,
         GRAPH "graphId" u32 = 72 id 13,
     }
     "MemcpyPtoP" peer_copy {
@@ -218,7 +213,6 @@ fields! {
         SOURCE_DEVICE "srcDeviceId" u32 = 44 id 11,
         DESTINATION_DEVICE "dstDeviceId" u32 = 52 id 13,
         CORRELATION "correlationId" u32 = 60 id 15,
-        NODE "graphNodeId" u64 = 72 id 16,
         GRAPH "graphId" u32 = 80 id 17,
     }
     "Memset" fill {
@@ -230,7 +224,6 @@ fields! {
         STREAM "streamId" u32 = 40 id 7,
         CORRELATION "correlationId" u32 = 44 id 8,
         MEMORY "memoryKind" u16 = 50 id 10,
-        NODE "graphNodeId" u64 = 64 id 11,
         GRAPH "graphId" u32 = 72 id 12,
     }
     "GraphTrace" graph {
@@ -238,7 +231,6 @@ fields! {
         START "start" u64 = 8 id 2,
         END "end" u64 = 16 id 3,
         DEVICE "deviceId" u32 = 24 id 4,
-        GRAPH "graphId" u32 = 28 id 5,
         CONTEXT "contextId" u32 = 32 id 6,
         STREAM "streamId" u32 = 36 id 7,
     }
@@ -248,7 +240,6 @@ fields! {
         THREAD "objectId.pt.threadId" u32 = 16 id 3,
         START "start" u64 = 24 id 4,
         END "end" u64 = 32 id 5,
-        CORRELATION "correlationId" u32 = 40 since 21 id 6,
     }
     "Memory" memory {
         OPERATION "memoryOperationType" u32 = 4 id 1,
@@ -265,7 +256,6 @@ fields! {
         ADDRESS "address" u64 = 32 id 7,
         BYTES "size" u64 = 40 id 8,
         AT "timestamp" u64 = 56 id 10,
-        USED "utilizedSize" u64 = 64 id 11,
     }
     "Device" device {
         BANDWIDTH "globalMemoryBandwidth" u64 = 8 id 2,

@@ -4,6 +4,7 @@ use super::domains::RegisteredString;
 use super::payload::Data;
 use crate::recorder::Recorder;
 use gapscope_spool::event::Payload;
+use gapscope_spool::ids;
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_void};
 
@@ -70,9 +71,9 @@ impl<'a> Text<'a> {
 
     /// Its id in events; 0: none.
     #[inline]
-    pub fn id(&self, recorder: &Recorder) -> u32 {
+    pub fn id(&self, recorder: &Recorder) -> ids::Text {
         match self {
-            Text::None => 0,
+            Text::None => ids::Text::NONE,
             Text::Bytes(bytes) => recorder.text(bytes),
             Text::Registered(string) => string.id(recorder),
         }
@@ -148,10 +149,6 @@ impl Attributes {
     pub unsafe fn text<'a>(&self) -> Text<'a> {
         // SAFETY: as the caller promises.
         unsafe { Text::message(self.message_type, self.message) }
-    }
-
-    pub fn color(&self) -> Option<u32> {
-        (self.color_type == 1).then_some(self.color)
     }
 
     /// nvtxPayloadType_t

@@ -4,9 +4,9 @@ use super::attributes::Text;
 use crate::generation::PerProcess;
 use crate::hash::FastMap;
 use crate::recorder::{Recorder, recorder};
-use gapscope_spool::Event;
-use gapscope_spool::event::ObjectKind;
+use gapscope_spool::event::{CommonEvent, Object};
 use gapscope_spool::hook::guard;
+use gapscope_spool::ids;
 use gapscope_spool::writer::generation;
 use std::ffi::c_char;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// nvtxDomainHandle_t points here. It lives as long as the process.
 pub struct Domain {
-    id: u32,
+    id: ids::LabelDomain,
     name: String,
     /// The process in whose spool its name is.
     named_in: AtomicU32,
@@ -44,15 +44,15 @@ fn made() -> &'static Mutex<Made> {
 
 impl RegisteredString {
     #[inline]
-    pub fn id(&self, recorder: &Recorder) -> u32 {
+    pub fn id(&self, recorder: &Recorder) -> ids::Text {
         let generation = generation();
         let known = self.id.load(Relaxed);
         if (known >> 32) as u32 == generation {
-            return known as u32;
+            return ids::Text(known as u32);
         }
         let id = recorder.text(self.text.as_bytes());
         self.id
-            .store(u64::from(generation) << 32 | u64::from(id), Relaxed);
+            .store(u64::from(generation) << 32 | u64::from(id.0), Relaxed);
         id
     }
 
@@ -66,16 +66,15 @@ impl RegisteredString {
 /// # Safety
 /// `domain` is null or a handle of [`create_a`].
 #[inline]
-pub unsafe fn id(domain: *const Domain, recorder: &Recorder) -> u32 {
+pub unsafe fn id(domain: *const Domain, recorder: &Recorder) -> ids::LabelDomain {
     // SAFETY: as the caller promises; domains are never freed.
     let Some(domain) = (unsafe { domain.as_ref() }) else {
-        return 0;
+        return ids::LabelDomain::NONE;
     };
     let generation = generation();
     if domain.named_in.swap(generation, Relaxed) != generation {
-        recorder.write(&Event::Name {
-            object: ObjectKind::LabelDomain,
-            id: domain.id,
+        recorder.write(&CommonEvent::Name {
+            object: Object::LabelDomain(domain.id),
             name: &domain.name,
         });
     }
@@ -83,13 +82,14 @@ pub unsafe fn id(domain: *const Domain, recorder: &Recorder) -> u32 {
 }
 
 /// The id of a category: 0 for none, and for numbers beyond 2^16, which no id has room for.
-pub fn category(domain: u32, category: u32) -> u32 {
-    match (u16::try_from(domain), u16::try_from(category)) {
+pub fn category(domain: ids::LabelDomain, category: u32) -> ids::LabelCategory {
+    let id = match (u16::try_from(domain.0), u16::try_from(category)) {
         (Ok(domain), Ok(category)) if category != 0 => {
             u32::from(domain) << 16 | u32::from(category)
         }
         _ => 0,
-    }
+    };
+    ids::LabelCategory(id)
 }
 
 fn create(name: Text<'_>) -> *const Domain {
@@ -98,7 +98,7 @@ fn create(name: Text<'_>) -> *const Domain {
         let mut made = made().lock().unwrap_or_else(PoisonError::into_inner);
         *made.domains.entry(name.clone()).or_insert_with(|| {
             Box::leak(Box::new(Domain {
-                id: NEXT_DOMAIN.fetch_add(1, Relaxed),
+                id: ids::LabelDomain(NEXT_DOMAIN.fetch_add(1, Relaxed)),
                 name,
                 named_in: AtomicU32::new(0),
             }))
@@ -154,10 +154,9 @@ unsafe fn name_category(domain: *const Domain, number: u32, name: Text<'_>) {
         let Some(recorder) = recorder() else { return };
         // SAFETY: as the caller promises.
         let id = category(unsafe { id(domain, recorder) }, number);
-        if id != 0 {
-            recorder.write(&Event::Name {
-                object: ObjectKind::LabelCategory,
-                id,
+        if id != ids::LabelCategory::NONE {
+            recorder.write(&CommonEvent::Name {
+                object: Object::LabelCategory(id),
                 name: &name.to_text(),
             });
         }

@@ -5,17 +5,16 @@ use super::attributes::Text;
 use super::domains::Domain;
 use crate::recorder::recorder;
 use crate::{records, streams, tracing};
-use gapscope_spool::Event;
-use gapscope_spool::event::ObjectKind;
+use gapscope_spool::event::{CommonEvent, Object};
 use gapscope_spool::hook::guard;
+use gapscope_spool::ids;
 use std::ffi::{c_char, c_void};
 
 fn name_thread(thread: u32, name: Text<'_>) {
     guard(|| {
         if let Some(recorder) = recorder() {
-            recorder.write(&Event::Name {
-                object: ObjectKind::Thread,
-                id: thread,
+            recorder.write(&CommonEvent::Name {
+                object: Object::Thread(ids::Thread(thread)),
                 name: &name.to_text(),
             });
         }

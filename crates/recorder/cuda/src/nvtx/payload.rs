@@ -11,6 +11,7 @@ pub use read::read;
 
 use super::domains::Domain;
 use crate::recorder::recorder;
+use gapscope_spool::event::LossKind;
 use gapscope_spool::hook::guard;
 use gapscope_spool::monotonic_ns;
 use std::ffi::c_void;
@@ -78,8 +79,8 @@ pub unsafe fn attach_extension(module: *const Module) -> bool {
     if module.module != PAYLOAD || !VERSIONS.contains(&module.version) {
         if let Some(recorder) = recorder() {
             let what = match module.module {
-                PAYLOAD => "NVTX payloads of a library",
-                _ => "NVTX extensions of a library",
+                PAYLOAD => LossKind::NvtxPayloadsOfLibrary,
+                _ => LossKind::NvtxExtensionsOfLibrary,
             };
             recorder.loss(what, 1, "this version or extension is not known");
         }
@@ -173,7 +174,7 @@ fn lose_deferred(count: u64) {
     guard(|| {
         if let Some(recorder) = recorder() {
             let reason = "their times may be of any clock";
-            recorder.loss("deferred NVTX events, or batches of them", count, reason);
+            recorder.loss(LossKind::DeferredNvtxEvents, count, reason);
         }
     });
 }

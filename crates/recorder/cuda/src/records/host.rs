@@ -4,7 +4,8 @@ use super::{NO_TIMES, Reader, span};
 use crate::callbacks::told::{Fact, TOLD};
 use crate::cupti::fields::{self, Record};
 use crate::cupti::numbers;
-use gapscope_spool::event::{Activity, OverheadKind, Span, WaitKind};
+use gapscope_spool::event::{Activity, LossKind, OverheadKind, Span, WaitKind};
+use gapscope_spool::ids;
 
 /// CUpti_ActivityObjectKind of a thread.
 const OBJECT_THREAD: u32 = 2;
@@ -27,13 +28,14 @@ impl Reader {
                 continue;
             }
             let place = (told.context, told.stream);
-            let event = (told.event.0, u64::from(told.event.1));
+            let event = (ids::CudaEvent(told.event.0), u64::from(told.event.1));
+            let correlation = ids::Correlation(told.correlation);
             match told.fact {
                 Fact::Record if told.event.0 == 0 => self
                     .losses
-                    .add("events on queues", "there are too many events"),
-                Fact::Record => self.recorded(place, event, told.correlation),
-                Fact::Wait(kind, span) => self.waited((kind, span), place, event, told.correlation),
+                    .add(LossKind::EventsOnQueues, "there are too many events"),
+                Fact::Record => self.recorded(place, event, correlation),
+                Fact::Wait(kind, span) => self.waited((kind, span), place, event, correlation),
             }
             if self.packer.is_full() {
                 self.write();
@@ -41,22 +43,24 @@ impl Reader {
         }
         let lost = u64::from(TOLD.take_lost());
         self.losses
-            .add_many("waits and events on queues", lost, "too many at once");
+            .add_many(LossKind::WaitsAndEvents, lost, "too many at once");
     }
 
     fn waited(
         &mut self,
         (kind, span): (WaitKind, Option<Span>),
         (context, stream): (u32, u32),
-        (event, occurrence): (u32, u64),
-        correlation: u32,
+        (event, occurrence): (ids::CudaEvent, u64),
+        correlation: ids::Correlation,
     ) {
         let queue = match kind {
             WaitKind::HostForContext => self.objects.queue_of_context(context),
             _ => self.objects.known_queue(context, stream, self.recorder),
         };
-        if queue == 0 && matches!(kind, WaitKind::HostForQueue | WaitKind::QueueForEvent) {
-            self.losses.add("waits", NO_QUEUE);
+        if queue == ids::Queue::NONE
+            && matches!(kind, WaitKind::HostForQueue | WaitKind::QueueForEvent)
+        {
+            self.losses.add(LossKind::Waits, NO_QUEUE);
             return;
         }
         self.packer.push(&Activity::Wait {
@@ -72,12 +76,12 @@ impl Reader {
     fn recorded(
         &mut self,
         (context, stream): (u32, u32),
-        (event, occurrence): (u32, u64),
-        correlation: u32,
+        (event, occurrence): (ids::CudaEvent, u64),
+        correlation: ids::Correlation,
     ) {
         let queue = self.objects.known_queue(context, stream, self.recorder);
-        if queue == 0 {
-            self.losses.add("events on queues", NO_QUEUE);
+        if queue == ids::Queue::NONE {
+            self.losses.add(LossKind::EventsOnQueues, NO_QUEUE);
             return;
         }
         self.packer.push(&Activity::EventRecord {
@@ -102,13 +106,12 @@ impl Reader {
             };
             let span = span(record.get(START), record.get(END));
             if span.is_none() {
-                self.losses.add("overhead times", NO_TIMES);
+                self.losses.add(LossKind::OverheadTimes, NO_TIMES);
             }
             self.packer.push(&Activity::Overhead {
                 kind: overhead_kind(record.get(KIND)),
-                thread,
+                thread: ids::Thread(thread),
                 span,
-                correlation: record.get_new(CORRELATION).unwrap_or(0),
             });
         }
     }

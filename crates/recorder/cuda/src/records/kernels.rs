@@ -4,31 +4,29 @@ use crate::cupti::fields::Record;
 use crate::cupti::fields::kernel::*;
 use crate::hash::FastMap;
 use crate::recorder::Recorder;
-use gapscope_spool::Event;
-use gapscope_spool::event::LaunchShape;
+use gapscope_spool::event::{CommonEvent, CudaEvent, LaunchShape};
+use gapscope_spool::ids;
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_char};
 
 /// So many launch shapes are remembered; a program whose every launch differs must not fill the memory.
 const SHAPES: usize = 1 << 16;
-/// CUpti_ActivityLaunchType from which on a launch is cooperative, and up to which.
-const COOPERATIVE: std::ops::RangeInclusive<u8> = 1..=2;
 
 #[derive(Debug, Default)]
 pub struct Kernels {
     /// By name.
-    kernels: FastMap<CString, u32>,
+    kernels: FastMap<CString, ids::Kernel>,
     /// By where CUPTI keeps the name. Another module may be loaded there later, so the text is compared once a buffer.
     names: FastMap<usize, Name>,
-    shapes: FastMap<LaunchShape, u32>,
+    shapes: FastMap<LaunchShape, ids::Launch>,
     next_shape: u32,
     buffer: u32,
-    last: Option<(LaunchShape, u32)>,
+    last: Option<(LaunchShape, ids::Launch)>,
 }
 
 #[derive(Debug)]
 struct Name {
-    kernel: u32,
+    kernel: ids::Kernel,
     text: CString,
     buffer: u32,
 }
@@ -49,8 +47,8 @@ impl Kernels {
     pub fn forget(&mut self, recorder: &Recorder) {
         self.shapes.clear();
         self.last = None;
-        recorder.write(&Event::LaunchesEnd {
-            below: self.next_shape + 1,
+        recorder.write(&CudaEvent::LaunchesEnd {
+            below: ids::Launch(self.next_shape + 1),
         });
     }
 
@@ -59,7 +57,12 @@ impl Kernels {
     /// # Safety
     /// It is a kernel's record.
     #[inline]
-    pub unsafe fn launch(&mut self, record: &Record<'_>, queue: u32, recorder: &Recorder) -> u32 {
+    pub unsafe fn launch(
+        &mut self,
+        record: &Record<'_>,
+        queue: ids::Queue,
+        recorder: &Recorder,
+    ) -> ids::Launch {
         // SAFETY: as the caller promises.
         let shape = unsafe {
             LaunchShape {
@@ -67,15 +70,10 @@ impl Kernels {
                 queue,
                 groups: record.get(GRID),
                 local_size: record.get(BLOCK),
-                cluster: record.get(CLUSTER),
                 static_shared_bytes: record.get(STATIC_SHARED),
                 dynamic_shared_bytes: record.get(DYNAMIC_SHARED),
                 local_bytes: record.get(LOCAL),
                 registers: record.get(REGISTERS),
-                cooperative: COOPERATIVE.contains(&record.get(LAUNCH_TYPE)),
-                from_device: record
-                    .get_new(FROM_DEVICE)
-                    .is_some_and(|from_device| from_device != 0),
             }
         };
         if let Some((last, launch)) = &self.last
@@ -92,20 +90,18 @@ impl Kernels {
     }
 
     #[cold]
-    fn new_shape(&mut self, shape: LaunchShape, recorder: &Recorder) -> u32 {
+    fn new_shape(&mut self, shape: LaunchShape, recorder: &Recorder) -> ids::Launch {
         self.next_shape += 1;
-        self.shapes.insert(shape, self.next_shape);
-        recorder.write(&Event::Launch {
-            launch: self.next_shape,
-            shape,
-        });
-        self.next_shape
+        let launch = ids::Launch(self.next_shape);
+        self.shapes.insert(shape, launch);
+        recorder.write(&CudaEvent::Launch { launch, shape });
+        launch
     }
 
     /// # Safety
     /// `name` is 0 or the address of a NUL-terminated text.
     #[inline]
-    unsafe fn kernel(&mut self, name: usize, recorder: &Recorder) -> u32 {
+    unsafe fn kernel(&mut self, name: usize, recorder: &Recorder) -> ids::Kernel {
         let buffer = self.buffer;
         if let Some(known) = self.names.get_mut(&name) {
             if known.buffer == buffer {
@@ -127,15 +123,14 @@ impl Kernels {
     }
 
     #[cold]
-    fn new_name(&mut self, at: usize, text: &CStr, recorder: &Recorder) -> u32 {
+    fn new_name(&mut self, at: usize, text: &CStr, recorder: &Recorder) -> ids::Kernel {
         let kernel = match self.kernels.get(text) {
             Some(kernel) => *kernel,
             None => {
-                let kernel = self.kernels.len() as u32 + 1;
+                let kernel = ids::Kernel(self.kernels.len() as u32 + 1);
                 self.kernels.insert(text.to_owned(), kernel);
-                recorder.write(&Event::Kernel {
+                recorder.write(&CommonEvent::Kernel {
                     kernel,
-                    device: 0,
                     source: [0; 16],
                     entry_point: text.to_string_lossy(),
                     specialisation: Cow::Borrowed(""),

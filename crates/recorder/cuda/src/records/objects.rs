@@ -4,8 +4,10 @@ use crate::cupti::fields::{self, Record};
 use crate::cupti::{self, numbers};
 use crate::hash::FastMap;
 use crate::recorder::Recorder;
-use gapscope_spool::Event;
-use gapscope_spool::event::{ClockSource, ObjectKind, StreamKind};
+use gapscope_spool::event::{
+    ClockSource, CommonEvent, CudaEvent, DeviceLimits, Object, StreamKind,
+};
+use gapscope_spool::ids;
 use std::borrow::Cow;
 use std::ffi::CStr;
 
@@ -20,11 +22,11 @@ pub struct Objects {
     contexts: FastMap<u32, (u32, u32)>,
     /// By context and stream.
     streams: FastMap<(u32, u32), (StreamKind, i32)>,
-    queues: FastMap<(u32, u32), u32>,
+    queues: FastMap<(u32, u32), ids::Queue>,
     /// What the program calls streams.
     names: FastMap<(u32, u32), String>,
     /// The queue of the last record.
-    last: ((u32, u32), u32),
+    last: ((u32, u32), ids::Queue),
 }
 
 #[derive(Debug, Default)]
@@ -39,12 +41,12 @@ struct Facts {
     name: String,
     uuid: [u8; 16],
     memory_bytes: u64,
-    limits: Event<'static>,
+    limits: DeviceLimits,
 }
 
 /// The id in events; CUPTI's numbers begin at 0, which means "none" here.
-fn id_of(device: u32) -> u32 {
-    device.wrapping_add(1)
+fn id_of(device: u32) -> ids::Device {
+    ids::Device(device.wrapping_add(1))
 }
 
 impl Objects {
@@ -74,8 +76,7 @@ impl Objects {
                 name,
                 uuid,
                 memory_bytes: record.get(MEMORY),
-                limits: Event::DeviceLimits {
-                    device: id_of(number),
+                limits: DeviceLimits {
                     capability: (record.get(MAJOR), record.get(MINOR)),
                     multiprocessors: record.get(MULTIPROCESSORS),
                     core_clock_khz: record.get(CLOCK),
@@ -96,7 +97,7 @@ impl Objects {
     }
 
     /// The id of a device, which is part of the trace from now on.
-    pub fn device(&mut self, number: u32, recorder: &Recorder) -> u32 {
+    pub fn device(&mut self, number: u32, recorder: &Recorder) -> ids::Device {
         let device = self.devices.entry(number).or_default();
         device.used = true;
         if device.facts.is_some() {
@@ -141,9 +142,15 @@ impl Objects {
 
     /// The queue of a stream.
     #[inline]
-    pub fn queue(&mut self, device: u32, context: u32, stream: u32, recorder: &Recorder) -> u32 {
+    pub fn queue(
+        &mut self,
+        device: u32,
+        context: u32,
+        stream: u32,
+        recorder: &Recorder,
+    ) -> ids::Queue {
         let key = (context, stream);
-        if self.last.0 == key && self.last.1 != 0 {
+        if self.last.0 == key && self.last.1 != ids::Queue::NONE {
             return self.last.1;
         }
         let queue = match self.queues.get(&key) {
@@ -155,9 +162,9 @@ impl Objects {
     }
 
     /// The queue of a stream whose record does not say its device; 0 when there is none, or when nothing is known of it.
-    pub fn known_queue(&mut self, context: u32, stream: u32, recorder: &Recorder) -> u32 {
+    pub fn known_queue(&mut self, context: u32, stream: u32, recorder: &Recorder) -> ids::Queue {
         if stream == numbers::NO_ID {
-            return 0;
+            return ids::Queue::NONE;
         }
         match (
             self.queues.get(&(context, stream)),
@@ -165,7 +172,7 @@ impl Objects {
         ) {
             (Some(queue), _) => *queue,
             (None, Some((device, _))) => self.queue(*device, context, stream, recorder),
-            (None, None) => 0,
+            (None, None) => ids::Queue::NONE,
         }
     }
 
@@ -175,9 +182,9 @@ impl Objects {
     }
 
     /// Any queue of a context; 0 when it has none so far.
-    pub fn queue_of_context(&self, context: u32) -> u32 {
+    pub fn queue_of_context(&self, context: u32) -> ids::Queue {
         let queues = self.queues.iter().filter(|((of, _), _)| *of == context);
-        queues.map(|(_, queue)| *queue).min().unwrap_or(0)
+        queues.map(|(_, queue)| *queue).min().unwrap_or_default()
     }
 
     /// The program named a stream, which may not be in use yet.
@@ -190,14 +197,14 @@ impl Objects {
     }
 
     #[cold]
-    fn new_queue(&mut self, device: u32, key: (u32, u32), recorder: &Recorder) -> u32 {
+    fn new_queue(&mut self, device: u32, key: (u32, u32), recorder: &Recorder) -> ids::Queue {
         let (context, stream) = key;
         // Its own record may come later, and says its default stream.
         let of_work = (device, numbers::NO_ID);
         self.contexts.entry(context).or_insert(of_work);
-        let queue = self.queues.len() as u32 + 1;
+        let queue = ids::Queue(self.queues.len() as u32 + 1);
         self.queues.insert(key, queue);
-        recorder.write(&Event::Queue {
+        recorder.write(&CommonEvent::Queue {
             queue,
             device: self.device(device, recorder),
             family: context,
@@ -259,16 +266,15 @@ fn partition_of(
     (format!("{name} {gpu}/{compute}"), uuid)
 }
 
-fn write_name(queue: u32, name: &str, recorder: &Recorder) {
-    recorder.write(&Event::Name {
-        object: ObjectKind::Queue,
-        id: queue,
+fn write_name(queue: ids::Queue, name: &str, recorder: &Recorder) {
+    recorder.write(&CommonEvent::Name {
+        object: Object::Queue(queue),
         name,
     });
 }
 
-fn write_stream(queue: u32, (kind, priority): (StreamKind, i32), recorder: &Recorder) {
-    recorder.write(&Event::Stream {
+fn write_stream(queue: ids::Queue, (kind, priority): (StreamKind, i32), recorder: &Recorder) {
+    recorder.write(&CudaEvent::Stream {
         queue,
         kind,
         priority,
@@ -280,7 +286,7 @@ fn write_device(number: u32, device: &mut Device, recorder: &Recorder) {
         return;
     }
     let facts = device.facts.as_ref();
-    recorder.write(&Event::Device {
+    recorder.write(&CommonEvent::Device {
         device: id_of(number),
         api: Cow::Borrowed("cuda"),
         name: facts.map_or_else(
@@ -294,7 +300,10 @@ fn write_device(number: u32, device: &mut Device, recorder: &Recorder) {
         heaps: facts.map_or(Vec::new(), |f| vec![f.memory_bytes]),
     });
     if let Some(facts) = facts {
-        recorder.write(&facts.limits);
+        recorder.write(&CudaEvent::DeviceLimits {
+            device: id_of(number),
+            limits: facts.limits,
+        });
     }
 }
 

@@ -2,54 +2,47 @@
 
 use crate::hash::FastMap;
 use crate::recorder::Recorder;
-use gapscope_spool::Event;
-use gapscope_spool::event::{MemoryPlace, TransferKind};
+use gapscope_spool::event::{CudaEvent, MemoryPlace, TransferKind};
+use gapscope_spool::ids;
 
 #[derive(Debug, Default)]
 pub struct Routes {
-    routes: FastMap<Key, u32>,
-    last: Option<(Key, u32)>,
+    routes: FastMap<Key, ids::Route>,
+    last: Option<(Key, ids::Route)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
-    queue: u32,
+    queue: ids::Queue,
     kind: TransferKind,
     source: MemoryPlace,
     destination: MemoryPlace,
-    devices: Option<(u32, u32)>,
 }
 
 impl Key {
-    /// From CUpti_ActivityMemcpyKind and two CUpti_ActivityMemoryKind; with the devices, where they are two.
-    pub fn copy(
-        queue: u32,
-        [kind, source, destination]: [u8; 3],
-        devices: Option<(u32, u32)>,
-    ) -> Key {
+    /// From CUpti_ActivityMemcpyKind and two CUpti_ActivityMemoryKind.
+    pub fn copy(queue: ids::Queue, [kind, source, destination]: [u8; 3]) -> Key {
         Key {
             queue,
             kind: match kind {
                 1 | 3 => TransferKind::HostToDevice,
                 2 | 4 => TransferKind::DeviceToHost,
-                5..=8 => TransferKind::DeviceToDevice,
+                5..=8 => TransferKind::Copy,
                 9 => TransferKind::HostToHost,
                 10 => TransferKind::PeerToPeer,
                 _ => TransferKind::Unknown,
             },
             source: place(source.into()),
             destination: place(destination.into()),
-            devices,
         }
     }
 
-    pub fn fill(queue: u32, memory: u16) -> Key {
+    pub fn fill(queue: ids::Queue, memory: u16) -> Key {
         Key {
             queue,
             kind: TransferKind::Fill,
             source: MemoryPlace::Unknown,
             destination: place(memory),
-            devices: None,
         }
     }
 }
@@ -68,21 +61,20 @@ fn place(kind: u16) -> MemoryPlace {
 
 impl Routes {
     #[inline]
-    pub fn route(&mut self, key: Key, recorder: &Recorder) -> u32 {
+    pub fn route(&mut self, key: Key, recorder: &Recorder) -> ids::Route {
         if let Some((last, route)) = &self.last
             && *last == key
         {
             return *route;
         }
-        let next = self.routes.len() as u32 + 1;
+        let next = ids::Route(self.routes.len() as u32 + 1);
         let route = *self.routes.entry(key).or_insert_with(|| {
-            recorder.write(&Event::Route {
+            recorder.write(&CudaEvent::Route {
                 route: next,
                 queue: key.queue,
                 kind: key.kind,
                 source: key.source,
                 destination: key.destination,
-                devices: key.devices,
             });
             next
         });

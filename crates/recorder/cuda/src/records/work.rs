@@ -1,9 +1,10 @@
 //! Records of work on a device.
 
-use super::{NO_TIMES, Reader, node, routes, work_span};
+use super::{NO_TIMES, Reader, routes, work_span};
 use crate::cupti::fields::{self, Field, Record};
 use crate::tracing;
-use gapscope_spool::event::Activity;
+use gapscope_spool::event::{Activity, LossKind};
+use gapscope_spool::ids;
 
 /// Where a record of a transfer has what all of them have.
 struct Transfer {
@@ -12,7 +13,6 @@ struct Transfer {
     end: Field<u64>,
     correlation: Field<u32>,
     graph: Field<u32>,
-    node: Field<u64>,
 }
 
 /// The fields of the kind of record whose constants are in scope.
@@ -24,7 +24,6 @@ macro_rules! transfer_fields {
             end: END,
             correlation: CORRELATION,
             graph: GRAPH,
-            node: NODE,
         }
     };
 }
@@ -45,13 +44,13 @@ impl Reader {
             let launch = self.kernels.launch(record, queue, self.recorder);
             let span = work_span(record.get(START), record.get(END));
             if span.is_none() {
-                self.losses.add("dispatch times", NO_TIMES);
+                self.losses.add(LossKind::DispatchTimes, NO_TIMES);
             }
             self.packer.push(&Activity::Kernel {
                 launch,
                 span,
-                correlation: record.get(CORRELATION),
-                node: node(record.get(GRAPH), record.get(NODE)),
+                correlation: ids::Correlation(record.get(CORRELATION)),
+                of_graph: record.get(GRAPH) != 0,
             });
         }
     }
@@ -64,14 +63,14 @@ impl Reader {
         unsafe {
             let span = work_span(record.get(fields.start), record.get(fields.end));
             if span.is_none() {
-                self.losses.add("transfer times", NO_TIMES);
+                self.losses.add(LossKind::TransferTimes, NO_TIMES);
             }
             self.packer.push(&Activity::Transfer {
                 route,
                 bytes: record.get(fields.bytes),
                 span,
-                correlation: record.get(fields.correlation),
-                node: node(record.get(fields.graph), record.get(fields.node)),
+                correlation: ids::Correlation(record.get(fields.correlation)),
+                of_graph: record.get(fields.graph) != 0,
             });
         }
     }
@@ -84,7 +83,7 @@ impl Reader {
         unsafe {
             let queue = self.queue(record, [DEVICE, CONTEXT, STREAM]);
             let kinds = [KIND, SOURCE, DESTINATION].map(|field| record.get(field));
-            let key = routes::Key::copy(queue, kinds, None);
+            let key = routes::Key::copy(queue, kinds);
             self.transfer(record, key, &transfer_fields!());
         }
     }
@@ -97,9 +96,11 @@ impl Reader {
         unsafe {
             let queue = self.queue(record, [DEVICE, CONTEXT, STREAM]);
             let kinds = [KIND, SOURCE, DESTINATION].map(|field| record.get(field));
-            let [from, to] = [SOURCE_DEVICE, DESTINATION_DEVICE]
-                .map(|field| self.objects.device(record.get(field), self.recorder));
-            let key = routes::Key::copy(queue, kinds, Some((from, to)));
+            // Both devices are part of the trace.
+            for field in [SOURCE_DEVICE, DESTINATION_DEVICE] {
+                self.objects.device(record.get(field), self.recorder);
+            }
+            let key = routes::Key::copy(queue, kinds);
             self.transfer(record, key, &transfer_fields!());
         }
     }
@@ -128,14 +129,13 @@ impl Reader {
                 return;
             }
             if span.is_none() {
-                self.losses.add("graph times", NO_TIMES);
+                self.losses.add(LossKind::GraphTimes, NO_TIMES);
             }
             let queue = self.queue(record, [DEVICE, CONTEXT, STREAM]);
             self.packer.push(&Activity::GraphRun {
-                graph: record.get(GRAPH),
                 queue,
                 span,
-                correlation: record.get(CORRELATION),
+                correlation: ids::Correlation(record.get(CORRELATION)),
             });
         }
     }

@@ -3,6 +3,7 @@
 use super::buffers::Buffers;
 use super::recent::Recent;
 use gapscope_spool::event::{self, BindingAccess};
+use gapscope_spool::ids as hook;
 use gapscope_trace::tables::{Access, Binding, Table, Tables};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -10,12 +11,6 @@ use std::sync::Arc;
 
 /// VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC and VK_DESCRIPTOR_TYPE_STORAGE_BUFFER_DYNAMIC
 const DYNAMIC: [u32; 2] = [8, 9];
-
-/// The id of no buffer.
-const NULL: u32 = 0;
-
-/// The content of a set of which the hook knows nothing, such as one without buffers.
-pub const NO_CONTENT: u32 = 0;
 
 /// What one descriptor set holds, in the trace's ids.
 type Content = Arc<[Range]>;
@@ -50,7 +45,7 @@ struct Reach {
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Contents {
     /// The kept content of each content id.
-    kept_of: Recent<u32, u32>,
+    kept_of: Recent<hook::BindingContent, u32>,
     kept: FxHashMap<u32, Content>,
     next: u32,
     /// Ids of kept contents. One that is missing here is kept twice.
@@ -62,16 +57,16 @@ impl Contents {
     /// Keeps a content. Returns how many of its entries name a buffer that is not known.
     pub fn add(
         &mut self,
-        content: u32,
+        content: hook::BindingContent,
         entries: &[event::Binding],
-        buffer: impl Fn(u32) -> Option<u32>,
+        buffer: impl Fn(hook::Buffer) -> Option<u32>,
         buffers: &Buffers,
     ) -> u64 {
         let mut unknown = 0;
         let mut ranges: Vec<Range> = Vec::with_capacity(entries.len());
         for entry in entries {
             let known = buffer(entry.buffer).and_then(|id| Some((id, buffers.bytes(id)?)));
-            unknown += u64::from(known.is_none() && entry.buffer != NULL);
+            unknown += u64::from(known.is_none() && entry.buffer != hook::Buffer::NONE);
             ranges.push(Range {
                 binding: entry.binding,
                 element: entry.element,
@@ -104,12 +99,12 @@ impl Contents {
     }
 
     /// True when it is known what a set holds.
-    pub fn knows(&mut self, content: u32) -> bool {
+    pub fn knows(&mut self, content: hook::BindingContent) -> bool {
         self.kept_of(content).is_some()
     }
 
     /// The kept content of a content id; `None` where that is not known, or forgotten.
-    fn kept_of(&mut self, content: u32) -> Option<u32> {
+    fn kept_of(&mut self, content: hook::BindingContent) -> Option<u32> {
         self.kept_of.get(&content).copied()
     }
 }
@@ -125,13 +120,13 @@ pub struct Bound {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct BoundSet {
     set: u32,
-    content: u32,
+    content: hook::BindingContent,
     dynamic_offsets: Vec<u32>,
 }
 
 impl Bound {
     /// A set is bound.
-    pub fn bind(&mut self, set: u32, content: u32) {
+    pub fn bind(&mut self, set: u32, content: hook::BindingContent) {
         self.last = None;
         match self.sets.iter_mut().find(|s| s.set == set) {
             Some(bound) => {

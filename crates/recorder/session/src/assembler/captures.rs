@@ -2,6 +2,7 @@
 
 use super::Assembler;
 use gapscope_spool::event::LabelEdge;
+use gapscope_spool::ids as hook;
 use gapscope_trace::manifest::Loss;
 use gapscope_trace::tables::{Marker, MarkerScope, Table, Tables};
 use serde::{Deserialize, Serialize};
@@ -29,8 +30,8 @@ pub struct Capture {
 impl Assembler {
     pub(super) fn capture(
         &mut self,
-        (process, thread): (u32, u32),
-        number: u32,
+        (process, thread): (u32, hook::Thread),
+        hook::Capture(number): hook::Capture,
         edge: LabelEdge,
         path: &[u8],
         at_ns: i64,
@@ -42,7 +43,7 @@ impl Assembler {
             let lost_before = self.ledger.losses();
             self.captures.push(Capture {
                 process,
-                thread,
+                thread: thread.0,
                 number,
                 path,
                 begin_ns: at_ns,

@@ -1,9 +1,9 @@
 //! Appends commands of the spool to recordings, in the trace's ids.
 
 use super::Assembler;
-use super::bindings::NO_CONTENT;
-use super::recording::{Opaque, Step, Transfer};
-use gapscope_spool::event::{Command, Op};
+use super::recording::Step;
+use gapscope_spool::event::{Command, Op, OpaqueWorkKind, TransferKind};
+use gapscope_spool::ids as hook;
 use gapscope_trace::Tables;
 
 impl Assembler {
@@ -11,7 +11,7 @@ impl Assembler {
     pub(super) fn commands(
         &mut self,
         process: u32,
-        recording: u32,
+        recording: hook::Recording,
         bytes: &[u8],
         tables: &mut Tables,
     ) {
@@ -37,7 +37,7 @@ impl Assembler {
                     Step::End { query }
                 }
                 Op::Dispatch | Op::DispatchBase | Op::DispatchIndirect => {
-                    let kernel = match state.kernels.get(&d) {
+                    let kernel = match state.kernels.get(&hook::Kernel(d)) {
                         Some(kernel) => *kernel,
                         None => self.kernels.unknown(process),
                     };
@@ -58,8 +58,10 @@ impl Assembler {
                     }
                 }
                 Op::BindSet => {
-                    target.bound.bind(a, b);
-                    unknown_sets += u64::from(b != NO_CONTENT && !state.contents.knows(b));
+                    let content = hook::BindingContent(b);
+                    target.bound.bind(a, content);
+                    let known = content.some().is_none_or(|c| state.contents.knows(c));
+                    unknown_sets += u64::from(!known);
                     continue;
                 }
                 Op::DynamicOffset => {
@@ -70,14 +72,14 @@ impl Assembler {
                     Step::Transfer {
                         query,
                         kind: match op {
-                            Op::CopyBuffer => Transfer::Copy,
-                            Op::FillBuffer => Transfer::Fill,
-                            Op::UpdateBuffer => Transfer::Update,
-                            _ => Transfer::CopyImage,
+                            Op::CopyBuffer => TransferKind::Copy,
+                            Op::FillBuffer => TransferKind::Fill,
+                            Op::UpdateBuffer => TransferKind::Update,
+                            _ => TransferKind::CopyImage,
                         },
                         bytes: Some(command.ab()).filter(|bytes| *bytes != u64::MAX),
-                        source: state.buffers.get(&c).copied(),
-                        destination: state.buffers.get(&d).copied(),
+                        source: state.buffers.get(&hook::Buffer(c)).copied(),
+                        destination: state.buffers.get(&hook::Buffer(d)).copied(),
                     }
                 }
                 Op::Barrier => Step::Barrier {
@@ -85,7 +87,7 @@ impl Assembler {
                     destination_stages: command.cd(),
                 },
                 Op::LabelBegin => {
-                    let text = text(&state.texts, &mut self.labels, a);
+                    let text = text(&state.texts, &mut self.labels, hook::Text(a));
                     target.open_labels.push(text);
                     Step::LabelBegin { text }
                 }
@@ -96,25 +98,23 @@ impl Assembler {
                     Step::LabelEnd
                 }
                 Op::LabelInstant => Step::LabelInstant {
-                    text: text(&state.texts, &mut self.labels, a),
+                    text: text(&state.texts, &mut self.labels, hook::Text(a)),
                 },
                 Op::Execute => {
                     target.bound.clear();
-                    let executions = target.secondaries.entry(a).or_insert(0);
+                    let recording = hook::Recording(a);
+                    let executions = target.secondaries.entry(recording).or_insert(0);
                     *executions += 1;
                     if *executions == 1
-                        && let Some(secondary) = state.recordings.get_mut(&a)
+                        && let Some(secondary) = state.recordings.get_mut(&recording)
                     {
                         secondary.users += 1;
                     }
-                    Step::Execute {
-                        query,
-                        recording: a,
-                    }
+                    Step::Execute { query, recording }
                 }
                 Op::OpaqueBegin => Step::OpaqueBegin {
                     query,
-                    kind: Opaque::of(a),
+                    kind: opaque_work(a),
                 },
                 Op::OpaqueEnd => Step::OpaqueEnd { query },
             };
@@ -131,6 +131,14 @@ impl Assembler {
     }
 }
 
+/// What kind of work an operand names.
+fn opaque_work(number: u32) -> OpaqueWorkKind {
+    match u8::try_from(number).map(OpaqueWorkKind::from_number) {
+        Ok(OpaqueWorkKind::Unknown) | Err(_) => OpaqueWorkKind::Other,
+        Ok(kind) => kind,
+    }
+}
+
 /// More queries than a recording of so many commands can have, the hook's gaps between pools included: a damaged
 /// record must not ask for memory without bounds.
 fn most_queries(commands: usize) -> u32 {
@@ -141,9 +149,9 @@ fn most_queries(commands: usize) -> u32 {
 
 /// The trace's id of a process's text.
 pub(super) fn text(
-    texts: &rustc_hash::FxHashMap<u32, u32>,
+    texts: &rustc_hash::FxHashMap<hook::Text, u32>,
     labels: &mut super::labels::Labels,
-    text: u32,
+    text: hook::Text,
 ) -> u32 {
     match texts.get(&text) {
         Some(id) => *id,

@@ -18,8 +18,9 @@ use call::{Call, Poll};
 use event_waits::EventWaits;
 use function::Function;
 use gapscope_spool::event::{
-    Activity, LaunchShape, MemoryPlace, Span, TransferKind as Moves, WaitKind, unpack,
+    Activity, LaunchShape, MemoryPlace, Span, TransferKind, WaitKind, unpack,
 };
+use gapscope_spool::ids as hook;
 use gapscope_trace::tables::Tables;
 use graph_captures::GraphCaptures;
 use returns::Returns;
@@ -37,18 +38,18 @@ const MOST_LAUNCHED: usize = 1 << 12;
 /// What is known of a process's use of CUDA.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Cuda {
-    functions: FxHashMap<u32, Function>,
-    launches: FxHashMap<u32, Launch>,
-    routes: FxHashMap<u32, Route>,
+    functions: FxHashMap<hook::Function, Function>,
+    launches: FxHashMap<hook::Launch, Launch>,
+    routes: FxHashMap<hook::Route, Route>,
     /// By correlation.
-    slots: FxHashMap<u32, Slot>,
+    slots: FxHashMap<hook::Correlation, Slot>,
     next_serial: u64,
     /// Slots whose other half has not come, by correlation and serial, the oldest first.
-    waiting: VecDeque<(u32, u64)>,
+    waiting: VecDeque<(hook::Correlation, u64)>,
     /// Slots of launches whose work has come.
-    launched: VecDeque<(u32, u64)>,
+    launched: VecDeque<(hook::Correlation, u64)>,
     /// Folded polls of threads.
-    polls: FxHashMap<u32, Poll>,
+    polls: FxHashMap<hook::Thread, Poll>,
     event_waits: EventWaits,
     returns: Returns,
     graph_captures: GraphCaptures,
@@ -91,13 +92,13 @@ struct Launch {
 
 impl Assembler {
     /// The program calls this function.
-    pub(super) fn cuda_function(&mut self, process: u32, function: u32, name: &str) {
+    pub(super) fn cuda_function(&mut self, process: u32, function: hook::Function, name: &str) {
         let cuda = &mut self.processes[process as usize].cuda;
         cuda.functions.insert(function, Function::of(name));
     }
 
     /// The program launches kernels in this way.
-    pub(super) fn cuda_launch(&mut self, process: u32, launch: u32, shape: &LaunchShape) {
+    pub(super) fn cuda_launch(&mut self, process: u32, launch: hook::Launch, shape: &LaunchShape) {
         let queue = self.queue(process, shape.queue);
         let known = self.processes[process as usize].kernels.get(&shape.kernel);
         let kernel = match known {
@@ -114,7 +115,7 @@ impl Assembler {
     }
 
     /// No launch below this id comes any more.
-    pub(super) fn cuda_launches_end(&mut self, process: u32, below: u32) {
+    pub(super) fn cuda_launches_end(&mut self, process: u32, below: hook::Launch) {
         let cuda = &mut self.processes[process as usize].cuda;
         cuda.launches.retain(|launch, _| *launch >= below);
     }
@@ -123,24 +124,24 @@ impl Assembler {
     pub(super) fn cuda_route(
         &mut self,
         process: u32,
-        route: u32,
-        queue: u32,
-        moves: Moves,
+        route: hook::Route,
+        queue: hook::Queue,
+        kind: TransferKind,
         [source, destination]: [MemoryPlace; 2],
     ) {
         let queue = self.queue(process, queue);
-        let host = match moves {
-            Moves::HostToDevice | Moves::HostToHost => source,
-            Moves::DeviceToHost => destination,
+        let host = match kind {
+            TransferKind::HostToDevice | TransferKind::HostToHost => source,
+            TransferKind::DeviceToHost => destination,
             _ => MemoryPlace::Unknown,
         };
         let known = Route {
             queue,
-            moves,
+            kind,
             host_memory: match host {
-                MemoryPlace::Pageable => Some(Arc::from("pageable")),
-                MemoryPlace::Pinned => Some(Arc::from("pinned")),
-                MemoryPlace::Managed => Some(Arc::from("managed")),
+                MemoryPlace::Pageable | MemoryPlace::Pinned | MemoryPlace::Managed => {
+                    Some(Arc::from(host.as_str()))
+                }
                 _ => None,
             },
         };
@@ -152,10 +153,10 @@ impl Assembler {
     pub(super) fn called(
         &mut self,
         process: u32,
-        thread: u32,
-        (function, result): (u32, u32),
+        thread: hook::Thread,
+        (function, result): (hook::Function, u32),
         span: Span,
-        correlation: u32,
+        correlation: hook::Correlation,
         tables: &mut Tables,
     ) {
         self.with_cuda(process, tables, |assembler, cuda, tables| {
@@ -169,8 +170,8 @@ impl Assembler {
     pub(super) fn polled(
         &mut self,
         process: u32,
-        thread: u32,
-        (function, result): (u32, u32),
+        thread: hook::Thread,
+        (function, result): (hook::Function, u32),
         span: Span,
         (count, busy_ns): (u32, i64),
         tables: &mut Tables,
@@ -182,7 +183,12 @@ impl Assembler {
         });
     }
 
-    fn call(&mut self, thread: u32, (function, result): (u32, u32), span: Span) -> Option<Call> {
+    fn call(
+        &mut self,
+        thread: hook::Thread,
+        (function, result): (hook::Function, u32),
+        span: Span,
+    ) -> Option<Call> {
         let Some(span) = self.checked(Some(span)) else {
             self.ledger.add("host calls", 1, "their times are damaged");
             return None;
@@ -240,11 +246,11 @@ impl Assembler {
                 launch,
                 span,
                 correlation,
-                node,
+                of_graph,
             } => {
                 let known = cuda.launches.get(&launch).copied();
                 let known = known.unwrap_or_else(|| self.lost_launch(process));
-                let work = Work::kernel(known, self.checked(span), node.is_some());
+                let work = Work::kernel(known, self.checked(span), of_graph);
                 self.cuda_work(process, cuda, correlation, work, tables);
             }
             Activity::Transfer {
@@ -252,15 +258,14 @@ impl Assembler {
                 bytes,
                 span,
                 correlation,
-                node,
+                of_graph,
             } => {
                 let known = cuda.routes.get(&route).cloned();
                 let known = known.unwrap_or_else(|| self.lost_route(process));
-                let work = Work::transfer(known, bytes, self.checked(span), node.is_some());
+                let work = Work::transfer(known, bytes, self.checked(span), of_graph);
                 self.cuda_work(process, cuda, correlation, work, tables);
             }
             Activity::GraphRun {
-                graph: _,
                 queue,
                 span,
                 correlation,
@@ -277,7 +282,7 @@ impl Assembler {
                 span,
                 correlation,
             } => {
-                let queue = (queue != 0).then(|| self.queue(process, queue));
+                let queue = queue.some().map(|queue| self.queue(process, queue));
                 match (kind, queue) {
                     (WaitKind::QueueForEvent, Some(queue)) => {
                         let occurrence = (event, occurrence);
@@ -319,12 +324,9 @@ impl Assembler {
                 cuda.event_waits
                     .recorded((event, occurrence), queue, correlation);
             }
-            Activity::Overhead {
-                kind,
-                thread,
-                span,
-                correlation: _,
-            } => self.cuda_overhead(process, kind, thread, span, tables),
+            Activity::Overhead { kind, thread, span } => {
+                self.cuda_overhead(process, kind, thread, span, tables)
+            }
         }
     }
 
@@ -360,7 +362,7 @@ impl Assembler {
         );
         Launch {
             kernel: self.kernels.unknown(process),
-            queue: self.queue(process, 0),
+            queue: self.queue(process, hook::Queue::NONE),
             groups: [0; 3],
         }
     }
@@ -369,8 +371,8 @@ impl Assembler {
         self.ledger
             .add("ways of transfers", 1, "the record of them is missing");
         Route {
-            queue: self.queue(process, 0),
-            moves: Moves::Unknown,
+            queue: self.queue(process, hook::Queue::NONE),
+            kind: TransferKind::Unknown,
             host_memory: None,
         }
     }
@@ -378,7 +380,7 @@ impl Assembler {
 
 impl Cuda {
     /// Puts a half into its slot; gives what was there.
-    fn put(&mut self, correlation: u32, half: Half) -> Option<Half> {
+    fn put(&mut self, correlation: hook::Correlation, half: Half) -> Option<Half> {
         let serial = self.next_serial;
         self.next_serial += 1;
         match half {
@@ -395,7 +397,7 @@ impl Cuda {
         self.slots.len()
     }
 
-    fn is_current(&self, (correlation, serial): (u32, u64)) -> bool {
+    fn is_current(&self, (correlation, serial): (hook::Correlation, u64)) -> bool {
         self.slots
             .get(&correlation)
             .is_some_and(|slot| slot.serial == serial)

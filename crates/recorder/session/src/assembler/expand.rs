@@ -5,16 +5,17 @@ use super::kernels::Kernels;
 use super::labels::Labels;
 use super::ledger::Ledger;
 use super::placement::{Placement, REASONS, REASONS_IN_ORDER, Unknown};
-use super::recording::{Opaque, Recording, Step};
+use super::recording::{Recording, Step};
 use super::spans::{Spans, join};
-use gapscope_spool::event::{NO_QUERY, NO_TICKS};
+use gapscope_spool::event::{NO_QUERY, NO_TICKS, OpaqueWorkKind};
+use gapscope_spool::ids as hook;
 use gapscope_trace::tables::{
-    Barrier, CommandBuffer, Marker, MarkerScope, OpaqueWorkRow, Table, Tables, Timing,
+    self, Barrier, CommandBuffer, Marker, MarkerScope, OpaqueWorkRow, Table, Tables, Timing,
 };
 use rustc_hash::FxHashMap;
 
 /// The recording of a command buffer that was recorded while recording was off.
-const NOT_RECORDED: u32 = 0;
+const NOT_RECORDED: hook::Recording = hook::Recording::NONE;
 
 /// Secondary recordings nest at most so deep; a deeper one is a damaged spool.
 const DEEPEST: u32 = 8;
@@ -22,7 +23,7 @@ const DEEPEST: u32 = 8;
 /// Expands one instance.
 pub struct Expansion<'a> {
     pub instance: &'a Instance,
-    pub recordings: &'a FxHashMap<u32, Recording>,
+    pub recordings: &'a FxHashMap<hook::Recording, Recording>,
     pub placement: Option<Placement<'a>>,
     /// Why the instance has no times, where it has none.
     pub reason: &'static str,
@@ -221,7 +222,7 @@ impl Expansion<'_> {
 
     /// The rows of a recording. `untimed`: it was timed as a whole by what executes it.
     fn steps(&mut self, recording: &Recording, ticks: &[u64], depth: u32, untimed: bool) {
-        let mut opaque: Option<(u32, Opaque)> = None;
+        let mut opaque: Option<(u32, OpaqueWorkKind)> = None;
         let executions = &recording.secondaries;
         // Only a primary one ends labels that others began.
         let base = if depth == 0 { 0 } else { self.state.open.len() };
@@ -270,7 +271,7 @@ impl Expansion<'_> {
                     rows.command_buffer.push(Some(self.instance.command_buffer));
                     rows.position.push(self.state.position);
                     rows.queue.push(self.instance.queue);
-                    rows.kind.push(kind.kind());
+                    rows.kind.push(tables::TransferKind::of(kind.as_str()));
                     rows.bytes.push(bytes);
                     rows.start_ns.push(interval.map(|i| i.0));
                     rows.duration_ns.push(interval.map(|i| i.1));
@@ -345,14 +346,14 @@ impl Expansion<'_> {
         self.interval(ticks, query, end)
     }
 
-    fn opaque_work(&mut self, time: Result<(i64, i64), Unknown>, kind: Opaque) {
+    fn opaque_work(&mut self, time: Result<(i64, i64), Unknown>, kind: OpaqueWorkKind) {
         let interval = self.count(Work::Opaque, time, self.sampled);
         self.timed(interval);
         self.tables.opaque_work.push(OpaqueWorkRow {
             command_buffer: Some(self.instance.command_buffer),
             position: self.state.position,
             queue: self.instance.queue,
-            kind: kind.kind(),
+            kind: tables::OpaqueWorkKind::of(kind.as_str()),
             start_ns: interval.map(|i| i.0),
             duration_ns: interval.map(|i| i.1),
             label: self.state.open.last().map(|o| o.label),
@@ -366,14 +367,14 @@ impl Expansion<'_> {
         &mut self,
         ticks: &[u64],
         query: u32,
-        recording: u32,
+        recording: hook::Recording,
         depth: u32,
         untimed: bool,
         overwritten: bool,
     ) {
         if query != NO_QUERY && !untimed {
             let time = self.interval(ticks, query, query + 1);
-            self.opaque_work(time, Opaque::Other);
+            self.opaque_work(time, OpaqueWorkKind::Other);
         }
         let known = self.recordings.get(&recording).filter(|_| depth < DEEPEST);
         let Some(secondary) = known else {

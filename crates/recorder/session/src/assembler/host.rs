@@ -3,8 +3,9 @@
 use super::Assembler;
 use super::commands;
 use super::thread_labels::ThreadLabel;
-use gapscope_spool::event::{Call, LabelEdge, LabelScope};
-use gapscope_trace::tables::{HostCallKind, Marker, MarkerScope, Table, Tables};
+use gapscope_spool::event::{LabelEdge, LabelScope};
+use gapscope_spool::ids as hook;
+use gapscope_trace::tables::{Marker, MarkerScope, Table, Tables};
 use std::sync::Arc;
 
 impl Assembler {
@@ -12,10 +13,10 @@ impl Assembler {
     pub(super) fn label(
         &mut self,
         process: u32,
-        thread: u32,
+        thread: hook::Thread,
         scope: LabelScope,
         edge: LabelEdge,
-        text: u32,
+        text: hook::Text,
         at_ns: i64,
         tables: &mut Tables,
     ) {
@@ -25,7 +26,7 @@ impl Assembler {
                 let queue = self.queue(process, queue);
                 return self.queue_label(process, queue, edge, text, at_ns, tables);
             }
-            LabelScope::Thread => (0, None),
+            LabelScope::Thread => (hook::LabelDomain::NONE, None),
             LabelScope::Domain(domain) => (domain, None),
             LabelScope::Range { domain, range } => (domain, Some(range)),
         };
@@ -45,7 +46,7 @@ impl Assembler {
         process: u32,
         queue: u32,
         edge: LabelEdge,
-        text: u32,
+        text: hook::Text,
         at_ns: i64,
         tables: &mut Tables,
     ) {
@@ -113,26 +114,5 @@ impl HostMarker<'_> {
             category: self.category.cloned(),
             payload: self.payload.cloned(),
         });
-    }
-}
-
-pub(super) fn host_call(call: Call) -> HostCallKind {
-    match call {
-        Call::Submit => HostCallKind::Submit,
-        Call::BindSparse => HostCallKind::BindSparse,
-        Call::WaitFences => HostCallKind::WaitFences,
-        Call::WaitSemaphores => HostCallKind::WaitSemaphores,
-        Call::WaitQueueIdle => HostCallKind::WaitQueueIdle,
-        Call::WaitDeviceIdle => HostCallKind::WaitDeviceIdle,
-        Call::PollFence => HostCallKind::PollFence,
-        Call::PollSemaphore => HostCallKind::PollSemaphore,
-        Call::GetQueryResults => HostCallKind::GetQueryResults,
-        Call::MapMemory => HostCallKind::MapMemory,
-        Call::AllocateMemory => HostCallKind::AllocateMemory,
-        Call::FreeMemory => HostCallKind::FreeMemory,
-        Call::CreatePipelines => HostCallKind::CreatePipelines,
-        Call::CreateShaderModule => HostCallKind::CreateShaderModule,
-        Call::Present => HostCallKind::Present,
-        Call::AcquireImage => HostCallKind::AcquireImage,
     }
 }

@@ -3,6 +3,7 @@
 use super::spans::Spanning;
 use crate::clock::{Ticks, Unplaced};
 use gapscope_spool::event::{NO_TICKS, Outcome};
+use gapscope_spool::ids as hook;
 use serde::{Deserialize, Serialize};
 
 /// A submitted execution of a recording.
@@ -13,7 +14,7 @@ pub struct Instance {
     /// Id of the command buffer in the trace.
     pub command_buffer: u64,
     /// What it executes, in the process's ids.
-    pub recording: u32,
+    pub recording: hook::Recording,
     /// Id of its submission in the trace.
     pub submission: u64,
     /// Id of its queue in the trace.
@@ -71,14 +72,14 @@ pub enum Why {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Timestamps {
     /// The recording, in the process's ids.
-    pub recording: u32,
+    pub recording: hook::Recording,
     /// Raw ticks.
     pub ticks: Vec<u64>,
 }
 
 impl Instance {
     /// Adds timestamps from query `first` on, of at most `most` that the recording has. Returns how many did not fit.
-    pub fn add(&mut self, recording: u32, first: u32, bytes: &[u8], most: u32) -> u64 {
+    pub fn add(&mut self, recording: hook::Recording, first: u32, bytes: &[u8], most: u32) -> u64 {
         let slot = match self
             .timestamps
             .iter()
@@ -112,7 +113,7 @@ impl Instance {
     }
 
     /// The timestamps of a recording; empty when there are none.
-    pub fn ticks(&self, recording: u32) -> &[u64] {
+    pub fn ticks(&self, recording: hook::Recording) -> &[u64] {
         self.timestamps
             .iter()
             .find(|t| t.recording == recording)

@@ -3,14 +3,17 @@
 use super::device::{Device, Queue};
 use super::process::Allocation;
 use super::{Assembler, Source, kernels};
-use gapscope_spool::event::{Binding, Event, ObjectKind, PoolEdge, SourceFormat, StreamKind, heap};
+use gapscope_spool::event::{
+    Binding, DeviceLimits, Object, PoolEdge, SourceFormat, StreamKind, heap,
+};
+use gapscope_spool::ids as hook;
 use gapscope_trace::manifest;
 use gapscope_trace::tables::{MemoryEvent, MemoryRow, Table, Tables};
 use std::sync::Arc;
 
 impl Assembler {
     /// The trace's id of a process's device. One that was never announced (its record is lost) is made.
-    pub(super) fn device(&mut self, process: u32, device: u32) -> u32 {
+    pub(super) fn device(&mut self, process: u32, device: hook::Device) -> u32 {
         let next = self.devices.len() as u32;
         let id = *self.processes[process as usize]
             .devices
@@ -34,12 +37,12 @@ impl Assembler {
     }
 
     /// The trace's id of a process's queue. One that was never announced (its record is lost) is made.
-    pub(super) fn queue(&mut self, process: u32, queue: u32) -> u32 {
+    pub(super) fn queue(&mut self, process: u32, queue: hook::Queue) -> u32 {
         if let Some(id) = self.processes[process as usize].queues.get(&queue) {
             return *id;
         }
         let id = self.queues.len() as u32;
-        // `Event::Queue` corrects the device at once where there is one.
+        // `CommonEvent::Queue` corrects the device at once where there is one.
         let known = self
             .devices
             .iter()
@@ -47,7 +50,7 @@ impl Assembler {
             .map(|d| d.facts.id);
         let device = match known {
             Some(device) => device,
-            None => self.device(process, u32::MAX),
+            None => self.device(process, hook::Device(u32::MAX)),
         };
         self.processes[process as usize].queues.insert(queue, id);
         self.queues.push(Queue {
@@ -75,48 +78,46 @@ impl Assembler {
         }
     }
 
-    pub(super) fn name(&mut self, process: u32, object: ObjectKind, id: u32, name: &str) {
+    pub(super) fn name(&mut self, process: u32, object: Object, name: &str) {
         let state = &mut self.processes[process as usize];
         let name = Some(name).filter(|n| !n.is_empty()).map(str::to_owned);
         match object {
-            ObjectKind::Kernel | ObjectKind::KernelSource => {
+            Object::Kernel(id) | Object::KernelSource(id) => {
                 let kernel = state
                     .kernels
                     .get(&id)
                     .and_then(|id| self.kernels.get_mut(*id));
                 if let Some(kernel) = kernel {
                     match object {
-                        ObjectKind::Kernel => kernel.object_name = name,
+                        Object::Kernel(_) => kernel.object_name = name,
                         _ => kernel.module_name = name,
                     }
                 }
             }
-            ObjectKind::Buffer => {
+            Object::Buffer(id) => {
                 if let Some(id) = state.buffers.get(&id) {
                     self.buffers.name(*id, name);
                 }
             }
-            ObjectKind::Queue => {
+            Object::Queue(id) => {
                 let id = self.queue(process, id);
                 self.queues[id as usize].facts.name = name;
             }
-            // The manifest has the driver's name for it.
-            ObjectKind::Device => {}
-            ObjectKind::Thread => {
+            Object::Thread(hook::Thread(id)) => {
                 let known = state.threads.iter_mut().find(|t| t.thread == id);
                 if let (Some(thread), Some(name)) = (known, name) {
                     thread.name = name;
                 }
             }
-            ObjectKind::LabelDomain => {
+            Object::LabelDomain(id) => {
                 state.host_labels.name_domain(id, &name.unwrap_or_default());
             }
-            ObjectKind::LabelCategory => {
+            Object::LabelCategory(id) => {
                 state
                     .host_labels
                     .name_category(id, &name.unwrap_or_default());
             }
-            ObjectKind::Recording => state.recordings.entry(id).or_default().name = name,
+            Object::Recording(id) => state.recordings.entry(id).or_default().name = name,
         }
     }
 
@@ -141,22 +142,27 @@ impl Assembler {
     }
 
     /// What is known of a stream.
-    pub(super) fn stream(&mut self, process: u32, queue: u32, kind: StreamKind, priority: i32) {
+    pub(super) fn stream(
+        &mut self,
+        process: u32,
+        queue: hook::Queue,
+        kind: StreamKind,
+        priority: i32,
+    ) {
         let id = self.queue(process, queue);
         let facts = &mut self.queues[id as usize].facts;
-        facts.kind = match kind {
-            StreamKind::Default => Some("default".to_owned()),
-            StreamKind::Blocking => Some("blocking".to_owned()),
-            StreamKind::NonBlocking => Some("non-blocking".to_owned()),
-            StreamKind::Unknown => None,
-        };
+        facts.kind = (kind != StreamKind::Unknown).then(|| kind.to_string());
         facts.priority = Some(priority);
     }
 
     /// What a device can do.
-    pub(super) fn device_limits(&mut self, process: u32, event: Event<'_>) {
-        let Event::DeviceLimits {
-            device,
+    pub(super) fn device_limits(
+        &mut self,
+        process: u32,
+        device: hook::Device,
+        limits: DeviceLimits,
+    ) {
+        let DeviceLimits {
             capability: (major, minor),
             multiprocessors,
             core_clock_khz,
@@ -167,10 +173,7 @@ impl Assembler {
             shared_bytes_per_multiprocessor,
             groups_per_multiprocessor,
             partition,
-        } = event
-        else {
-            return;
-        };
+        } = limits;
         let id = self.device(process, device);
         let known = |value: u32| (value > 0).then_some(value);
         let bytes = |value: u64| (value > 0).then_some(value);
@@ -193,7 +196,7 @@ impl Assembler {
     pub(super) fn pool(
         &mut self,
         process: u32,
-        pool: u32,
+        pool: hook::Pool,
         device: u32,
         edge: PoolEdge,
         bytes: u64,
@@ -236,7 +239,12 @@ impl Assembler {
         known.or_insert_with(|| Arc::from(text)).clone()
     }
 
-    pub(super) fn bindings(&mut self, process: u32, content: u32, entries: &[Binding]) {
+    pub(super) fn bindings(
+        &mut self,
+        process: u32,
+        content: hook::BindingContent,
+        entries: &[Binding],
+    ) {
         let state = &mut self.processes[process as usize];
         let ids = &state.buffers;
         let unknown = state.contents.add(

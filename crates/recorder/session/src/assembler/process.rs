@@ -6,6 +6,7 @@ use super::instance::Instance;
 use super::recording::Recording;
 use super::semaphores::Semaphores;
 use super::thread_labels::HostLabels;
+use gapscope_spool::ids as hook;
 use gapscope_trace::manifest;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -18,25 +19,25 @@ pub struct Process {
     /// Threads that have written.
     pub threads: Vec<manifest::Thread>,
     /// From its ids to the trace's.
-    pub devices: FxHashMap<u32, u32>,
+    pub devices: FxHashMap<hook::Device, u32>,
     /// As above.
-    pub queues: FxHashMap<u32, u32>,
+    pub queues: FxHashMap<hook::Queue, u32>,
     /// As above.
-    pub kernels: FxHashMap<u32, u32>,
+    pub kernels: FxHashMap<hook::Kernel, u32>,
     /// As above.
-    pub texts: FxHashMap<u32, u32>,
+    pub texts: FxHashMap<hook::Text, u32>,
     /// As above.
-    pub buffers: FxHashMap<u32, u32>,
+    pub buffers: FxHashMap<hook::Buffer, u32>,
     /// Allocations that exist.
-    pub allocations: FxHashMap<u32, Allocation>,
+    pub allocations: FxHashMap<hook::Allocation, Allocation>,
     /// What memory pools hold.
-    pub pools: FxHashMap<u32, Allocation>,
+    pub pools: FxHashMap<hook::Pool, Allocation>,
     /// Contents of descriptor sets.
     pub contents: Contents,
     /// Recordings that may still be expanded.
-    pub recordings: FxHashMap<u32, Recording>,
+    pub recordings: FxHashMap<hook::Recording, Recording>,
     /// Instances that are not finished.
-    pub instances: FxHashMap<u64, Instance>,
+    pub instances: FxHashMap<hook::Instance, Instance>,
     /// Semaphores.
     pub semaphores: Semaphores,
     /// Labels on its threads.
@@ -58,7 +59,7 @@ pub struct Allocation {
 
 impl Process {
     /// One user less of a recording; it goes when nobody can use it any more.
-    pub fn release(&mut self, recording: u32) {
+    pub fn release(&mut self, recording: hook::Recording) {
         if let Some(found) = self.recordings.get_mut(&recording) {
             found.users = found.users.saturating_sub(1);
         }
@@ -66,7 +67,7 @@ impl Process {
     }
 
     /// Drops a recording that nobody can use any more, and with it its uses of others.
-    pub fn drop_if_unused(&mut self, recording: u32) {
+    pub fn drop_if_unused(&mut self, recording: hook::Recording) {
         let mut candidates = vec![recording];
         while let Some(candidate) = candidates.pop() {
             let unused = |r: &Recording| r.ended && r.users == 0;

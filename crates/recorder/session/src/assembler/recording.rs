@@ -1,8 +1,8 @@
 //! Recordings: the commands of a command buffer, in the trace's ids, ready to be expanded for each instance.
 
 use super::bindings::Bound;
-use gapscope_spool::event::NO_QUERY;
-use gapscope_trace::tables::{OpaqueWorkKind, TransferKind};
+use gapscope_spool::event::{NO_QUERY, OpaqueWorkKind, TransferKind};
+use gapscope_spool::ids as hook;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ pub struct Recording {
     /// It cannot be submitted any more.
     pub ended: bool,
     /// Secondary recordings that it executes, with the number of executions.
-    pub secondaries: FxHashMap<u32, u32>,
+    pub secondaries: FxHashMap<hook::Recording, u32>,
     /// Labels that it ends and did not begin.
     pub label_ends: u32,
     /// Texts of the labels that are open behind its last command.
@@ -69,7 +69,7 @@ pub enum Step {
     /// A copy, fill or the like.
     Transfer {
         query: u32,
-        kind: Transfer,
+        kind: TransferKind,
         bytes: Option<u64>,
         source: Option<u32>,
         destination: Option<u32>,
@@ -86,9 +86,12 @@ pub enum Step {
     /// An instant.
     LabelInstant { text: u32 },
     /// A secondary recording is executed.
-    Execute { query: u32, recording: u32 },
+    Execute {
+        query: u32,
+        recording: hook::Recording,
+    },
     /// Work that is timed as a whole begins.
-    OpaqueBegin { query: u32, kind: Opaque },
+    OpaqueBegin { query: u32, kind: OpaqueWorkKind },
     /// It ends.
     OpaqueEnd { query: u32 },
 }
@@ -107,64 +110,6 @@ impl Step {
             0
         } else {
             query.saturating_add(count)
-        }
-    }
-}
-
-/// Kinds of transfers that a command buffer can hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Transfer {
-    Copy,
-    Fill,
-    Update,
-    CopyImage,
-}
-
-impl Transfer {
-    pub fn kind(self) -> TransferKind {
-        match self {
-            Transfer::Copy => TransferKind::Copy,
-            Transfer::Fill => TransferKind::Fill,
-            Transfer::Update => TransferKind::Update,
-            Transfer::CopyImage => TransferKind::CopyImage,
-        }
-    }
-}
-
-/// Kinds of work that is timed as a whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Opaque {
-    RenderPass,
-    RayTracing,
-    AccelerationStructure,
-    ClearImage,
-    Other,
-}
-
-impl Opaque {
-    /// From the number in the command.
-    pub fn of(number: u32) -> Opaque {
-        use gapscope_spool::event::OpaqueKind as K;
-        const RENDER_PASS: u32 = K::RenderPass as u32;
-        const RAY_TRACING: u32 = K::RayTracing as u32;
-        const ACCELERATION_STRUCTURE: u32 = K::AccelerationStructure as u32;
-        const CLEAR_IMAGE: u32 = K::ClearImage as u32;
-        match number {
-            RENDER_PASS => Opaque::RenderPass,
-            RAY_TRACING => Opaque::RayTracing,
-            ACCELERATION_STRUCTURE => Opaque::AccelerationStructure,
-            CLEAR_IMAGE => Opaque::ClearImage,
-            _ => Opaque::Other,
-        }
-    }
-
-    pub fn kind(self) -> OpaqueWorkKind {
-        match self {
-            Opaque::RenderPass => OpaqueWorkKind::RenderPass,
-            Opaque::RayTracing => OpaqueWorkKind::RayTracing,
-            Opaque::AccelerationStructure => OpaqueWorkKind::AccelerationStructure,
-            Opaque::ClearImage => OpaqueWorkKind::ClearImage,
-            Opaque::Other => OpaqueWorkKind::Other,
         }
     }
 }

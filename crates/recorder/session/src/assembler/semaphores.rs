@@ -1,6 +1,7 @@
 //! Semaphores: which submission a submission waits for.
 
 use gapscope_spool::event::SemaphoreValue;
+use gapscope_spool::ids as hook;
 use gapscope_trace::tables::{Dependency, Table, Tables};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -13,8 +14,8 @@ const KEPT_SIGNALS: usize = 256;
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Semaphores {
     /// The submission that last signalled each binary semaphore.
-    binary: FxHashMap<u32, u64>,
-    timelines: FxHashMap<u32, Timeline>,
+    binary: FxHashMap<hook::Semaphore, u64>,
+    timelines: FxHashMap<hook::Semaphore, Timeline>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]

@@ -2,16 +2,16 @@
 
 use super::Assembler;
 use super::instance::{Instance, Place};
-use gapscope_spool::event::{Instance as Submitted, SemaphoreValue};
+use gapscope_spool::event::{Instance as Submitted, SemaphoreValue, Span};
+use gapscope_spool::ids as hook;
 use gapscope_trace::tables::{Submission, Table, Tables};
 
 /// The host's part of a submission.
 pub(super) struct SubmitCall {
-    pub thread: u32,
+    pub thread: hook::Thread,
     /// In the process's ids.
-    pub queue: u32,
-    pub begin_ns: i64,
-    pub end_ns: i64,
+    pub queue: hook::Queue,
+    pub span: Span,
 }
 
 impl Assembler {
@@ -27,12 +27,12 @@ impl Assembler {
         let queue = self.queue(process, call.queue);
         let submission = self.submissions;
         self.submissions += 1;
-        self.first_submit_ns.get_or_insert(call.begin_ns);
+        self.first_submit_ns.get_or_insert(call.span.start_ns);
         let of_queue = self.queues[queue as usize].labels.last();
         let of_queue = of_queue.map(|(label, _)| *label);
         let state = &mut self.processes[process as usize];
         // What the thread says that it is doing is about all that it submits.
-        let of_thread = || state.host_labels.at(call.thread, call.begin_ns);
+        let of_thread = || state.host_labels.at(call.thread, call.span.start_ns);
         let label = of_queue.or_else(|| of_thread().ok().flatten());
         let spans = &mut self.queues[queue as usize].spans;
         for submitted in instances {
@@ -48,7 +48,7 @@ impl Assembler {
                 recording: submitted.recording,
                 submission,
                 queue,
-                submitted_ns: call.begin_ns,
+                submitted_ns: call.span.start_ns,
                 label,
                 spanning,
                 timestamps: Vec::new(),
@@ -65,12 +65,12 @@ impl Assembler {
             id: submission,
             process,
             queue,
-            thread: Some(call.thread),
-            begin_ns: call.begin_ns,
-            end_ns: call.end_ns,
+            thread: Some(call.thread.0),
+            begin_ns: call.span.start_ns,
+            end_ns: call.span.end_ns(),
             command_buffers: instances.len() as u32,
             function: None,
         });
-        self.saw(call.end_ns);
+        self.saw(call.span.end_ns());
     }
 }

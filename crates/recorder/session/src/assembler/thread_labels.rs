@@ -5,6 +5,7 @@ use super::Assembler;
 use super::commands;
 use super::host::HostMarker;
 use gapscope_spool::event::{LabelEdge, LabelScope, Payload};
+use gapscope_spool::ids as hook;
 use gapscope_trace::tables::{MarkerScope, Tables};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -17,12 +18,12 @@ const MOST_REMEMBERED: usize = 1 << 17;
 /// Labels of one process's threads.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct HostLabels {
-    threads: FxHashMap<u32, ThreadLabels>,
+    threads: FxHashMap<hook::Thread, ThreadLabels>,
     /// Ranges of the process, by their ids.
-    ranges: FxHashMap<u64, Open>,
+    ranges: FxHashMap<hook::LabelRange, Open>,
     /// Names of domains and categories.
-    domains: FxHashMap<u32, Arc<str>>,
-    categories: FxHashMap<u32, Arc<str>>,
+    domains: FxHashMap<hook::LabelDomain, Arc<str>>,
+    categories: FxHashMap<hook::LabelCategory, Arc<str>>,
 }
 
 /// Labels of one thread.
@@ -45,7 +46,7 @@ enum Last {
     #[default]
     None,
     Open,
-    Range(u64),
+    Range(hook::LabelRange),
     Instant,
 }
 
@@ -54,25 +55,25 @@ enum Last {
 struct Open {
     label: u32,
     begin_ns: i64,
-    thread: u32,
-    domain: u32,
-    category: u32,
+    thread: hook::Thread,
+    domain: hook::LabelDomain,
+    category: hook::LabelCategory,
     payload: Option<Arc<str>>,
 }
 
 impl HostLabels {
     /// A domain has a name.
-    pub fn name_domain(&mut self, domain: u32, name: &str) {
+    pub fn name_domain(&mut self, domain: hook::LabelDomain, name: &str) {
         self.domains.insert(domain, Arc::from(name));
     }
 
     /// A category has a name.
-    pub fn name_category(&mut self, category: u32, name: &str) {
+    pub fn name_category(&mut self, category: hook::LabelCategory, name: &str) {
         self.categories.insert(category, Arc::from(name));
     }
 
     /// The innermost label on a thread at a moment; `Err` when that is forgotten.
-    pub fn at(&self, thread: u32, at_ns: i64) -> Result<Option<u32>, ()> {
+    pub fn at(&self, thread: hook::Thread, at_ns: i64) -> Result<Option<u32>, ()> {
         let Some(labels) = self.threads.get(&thread) else {
             return Ok(None);
         };
@@ -87,7 +88,7 @@ impl HostLabels {
     }
 
     /// The label that a thread wrote last.
-    fn last_of(&mut self, thread: u32) -> Option<&mut Open> {
+    fn last_of(&mut self, thread: hook::Thread) -> Option<&mut Open> {
         let labels = self.threads.get_mut(&thread)?;
         match labels.last {
             Last::None => None,
@@ -98,10 +99,10 @@ impl HostLabels {
     }
 
     /// The label that ends next in a scope.
-    fn innermost(&mut self, thread: u32, scope: LabelScope) -> Option<&mut Open> {
+    fn innermost(&mut self, thread: hook::Thread, scope: LabelScope) -> Option<&mut Open> {
         let domain = match scope {
             LabelScope::Range { range, .. } => return self.ranges.get_mut(&range),
-            LabelScope::Thread => 0,
+            LabelScope::Thread => hook::LabelDomain::NONE,
             LabelScope::Domain(domain) => domain,
             LabelScope::Queue(_) => return None,
         };
@@ -114,7 +115,7 @@ impl HostLabels {
             scope,
             label: open.label,
             queue: None,
-            thread: Some(open.thread),
+            thread: Some(open.thread.0),
             begin_ns: open.begin_ns,
             domain: self.domains.get(&open.domain),
             category: self.categories.get(&open.category),
@@ -163,12 +164,12 @@ impl ThreadLabels {
 
 /// A label's event on a thread.
 pub(super) struct ThreadLabel {
-    pub thread: u32,
-    pub domain: u32,
+    pub thread: hook::Thread,
+    pub domain: hook::LabelDomain,
     /// A range of the process, if it is one.
-    pub range: Option<u64>,
+    pub range: Option<hook::LabelRange>,
     pub edge: LabelEdge,
-    pub text: u32,
+    pub text: hook::Text,
     pub at_ns: i64,
 }
 
@@ -199,7 +200,7 @@ impl Assembler {
                 begin_ns: at_ns,
                 thread,
                 domain,
-                category: 0,
+                category: hook::LabelCategory::NONE,
                 payload: None,
             }
         };
@@ -250,8 +251,8 @@ impl Assembler {
     pub(super) fn label_detail(
         &mut self,
         process: u32,
-        thread: u32,
-        category: u32,
+        thread: hook::Thread,
+        category: hook::LabelCategory,
         payload: Option<Payload>,
     ) {
         let all = &mut self.processes[process as usize].host_labels;
@@ -269,7 +270,7 @@ impl Assembler {
     pub(super) fn label_payload(
         &mut self,
         process: u32,
-        thread: u32,
+        thread: hook::Thread,
         ending: Option<LabelScope>,
         text: &str,
     ) {

@@ -3,8 +3,11 @@
 use super::checkpoint::STATE;
 use super::*;
 use crate::{Recovered, recover};
-use gapscope_spool::event::{ClockSource, Command, Instance, NO_QUERY, Op, Outcome};
-use gapscope_spool::{Event, Spool, monotonic_ns};
+use gapscope_spool::event::{
+    ClockSource, Command, CommonEvent, Instance, NO_QUERY, Op, Outcome, Span, VulkanEvent,
+};
+use gapscope_spool::ids as hook;
+use gapscope_spool::{Spool, monotonic_ns};
 use gapscope_trace::tables::Table;
 use std::borrow::Cow;
 use std::sync::atomic::Ordering::SeqCst;
@@ -18,8 +21,8 @@ struct Program {
 impl Program {
     fn start(folder: &Path) -> Program {
         let spool = Spool::create(spool_folder(folder), 1 << 30, true, hello).unwrap();
-        spool.write(&Event::Device {
-            device: 1,
+        spool.write(&CommonEvent::Device {
+            device: hook::Device(1),
             api: Cow::Borrowed("vulkan"),
             name: Cow::Borrowed("made-up GPU"),
             driver: Cow::Borrowed(""),
@@ -28,9 +31,9 @@ impl Program {
             clock: ClockSource::Calibrated,
             heaps: vec![],
         });
-        spool.write(&Event::Queue {
-            queue: 1,
-            device: 1,
+        spool.write(&CommonEvent::Queue {
+            queue: hook::Queue(1),
+            device: hook::Device(1),
             family: 0,
             index: 0,
             flags: 2,
@@ -44,8 +47,8 @@ impl Program {
 
     fn sample(&self) {
         let now = monotonic_ns();
-        self.spool.write(&Event::ClockSample {
-            device: 1,
+        self.spool.write(&CommonEvent::ClockSample {
+            device: hook::Device(1),
             ticks: now as u64,
             host_ns: now,
             error_ns: 1,
@@ -66,20 +69,18 @@ impl Program {
                 Command::new(Op::End, 5, [0; 4]),
             ];
             let commands = bytemuck::cast_slice(&commands);
-            self.spool.write(&Event::Commands {
-                recording,
+            self.spool.write(&VulkanEvent::Commands {
+                recording: hook::Recording(recording),
                 commands,
             });
             let begin_ns = monotonic_ns();
             let instance = u64::from(recording);
-            self.spool.write(&Event::Submit {
-                submission: recording,
-                queue: 1,
-                begin_ns,
-                end_ns: begin_ns,
+            self.spool.write(&VulkanEvent::Submit {
+                span: Span::between(begin_ns, begin_ns),
+                queue: hook::Queue(1),
                 instances: Cow::Owned(vec![Instance {
-                    instance,
-                    recording,
+                    instance: hook::Instance(instance),
+                    recording: hook::Recording(recording),
                 }]),
                 waits: Cow::Borrowed(&[]),
                 signals: Cow::Borrowed(&[]),
@@ -87,25 +88,27 @@ impl Program {
             let ticks: Vec<u8> = (1..=6u64)
                 .flat_map(|t| (begin_ns as u64 + t).to_le_bytes())
                 .collect();
-            self.spool.write(&Event::Timestamps {
-                instance,
-                recording,
+            self.spool.write(&VulkanEvent::Timestamps {
+                instance: hook::Instance(instance),
+                recording: hook::Recording(recording),
                 first_query: 0,
                 ticks: &ticks,
             });
             let seen_ns = begin_ns + 1000;
-            self.spool.write(&Event::InstanceEnd {
-                instance,
+            self.spool.write(&VulkanEvent::InstanceEnd {
+                instance: hook::Instance(instance),
                 outcome: Outcome::Timed,
                 seen_ns,
             });
-            self.spool.write(&Event::RecordingEnd { recording });
+            self.spool.write(&VulkanEvent::RecordingEnd {
+                recording: hook::Recording(recording),
+            });
         }
     }
 }
 
-fn hello() -> Event<'static> {
-    Event::Process {
+fn hello() -> CommonEvent<'static> {
+    CommonEvent::Process {
         pid: std::process::id(),
         parent: 0,
         executable: Cow::Borrowed("program"),

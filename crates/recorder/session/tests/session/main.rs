@@ -4,7 +4,10 @@
 mod nested;
 
 use gapscope_recorder::{Error, Names, Outcome, Recorded, Recording, Recovered, Start, recover};
-use gapscope_spool::event::{self, ClockSource, Command, Instance, Op};
+use gapscope_spool::event::{
+    self, ClockSource, Command, CommonEvent, Instance, Op, Span, VulkanEvent,
+};
+use gapscope_spool::ids as hook;
 use gapscope_spool::{Event, Spool, monotonic_ns};
 use gapscope_trace::Selection;
 use gapscope_trace::manifest::{Exit, SamplingMode};
@@ -89,8 +92,8 @@ struct Program {
     spool: Spool,
 }
 
-fn hello() -> Event<'static> {
-    Event::Process {
+fn hello() -> CommonEvent<'static> {
+    CommonEvent::Process {
         pid: std::process::id(),
         parent: 0,
         executable: Cow::Borrowed("child"),
@@ -103,8 +106,8 @@ fn program() -> Program {
     let spool = Spool::from_env(hello)
         .unwrap()
         .expect("the session names the spool");
-    spool.write(&Event::Device {
-        device: 1,
+    spool.write(&CommonEvent::Device {
+        device: hook::Device(1),
         api: Cow::Borrowed("vulkan"),
         name: Cow::Borrowed("made-up GPU"),
         driver: Cow::Borrowed(""),
@@ -113,9 +116,9 @@ fn program() -> Program {
         clock: ClockSource::Calibrated,
         heaps: vec![],
     });
-    spool.write(&Event::Queue {
-        queue: 1,
-        device: 1,
+    spool.write(&CommonEvent::Queue {
+        queue: hook::Queue(1),
+        device: hook::Device(1),
         family: 0,
         index: 0,
         flags: 2,
@@ -130,8 +133,8 @@ impl Program {
         for recording in 1..=command_buffers {
             let now = monotonic_ns();
             let ticks = now as u64;
-            self.spool.write(&Event::ClockSample {
-                device: 1,
+            self.spool.write(&CommonEvent::ClockSample {
+                device: hook::Device(1),
                 ticks,
                 host_ns: now,
                 error_ns: 1,
@@ -142,19 +145,17 @@ impl Program {
                 Command::new(Op::End, 3, [0; 4]),
             ];
             let commands = bytemuck::cast_slice(&commands);
-            self.spool.write(&Event::Commands {
-                recording,
+            self.spool.write(&VulkanEvent::Commands {
+                recording: hook::Recording(recording),
                 commands,
             });
             let instance = u64::from(recording);
-            self.spool.write(&Event::Submit {
-                submission: recording,
-                queue: 1,
-                begin_ns: now,
-                end_ns: now,
+            self.spool.write(&VulkanEvent::Submit {
+                span: Span::between(now, now),
+                queue: hook::Queue(1),
                 instances: Cow::Owned(vec![Instance {
-                    instance,
-                    recording,
+                    instance: hook::Instance(instance),
+                    recording: hook::Recording(recording),
                 }]),
                 waits: Cow::Borrowed(&[]),
                 signals: Cow::Borrowed(&[]),
@@ -162,19 +163,21 @@ impl Program {
             let ticks: Vec<u8> = (1..=4u64)
                 .flat_map(|t| (now as u64 + t * 100).to_le_bytes())
                 .collect();
-            self.spool.write(&Event::Timestamps {
-                instance,
-                recording,
+            self.spool.write(&VulkanEvent::Timestamps {
+                instance: hook::Instance(instance),
+                recording: hook::Recording(recording),
                 first_query: 0,
                 ticks: &ticks,
             });
             let outcome = event::Outcome::Timed;
-            self.spool.write(&Event::InstanceEnd {
-                instance,
+            self.spool.write(&VulkanEvent::InstanceEnd {
+                instance: hook::Instance(instance),
                 outcome,
                 seen_ns: now + 1000,
             });
-            self.spool.write(&Event::RecordingEnd { recording });
+            self.spool.write(&VulkanEvent::RecordingEnd {
+                recording: hook::Recording(recording),
+            });
             std::thread::sleep(pause);
         }
     }

@@ -1,115 +1,159 @@
-//! What a tracing library of the driver reports afterwards, many at once ([`super::Event::Activities`]).
+//! What a tracing library of the driver reports afterwards, many at once ([`super::CudaEvent::Activities`]).
 
-use super::{OverheadKind, WaitKind};
-use serde::{Deserialize, Serialize};
+use super::Span;
+use crate::ids;
 
 /// One thing that happened. The thread that wrote it has nothing to do with it, and neither order nor delay are
 /// promised: an entry may be older than one of a batch before it.
 ///
 /// What belongs together has the same `correlation`: the host call, and the work on the device that it caused (all
 /// nodes of a graph have that of the call that launched the graph). Correlations are unique in a process until they
-/// wrap at 2^32; 0: none.
+/// wrap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activity {
     /// A kernel ran.
     Kernel {
-        /// What and where: [`super::Event::Launch`].
-        launch: u32,
+        /// What and where: [`super::CudaEvent::Launch`].
+        launch: ids::Launch,
         /// When; `None`: the library did not deliver its times.
         span: Option<Span>,
         /// The call that launched it.
-        correlation: u32,
-        /// The node of a graph that it is.
-        node: Option<GraphNode>,
+        correlation: ids::Correlation,
+        /// It is a node of a graph.
+        of_graph: bool,
     },
     /// A copy or a fill ran on the device.
     Transfer {
-        /// What and where: [`super::Event::Route`].
-        route: u32,
+        /// What and where: [`super::CudaEvent::Route`].
+        route: ids::Route,
         /// Bytes written.
         bytes: u64,
         /// As for a kernel.
         span: Option<Span>,
         /// The call that caused it.
-        correlation: u32,
-        /// The node of a graph that it is.
-        node: Option<GraphNode>,
+        correlation: ids::Correlation,
+        /// It is a node of a graph.
+        of_graph: bool,
     },
     /// A whole graph ran: its nodes are not told apart.
     GraphRun {
-        /// The library's id of the executable graph.
-        graph: u32,
         /// The queue that it was launched on.
-        queue: u32,
-        /// From the begin of its first node to the end of its last.
+        queue: ids::Queue,
+        /// From the start of its first node to the end of its last.
         span: Option<Span>,
         /// The call that launched it.
-        correlation: u32,
+        correlation: ids::Correlation,
     },
     /// The host, or a queue, waited.
     Wait {
         /// Who waited for what.
         kind: WaitKind,
         /// The queue that was waited for, or that waits ([`WaitKind::QueueForEvent`]), or any of the context that was
-        /// waited for ([`WaitKind::HostForContext`]); 0: none, or not known.
-        queue: u32,
-        /// The event that was waited for; 0: none, or the library does not say.
-        event: u32,
+        /// waited for ([`WaitKind::HostForContext`]).
+        queue: ids::Queue,
+        /// The event that was waited for.
+        event: ids::CudaEvent,
         /// The occurrence of the event ([`Activity::EventRecord`]) that was waited for; 0: not known.
         occurrence: u64,
         /// When the host waited. For a queue: when the wait was put on it.
         span: Option<Span>,
         /// The call.
-        correlation: u32,
+        correlation: ids::Correlation,
     },
     /// An event was put on a queue (cudaEventRecord): it occurs when the work before it is done.
     EventRecord {
         /// Which event.
-        event: u32,
+        event: ids::CudaEvent,
         /// Tells its occurrences apart; 0: not known.
         occurrence: u64,
         /// The queue.
-        queue: u32,
+        queue: ids::Queue,
         /// The call.
-        correlation: u32,
+        correlation: ids::Correlation,
     },
     /// Time that the driver or the tracing itself took.
     Overhead {
         /// For what.
         kind: OverheadKind,
-        /// The system's id of the thread that paid; 0: none.
-        thread: u32,
+        /// The thread that paid.
+        thread: ids::Thread,
         /// When.
         span: Option<Span>,
-        /// The call in which it happened; 0: none.
-        correlation: u32,
     },
 }
 
-/// Polls ([`super::Event::Polled`]) of a thread that follow each other so closely are one wait.
+/// Polls ([`super::CudaEvent::Polled`]) of a thread that follow each other so closely are one wait.
 pub const BETWEEN_POLLS_NS: i64 = 100_000;
 
-/// Known times on the host's monotonic clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Span {
-    /// Begin.
-    pub start_ns: i64,
-    /// Never negative, unless it was read from damage; of work on the device never 0.
-    pub duration_ns: i64,
+/// Numbers an enum for [`super::Packer`]; numbers that are not listed are its last variant.
+macro_rules! numbered {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident,)+ }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum $name { $($(#[$doc])* $variant,)+ }
+
+        impl $name {
+            /// All of them, in the order of their numbers from 0.
+            pub const ALL: &[$name] = &[$($name::$variant,)+];
+
+            /// The one of this number.
+            pub fn from_number(number: u8) -> $name {
+                *Self::ALL.get(usize::from(number)).unwrap_or(&Self::Unknown)
+            }
+        }
+    };
 }
 
-impl Span {
-    /// The end.
-    pub fn end_ns(&self) -> i64 {
-        self.start_ns.saturating_add(self.duration_ns)
+numbered! {
+    /// Who waited for what.
+    WaitKind {
+        /// The host for an event.
+        HostForEvent,
+        /// A queue for an event of another: the host goes on.
+        QueueForEvent,
+        /// The host for a queue.
+        HostForQueue,
+        /// The host for all queues of a context.
+        HostForContext,
+        /// Another kind.
+        Unknown,
     }
 }
 
-/// A node of an executable graph, with the library's ids.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GraphNode {
-    /// The executable graph.
-    pub graph: u32,
-    /// The node, unique in the process.
-    pub node: u64,
+numbered! {
+    /// What took time besides the program's own work.
+    OverheadKind {
+        /// The driver compiled code.
+        Compiler,
+        /// Tracing: buffers were delivered.
+        BufferFlush,
+        /// Tracing: a launch was instrumented.
+        Instrumentation,
+        /// Tracing: memory or queues of its own were made.
+        Resource,
+        /// The runtime loaded modules.
+        ModuleLoading,
+        /// The driver loaded a function at its first use.
+        FunctionLoading,
+        /// The driver's command buffer was full: the host waited for the device.
+        CommandBufferFull,
+        /// Tracing: a buffer was asked for.
+        BufferRequest,
+        /// Tracing: unified memory was prepared for it.
+        UnifiedMemory,
+        /// Another kind.
+        Unknown,
+    }
+}
+
+impl OverheadKind {
+    /// Caused by the tracing: an unrecorded program does not have it.
+    pub fn is_tracing(self) -> bool {
+        use OverheadKind::*;
+        matches!(
+            self,
+            BufferFlush | Instrumentation | Resource | BufferRequest | UnifiedMemory
+        )
+    }
 }

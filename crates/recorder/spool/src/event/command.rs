@@ -16,7 +16,7 @@ pub enum Op {
     DispatchBase,
     /// Workgroups come from a buffer: a: the buffer's id; b, c: low and high word of the offset; d: kernel.
     DispatchIndirect,
-    /// a: descriptor set index; b: content id ([`Event::Bindings`]).
+    /// a: descriptor set index; b: content id ([`super::VulkanEvent::Bindings`]).
     BindSet,
     /// a: descriptor set index; b: which dynamic offset of the set; c: the offset.
     DynamicOffset,
@@ -38,22 +38,10 @@ pub enum Op {
     LabelInstant,
     /// a: the secondary recording executed here. `query` and `query + 1` enclose it when it has no times of its own.
     Execute,
-    /// Work that is not taken apart begins: a: [`OpaqueKind`]. `query` is its timestamp.
+    /// Work that is not taken apart begins: a: [`gapscope_model::OpaqueWorkKind`]'s number. `query` is its timestamp.
     OpaqueBegin,
     /// It ends; `query` is its timestamp.
     OpaqueEnd,
-}
-
-/// Work that is timed as a whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u32)]
-#[allow(missing_docs)]
-pub enum OpaqueKind {
-    RenderPass = 1,
-    RayTracing,
-    AccelerationStructure,
-    ClearImage,
-    Other,
 }
 
 /// One command of a recording: 24 bytes.
@@ -61,7 +49,7 @@ pub enum OpaqueKind {
 #[repr(C)]
 pub struct Command {
     op: u32,
-    /// Index of its first timestamp among the recording's queries, or [`NO_QUERY`].
+    /// Index of its first timestamp among the recording's queries, or [`super::NO_QUERY`].
     pub query: u32,
     /// See [`Op`].
     pub a: u32,
@@ -127,7 +115,7 @@ impl Command {
         u64::from(self.c) | u64::from(self.d) << 32
     }
 
-    /// The commands in the bytes of [`Event::Commands`]. A torn last one is left out.
+    /// The commands in the bytes of [`super::VulkanEvent::Commands`]. A torn last one is left out.
     pub fn all(bytes: &[u8]) -> impl Iterator<Item = Command> + '_ {
         bytes
             .chunks_exact(size_of::<Command>())

@@ -1,20 +1,143 @@
-//! What CUDA's events refer to.
+//! What the CUDA library tells.
+//!
+//! The driver's tracing library tells of single kernels and transfers after they happened. They come packed in batches of
+//! [`super::Activity`] entries; what many entries share ([`CudaEvent::Launch`], [`CudaEvent::Route`]) is written once,
+//! before the first batch that refers to it. Calls are written by the threads that make them ([`CudaEvent::Called`]).
 
+use super::{LabelScope, Payload, Span};
+use crate::ids;
+use gapscope_model::{MemoryPlace, StreamKind, TransferKind};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// An event of the CUDA library.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum CudaEvent<'a> {
+    /// Activities, packed. Any thread may write it; see [`super::Activity`] for what is promised.
+    Activities {
+        /// How many activities the process had written before these. A hole between batches is thus an exact loss; the
+        /// batch that a process writes at its end has no entries and closes the last hole.
+        first: u64,
+        /// Entries in `bytes`.
+        count: u32,
+        /// For [`super::unpack`].
+        #[serde(with = "serde_bytes")]
+        bytes: &'a [u8],
+    },
+    /// A function of an API that the program calls ([`CudaEvent::Called`]).
+    Function {
+        /// The function.
+        function: ids::Function,
+        /// Its name, without suffixes for versions: `cudaMalloc`.
+        name: Cow<'a, str>,
+    },
+    /// The thread that writes this has called a function, which has returned.
+    Called {
+        /// Which.
+        function: ids::Function,
+        /// From its start to its return.
+        span: Span,
+        /// Its own correlation; see [`super::Activity`].
+        correlation: ids::Correlation,
+        /// What it returned (CUresult, cudaError_t); 0 is success.
+        result: u32,
+    },
+    /// A thread asked again and again for the same state (cudaEventQuery): several calls as one. Any thread may write it.
+    Polled {
+        /// Which function.
+        function: ids::Function,
+        /// The thread that called.
+        thread: ids::Thread,
+        /// From the start of the first call to the return of the last.
+        span: Span,
+        /// Calls.
+        count: u32,
+        /// Time inside the calls.
+        busy_ns: i64,
+        /// What the last one returned.
+        result: u32,
+    },
+    /// A way in which the program launches a kernel ([`super::Activity::Kernel`]).
+    Launch {
+        /// The way.
+        launch: ids::Launch,
+        /// What it is.
+        shape: LaunchShape,
+    },
+    /// No later batch refers to launches below this one: they may be forgotten.
+    LaunchesEnd {
+        /// The least id that may still come.
+        below: ids::Launch,
+    },
+    /// A way of transfers ([`super::Activity::Transfer`]).
+    Route {
+        /// The way.
+        route: ids::Route,
+        /// The queue.
+        queue: ids::Queue,
+        /// What the transfer does.
+        kind: TransferKind,
+        /// The memory that it reads.
+        source: MemoryPlace,
+        /// The memory that it writes.
+        destination: MemoryPlace,
+    },
+    /// What is known of a queue that is a CUDA stream, besides [`super::CommonEvent::Queue`].
+    Stream {
+        /// The queue.
+        queue: ids::Queue,
+        /// What kind of stream.
+        kind: StreamKind,
+        /// As the program set it; lower is more urgent, 0 is the default.
+        priority: i32,
+    },
+    /// What a CUDA device can do, besides [`super::CommonEvent::Device`].
+    DeviceLimits {
+        /// The device.
+        device: ids::Device,
+        /// Its limits.
+        limits: DeviceLimits,
+    },
+    /// The state of a memory pool.
+    Pool {
+        /// The pool.
+        pool: ids::Pool,
+        /// Its device.
+        device: ids::Device,
+        /// Why it is written.
+        edge: PoolEdge,
+        /// Bytes that the pool holds of the device's memory.
+        bytes: u64,
+        /// When.
+        at_ns: i64,
+    },
+    /// More of the label that the same thread wrote last.
+    LabelDetail {
+        /// Its category, which [`super::CommonEvent::Name`] may name.
+        category: ids::LabelCategory,
+        /// Its value.
+        payload: Option<Payload>,
+    },
+    /// The value of a label, where it has several parts.
+    LabelPayload {
+        /// Of the label that the same thread ends next in this scope. `None`: of the one that it wrote last.
+        ending: Option<LabelScope>,
+        /// Names and values: `bytes=4096, root=0`.
+        text: &'a str,
+    },
+}
 
 /// Everything that is the same each time a program launches a kernel in the same way: a launch is then a small number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LaunchShape {
-    /// The kernel ([`super::Event::Kernel`]).
-    pub kernel: u32,
-    /// The queue ([`super::Event::Queue`]).
-    pub queue: u32,
+    /// The kernel.
+    pub kernel: ids::Kernel,
+    /// The queue.
+    pub queue: ids::Queue,
     /// Workgroups (CUDA: the grid, in blocks) in x, y, z.
     pub groups: [u32; 3],
     /// Threads of a workgroup in x, y, z.
     pub local_size: [u32; 3],
-    /// Workgroups of a cluster in x, y, z; zeros: no clusters.
-    pub cluster: [u32; 3],
     /// Shared memory that the code declares, bytes for each workgroup.
     pub static_shared_bytes: u32,
     /// Shared memory that the launch asked for, bytes for each workgroup.
@@ -23,152 +146,43 @@ pub struct LaunchShape {
     pub local_bytes: u32,
     /// Registers for each thread.
     pub registers: u16,
-    /// All workgroups had to be resident at once (a cooperative launch).
-    pub cooperative: bool,
-    /// Launched by another kernel, not by the host.
-    pub from_device: bool,
 }
 
-/// Numbers an enum for [`super::Packer`]; numbers that are not listed are its last variant.
-macro_rules! numbered {
-    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident,)+ }) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        #[repr(u8)]
-        pub enum $name { $($(#[$doc])* $variant,)+ }
-
-        impl $name {
-            /// All of them, in the order of their numbers from 0.
-            pub const ALL: &[$name] = &[$($name::$variant,)+];
-
-            /// The one of this number.
-            pub fn from_number(number: u8) -> $name {
-                *Self::ALL.get(usize::from(number)).unwrap_or(&Self::Unknown)
-            }
-        }
-    };
+/// What a device can do. 0: not known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceLimits {
+    /// Compute capability, major and minor.
+    pub capability: (u32, u32),
+    /// Streaming multiprocessors.
+    pub multiprocessors: u32,
+    /// Clock of the cores, kHz.
+    pub core_clock_khz: u32,
+    /// Bandwidth of the device's memory by its data sheet, bytes a second.
+    pub memory_bytes_per_s: u64,
+    /// Size of the L2 cache.
+    pub l2_bytes: u64,
+    /// Threads that a multiprocessor can hold.
+    pub threads_per_multiprocessor: u32,
+    /// Registers of a multiprocessor.
+    pub registers_per_multiprocessor: u32,
+    /// Shared memory of a multiprocessor.
+    pub shared_bytes_per_multiprocessor: u64,
+    /// Workgroups that a multiprocessor can hold.
+    pub groups_per_multiprocessor: u32,
+    /// It is a part of a device (MIG).
+    pub partition: bool,
 }
 
-numbered! {
-    /// What a transfer does.
-    TransferKind {
-        /// Host memory to the device.
-        HostToDevice,
-        /// Device to host memory.
-        DeviceToHost,
-        /// Within one device; of arrays (images) too.
-        DeviceToDevice,
-        /// From one device to another.
-        PeerToPeer,
-        /// Host to host, by the device's copy engine.
-        HostToHost,
-        /// Fills memory with a value (memset).
-        Fill,
-        /// Another kind.
-        Unknown,
-    }
+/// What happened to a memory pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PoolEdge {
+    /// It was made, seen for the first time, gave memory back to the system, or its use changed.
+    Change,
+    /// It is gone.
+    End,
 }
 
-numbered! {
-    /// The memory at one end of a transfer.
-    MemoryPlace {
-        /// Host memory that may be paged out: such a copy is not asynchronous.
-        Pageable,
-        /// Page-locked host memory.
-        Pinned,
-        /// Device memory; of a module's variables too.
-        Device,
-        /// An array (image) on the device.
-        Array,
-        /// Memory that moves between host and device by itself.
-        Managed,
-        /// Not known, or there is no such end (the source of a fill).
-        Unknown,
-    }
-}
-
-numbered! {
-    /// Who waited for what.
-    WaitKind {
-        /// The host for an event.
-        HostForEvent,
-        /// A queue for an event of another: the host goes on.
-        QueueForEvent,
-        /// The host for a queue.
-        HostForQueue,
-        /// The host for all queues of a context.
-        HostForContext,
-        /// Another kind.
-        Unknown,
-    }
-}
-
-numbered! {
-    /// What took time besides the program's own work.
-    OverheadKind {
-        /// The driver compiled code.
-        Compiler,
-        /// Tracing: buffers were delivered.
-        BufferFlush,
-        /// Tracing: a launch was instrumented.
-        Instrumentation,
-        /// Tracing: memory or queues of its own were made.
-        Resource,
-        /// The runtime loaded modules.
-        ModuleLoading,
-        /// The driver loaded a function at its first use.
-        FunctionLoading,
-        /// The driver's command buffer was full: the host waited for the device.
-        CommandBufferFull,
-        /// Tracing: a buffer was asked for.
-        BufferRequest,
-        /// Tracing: unified memory was prepared for it.
-        UnifiedMemory,
-        /// Another kind.
-        Unknown,
-    }
-}
-
-impl OverheadKind {
-    /// Caused by the tracing: an unrecorded program does not have it.
-    pub fn is_tracing(self) -> bool {
-        use OverheadKind::*;
-        matches!(
-            self,
-            BufferFlush | Instrumentation | Resource | BufferRequest | UnifiedMemory
-        )
-    }
-}
-
-numbered! {
-    /// What kind of stream a queue is.
-    StreamKind {
-        /// The default stream: it waits for all blocking streams of its context, and they for it.
-        Default,
-        /// Synchronises with the default stream.
-        Blocking,
-        /// Does not.
-        NonBlocking,
-        /// Not known.
-        Unknown,
-    }
-}
-
-numbered! {
-    /// What happened to a memory pool.
-    PoolEdge {
-        /// It was made, or seen for the first time.
-        Begin,
-        /// It gave memory back to the system, or its use changed.
-        Change,
-        /// It is gone.
-        End,
-        /// Another kind.
-        Unknown,
-    }
-}
-
-/// Values of `heap` in [`super::Event::Allocate`] for CUDA.
+/// Values of `heap` in [`super::CommonEvent::Allocate`] for CUDA.
 pub mod heap {
     /// Device memory (cudaMalloc, cuMemAlloc, arrays).
     pub const DEVICE: u32 = 0;
@@ -176,6 +190,6 @@ pub mod heap {
     pub const MANAGED: u32 = 1;
     /// Page-locked host memory (cudaMallocHost).
     pub const PINNED: u32 = 2;
-    /// Device memory out of a memory pool (cudaMallocAsync): what the pool holds is in [`super::super::Event::Pool`].
+    /// Device memory out of a memory pool (cudaMallocAsync): what the pool holds is in [`super::CudaEvent::Pool`].
     pub const POOL: u32 = 3;
 }

@@ -1,20 +1,45 @@
-//! Events as bytes.
+//! Events as bytes. Which group an event is of stands in the header of its record, so it costs no byte.
 
-use super::Event;
+use super::{CommonEvent, CudaEvent, Event, VulkanEvent};
+use serde::Serialize;
 
-impl Event<'_> {
+/// A group of events: what hooks write.
+pub trait EventGroup: Serialize {
+    /// Its number on the wire.
+    const GROUP: u32;
+
     /// Writes the event at the start of `space`; gives its length, or `None` when it does not fit.
-    pub fn encode(&self, space: &mut [u8]) -> Option<usize> {
+    #[inline]
+    fn encode(&self, space: &mut [u8]) -> Option<usize> {
         postcard::to_slice(self, space).ok().map(|used| used.len())
     }
 
     /// The length that [`Self::encode`] needs.
-    pub fn encoded_bytes(&self) -> Option<usize> {
+    fn encoded_bytes(&self) -> Option<usize> {
         postcard::experimental::serialized_size(self).ok()
     }
+}
 
-    /// Reads an event that [`Self::encode`] wrote.
-    pub fn decode(bytes: &[u8]) -> Option<Event<'_>> {
-        postcard::from_bytes(bytes).ok()
+impl EventGroup for CommonEvent<'_> {
+    const GROUP: u32 = 1;
+}
+
+impl EventGroup for VulkanEvent<'_> {
+    const GROUP: u32 = 2;
+}
+
+impl EventGroup for CudaEvent<'_> {
+    const GROUP: u32 = 3;
+}
+
+impl Event<'_> {
+    /// Reads an event that [`EventGroup::encode`] wrote.
+    pub fn decode(group: u32, bytes: &[u8]) -> Option<Event<'_>> {
+        match group {
+            CommonEvent::GROUP => postcard::from_bytes(bytes).ok().map(Event::Common),
+            VulkanEvent::GROUP => postcard::from_bytes(bytes).ok().map(Event::Vulkan),
+            CudaEvent::GROUP => postcard::from_bytes(bytes).ok().map(Event::Cuda),
+            _ => None,
+        }
     }
 }

@@ -1,22 +1,23 @@
 //! Labels: what the program says of its own work.
 
+use crate::ids;
 use serde::{Deserialize, Serialize};
 
 /// Where a label is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LabelScope {
     /// On a queue: it covers what is submitted to it until its end.
-    Queue(u32),
+    Queue(ids::Queue),
     /// On the writing thread.
     Thread,
     /// On the writing thread, in a domain (of NVTX): its labels nest among themselves only.
-    Domain(u32),
-    /// On the process: it may end on another thread and overlap others in any way. At its end `text` is 0.
+    Domain(ids::LabelDomain),
+    /// On the process: it may end on another thread and overlap others in any way. At its end it has no text.
     Range {
-        /// Its domain; 0: none.
-        domain: u32,
-        /// Tells ranges apart; never reused.
-        range: u64,
+        /// Its domain.
+        domain: ids::LabelDomain,
+        /// Tells ranges apart.
+        range: ids::LabelRange,
     },
 }
 

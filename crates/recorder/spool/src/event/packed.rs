@@ -3,7 +3,8 @@
 //! Each entry is a tag (3 bits of kind, 5 of flags) and LEB128 numbers. Times, correlations and nodes are differences
 //! from the last entry of the same kind in the same batch, so each batch can be read on its own.
 
-use super::{Activity, GraphNode, OverheadKind, Span, WaitKind};
+use super::{Activity, OverheadKind, Span, WaitKind};
+use crate::ids;
 
 const KERNEL: u8 = 0;
 const TRANSFER: u8 = 1;
@@ -17,12 +18,12 @@ const KINDS: usize = 6;
 const NO_SPAN: u8 = 0x08;
 /// The correlation differs from the last one as much as that did from the one before.
 const STEADY: u8 = 0x10;
-/// Kernel and transfer: a graph node follows.
-const EXTRA: u8 = 0x20;
+/// Kernel and transfer: it is a node of a graph.
+const OF_GRAPH: u8 = 0x20;
 /// Kernel: launch; transfer: route; overhead: thread; the others: queue: as in the last entry.
 const SAME: u8 = 0x40;
-/// The longest entry: a tag, seven numbers of at most 10 bytes and a byte.
-const LONGEST: usize = 72;
+/// The longest entry: a tag, six numbers of at most 10 bytes and a byte.
+const LONGEST: usize = 62;
 
 /// What the entries of one kind are differences from.
 #[derive(Debug, Clone, Copy, Default)]
@@ -31,8 +32,6 @@ struct Last {
     correlation: u32,
     step: u32,
     key: u32,
-    graph: u32,
-    node: u64,
 }
 
 /// Packs activities into a batch.
@@ -72,7 +71,7 @@ impl Packer {
         &self.bytes
     }
 
-    /// Begins a new batch.
+    /// Starts a new batch.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.count = 0;
@@ -88,35 +87,31 @@ impl Packer {
                 launch,
                 span,
                 correlation,
-                node,
+                of_graph,
             } => {
-                let mut entry = self.entry(KERNEL, launch, span, correlation);
-                entry.flag(EXTRA, node.is_some());
+                let mut entry = self.entry(KERNEL, launch.0, span, correlation);
+                entry.flag(OF_GRAPH, of_graph);
                 entry.head_with_key();
-                entry.node(node);
             }
             Activity::Transfer {
                 route,
                 bytes,
                 span,
                 correlation,
-                node,
+                of_graph,
             } => {
-                let mut entry = self.entry(TRANSFER, route, span, correlation);
-                entry.flag(EXTRA, node.is_some());
+                let mut entry = self.entry(TRANSFER, route.0, span, correlation);
+                entry.flag(OF_GRAPH, of_graph);
                 entry.head_with_key();
                 entry.number(bytes);
-                entry.node(node);
             }
             Activity::GraphRun {
-                graph,
                 queue,
                 span,
                 correlation,
             } => {
-                let mut entry = self.entry(GRAPH_RUN, queue, span, correlation);
+                let mut entry = self.entry(GRAPH_RUN, queue.0, span, correlation);
                 entry.head_with_key();
-                entry.number(u64::from(graph));
             }
             Activity::Wait {
                 kind,
@@ -126,10 +121,10 @@ impl Packer {
                 span,
                 correlation,
             } => {
-                let mut entry = self.entry(WAIT, queue, span, correlation);
+                let mut entry = self.entry(WAIT, queue.0, span, correlation);
                 entry.head_with_key();
                 entry.byte(kind as u8);
-                entry.number(u64::from(event));
+                entry.number(u64::from(event.0));
                 entry.number(occurrence);
             }
             Activity::EventRecord {
@@ -138,18 +133,13 @@ impl Packer {
                 queue,
                 correlation,
             } => {
-                let mut entry = self.entry(EVENT_RECORD, queue, None, correlation);
+                let mut entry = self.entry(EVENT_RECORD, queue.0, None, correlation);
                 entry.head_with_key();
-                entry.number(u64::from(event));
+                entry.number(u64::from(event.0));
                 entry.number(occurrence);
             }
-            Activity::Overhead {
-                kind,
-                thread,
-                span,
-                correlation,
-            } => {
-                let mut entry = self.entry(OVERHEAD, thread, span, correlation);
+            Activity::Overhead { kind, thread, span } => {
+                let mut entry = self.entry(OVERHEAD, thread.0, span, ids::Correlation::NONE);
                 entry.head_with_key();
                 entry.byte(kind as u8);
             }
@@ -157,14 +147,20 @@ impl Packer {
     }
 
     #[inline]
-    fn entry(&mut self, kind: u8, key: u32, span: Option<Span>, correlation: u32) -> Entry<'_> {
+    fn entry(
+        &mut self,
+        kind: u8,
+        key: u32,
+        span: Option<Span>,
+        correlation: ids::Correlation,
+    ) -> Entry<'_> {
         Entry {
             bytes: &mut self.bytes,
             last: &mut self.last[usize::from(kind)],
             tag: kind,
             key,
             span,
-            correlation,
+            correlation: correlation.0,
         }
     }
 }
@@ -212,19 +208,6 @@ impl Entry<'_> {
     }
 
     #[inline]
-    fn node(&mut self, node: Option<GraphNode>) {
-        let Some(GraphNode { graph, node }) = node else {
-            return;
-        };
-        self.number(zigzag(
-            i64::from(graph.wrapping_sub(self.last.graph) as i32),
-        ));
-        self.number(zigzag(node.wrapping_sub(self.last.node) as i64));
-        self.last.graph = graph;
-        self.last.node = node;
-    }
-
-    #[inline]
     fn byte(&mut self, byte: u8) {
         self.bytes.push(byte);
     }
@@ -253,7 +236,7 @@ fn unzigzag(number: u64) -> i64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the activities are damaged at byte {at} of {bytes}")]
 pub struct Torn {
-    /// Where the entry begins that could not be read.
+    /// The start of the entry that could not be read.
     pub at: usize,
     /// The bytes of the batch.
     pub bytes: usize,
@@ -311,65 +294,50 @@ impl Reader<'_> {
         } else {
             None
         };
-        let (key, correlation) = (last.key, last.correlation);
-        let extra = tag & EXTRA != 0;
+        let (key, correlation) = (last.key, ids::Correlation(last.correlation));
+        let of_graph = tag & OF_GRAPH != 0;
         let activity = match kind {
             KERNEL => Activity::Kernel {
-                launch: key,
+                launch: ids::Launch(key),
                 span,
                 correlation,
-                node: self.node(extra, &mut last)?,
+                of_graph,
             },
             TRANSFER => Activity::Transfer {
-                route: key,
+                route: ids::Route(key),
                 bytes: self.number()?,
                 span,
                 correlation,
-                node: self.node(extra, &mut last)?,
+                of_graph,
             },
             GRAPH_RUN => Activity::GraphRun {
-                graph: self.small()?,
-                queue: key,
+                queue: ids::Queue(key),
                 span,
                 correlation,
             },
             WAIT => Activity::Wait {
                 kind: WaitKind::from_number(self.byte()?),
-                queue: key,
-                event: self.small()?,
+                queue: ids::Queue(key),
+                event: ids::CudaEvent(self.small()?),
                 occurrence: self.number()?,
                 span,
                 correlation,
             },
             EVENT_RECORD => Activity::EventRecord {
-                event: self.small()?,
+                event: ids::CudaEvent(self.small()?),
                 occurrence: self.number()?,
-                queue: key,
+                queue: ids::Queue(key),
                 correlation,
             },
             OVERHEAD => Activity::Overhead {
                 kind: OverheadKind::from_number(self.byte()?),
-                thread: key,
+                thread: ids::Thread(key),
                 span,
-                correlation,
             },
             _ => return None,
         };
         self.last[usize::from(kind)] = last;
         Some(activity)
-    }
-
-    /// The node, where there is one; the outer `None` is damage.
-    fn node(&mut self, present: bool, last: &mut Last) -> Option<Option<GraphNode>> {
-        if !present {
-            return Some(None);
-        }
-        last.graph = last.graph.wrapping_add(unzigzag(self.number()?) as u32);
-        last.node = last.node.wrapping_add(unzigzag(self.number()?) as u64);
-        Some(Some(GraphNode {
-            graph: last.graph,
-            node: last.node,
-        }))
     }
 
     fn byte(&mut self) -> Option<u8> {

@@ -1,9 +1,9 @@
 //! The hook's end of the interface.
 
 use super::{Status, Table, VERSION};
-use crate::event::{LabelEdge, LabelScope};
+use crate::event::{CommonEvent, LabelEdge, LabelScope};
 use crate::hook::guard;
-use crate::{Control, Event, Spool, monotonic_ns};
+use crate::{Control, Spool, ids, monotonic_ns};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::ffi::{CStr, OsStr, c_char};
@@ -28,7 +28,7 @@ pub trait Host: Sync + 'static {
     fn spool(&self) -> &Spool;
 
     /// The id of a text, which is written to the spool once.
-    fn text(&self, text: &str) -> u32;
+    fn text(&self, text: &str) -> ids::Text;
 
     /// Recording is about to begin or to end.
     fn recording_changes(&self) {}
@@ -145,8 +145,8 @@ unsafe extern "C" fn start_capture<H: Host>(
             host.recording_changes();
         }
         // Written first: what is recorded because of the capture comes behind its begin.
-        host.spool().write(&Event::Capture {
-            capture: number,
+        host.spool().write(&CommonEvent::Capture {
+            capture: ids::Capture(number),
             edge: LabelEdge::Begin,
             path: absolute(path),
             at_ns: monotonic_ns(),
@@ -187,8 +187,8 @@ extern "C" fn stop_capture<H: Host>(capture: u32) -> i32 {
             host.recording_changes();
             host.spool().record(false);
         }
-        host.spool().write(&Event::Capture {
-            capture,
+        host.spool().write(&CommonEvent::Capture {
+            capture: ids::Capture(capture),
             edge: LabelEdge::End,
             path: Cow::Borrowed(&[]),
             at_ns: monotonic_ns(),
@@ -233,7 +233,7 @@ unsafe fn label<H: Host>(text: *const c_char, bytes: usize, edge: LabelEdge) -> 
             DEPTH.with(|depth| depth.set(depth.get().saturating_add(1)));
         }
         // Written even while recording is off: a label that is open when recording starts applies to what follows.
-        host.spool().write(&Event::Label {
+        host.spool().write(&CommonEvent::Label {
             scope: LabelScope::Thread,
             edge,
             text,
@@ -265,10 +265,10 @@ extern "C" fn pop_label<H: Host>() -> i32 {
         if !popped {
             return Status::NoLabel;
         }
-        host.spool().write(&Event::Label {
+        host.spool().write(&CommonEvent::Label {
             scope: LabelScope::Thread,
             edge: LabelEdge::End,
-            text: 0,
+            text: ids::Text::NONE,
             at_ns: monotonic_ns(),
         });
         Status::Done

@@ -3,21 +3,21 @@
 use super::function::Does;
 use super::{Assembler, Cuda, Half};
 use gapscope_spool::event::{BETWEEN_POLLS_NS, OverheadKind, Span};
+use gapscope_spool::ids as hook;
 use gapscope_trace::tables::{HostCall, HostCallKind, Table, Tables};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// The thread that a record names; 0 is none.
-pub(super) fn known_thread(thread: u32) -> Option<u32> {
-    Some(thread).filter(|thread| *thread > 0)
+/// The thread that a record names.
+pub(super) fn known_thread(thread: hook::Thread) -> Option<u32> {
+    thread.some().map(|thread| thread.0)
 }
 
 /// A host call.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Call {
-    pub function: u32,
-    /// The system's id of the thread; 0: not known.
-    pub thread: u32,
+    pub function: hook::Function,
+    pub thread: hook::Thread,
     /// Begin and end.
     pub times: (i64, i64),
     pub result: i32,
@@ -45,7 +45,7 @@ impl Cuda {
     }
 
     /// Ends the folded polls of a thread.
-    pub(super) fn end_poll(&mut self, process: u32, thread: u32, tables: &mut Tables) {
+    pub(super) fn end_poll(&mut self, process: u32, thread: hook::Thread, tables: &mut Tables) {
         if let Some(poll) = self.polls.remove(&thread) {
             tables.host_calls.push(HostCall {
                 process,
@@ -101,15 +101,11 @@ impl Assembler {
         &mut self,
         process: u32,
         cuda: &mut Cuda,
-        correlation: u32,
+        correlation: hook::Correlation,
         call: Call,
         tables: &mut Tables,
     ) {
         let (does, (begin_ns, end_ns)) = (cuda.does(&call), call.times);
-        if does == Does::Poll {
-            cuda.poll(process, call, (1, end_ns - begin_ns), tables);
-            return;
-        }
         if !cuda.polls.is_empty() {
             cuda.end_poll(process, call.thread, tables);
         }
@@ -146,7 +142,7 @@ impl Assembler {
         &mut self,
         process: u32,
         cuda: &mut Cuda,
-        correlation: u32,
+        correlation: hook::Correlation,
         queue: u32,
         tables: &mut Tables,
     ) {
@@ -198,7 +194,7 @@ impl Assembler {
         &mut self,
         process: u32,
         kind: OverheadKind,
-        thread: u32,
+        thread: hook::Thread,
         span: Option<Span>,
         tables: &mut Tables,
     ) {

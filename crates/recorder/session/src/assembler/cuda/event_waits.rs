@@ -3,6 +3,7 @@
 //! Correlations are given in the order of the calls, so they tell what was put on a stream before an event was
 //! recorded there, and what after a wait.
 
+use gapscope_spool::ids as hook;
 use gapscope_trace::tables::{Dependency, Table, Tables};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -18,18 +19,18 @@ const MOST_WAITS: usize = 1 << 10;
 const SETTLED_NS: i64 = 1_000_000_000;
 
 /// An event and its occurrence; occurrence 0: the latest.
-type Occurrence = (u32, u64);
+type Occurrence = (hook::CudaEvent, u64);
 
 /// Events, and waits for them.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct EventWaits {
     /// Correlation and id of the submissions of each queue, in order.
-    submissions: FxHashMap<u32, VecDeque<(u32, u64)>>,
+    submissions: FxHashMap<u32, VecDeque<(hook::Correlation, u64)>>,
     /// Queue and correlation.
-    records: FxHashMap<Occurrence, (u32, u32)>,
+    records: FxHashMap<Occurrence, (u32, hook::Correlation)>,
     remembered: VecDeque<Occurrence>,
     /// Waits that the next submission of a queue has.
-    waits: FxHashMap<u32, VecDeque<(u32, Occurrence)>>,
+    waits: FxHashMap<u32, VecDeque<(hook::Correlation, Occurrence)>>,
     /// Waits whose submission is known; the first to be settled first.
     open: VecDeque<Open>,
 }
@@ -40,13 +41,13 @@ struct Open {
     submission: u64,
     queue: u32,
     /// Of the call that put the wait on the queue.
-    correlation: u32,
+    correlation: hook::Correlation,
     occurrence: Occurrence,
 }
 
 impl EventWaits {
     /// An event was put on a queue.
-    pub fn recorded(&mut self, occurrence: Occurrence, queue: u32, correlation: u32) {
+    pub fn recorded(&mut self, occurrence: Occurrence, queue: u32, correlation: hook::Correlation) {
         for occurrence in [occurrence, (occurrence.0, 0)] {
             if self
                 .records
@@ -64,15 +65,21 @@ impl EventWaits {
     }
 
     /// The queue that an occurrence of an event was put on, and the correlation of the call that did.
-    pub fn record_of(&self, occurrence: Occurrence) -> Option<(u32, u32)> {
+    pub fn record_of(&self, occurrence: Occurrence) -> Option<(u32, hook::Correlation)> {
         self.records.get(&occurrence).copied()
     }
 
     /// A wait for an event was put on a queue.
-    pub fn waits(&mut self, queue: u32, correlation: u32, occurrence: Occurrence, now_ns: i64) {
+    pub fn waits(
+        &mut self,
+        queue: u32,
+        correlation: hook::Correlation,
+        occurrence: Occurrence,
+        now_ns: i64,
+    ) {
         let known = self.submissions.get(&queue);
         let after = known.and_then(|known| {
-            let at = known.partition_point(|(other, _)| !is_before(correlation, *other));
+            let at = known.partition_point(|(other, _)| !correlation.is_before(*other));
             known.get(at)
         });
         match after {
@@ -95,13 +102,19 @@ impl EventWaits {
 
     /// Work was put on a queue.
     #[inline]
-    pub fn submitted(&mut self, queue: u32, correlation: u32, submission: u64, now_ns: i64) {
+    pub fn submitted(
+        &mut self,
+        queue: u32,
+        correlation: hook::Correlation,
+        submission: u64,
+        now_ns: i64,
+    ) {
         let known = self.submissions.entry(queue).or_default();
         if known.len() == MOST_SUBMISSIONS {
             known.pop_front();
         }
         let mut at = known.len();
-        while at > 0 && is_before(correlation, known[at - 1].0) {
+        while at > 0 && correlation.is_before(known[at - 1].0) {
             at -= 1;
         }
         known.insert(at, (correlation, submission));
@@ -112,7 +125,7 @@ impl EventWaits {
             return;
         };
         waits.retain(|(wait, occurrence)| {
-            let attached = is_before(*wait, correlation);
+            let attached = wait.is_before(correlation);
             if attached {
                 self.open.push_back(Open {
                     since_ns: now_ns,
@@ -161,14 +174,14 @@ impl EventWaits {
         if *queue == open.queue {
             return Found::Nothing;
         }
-        if open.occurrence.1 == 0 && !is_before(*recorded, open.correlation) {
+        if open.occurrence.1 == 0 && !recorded.is_before(open.correlation) {
             // The event was recorded again meanwhile.
             return Found::Unknown;
         }
         let Some(known) = self.submissions.get(queue) else {
             return Found::Nothing;
         };
-        let at = known.partition_point(|(other, _)| is_before(*other, *recorded));
+        let at = known.partition_point(|(other, _)| other.is_before(*recorded));
         match at.checked_sub(1).and_then(|at| known.get(at)) {
             Some((_, submission)) => Found::Submission(*submission),
             None if known.len() == MOST_SUBMISSIONS => Found::Unknown,
@@ -185,11 +198,6 @@ enum Found {
     Unknown,
 }
 
-/// The order of correlations, which wrap.
-pub(super) fn is_before(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) < 0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -204,47 +212,47 @@ mod tests {
     #[test]
     fn a_wait_is_for_what_was_submitted_before_the_record() {
         let mut waits = EventWaits::default();
-        waits.submitted(1, 10, 100, 0);
-        waits.submitted(1, 14, 101, 0);
-        waits.recorded((5, 1), 1, 12);
-        waits.waits(2, 13, (5, 1), 0);
+        waits.submitted(1, hook::Correlation(10), 100, 0);
+        waits.submitted(1, hook::Correlation(14), 101, 0);
+        waits.recorded((hook::CudaEvent(5), 1), 1, hook::Correlation(12));
+        waits.waits(2, hook::Correlation(13), (hook::CudaEvent(5), 1), 0);
         // What was on the queue before the wait does not wait.
-        waits.submitted(2, 11, 200, 0);
-        waits.submitted(2, 15, 201, 0);
-        waits.submitted(2, 16, 202, 0);
+        waits.submitted(2, hook::Correlation(11), 200, 0);
+        waits.submitted(2, hook::Correlation(15), 201, 0);
+        waits.submitted(2, hook::Correlation(16), 202, 0);
         assert_eq!(rows(&mut waits), [(201, Some(100))]);
     }
 
     #[test]
     fn the_records_may_come_in_any_order() {
         let mut waits = EventWaits::default();
-        waits.submitted(2, 15, 201, 0);
-        waits.submitted(2, 11, 200, 0);
-        waits.waits(2, 13, (5, 1), 0);
-        waits.recorded((5, 1), 1, 12);
-        waits.submitted(1, 14, 101, 0);
-        waits.submitted(1, 10, 100, 0);
+        waits.submitted(2, hook::Correlation(15), 201, 0);
+        waits.submitted(2, hook::Correlation(11), 200, 0);
+        waits.waits(2, hook::Correlation(13), (hook::CudaEvent(5), 1), 0);
+        waits.recorded((hook::CudaEvent(5), 1), 1, hook::Correlation(12));
+        waits.submitted(1, hook::Correlation(14), 101, 0);
+        waits.submitted(1, hook::Correlation(10), 100, 0);
         assert_eq!(rows(&mut waits), [(201, Some(100))]);
     }
 
     #[test]
     fn a_wait_for_a_record_that_is_missing_is_unknown_and_one_on_the_same_queue_is_none() {
         let mut waits = EventWaits::default();
-        waits.submitted(2, 1, 199, 0);
-        waits.recorded((6, 1), 2, 2);
-        waits.waits(2, 3, (5, 1), 0);
-        waits.waits(2, 4, (6, 1), 0);
-        waits.submitted(2, 5, 200, 0);
+        waits.submitted(2, hook::Correlation(1), 199, 0);
+        waits.recorded((hook::CudaEvent(6), 1), 2, hook::Correlation(2));
+        waits.waits(2, hook::Correlation(3), (hook::CudaEvent(5), 1), 0);
+        waits.waits(2, hook::Correlation(4), (hook::CudaEvent(6), 1), 0);
+        waits.submitted(2, hook::Correlation(5), 200, 0);
         assert_eq!(rows(&mut waits), [(200, None)]);
     }
 
     #[test]
     fn correlations_may_wrap() {
         let mut waits = EventWaits::default();
-        waits.submitted(1, u32::MAX - 1, 100, 0);
-        waits.recorded((5, 0), 1, u32::MAX);
-        waits.waits(2, 1, (5, 0), 0);
-        waits.submitted(2, 2, 200, 0);
+        waits.submitted(1, hook::Correlation(u32::MAX - 1), 100, 0);
+        waits.recorded((hook::CudaEvent(5), 0), 1, hook::Correlation(u32::MAX));
+        waits.waits(2, hook::Correlation(1), (hook::CudaEvent(5), 0), 0);
+        waits.submitted(2, hook::Correlation(2), 200, 0);
         assert_eq!(rows(&mut waits), [(200, Some(100))]);
     }
 }

@@ -80,7 +80,7 @@ impl Assembler {
             lost,
             "the record of their batch is missing",
         );
-        let mut threads: Vec<u32> = cuda.polls.keys().copied().collect();
+        let mut threads: Vec<_> = cuda.polls.keys().copied().collect();
         threads.sort_unstable();
         for thread in threads {
             cuda.end_poll(process, thread, tables);

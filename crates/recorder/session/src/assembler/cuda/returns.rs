@@ -1,7 +1,7 @@
 //! Which work had ended before a waiting call returned: for the bound of device times.
 
-use super::event_waits::is_before;
 use gapscope_spool::event::Span;
+use gapscope_spool::ids as hook;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -19,11 +19,11 @@ pub struct Returns {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Queue {
     /// Return and correlation of the launching call, end of the work.
-    works: VecDeque<(i64, u32, i64)>,
+    works: VecDeque<(i64, hook::Correlation, i64)>,
     /// Begin and end of the wait.
     waits: VecDeque<(i64, i64)>,
     /// Correlation of the call that put the event on the queue, and when a call returned that had waited for it.
-    event_waits: VecDeque<(u32, i64)>,
+    event_waits: VecDeque<(hook::Correlation, i64)>,
 }
 
 impl Returns {
@@ -44,14 +44,14 @@ impl Returns {
     pub fn waited_for_event(
         &mut self,
         queue: u32,
-        recorded: u32,
+        recorded: hook::Correlation,
         return_ns: i64,
     ) -> Option<(i64, i64)> {
         let queue = self.queues.entry(queue).or_default();
         let wait = (recorded, return_ns);
-        remember(&mut queue.event_waits, wait, |a, b| is_before(a.0, b.0));
+        remember(&mut queue.event_waits, wait, |a, b| a.0.is_before(b.0));
         let mut works = queue.works.iter().rev();
-        let (.., last_ns) = works.find(|(_, launch, _)| is_before(*launch, recorded))?;
+        let (.., last_ns) = works.find(|(_, launch, _)| launch.is_before(recorded))?;
         Some((*last_ns, return_ns))
     }
 
@@ -61,7 +61,7 @@ impl Returns {
     pub fn ended(
         &mut self,
         queue: u32,
-        (launched_ns, launch): (i64, u32),
+        (launched_ns, launch): (i64, hook::Correlation),
         end_ns: i64,
     ) -> Option<(i64, i64)> {
         let queue = self.queues.entry(queue).or_default();
@@ -73,7 +73,7 @@ impl Returns {
             .partition_point(|(begin_ns, _)| *begin_ns < launched_ns);
         let waited = queue.waits.get(after).map(|(_, return_ns)| *return_ns);
         let events = &queue.event_waits;
-        let after = events.partition_point(|(recorded, _)| !is_before(launch, *recorded));
+        let after = events.partition_point(|(recorded, _)| !launch.is_before(*recorded));
         let event = events.get(after).map(|(_, return_ns)| *return_ns);
         let return_ns = waited.into_iter().chain(event).min()?;
         Some((end_ns, return_ns))
@@ -107,32 +107,51 @@ mod tests {
     #[test]
     fn a_wait_bounds_the_work_that_was_launched_before_it() {
         let mut returns = Returns::default();
-        assert_eq!(returns.ended(1, (10, 1), 100), None);
+        assert_eq!(returns.ended(1, (10, hook::Correlation(1)), 100), None);
         assert_eq!(returns.waited(2, span(50, 120)), None, "another queue");
         assert_eq!(returns.waited(1, span(50, 120)), Some((100, 120)));
         // Work that is told of after the wait.
-        assert_eq!(returns.ended(1, (20, 2), 110), Some((110, 120)));
+        assert_eq!(
+            returns.ended(1, (20, hook::Correlation(2)), 110),
+            Some((110, 120))
+        );
         // Work that was launched after it.
-        assert_eq!(returns.ended(1, (130, 4), 200), None);
+        assert_eq!(returns.ended(1, (130, hook::Correlation(4)), 200), None);
         // The first of several waits that follow.
         returns.waited(1, span(400, 500));
         returns.waited(1, span(300, 350));
-        assert_eq!(returns.ended(1, (150, 5), 340), Some((340, 350)));
+        assert_eq!(
+            returns.ended(1, (150, hook::Correlation(5)), 340),
+            Some((340, 350))
+        );
     }
 
     #[test]
     fn a_wait_for_an_event_bounds_the_work_that_was_launched_before_the_event() {
         let mut returns = Returns::default();
-        assert_eq!(returns.ended(1, (10, 1), 100), None);
-        assert_eq!(returns.ended(1, (30, 5), 900), None);
+        assert_eq!(returns.ended(1, (10, hook::Correlation(1)), 100), None);
+        assert_eq!(returns.ended(1, (30, hook::Correlation(5)), 900), None);
         // The event was put between the two; the second may still run.
-        assert_eq!(returns.waited_for_event(1, 3, 120), Some((100, 120)));
+        assert_eq!(
+            returns.waited_for_event(1, hook::Correlation(3), 120),
+            Some((100, 120))
+        );
         // Work that is told of after the wait: before the event, and behind it.
-        assert_eq!(returns.ended(1, (15, 2), 110), Some((110, 120)));
-        assert_eq!(returns.ended(1, (40, 6), 950), None);
+        assert_eq!(
+            returns.ended(1, (15, hook::Correlation(2)), 110),
+            Some((110, 120))
+        );
+        assert_eq!(returns.ended(1, (40, hook::Correlation(6)), 950), None);
         // A wait for the stream that ended earlier bounds better.
         returns.waited(1, span(50, 115));
-        assert_eq!(returns.ended(1, (16, 2), 112), Some((112, 115)));
-        assert_eq!(returns.waited_for_event(2, 3, 120), None, "another queue");
+        assert_eq!(
+            returns.ended(1, (16, hook::Correlation(2)), 112),
+            Some((112, 115))
+        );
+        assert_eq!(
+            returns.waited_for_event(2, hook::Correlation(3), 120),
+            None,
+            "another queue"
+        );
     }
 }

@@ -4,10 +4,11 @@ use super::call::{Call, known_thread};
 use super::function::{Does, Launches};
 use super::{Assembler, Cuda, Half, Launch};
 use crate::assembler::Activity as Busy;
-use gapscope_spool::event::{Span, TransferKind as Moves};
+use gapscope_spool::event::{Span, TransferKind};
+use gapscope_spool::ids as hook;
 use gapscope_trace::tables::{
-    CommandBuffer, HostCallKind, OpaqueWorkKind, OpaqueWorkRow, Submission, Table, Tables, Timing,
-    TransferKind,
+    self, CommandBuffer, HostCallKind, OpaqueWorkKind, OpaqueWorkRow, Submission, Table, Tables,
+    Timing,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -19,7 +20,7 @@ const MOST_RECENT: usize = 1 << 16;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Route {
     pub queue: u32,
-    pub moves: Moves,
+    pub kind: TransferKind,
     pub host_memory: Option<Arc<str>>,
 }
 
@@ -41,7 +42,7 @@ enum What {
         groups: [u32; 3],
     },
     Transfer {
-        moves: Moves,
+        kind: TransferKind,
         bytes: u64,
         host_memory: Option<Arc<str>>,
     },
@@ -54,7 +55,7 @@ pub struct Launched {
     /// Id of its submission; `None` where the record of the call is missing.
     submission: Option<u64>,
     /// The call: when it began, when it returned, and its correlation.
-    call: Option<(i64, i64, u32)>,
+    call: Option<(i64, i64, hook::Correlation)>,
     /// It returned only when its copy had ended.
     awaited: bool,
     /// The innermost label on the thread that called.
@@ -92,7 +93,7 @@ impl Work {
             times: span.map(|s| (s.start_ns, s.duration_ns)),
             of_graph,
             what: What::Transfer {
-                moves: route.moves,
+                kind: route.kind,
                 bytes,
                 host_memory: route.host_memory,
             },
@@ -104,10 +105,10 @@ impl Work {
     fn is_awaited(&self) -> bool {
         match &self.what {
             What::Transfer {
-                moves, host_memory, ..
-            } => match moves {
-                Moves::DeviceToHost => true,
-                Moves::HostToDevice => host_memory.as_deref() == Some("pinned"),
+                kind, host_memory, ..
+            } => match kind {
+                TransferKind::DeviceToHost => true,
+                TransferKind::HostToDevice => host_memory.as_deref() == Some("pinned"),
                 _ => false,
             },
             _ => false,
@@ -131,11 +132,11 @@ impl Assembler {
         &mut self,
         process: u32,
         cuda: &mut Cuda,
-        correlation: u32,
+        correlation: hook::Correlation,
         work: Work,
         tables: &mut Tables,
     ) {
-        if correlation == 0 {
+        if correlation == hook::Correlation::NONE {
             self.without_call(process, work, Vec::new(), tables);
             return;
         }
@@ -169,7 +170,7 @@ impl Assembler {
         &mut self,
         process: u32,
         cuda: &mut Cuda,
-        (correlation, call): (u32, Call),
+        (correlation, call): (hook::Correlation, Call),
         (first, more): (Work, Vec<Work>),
         tables: &mut Tables,
     ) {
@@ -213,7 +214,7 @@ impl Assembler {
         cuda.put(correlation, Half::Launched(launched));
     }
 
-    fn label_at(&mut self, process: u32, thread: u32, at_ns: i64) -> Option<u32> {
+    fn label_at(&mut self, process: u32, thread: hook::Thread, at_ns: i64) -> Option<u32> {
         let labels = &self.processes[process as usize].host_labels;
         labels.at(thread, at_ns).unwrap_or_else(|()| {
             let reason = "the record of the call came too late";
@@ -321,7 +322,7 @@ impl Assembler {
                 "dispatch times"
             }
             What::Transfer {
-                moves,
+                kind,
                 bytes,
                 host_memory,
             } => {
@@ -329,7 +330,7 @@ impl Assembler {
                 rows.command_buffer.push(command_buffer);
                 rows.position.push(position);
                 rows.queue.push(queue);
-                rows.kind.push(transfer(moves));
+                rows.kind.push(tables::TransferKind::of(kind.as_str()));
                 rows.bytes.push(Some(bytes));
                 rows.start_ns.push(start_ns);
                 rows.duration_ns.push(duration_ns);
@@ -398,18 +399,6 @@ impl Assembler {
         {
             causal.returned(end_ns, return_ns);
         }
-    }
-}
-
-fn transfer(moves: Moves) -> TransferKind {
-    match moves {
-        Moves::HostToDevice => TransferKind::HostToDevice,
-        Moves::DeviceToHost => TransferKind::DeviceToHost,
-        Moves::DeviceToDevice => TransferKind::Copy,
-        Moves::PeerToPeer => TransferKind::PeerToPeer,
-        Moves::HostToHost => TransferKind::HostToHost,
-        Moves::Fill => TransferKind::Fill,
-        Moves::Unknown => TransferKind::Unknown,
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::Program;
 use super::program::{Commands, losses};
-use gapscope_spool::Event;
 use gapscope_spool::event::*;
+use gapscope_spool::ids as hook;
 use gapscope_trace::tables::{Access, Table};
 use std::borrow::Cow;
 
@@ -11,9 +11,9 @@ use std::borrow::Cow;
 fn a_dispatch_reaches_what_is_bound_and_declared() {
     let mut program = Program::new();
     for (buffer, bytes) in [(1, 4096), (2, 8192), (3, 64)] {
-        program.event(Event::Buffer {
-            buffer,
-            device: 1,
+        program.event(VulkanEvent::Buffer {
+            buffer: hook::Buffer(buffer),
+            device: hook::Device(1),
             bytes,
             at_ns: 0,
         });
@@ -34,7 +34,7 @@ fn a_dispatch_reaches_what_is_bound_and_declared() {
     let entry = |binding, buffer, offset, bytes, kind| Binding {
         binding,
         element: 0,
-        buffer,
+        buffer: hook::Buffer(buffer),
         offset,
         bytes,
         kind,
@@ -46,23 +46,23 @@ fn a_dispatch_reaches_what_is_bound_and_declared() {
         entry(1, 0, 0, 4, 9),
         entry(3, 3, 0, 64, 7),
     ];
-    program.event(Event::Bindings {
-        content: 1,
+    program.event(VulkanEvent::Bindings {
+        content: hook::BindingContent(1),
         entries: Cow::Borrowed(&entries),
     });
     let entries = [entry(0, 99, 0, 4, 7)];
-    program.event(Event::Bindings {
-        content: 2,
+    program.event(VulkanEvent::Bindings {
+        content: hook::BindingContent(2),
         entries: Cow::Borrowed(&entries),
     });
     // The same content again, with another id.
     let entries = [entry(0, 1, 0, 64, 7)];
-    program.event(Event::Bindings {
-        content: 3,
+    program.event(VulkanEvent::Bindings {
+        content: hook::BindingContent(3),
         entries: Cow::Borrowed(&entries),
     });
-    program.event(Event::Bindings {
-        content: 4,
+    program.event(VulkanEvent::Bindings {
+        content: hook::BindingContent(4),
         entries: Cow::Borrowed(&entries),
     });
     let mut commands = Commands::begun();
@@ -83,8 +83,8 @@ fn a_dispatch_reaches_what_is_bound_and_declared() {
     let ticks: Vec<u64> = (0..14).map(|i| 1_001_000 + i).collect();
     program.run(5, &ticks);
     // A buffer that is gone does not change what was recorded.
-    program.event(Event::BufferEnd {
-        buffer: 1,
+    program.event(VulkanEvent::BufferEnd {
+        buffer: hook::Buffer(1),
         at_ns: 5_000_000,
     });
     program.run(5, &ticks.iter().map(|t| t + 1000).collect::<Vec<_>>());

@@ -10,6 +10,7 @@ use crate::Names;
 use crate::assembler::Assembler;
 use gapscope_spool::Event;
 use gapscope_spool::event::*;
+use gapscope_spool::ids as hook;
 use gapscope_trace::Tables;
 use gapscope_trace::manifest::{ClockMethod, Manifest, SamplingMode};
 use gapscope_trace::tables::{HostCallKind, MarkerScope, OpaqueWorkKind, Table};
@@ -57,8 +58,8 @@ impl Cuda {
             process,
             written: 0,
         };
-        cuda.event(Event::Device {
-            device: 1,
+        cuda.event(CommonEvent::Device {
+            device: hook::Device(1),
             api: Cow::Borrowed("cuda"),
             name: Cow::Borrowed("made-up GPU"),
             driver: Cow::Borrowed("580"),
@@ -68,9 +69,9 @@ impl Cuda {
             heaps: vec![1 << 30],
         });
         for queue in [1, 2] {
-            cuda.event(Event::Queue {
-                queue,
-                device: 1,
+            cuda.event(CommonEvent::Queue {
+                queue: hook::Queue(queue),
+                device: hook::Device(1),
                 family: 1,
                 index: queue + 6,
                 flags: 6,
@@ -78,16 +79,14 @@ impl Cuda {
             });
         }
         for (at, name) in FUNCTIONS.iter().enumerate() {
-            cuda.event(Event::Function {
-                function: at as u32 + 1,
-                interface: Cow::Borrowed("cuda-runtime"),
+            cuda.event(CudaEvent::Function {
+                function: hook::Function(at as u32 + 1),
                 name: Cow::Borrowed(name),
             });
         }
         for (kernel, entry_point) in [(1, "_Z6vecAddPKfS0_Pfi"), (2, "triton_poi_fused_0")] {
-            cuda.event(Event::Kernel {
-                kernel,
-                device: 0,
+            cuda.event(CommonEvent::Kernel {
+                kernel: hook::Kernel(kernel),
                 source: [0; 16],
                 entry_point: Cow::Borrowed(entry_point),
                 specialisation: Cow::Borrowed(""),
@@ -103,37 +102,33 @@ impl Cuda {
             (3, 2, 1, 64),
             (4, 2, 1, 256),
         ] {
-            cuda.event(Event::Launch {
-                launch,
+            cuda.event(CudaEvent::Launch {
+                launch: hook::Launch(launch),
                 shape: LaunchShape {
-                    kernel,
-                    queue,
+                    kernel: hook::Kernel(kernel),
+                    queue: hook::Queue(queue),
                     groups: [8, 2, 1],
                     local_size: [threads, 1, 1],
-                    cluster: [0; 3],
                     static_shared_bytes: 16,
                     dynamic_shared_bytes: 1024,
                     local_bytes: 0,
                     registers: 40,
-                    cooperative: false,
-                    from_device: false,
                 },
             });
         }
-        cuda.event(Event::Route {
-            route: 1,
-            queue: 1,
+        cuda.event(CudaEvent::Route {
+            route: hook::Route(1),
+            queue: hook::Queue(1),
             kind: TransferKind::HostToDevice,
             source: MemoryPlace::Pageable,
             destination: MemoryPlace::Device,
-            devices: None,
         });
         cuda
     }
 
-    fn event(&mut self, event: Event<'_>) {
+    fn event<'a>(&mut self, event: impl Into<Event<'a>>) {
         self.assembler
-            .apply(self.process, 10, event, &mut self.tables);
+            .apply(self.process, hook::Thread(10), event, &mut self.tables);
     }
 
     /// Tells the activities as one batch, after what threads told before each.
@@ -153,7 +148,7 @@ impl Cuda {
 
     fn send(&mut self, packer: &mut Packer) {
         let (first, count) = (self.written, packer.count());
-        self.event(Event::Activities {
+        self.event(CudaEvent::Activities {
             first,
             count,
             bytes: packer.bytes(),
@@ -163,7 +158,7 @@ impl Cuda {
     }
 
     fn end(&mut self, at_ns: i64) {
-        self.event(Event::ProcessEnd { at_ns });
+        self.event(CommonEvent::ProcessEnd { at_ns });
     }
 
     fn finish(mut self) -> (Manifest, Tables) {
@@ -193,42 +188,56 @@ enum Told {
 }
 
 fn call(function: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Told {
-    Told::Event(Event::Called {
-        function,
-        span: between(start_ns, end_ns),
-        correlation,
-        result: 0,
-    })
+    Told::Event(
+        CudaEvent::Called {
+            function: hook::Function(function),
+            span: between(start_ns, end_ns),
+            correlation: hook::Correlation(correlation),
+            result: 0,
+        }
+        .into(),
+    )
+}
+
+fn polls(function: u32, span: Span, count: u32) -> Told {
+    Told::Event(
+        CudaEvent::Polled {
+            function: hook::Function(function),
+            thread: hook::Thread(10),
+            span,
+            count,
+            busy_ns: i64::from(count),
+            result: 600,
+        }
+        .into(),
+    )
 }
 
 fn kernel(launch: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Told {
     Told::Activity(Activity::Kernel {
-        launch,
+        launch: hook::Launch(launch),
         span: span(start_ns, end_ns),
-        correlation,
-        node: None,
+        correlation: hook::Correlation(correlation),
+        of_graph: false,
     })
 }
 
 fn wait(kind: WaitKind, queue: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Told {
     Told::Activity(Activity::Wait {
         kind,
-        queue,
-        event: 0,
+        queue: hook::Queue(queue),
+        event: hook::CudaEvent::NONE,
         occurrence: 0,
         span: span(start_ns, end_ns),
-        correlation,
+        correlation: hook::Correlation(correlation),
     })
 }
 
 fn node(launch: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Told {
     Told::Activity(Activity::Kernel {
-        launch,
+        launch: hook::Launch(launch),
         span: span(start_ns, end_ns),
-        correlation,
-        node: Some(GraphNode {
-            graph: 3,
-            node: start_ns as u64,
-        }),
+        correlation: hook::Correlation(correlation),
+        of_graph: true,
     })
 }

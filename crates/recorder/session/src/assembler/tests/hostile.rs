@@ -6,6 +6,7 @@ use crate::Names;
 use crate::assembler::Assembler;
 use gapscope_spool::Event;
 use gapscope_spool::event::*;
+use gapscope_spool::ids as hook;
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{Table, Timing};
 use gapscope_trace::{Tables, TraceWriter};
@@ -89,14 +90,14 @@ fn what_a_clock_sample_settles_becomes_rows_piece_by_piece() {
 fn what_refers_to_missing_records_is_counted() {
     let mut program = Program::new();
     program.run(7, &[1_001_000, 1_001_010]);
-    program.event(Event::Timestamps {
-        instance: 999,
-        recording: 7,
+    program.event(VulkanEvent::Timestamps {
+        instance: hook::Instance(999),
+        recording: hook::Recording(7),
         first_query: 0,
         ticks: &[0; 16],
     });
-    program.event(Event::Free {
-        memory: 3,
+    program.event(CommonEvent::Free {
+        memory: hook::Allocation(3),
         at_ns: 5,
     });
     let mut commands = Commands::begun();
@@ -133,8 +134,8 @@ fn what_refers_to_missing_records_is_counted() {
 #[test]
 fn a_device_without_samples_has_no_times() {
     let mut program = Program::new();
-    program.event(Event::Device {
-        device: 2,
+    program.event(CommonEvent::Device {
+        device: hook::Device(2),
         api: Cow::Borrowed("vulkan"),
         name: Cow::Borrowed("no clock"),
         driver: Cow::Borrowed(""),
@@ -143,9 +144,9 @@ fn a_device_without_samples_has_no_times() {
         clock: ClockSource::Calibrated,
         heaps: vec![],
     });
-    program.event(Event::Queue {
-        queue: 3,
-        device: 2,
+    program.event(CommonEvent::Queue {
+        queue: hook::Queue(3),
+        device: hook::Device(2),
         family: 0,
         index: 0,
         flags: 2,
@@ -168,7 +169,9 @@ fn a_recording_is_forgotten_when_nobody_can_use_it() {
     for recording in 0..100 {
         program.record(recording, &Commands::begun().end());
         program.run(recording, &[1_001_000, 1_001_010]);
-        program.event(Event::RecordingEnd { recording });
+        program.event(VulkanEvent::RecordingEnd {
+            recording: hook::Recording(recording),
+        });
     }
     program.sample(3_000_000);
     let state = postcard::to_stdvec(&program.assembler).unwrap();
@@ -200,9 +203,10 @@ fn event() -> impl Strategy<Value = Event<'static>> {
     });
     let semaphores = || {
         proptest::collection::vec((id(), 0..3u64), 0..3).prop_map(|all| {
-            let all = all
-                .into_iter()
-                .map(|(semaphore, value)| SemaphoreValue { semaphore, value });
+            let all = all.into_iter().map(|(semaphore, value)| SemaphoreValue {
+                semaphore: hook::Semaphore(semaphore),
+                value,
+            });
             Cow::Owned(all.collect())
         })
     };
@@ -212,90 +216,112 @@ fn event() -> impl Strategy<Value = Event<'static>> {
         1 => Just(Outcome::DeviceLost),
     ];
     prop_oneof![
-        (id(), any::<f64>(), any::<bool>()).prop_map(|(device, rate, calibrated)| Event::Device {
-            device,
-            api: "vulkan".into(),
-            name: "".into(),
-            driver: "".into(),
-            uuid: [0; 16],
-            nanoseconds_per_tick: rate,
-            clock: if calibrated {
-                ClockSource::Calibrated
-            } else {
-                ClockSource::Brackets
-            },
-            heaps: vec![],
-        }),
-        (id(), any::<bool>(), time()).prop_map(|(device, lost, at_ns)| Event::DeviceEnd {
-            device,
-            lost,
-            at_ns
-        }),
-        (id(), id(), prop_oneof![Just(64u32), Just(36), any::<u32>()]).prop_map(
-            |(queue, device, timestamp_bits)| {
-                Event::Queue {
-                    queue,
-                    device,
+        (id(), any::<f64>(), any::<bool>())
+            .prop_map(|(device, rate, calibrated)| {
+                CommonEvent::Device {
+                    device: hook::Device(device),
+                    api: "vulkan".into(),
+                    name: "".into(),
+                    driver: "".into(),
+                    uuid: [0; 16],
+                    nanoseconds_per_tick: rate,
+                    clock: if calibrated {
+                        ClockSource::Calibrated
+                    } else {
+                        ClockSource::Brackets
+                    },
+                    heaps: vec![],
+                }
+            })
+            .prop_map(Event::from),
+        (id(), any::<bool>(), time())
+            .prop_map(|(device, lost, at_ns)| CommonEvent::DeviceEnd {
+                device: hook::Device(device),
+                lost,
+                at_ns,
+            })
+            .prop_map(Event::from),
+        (id(), id(), prop_oneof![Just(64u32), Just(36), any::<u32>()])
+            .prop_map(|(queue, device, timestamp_bits)| {
+                CommonEvent::Queue {
+                    queue: hook::Queue(queue),
+                    device: hook::Device(device),
                     family: 0,
                     index: 0,
                     flags: 7,
                     timestamp_bits,
                 }
-            }
-        ),
-        (id(), tick(), time(), any::<u32>()).prop_map(|(device, ticks, host_ns, error_ns)| {
-            Event::ClockSample {
-                device,
-                ticks,
-                host_ns,
-                error_ns,
-            }
-        }),
-        (id(), id()).prop_map(|(kernel, device)| Event::Kernel {
-            kernel,
-            device,
+            })
+            .prop_map(Event::from),
+        (id(), tick(), time(), any::<u32>())
+            .prop_map(|(device, ticks, host_ns, error_ns)| {
+                CommonEvent::ClockSample {
+                    device: hook::Device(device),
+                    ticks,
+                    host_ns,
+                    error_ns,
+                }
+            })
+            .prop_map(Event::from),
+        id().prop_map(|kernel| CommonEvent::Kernel {
+            kernel: hook::Kernel(kernel),
             source: [1; 16],
             entry_point: "main".into(),
             specialisation: "".into(),
             source_name: "".into(),
             local_size: [1; 3],
             accesses: vec![],
-        }),
-        (id(), id(), any::<u64>(), time()).prop_map(|(buffer, device, bytes, at_ns)| {
-            Event::Buffer {
-                buffer,
-                device,
-                bytes,
+        })
+        .prop_map(Event::from),
+        (id(), id(), any::<u64>(), time())
+            .prop_map(|(buffer, device, bytes, at_ns)| {
+                VulkanEvent::Buffer {
+                    buffer: hook::Buffer(buffer),
+                    device: hook::Device(device),
+                    bytes,
+                    at_ns,
+                }
+            })
+            .prop_map(Event::from),
+        (id(), id(), any::<u64>())
+            .prop_map(|(buffer, memory, offset)| VulkanEvent::BufferMemory {
+                buffer: hook::Buffer(buffer),
+                memory: hook::Allocation(memory),
+                offset,
+            })
+            .prop_map(Event::from),
+        (id(), time())
+            .prop_map(|(buffer, at_ns)| VulkanEvent::BufferEnd {
+                buffer: hook::Buffer(buffer),
                 at_ns,
-            }
-        }),
-        (id(), id(), any::<u64>()).prop_map(|(buffer, memory, offset)| Event::BufferMemory {
-            buffer,
-            memory,
-            offset
-        }),
-        (id(), time()).prop_map(|(buffer, at_ns)| Event::BufferEnd { buffer, at_ns }),
-        (id(), id(), any::<u64>(), any::<u64>(), 7..10u32).prop_map(
-            |(content, buffer, offset, bytes, kind)| {
+            })
+            .prop_map(Event::from),
+        (id(), id(), any::<u64>(), any::<u64>(), 7..10u32)
+            .prop_map(|(content, buffer, offset, bytes, kind)| {
                 let entries = vec![Binding {
                     binding: 0,
                     element: 0,
-                    buffer,
+                    buffer: hook::Buffer(buffer),
                     offset,
                     bytes,
                     kind,
                 }];
-                Event::Bindings {
-                    content,
+                VulkanEvent::Bindings {
+                    content: hook::BindingContent(content),
                     entries: Cow::Owned(entries),
                 }
-            }
-        ),
-        (id(), commands).prop_map(|(recording, commands)| Event::Commands {
-            recording,
-            commands
-        }),
-        id().prop_map(|recording| Event::RecordingEnd { recording }),
+            })
+            .prop_map(Event::from),
+        (id(), commands)
+            .prop_map(|(recording, commands)| VulkanEvent::Commands {
+                recording: hook::Recording(recording),
+                commands,
+            })
+            .prop_map(Event::from),
+        id().prop_map(|recording| VulkanEvent::RecordingEnd {
+            recording: hook::Recording(recording),
+        })
+        .prop_map(Event::from),
         (
             id(),
             time(),
@@ -306,20 +332,19 @@ fn event() -> impl Strategy<Value = Event<'static>> {
         )
             .prop_map(|(queue, begin_ns, end_ns, instances, waits, signals)| {
                 let instances = instances.into_iter().map(|(instance, recording)| Instance {
-                    instance,
-                    recording,
+                    instance: hook::Instance(instance),
+                    recording: hook::Recording(recording),
                 });
                 let instances = Cow::Owned(instances.collect());
-                Event::Submit {
-                    submission: 0,
-                    queue,
-                    begin_ns,
-                    end_ns,
+                VulkanEvent::Submit {
+                    span: Span::between(begin_ns, end_ns),
+                    queue: hook::Queue(queue),
                     instances,
                     waits,
                     signals,
                 }
-            }),
+            })
+            .prop_map(Event::from),
         (
             0..6u64,
             id(),
@@ -328,37 +353,55 @@ fn event() -> impl Strategy<Value = Event<'static>> {
         )
             .prop_map(|(instance, recording, first_query, ticks)| {
                 let bytes: Vec<u8> = ticks.into_iter().flat_map(u64::to_le_bytes).collect();
-                Event::Timestamps {
-                    instance,
-                    recording,
+                VulkanEvent::Timestamps {
+                    instance: hook::Instance(instance),
+                    recording: hook::Recording(recording),
                     first_query,
                     ticks: bytes.leak(),
                 }
-            }),
-        (0..6u64, tick(), tick()).prop_map(|(instance, begin_ticks, end_ticks)| Event::Bracket {
-            instance,
-            begin_ticks,
-            end_ticks
-        }),
-        (0..6u64, outcome, time()).prop_map(|(instance, outcome, seen_ns)| Event::InstanceEnd {
-            instance,
-            outcome,
-            seen_ns
-        }),
-        (id(), 0..3u8, id(), time()).prop_map(|(queue, edge, text, at_ns)| Event::Label {
-            scope: if queue == 0 {
-                LabelScope::Thread
-            } else {
-                LabelScope::Queue(queue)
-            },
-            edge: [LabelEdge::Begin, LabelEdge::End, LabelEdge::Instant][usize::from(edge)],
-            text,
-            at_ns,
-        }),
-        (id(), any::<u64>(), time()).prop_map(|(semaphore, value, at_ns)| Event::HostSignal {
-            semaphore: SemaphoreValue { semaphore, value },
-            at_ns
-        }),
+            })
+            .prop_map(Event::from),
+        (0..6u64, tick(), tick())
+            .prop_map(|(instance, begin_ticks, end_ticks)| {
+                VulkanEvent::Bracket {
+                    instance: hook::Instance(instance),
+                    begin_ticks,
+                    end_ticks,
+                }
+            })
+            .prop_map(Event::from),
+        (0..6u64, outcome, time())
+            .prop_map(|(instance, outcome, seen_ns)| {
+                VulkanEvent::InstanceEnd {
+                    instance: hook::Instance(instance),
+                    outcome,
+                    seen_ns,
+                }
+            })
+            .prop_map(Event::from),
+        (id(), 0..3u8, id(), time())
+            .prop_map(|(queue, edge, text, at_ns)| CommonEvent::Label {
+                scope: if queue == 0 {
+                    LabelScope::Thread
+                } else {
+                    LabelScope::Queue(hook::Queue(queue))
+                },
+                edge: [LabelEdge::Begin, LabelEdge::End, LabelEdge::Instant][usize::from(edge)],
+                text: hook::Text(text),
+                at_ns,
+            })
+            .prop_map(Event::from),
+        (id(), any::<u64>(), time())
+            .prop_map(|(semaphore, value, at_ns)| {
+                VulkanEvent::HostSignal {
+                    semaphore: SemaphoreValue {
+                        semaphore: hook::Semaphore(semaphore),
+                        value,
+                    },
+                    at_ns,
+                }
+            })
+            .prop_map(Event::from),
     ]
 }
 
@@ -388,7 +431,7 @@ proptest! {
             assembler.add_process(pid, 0);
         }
         for (process, event) in events {
-            assembler.apply(process, 1, event, &mut tables);
+            assembler.apply(process, hook::Thread(1), event, &mut tables);
         }
         assembler.finish(&Names::default(), &mut tables);
         check(&tables);
@@ -415,8 +458,8 @@ proptest! {
                 let state = postcard::to_stdvec(&resumed).unwrap();
                 resumed = postcard::from_bytes(&state).unwrap();
             }
-            whole.apply(process, 1, event.clone(), &mut expected);
-            resumed.apply(process, 1, event, &mut tables);
+            whole.apply(process, hook::Thread(1), event.clone(), &mut expected);
+            resumed.apply(process, hook::Thread(1), event, &mut tables);
         }
         whole.finish(&Names::default(), &mut expected);
         resumed.finish(&Names::default(), &mut tables);

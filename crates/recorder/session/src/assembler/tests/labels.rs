@@ -2,8 +2,8 @@
 
 use super::Program;
 use super::program::{Commands, losses};
-use gapscope_spool::Event;
 use gapscope_spool::event::*;
+use gapscope_spool::ids as hook;
 use gapscope_trace::tables::{MarkerScope, Table};
 
 #[test]
@@ -95,18 +95,38 @@ fn labels_on_queues_and_threads_are_host_markers() {
     program.text(1, "step");
     program.text(2, "upload");
     program.record(5, &Commands::begun().end());
-    let label = |scope, edge, text, at_ns| Event::Label {
+    let label = |scope, edge, text, at_ns| CommonEvent::Label {
         scope,
         edge,
-        text,
+        text: hook::Text(text),
         at_ns,
     };
-    program.event(label(LabelScope::Queue(1), LabelEdge::Begin, 1, 100));
+    program.event(label(
+        LabelScope::Queue(hook::Queue(1)),
+        LabelEdge::Begin,
+        1,
+        100,
+    ));
     program.event(label(LabelScope::Thread, LabelEdge::Begin, 2, 110));
     let on_queue = program.run(5, &[1_001_000, 1_001_010]);
-    program.event(label(LabelScope::Queue(1), LabelEdge::Instant, 2, 120));
-    program.event(label(LabelScope::Queue(1), LabelEdge::End, 0, 200));
-    program.event(label(LabelScope::Queue(1), LabelEdge::End, 0, 210));
+    program.event(label(
+        LabelScope::Queue(hook::Queue(1)),
+        LabelEdge::Instant,
+        2,
+        120,
+    ));
+    program.event(label(
+        LabelScope::Queue(hook::Queue(1)),
+        LabelEdge::End,
+        0,
+        200,
+    ));
+    program.event(label(
+        LabelScope::Queue(hook::Queue(1)),
+        LabelEdge::End,
+        0,
+        210,
+    ));
     assert_eq!(on_queue, 1);
     let (_, tables) = program.finish();
     let rows: Vec<_> = (0..tables.markers.len())
@@ -140,10 +160,10 @@ fn what_a_thread_submits_under_its_label_carries_it() {
     let mut program = Program::new();
     program.text(1, "step");
     program.record(5, &Commands::begun().end());
-    let label = |edge, at_ns| Event::Label {
+    let label = |edge, at_ns| CommonEvent::Label {
         scope: LabelScope::Thread,
         edge,
-        text: 1,
+        text: hook::Text(1),
         at_ns,
     };
     program.run(5, &[1_001_000, 1_001_010]);
@@ -162,10 +182,10 @@ fn labels_inside_a_command_buffer_nest_in_the_label_around_its_submission() {
     program.text(2, "layer");
     program.kernel(1, "k");
     program.record(5, &Commands::begun().label(2).dispatch(1).end_label().end());
-    program.event(Event::Label {
+    program.event(CommonEvent::Label {
         scope: LabelScope::Thread,
         edge: LabelEdge::Begin,
-        text: 1,
+        text: hook::Text(1),
         at_ns: 100,
     });
     program.run(5, &[1_001_000, 1_001_010, 1_001_020, 1_001_030]);

@@ -3,8 +3,8 @@
 use super::Program;
 use super::program::Commands;
 use crate::Names;
-use gapscope_spool::Event;
-use gapscope_spool::event::{NO_QUERY, ObjectKind, Op};
+use gapscope_spool::event::{CommonEvent, NO_QUERY, Object, Op};
+use gapscope_spool::ids as hook;
 use gapscope_trace::tables::NameSource;
 
 #[test]
@@ -26,13 +26,13 @@ fn a_kernel_has_the_best_name_that_is_known() {
     );
     program.kernel_with(8, "main", "0:40000000", hash(0x77), vec![]);
     program.kernel_with(9, "main", "", [0; 16], vec![]);
-    for (object, id, name) in [
-        (ObjectKind::Kernel, 1, "pipeline"),
-        (ObjectKind::Kernel, 2, "matmul"),
-        (ObjectKind::KernelSource, 4, "module"),
-        (ObjectKind::KernelSource, 5, "module of 5"),
+    for (object, name) in [
+        (Object::Kernel(hook::Kernel(1)), "pipeline"),
+        (Object::Kernel(hook::Kernel(2)), "matmul"),
+        (Object::KernelSource(hook::Kernel(4)), "module"),
+        (Object::KernelSource(hook::Kernel(5)), "module of 5"),
     ] {
-        program.event(Event::Name { object, id, name });
+        program.event(CommonEvent::Name { object, name });
     }
     program.text(1, "softmax");
     let mut commands = Commands::begun();

@@ -3,6 +3,7 @@
 use crate::Names;
 use crate::assembler::Assembler;
 use gapscope_spool::event::*;
+use gapscope_spool::ids as hook;
 use gapscope_spool::{Event, event};
 use gapscope_trace::Tables;
 use gapscope_trace::manifest::{Manifest, SamplingMode};
@@ -15,7 +16,6 @@ pub struct Program {
     pub process: u32,
     pub now_ns: i64,
     next_instance: u64,
-    next_submission: u32,
 }
 
 /// Commands of a recording, with the query that each needs.
@@ -79,17 +79,16 @@ impl Program {
             process,
             now_ns: 1_000_000,
             next_instance: 1,
-            next_submission: 1,
         };
-        program.event(Event::Process {
+        program.event(CommonEvent::Process {
             pid: 100,
             parent: 1,
             executable: Cow::Borrowed("/bin/program"),
             arguments: vec![Cow::Borrowed("program")],
             hook: Cow::Borrowed("vulkan"),
         });
-        program.event(Event::Device {
-            device: 1,
+        program.event(CommonEvent::Device {
+            device: hook::Device(1),
             api: Cow::Borrowed("vulkan"),
             name: Cow::Borrowed("made-up GPU"),
             driver: Cow::Borrowed("driver 1"),
@@ -99,9 +98,9 @@ impl Program {
             heaps: vec![1 << 30],
         });
         for queue in [1, 2] {
-            program.event(Event::Queue {
-                queue,
-                device: 1,
+            program.event(CommonEvent::Queue {
+                queue: hook::Queue(queue),
+                device: hook::Device(1),
                 family: 0,
                 index: queue - 1,
                 flags: 6,
@@ -112,15 +111,15 @@ impl Program {
         program
     }
 
-    pub fn event(&mut self, event: Event<'_>) {
+    pub fn event<'a>(&mut self, event: impl Into<Event<'a>>) {
         self.assembler
-            .apply(self.process, 10, event, &mut self.tables);
+            .apply(self.process, hook::Thread(10), event, &mut self.tables);
     }
 
     /// A clock sample: the device's clock is the host's.
     pub fn sample(&mut self, at_ns: i64) {
-        self.event(Event::ClockSample {
-            device: 1,
+        self.event(CommonEvent::ClockSample {
+            device: hook::Device(1),
             ticks: at_ns as u64,
             host_ns: at_ns,
             error_ns: 1,
@@ -139,9 +138,8 @@ impl Program {
         source: [u8; 16],
         accesses: Vec<BindingAccess>,
     ) {
-        self.event(Event::Kernel {
-            kernel,
-            device: 1,
+        self.event(CommonEvent::Kernel {
+            kernel: hook::Kernel(kernel),
             source,
             entry_point: Cow::Borrowed(entry_point),
             specialisation: Cow::Borrowed(specialisation),
@@ -152,12 +150,15 @@ impl Program {
     }
 
     pub fn text(&mut self, text: u32, value: &'static str) {
-        self.event(Event::Text { text, value });
+        self.event(CommonEvent::Text {
+            text: hook::Text(text),
+            value,
+        });
     }
 
     pub fn record(&mut self, recording: u32, commands: &Commands) {
-        self.event(Event::Commands {
-            recording,
+        self.event(VulkanEvent::Commands {
+            recording: hook::Recording(recording),
             commands: &commands.bytes,
         });
     }
@@ -180,32 +181,28 @@ impl Program {
                 let instance = self.next_instance;
                 self.next_instance += 1;
                 event::Instance {
-                    instance,
-                    recording: *recording,
+                    instance: hook::Instance(instance),
+                    recording: hook::Recording(*recording),
                 }
             })
             .collect();
-        let submission = self.next_submission;
-        self.next_submission += 1;
         let begin_ns = self.now_ns;
         self.now_ns += 10;
-        self.event(Event::Submit {
-            submission,
-            queue,
-            begin_ns,
-            end_ns: self.now_ns,
+        self.event(VulkanEvent::Submit {
+            span: Span::between(begin_ns, self.now_ns),
+            queue: hook::Queue(queue),
             instances: Cow::Owned(instances.clone()),
             waits: Cow::Owned(waits.to_vec()),
             signals: Cow::Owned(signals.to_vec()),
         });
-        instances.iter().map(|i| i.instance).collect()
+        instances.iter().map(|i| i.instance.0).collect()
     }
 
     pub fn ticks(&mut self, instance: u64, recording: u32, ticks: &[u64]) {
         let bytes: Vec<u8> = ticks.iter().flat_map(|t| t.to_le_bytes()).collect();
-        self.event(Event::Timestamps {
-            instance,
-            recording,
+        self.event(VulkanEvent::Timestamps {
+            instance: hook::Instance(instance),
+            recording: hook::Recording(recording),
             first_query: 0,
             ticks: &bytes,
         });
@@ -215,8 +212,8 @@ impl Program {
 
     pub fn end(&mut self, instance: u64, outcome: Outcome) {
         self.now_ns += 100;
-        self.event(Event::InstanceEnd {
-            instance,
+        self.event(VulkanEvent::InstanceEnd {
+            instance: hook::Instance(instance),
             outcome,
             seen_ns: self.now_ns,
         });

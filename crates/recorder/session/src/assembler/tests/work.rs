@@ -2,8 +2,8 @@
 
 use super::Program;
 use super::program::{Commands, losses};
-use gapscope_spool::Event;
 use gapscope_spool::event::*;
+use gapscope_spool::ids as hook;
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{OpaqueWorkKind, Table, Timing, TransferKind};
 use std::borrow::Cow;
@@ -27,7 +27,9 @@ fn a_resubmitted_recording_has_its_own_rows_each_time() {
             at + 1050,
         ],
     );
-    program.event(Event::RecordingEnd { recording: 5 });
+    program.event(VulkanEvent::RecordingEnd {
+        recording: hook::Recording(5),
+    });
     let (manifest, tables) = program.finish();
     assert_eq!(losses(&manifest), []);
     let rows = &tables.dispatches;
@@ -52,7 +54,9 @@ fn a_recording_that_ends_before_its_instance_is_seen_is_kept_until_then() {
     program.kernel(1, "square");
     program.record(5, &Commands::begun().dispatch(1).end());
     let instance = program.submit(5);
-    program.event(Event::RecordingEnd { recording: 5 });
+    program.event(VulkanEvent::RecordingEnd {
+        recording: hook::Recording(5),
+    });
     program.ticks(instance, 5, &[1_001_000, 1_001_001, 1_001_002, 1_001_003]);
     program.end(instance, Outcome::Timed);
     let (manifest, tables) = program.finish();
@@ -202,8 +206,8 @@ fn a_bracketed_instance_is_timed_as_a_whole() {
     program.record(5, &commands);
     let instances = program.submit_to(1, &[5, 5], &[], &[]);
     for (instance, begin) in instances.into_iter().zip([1_001_000, 1_001_020]) {
-        program.event(Event::Bracket {
-            instance,
+        program.event(VulkanEvent::Bracket {
+            instance: hook::Instance(instance),
             begin_ticks: begin,
             end_ticks: begin + 40,
         });
@@ -242,7 +246,9 @@ fn a_secondary_recording_has_its_own_times_below_the_label_of_its_execution() {
     program.record(5, &primary.end());
     let instance = program.submit(5);
     // Freed before it is seen finished.
-    program.event(Event::RecordingEnd { recording: 6 });
+    program.event(VulkanEvent::RecordingEnd {
+        recording: hook::Recording(6),
+    });
     let t = 1_001_000;
     program.ticks(instance, 6, &[t + 5, t + 9]);
     program.ticks(instance, 5, &[t, t + 10]);
@@ -285,9 +291,9 @@ fn a_secondary_recording_without_times_of_its_own_is_opaque_work() {
 fn transfers_barriers_and_opaque_work_have_their_positions() {
     let mut program = Program::new();
     for (buffer, bytes) in [(1, 4096), (2, 8192)] {
-        program.event(Event::Buffer {
-            buffer,
-            device: 1,
+        program.event(VulkanEvent::Buffer {
+            buffer: hook::Buffer(buffer),
+            device: hook::Device(1),
             bytes,
             at_ns: 0,
         });
@@ -300,7 +306,14 @@ fn transfers_barriers_and_opaque_work_have_their_positions() {
     commands.push(
         Op::OpaqueBegin,
         begin,
-        [OpaqueKind::RenderPass as u32, 0, 0, 0],
+        [
+            gapscope_spool::event::OpaqueWorkKind::RenderPass
+                .number()
+                .into(),
+            0,
+            0,
+            0,
+        ],
     );
     commands.push(Op::OpaqueEnd, end, [0; 4]);
     let query = commands.query(2);
@@ -328,7 +341,10 @@ fn transfers_barriers_and_opaque_work_have_their_positions() {
 
 #[test]
 fn waits_find_the_submission_that_signals() {
-    let of = |semaphore, value| SemaphoreValue { semaphore, value };
+    let of = |semaphore, value| SemaphoreValue {
+        semaphore: hook::Semaphore(semaphore),
+        value,
+    };
     let mut program = Program::new();
     program.record(5, &Commands::begun().end());
     // 0 signals binary semaphore 1, 1 waits for it and for a value of semaphore 2 that 2 signals later.
@@ -337,7 +353,7 @@ fn waits_find_the_submission_that_signals() {
     program.submit_to(1, &[], &[], &[of(2, 10)]);
     // 3 waits for the first signal that reaches its value, and for the host.
     program.submit_to(1, &[], &[], &[of(2, 20)]);
-    program.event(Event::HostSignal {
+    program.event(VulkanEvent::HostSignal {
         semaphore: of(3, 5),
         at_ns: 777,
     });
@@ -369,8 +385,8 @@ fn rows_wait_for_the_next_clock_sample_and_are_then_exact() {
     program.record(5, &Commands::begun().dispatch(1).end());
     // The device's clock runs a thousandth fast from here on.
     let ticks = |ns: u64| 1_000_000 + (ns - 1_000_000) / 1000 * 1001;
-    program.event(Event::ClockSample {
-        device: 1,
+    program.event(CommonEvent::ClockSample {
+        device: hook::Device(1),
         ticks: ticks(1_000_000),
         host_ns: 1_000_000,
         error_ns: 0,
@@ -378,8 +394,8 @@ fn rows_wait_for_the_next_clock_sample_and_are_then_exact() {
     let at = [1_001_000u64, 1_002_000, 1_003_000, 1_004_000];
     program.run(5, &at.map(ticks));
     assert_eq!(program.tables.dispatches.len(), 0);
-    program.event(Event::ClockSample {
-        device: 1,
+    program.event(CommonEvent::ClockSample {
+        device: hook::Device(1),
         ticks: ticks(101_000_000),
         host_ns: 101_000_000,
         error_ns: 0,
@@ -395,8 +411,8 @@ fn two_processes_keep_their_ids_apart() {
     let first = program.process;
     let second = program.assembler.add_process(200, 5);
     program.process = second;
-    program.event(Event::Device {
-        device: 1,
+    program.event(CommonEvent::Device {
+        device: hook::Device(1),
         api: Cow::Borrowed("vulkan"),
         name: Cow::Borrowed("other GPU"),
         driver: Cow::Borrowed("driver 2"),
@@ -405,9 +421,9 @@ fn two_processes_keep_their_ids_apart() {
         clock: ClockSource::Calibrated,
         heaps: Vec::new(),
     });
-    program.event(Event::Queue {
-        queue: 1,
-        device: 1,
+    program.event(CommonEvent::Queue {
+        queue: hook::Queue(1),
+        device: hook::Device(1),
         family: 0,
         index: 0,
         flags: 1,
@@ -419,7 +435,9 @@ fn two_processes_keep_their_ids_apart() {
         program.process = process;
         program.record(5, &Commands::begun().dispatch(1).end());
         program.run(5, &[1_001_000, 1_001_001, 1_001_005, 1_001_006]);
-        program.event(Event::RecordingEnd { recording: 5 });
+        program.event(VulkanEvent::RecordingEnd {
+            recording: hook::Recording(5),
+        });
     }
     let (manifest, tables) = program.finish();
     assert_eq!(tables.kernels.name, ["first", "second"]);

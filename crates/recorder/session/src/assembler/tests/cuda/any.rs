@@ -17,65 +17,58 @@ fn activity() -> impl Strategy<Value = Activity> {
             }),
         )
     };
-    let node = || {
-        proptest::option::of(
-            (id(), any::<u64>()).prop_map(|(graph, node)| GraphNode { graph, node }),
-        )
-    };
     prop_oneof![
-        (id(), time(), id(), node()).prop_map(|(launch, span, correlation, node)| {
+        (id(), time(), id(), any::<bool>()).prop_map(|(launch, span, correlation, of_graph)| {
             Activity::Kernel {
-                launch,
+                launch: hook::Launch(launch),
                 span,
-                correlation,
-                node,
+                correlation: hook::Correlation(correlation),
+                of_graph,
             }
         }),
-        (id(), any::<u64>(), time(), id(), node()).prop_map(
-            |(route, bytes, span, correlation, node)| {
+        (id(), any::<u64>(), time(), id(), any::<bool>()).prop_map(
+            |(route, bytes, span, correlation, of_graph)| {
                 Activity::Transfer {
-                    route,
+                    route: hook::Route(route),
                     bytes,
                     span,
-                    correlation,
-                    node,
+                    correlation: hook::Correlation(correlation),
+                    of_graph,
                 }
             }
         ),
-        (id(), id(), time(), id()).prop_map(|(graph, queue, span, correlation)| {
+        (id(), time(), id()).prop_map(|(queue, span, correlation)| {
             Activity::GraphRun {
-                graph,
-                queue,
+                queue: hook::Queue(queue),
                 span,
-                correlation,
+                correlation: hook::Correlation(correlation),
             }
         }),
         (0..4usize, id(), id(), 0..3u64, time(), id()).prop_map(
             |(kind, queue, event, occurrence, span, correlation)| {
                 Activity::Wait {
                     kind: WaitKind::ALL[kind],
-                    queue,
-                    event,
+                    queue: hook::Queue(queue),
+                    event: hook::CudaEvent(event),
                     occurrence,
                     span,
-                    correlation,
+                    correlation: hook::Correlation(correlation),
                 }
             }
         ),
         (id(), 0..3u64, id(), id()).prop_map(|(event, occurrence, queue, correlation)| {
             Activity::EventRecord {
-                event,
+                event: hook::CudaEvent(event),
                 occurrence,
-                queue,
-                correlation,
+                queue: hook::Queue(queue),
+                correlation: hook::Correlation(correlation),
             }
         }),
-        (0..9usize, id(), time(), id()).prop_map(|(kind, thread, span, correlation)| {
+        (0..9usize, id(), time()).prop_map(|(kind, thread, span)| {
             Activity::Overhead {
                 kind: OverheadKind::ALL[kind],
-                thread,
+                thread: hook::Thread(thread),
                 span,
-                correlation,
             }
         }),
     ]
@@ -94,12 +87,14 @@ fn told() -> impl Strategy<Value = Told> {
         6 => activity().prop_map(Told::Activity),
         2 => (0..10u32, span(), id(), 0..2u32).prop_map(
             |(function, span, correlation, result)| {
-                Told::Event(Event::Called { function, span, correlation, result })
+                let (function, correlation) = (hook::Function(function), hook::Correlation(correlation));
+                Told::Event(CudaEvent::Called { function, span, correlation, result }.into())
             }
         ),
         1 => (0..10u32, id(), span(), id(), time()).prop_map(
             |(function, thread, span, count, busy_ns)| {
-                Told::Event(Event::Polled { function, thread, span, count, busy_ns, result: 600 })
+                let (function, thread) = (hook::Function(function), hook::Thread(thread));
+                Told::Event(CudaEvent::Polled { function, thread, span, count, busy_ns, result: 600 }.into())
             }
         ),
     ]
@@ -110,10 +105,10 @@ fn kernels() -> Packer {
     let mut packer = Packer::new(1 << 12);
     for launch in 0..4 {
         packer.push(&Activity::Kernel {
-            launch,
+            launch: hook::Launch(launch),
             span: span(100, 200),
-            correlation: 7,
-            node: None,
+            correlation: hook::Correlation(7),
+            of_graph: false,
         });
     }
     packer
@@ -143,7 +138,7 @@ proptest! {
             // A batch whose end is torn off.
             let packer = kernels();
             let bytes = &packer.bytes()[..packer.bytes().len().min(torn)];
-            cuda.event(Event::Activities { first: cuda.written, count: 4, bytes });
+            cuda.event(CudaEvent::Activities { first: cuda.written, count: 4, bytes ,});
         }
         let packer = kernels();
         let bytes = &packer.bytes()[..packer.bytes().len().min(torn)];

@@ -10,8 +10,8 @@ fn other_calls_are_host_calls_and_polls_are_folded() {
     };
     cuda.batch(&[
         call(MALLOC, 1, 1000, 1500),
-        call(QUERY, 2, 1600, 1601),
-        call(QUERY, 3, 1700, 1702),
+        polls(QUERY, between(1600, 1601), 1),
+        polls(QUERY, between(1700, 1702), 2),
     ]);
     cuda.batch(&[call(SYNCHRONIZE, 4, 2000, 2500), waited(4, 2001, 2499)]);
     cuda.batch(&[
@@ -44,16 +44,7 @@ fn other_calls_are_host_calls_and_polls_are_folded() {
 #[test]
 fn polls_that_come_folded_go_on_where_the_last_ones_ended() {
     let mut cuda = Cuda::new();
-    let polls = |start_ns, end_ns, count| {
-        Told::Event(Event::Polled {
-            function: QUERY,
-            thread: 10,
-            span: between(start_ns, end_ns),
-            count,
-            busy_ns: i64::from(count),
-            result: 600,
-        })
-    };
+    let polls = |start_ns, end_ns, count| polls(QUERY, between(start_ns, end_ns), count);
     cuda.batch(&[polls(1_000, 90_000, 40), polls(150_000, 190_000, 20)]);
     // Much later; then another call.
     cuda.batch(&[
@@ -75,9 +66,8 @@ fn time_that_no_thread_is_named_for_is_of_an_unknown_one() {
     let overhead = |thread, start_ns| {
         Told::Activity(Activity::Overhead {
             kind: OverheadKind::BufferFlush,
-            thread,
+            thread: hook::Thread(thread),
             span: span(start_ns, start_ns + 100),
-            correlation: 0,
         })
     };
     cuda.batch(&[overhead(0, 1_000), overhead(10, 2_000)]);
@@ -90,19 +80,18 @@ fn time_that_no_thread_is_named_for_is_of_an_unknown_one() {
 fn a_pool_is_device_memory_of_its_size() {
     let mut cuda = Cuda::new();
     for (edge, bytes, at_ns) in [
-        (PoolEdge::Begin, 100, 1),
+        (PoolEdge::Change, 100, 1),
         (PoolEdge::Change, 300, 2),
         (PoolEdge::Change, 300, 3),
         // Its time was not delivered; the next event says how large the pool is.
         (PoolEdge::Change, 500, 0),
         (PoolEdge::End, 0, 4),
     ] {
-        cuda.event(Event::Pool {
-            pool: 1,
-            device: 1,
+        cuda.event(CudaEvent::Pool {
+            pool: hook::Pool(1),
+            device: hook::Device(1),
             edge,
             bytes,
-            used_bytes: 0,
             at_ns,
         });
     }

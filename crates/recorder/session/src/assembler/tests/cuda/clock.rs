@@ -37,22 +37,21 @@ fn a_wait_that_began_before_the_launch_had_returned_bounds_nothing() {
 fn an_awaited_copy_and_an_awaited_event_bound_device_times_too() {
     let copy = |kind, memory, function| {
         let mut cuda = Cuda::new();
-        cuda.event(Event::Route {
-            route: 2,
-            queue: 1,
+        cuda.event(CudaEvent::Route {
+            route: hook::Route(2),
+            queue: hook::Queue(1),
             kind,
             source: memory,
             destination: memory,
-            devices: None,
         });
         cuda.batch(&[
             call(function, 1, 1_000_000, 1_058_000),
             Told::Activity(Activity::Transfer {
-                route: 2,
+                route: hook::Route(2),
                 bytes: 64,
                 span: span(1_006_000, 1_051_000),
-                correlation: 1,
-                node: None,
+                correlation: hook::Correlation(1),
+                of_graph: false,
             }),
         ]);
         let (manifest, _) = cuda.finish();
@@ -62,7 +61,7 @@ fn an_awaited_copy_and_an_awaited_event_bound_device_times_too() {
     assert_eq!(copy(DeviceToHost, Pageable, COPY), Some(7_000 + 1_000));
     assert_eq!(copy(HostToDevice, Pinned, COPY), Some(7_000 + 1_000));
     assert_eq!(copy(HostToDevice, Pageable, COPY), None, "it is staged");
-    assert_eq!(copy(DeviceToDevice, Device, COPY), None);
+    assert_eq!(copy(Copy, Device, COPY), None);
     assert_eq!(copy(DeviceToHost, Pageable, COPY_ASYNC), None);
 
     // The event is put between two kernels, of which only the first has to end.
@@ -72,20 +71,20 @@ fn an_awaited_copy_and_an_awaited_event_bound_device_times_too() {
             call(LAUNCH, 1, 1_000_000, 1_002_000),
             kernel(1, 1, 1_006_000, 1_050_000),
             Told::Activity(Activity::EventRecord {
-                event: 5,
+                event: hook::CudaEvent(5),
                 occurrence,
-                queue: 1,
-                correlation: 2,
+                queue: hook::Queue(1),
+                correlation: hook::Correlation(2),
             }),
             call(LAUNCH, 3, 1_005_000, 1_006_000),
             kernel(1, 3, 1_050_000, 1_099_000),
             Told::Activity(Activity::Wait {
                 kind: WaitKind::HostForEvent,
-                queue: 0,
-                event: 5,
+                queue: hook::Queue::NONE,
+                event: hook::CudaEvent(5),
                 occurrence,
                 span: span(1_010_000, 1_058_000),
-                correlation: 4,
+                correlation: hook::Correlation(4),
             }),
         ]);
         let (manifest, _) = cuda.finish();
@@ -98,9 +97,9 @@ fn a_wait_for_a_context_bounds_all_its_streams_and_those_of_no_other() {
     // Queues 1 and 2 are of one context; that of queue 3, and a context without queues, have nothing to do with them.
     for (queue, expected) in [(1, Some(9_000)), (3, None), (0, None)] {
         let mut cuda = Cuda::new();
-        cuda.event(Event::Queue {
-            queue: 3,
-            device: 1,
+        cuda.event(CommonEvent::Queue {
+            queue: hook::Queue(3),
+            device: hook::Device(1),
             family: 2,
             index: 9,
             flags: 6,

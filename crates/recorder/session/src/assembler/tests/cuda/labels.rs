@@ -6,45 +6,47 @@ use super::*;
 fn a_kernel_has_the_label_around_its_call_however_late_it_is_told_of() {
     let mut cuda = Cuda::new();
     for (text, value) in [(1, "step"), (2, "forward"), (3, "library")] {
-        cuda.event(Event::Text { text, value });
+        cuda.event(CommonEvent::Text {
+            text: hook::Text(text),
+            value,
+        });
     }
     let mut label = |scope, edge, text, at_ns| {
-        cuda.event(Event::Label {
+        cuda.event(CommonEvent::Label {
             scope,
             edge,
-            text,
+            text: hook::Text(text),
             at_ns,
         });
     };
     use LabelEdge::*;
     label(LabelScope::Thread, Begin, 1, 900);
     label(LabelScope::Thread, Begin, 2, 950);
-    label(LabelScope::Domain(4), Begin, 3, 980);
-    label(LabelScope::Domain(4), End, 0, 1100);
+    label(LabelScope::Domain(hook::LabelDomain(4)), Begin, 3, 980);
+    label(LabelScope::Domain(hook::LabelDomain(4)), End, 0, 1100);
     label(LabelScope::Thread, End, 0, 1200);
     label(LabelScope::Thread, End, 0, 1300);
     label(
         LabelScope::Range {
-            domain: 4,
-            range: 77,
+            domain: hook::LabelDomain(4),
+            range: hook::LabelRange(77),
         },
         Begin,
         3,
         1350,
     );
-    cuda.event(Event::LabelDetail {
-        category: 0,
-        color: None,
+    cuda.event(CudaEvent::LabelDetail {
+        category: hook::LabelCategory::NONE,
         payload: Some(Payload::Signed(-5)),
     });
     label_end(&mut cuda, 77, 1400);
-    cuda.event(Event::Label {
+    cuda.event(CommonEvent::Label {
         scope: LabelScope::Thread,
         edge: Instant,
-        text: 2,
+        text: hook::Text(2),
         at_ns: 1450,
     });
-    cuda.event(Event::LabelPayload {
+    cuda.event(CudaEvent::LabelPayload {
         ending: None,
         text: "bytes=4096, root=0",
     });
@@ -81,10 +83,13 @@ fn a_kernel_has_the_label_around_its_call_however_late_it_is_told_of() {
 }
 
 fn label_end(cuda: &mut Cuda, range: u64, at_ns: i64) {
-    cuda.event(Event::Label {
-        scope: LabelScope::Range { domain: 4, range },
+    cuda.event(CommonEvent::Label {
+        scope: LabelScope::Range {
+            domain: hook::LabelDomain(4),
+            range: hook::LabelRange(range),
+        },
         edge: LabelEdge::End,
-        text: 0,
+        text: hook::Text::NONE,
         at_ns,
     });
 }
@@ -92,30 +97,33 @@ fn label_end(cuda: &mut Cuda, range: u64, at_ns: i64) {
 #[test]
 fn a_value_that_is_given_at_the_end_is_that_of_the_label_which_ends() {
     let mut cuda = Cuda::new();
-    let domain = LabelScope::Domain(4);
+    let domain = LabelScope::Domain(hook::LabelDomain(4));
     let range = LabelScope::Range {
-        domain: 4,
-        range: 77,
+        domain: hook::LabelDomain(4),
+        range: hook::LabelRange(77),
     };
     for (text, value) in [(1, "outer"), (2, "inner"), (3, "range")] {
-        cuda.event(Event::Text { text, value });
+        cuda.event(CommonEvent::Text {
+            text: hook::Text(text),
+            value,
+        });
     }
     let mut label = |scope, edge, text, at_ns| {
         if edge == LabelEdge::End {
             let text = &format!("at={at_ns}");
-            cuda.event(Event::LabelPayload {
+            cuda.event(CudaEvent::LabelPayload {
                 ending: Some(scope),
                 text,
             });
         }
-        cuda.event(Event::Label {
+        cuda.event(CommonEvent::Label {
             scope,
             edge,
-            text,
+            text: hook::Text(text),
             at_ns,
         });
         if text == 2 {
-            cuda.event(Event::LabelPayload {
+            cuda.event(CudaEvent::LabelPayload {
                 ending: None,
                 text: "count=3",
             });

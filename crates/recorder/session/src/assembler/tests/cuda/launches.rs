@@ -1,6 +1,7 @@
 //! Launches and their work on the device.
 
 use super::*;
+use gapscope_spool::ids as hook;
 
 #[test]
 fn a_launch_and_its_kernel_find_each_other_whichever_comes_first() {
@@ -64,10 +65,9 @@ fn a_graph_launch_is_a_command_buffer_of_its_nodes() {
     cuda.batch(&[
         call(GRAPH_LAUNCH, 10, 1100, 1108),
         Told::Activity(Activity::GraphRun {
-            graph: 3,
-            queue: 1,
+            queue: hook::Queue(1),
             span: span(1110, 1160),
-            correlation: 10,
+            correlation: hook::Correlation(10),
         }),
     ]);
     cuda.end(2000);
@@ -92,11 +92,11 @@ fn copies_have_their_direction_and_a_synchronous_one_is_a_wait_too() {
     let mut cuda = Cuda::new();
     let copy = |correlation, start_ns, end_ns| {
         Told::Activity(Activity::Transfer {
-            route: 1,
+            route: hook::Route(1),
             bytes: 4096,
             span: span(start_ns, end_ns),
-            correlation,
-            node: None,
+            correlation: hook::Correlation(correlation),
+            of_graph: false,
         })
     };
     cuda.batch(&[call(COPY_ASYNC, 1, 1000, 1005), copy(1, 1010, 1020)]);
@@ -124,19 +124,19 @@ fn a_stream_that_waits_for_an_event_depends_on_the_work_before_it() {
     cuda.batch(&[
         call(LAUNCH, 1, 1000, 1005),
         Told::Activity(Activity::EventRecord {
-            event: 6,
+            event: hook::CudaEvent(6),
             occurrence: 1,
-            queue: 1,
-            correlation: 2,
+            queue: hook::Queue(1),
+            correlation: hook::Correlation(2),
         }),
         call(WAIT_EVENT, 3, 1010, 1011),
         Told::Activity(Activity::Wait {
             kind: WaitKind::QueueForEvent,
-            queue: 2,
-            event: 6,
+            queue: hook::Queue(2),
+            event: hook::CudaEvent(6),
             occurrence: 1,
             span: span(1010, 1010),
-            correlation: 3,
+            correlation: hook::Correlation(3),
         }),
         call(LAUNCH, 4, 1020, 1025),
         kernel(1, 1, 1010, 1100),
@@ -162,10 +162,10 @@ fn what_has_no_other_half_is_counted() {
     cuda.batch(&[call(LAUNCH, 3, 1100, 1105)]);
     // Its call was lost, and so were its times.
     cuda.batch(&[Told::Activity(Activity::Kernel {
-        launch: 1,
+        launch: hook::Launch(1),
         span: None,
-        correlation: 4,
-        node: None,
+        correlation: hook::Correlation(4),
+        of_graph: false,
     })]);
     // A batch of five was lost.
     cuda.written += 5;

@@ -1,0 +1,205 @@
+//! What every hook tells.
+
+use super::super::Assembler;
+use super::super::kernels::{self, Kernel};
+use super::super::objects::capabilities;
+use super::super::process::Allocation;
+use crate::clock::DeviceClock;
+use gapscope_spool::event::CommonEvent;
+use gapscope_spool::ids as hook;
+use gapscope_trace::manifest;
+use gapscope_trace::tables::{MemoryEvent, Tables};
+
+impl Assembler {
+    pub(super) fn apply_common(
+        &mut self,
+        process: u32,
+        thread: hook::Thread,
+        event: CommonEvent<'_>,
+        tables: &mut Tables,
+    ) {
+        let state = &mut self.processes[process as usize];
+        match event {
+            CommonEvent::Process {
+                pid,
+                parent,
+                executable,
+                arguments,
+                hook,
+            } => {
+                let facts = &mut state.facts;
+                facts.pid = pid;
+                // The system says 0 of a parent in another namespace.
+                facts.parent_pid = Some(parent).filter(|pid| *pid != 0);
+                facts.executable = executable.into_owned();
+                facts.arguments = arguments.into_iter().map(|a| a.into_owned()).collect();
+                facts.hook = hook.into_owned();
+            }
+            CommonEvent::ProcessEnd { at_ns } => {
+                state.facts.end_ns = Some(at_ns);
+                self.saw(at_ns);
+            }
+            CommonEvent::Thread { thread, name } => {
+                let thread = thread.0;
+                if !state.threads.iter().any(|t| t.thread == thread) {
+                    let name = name.to_owned();
+                    state.threads.push(manifest::Thread {
+                        process,
+                        thread,
+                        name,
+                    });
+                }
+            }
+            CommonEvent::Device {
+                device,
+                api,
+                name,
+                driver,
+                uuid,
+                nanoseconds_per_tick,
+                clock,
+                heaps,
+            } => {
+                let id = self.device(process, device);
+                let known = &mut self.devices[id as usize];
+                known.facts.api = api.into_owned();
+                known.facts.name = name.into_owned();
+                known.facts.driver = driver.into_owned();
+                known.facts.uuid = kernels::hex(uuid);
+                known.facts.heaps = heaps;
+                known.clock = Some(DeviceClock::new(clock, nanoseconds_per_tick));
+            }
+            CommonEvent::DeviceEnd {
+                device,
+                lost,
+                at_ns,
+            } => {
+                let id = self.device(process, device);
+                let known = &mut self.devices[id as usize];
+                known.facts.lost |= lost;
+                known.ended = true;
+                self.saw(at_ns);
+                self.settle(id, false, tables);
+            }
+            CommonEvent::Queue {
+                queue,
+                device,
+                family,
+                index,
+                flags,
+                timestamp_bits,
+            } => {
+                let device = self.device(process, device);
+                let id = self.queue(process, queue);
+                let facts = &mut self.queues[id as usize].facts;
+                facts.device = device;
+                facts.family = family;
+                facts.index = index;
+                facts.capabilities = capabilities(flags);
+                facts.timestamp_bits = timestamp_bits.min(64);
+                if let Some(clock) = &mut self.devices[device as usize].clock {
+                    clock.queue_bits(timestamp_bits);
+                }
+            }
+            CommonEvent::ClockSample {
+                device,
+                ticks,
+                host_ns,
+                error_ns,
+            } => {
+                let id = self.device(process, device);
+                let used = match &mut self.devices[id as usize].clock {
+                    Some(clock) => clock.sample(ticks, host_ns, error_ns),
+                    None => true,
+                };
+                self.ledger.add(
+                    "clock samples",
+                    u64::from(!used),
+                    "the device's clock went back",
+                );
+                self.saw(host_ns);
+                self.settle(id, false, tables);
+            }
+            CommonEvent::Source {
+                hash,
+                format,
+                bytes,
+            } => self.source(hash, format, bytes),
+            CommonEvent::Kernel {
+                kernel,
+                source,
+                entry_point,
+                specialisation,
+                source_name,
+                local_size,
+                accesses,
+            } => {
+                let id = self.kernels.add(Kernel {
+                    process,
+                    source: Some(source).filter(|s| *s != [0; 16]),
+                    entry_point: entry_point.into_owned(),
+                    specialisation: specialisation.into_owned(),
+                    source_name: source_name.into_owned(),
+                    local_size,
+                    accesses,
+                    ..Kernel::default()
+                });
+                state.kernels.insert(kernel, id);
+            }
+            CommonEvent::Name { object, name } => self.name(process, object, name),
+            CommonEvent::Text { text, value } => {
+                state.texts.insert(text, self.labels.text(value));
+            }
+            CommonEvent::Allocate {
+                memory,
+                device,
+                heap,
+                bytes,
+                at_ns,
+            } => {
+                let device = self.device(process, device);
+                let allocation = Allocation {
+                    id: self.allocations,
+                    device,
+                    heap,
+                    bytes,
+                };
+                self.allocations += 1;
+                self.processes[process as usize]
+                    .allocations
+                    .insert(memory, allocation);
+                self.memory(process, allocation, MemoryEvent::Allocate, at_ns, tables);
+            }
+            CommonEvent::Free { memory, at_ns } => match state.allocations.remove(&memory) {
+                Some(allocation) => {
+                    self.memory(process, allocation, MemoryEvent::Free, at_ns, tables)
+                }
+                None => self.ledger.add(
+                    "memory frees",
+                    1,
+                    "the record of their allocation is missing",
+                ),
+            },
+            CommonEvent::Label {
+                scope,
+                edge,
+                text,
+                at_ns,
+            } => {
+                self.label(process, thread, scope, edge, text, at_ns, tables);
+            }
+            CommonEvent::Loss {
+                kind,
+                count,
+                reason,
+            } => self.ledger.add(kind.as_str(), count, &reason),
+            CommonEvent::Capture {
+                capture,
+                edge,
+                path,
+                at_ns,
+            } => self.capture((process, thread), capture, edge, &path, at_ns, tables),
+            CommonEvent::Note { text } => self.note(&text),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What the Vulkan layer tells.
+
+use super::super::Assembler;
+use super::super::submit::SubmitCall;
+use gapscope_spool::event::{Outcome, VulkanEvent};
+use gapscope_spool::ids as hook;
+use gapscope_trace::tables::{self, HostCall, Table, Tables};
+
+impl Assembler {
+    pub(super) fn apply_vulkan(
+        &mut self,
+        process: u32,
+        thread: hook::Thread,
+        event: VulkanEvent<'_>,
+        tables: &mut Tables,
+    ) {
+        let state = &mut self.processes[process as usize];
+        match event {
+            VulkanEvent::Buffer {
+                buffer,
+                device,
+                bytes,
+                at_ns,
+            } => {
+                let device = self.device(process, device);
+                let id = self.buffers.add(process, device, bytes);
+                self.processes[process as usize].buffers.insert(buffer, id);
+                self.saw(at_ns);
+            }
+            VulkanEvent::BufferMemory {
+                buffer,
+                memory,
+                offset,
+            } => {
+                if let Some(id) = state.buffers.get(&buffer) {
+                    let allocation = state.allocations.get(&memory).map(|a| a.id);
+                    self.buffers.bind(*id, allocation, offset);
+                }
+            }
+            VulkanEvent::BufferEnd { buffer, at_ns } => {
+                if let Some(id) = state.buffers.remove(&buffer) {
+                    self.buffers.end(id, tables);
+                }
+                self.saw(at_ns);
+            }
+            VulkanEvent::Bindings { content, entries } => self.bindings(process, content, &entries),
+            VulkanEvent::Commands {
+                recording,
+                commands,
+            } => self.commands(process, recording, commands, tables),
+            VulkanEvent::RecordingEnd { recording } => {
+                if let Some(found) = state.recordings.get_mut(&recording) {
+                    found.ended = true;
+                }
+                state.drop_if_unused(recording);
+            }
+            VulkanEvent::Submit {
+                queue,
+                span,
+                instances,
+                waits,
+                signals,
+            } => {
+                let call = SubmitCall {
+                    thread,
+                    queue,
+                    span,
+                };
+                self.submit(process, call, &instances, &waits, &signals, tables);
+            }
+            VulkanEvent::Timestamps {
+                instance,
+                recording,
+                first_query,
+                ticks,
+            } => {
+                let most = state.recordings.get(&recording).map_or(0, |r| r.queries);
+                let lost = match state.instances.get_mut(&instance) {
+                    Some(instance) => instance.add(recording, first_query, ticks, most),
+                    None => ticks.len() as u64 / 8,
+                };
+                self.ledger
+                    .add("timestamps", lost, "the record of their command is missing");
+            }
+            VulkanEvent::Bracket {
+                instance,
+                begin_ticks,
+                end_ticks,
+            } => match state.instances.get_mut(&instance) {
+                Some(instance) => instance.bracket = Some((begin_ticks, end_ticks)),
+                None => self
+                    .ledger
+                    .add("timestamps", 2, "the record of their command is missing"),
+            },
+            VulkanEvent::InstanceEnd {
+                instance,
+                outcome,
+                seen_ns,
+            } => {
+                if let Some(mut instance) = state.instances.remove(&instance) {
+                    instance.outcome = Some(outcome);
+                    instance.seen_ns = Some(seen_ns).filter(|_| outcome == Outcome::Timed);
+                    self.saw(seen_ns);
+                    self.finished(instance, tables);
+                }
+            }
+            VulkanEvent::HostCall {
+                call,
+                span,
+                count,
+                busy_ns,
+                queue,
+                bytes,
+                result,
+            } => {
+                let queue = queue.map(|q| self.queue(process, q));
+                tables.host_calls.push(HostCall {
+                    process,
+                    thread: Some(thread.0),
+                    call: tables::HostCallKind::of(call.as_str()),
+                    start_ns: span.start_ns,
+                    duration_ns: span.duration_ns,
+                    count,
+                    busy_ns,
+                    queue,
+                    bytes,
+                    result,
+                    function: None,
+                });
+                self.saw(span.end_ns());
+            }
+            VulkanEvent::HostSignal { semaphore, at_ns } => {
+                state.semaphores.host_signal(semaphore, at_ns, tables);
+                self.saw(at_ns);
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Events as bytes: each group comes back as what it was, and frequent events are small.
+
+use gapscope_spool::event::{
+    CommonEvent, CudaEvent, Event, EventGroup, HostCallKind, Instance, LabelEdge, LabelScope,
+    LossKind, Outcome, SemaphoreValue, Span, VulkanEvent,
+};
+use gapscope_spool::ids;
+use std::borrow::Cow;
+
+/// Eleven days after the system was started.
+const NOW_NS: i64 = 1_000_000_000_000_000;
+
+fn span() -> Span {
+    Span::between(NOW_NS, NOW_NS + 5_000)
+}
+
+fn submission() -> VulkanEvent<'static> {
+    let instances = vec![Instance {
+        instance: ids::Instance(20_000),
+        recording: ids::Recording(20_000),
+    }];
+    let semaphores = vec![SemaphoreValue {
+        semaphore: ids::Semaphore(3),
+        value: 20_000,
+    }];
+    VulkanEvent::Submit {
+        queue: ids::Queue(1),
+        span: span(),
+        instances: Cow::Owned(instances),
+        waits: Cow::Borrowed(&[]),
+        signals: Cow::Owned(semaphores),
+    }
+}
+
+fn call() -> VulkanEvent<'static> {
+    VulkanEvent::HostCall {
+        call: HostCallKind::WaitFences,
+        span: span(),
+        count: 1,
+        busy_ns: 5_000,
+        queue: Some(ids::Queue(1)),
+        bytes: None,
+        result: 0,
+    }
+}
+
+fn label() -> CommonEvent<'static> {
+    CommonEvent::Label {
+        scope: LabelScope::Thread,
+        edge: LabelEdge::Begin,
+        text: ids::Text(40),
+        at_ns: NOW_NS,
+    }
+}
+
+/// The sizes are those of version 2 at most.
+#[test]
+fn frequent_events_are_small() {
+    let seen = VulkanEvent::InstanceEnd {
+        instance: ids::Instance(20_000),
+        outcome: Outcome::Timed,
+        seen_ns: NOW_NS,
+    };
+    let called = CudaEvent::Called {
+        function: ids::Function(40),
+        span: span(),
+        correlation: ids::Correlation(20_000),
+        result: 0,
+    };
+    for (version_2, bytes) in [
+        (35, submission().encoded_bytes()),
+        (25, call().encoded_bytes()),
+        (13, seen.encoded_bytes()),
+        (12, label().encoded_bytes()),
+        (16, called.encoded_bytes()),
+    ] {
+        let bytes = bytes.expect("a size");
+        assert!(bytes <= version_2, "{bytes} bytes, {version_2} before");
+    }
+}
+
+#[test]
+fn events_come_back_as_they_were() {
+    let mut space = [0; 256];
+    let mut back = |event: &dyn Fn(&mut [u8]) -> (u32, Option<usize>)| {
+        let (group, length) = event(&mut space);
+        let bytes = space[..length.expect("it fits")].to_vec();
+        Event::decode(group, &bytes).map(|event| format!("{event:?}"))
+    };
+    fn encode<E: EventGroup>(event: &E, space: &mut [u8]) -> (u32, Option<usize>) {
+        (E::GROUP, event.encode(space))
+    }
+    let loss = CommonEvent::Loss {
+        kind: LossKind::DispatchTimes,
+        count: 7,
+        reason: Cow::Borrowed("the sample buffer was full"),
+    };
+    let ends = CudaEvent::LaunchesEnd {
+        below: ids::Launch(9),
+    };
+    assert_eq!(
+        back(&|space| encode(&loss, space)),
+        Some(format!("{:?}", Event::from(loss.clone())))
+    );
+    assert_eq!(
+        back(&|space| encode(&submission(), space)),
+        Some(format!("{:?}", Event::from(submission())))
+    );
+    assert_eq!(
+        back(&|space| encode(&ends, space)),
+        Some(format!("{:?}", Event::from(ends.clone())))
+    );
+}
