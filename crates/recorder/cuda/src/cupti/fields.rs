@@ -334,7 +334,7 @@ mod tests {
     #[test]
     fn every_field_is_where_the_headers_of_cuda_12_and_13_have_it() {
         let headers = headers();
-        assert!(ALL.len() > 100, "the table is not empty");
+        assert!(ALL.len() > 80, "the table is not empty");
         for (record, field, offset, size, since) in ALL {
             let [there, bytes, first] = headers[&(*record, *field)];
             assert_eq!(
