@@ -1,6 +1,7 @@
 //! The command line as typed.
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use gapscope_command::Query;
 use gapscope_trace::manifest::SamplingMode;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -279,70 +280,6 @@ pub struct Import {
     /// Files or folders
     #[arg(required = true, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub inputs: Vec<PathBuf>,
-}
-
-/// Ask anything of one trace or many, in SQL
-///
-/// Each table of the trace format is an SQL table with the rows of all traces. The column `trace` tells them apart, folders
-/// called NAME=VALUE on the way to them are columns, and names stand beside ids: `kernel_name`, `label_path`,
-/// `queue_name`. Without SQL there is a prompt; from a pipe the SQL is read.
-#[derive(Debug, Args)]
-#[command(
-    override_usage = "gapscope query [OPTIONS] TRACE… [SQL]",
-    after_help = "\
-Saved queries:
-  kernels          the kernels by the sum of their dispatches' times
-  labels           the labels by the sum of the times of the dispatches under them
-  command-buffers  the slowest command buffers
-  transfers        bytes moved, by kind
-  host-calls       host calls by the time inside them
-  busy             how long each device ran something and nothing
-  ranks            what each trace and process ran, and how far it is behind
-
-Exit status:
-  3  the answer lacks rows: a trace was skipped or a file cannot be read, as stderr says
-
-Examples:
-  gapscope query run.gapscope
-  gapscope query --saved kernels run.gapscope
-  gapscope query run.gapscope 'select kernel_name, max(duration_ns) from dispatches group by 1'
-  gapscope query --format csv -o gaps.csv 'runs/*/rank=*' 'select rank, count(*) from submissions group by rank'
-  gapscope query --schema run.gapscope"
-)]
-pub struct Query {
-    /// How the answer is written
-    #[arg(
-        long,
-        value_enum,
-        default_value_t = AnswerFormat::Table,
-        value_name = "table|csv|json|parquet",
-        hide_possible_values = true
-    )]
-    pub format: AnswerFormat,
-
-    /// File for the answer, `-` for stdout; it must not exist
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub output: Option<PathBuf>,
-
-    /// A saved query instead of SQL
-    #[arg(long, value_name = "NAME", conflicts_with = "schema")]
-    pub saved: Option<String>,
-
-    /// Show the tables and their columns, and what they mean
-    #[arg(long)]
-    pub schema: bool,
-
-    /// Traces, or globs in quotes such as 'runs/*/rank=*', and then the SQL
-    #[arg(value_name = "TRACE", required = true, value_hint = ValueHint::DirPath)]
-    pub traces: Vec<OsString>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum AnswerFormat {
-    Table,
-    Csv,
-    Json,
-    Parquet,
 }
 
 /// Show what is in a trace: machine, processes, devices, queues, clocks, tables, losses

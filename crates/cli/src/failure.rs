@@ -1,5 +1,6 @@
 //! How a command fails: one sentence and an exit status.
 
+pub use gapscope_command::without_number;
 use std::fmt;
 
 /// gapscope itself could not do it, as `timeout`, `env` and containers answer.
@@ -31,8 +32,7 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A sentence is one line, whatever an error of the system holds.
-        f.write_str(&self.sentence.replace(['\n', '\r'], " "))
+        f.write_str(&gapscope_command::one_line(&self.sentence))
     }
 }
 
@@ -68,27 +68,5 @@ impl From<gapscope_recorder::Error> for Failure {
             _ => 1,
         };
         Failure::new(without_number(&error.to_string())).status(status)
-    }
-}
-
-/// A sentence without the system's error numbers, which say nothing to a reader.
-pub fn without_number(text: &str) -> String {
-    match text.split_once(" (os error ") {
-        Some((before, after)) => {
-            let after = after.split_once(')').map_or("", |(_, rest)| rest);
-            format!("{before}{after}")
-        }
-        None => text.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_error_number_is_left_out() {
-        let text = "a: No space left on device (os error 28): b";
-        assert_eq!(without_number(text), "a: No space left on device: b");
     }
 }

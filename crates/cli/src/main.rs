@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         Command::Export(arguments) => export::run(&arguments),
         Command::Import(arguments) => import::run(&arguments),
         Command::View(arguments) => view::run(&arguments),
-        Command::Query(arguments) => query::run(&arguments),
+        Command::Query(_) => Err(query::run()),
         Command::Info(arguments) => info::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Recover(arguments) => recover::run(&arguments),

@@ -1,9 +1,10 @@
 //! Writes pages: to a terminal with its width and colours, to anything else plainly.
 
-use crate::failure::{Failure, without_number};
+use crate::failure::Failure;
+pub use gapscope_command::say;
 use gapscope_report::{Document, Terminal};
 use std::ffi::OsString;
-use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
+use std::io::{IsTerminal, stderr, stdout};
 use terminal_size::{Height, Width};
 
 /// Wider lines are hard to read.
@@ -41,22 +42,9 @@ pub fn print(document: &Document) -> Result<(), Failure> {
     write(&of_stdout().draw(document))
 }
 
-/// Writes text to stdout. A reader that has had enough (`| head`) is no failure.
+/// Writes text to stdout.
 pub fn write(text: &str) -> Result<(), Failure> {
-    let mut out = stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => {
-            let text = format!("cannot write to stdout: {error}");
-            Err(Failure::new(without_number(&text)))
-        }
-    }
-}
-
-/// Writes text to stderr. That nobody reads it is no failure either.
-pub fn say(text: &str) {
-    let _ = stderr().lock().write_all(text.as_bytes());
+    gapscope_command::write(text).map_err(Failure::new)
 }
 
 #[cfg(test)]

@@ -19,7 +19,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "gapscope-view",
         &["gapscope-trace", "gapscope-analysis", "gapscope-report"],
     ),
-    ("gapscope-query", &["gapscope-trace", "gapscope-analysis"]),
+    ("gapscope-command", &[]),
+    (
+        "gapscope-query",
+        &["gapscope-trace", "gapscope-analysis", "gapscope-command"],
+    ),
     (
         "gapscope-sdk",
         &["gapscope-model", "gapscope-spool", "gapscope-trace"],
@@ -30,10 +34,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "gapscope-trace",
             "gapscope-analysis",
             "gapscope-report",
+            "gapscope-command",
             "gapscope-export",
             "gapscope-import",
             "gapscope-metal",
-            "gapscope-query",
             "gapscope-view",
             "gapscope-recorder",
         ],
@@ -94,6 +98,13 @@ mod tests {
     #[test]
     fn a_crate_that_the_rules_do_not_know_is_named() {
         assert!(problems(&package("gapscope-utils", &[]))[0].contains("gapscope-utils: add it"));
+    }
+
+    /// Its SQL engine would be most of the command.
+    #[test]
+    fn a_command_that_holds_the_query_program_is_named() {
+        let found = problems(&package("gapscope", &["gapscope-query"]));
+        assert_eq!(found, ["gapscope must not use gapscope-query"]);
     }
 
     #[test]

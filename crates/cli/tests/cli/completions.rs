@@ -9,11 +9,13 @@ fn every_shell_completes_every_command() {
         for word in [
             "record",
             "report",
+            "query",
             "info",
             "recover",
             "completions",
             "start-label",
             "compare-labels",
+            "saved",
         ] {
             assert!(script.contains(word), "{shell} lacks {word}");
         }

@@ -13,6 +13,7 @@ fn help_texts() {
         "record",
         "report",
         "export",
+        "query",
         "info",
         "recover",
         "completions",

@@ -6,6 +6,7 @@ mod bad_input;
 mod documentation;
 mod gaps;
 mod many;
+mod program;
 mod saved;
 
 use gapscope_query::{Error, Format, Session, Traces};

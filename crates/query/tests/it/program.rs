@@ -1,0 +1,221 @@
+//! The program as its users meet it: what it prints, where, and how it ends.
+
+use crate::Place;
+use gapscope_query::saved;
+use std::process::{Command, Output, Stdio};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_gapscope-query");
+const TRACE: &str = include_str!("../../../report/tests/traces/host_bound.txt");
+
+const SQL: &str = "select kernel_name, count(*) as n from dispatches group by kernel_name order by n desc, kernel_name";
+
+/// A folder with a trace, in which the program runs.
+fn place() -> Place {
+    let place = Place::new();
+    place.trace("t.gapscope", TRACE);
+    place
+}
+
+impl Place {
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command
+            .args(arguments)
+            .current_dir(self.path(""))
+            .env_remove("RUST_BACKTRACE");
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn one_line(output: &Output) -> String {
+    let text = text(&output.stderr);
+    assert_eq!(text.lines().count(), 1, "{text}");
+    text
+}
+
+#[test]
+fn an_answer_is_a_table() {
+    let output = place().run(&["t.gapscope", "select name, api from devices"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    insta::assert_snapshot!(text(&output.stdout));
+}
+
+#[test]
+fn the_forms_and_files_of_answers() {
+    let place = place();
+    for format in ["table", "csv", "json", "parquet"] {
+        let piped = place.run(&["--format", format, "t.gapscope", SQL]);
+        assert!(piped.status.success(), "{}", text(&piped.stderr));
+        let to_file = ["--format", format, "-o", format, "t.gapscope", SQL];
+        let filed = place.run(&to_file);
+        assert!(filed.status.success() && filed.stdout.is_empty());
+        assert!(!piped.stdout.is_empty());
+        assert_eq!(piped.stdout, std::fs::read(place.path(format)).unwrap());
+        let again = place.run(&to_file);
+        assert_eq!(again.status.code(), Some(1));
+        assert_eq!(
+            one_line(&again),
+            format!(
+                "gapscope: {format} is there already, and nothing is overwritten: choose another name after -o, or remove it\n"
+            )
+        );
+    }
+}
+
+#[test]
+fn a_query_that_fails_leaves_no_file() {
+    let place = place();
+    let output = place.run(&[
+        "-o",
+        "out.csv",
+        "t.gapscope",
+        "select nosuch from dispatches",
+    ]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(one_line(&output).starts_with("gapscope: there is no column nosuch"));
+    assert!(!place.path("out.csv").exists());
+    let output = place.run(&["-o", "no/where.csv", "t.gapscope", "select 1"]);
+    assert_eq!(
+        one_line(&output),
+        "gapscope: no/where.csv cannot be written: No such file or directory\n"
+    );
+}
+
+#[test]
+fn sql_comes_from_stdin_when_none_is_given() {
+    let place = place();
+    let ask = |sql: &str| {
+        let mut command = place.command(&["--format", "csv", "t.gapscope"]);
+        std::fs::write(place.path("question.sql"), sql).unwrap();
+        let file = std::fs::File::open(place.path("question.sql")).unwrap();
+        command.stdin(Stdio::from(file)).output().unwrap()
+    };
+    let given = place.run(&["--format", "csv", "t.gapscope", SQL]);
+    assert_eq!(ask(&format!("{SQL};\n")).stdout, given.stdout);
+    assert!(one_line(&ask("  \n")).starts_with("gapscope: no SQL was given"));
+}
+
+#[test]
+fn a_skipped_trace_is_named_and_the_status_says_so() {
+    let place = place();
+    std::fs::create_dir(place.path("other.gapscope")).unwrap();
+    let sql = "select trace from traces";
+    let output = place.run(&["--format", "csv", "*.gapscope", sql]);
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(text(&output.stdout), "trace\nt.gapscope\n");
+    assert_eq!(
+        one_line(&output),
+        "gapscope: skipped: other.gapscope is no gapscope trace: it has no trace.json, which a recording writes first\n"
+    );
+    let file = place.path("t.gapscope/kernels.parquet");
+    let bytes = std::fs::read(&file).unwrap();
+    std::fs::write(&file, &bytes[..bytes.len() - 9]).unwrap();
+    let output = place.run(&[
+        "--format",
+        "csv",
+        "t.gapscope",
+        "select count(*) as n from kernels",
+    ]);
+    assert_eq!(
+        (output.status.code(), text(&output.stdout)),
+        (Some(3), "n\n0\n".to_owned())
+    );
+    assert!(one_line(&output).starts_with("gapscope: t.gapscope/kernels.parquet cannot be read ("));
+}
+
+#[test]
+fn what_was_typed_wrong() {
+    let place = place();
+    for arguments in [
+        &["nothing.gapscope", "select 1"][..],
+        &["t.gapscope", "selct 1"],
+        &["--saved", "nosuch", "t.gapscope"],
+        &["t.gapscope", "copy dispatches to 'stolen.csv'"],
+    ] {
+        let output = place.run(arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        one_line(&output);
+    }
+    assert!(!place.path("stolen.csv").exists());
+}
+
+#[test]
+fn a_reader_that_has_had_enough_is_not_a_failure() {
+    let place = place();
+    let sql = "select * from (values (1)) a cross join generate_series(1, 3000000)";
+    let mut child = place
+        .command(&["--format", "csv", "t.gapscope", sql])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(output.stderr.is_empty());
+}
+
+#[test]
+fn saved_queries_are_in_the_help() {
+    let place = place();
+    let help = text(&place.run(&["--help"]).stdout);
+    for saved in saved::ALL {
+        let output = place.run(&["--saved", saved.name, "t.gapscope"]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert!(
+            help.contains(&format!("  {} ", saved.name)),
+            "{}",
+            saved.name
+        );
+    }
+}
+
+/// The prompt, on a terminal that `script` makes.
+#[test]
+fn the_prompt_answers_and_keeps_a_history() {
+    let has_script = Command::new("script")
+        .arg("--version")
+        .output()
+        .is_ok_and(|o| o.status.success());
+    if !has_script {
+        eprintln!("skipped: there is no `script`");
+        return;
+    }
+    let place = place();
+    // What is typed ahead is dropped when the prompt takes the terminal.
+    let typed = [
+        "select count(*)\\n  as answer\\n from devices;\\n",
+        ".schema queues\\n",
+        "select nosuch;\\n",
+        ".quit\\n",
+    ]
+    .map(|line| format!("sleep 1; printf '{line}'; "))
+    .concat();
+    let shell = format!("({typed}sleep 1) | script -qec '{PROGRAM} t.gapscope' /dev/null");
+    let output = Command::new("sh")
+        .args(["-c", &shell])
+        .current_dir(place.path("."))
+        .env("XDG_STATE_HOME", place.path("state"))
+        .env("TERM", "xterm")
+        .output()
+        .unwrap();
+    let said = text(&output.stdout);
+    for part in [
+        "answer",
+        "(1 row, ",
+        "queues: Queues.",
+        "there is no column nosuch",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let history = std::fs::read_to_string(place.path("state/gapscope/query-history")).unwrap();
+    assert!(history.contains("as answer"), "{history}");
+}
