@@ -1,16 +1,17 @@
 """Builds the wheel: maturin packs the command and the Python files; this adds the hooks, which are files of their own
-because recorded programs load them.
+because recorded programs load them, and the program that answers `gapscope query`.
 
-GAPSCOPE_PROFILE   cargo profile of command and hooks: `release` unless given
-GAPSCOPE_HOOKS     a folder with hooks that are built already; then none is built
+What `cargo build --workspace` has built is used. GAPSCOPE_PROFILE is the cargo profile: `release` unless given.
 """
 
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import maturin
@@ -19,7 +20,15 @@ from maturin import get_requires_for_build_sdist, get_requires_for_build_wheel  
 PYTHON = Path(__file__).resolve().parent.parent
 REPOSITORY = PYTHON.parent
 DATA = PYTHON / "wheel-data"
-HOOKS = ("gapscope-vulkan", "gapscope-cuda")
+PROFILE = os.environ.get("GAPSCOPE_PROFILE", "release")
+# Where a wheel's data folder has each of them.
+PARTS = {
+    "libgapscope_vulkan.so": DATA / "data/lib/gapscope",
+    "libgapscope_cuda.so": DATA / "data/lib/gapscope",
+    "gapscope-query": DATA / "scripts",
+}
+# For one package alone cargo would choose other features of dependencies, and compile nearly all of them again.
+BUILD = ["build", "--workspace", "--profile", PROFILE, "--message-format=json-render-diagnostics"]
 
 
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
@@ -29,9 +38,12 @@ def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    _collect(Path(os.environ["GAPSCOPE_HOOKS"]) if "GAPSCOPE_HOOKS" in os.environ else None)
-    os.environ["MATURIN_PEP517_ARGS"] = f"--profile {_profile()} " + os.environ.get("MATURIN_PEP517_ARGS", "")
-    wheel = maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+    cargo = os.environ.get("CARGO", "cargo")
+    _collect(_built(cargo))
+    os.environ["MATURIN_PEP517_ARGS"] = f"--profile {PROFILE} " + os.environ.get("MATURIN_PEP517_ARGS", "")
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["CARGO"] = _cargo_for_maturin(cargo, Path(folder))
+        wheel = maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
     _check_glibc(wheel)
     return wheel
 
@@ -40,47 +52,44 @@ def build_sdist(sdist_directory, config_settings=None):
     raise SystemExit("gapscope is built from its repository, not from a source archive: `pip install ./python` there")
 
 
-def _profile():
-    return os.environ.get("GAPSCOPE_PROFILE", "release")
-
-
-def _collect(folder):
-    """Puts the hooks where maturin looks for the wheel's data."""
-    libraries = _built() if folder is None else [folder / _library(hook) for hook in HOOKS]
-    shutil.rmtree(DATA, ignore_errors=True)
-    target = DATA / "data" / "lib" / "gapscope"
-    target.mkdir(parents=True)
-    for library in libraries:
-        if not library.is_file():
-            sys.exit(f"{library} is missing: build the hooks first")
-        shutil.copy2(library, target)
-
-
-def _check_glibc(wheel):
-    """maturin looks only at what the command needs: a hook must not need a later glibc than the wheel's tag says."""
-    tagged = re.search(r"manylinux_2_(\d+)_", wheel)
-    if tagged is None:
-        return
-    for library in DATA.rglob("*.so"):
-        needed = max(map(int, re.findall(rb"\0GLIBC_2\.(\d+)", library.read_bytes())), default=0)
-        if needed > int(tagged[1]):
-            sys.exit(f"{library.name} needs glibc 2.{needed}, later than the wheel's tag says: {wheel}")
-
-
-def _built():
-    """Builds the hooks, without symbols as maturin builds the command, and gives their files."""
-    return [_build(hook) for hook in HOOKS]
-
-
-def _build(hook):
-    cargo = os.environ.get("CARGO", "cargo")
-    what = ["--package", hook, "--lib", "--profile", _profile(), "--message-format=json-render-diagnostics"]
-    command = [cargo, "rustc", *what, "--", "-C", "strip=symbols"]
+def _built(cargo):
+    """Builds the command and what is packed beside it, and gives the files."""
+    command = [cargo, *BUILD, "--lib", "--bin", "gapscope", "--bin", "gapscope-query"]
     built = subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, check=True)
     messages = [json.loads(line) for line in built.stdout.splitlines() if line.startswith("{")]
     files = [Path(file) for message in messages for file in message.get("filenames", [])]
-    return next(file for file in files if file.name == _library(hook))
+    return [next(file for file in files if file.name == part) for part in PARTS]
 
 
-def _library(hook):
-    return f"lib{hook.replace('-', '_')}.so"
+def _collect(files):
+    """Puts files where maturin looks for the wheel's data."""
+    shutil.rmtree(DATA, ignore_errors=True)
+    for file in files:
+        folder = PARTS[file.name]
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(file, folder)
+
+
+def _cargo_for_maturin(cargo, folder):
+    """A cargo that builds the command as the workspace is built, whatever package maturin asks it for."""
+    program = folder / "cargo"
+    build = shlex.join([cargo, *BUILD, "--bin", "gapscope"])
+    program.write_text(
+        f"""#!/bin/sh
+[ "$1" = rustc ] || exec {shlex.quote(cargo)} "$@"
+cd {shlex.quote(str(REPOSITORY))} && exec {build}
+"""
+    )
+    program.chmod(0o755)
+    return str(program)
+
+
+def _check_glibc(wheel):
+    """maturin looks only at what the command needs: the others must not need a later glibc than the wheel's tag says."""
+    tagged = re.search(r"manylinux_2_(\d+)_", wheel)
+    if tagged is None:
+        return
+    for name, folder in PARTS.items():
+        needed = max(map(int, re.findall(rb"\0GLIBC_2\.(\d+)", (folder / name).read_bytes())), default=0)
+        if needed > int(tagged[1]):
+            sys.exit(f"{name} needs glibc 2.{needed}, later than the wheel's tag says: {wheel}")

@@ -50,14 +50,6 @@ pub fn succeeds(program: &str, arguments: &[&str]) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Says what is about to take long.
-pub fn say_that_a_release_is_built() {
-    eprintln!(
-        "building gapscope in release mode, its SQL engine (DataFusion) included: the first time this takes twenty minutes \
-         on two cores"
-    );
-}
-
 /// The cargo that runs this task.
 pub fn cargo<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -65,7 +57,8 @@ pub fn cargo<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command
     command
 }
 
-fn shown(command: &Command) -> String {
+/// A command as it is shown before it runs.
+pub fn shown(command: &Command) -> String {
     let mut text = command.get_program().to_string_lossy().into_owned();
     if let Some(name) = text
         .strip_prefix('/')

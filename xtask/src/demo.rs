@@ -4,31 +4,33 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::{command, target, vulkan};
+use crate::{command, progress, target, vulkan};
 
 pub fn run() -> Result<()> {
     if !cfg!(target_os = "linux") {
         bail!(
             "recording works on Linux; here the workload itself runs: `cargo run --release --package fusion`, and so does \
-             everything that reads a trace: `cargo run --release -- report TRACE`"
+             everything that reads a trace: `cargo run --release --package gapscope -- report TRACE`"
         );
     }
     vulkan::ensure_any_driver()?;
-    command::say_that_a_release_is_built();
-    command::run(&mut command::cargo([
+    eprintln!(
+        "building the command (gapscope), the Vulkan layer (gapscope-vulkan) and the workload (fusion), quickly rather than \
+         for speed: the first time this takes some minutes"
+    );
+    progress::build(&mut command::cargo([
         "build",
-        "--release",
+        "--profile=demo",
         "--package=gapscope",
         "--package=gapscope-vulkan",
         "--package=fusion",
     ]))?;
-    let programs = target("release");
+    let programs = target("demo");
     let trace = target("demo/fusion.gapscope");
     if trace.exists() {
         std::fs::remove_dir_all(&trace)
             .with_context(|| format!("cannot remove {}", trace.display()))?;
     }
-    std::fs::create_dir_all(target("demo")).context("cannot make the folder of the demo")?;
 
     // A driver compiles kernels when it first runs them and keeps them: without this, the recording shows its compiler.
     let fusion = programs.join("fusion");

@@ -7,6 +7,7 @@ mod command;
 mod darwin;
 mod demo;
 mod packages;
+mod progress;
 mod python;
 mod test;
 mod tidy;

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{command, packages, target};
+use crate::{command, packages, progress, target};
 
 /// What builds the wheel, checks its types, and reads tables; wgpu and numpy are what the recorded program uses.
 const TOOLS: &str = "maturin==1.16.0 mypy==2.4.1 pandas==3.1.1 pandas-stubs==3.1.0.261029 polars==2.1.0 \
@@ -48,8 +48,8 @@ pub fn test() -> Result<()> {
 pub fn dist() -> Result<()> {
     let tools = ensure_tools()?;
     let made = absolute(&target("python/dist"))?;
+    build_release()?;
     let mut pip = pip_wheel(&tools, &made)?;
-    command::say_that_a_release_is_built();
     // Tagged with the least glibc that it needs.
     pip.env("MATURIN_PEP517_ARGS", "--compatibility pypi");
     let wheel = build_wheel(&mut pip, &made)?;
@@ -59,6 +59,22 @@ pub fn dist() -> Result<()> {
     fs::rename(&wheel, &out).with_context(|| format!("cannot write {}", out.display()))?;
     eprintln!("the wheel is {}", out.display());
     Ok(())
+}
+
+/// Builds what the wheel holds, so that cargo says how far it is: pip keeps its output to itself.
+fn build_release() -> Result<()> {
+    eprintln!(
+        "building gapscope in release mode, its SQL engine (DataFusion) included: the first time this takes twenty minutes \
+         on two cores"
+    );
+    progress::build(&mut command::cargo([
+        "build",
+        "--release",
+        "--workspace",
+        "--lib",
+        "--bin=gapscope",
+        "--bin=gapscope-query",
+    ]))
 }
 
 /// The environment with the tools, which is kept.
@@ -104,10 +120,6 @@ fn wheel(tools: &Path) -> Result<PathBuf> {
     let out = absolute(&target("python/wheels"))?;
     let mut pip = pip_wheel(tools, &out)?;
     pip.env("GAPSCOPE_PROFILE", "dev")
-        .env("GAPSCOPE_HOOKS", absolute(&target("debug"))?)
-        .env("CARGO", workspace_cargo()?)
-        // Symbols of a dev build are most of it.
-        .env("MATURIN_STRIP", "false")
         .env("MATURIN_PEP517_ARGS", "--compression-level 1");
     build_wheel(&mut pip, &out)
 }
@@ -143,23 +155,6 @@ fn pip_wheel(tools: &Path, out: &Path) -> Result<Command> {
         .chain(std::env::split_paths(&path));
     pip.env("PATH", std::env::join_paths(folders)?);
     Ok(pip)
-}
-
-/// A cargo that builds one binary of the workspace as the workspace is built.
-///
-/// maturin asks cargo for one package alone, for which cargo chooses other features of dependencies than for the whole
-/// workspace, so that nearly all of them would be compiled again.
-fn workspace_cargo() -> Result<PathBuf> {
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-    let script = absolute(&target("python/cargo"))?;
-    let text = format!(
-        "#!/bin/sh\n\
-         [ \"$1\" = rustc ] || exec '{cargo}' \"$@\"\n\
-         exec '{cargo}' build --workspace --bin gapscope --message-format json-render-diagnostics\n"
-    );
-    fs::write(&script, text).with_context(|| format!("cannot write {}", script.display()))?;
-    command::run(Command::new("chmod").arg("+x").arg(&script))?;
-    Ok(script)
 }
 
 /// A fresh environment that holds the wheel and nothing else.
