@@ -277,6 +277,16 @@ class Traces(unittest.TestCase):
             self.assertIn("no &lt;command&gt;", gapscope.load(FIXTURE)._repr_html_())
 
 
+class Command(unittest.TestCase):
+    def test_sql_is_answered_by_the_program_of_the_wheel(self):
+        query = [str(gapscope.command()), "query", "--format", "csv", str(FIXTURE), "select count(*) as n from kernels"]
+        # Nothing in PATH: it is found beside the command.
+        done = subprocess.run(query, capture_output=True, text=True, env={**os.environ, "PATH": ""})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        kernels = gapscope.load(FIXTURE).report["kernels"]
+        self.assertEqual(done.stdout.splitlines(), ["n", str(len(kernels))])
+
+
 class Pages(unittest.TestCase):
     def parsed(self, page):
         """HTML that is also XML, so that what is open is closed."""

@@ -133,14 +133,13 @@ fn files(folder: &Path) -> Result<Vec<String>> {
 
 /// Runs the behaviours of the page in a browser, on the built product.
 pub fn test_in_browser() -> Result<()> {
-    for example in ["synthetic", "from_text"] {
-        let example = format!("--example={example}");
-        command::run(&mut command::cargo([
-            "build",
-            "--package=gapscope-trace",
-            &example,
-        ]))?;
-    }
+    // Of the whole workspace, as everything was built: for one package alone cargo chooses other features of dependencies.
+    command::run(&mut command::cargo([
+        "build",
+        "--workspace",
+        "--example=synthetic",
+        "--example=from_text",
+    ]))?;
     let mut tests = npm(&["run", "--silent", "browser"]);
     if let Some(browser) = browser() {
         tests.env("CHROMIUM", browser);
