@@ -220,8 +220,8 @@ mod tests {
             "device id=1
              queue id=1 device=1
              queue id=2 device=1
-             submission id=1 process=1 queue=1 thread=1 begin_ns=0 end_ns=10
-             submission id=2 process=1 queue=2 thread=1 begin_ns=800us end_ns=810us
+             submission id=1 process=1 queue=1 thread=1 start_ns=0 duration_ns=10
+             submission id=2 process=1 queue=2 thread=1 start_ns=800us duration_ns=10us
              command_buffer id=1 process=1 queue=1 submission=1 dispatches=2
              command_buffer id=2 process=1 queue=2 submission=2 dispatches=1
              dispatch command_buffer=1 queue=1 kernel=1 start_ns=100us duration_ns=100us

@@ -108,8 +108,8 @@ mod tests {
             memory process=1 device=1 at_ns=20 event=allocate allocation=2 bytes=50
             memory process=1 device=1 at_ns=20 event=free allocation=1 bytes=100
             memory process=1 device=1 at_ns=30 event=free allocation=9 bytes=7
-            submission id=1 process=1 queue=4 thread=1 begin_ns=0 end_ns=5
-            submission id=2 process=1 queue=4 thread=1 begin_ns=6 end_ns=7
+            submission id=1 process=1 queue=4 thread=1 start_ns=0 duration_ns=5
+            submission id=2 process=1 queue=4 thread=1 start_ns=6 duration_ns=1
             command_buffer id=1 queue=4 submission=1 dispatches=1
             dispatch command_buffer=1 queue=4 kernel=1 start_ns=10 duration_ns=30",
         )

@@ -223,7 +223,7 @@ mod tests {
         label id=1 text=step
         label id=2 text=matmul parent=1
         label id=3 text=other
-        submission id=1 process=1 queue=1 thread=1 begin_ns=0 end_ns=10
+        submission id=1 process=1 queue=1 thread=1 start_ns=0 duration_ns=10
         command_buffer id=1 process=1 queue=1 submission=1 dispatches=3
         command_buffer id=2 process=1 queue=1 submission=1 dispatches=1 label=3
         dispatch command_buffer=1 queue=1 kernel=1 start_ns=100us duration_ns=100us label=1

@@ -4,7 +4,7 @@
 macro_rules! kind {
     ($(#[$doc:meta])* $name:ident { $($(#[doc = $value_doc:literal])+ $value:ident = $text:literal,)+ }) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum $name {
             $($(#[doc = $value_doc])+ $value,)+
@@ -45,6 +45,25 @@ macro_rules! kind {
             /// The value of a number; [`Self::Unknown`] for a number of a later version.
             pub fn from_number(number: u8) -> Self {
                 Self::ALL.get(usize::from(number)).copied().unwrap_or_default()
+            }
+        }
+
+        /// As its text where people may read it, otherwise as its number.
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                match to.is_human_readable() {
+                    true => to.serialize_str(self.as_str()),
+                    false => to.serialize_u8(self.number()),
+                }
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                match from.is_human_readable() {
+                    true => Ok(Self::of(&<String as serde::Deserialize>::deserialize(from)?)),
+                    false => Ok(Self::from_number(serde::Deserialize::deserialize(from)?)),
+                }
             }
         }
 

@@ -162,6 +162,112 @@ kind! {
     }
 }
 
+kind! {
+    /// What a kernel may do with a binding.
+    Access {
+        /// Reads only.
+        Read = "read",
+        /// Writes only.
+        Write = "write",
+        /// Both.
+        ReadWrite = "read-write",
+    }
+}
+
+kind! {
+    /// Where a kernel's name comes from.
+    NameSource {
+        /// The user's names file.
+        NamesFile = "names-file",
+        /// The program named the pipeline.
+        ObjectName = "object-name",
+        /// The entry point, when it says more than `main`.
+        EntryPoint = "entry-point",
+        /// The label around its dispatches, when it is always the same.
+        Label = "label",
+        /// The program named the shader module, or the source file is in the debug information.
+        SourceName = "source-name",
+        /// Nothing better than the hash.
+        Hash = "hash",
+    }
+}
+
+kind! {
+    /// Why a command buffer's times are unknown.
+    Timing {
+        /// They are known.
+        Measured = "measured",
+        /// Measured around the command buffer, because it may run twice at once: what is inside has no times.
+        Bracketed = "bracketed",
+        /// The queue's family has no timestamps.
+        NoTimestamps = "no-timestamps",
+        /// The program ended, reset or freed it before it was seen finished.
+        NotSeen = "not-seen",
+        /// The device was lost.
+        DeviceLost = "device-lost",
+        /// Recorded while recording was off.
+        NotInstrumented = "not-instrumented",
+        /// Timestamps could not be added to it.
+        NoQueries = "no-queries",
+    }
+}
+
+kind! {
+    /// Where a marker was set.
+    MarkerScope {
+        /// Inside a command buffer: it spans GPU work.
+        CommandBuffer = "command-buffer",
+        /// On a queue, by the host: it spans submissions.
+        Queue = "queue",
+        /// On a host thread.
+        Thread = "thread",
+        /// On the process, by the host: it may end on another thread, and overlap others in any way.
+        Process = "process",
+    }
+}
+
+kind! {
+    /// What happened to an allocation.
+    MemoryEvent {
+        /// It was made.
+        Allocate = "allocate",
+        /// It was freed.
+        Free = "free",
+    }
+}
+
+kind! {
+    /// The unit of a counter's values.
+    CounterUnit {
+        /// Things without a unit of their own.
+        Count = "count",
+        /// Bytes.
+        Bytes = "bytes",
+        /// Bytes a second.
+        BytesPerSecond = "bytes/s",
+        /// A share: 0 to 100.
+        Percent = "percent",
+        /// Cycles a second.
+        Hertz = "hertz",
+        /// Power.
+        Watts = "watts",
+        /// Temperature.
+        Celsius = "celsius",
+    }
+}
+
+kind! {
+    /// The interface through which a device was used.
+    Api {
+        /// Vulkan.
+        Vulkan = "vulkan",
+        /// CUDA.
+        Cuda = "cuda",
+        /// Metal.
+        Metal = "metal",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

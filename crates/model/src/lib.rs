@@ -12,6 +12,7 @@ mod kinds;
 mod loss;
 
 pub use kinds::{
-    HostCallKind, MemoryPlace, OpaqueWorkKind, StreamKind, SubmissionKind, TransferKind,
+    Access, Api, CounterUnit, HostCallKind, MarkerScope, MemoryEvent, MemoryPlace, NameSource,
+    OpaqueWorkKind, StreamKind, SubmissionKind, Timing, TransferKind,
 };
 pub use loss::{Ledger, Loss, LossKind};

@@ -1,8 +1,9 @@
 //! Columns: how a Rust type is kept in a table, in Parquet and in the text form.
 
-use arrow_array::builder::{PrimitiveBuilder, StringDictionaryBuilder};
+use crate::kinds::*;
+use arrow_array::builder::StringDictionaryBuilder;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
+use arrow_array::types::{Float64Type, Int32Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use std::ops::Range;
@@ -69,53 +70,70 @@ impl<T: Column + Send> ColumnValues for Vec<T> {
     }
 }
 
+/// Makes a type a column of numbers, with and without lacking values.
 macro_rules! integer_column {
-    ($($type:ty => $arrow:ty, $name:ident;)+) => {$(
+    ($type:ty, $arrow:ty, $data_type:ident, $wrap:expr, $unwrap:expr) => {
         impl Column for $type {
-            fn data_type() -> DataType { DataType::$name }
-            const NULLABLE: bool = false;
-            fn to_array(values: &[Self]) -> ArrayRef {
-                Arc::new(arrow_array::PrimitiveArray::<$arrow>::from_iter_values(values.iter().copied()))
+            fn data_type() -> arrow_schema::DataType {
+                arrow_schema::DataType::$data_type
             }
-            fn append_array(array: &dyn Array, values: &mut Vec<Self>) -> Option<()> {
-                let array = array.as_primitive_opt::<$arrow>()?;
-                if array.null_count() != 0 { return None; }
-                values.extend_from_slice(array.values());
+            const NULLABLE: bool = false;
+            fn to_array(values: &[Self]) -> arrow_array::ArrayRef {
+                let values = values.iter().map($unwrap);
+                std::sync::Arc::new(arrow_array::PrimitiveArray::<$arrow>::from_iter_values(
+                    values,
+                ))
+            }
+            fn append_array(array: &dyn arrow_array::Array, values: &mut Vec<Self>) -> Option<()> {
+                let array = arrow_array::cast::AsArray::as_primitive_opt::<$arrow>(array)?;
+                if arrow_array::Array::null_count(array) != 0 {
+                    return None;
+                }
+                values.extend(array.values().iter().map(|value| $wrap(*value)));
                 Some(())
             }
-            fn to_text(&self) -> Option<String> { Some(self.to_string()) }
-            fn from_text(text: &str) -> Option<Self> { text.parse().ok() }
+            fn to_text(&self) -> Option<String> {
+                Some(self.to_string())
+            }
+            fn from_text(text: &str) -> Option<Self> {
+                text.parse().ok()
+            }
         }
 
         impl Column for Option<$type> {
-            fn data_type() -> DataType { DataType::$name }
-            const NULLABLE: bool = true;
-            fn to_array(values: &[Self]) -> ArrayRef {
-                let mut builder = PrimitiveBuilder::<$arrow>::with_capacity(values.len());
-                for value in values { builder.append_option(*value); }
-                Arc::new(builder.finish())
+            fn data_type() -> arrow_schema::DataType {
+                <$type as Column>::data_type()
             }
-            fn append_array(array: &dyn Array, values: &mut Vec<Self>) -> Option<()> {
-                let array = array.as_primitive_opt::<$arrow>()?;
-                if array.null_count() == 0 {
-                    values.extend(array.values().iter().map(|v| Some(*v)));
+            const NULLABLE: bool = true;
+            fn to_array(values: &[Self]) -> arrow_array::ArrayRef {
+                let values = values.iter().map(|value| value.as_ref().map($unwrap));
+                std::sync::Arc::new(arrow_array::PrimitiveArray::<$arrow>::from_iter(values))
+            }
+            fn append_array(array: &dyn arrow_array::Array, values: &mut Vec<Self>) -> Option<()> {
+                let array = arrow_array::cast::AsArray::as_primitive_opt::<$arrow>(array)?;
+                if arrow_array::Array::null_count(array) == 0 {
+                    values.extend(array.values().iter().map(|value| Some($wrap(*value))));
                 } else {
-                    values.extend(array.iter());
+                    values.extend(array.iter().map(|value| value.map($wrap)));
                 }
                 Some(())
             }
-            fn to_text(&self) -> Option<String> { self.map(|v| v.to_string()) }
-            fn from_text(text: &str) -> Option<Self> { text.parse().ok().map(Some) }
+            fn to_text(&self) -> Option<String> {
+                self.map(|value| value.to_string())
+            }
+            fn from_text(text: &str) -> Option<Self> {
+                text.parse().ok().map(Some)
+            }
         }
-    )+};
+    };
 }
+pub(crate) use integer_column;
 
-integer_column! {
-    u32 => UInt32Type, UInt32;
-    u64 => UInt64Type, UInt64;
-    i64 => Int64Type, Int64;
-    i32 => Int32Type, Int32;
-}
+integer_column!(u32, UInt32Type, UInt32, u32::from, |value: &u32| *value);
+integer_column!(u64, UInt64Type, UInt64, u64::from, |value: &u64| *value);
+integer_column!(i64, Int64Type, Int64, i64::from, |value: &i64| *value);
+integer_column!(i32, Int32Type, Int32, i32::from, |value: &i32| *value);
+integer_column!(f64, Float64Type, Float64, f64::from, |value: &f64| *value);
 
 fn dictionary() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
@@ -130,6 +148,12 @@ fn read_texts<T: Clone>(
 ) -> Option<()> {
     if let Some(plain) = array.as_string_opt::<i32>() {
         for text in plain {
+            out.push(text.map(&read).or_else(|| null.clone())?);
+        }
+        return Some(());
+    }
+    if let Some(views) = array.as_string_view_opt() {
+        for text in views {
             out.push(text.map(&read).or_else(|| null.clone())?);
         }
         return Some(());
@@ -213,70 +237,51 @@ impl Column for Option<Arc<str>> {
     }
 }
 
-/// An enum that is kept as text. A text that this version does not know is `Unknown`, which is the default.
-macro_rules! text_enum {
-    ($(#[$doc:meta])* $name:ident { $($(#[doc = $value_doc:literal])+ $value:ident = $text:literal,)+ }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum $name {
-            $($(#[doc = $value_doc])+ $value,)+
-            /// A value that this version does not know.
-            #[default]
-            Unknown,
-        }
-
-        impl $name {
-            /// Its text in the trace.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$value => $text,)+
-                    Self::Unknown => "unknown",
-                }
-            }
-
-            /// The value of a text; [`Self::Unknown`] for a text of a later version.
-            pub fn of(text: &str) -> Self {
-                match text {
-                    $($text => Self::$value,)+
-                    _ => Self::Unknown,
-                }
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.pad(self.as_str())
-            }
-        }
-
-        impl $crate::column::Column for $name {
-            fn data_type() -> arrow_schema::DataType { <String as $crate::column::Column>::data_type() }
+/// Makes kinds of the model columns of texts. A text that this version does not know is `Unknown`.
+macro_rules! kind_columns {
+    ($($name:ident),+ $(,)?) => {$(
+        impl Column for $name {
+            fn data_type() -> DataType { dictionary() }
             const NULLABLE: bool = false;
-            const VALUES: &'static [(&'static str, &'static str)] =
-                &[$(($text, concat!($($value_doc),+))),+];
-            fn to_array(values: &[Self]) -> arrow_array::ArrayRef {
-                $crate::column::texts_to_array(values.iter().map(|v| v.as_str()))
+            const VALUES: &'static [(&'static str, &'static str)] = $name::TEXTS;
+            fn to_array(values: &[Self]) -> ArrayRef {
+                write_texts(values.iter().map(|value| Some(value.as_str())))
             }
-            fn append_array(array: &dyn arrow_array::Array, values: &mut Vec<Self>) -> Option<()> {
-                $crate::column::append_texts(array, values, Self::of)
+            fn append_array(array: &dyn Array, values: &mut Vec<Self>) -> Option<()> {
+                read_texts(array, values, None, $name::of)
             }
             fn to_text(&self) -> Option<String> { Some(self.as_str().to_owned()) }
             fn from_text(text: &str) -> Option<Self> {
-                Some(Self::of(text)).filter(|value| value.as_str() == text)
+                Some($name::of(text)).filter(|value| value.as_str() == text)
             }
         }
-    };
-}
-pub(crate) use text_enum;
 
-pub(crate) fn texts_to_array<'a>(texts: impl Iterator<Item = &'a str>) -> ArrayRef {
-    write_texts(texts.map(Some))
+        impl Column for Option<$name> {
+            fn data_type() -> DataType { dictionary() }
+            const NULLABLE: bool = true;
+            const VALUES: &'static [(&'static str, &'static str)] = $name::TEXTS;
+            fn to_array(values: &[Self]) -> ArrayRef {
+                write_texts(values.iter().map(|value| value.map($name::as_str)))
+            }
+            fn append_array(array: &dyn Array, values: &mut Vec<Self>) -> Option<()> {
+                read_texts(array, values, Some(None), |text| Some($name::of(text)))
+            }
+            fn to_text(&self) -> Option<String> { self.map(|value| value.as_str().to_owned()) }
+            fn from_text(text: &str) -> Option<Self> { $name::from_text(text).map(Some) }
+        }
+    )+};
 }
 
-pub(crate) fn append_texts<T: Clone>(
-    array: &dyn Array,
-    values: &mut Vec<T>,
-    of: impl Fn(&str) -> T,
-) -> Option<()> {
-    read_texts(array, values, None, of)
-}
+kind_columns!(
+    Access,
+    CounterUnit,
+    HostCallKind,
+    MarkerScope,
+    MemoryEvent,
+    MemoryPlace,
+    NameSource,
+    OpaqueWorkKind,
+    SubmissionKind,
+    Timing,
+    TransferKind,
+);

@@ -113,10 +113,10 @@ impl Error {
         }
     }
 
-    pub(crate) fn damaged_part(path: &Path) -> impl FnOnce(ParquetError) -> Error {
-        |error| Error::DamagedPart {
+    pub(crate) fn damaged_part(path: &Path) -> impl Fn(String) -> Error {
+        |reason| Error::DamagedPart {
             path: path.to_owned(),
-            reason: error.to_string(),
+            reason,
         }
     }
 }

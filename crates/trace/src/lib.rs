@@ -6,11 +6,13 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod build;
 pub mod column;
 mod diagnostic;
 mod encoding;
 mod error;
 mod files;
+pub mod ids;
 mod kinds;
 pub mod lookup;
 pub mod manifest;
@@ -23,13 +25,16 @@ mod sizes;
 #[cfg(feature = "synthetic")]
 pub mod synthetic;
 mod table;
+pub mod table_file;
 pub mod tables;
 pub mod text;
+mod version1;
 mod window;
 pub mod writer;
 
 pub use diagnostic::Diagnostic;
 pub use error::Error;
+pub use gapscope_model::{Ledger, Loss, LossKind};
 pub use manifest::Manifest;
 pub use ranks::rank_folders;
 pub use reader::{DispatchPieces, Selection, read, read_manifest};

@@ -1,14 +1,16 @@
 //! Finding rows by id.
 
+use crate::ids::{DeviceId, Id, LabelId, ProcessId, QueueId};
 use crate::manifest::{Device, Manifest, Process, Queue};
 use crate::tables::Labels;
+use std::marker::PhantomData;
 
 /// No row, where a row is kept in 32 bits.
 pub const NONE: u32 = u32::MAX;
 
 /// Where the rows of a table are, by id. Of rows that share an id it knows the first.
 #[derive(Debug, Clone)]
-pub struct IdIndex(Places);
+pub struct IdIndex<I>(Places, PhantomData<fn(I)>);
 
 #[derive(Debug, Clone)]
 enum Places {
@@ -18,21 +20,27 @@ enum Places {
     Sparse(Vec<(u64, u32)>),
 }
 
-impl Default for IdIndex {
-    /// The index of no rows.
-    fn default() -> Self {
-        IdIndex(Places::Sparse(Vec::new()))
+impl<I> IdIndex<I> {
+    const fn of(places: Places) -> Self {
+        IdIndex(places, PhantomData)
     }
 }
 
-impl IdIndex {
+impl<I> Default for IdIndex<I> {
+    /// The index of no rows.
+    fn default() -> Self {
+        IdIndex::of(Places::Sparse(Vec::new()))
+    }
+}
+
+impl<I: Id> IdIndex<I> {
     /// An index of the column `ids`.
     ///
     /// # Panics
     /// There are more than 4294967294 rows.
-    pub fn new<I: Copy + Into<u64>>(ids: &[I]) -> IdIndex {
+    pub fn new(ids: &[I]) -> IdIndex<I> {
         assert!(ids.len() < NONE as usize, "a table has too many rows");
-        let ids = ids.iter().map(|id| (*id).into());
+        let ids = ids.iter().map(|id| id.number());
         let (Some(first), Some(last)) = (ids.clone().min(), ids.clone().max()) else {
             return IdIndex::default();
         };
@@ -41,7 +49,7 @@ impl IdIndex {
         if span / 8 > ids.len() as u64 {
             let mut pairs: Vec<(u64, u32)> = rows.collect();
             pairs.sort_unstable();
-            return IdIndex(Places::Sparse(pairs));
+            return IdIndex::of(Places::Sparse(pairs));
         }
         let mut places = vec![NONE; span as usize + 1];
         for (id, row) in rows {
@@ -50,7 +58,7 @@ impl IdIndex {
                 *place = row;
             }
         }
-        IdIndex(Places::Dense {
+        IdIndex::of(Places::Dense {
             first,
             rows: places,
         })
@@ -58,8 +66,8 @@ impl IdIndex {
 
     /// The row of `id`, or [`NONE`].
     #[inline]
-    pub fn row(&self, id: impl Into<u64>) -> u32 {
-        let id = id.into();
+    pub fn row(&self, id: I) -> u32 {
+        let id = id.number();
         match &self.0 {
             Places::Dense { first, rows } => id
                 .checked_sub(*first)
@@ -78,7 +86,7 @@ impl IdIndex {
 
     /// The row of `id`.
     #[inline]
-    pub fn get(&self, id: impl Into<u64>) -> Option<usize> {
+    pub fn get(&self, id: I) -> Option<usize> {
         match self.row(id) {
             NONE => None,
             row => Some(row as usize),
@@ -91,13 +99,13 @@ const DEEPEST_LABEL: usize = 64;
 
 impl Labels {
     /// The rows of a label and of those around it, from its own outwards. `ids` is the index of this table.
-    pub fn outwards(&self, ids: &IdIndex, row: usize) -> impl Iterator<Item = usize> {
+    pub fn outwards(&self, ids: &IdIndex<LabelId>, row: usize) -> impl Iterator<Item = usize> {
         let parent = |row: &usize| self.parent[*row].and_then(|parent| ids.get(parent));
         std::iter::successors(Some(row), parent).take(DEEPEST_LABEL)
     }
 
     /// The path of a label: texts from the outermost one to its own, such as `step / attention / matmul`.
-    pub fn path(&self, ids: &IdIndex, row: usize) -> String {
+    pub fn path(&self, ids: &IdIndex<LabelId>, row: usize) -> String {
         label_path(self.outwards(ids, row).map(|row| self.text[row].as_str()))
     }
 }
@@ -112,7 +120,7 @@ pub fn label_path<'a>(texts: impl Iterator<Item = &'a str>) -> String {
 /// The paths of all labels of a trace.
 #[derive(Debug, Clone)]
 pub struct LabelPaths {
-    index: IdIndex,
+    index: IdIndex<LabelId>,
     paths: Vec<String>,
 }
 
@@ -127,29 +135,29 @@ impl LabelPaths {
     }
 
     /// The path of a label; `None` for one that the trace does not have.
-    pub fn get(&self, label: u32) -> Option<&str> {
+    pub fn get(&self, label: LabelId) -> Option<&str> {
         self.index.get(label).map(|row| self.paths[row].as_str())
     }
 }
 
 impl Manifest {
     /// The queue with this id.
-    pub fn queue(&self, id: u32) -> Option<&Queue> {
+    pub fn queue(&self, id: QueueId) -> Option<&Queue> {
         self.queues.iter().find(|queue| queue.id == id)
     }
 
     /// The device with this id.
-    pub fn device(&self, id: u32) -> Option<&Device> {
+    pub fn device(&self, id: DeviceId) -> Option<&Device> {
         self.devices.iter().find(|device| device.id == id)
     }
 
     /// The device of the queue with this id.
-    pub fn device_of_queue(&self, queue: u32) -> Option<&Device> {
+    pub fn device_of_queue(&self, queue: QueueId) -> Option<&Device> {
         self.device(self.queue(queue)?.device)
     }
 
     /// The process with this id.
-    pub fn process(&self, id: u32) -> Option<&Process> {
+    pub fn process(&self, id: ProcessId) -> Option<&Process> {
         self.processes.iter().find(|process| process.id == id)
     }
 }

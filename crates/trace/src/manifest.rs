@@ -1,9 +1,12 @@
 //! The manifest of a trace: `trace.json`.
 
+use crate::ids::{DeviceId, ProcessId, QueueId, ThreadId};
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub use gapscope_model::{Api, Loss};
+
 /// The version of the trace format that this crate writes.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// What is known of a recording as a whole. Unknown fields of later minor additions are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -21,7 +24,7 @@ pub struct Manifest {
     pub exit: Option<Exit>,
     /// How the GPU was sampled.
     pub sampling_mode: SamplingMode,
-    /// Begin of the recording on the host's monotonic clock.
+    /// Start of the recording on the host's monotonic clock.
     pub start_ns: i64,
     /// Its end.
     pub end_ns: i64,
@@ -49,8 +52,8 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Moves the begin of the recording.
-    pub fn begin_at(&mut self, start_ns: i64) {
+    /// Moves the start of the recording.
+    pub fn start_at(&mut self, start_ns: i64) {
         let later_ns = start_ns.saturating_sub(self.start_ns);
         self.start_unix_ns = self.start_unix_ns.map(|ns| ns.saturating_add(later_ns));
         self.start_ns = start_ns;
@@ -134,7 +137,7 @@ pub struct Host {
 #[serde(default)]
 pub struct Process {
     /// Id in the trace.
-    pub id: u32,
+    pub id: ProcessId,
     /// The system's id.
     pub pid: u32,
     /// The parent's; absent when it is not known, as of imports, or is in another namespace of process ids.
@@ -157,9 +160,9 @@ pub struct Process {
 #[serde(default)]
 pub struct Thread {
     /// Id of the process.
-    pub process: u32,
+    pub process: ProcessId,
     /// The system's id.
-    pub thread: u32,
+    pub thread: ThreadId,
     /// Its name.
     pub name: String,
 }
@@ -169,11 +172,11 @@ pub struct Thread {
 #[serde(default)]
 pub struct Device {
     /// Id in the trace.
-    pub id: u32,
+    pub id: DeviceId,
     /// Id of the process.
-    pub process: u32,
-    /// `vulkan`, `cuda`, `metal`.
-    pub api: String,
+    pub process: ProcessId,
+    /// The interface through which it was used.
+    pub api: Api,
     /// Name.
     pub name: String,
     /// Driver and version.
@@ -250,9 +253,9 @@ pub enum ClockMethod {
 #[serde(default)]
 pub struct Queue {
     /// Id in the trace.
-    pub id: u32,
+    pub id: QueueId,
     /// Id of the device.
-    pub device: u32,
+    pub device: DeviceId,
     /// Queue family.
     pub family: u32,
     /// Index in the family.
@@ -267,15 +270,4 @@ pub struct Queue {
     pub kind: Option<String>,
     /// Priority of a CUDA stream: lower is more urgent.
     pub priority: Option<i32>,
-}
-
-/// Something that was not recorded.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Loss {
-    /// What, in the plural: `dispatch times`, `records`.
-    pub what: String,
-    /// How many.
-    pub count: u64,
-    /// Why.
-    pub reason: String,
 }

@@ -3,11 +3,10 @@
 use crate::Error;
 use crate::encoding::properties;
 use crate::files::new_name;
+use crate::table_file::{OpenError, TableFile};
 use crate::tables::Table;
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
-};
+use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::arrow::arrow_writer::{ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
@@ -74,9 +73,13 @@ impl<T: Table> Merge<T> {
     }
 
     fn add(&mut self, part: &Path) -> Result<(), Error> {
+        let damaged = Error::damaged_part(part);
+        let table = TableFile::open(part, T::NAME, T::schema()).map_err(|error| match error {
+            OpenError::Missing => damaged("it is missing".to_owned()),
+            OpenError::Unreadable(reason) => damaged(reason),
+        })?;
         let file = File::open(part).map_err(Error::read(part))?;
-        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())
-            .map_err(Error::damaged_part(part))?;
+        let metadata = table.metadata();
         // An earlier gapscope, whose recording is recovered with this one, may have had other columns.
         let same_columns =
             metadata.parquet_schema().columns() == self.writer.schema_descr().columns();
@@ -84,10 +87,10 @@ impl<T: Table> Merge<T> {
         for (index, group) in groups.iter().enumerate() {
             if same_columns && group.num_rows() >= LARGE_ROWS {
                 self.write_pending()?;
-                self.copy(&file, &metadata, index)
+                self.copy(&file, metadata, index)
                     .map_err(Error::write_parquet(&self.path))?;
             } else {
-                self.decode(part, &file, &metadata, index)?;
+                self.decode(&table, index)?;
             }
         }
         Ok(())
@@ -116,27 +119,14 @@ impl<T: Table> Merge<T> {
         Ok(())
     }
 
-    fn decode(
-        &mut self,
-        part: &Path,
-        file: &File,
-        metadata: &ArrowReaderMetadata,
-        index: usize,
-    ) -> Result<(), Error> {
-        let file = file.try_clone().map_err(Error::read(part))?;
-        let batches = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone())
-            .with_row_groups(vec![index])
-            .with_batch_size(PENDING_ROWS)
-            .build()
-            .map_err(Error::damaged_part(part))?;
-        for batch in batches {
-            let batch = batch.map_err(|e| Error::damaged_part(part)(e.into()))?;
-            self.pending
-                .append_batch(&batch)
-                .map_err(|column| Error::DamagedPart {
-                    path: part.to_owned(),
-                    reason: format!("its column {column} is missing or of another type"),
-                })?;
+    fn decode(&mut self, table: &TableFile, row_group: usize) -> Result<(), Error> {
+        let damaged = Error::damaged_part(table.path());
+        let batches = table.read(T::COLUMNS, Some(row_group), PENDING_ROWS);
+        for batch in batches.map_err(&damaged)? {
+            let appended = self.pending.append_batch(&batch.map_err(&damaged)?);
+            appended.map_err(|column| {
+                damaged(format!("its column {column} is missing or of another type"))
+            })?;
             if self.pending.len() >= PENDING_ROWS {
                 self.write_pending()?;
             }

@@ -11,42 +11,35 @@ use crate::tables::*;
 use crate::{Diagnostic, Error, Trace, for_each_table, part};
 use load::Source;
 use serde::Deserialize;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-pub use load::guarded;
+pub use crate::version1::has_table;
 pub use pieces::DispatchPieces;
 pub use tail::Tail;
 
 /// The file of the manifest.
 pub(crate) const MANIFEST: &str = "trace.json";
 
-/// What of a trace to read. A report that needs a few columns of ten million dispatches is several times faster
-/// without the others.
+/// What of a trace to read: the columns that are wanted. Those that are not stay empty, so that a report that needs a
+/// few columns of ten million dispatches takes a fraction of the time and memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
-    tables: BTreeSet<&'static str>,
-    left_out: BTreeSet<(&'static str, &'static str)>,
-    bare: bool,
+    tables: BTreeMap<&'static str, BTreeSet<&'static str>>,
     unchecked: bool,
 }
 
 impl Selection {
     /// All tables with all columns.
     pub fn all() -> Selection {
-        let mut tables = BTreeSet::new();
+        let mut selection = Selection::default();
         macro_rules! add {
-            ($($field:ident: $table:ty,)+) => { $(tables.insert(<$table>::NAME);)+ };
+            ($($field:ident: $table:ty,)+) => { $(selection = selection.with::<$table>();)+ };
         }
         for_each_table!(add);
-        Selection {
-            tables,
-            left_out: BTreeSet::new(),
-            bare: false,
-            unchecked: false,
-        }
+        selection
     }
 
     /// Only the manifest.
@@ -54,10 +47,9 @@ impl Selection {
         Selection::default()
     }
 
-    /// Also table `T`.
-    pub fn with<T: Table>(mut self) -> Selection {
-        self.tables.insert(T::NAME);
-        self
+    /// Also table `T`, whole.
+    pub fn with<T: Table>(self) -> Selection {
+        self.columns::<T>(T::COLUMNS)
     }
 
     /// Not table `T`: it will be empty.
@@ -66,28 +58,17 @@ impl Selection {
         self
     }
 
-    /// Not these columns of table `T`: they will be as long as the others and hold no value in any row. This leaves
-    /// out only columns that may lack values; the others are read even so, because no value of theirs says "not read".
+    /// Also these columns of table `T`.
     ///
     /// # Panics
     /// `T` has no such column.
-    pub fn without_columns<T: Table>(mut self, columns: &[&'static str]) -> Selection {
+    pub fn columns<T: Table>(mut self, columns: &[&'static str]) -> Selection {
+        let wanted = self.tables.entry(T::NAME).or_default();
         for column in columns {
-            assert!(
-                T::COLUMNS.contains(column),
-                "{} has no column {column}",
-                T::NAME
-            );
-            self.left_out.insert((T::NAME, column));
+            let known = T::COLUMNS.contains(column);
+            assert!(known, "{} has no column {column}", T::NAME);
+            wanted.insert(column);
         }
-        self
-    }
-
-    /// Columns that are left out stay empty instead of being as long as the others, and those that cannot lack values
-    /// are left out as well: it takes less time and memory, and such a table must not be used as a whole. Of ten million
-    /// dispatches, the columns that most readers do not need fill a gigabyte.
-    pub fn bare(mut self) -> Selection {
-        self.bare = true;
         self
     }
 
@@ -99,11 +80,11 @@ impl Selection {
     }
 
     fn has_table(&self, table: &str) -> bool {
-        self.tables.contains(table)
+        self.tables.contains_key(table)
     }
 
-    fn has_column(&self, table: &'static str, column: &'static str) -> bool {
-        !self.left_out.contains(&(table, column))
+    fn has_column(&self, table: &str, column: &str) -> bool {
+        (self.tables.get(table)).is_some_and(|columns| columns.contains(column))
     }
 }
 
@@ -186,16 +167,14 @@ pub fn read(folder: &Path, selection: &Selection) -> Result<(Trace, Vec<Diagnost
     macro_rules! sources {
         ($($field:ident: $table:ty,)+) => {$(
             let name = <$table>::NAME;
-            if selection.has_table(name) {
+            if selection.has_table(name) && has_table(manifest.format_version, name) {
                 let paths = if from_parts {
                     parts.get(name).cloned().unwrap_or_default()
                 } else {
                     vec![table_path(folder, name)]
                 };
-                let columns = <$table>::COLUMNS.iter().zip(tables.$field.columns_mut());
-                let mut source = Source::open(paths, columns, |c| selection.has_column(name, c), &mut diagnostics);
-                source.bare = selection.bare;
-                sources.push(source);
+                let selected = |column| selection.has_column(name, column);
+                sources.push(Source::open(paths, &mut tables.$field, selected, &mut diagnostics));
             }
         )+};
     }
@@ -203,7 +182,7 @@ pub fn read(folder: &Path, selection: &Selection) -> Result<(Trace, Vec<Diagnost
     load::load(sources, &mut diagnostics);
     // The columns of `is_absent_as_0`.
     for thread in (tables.submissions.thread.iter_mut()).chain(&mut tables.host_calls.thread) {
-        *thread = thread.filter(|thread| *thread != 0);
+        *thread = thread.filter(|thread| thread.0 != 0);
     }
     let trace = Trace { manifest, tables };
     references::check(&trace, selection, &mut diagnostics);
@@ -221,9 +200,9 @@ fn table_path(folder: &Path, table: &str) -> PathBuf {
 }
 
 fn has_tables(folder: &Path) -> bool {
-    Selection::all()
-        .tables
-        .iter()
+    let all = Selection::all();
+    all.tables
+        .keys()
         .any(|table| table_path(folder, table).exists())
 }
 

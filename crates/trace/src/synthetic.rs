@@ -8,6 +8,7 @@ mod catalogue;
 mod noise;
 mod stream;
 
+use crate::ids::{DeviceId, QueueId};
 use crate::manifest::*;
 use crate::{Error, Tables, Trace, TraceWriter};
 use std::path::Path;
@@ -82,9 +83,9 @@ impl Synthetic {
             ..Process::default()
         };
         let devices = (1..=self.devices.max(1)).map(|id| Device {
-            id,
+            id: DeviceId(id),
             process: stream::PROCESS,
-            api: "vulkan".to_owned(),
+            api: Api::Vulkan,
             name: format!("Synthetic GPU {id}"),
             driver: "none".to_owned(),
             uuid: format!("{id:032x}"),
@@ -98,15 +99,15 @@ impl Synthetic {
             },
             ..Device::default()
         });
-        let queues = (1..=self.queues.max(1)).map(|id| Queue {
+        let queues = self.queues().map(|id| Queue {
             id,
             device: self.device_of(id),
-            index: (id - 1) / self.devices.max(1),
+            index: (id.0 - 1) / self.devices.max(1),
             capabilities: vec!["compute".to_owned(), "transfer".to_owned()],
             timestamp_bits: 64,
             ..Queue::default()
         });
-        let threads = (1..=self.queues.max(1)).map(|queue| Thread {
+        let threads = self.queues().map(|queue| Thread {
             process: stream::PROCESS,
             thread: stream::thread_of(queue),
             name: format!("worker {queue}"),
@@ -136,8 +137,12 @@ impl Synthetic {
         }
     }
 
-    fn device_of(&self, queue: u32) -> u32 {
-        (queue - 1) % self.devices.max(1) + 1
+    fn queues(&self) -> impl Iterator<Item = QueueId> + use<> {
+        (1..=self.queues.max(1)).map(QueueId)
+    }
+
+    fn device_of(&self, queue: QueueId) -> DeviceId {
+        DeviceId((queue.0 - 1) % self.devices.max(1) + 1)
     }
 }
 
@@ -180,7 +185,7 @@ mod tests {
         .trace();
         let d = &trace.tables.dispatches;
         let mut overlaps = 0;
-        for queue in 1..=8 {
+        for queue in (1..=8).map(QueueId) {
             let mut end_ns = 0;
             for row in (0..d.len()).filter(|row| d.queue[*row] == queue) {
                 let start_ns = d.start_ns[row].unwrap();
@@ -206,9 +211,10 @@ mod tests {
             }
         }
         for row in 0..t.command_buffers.len() {
-            let submission = t.command_buffers.submission[row] as usize - 1;
-            assert_eq!(t.submissions.id[submission], submission as u64 + 1);
-            assert!(t.command_buffers.start_ns[row].unwrap() > t.submissions.end_ns[submission]);
+            let submission = t.command_buffers.submission[row];
+            let of = t.submissions.row(submission.0 as usize - 1);
+            assert_eq!(of.id, submission);
+            assert!(t.command_buffers.start_ns[row].unwrap() > of.start_ns + of.duration_ns);
         }
         let wait = crate::tables::HostCallKind::WaitFences;
         assert!(t.host_calls.call.contains(&wait));

@@ -23,7 +23,7 @@ pub struct ColumnFacts {
 /// A table: columns of equal length.
 pub trait Table: Default {
     /// One row.
-    type Row: Default;
+    type Row;
     /// The name of the table and of its file without extension.
     const NAME: &'static str;
     /// The word that begins a row in the text form.
@@ -43,6 +43,8 @@ pub trait Table: Default {
                 .collect::<Vec<_>>(),
         ))
     }
+    /// A row of defaults, for the text form, which names the columns that have other values.
+    fn blank() -> Self::Row;
     /// Number of rows.
     fn len(&self) -> usize;
     /// True without rows.
@@ -54,9 +56,9 @@ pub trait Table: Default {
     /// Row `index`.
     ///
     /// # Panics
-    /// `index` is not below [`Self::len`].
+    /// `index` is not below [`Self::len`], or a column was not read.
     fn row(&self, index: usize) -> Self::Row;
-    /// The rows for which `keep` says so, in their order. Columns that were left out stay empty.
+    /// The rows for which `keep` says so, in their order. Columns that were not read stay empty.
     #[must_use]
     fn select(&self, keep: &[bool]) -> Self;
     /// Removes all rows; the space stays.
@@ -126,8 +128,10 @@ macro_rules! table {
             $($(#[doc = $column_doc])+ pub $column: Vec<$type>,)+
         }
 
+        // Only tests may leave columns out of a row: whoever makes a trace has to think of each.
         #[doc = concat!("A row of [`", stringify!($table), "`].")]
-        #[derive(Debug, Clone, Default, PartialEq)]
+        #[derive(Debug, Clone, PartialEq)]
+        #[cfg_attr(any(test, feature = "synthetic"), derive(Default))]
         pub struct $row {
             $($(#[doc = $column_doc])+ pub $column: $type,)+
         }
@@ -150,9 +154,15 @@ macro_rules! table {
                 }),+]
             }
 
+            fn blank() -> $row {
+                $row { $($column: <$type>::default()),+ }
+            }
+
             fn len(&self) -> usize {
-                let lengths = [$(self.$column.len()),+];
-                lengths[0]
+                // Columns that were not read are empty.
+                let mut longest = 0;
+                $(longest = longest.max(self.$column.len());)+
+                longest
             }
 
             fn push(&mut self, row: $row) {

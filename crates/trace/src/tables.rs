@@ -1,6 +1,7 @@
 //! The tables of a trace. Times are nanoseconds of the host's monotonic clock; an absent time is unknown, and the
 //! manifest's losses say why.
 
+use crate::ids::*;
 use crate::table::table;
 use std::sync::Arc;
 
@@ -11,14 +12,14 @@ table! {
     /// Kernel executions, in the order in which their command buffers were seen finished.
     Dispatches of Dispatch, "dispatch" in "dispatches" {
         /// Id of the command buffer; absent for work that a host call launched by itself (CUDA, outside of graphs).
-        command_buffer: Option<u64>,
+        command_buffer: Option<CommandBufferId>,
         /// Position among the commands of its command buffer (dispatches, transfers, barriers and opaque work), or of
         /// its submission where there is no command buffer.
         position: u32,
         /// Id of the queue.
-        queue: u32,
+        queue: QueueId,
         /// Id of the kernel.
-        kernel: u32,
+        kernel: KernelId,
         /// When the device began it. In `command-buffer` mode unknown.
         start_ns: Option<i64>,
         /// How long it took.
@@ -30,11 +31,11 @@ table! {
         /// Workgroups in z.
         groups_z: Option<u32>,
         /// Id of the set of bindings (`bindings`); absent when the kernel has none or they are unknown.
-        bindings: Option<u32>,
+        bindings: Option<BindingSetId>,
         /// Id of the innermost label.
-        label: Option<u32>,
+        label: Option<LabelId>,
         /// Id of the submission (`submissions`), where there is no command buffer to name it.
-        submission: Option<u64>,
+        submission: Option<SubmissionId>,
     }
 }
 
@@ -42,13 +43,13 @@ table! {
     /// Command buffers: one row for each submitted instance. CUDA: a graph launch.
     CommandBuffers of CommandBuffer, "command_buffer" in "command_buffers" {
         /// Id, unique in the trace.
-        id: u64,
+        id: CommandBufferId,
         /// Id of the process.
-        process: u32,
+        process: ProcessId,
         /// Id of the queue.
-        queue: u32,
+        queue: QueueId,
         /// Id of the submission (`submissions`).
-        submission: u64,
+        submission: SubmissionId,
         /// When the device began it.
         start_ns: Option<i64>,
         /// How long it took.
@@ -62,7 +63,7 @@ table! {
         /// Transfers in it.
         transfers: u32,
         /// Id of the label around it on the queue, or of the only top-level label inside it.
-        label: Option<u32>,
+        label: Option<LabelId>,
         /// Name that the program gave it.
         name: Option<String>,
     }
@@ -72,17 +73,19 @@ table! {
     /// Submissions: batches handed to a queue by a host call.
     Submissions of Submission, "submission" in "submissions" {
         /// Id, unique in the trace.
-        id: u64,
+        id: SubmissionId,
         /// Id of the process.
-        process: u32,
+        process: ProcessId,
         /// Id of the queue.
-        queue: u32,
+        queue: QueueId,
+        /// What it hands to the queue.
+        kind: SubmissionKind,
         /// The system's id of the thread that submitted (version 1 once wrote 0 for an unknown one).
-        thread: Option<u32>,
-        /// When the host call began.
-        begin_ns: i64,
-        /// When it returned; `begin_ns` where only the moment of the call is known (imports, profiles of the SDK).
-        end_ns: i64,
+        thread: Option<ThreadId>,
+        /// When the host call started.
+        start_ns: i64,
+        /// Until it returned; 0 where only the moment of the call is known (imports, profiles of the SDK).
+        duration_ns: i64,
         /// Command buffers in it.
         command_buffers: u32,
         /// The function that the program called (CUDA), such as `cuLaunchKernel`.
@@ -94,9 +97,9 @@ table! {
     /// What a submission waits for on the device.
     Dependencies of Dependency, "dependency" in "dependencies" {
         /// Id of the submission that waits.
-        submission: u64,
+        submission: SubmissionId,
         /// Id of the submission that signals; absent when the host does, or when it is unknown.
-        waits_for: Option<u64>,
+        waits_for: Option<SubmissionId>,
         /// When the host signalled, where it does.
         host_signal_ns: Option<i64>,
     }
@@ -106,11 +109,11 @@ table! {
     /// Copies, fills and the like.
     Transfers of Transfer, "transfer" in "transfers" {
         /// Id of the command buffer; absent for work that a host call launched by itself (CUDA, outside of graphs).
-        command_buffer: Option<u64>,
+        command_buffer: Option<CommandBufferId>,
         /// Position among the commands of its command buffer, or of its submission.
         position: u32,
         /// Id of the queue.
-        queue: u32,
+        queue: QueueId,
         /// What it does.
         kind: TransferKind,
         /// Bytes written.
@@ -120,15 +123,15 @@ table! {
         /// How long it took.
         duration_ns: Option<i64>,
         /// Id of the buffer read.
-        source: Option<u32>,
+        source: Option<BufferId>,
         /// Id of the buffer written.
-        destination: Option<u32>,
+        destination: Option<BufferId>,
         /// Id of the innermost label.
-        label: Option<u32>,
+        label: Option<LabelId>,
         /// Id of the submission (`submissions`), where there is no command buffer to name it.
-        submission: Option<u64>,
+        submission: Option<SubmissionId>,
         /// What memory the host's end is in (CUDA): `pageable` (such a copy is not asynchronous), `pinned`, `managed`.
-        host_memory: Option<Arc<str>>,
+        host_memory: Option<MemoryPlace>,
     }
 }
 
@@ -136,11 +139,11 @@ table! {
     /// GPU work that is timed as a whole, such as render passes.
     OpaqueWork of OpaqueWorkRow, "opaque_work" in "opaque_work" {
         /// Id of the command buffer; absent for work that a host call launched by itself.
-        command_buffer: Option<u64>,
+        command_buffer: Option<CommandBufferId>,
         /// Position among the commands of its command buffer, or of its submission.
         position: u32,
         /// Id of the queue.
-        queue: u32,
+        queue: QueueId,
         /// What it is.
         kind: OpaqueWorkKind,
         /// When the device began it.
@@ -148,9 +151,9 @@ table! {
         /// How long it took.
         duration_ns: Option<i64>,
         /// Id of the innermost label.
-        label: Option<u32>,
+        label: Option<LabelId>,
         /// Id of the submission (`submissions`), where there is no command buffer to name it.
-        submission: Option<u64>,
+        submission: Option<SubmissionId>,
     }
 }
 
@@ -158,7 +161,7 @@ table! {
     /// Barriers in command buffers.
     Barriers of Barrier, "barrier" in "barriers" {
         /// Id of the command buffer.
-        command_buffer: u64,
+        command_buffer: CommandBufferId,
         /// Position among the commands of its command buffer.
         position: u32,
         /// Stages that must have finished (VkPipelineStageFlags2).
@@ -172,10 +175,10 @@ table! {
     /// Timed API calls on CPU threads; polling calls are folded.
     HostCalls of HostCall, "host_call" in "host_calls" {
         /// Id of the process.
-        process: u32,
+        process: ProcessId,
         /// The system's id of the thread; absent when it is not known, as of time that the tracing took on its own
         /// (CUDA; version 1 once wrote 0 for that).
-        thread: Option<u32>,
+        thread: Option<ThreadId>,
         /// Which call.
         call: HostCallKind,
         /// When the (first) call began.
@@ -187,7 +190,7 @@ table! {
         /// Time inside the calls.
         busy_ns: i64,
         /// Id of the queue.
-        queue: Option<u32>,
+        queue: Option<QueueId>,
         /// Bytes, where the call has a size.
         bytes: Option<u64>,
         /// What it returned (VkResult, CUresult); 0 is success.
@@ -201,17 +204,17 @@ table! {
     /// Labelled ranges and instants.
     Markers of Marker, "marker" in "markers" {
         /// Id of the process.
-        process: u32,
+        process: ProcessId,
         /// Where it was set.
         scope: MarkerScope,
         /// Id of the label.
-        label: u32,
+        label: LabelId,
         /// Id of the queue.
-        queue: Option<u32>,
+        queue: Option<QueueId>,
         /// The system's id of the thread.
-        thread: Option<u32>,
+        thread: Option<ThreadId>,
         /// Id of the command buffer.
-        command_buffer: Option<u64>,
+        command_buffer: Option<CommandBufferId>,
         /// When it began: on the device for a command buffer's (its first timed command), on the host otherwise.
         start_ns: Option<i64>,
         /// How long it lasted; 0 for an instant.
@@ -229,11 +232,11 @@ table! {
     /// Labels: texts in their nesting.
     Labels of Label, "label" in "labels" {
         /// Id.
-        id: u32,
+        id: LabelId,
         /// The label's own text.
         text: String,
         /// Id of the label around it.
-        parent: Option<u32>,
+        parent: Option<LabelId>,
     }
 }
 
@@ -241,15 +244,15 @@ table! {
     /// Allocations and frees of device memory.
     Memory of MemoryRow, "memory" in "memory" {
         /// Id of the process.
-        process: u32,
+        process: ProcessId,
         /// Id of the device.
-        device: u32,
+        device: DeviceId,
         /// When.
         at_ns: i64,
         /// What happened.
         event: MemoryEvent,
         /// Id of the allocation.
-        allocation: u32,
+        allocation: AllocationId,
         /// Its size.
         bytes: u64,
         /// Its heap.
@@ -261,15 +264,15 @@ table! {
     /// Buffers.
     Buffers of Buffer, "buffer" in "buffers" {
         /// Id.
-        id: u32,
+        id: BufferId,
         /// Id of the process.
-        process: u32,
+        process: ProcessId,
         /// Id of the device.
-        device: u32,
+        device: DeviceId,
         /// Size.
         bytes: u64,
         /// Id of its allocation.
-        allocation: Option<u32>,
+        allocation: Option<AllocationId>,
         /// Where in the allocation.
         offset_bytes: Option<u64>,
         /// Name that the program gave it.
@@ -281,7 +284,7 @@ table! {
     /// Buffer ranges that dispatches may reach: several rows share one id, a row for each binding.
     Bindings of Binding, "binding" in "bindings" {
         /// Id of the set of bindings.
-        id: u32,
+        id: BindingSetId,
         /// Descriptor set.
         set: u32,
         /// Binding in the set.
@@ -289,7 +292,7 @@ table! {
         /// Element of an array binding.
         element: u32,
         /// Id of the buffer.
-        buffer: u32,
+        buffer: BufferId,
         /// First byte in the buffer.
         offset_bytes: u64,
         /// Size of the range.
@@ -303,9 +306,9 @@ table! {
     /// Kernels: code with entry point and specialisation.
     Kernels of Kernel, "kernel" in "kernels" {
         /// Id.
-        id: u32,
+        id: KernelId,
         /// Id of the process.
-        process: u32,
+        process: ProcessId,
         /// Its name: the best that is known.
         name: String,
         /// Where the name comes from.
@@ -336,6 +339,38 @@ table! {
     }
 }
 
+table! {
+    /// Quantities of a device, a queue or the host over time: each has its values in `counter_values`.
+    Counters of Counter, "counter" in "counters" {
+        /// Id.
+        id: CounterId,
+        /// Its name.
+        name: String,
+        /// The unit of its values.
+        unit: CounterUnit,
+        /// Id of the device that it is of; absent for one of the host.
+        device: Option<DeviceId>,
+        /// Id of the queue that it is of.
+        queue: Option<QueueId>,
+        /// Where the values come from, such as the tool that measured them.
+        source: String,
+    }
+}
+
+table! {
+    /// Values of counters.
+    CounterValues of CounterValue, "counter_value" in "counter_values" {
+        /// Id of the counter.
+        counter: CounterId,
+        /// From when.
+        start_ns: i64,
+        /// For how long the value is the mean; absent for a value that was read at one moment and holds until the next.
+        duration_ns: Option<i64>,
+        /// The value, in the counter's unit.
+        value: f64,
+    }
+}
+
 /// Calls a macro with every table: its field in [`Tables`] and its type.
 #[macro_export]
 macro_rules! for_each_table {
@@ -355,6 +390,8 @@ macro_rules! for_each_table {
             buffers: Buffers,
             bindings: Bindings,
             kernels: Kernels,
+            counters: Counters,
+            counter_values: CounterValues,
         }
     };
 }

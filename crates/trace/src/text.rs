@@ -17,7 +17,7 @@
 //! - In the manifest a dot reaches into a part (`clock.error_ns=100`), and a repeated name appends to a list.
 //! - A column that is left out has no value if it may lack one, else 0 or the empty text, but: `format_version` is this
 //!   version's and `complete` is true; a host call's `count` is 1 and its `busy_ns` is its `duration_ns`; the `timing`
-//!   of a command buffer with `start_ns` is `measured`.
+//!   of a command buffer with `start_ns` is `measured`, the `kind` of a submission `command-buffers`.
 
 mod line;
 mod value;
@@ -57,6 +57,11 @@ enum Omission {
 }
 
 const OMITTED: &[Omitted] = &[
+    Omitted {
+        row: Submissions::ROW,
+        column: "kind",
+        value: Omission::Is("command-buffers"),
+    },
     Omitted {
         row: HostCalls::ROW,
         column: "count",
@@ -157,7 +162,7 @@ impl Trace {
 }
 
 fn read_row<T: Table>(line: &Line) -> Result<T::Row, String> {
-    let mut row = T::Row::default();
+    let mut row = T::blank();
     for (column, value) in &line.pairs {
         let column = column.as_str();
         if !T::COLUMNS.contains(&column) {

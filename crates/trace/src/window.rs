@@ -1,6 +1,7 @@
 //! A part of a trace, as a trace of its own.
 
 use crate::Trace;
+use crate::ids::{CommandBufferId, ProcessId, SubmissionId};
 use crate::manifest::Manifest;
 use crate::tables::{Table, Tables};
 use std::collections::HashSet;
@@ -13,24 +14,28 @@ impl Trace {
     /// the work refers to them. The manifest's times are those of the window; its losses and notes are kept, since a
     /// trace does not say when something was lost.
     #[must_use]
-    pub fn window(&self, processes: &[u32], start_ns: i64, end_ns: i64) -> Trace {
+    pub fn window(&self, processes: &[ProcessId], start_ns: i64, end_ns: i64) -> Trace {
         let from = &self.tables;
-        let ours = |process: u32| processes.contains(&process);
+        let manifest = self.manifest.window(processes, start_ns, end_ns);
+        let devices: HashSet<_> = manifest.devices.iter().map(|device| device.id).collect();
+        let ours = |process: ProcessId| processes.contains(&process);
         let touches = |start: i64, duration: i64| {
             start <= end_ns && start.saturating_add(duration) >= start_ns
         };
-        let submissions: HashSet<u64> = (0..from.submissions.len())
+        let submissions: HashSet<_> = (0..from.submissions.len())
             .filter(|&row| ours(from.submissions.process[row]))
-            .filter(|&row| (start_ns..=end_ns).contains(&from.submissions.begin_ns[row]))
+            .filter(|&row| (start_ns..=end_ns).contains(&from.submissions.start_ns[row]))
             .map(|row| from.submissions.id[row])
             .collect();
-        let command_buffers: HashSet<u64> = (0..from.command_buffers.len())
+        let command_buffers: HashSet<_> = (0..from.command_buffers.len())
             .filter(|&row| submissions.contains(&from.command_buffers.submission[row]))
             .map(|row| from.command_buffers.id[row])
             .collect();
-        let work = |command_buffer: Option<u64>, submission: Option<u64>| match command_buffer {
-            Some(id) => command_buffers.contains(&id),
-            None => submission.is_some_and(|id| submissions.contains(&id)),
+        let work = |command_buffer: Option<CommandBufferId>, submission: Option<SubmissionId>| {
+            match command_buffer {
+                Some(id) => command_buffers.contains(&id),
+                None => submission.is_some_and(|id| submissions.contains(&id)),
+            }
         };
         let mut tables = Tables {
             labels: from.labels.clone(),
@@ -38,7 +43,7 @@ impl Trace {
             kernels: rows(&from.kernels, |t, row| ours(t.process[row])),
             ..Tables::default()
         };
-        let buffers: HashSet<u32> = tables.buffers.id.iter().copied().collect();
+        let buffers: HashSet<_> = tables.buffers.id.iter().copied().collect();
         tables.bindings = rows(&from.bindings, |t, row| buffers.contains(&t.buffer[row]));
         tables.submissions = rows(&from.submissions, |t, row| submissions.contains(&t.id[row]));
         tables.command_buffers = rows(&from.command_buffers, |t, row| {
@@ -71,6 +76,14 @@ impl Trace {
                         .is_some_and(|start| touches(start, t.duration_ns[row].unwrap_or(i64::MAX)))
             }
         });
+        tables.counters = rows(&from.counters, |t, row| {
+            t.device[row].is_none_or(|device| devices.contains(&device))
+        });
+        let counters: HashSet<_> = tables.counters.id.iter().copied().collect();
+        tables.counter_values = rows(&from.counter_values, |t, row| {
+            counters.contains(&t.counter[row])
+                && touches(t.start_ns[row], t.duration_ns[row].unwrap_or(0))
+        });
         tables.memory = rows(&from.memory, |t, row| {
             ours(t.process[row]) && t.at_ns[row] <= end_ns
         });
@@ -78,30 +91,27 @@ impl Trace {
         for waits_for in &mut tables.dependencies.waits_for {
             *waits_for = waits_for.filter(|id| submissions.contains(id));
         }
-        let allocations: HashSet<u32> = tables.memory.allocation.iter().copied().collect();
+        let allocations: HashSet<_> = tables.memory.allocation.iter().copied().collect();
         for allocation in &mut tables.buffers.allocation {
             *allocation = allocation.filter(|id| allocations.contains(id));
         }
-        let bindings: HashSet<u32> = tables.bindings.id.iter().copied().collect();
+        let bindings: HashSet<_> = tables.bindings.id.iter().copied().collect();
         for set in &mut tables.dispatches.bindings {
             *set = set.filter(|id| bindings.contains(id));
         }
-        Trace {
-            manifest: self.manifest.window(processes, start_ns, end_ns),
-            tables,
-        }
+        Trace { manifest, tables }
     }
 }
 
 impl Manifest {
-    fn window(&self, processes: &[u32], start_ns: i64, end_ns: i64) -> Manifest {
+    fn window(&self, processes: &[ProcessId], start_ns: i64, end_ns: i64) -> Manifest {
         let mut manifest = self.clone();
         manifest.processes.retain(|p| processes.contains(&p.id));
         manifest.threads.retain(|t| processes.contains(&t.process));
         manifest.devices.retain(|d| processes.contains(&d.process));
-        let devices: HashSet<u32> = manifest.devices.iter().map(|d| d.id).collect();
+        let devices: HashSet<_> = manifest.devices.iter().map(|d| d.id).collect();
         manifest.queues.retain(|q| devices.contains(&q.device));
-        manifest.begin_at(start_ns);
+        manifest.start_at(start_ns);
         manifest.end_ns = end_ns.max(start_ns);
         manifest
     }

@@ -13,7 +13,7 @@ fn trace() -> Trace {
          queue id=1 device=1 capabilities=compute
          label id=1 text=step
          kernel id=1 process=1 name=sin name_source=entry-point
-         submission id=1 process=1 queue=1 thread=77 begin_ns=5 end_ns=9 command_buffers=1
+         submission id=1 process=1 queue=1 thread=77 start_ns=5 duration_ns=4 command_buffers=1
          command_buffer id=1 process=1 queue=1 submission=1 start_ns=10 duration_ns=1us dispatches=2 label=1
          dispatch command_buffer=1 position=0 queue=1 kernel=1 start_ns=10 duration_ns=400 groups_x=4
          dispatch command_buffer=1 position=1 queue=1 kernel=1
@@ -173,38 +173,23 @@ fn large_and_small_parts_keep_their_order() {
 }
 
 #[test]
-fn columns_left_out_hold_no_values_and_required_ones_are_read() {
+fn columns_that_are_not_wanted_stay_empty() {
     let temporary = tempfile::tempdir().expect("a folder");
     let folder = temporary.path().join("a.gapscope");
     let trace = trace();
     write(&folder, &trace);
-    let selection = Selection::all()
-        .without::<HostCalls>()
-        .without_columns::<Dispatches>(&["start_ns", "kernel"]);
-    let (found, diagnostics) = read(&folder, &selection).expect("it opens");
-    assert_eq!(diagnostics, []);
-    let mut expected = trace.tables.clone();
-    expected.host_calls = HostCalls::default();
-    expected.dispatches.start_ns = vec![None, None];
-    assert_eq!(found.tables, expected);
-}
-
-#[test]
-fn of_a_bare_selection_what_is_left_out_is_empty() {
-    let temporary = tempfile::tempdir().expect("a folder");
-    let folder = temporary.path().join("a.gapscope");
-    let trace = trace();
-    write(&folder, &trace);
-    let selection = Selection::all()
-        .without_columns::<Dispatches>(&["start_ns", "kernel"])
-        .bare();
+    let selection = Selection::manifest()
+        .columns::<Dispatches>(&["queue", "duration_ns"])
+        .with::<CommandBuffers>();
     let (read, diagnostics) = read(&folder, &selection).expect("it opens");
     assert_eq!(diagnostics, vec![]);
-    let (bare, whole) = (&read.tables.dispatches, &trace.tables.dispatches);
-    assert!(bare.start_ns.is_empty() && bare.kernel.is_empty());
-    assert_eq!(bare.duration_ns, whole.duration_ns);
-    assert_eq!(bare.queue, whole.queue);
+    let (some, whole) = (&read.tables.dispatches, &trace.tables.dispatches);
+    assert!(some.start_ns.is_empty() && some.kernel.is_empty() && some.command_buffer.is_empty());
+    assert_eq!(some.duration_ns, whole.duration_ns);
+    assert_eq!(some.queue, whole.queue);
+    assert_eq!(some.len(), whole.len());
     assert_eq!(read.tables.command_buffers, trace.tables.command_buffers);
+    assert!(read.tables.host_calls.is_empty());
 }
 
 #[test]
@@ -212,8 +197,8 @@ fn ids_that_lead_nowhere_are_reported() {
     let temporary = tempfile::tempdir().expect("a folder");
     let folder = temporary.path().join("a.gapscope");
     let mut trace = trace();
-    trace.tables.dispatches.kernel = vec![u32::MAX, 1];
-    trace.tables.labels.parent = vec![Some(9)];
+    trace.tables.dispatches.kernel = vec![KernelId(u32::MAX), KernelId(1)];
+    trace.tables.labels.parent = vec![Some(LabelId(9))];
     write(&folder, &trace);
     let (found, diagnostics) = open(&folder);
     assert_eq!(found, trace);

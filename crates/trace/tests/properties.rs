@@ -2,7 +2,7 @@
 
 use gapscope_trace::manifest::{Device, Exit, Loss, Manifest, Queue};
 use gapscope_trace::tables::*;
-use gapscope_trace::{Selection, Tables, Trace, TraceWriter, for_each_table, read};
+use gapscope_trace::{LossKind, Selection, Tables, Trace, TraceWriter, for_each_table, read};
 use proptest::prelude::*;
 use std::fs;
 use std::path::Path;
@@ -37,7 +37,7 @@ const VALUES: [&str; 24] = [
 
 /// A row whose columns are chosen by `choices`, one a column.
 fn row<T: Table>(choices: &[u8]) -> T::Row {
-    let mut row = T::Row::default();
+    let mut row = T::blank();
     for (column, choice) in T::COLUMNS.iter().zip(choices.iter().cycle()) {
         // A quarter keeps the default.
         let value = VALUES.get(*choice as usize % (VALUES.len() * 4 / 3));
@@ -112,9 +112,9 @@ fn manifest() -> impl Strategy<Value = Manifest> {
                     ..Queue::default()
                 }],
                 losses: vec![Loss {
-                    what: a.clone(),
+                    kind: LossKind::of(a.clone()),
                     count,
-                    reason: b,
+                    reason: b.into(),
                 }],
                 notes: vec![a],
                 ..Manifest::default()

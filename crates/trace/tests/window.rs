@@ -1,6 +1,7 @@
 //! A window of a trace holds the work that was submitted in it, and what that work refers to.
 
 use gapscope_trace::Trace;
+use gapscope_trace::ids::*;
 
 fn trace() -> Trace {
     Trace::from_text(
@@ -14,10 +15,10 @@ fn trace() -> Trace {
         queue id=1 device=1
         kernel id=0 process=0 name=a
         kernel id=1 process=1 name=other
-        submission id=0 process=0 queue=0 thread=1 begin_ns=90us end_ns=95us command_buffers=1
-        submission id=1 process=0 queue=0 thread=1 begin_ns=100us end_ns=105us command_buffers=1
-        submission id=2 process=1 queue=1 thread=1 begin_ns=110us end_ns=115us command_buffers=1
-        submission id=3 process=0 queue=0 thread=1 begin_ns=210us end_ns=215us command_buffers=1
+        submission id=0 process=0 queue=0 thread=1 start_ns=90us duration_ns=5us command_buffers=1
+        submission id=1 process=0 queue=0 thread=1 start_ns=100us duration_ns=5us command_buffers=1
+        submission id=2 process=1 queue=1 thread=1 start_ns=110us duration_ns=5us command_buffers=1
+        submission id=3 process=0 queue=0 thread=1 start_ns=210us duration_ns=5us command_buffers=1
         command_buffer id=0 process=0 queue=0 submission=0 start_ns=96us duration_ns=20us
         command_buffer id=1 process=0 queue=0 submission=1 start_ns=120us duration_ns=20us
         command_buffer id=2 process=1 queue=1 submission=2 start_ns=120us duration_ns=20us
@@ -45,10 +46,10 @@ fn trace() -> Trace {
 
 #[test]
 fn work_is_in_the_window_in_which_it_was_submitted() {
-    let window = trace().window(&[0], 100_000, 200_000);
+    let window = trace().window(&[ProcessId(0)], 100_000, 200_000);
     let t = &window.tables;
-    assert_eq!(t.submissions.id, [1]);
-    assert_eq!(t.command_buffers.id, [1]);
+    assert_eq!(t.submissions.id, [SubmissionId(1)]);
+    assert_eq!(t.command_buffers.id, [CommandBufferId(1)]);
     // One in the command buffer, one that a host call launched by itself.
     assert_eq!(t.dispatches.start_ns, [Some(121_000), Some(125_000)]);
     assert_eq!(t.kernels.name, ["a"]);
@@ -63,7 +64,7 @@ fn work_is_in_the_window_in_which_it_was_submitted() {
 
 #[test]
 fn the_manifest_is_that_of_the_window() {
-    let manifest = trace().window(&[0], 100_000, 200_000).manifest;
+    let manifest = trace().window(&[ProcessId(0)], 100_000, 200_000).manifest;
     assert_eq!((manifest.start_ns, manifest.end_ns), (100_000, 200_000));
     assert_eq!(manifest.start_unix_ns, Some(5_100_000));
     assert_eq!(manifest.processes.len(), 1);
@@ -74,5 +75,5 @@ fn the_manifest_is_that_of_the_window() {
 #[test]
 fn a_window_of_everything_is_everything() {
     let all = trace();
-    assert_eq!(all.window(&[0, 1], 0, 1_000_000), all);
+    assert_eq!(all.window(&[ProcessId(0), ProcessId(1)], 0, 1_000_000), all);
 }

@@ -46,8 +46,8 @@ mod tests {
     fn they_sum_to_the_idle_time_of_each_cause() {
         let trace = Trace::from_text(
             "device id=1\nqueue id=1 device=1
-            submission id=1 process=1 queue=1 thread=1 begin_ns=0 end_ns=10
-            submission id=2 process=1 queue=1 thread=1 begin_ns=300 end_ns=320
+            submission id=1 process=1 queue=1 thread=1 start_ns=0 duration_ns=10
+            submission id=2 process=1 queue=1 thread=1 start_ns=300 duration_ns=20
             command_buffer id=1 process=1 queue=1 submission=1 dispatches=2
             command_buffer id=2 process=1 queue=1 submission=2 dispatches=1
             dispatch command_buffer=1 queue=1 kernel=1 start_ns=100 duration_ns=100

@@ -9,7 +9,7 @@ use gapscope_trace::Trace;
 /// A kernel from 0 to 100 us, launched by thread 7, then what `rest` says.
 fn after_a_kernel(rest: &str) -> Findings {
     findings(&trace(&format!(
-        "submission id=1 process=1 queue=1 thread=7 begin_ns=-20us end_ns=-10us function=cudaLaunchKernel
+        "submission id=1 process=1 queue=1 thread=7 start_ns=-20us duration_ns=10us kind=kernel function=cudaLaunchKernel
          dispatch submission=1 queue=1 kernel=1 start_ns=0us duration_ns=100us
          {rest}"
     )))
@@ -32,7 +32,7 @@ fn trace(rows: &str) -> Trace {
 #[test]
 fn a_kernel_without_a_command_buffer_is_explained_by_its_own_launch() {
     let findings = after_a_kernel(
-        "submission id=2 process=1 queue=1 thread=7 begin_ns=150us end_ns=170us function=cudaLaunchKernel
+        "submission id=2 process=1 queue=1 thread=7 start_ns=150us duration_ns=20us kind=kernel function=cudaLaunchKernel
          dispatch submission=2 queue=1 kernel=1 start_ns=200us duration_ns=10us",
     );
     assert_eq!(
@@ -51,7 +51,7 @@ fn the_call_that_held_the_host_is_named() {
     let findings = after_a_kernel(
         "host_call process=1 thread=7 call=allocate-memory function=cudaMalloc start_ns=110us duration_ns=30us
          host_call process=1 thread=7 call=load-module function=cuModuleLoadData start_ns=140us duration_ns=20us
-         submission id=2 process=1 queue=1 thread=7 begin_ns=180us end_ns=190us function=cuLaunchKernel
+         submission id=2 process=1 queue=1 thread=7 start_ns=180us duration_ns=10us kind=kernel function=cuLaunchKernel
          dispatch submission=2 queue=1 kernel=1 start_ns=190us duration_ns=10us",
     );
     assert_eq!(
@@ -89,7 +89,7 @@ fn waits_of_cuda_serialise_as_those_of_vulkan_do() {
     ] {
         let findings = after_a_kernel(&format!(
             "host_call process=1 thread=7 {wait} start_ns=0us duration_ns=130us
-             submission id=2 process=1 queue=1 thread=7 begin_ns=180us end_ns=190us
+             submission id=2 process=1 queue=1 thread=7 start_ns=180us duration_ns=10us
              dispatch submission=2 queue=1 kernel=1 start_ns=200us duration_ns=10us"
         ));
         assert_eq!(
@@ -103,7 +103,7 @@ fn waits_of_cuda_serialise_as_those_of_vulkan_do() {
 #[test]
 fn a_graph_launch_has_its_call_and_its_start() {
     let findings = after_a_kernel(
-        "submission id=2 process=1 queue=1 thread=7 begin_ns=150us end_ns=170us command_buffers=1 function=cudaGraphLaunch
+        "submission id=2 process=1 queue=1 thread=7 start_ns=150us duration_ns=20us command_buffers=1 kind=graph function=cudaGraphLaunch
          command_buffer id=1 process=1 queue=1 submission=2 dispatches=2 start_ns=200us duration_ns=50us timing=measured
          dispatch command_buffer=1 queue=1 kernel=1 start_ns=200us duration_ns=10us
          dispatch command_buffer=1 position=1 queue=1 kernel=1 start_ns=240us duration_ns=10us",
@@ -118,7 +118,7 @@ fn a_graph_launch_has_its_call_and_its_start() {
 #[test]
 fn code_that_is_loaded_inside_a_launch_and_the_recordings_own_time_are_told_apart() {
     let findings = after_a_kernel(
-        "submission id=2 process=1 queue=1 thread=7 begin_ns=100us end_ns=190us function=cudaLaunchKernel
+        "submission id=2 process=1 queue=1 thread=7 start_ns=100us duration_ns=90us kind=kernel function=cudaLaunchKernel
          host_call process=1 thread=7 call=load-module start_ns=110us duration_ns=50us
          host_call process=1 thread=7 call=recording start_ns=160us duration_ns=20us
          dispatch submission=2 queue=1 kernel=1 start_ns=200us duration_ns=10us",
@@ -138,9 +138,9 @@ fn code_that_is_loaded_inside_a_launch_and_the_recordings_own_time_are_told_apar
 fn a_stream_that_waits_for_an_event_waits_for_the_other_streams_work() {
     // The device idles between the copy and the kernel that waits for it; the stream of the kernel idles during it.
     let findings = after_a_kernel(
-        "submission id=2 process=1 queue=2 thread=7 begin_ns=20us end_ns=30us function=cudaMemcpyAsync
+        "submission id=2 process=1 queue=2 thread=7 start_ns=20us duration_ns=10us kind=transfer function=cudaMemcpyAsync
          transfer submission=2 queue=2 kind=host-to-device bytes=100 start_ns=90us duration_ns=60us
-         submission id=3 process=1 queue=1 thread=7 begin_ns=40us end_ns=50us function=cudaLaunchKernel
+         submission id=3 process=1 queue=1 thread=7 start_ns=40us duration_ns=10us kind=kernel function=cudaLaunchKernel
          dependency submission=3 waits_for=2
          dispatch submission=3 queue=1 kernel=1 start_ns=160us duration_ns=10us",
     );
@@ -162,8 +162,8 @@ fn work_whose_call_was_lost_leaves_the_gap_unknown() {
 #[test]
 fn copies_alone_are_transfer_bound() {
     let findings = findings(&trace(
-        "submission id=1 process=1 queue=1 thread=7 begin_ns=0us end_ns=5us function=cudaMemcpyAsync
-         submission id=2 process=1 queue=1 thread=7 begin_ns=5us end_ns=9us function=cudaLaunchKernel
+        "submission id=1 process=1 queue=1 thread=7 start_ns=0us duration_ns=5us kind=transfer function=cudaMemcpyAsync
+         submission id=2 process=1 queue=1 thread=7 start_ns=5us duration_ns=4us kind=kernel function=cudaLaunchKernel
          transfer submission=1 queue=1 kind=host-to-device bytes=1000000 start_ns=10us duration_ns=80us
          dispatch submission=2 queue=1 kernel=1 start_ns=90us duration_ns=10us",
     ));
@@ -173,9 +173,9 @@ fn copies_alone_are_transfer_bound() {
 #[test]
 fn in_command_buffer_mode_what_is_in_no_graph_keeps_its_times() {
     let mut trace = trace(
-        "submission id=1 process=1 queue=1 thread=7 begin_ns=0us end_ns=5us function=cudaLaunchKernel
+        "submission id=1 process=1 queue=1 thread=7 start_ns=0us duration_ns=5us kind=kernel function=cudaLaunchKernel
          dispatch submission=1 queue=1 kernel=1 start_ns=10us duration_ns=80us
-         submission id=2 process=1 queue=1 thread=7 begin_ns=5us end_ns=9us command_buffers=1 function=cudaGraphLaunch
+         submission id=2 process=1 queue=1 thread=7 start_ns=5us duration_ns=4us command_buffers=1 kind=graph function=cudaGraphLaunch
          command_buffer id=1 process=1 queue=1 submission=2 start_ns=100us duration_ns=50us timing=measured
          opaque_work command_buffer=1 queue=1 kind=graph start_ns=100us duration_ns=50us",
     );
@@ -190,8 +190,8 @@ fn calls_of_a_vulkan_process_do_not_hide_the_launches_of_a_cuda_one() {
     let findings = after_a_kernel(
         "process id=2 pid=11
          host_call process=2 thread=9 call=submit start_ns=0us duration_ns=5us
-         submission id=2 process=1 queue=2 thread=7 begin_ns=110us end_ns=130us function=cudaLaunchKernel
-         submission id=3 process=1 queue=1 thread=7 begin_ns=150us end_ns=170us function=cudaLaunchKernel
+         submission id=2 process=1 queue=2 thread=7 start_ns=110us duration_ns=20us kind=kernel function=cudaLaunchKernel
+         submission id=3 process=1 queue=1 thread=7 start_ns=150us duration_ns=20us kind=kernel function=cudaLaunchKernel
          dispatch submission=3 queue=1 kernel=1 start_ns=200us duration_ns=10us",
     );
     // From 110 to 130 us the thread was launching something else.

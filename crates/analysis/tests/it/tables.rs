@@ -246,7 +246,7 @@ fn what_is_not_selected_changes_no_finding() {
          device id=1 process=1 uuid=aa
          queue id=1 device=1
          kernel id=1 process=1 name=sin
-         submission id=1 process=1 queue=1 thread=7 begin_ns=0 end_ns=1us command_buffers=1
+         submission id=1 process=1 queue=1 thread=7 start_ns=0 duration_ns=1000 command_buffers=1
          command_buffer id=1 process=1 queue=1 submission=1 dispatches=2 start_ns=2us duration_ns=90us
          dispatch command_buffer=1 position=0 queue=1 kernel=1 start_ns=3us duration_ns=40us groups_x=8 groups_y=1
          barrier command_buffer=1 position=1 source_stages=1 destination_stages=1

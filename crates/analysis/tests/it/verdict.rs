@@ -41,7 +41,7 @@ fn the_parts_sum_to_the_window() {
 #[test]
 fn nothing_timed_is_unknown_and_says_so() {
     let mut p = Program::new();
-    p.line("submission id=1 queue=1 begin_ns=0 end_ns=1us command_buffers=1");
+    p.line("submission id=1 queue=1 start_ns=0 duration_ns=1000 command_buffers=1");
     p.line("command_buffer id=1 queue=1 submission=1 dispatches=1 timing=no-timestamps");
     p.line("dispatch command_buffer=1 queue=1 kernel=1");
     let findings = p.findings();

@@ -17,9 +17,9 @@ queue id=2 device=1 family=1
 kernel id=1 process=1 name=matmul local_x=64 local_y=1 local_z=1 source=00ff
 label id=1 text=step
 label id=2 text=attention parent=1
-submission id=1 process=1 queue=1 thread=101 begin_ns=1010us end_ns=1020us command_buffers=1
-submission id=2 process=1 queue=1 thread=101 begin_ns=1010us end_ns=1020us command_buffers=1
-submission id=3 process=1 queue=2 thread=101 begin_ns=1300us end_ns=1310us command_buffers=1
+submission id=1 process=1 queue=1 thread=101 start_ns=1010us duration_ns=10us command_buffers=1
+submission id=2 process=1 queue=1 thread=101 start_ns=1010us duration_ns=10us command_buffers=1
+submission id=3 process=1 queue=2 thread=101 start_ns=1300us duration_ns=10us command_buffers=1
 host_call process=1 thread=101 call=submit start_ns=1010us duration_ns=10us queue=1
 host_call process=1 thread=101 call=poll-fence start_ns=1290us duration_ns=15us count=5 busy_ns=3us queue=1 result=1
 host_call process=1 thread=101 call=submit start_ns=1300us duration_ns=10us queue=2
@@ -51,8 +51,8 @@ thread process=1 thread=7 name=main
 device id=1 process=1 api=cuda name=\"Some GPU\"
 queue id=1 device=1
 kernel id=1 process=1 name=gemm
-submission id=1 process=1 queue=1 thread=7 begin_ns=100us end_ns=110us command_buffers=0
-submission id=2 process=1 queue=1 thread=7 begin_ns=115us end_ns=118us command_buffers=0
+submission id=1 process=1 queue=1 thread=7 start_ns=100us duration_ns=10us command_buffers=0
+submission id=2 process=1 queue=1 thread=7 start_ns=115us duration_ns=3us command_buffers=0
 host_call process=1 thread=7 call=submit start_ns=100us duration_ns=10us queue=1
 host_call process=1 thread=7 call=submit start_ns=115us duration_ns=3us queue=1
 dispatch submission=1 position=0 queue=1 kernel=1 start_ns=120us duration_ns=5us

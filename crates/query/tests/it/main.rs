@@ -26,7 +26,7 @@ kernel id=1 process=1 name=matmul
 kernel id=2 process=1 name=softmax
 label id=1 text=step
 label id=2 text=attention parent=1
-submission id=1 process=1 queue=1 thread=101 begin_ns=10us end_ns=20us command_buffers=1
+submission id=1 process=1 queue=1 thread=101 start_ns=10us duration_ns=10us command_buffers=1
 host_call process=1 thread=101 call=submit start_ns=10us duration_ns=10us queue=1 busy_ns=10us
 host_call process=1 thread=101 call=poll-fence start_ns=30us duration_ns=9us count=5 busy_ns=3us queue=1
 command_buffer id=1 process=1 queue=1 submission=1 start_ns=100us duration_ns=100us dispatches=3 transfers=1 label=1

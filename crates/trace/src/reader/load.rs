@@ -3,17 +3,10 @@
 use crate::Diagnostic;
 use crate::column::ColumnValues;
 use crate::parallel;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
-    ParquetRecordBatchReaderBuilder,
-};
-use std::any::Any;
+use crate::table::Table;
+use crate::table_file::{OpenError, TableFile, guarded};
 use std::cmp::Reverse;
-use std::fs::File;
-use std::io::ErrorKind;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 /// Rows that are decoded at once: their arrays stay in the processor's cache.
@@ -21,23 +14,19 @@ pub(super) const BATCH_ROWS: usize = 1 << 14;
 
 /// A table's columns and the files that they come from.
 pub(super) struct Source<'a> {
-    files: Vec<TableFile>,
+    files: Vec<Part>,
     columns: Vec<Column<'a>>,
-    /// Columns that are not selected stay empty.
-    pub bare: bool,
 }
 
-#[derive(Debug)]
-pub(super) struct TableFile {
-    path: PathBuf,
-    metadata: ArrowReaderMetadata,
+/// One file of a table.
+struct Part {
+    file: TableFile,
     /// Its rows' places in the table.
     rows: Range<usize>,
 }
 
 struct Column<'a> {
     name: &'static str,
-    selected: bool,
     values: &'a mut dyn ColumnValues,
 }
 
@@ -49,65 +38,56 @@ struct Failure {
 }
 
 impl<'a> Source<'a> {
-    /// Reads the footers of `paths`. Files without a readable one are left out.
-    pub fn open(
+    /// Reads the footers of `paths`, files of `table`. Those without a readable one are left out. Only the columns that
+    /// `selected` says are filled: the others stay empty.
+    pub fn open<T: Table>(
         paths: Vec<PathBuf>,
-        columns: impl Iterator<Item = (&'a &'static str, &'a mut dyn ColumnValues)>,
+        table: &'a mut T,
         selected: impl Fn(&'static str) -> bool,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Source<'a> {
-        let mut files: Vec<TableFile> = Vec::new();
+        let mut files: Vec<Part> = Vec::new();
         for path in paths {
-            let first = files.last().map_or(0, |file| file.rows.end);
-            match TableFile::open(&path, first) {
+            let first = files.last().map_or(0, |part| part.rows.end);
+            match Part::open::<T>(&path, first) {
                 Ok(file) => files.push(file),
                 Err(diagnostic) => diagnostics.push(diagnostic),
             }
         }
-        let columns = columns.map(|(name, values)| Column {
-            name,
-            selected: selected(name),
-            values,
-        });
+        let columns = T::COLUMNS.iter().zip(table.columns_mut());
+        let columns = columns.filter(|(name, _)| selected(name));
         Source {
             files,
-            columns: columns.collect(),
-            bare: false,
+            columns: columns
+                .map(|(name, values)| Column { name, values })
+                .collect(),
         }
     }
 }
 
-impl TableFile {
-    pub fn open(path: &Path, first: usize) -> Result<TableFile, Diagnostic> {
-        let unreadable = |reason: String| Diagnostic::UnreadableFile {
-            path: path.to_owned(),
-            reason,
-        };
-        let file = File::open(path).map_err(|e| match e.kind() {
-            ErrorKind::NotFound => Diagnostic::MissingFile {
+/// Opens the file of a table.
+pub(super) fn open<T: Table>(path: &Path) -> Result<TableFile, Diagnostic> {
+    TableFile::open(path, T::NAME, T::schema()).map_err(|error| {
+        let path = path.to_owned();
+        match error {
+            OpenError::Missing => Diagnostic::MissingFile { path },
+            OpenError::Unreadable(reason) => Diagnostic::UnreadableFile { path, reason },
+        }
+    })
+}
+
+impl Part {
+    fn open<T: Table>(path: &Path, first: usize) -> Result<Part, Diagnostic> {
+        let file = open::<T>(path)?;
+        let Some(end) = first.checked_add(file.rows()) else {
+            return Err(Diagnostic::UnreadableFile {
                 path: path.to_owned(),
-            },
-            _ => unreadable(e.to_string()),
-        })?;
-        let metadata = guarded(|| {
-            ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|e| e.to_string())
-        })
-        .map_err(unreadable)?;
-        let rows = metadata
-            .metadata()
-            .row_groups()
-            .iter()
-            .try_fold(0usize, |sum, group| {
-                let rows = group.num_rows();
-                let agree = group.columns().iter().all(|c| c.num_values() == rows);
-                sum.checked_add(usize::try_from(rows).ok().filter(|_| agree)?)
-            })
-            .and_then(|rows| Some(first..first.checked_add(rows)?))
-            .ok_or_else(|| unreadable("its columns differ in their numbers of rows".to_owned()))?;
-        Ok(TableFile {
-            path: path.to_owned(),
-            metadata,
-            rows,
+                reason: "there are too many rows".to_owned(),
+            });
+        };
+        Ok(Part {
+            file,
+            rows: first..end,
         })
     }
 }
@@ -115,9 +95,6 @@ impl TableFile {
 /// Fills the columns of all tables.
 pub(super) fn load(mut tables: Vec<Source<'_>>, diagnostics: &mut Vec<Diagnostic>) {
     for table in &mut tables {
-        if table.bare {
-            table.columns.retain(|column| column.selected);
-        }
         table.reserve(diagnostics);
     }
     let columns = tables.iter_mut().enumerate().flat_map(|(table, source)| {
@@ -127,9 +104,7 @@ pub(super) fn load(mut tables: Vec<Source<'_>>, diagnostics: &mut Vec<Diagnostic
     });
     let mut jobs: Vec<_> = columns.collect();
     // The columns of the longest table first, so that no thread is left with one at last.
-    jobs.sort_by_key(|(_, files, column)| {
-        Reverse((column.selected, files.last().map_or(0, |f| f.rows.end)))
-    });
+    jobs.sort_by_key(|(_, files, _)| Reverse(files.last().map_or(0, |f| f.rows.end)));
     let failed = parallel::each(jobs, |(table, files, column)| (table, column.load(files)));
     let mut failures: Vec<Vec<Failure>> = tables.iter().map(|_| Vec::new()).collect();
     for (table, failed) in failed {
@@ -142,57 +117,34 @@ pub(super) fn load(mut tables: Vec<Source<'_>>, diagnostics: &mut Vec<Diagnostic
 }
 
 impl Column<'_> {
-    /// Appends the column of every file. What is left out or fails is filled with defaults.
-    fn load(&mut self, files: &[TableFile]) -> Vec<Failure> {
+    /// Appends the column of every file. What fails is filled with defaults.
+    fn load(&mut self, files: &[Part]) -> Vec<Failure> {
         let mut failures = Vec::new();
-        let wanted = self.selected || !self.values.nullable();
-        for (index, file) in files.iter().enumerate() {
-            if wanted && let Err(reason) = guarded(|| file.read(self.name, self.values)) {
-                self.values.truncate(file.rows.start);
+        for (index, part) in files.iter().enumerate() {
+            if let Err(reason) = guarded(|| part.read(self.name, self.values)) {
+                self.values.truncate(part.rows.start);
                 failures.push(Failure {
                     file: index,
                     column: self.name,
                     reason,
                 });
             }
-            self.values.resize(file.rows.end);
+            self.values.resize(part.rows.end);
         }
         failures
     }
 }
 
-impl TableFile {
-    /// Its rows' places in the table.
-    pub fn rows(&self) -> Range<usize> {
-        self.rows.clone()
-    }
-
-    /// The values of a column, batch by batch; `None` where the file has no such column.
-    pub fn batches(&self, column: &str) -> Result<Option<ParquetRecordBatchReader>, String> {
-        let leaves = self.metadata.parquet_schema().columns();
-        let Some(leaf) = leaves.iter().position(|c| c.path().parts() == [column]) else {
-            return Ok(None);
-        };
-        let file = File::open(&self.path).map_err(|e| e.to_string())?;
-        let mask = ProjectionMask::leaves(self.metadata.parquet_schema(), [leaf]);
-        ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
-            .with_projection(mask)
-            .with_batch_size(BATCH_ROWS)
-            .build()
-            .map(Some)
-            .map_err(|e| e.to_string())
-    }
-
-    fn read(&self, column: &str, values: &mut dyn ColumnValues) -> Result<(), String> {
-        let Some(batches) = self.batches(column)? else {
-            return if values.nullable() {
-                Ok(())
-            } else {
-                Err("the file has no such column".to_owned())
+impl Part {
+    fn read(&self, column: &'static str, values: &mut dyn ColumnValues) -> Result<(), String> {
+        if !self.file.has(column) {
+            return match values.nullable() {
+                true => Ok(()),
+                false => Err("the file has no such column".to_owned()),
             };
-        };
-        for batch in batches {
-            let batch = batch.map_err(|e| e.to_string())?;
+        }
+        for batch in self.file.read(&[column], None, BATCH_ROWS)? {
+            let batch = batch?;
             if !values.append_array(batch.column(0).as_ref()) {
                 return Err(format!(
                     "it is of type {}, or lacks values",
@@ -215,9 +167,9 @@ impl Source<'_> {
         if self.columns.iter_mut().all(|c| c.values.reserve(rows)) {
             return;
         }
-        for file in self.files.drain(..) {
+        for part in self.files.drain(..) {
             diagnostics.push(Diagnostic::UnreadableFile {
-                path: file.path,
+                path: part.file.path().to_owned(),
                 reason: format!("there is not enough memory for {rows} rows"),
             });
         }
@@ -232,7 +184,7 @@ impl Source<'_> {
                 .columns
                 .iter()
                 .any(|c| c.name == failure.column && !c.values.nullable());
-            let path = file.path.clone();
+            let path = file.file.path().to_owned();
             let rows = file.rows.len();
             let Failure { column, reason, .. } = failure;
             if !needed {
@@ -258,20 +210,4 @@ impl Source<'_> {
             }
         }
     }
-}
-
-/// Runs a call into the Parquet library, which may panic when it meets a damaged file.
-///
-/// # Errors
-/// That of the call, or what it panicked with.
-pub fn guarded<T>(call: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| Err(message(&*panic)))
-}
-
-fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or_else(|| panic.downcast_ref::<&str>().copied());
-    format!("it is damaged: {}", text.unwrap_or("the reader gave up"))
 }

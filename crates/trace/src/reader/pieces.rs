@@ -1,14 +1,14 @@
 //! Reading the dispatches of a trace piece by piece.
 
-use super::load::{BATCH_ROWS, TableFile, guarded};
+use super::load::{self, BATCH_ROWS};
 use super::references::Known;
 use super::{Selection, read_manifest, table_path};
 use crate::column::ColumnValues;
 use crate::parallel;
+use crate::table_file::{Batches, TableFile, guarded};
 use crate::tables::{ColumnFacts, Dispatches, Table};
 use crate::{Diagnostic, Trace};
 use arrow_array::{Array, ArrayRef};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use std::path::Path;
 
 /// Rows of a piece: its columns fill a few megabytes, and what it costs to hand one over is little beside its rows.
@@ -29,7 +29,7 @@ impl DispatchPieces {
         if !read_manifest(folder).ok()?.complete {
             return None;
         }
-        let file = TableFile::open(&table_path(folder, Dispatches::NAME), 0).ok()?;
+        let file = load::open::<Dispatches>(&table_path(folder, Dispatches::NAME)).ok()?;
         Some(DispatchPieces {
             file,
             selection: selection.clone(),
@@ -38,7 +38,7 @@ impl DispatchPieces {
 
     /// How many dispatches there are.
     pub fn rows(&self) -> usize {
-        self.file.rows().len()
+        self.file.rows()
     }
 
     /// Hands over all dispatches in their order, while the next are being read. `trace` has the other tables. Gives what
@@ -83,20 +83,17 @@ impl DispatchPieces {
 
     /// Where a column comes from; `None` where its values cannot be read.
     fn column(&self, facts: &ColumnFacts) -> Option<ColumnReader> {
-        let selected = self.selection.has_column(Dispatches::NAME, facts.name);
-        if !selected && (self.selection.bare || facts.nullable) {
-            return Some(match self.selection.bare {
-                true => ColumnReader::LeftOut,
-                false => ColumnReader::Absent,
-            });
+        if !self.selection.has_column(Dispatches::NAME, facts.name) {
+            return Some(ColumnReader::LeftOut);
         }
-        match guarded(|| self.file.batches(facts.name)).ok()? {
-            Some(batches) => Some(ColumnReader::There {
-                batches: Box::new(batches),
-                rest: None,
-            }),
-            None => facts.nullable.then_some(ColumnReader::Absent),
+        if !self.file.has(facts.name) {
+            return facts.nullable.then_some(ColumnReader::Absent);
         }
+        let batches = guarded(|| self.file.read(&[facts.name], None, BATCH_ROWS)).ok()?;
+        Some(ColumnReader::There {
+            batches: Box::new(batches),
+            rest: None,
+        })
     }
 }
 
@@ -130,7 +127,7 @@ enum ColumnReader {
     /// It has no value in any row.
     Absent,
     There {
-        batches: Box<ParquetRecordBatchReader>,
+        batches: Box<Batches>,
         /// What is left of the last batch.
         rest: Option<ArrayRef>,
     },
@@ -152,7 +149,7 @@ impl ColumnReader {
             let array = match rest.take() {
                 Some(array) => array,
                 None => match batches.next() {
-                    Some(batch) => batch.map_err(|e| e.to_string())?.column(0).clone(),
+                    Some(batch) => batch?.column(0).clone(),
                     None => return Err("it has fewer rows than its file says".to_owned()),
                 },
             };

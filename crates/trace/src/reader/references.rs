@@ -1,22 +1,25 @@
 //! Do the ids in a trace lead anywhere?
 
 use super::Selection;
+use crate::ids::*;
 use crate::lookup::IdIndex;
 use crate::tables::*;
 use crate::{Diagnostic, Trace};
+use gapscope_model::LossKind;
 
 /// What ids lead to; absent where that is not looked into.
 pub(super) struct Known {
-    processes: Option<IdIndex>,
-    devices: Option<IdIndex>,
-    queues: Option<IdIndex>,
-    kernels: Option<IdIndex>,
-    labels: Option<IdIndex>,
-    buffers: Option<IdIndex>,
-    bindings: Option<IdIndex>,
-    allocations: Option<IdIndex>,
-    submissions: Option<IdIndex>,
-    command_buffers: Option<IdIndex>,
+    processes: Option<IdIndex<ProcessId>>,
+    devices: Option<IdIndex<DeviceId>>,
+    queues: Option<IdIndex<QueueId>>,
+    kernels: Option<IdIndex<KernelId>>,
+    labels: Option<IdIndex<LabelId>>,
+    buffers: Option<IdIndex<BufferId>>,
+    bindings: Option<IdIndex<BindingSetId>>,
+    allocations: Option<IdIndex<AllocationId>>,
+    submissions: Option<IdIndex<SubmissionId>>,
+    command_buffers: Option<IdIndex<CommandBufferId>>,
+    counters: Option<IdIndex<CounterId>>,
 }
 
 impl Known {
@@ -25,13 +28,18 @@ impl Known {
         let t = &trace.tables;
         let m = &trace.manifest;
         let checked = !selection.unchecked;
-        let ids = |ids: Vec<u32>| checked.then(|| IdIndex::new(&ids));
+        fn ids<I: Id>(checked: bool, ids: impl Iterator<Item = I>) -> Option<IdIndex<I>> {
+            checked.then(|| IdIndex::new(&ids.collect::<Vec<I>>()))
+        }
         // A trace that says that it lacks submissions is not odd for it.
-        let lost = m.losses.iter().any(|loss| loss.what == "submissions");
+        let lost = m
+            .losses
+            .iter()
+            .any(|loss| loss.kind == LossKind::Submissions);
         Known {
-            processes: ids(m.processes.iter().map(|p| p.id).collect()),
-            devices: ids(m.devices.iter().map(|d| d.id).collect()),
-            queues: ids(m.queues.iter().map(|q| q.id).collect()),
+            processes: ids(checked, m.processes.iter().map(|p| p.id)),
+            devices: ids(checked, m.devices.iter().map(|d| d.id)),
+            queues: ids(checked, m.queues.iter().map(|q| q.id)),
             kernels: index::<Kernels, _>(selection, &t.kernels.id),
             labels: index::<Labels, _>(selection, &t.labels.id),
             buffers: index::<Buffers, _>(selection, &t.buffers.id),
@@ -42,6 +50,7 @@ impl Known {
                 false => index::<Submissions, _>(selection, &t.submissions.id),
             },
             command_buffers: index::<CommandBuffers, _>(selection, &t.command_buffers.id),
+            counters: index::<Counters, _>(selection, &t.counters.id),
         }
     }
 
@@ -54,7 +63,7 @@ impl Known {
     }
 }
 
-fn index<T: Table, I: Copy + Into<u64>>(selection: &Selection, ids: &[I]) -> Option<IdIndex> {
+fn index<T: Table, I: Id>(selection: &Selection, ids: &[I]) -> Option<IdIndex<I>> {
     (!selection.unchecked && selection.has_table(T::NAME)).then(|| IdIndex::new(ids))
 }
 
@@ -154,6 +163,8 @@ pub(super) fn check(trace: &Trace, selection: &Selection, diagnostics: &mut Vec<
         buffers { process -> processes, device -> devices, allocation -> allocations, }
         bindings { buffer -> buffers, }
         kernels { process -> processes, }
+        counters { device -> devices, queue -> queues, }
+        counter_values { counter -> counters, }
     }
 }
 
@@ -168,41 +179,35 @@ fn diagnostic(table: &'static str, column: &'static str, found: Unknown) -> Opti
 }
 
 /// A column's value as an id, if it is there.
-trait Id {
-    fn id(&self) -> Option<u64>;
+trait MayBe<I> {
+    fn id(&self) -> Option<I>;
 }
 
-impl Id for u32 {
-    fn id(&self) -> Option<u64> {
-        Some(u64::from(*self))
-    }
-}
-
-impl Id for u64 {
-    fn id(&self) -> Option<u64> {
+impl<I: Id> MayBe<I> for I {
+    fn id(&self) -> Option<I> {
         Some(*self)
     }
 }
 
-impl<I: Id> Id for Option<I> {
-    fn id(&self) -> Option<u64> {
-        self.as_ref().and_then(Id::id)
+impl<I: Id> MayBe<I> for Option<I> {
+    fn id(&self) -> Option<I> {
+        *self
     }
 }
 
-fn unknown<I: Id>(ids: &[I], known: &Option<IdIndex>) -> Unknown {
+fn unknown<I: Id>(ids: &[impl MayBe<I>], known: &Option<IdIndex<I>>) -> Unknown {
     let known = known.as_ref()?;
     let mut found: Unknown = None;
     // Neighbours are often the same.
     let mut last_known = None;
-    for id in ids.iter().filter_map(Id::id) {
+    for id in ids.iter().filter_map(MayBe::id) {
         if last_known == Some(id) {
             continue;
         }
         if known.get(id).is_some() {
             last_known = Some(id);
         } else {
-            found.get_or_insert((0, id)).0 += 1;
+            found.get_or_insert((0, id.number())).0 += 1;
         }
     }
     found

@@ -1,7 +1,7 @@
 //! Reading an unfinished trace while it grows.
 
+use super::find_parts;
 use super::load::{self, Source};
-use super::{Selection, find_parts};
 use crate::tables::*;
 use crate::{Diagnostic, Error, for_each_table, part};
 use std::collections::HashMap;
@@ -43,7 +43,6 @@ impl Tail {
                 number > before
             });
         }
-        let selection = Selection::all();
         let mut diagnostics = Vec::new();
         let mut tables = Tables::default();
         let mut sources = Vec::new();
@@ -52,8 +51,7 @@ impl Tail {
                 let name = <$table>::NAME;
                 let paths = fresh.remove(name).unwrap_or_default();
                 if !paths.is_empty() {
-                    let columns = <$table>::COLUMNS.iter().zip(tables.$field.columns_mut());
-                    sources.push(Source::open(paths, columns, |c| selection.has_column(name, c), &mut diagnostics));
+                    sources.push(Source::open(paths, &mut tables.$field, |_| true, &mut diagnostics));
                 }
             )+};
         }

@@ -4,7 +4,9 @@ use super::Synthetic;
 use super::noise::Noise;
 use super::stream::PROCESS;
 use crate::Tables;
-use crate::tables::*;
+use crate::build::Labels;
+use crate::ids::*;
+use crate::tables::{Access, Binding, Buffer, Kernel, NameSource, Table};
 
 /// Buffers of each queue.
 pub(super) const BUFFERS: u32 = 64;
@@ -37,22 +39,22 @@ pub(super) struct Usual {
 /// The parts of a layer, each with a label inside the layer's.
 pub(super) const PARTS: [&str; 2] = ["attention", "feed-forward"];
 /// The label around all layers.
-pub(super) const FORWARD: u32 = 1;
+pub(super) const FORWARD: LabelId = LabelId(0);
 
 /// The label of a layer, which is counted from 0.
-pub(super) fn layer_label(layer: u32) -> u32 {
-    FORWARD + 1 + layer * (1 + PARTS.len() as u32)
+pub(super) fn layer_label(layer: u32) -> LabelId {
+    LabelId(FORWARD.0 + 1 + layer * (1 + PARTS.len() as u32))
 }
 
 /// The buffer, counted from 0, of a queue.
-pub(super) fn buffer_id(queue: u32, buffer: u32) -> u32 {
-    (queue - 1) * BUFFERS + buffer % BUFFERS + 1
+pub(super) fn buffer_id(queue: QueueId, buffer: u32) -> BufferId {
+    BufferId((queue.0 - 1) * BUFFERS + buffer % BUFFERS + 1)
 }
 
 /// Adds kernels, labels, buffers and bindings; gives what is usual for each kernel.
 pub(super) fn add(of: &Synthetic, noise: &mut Noise, tables: &mut Tables) -> Vec<Usual> {
     labels(of, tables);
-    for queue in 1..=of.queues.max(1) {
+    for queue in of.queues() {
         buffers(of, queue, tables);
     }
     let count = of.kernels.max(1);
@@ -64,7 +66,7 @@ pub(super) fn add(of: &Synthetic, noise: &mut Noise, tables: &mut Tables) -> Vec
         let tile = 16 << (variant / TYPES.len() % 4);
         let unroll = 1 + at / (OPERATIONS.len() * TYPES.len() * 4);
         tables.kernels.push(Kernel {
-            id,
+            id: KernelId(id),
             process: PROCESS,
             name: format!("{operation}_{kind}_t{tile}_u{unroll}_{at}"),
             name_source: NameSource::ObjectName,
@@ -76,7 +78,12 @@ pub(super) fn add(of: &Synthetic, noise: &mut Noise, tables: &mut Tables) -> Vec
             local_x: Some(tile * 4),
             local_y: Some(1),
             local_z: Some(1),
-            ..Kernel::default()
+            specialisation: None,
+            full_name: None,
+            registers: None,
+            local_bytes: None,
+            static_shared_bytes: None,
+            dynamic_shared_bytes: None,
         });
         // From 2 to 66 us, short ones more often.
         let duration_ns = (2_000 << noise.below(6)) + noise.between(0, 2_000);
@@ -88,20 +95,21 @@ pub(super) fn add(of: &Synthetic, noise: &mut Noise, tables: &mut Tables) -> Vec
     (1..=count).map(kernel).collect()
 }
 
+/// In the order of their ids: see [`layer_label`].
 fn labels(of: &Synthetic, tables: &mut Tables) {
-    let mut label = |id, text: String, parent| tables.labels.push(Label { id, text, parent });
-    label(FORWARD, "forward".to_owned(), None);
+    let mut labels = Labels::default();
+    let forward = labels.named(None, "forward");
     for layer in 0..of.layers.max(1) {
-        let id = layer_label(layer);
-        label(id, format!("layer {layer}"), Some(FORWARD));
-        for (part, text) in (1..).zip(PARTS) {
-            label(id + part, text.to_owned(), Some(id));
+        let layer = labels.named(Some(forward), &format!("layer {layer}"));
+        for text in PARTS {
+            labels.named(Some(layer), text);
         }
     }
+    labels.push_into(&mut tables.labels);
 }
 
 /// A dispatch reads one buffer of its queue and writes the next: set of bindings N has buffer N first.
-fn buffers(of: &Synthetic, queue: u32, tables: &mut Tables) {
+fn buffers(of: &Synthetic, queue: QueueId, tables: &mut Tables) {
     for buffer in 0..BUFFERS {
         let id = buffer_id(queue, buffer);
         tables.buffers.push(Buffer {
@@ -109,13 +117,13 @@ fn buffers(of: &Synthetic, queue: u32, tables: &mut Tables) {
             process: PROCESS,
             device: of.device_of(queue),
             bytes: BUFFER_BYTES,
-            allocation: Some(queue),
+            allocation: Some(AllocationId(queue.0)),
             offset_bytes: Some(u64::from(buffer) * BUFFER_BYTES),
             name: (buffer % 4 == 0).then(|| format!("activations {queue}.{buffer}")),
         });
         for (binding, access) in [(0, Access::Read), (1, Access::Write)] {
             tables.bindings.push(Binding {
-                id,
+                id: BindingSetId(id.0),
                 set: 0,
                 binding,
                 element: 0,

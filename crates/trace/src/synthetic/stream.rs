@@ -6,9 +6,10 @@ use super::catalogue::{
 };
 use super::noise::Noise;
 use crate::Tables;
+use crate::ids::*;
 use crate::tables::*;
 
-pub(super) const PROCESS: u32 = 1;
+pub(super) const PROCESS: ProcessId = ProcessId(1);
 pub(super) const START_NS: i64 = 1_000_000_000;
 
 /// Dispatches of one part of a layer.
@@ -17,20 +18,20 @@ const IN_PART: u64 = 6;
 const MOST_AHEAD_NS: i64 = 5_000_000;
 
 /// The thread that feeds a queue.
-pub(super) fn thread_of(queue: u32) -> u32 {
-    4242 + queue
+pub(super) fn thread_of(queue: QueueId) -> ThreadId {
+    ThreadId(4242 + queue.0)
 }
 
 /// One queue and its thread.
 #[derive(Debug, Clone)]
 struct Feed {
-    queue: u32,
-    device: u32,
+    queue: QueueId,
+    device: DeviceId,
     /// Where the thread is.
     host_ns: i64,
     /// Where the queue's work so far ends.
     device_ns: i64,
-    last_submission: Option<u64>,
+    last_submission: Option<SubmissionId>,
     next_buffer: u32,
 }
 
@@ -47,7 +48,7 @@ pub(super) struct Stream<'a> {
 
 impl Stream<'_> {
     pub fn new(of: &Synthetic) -> Stream<'_> {
-        let feed = |queue| Feed {
+        let feed = |queue: QueueId| Feed {
             queue,
             device: of.device_of(queue),
             host_ns: START_NS + 1_000_000,
@@ -59,7 +60,7 @@ impl Stream<'_> {
             of,
             noise: Noise::new(of.seed),
             usual: Vec::new(),
-            feeds: (1..=of.queues.max(1)).map(feed).collect(),
+            feeds: of.queues().map(feed).collect(),
             left: of.dispatches,
             submissions: 0,
             command_buffers: 0,
@@ -73,9 +74,11 @@ impl Stream<'_> {
         for feed in &mut self.feeds {
             let bytes = u64::from(BUFFERS) * BUFFER_BYTES;
             feed.call(tables, HostCallKind::AllocateMemory, 80_000, Some(bytes));
-            tables
-                .memory
-                .push(feed.memory(MemoryEvent::Allocate, feed.queue, bytes));
+            tables.memory.push(feed.memory(
+                MemoryEvent::Allocate,
+                AllocationId(feed.queue.0),
+                bytes,
+            ));
         }
     }
 
@@ -100,8 +103,8 @@ impl Stream<'_> {
         let noise = &mut self.noise;
         let feed = &mut self.feeds[at];
         self.submissions += 1;
-        let id = self.submissions;
-        let begin_ns = feed.host_ns;
+        let id = SubmissionId(self.submissions);
+        let start_ns = feed.host_ns;
         feed.call(
             tables,
             HostCallKind::Submit,
@@ -114,8 +117,9 @@ impl Stream<'_> {
             process: PROCESS,
             queue: feed.queue,
             thread: Some(thread_of(feed.queue)),
-            begin_ns,
-            end_ns: feed.host_ns,
+            kind: SubmissionKind::CommandBuffers,
+            start_ns,
+            duration_ns: feed.host_ns - start_ns,
             command_buffers: count,
             function: None,
         });
@@ -153,18 +157,20 @@ impl Stream<'_> {
             let bytes = 1 << noise.between(16, 26);
             self.allocations += 1;
             feed.call(tables, HostCallKind::AllocateMemory, 30_000, Some(bytes));
-            let row = feed.memory(MemoryEvent::Allocate, self.allocations, bytes);
+            let row = feed.memory(MemoryEvent::Allocate, AllocationId(self.allocations), bytes);
             tables.memory.push(row);
             feed.call(tables, HostCallKind::FreeMemory, 10_000, Some(bytes));
-            tables
-                .memory
-                .push(feed.memory(MemoryEvent::Free, self.allocations, bytes));
+            tables.memory.push(feed.memory(
+                MemoryEvent::Free,
+                AllocationId(self.allocations),
+                bytes,
+            ));
             feed.host_ns += 1_000;
         }
     }
 
     /// Some submissions wait for the last one of another queue.
-    fn depend(&mut self, at: usize, submission: u64, tables: &mut Tables) {
+    fn depend(&mut self, at: usize, submission: SubmissionId, tables: &mut Tables) {
         let other = self.noise.below(self.feeds.len() as u64) as usize;
         if other == at || !self.noise.once_in(8) {
             return;
@@ -206,9 +212,9 @@ impl Stream<'_> {
         }
     }
 
-    fn command_buffer(&mut self, at: usize, submission: u64, tables: &mut Tables) {
+    fn command_buffer(&mut self, at: usize, submission: SubmissionId, tables: &mut Tables) {
         self.command_buffers += 1;
-        let id = self.command_buffers;
+        let id = CommandBufferId(self.command_buffers);
         let mut recorded = Recorded {
             id,
             position: 0,
@@ -256,9 +262,21 @@ impl Stream<'_> {
             // A layer runs the same kernels each time.
             let first = u64::from(layer) * 5 + u64::from(part) * IN_PART;
             for step in 0..IN_PART.min(self.left) {
-                self.dispatch(at, first + step, label + 1 + part, recorded, tables);
+                self.dispatch(
+                    at,
+                    first + step,
+                    LabelId(label.0 + 1 + part),
+                    recorded,
+                    tables,
+                );
             }
-            self.marker(at, recorded.id, label + 1 + part, part_ns, tables);
+            self.marker(
+                at,
+                recorded.id,
+                LabelId(label.0 + 1 + part),
+                part_ns,
+                tables,
+            );
             if self.left == 0 {
                 break;
             }
@@ -270,7 +288,7 @@ impl Stream<'_> {
         &mut self,
         at: usize,
         kernel: u64,
-        label: u32,
+        label: LabelId,
         recorded: &mut Recorded,
         tables: &mut Tables,
     ) {
@@ -299,13 +317,13 @@ impl Stream<'_> {
             command_buffer: Some(recorded.id),
             position: recorded.next(),
             queue: feed.queue,
-            kernel: kernel as u32 + 1,
+            kernel: KernelId(kernel as u32 + 1),
             start_ns: Some(start_ns),
             duration_ns: Some(duration_ns),
             groups_x: Some(usual.groups),
             groups_y: Some(1),
             groups_z: Some(1),
-            bindings: Some(buffer_id(feed.queue, feed.next_buffer)),
+            bindings: Some(BindingSetId(buffer_id(feed.queue, feed.next_buffer).0)),
             label: Some(label),
             submission: None,
         });
@@ -340,7 +358,7 @@ impl Stream<'_> {
             destination: Some(buffer_id(feed.queue, 0)),
             label: None,
             submission: None,
-            ..Transfer::default()
+            host_memory: None,
         });
         recorded.transfers += 1;
         feed.device_ns = start_ns + duration_ns;
@@ -350,8 +368,8 @@ impl Stream<'_> {
     fn marker(
         &self,
         at: usize,
-        command_buffer: u64,
-        label: u32,
+        command_buffer: CommandBufferId,
+        label: LabelId,
         start_ns: i64,
         tables: &mut Tables,
     ) {
@@ -365,14 +383,16 @@ impl Stream<'_> {
             command_buffer: Some(command_buffer),
             start_ns: Some(start_ns),
             duration_ns: Some(feed.device_ns - start_ns),
-            ..Marker::default()
+            domain: None,
+            category: None,
+            payload: None,
         });
     }
 }
 
 /// What is in a command buffer so far.
 struct Recorded {
-    id: u64,
+    id: CommandBufferId,
     position: u32,
     dispatches: u32,
     transfers: u32,
@@ -414,7 +434,7 @@ impl Feed {
         self.host_ns += duration_ns;
     }
 
-    fn memory(&self, event: MemoryEvent, allocation: u32, bytes: u64) -> MemoryRow {
+    fn memory(&self, event: MemoryEvent, allocation: AllocationId, bytes: u64) -> MemoryRow {
         MemoryRow {
             process: PROCESS,
             device: self.device,

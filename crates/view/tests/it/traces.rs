@@ -81,8 +81,8 @@ pub const SMALL: &str = "
     host_call process=1 thread=4712 call=submit start_ns=9100000000000101 duration_ns=50
     host_call process=1 thread=4712 call=wait-fences start_ns=9100000000000201 duration_ns=3800
     host_call process=1 thread=4712 call=submit start_ns=9100000000005001 duration_ns=50
-    submission id=1 process=1 queue=1 thread=4712 begin_ns=9100000000000101 end_ns=9100000000000151 command_buffers=1
-    submission id=2 process=1 queue=1 thread=4712 begin_ns=9100000000005001 end_ns=9100000000005051 command_buffers=1
+    submission id=1 process=1 queue=1 thread=4712 start_ns=9100000000000101 duration_ns=50 command_buffers=1
+    submission id=2 process=1 queue=1 thread=4712 start_ns=9100000000005001 duration_ns=50 command_buffers=1
     command_buffer id=1 process=1 queue=1 submission=1 start_ns=9100000000001001 duration_ns=3000 dispatches=2 transfers=1 label=1
     command_buffer id=2 process=1 queue=1 submission=2 start_ns=9100000000006001 duration_ns=1000 dispatches=1
     dispatch command_buffer=1 position=0 queue=1 kernel=1 start_ns=9100000000001001 duration_ns=1000 groups_x=4 bindings=1 label=2

@@ -1,0 +1,69 @@
+//! Ids of what a trace names. Each kind of thing has a type of its own, so that one cannot be taken for another.
+
+use crate::column::{Column, integer_column};
+use arrow_array::types::{UInt32Type, UInt64Type};
+use serde::{Deserialize, Serialize};
+
+/// An id in a trace.
+pub trait Id: Copy + Ord + std::hash::Hash + std::fmt::Debug + Send + Sync + 'static {
+    /// Its number.
+    fn number(self) -> u64;
+}
+
+macro_rules! ids {
+    ($($(#[$doc:meta])+ $name:ident($integer:ty) as $arrow:ty, $data_type:ident;)+) => {$(
+        $(#[$doc])+
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(transparent)]
+        #[repr(transparent)]
+        pub struct $name(pub $integer);
+
+        impl Id for $name {
+            fn number(self) -> u64 {
+                self.0.into()
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(&self.0, f)
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = std::num::ParseIntError;
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                text.parse().map($name)
+            }
+        }
+
+        integer_column!($name, $arrow, $data_type, $name, |id: &$name| id.0);
+    )+};
+}
+
+ids! {
+    /// A process of the recording; not the system's id.
+    ProcessId(u32) as UInt32Type, UInt32;
+    /// A thread, by the system's id.
+    ThreadId(u32) as UInt32Type, UInt32;
+    /// A device as one process used it.
+    DeviceId(u32) as UInt32Type, UInt32;
+    /// A queue: a Vulkan queue, a CUDA stream.
+    QueueId(u32) as UInt32Type, UInt32;
+    /// A kernel.
+    KernelId(u32) as UInt32Type, UInt32;
+    /// A submission.
+    SubmissionId(u64) as UInt64Type, UInt64;
+    /// A command buffer: one submitted instance.
+    CommandBufferId(u64) as UInt64Type, UInt64;
+    /// A label: a text in its nesting.
+    LabelId(u32) as UInt32Type, UInt32;
+    /// A buffer.
+    BufferId(u32) as UInt32Type, UInt32;
+    /// An allocation of device memory.
+    AllocationId(u32) as UInt32Type, UInt32;
+    /// A set of bindings.
+    BindingSetId(u32) as UInt32Type, UInt32;
+    /// A counter.
+    CounterId(u32) as UInt32Type, UInt32;
+}
