@@ -1,27 +1,31 @@
 //! Finding rows by id.
 
 use gapscope_trace::Trace;
+use gapscope_trace::ids::{LabelId, SubmissionId};
 use gapscope_trace::lookup::{IdIndex, LabelPaths, NONE};
 
 #[test]
 fn ids_are_found_wherever_they_lie() {
-    let dense = IdIndex::new(&[3u32, 1, 1]);
+    let dense = IdIndex::new(&[3, 1, 1].map(LabelId));
     assert_eq!(
-        [0u32, 1, 2, 3, 4].map(|id| dense.get(id)),
+        [0, 1, 2, 3, 4].map(|id| dense.get(LabelId(id))),
         [None, Some(1), None, Some(0), None]
     );
-    let sparse = IdIndex::new(&[u64::MAX, 5, u64::MAX]);
+    let sparse = IdIndex::new(&[u64::MAX, 5, u64::MAX].map(SubmissionId));
     assert_eq!(
-        [u64::MAX, 5, 6].map(|id| sparse.get(id)),
+        [u64::MAX, 5, 6].map(|id| sparse.get(SubmissionId(id))),
         [Some(0), Some(1), None]
     );
-    assert_eq!((sparse.row(5u32), sparse.row(6u32)), (1, NONE));
-    let far = IdIndex::new(&[u64::MAX, u64::MAX - 2, u64::MAX]);
     assert_eq!(
-        [u64::MAX - 2, u64::MAX - 1, u64::MAX, 0].map(|id| far.get(id)),
+        (sparse.row(SubmissionId(5)), sparse.row(SubmissionId(6))),
+        (1, NONE)
+    );
+    let far = IdIndex::new(&[u64::MAX, u64::MAX - 2, u64::MAX].map(SubmissionId));
+    assert_eq!(
+        [u64::MAX - 2, u64::MAX - 1, u64::MAX, 0].map(|id| far.get(SubmissionId(id))),
         [Some(1), None, Some(0), None]
     );
-    assert_eq!(IdIndex::new::<u32>(&[]).get(0u32), None);
+    assert_eq!(IdIndex::<LabelId>::new(&[]).get(LabelId(0)), None);
 }
 
 #[test]
@@ -35,15 +39,15 @@ fn a_label_has_the_path_of_those_around_it() {
     )
     .expect("it is a trace");
     let paths = LabelPaths::new(&trace.tables.labels);
-    assert_eq!(paths.get(3), Some("step / attention / matmul"));
-    assert_eq!(paths.get(1), Some("step"));
-    assert_eq!(paths.get(4), Some("orphan"));
+    assert_eq!(paths.get(LabelId(3)), Some("step / attention / matmul"));
+    assert_eq!(paths.get(LabelId(1)), Some("step"));
+    assert_eq!(paths.get(LabelId(4)), Some("orphan"));
     assert!(
         paths
-            .get(5)
+            .get(LabelId(5))
             .is_some_and(|path| path.ends_with("loop / loop"))
     );
-    assert_eq!(paths.get(9), None);
+    assert_eq!(paths.get(LabelId(9)), None);
 }
 
 #[test]
