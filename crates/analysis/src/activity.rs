@@ -4,6 +4,7 @@ use crate::gaps::Cause;
 use crate::gaps::explain::{Explainer, Explanation};
 use crate::intervals::Interval;
 use crate::timeline::{Gpu, Timeline, Work};
+use gapscope_trace::ids::QueueId;
 use serde::Serialize;
 
 /// Activity of all devices.
@@ -21,7 +22,7 @@ pub struct ActivityRow {
     /// Index of the device in the findings.
     pub device: u32,
     /// Id of the queue; absent in the row of the device.
-    pub queue_id: Option<u32>,
+    pub queue_id: Option<QueueId>,
     /// Slices in order of time: they cut the window into equal parts, to the nanosecond.
     pub slices: Vec<Slice>,
 }

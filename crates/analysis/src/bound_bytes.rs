@@ -9,6 +9,7 @@
 
 use crate::intervals::{Interval, length_ns, union};
 use gapscope_trace::Trace;
+use gapscope_trace::ids::{BindingSetId, BufferId};
 use gapscope_trace::lookup::IdIndex;
 use gapscope_trace::tables::{Access, Table};
 
@@ -24,7 +25,7 @@ pub struct BoundBytes {
 /// Bytes of every set of bindings.
 #[derive(Debug, Default)]
 pub struct BindingSets {
-    ids: IdIndex,
+    ids: IdIndex<BindingSetId>,
     bytes: Vec<BoundBytes>,
 }
 
@@ -38,8 +39,8 @@ impl BindingSets {
         order.sort_by_key(|row| rows.id[*row as usize]);
         let mut ids = Vec::new();
         let mut bytes = Vec::new();
-        let mut read: Vec<(u32, Interval)> = Vec::new();
-        let mut written: Vec<(u32, Interval)> = Vec::new();
+        let mut read: Vec<(BufferId, Interval)> = Vec::new();
+        let mut written: Vec<(BufferId, Interval)> = Vec::new();
         for set in order.chunk_by(|a, b| rows.id[*a as usize] == rows.id[*b as usize]) {
             read.clear();
             written.clear();
@@ -73,7 +74,7 @@ impl BindingSets {
 
     /// Bytes of a dispatch with these bindings; `None` when they are not known.
     #[inline]
-    pub fn bytes(&self, bindings: Option<u32>) -> Option<BoundBytes> {
+    pub fn bytes(&self, bindings: Option<BindingSetId>) -> Option<BoundBytes> {
         self.ids.get(bindings?).map(|row| self.bytes[row])
     }
 }
@@ -83,7 +84,7 @@ fn clamp(bytes: u64) -> i64 {
 }
 
 /// Bytes in ranges of buffers, each byte once.
-fn distinct(ranges: &mut [(u32, Interval)]) -> u64 {
+fn distinct(ranges: &mut [(BufferId, Interval)]) -> u64 {
     ranges.sort();
     ranges
         .chunk_by(|a, b| a.0 == b.0)

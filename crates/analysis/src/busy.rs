@@ -10,7 +10,8 @@
 use crate::intervals::{Busy, Interval, union, union_length_ns};
 use crate::quantity::ratio;
 use crate::timeline::{Gpu, Timeline};
-use gapscope_trace::manifest::{ClockMethod, Queue};
+use gapscope_trace::ids::{DeviceId, ProcessId, QueueId};
+use gapscope_trace::manifest::{Api, ClockMethod, Queue};
 use serde::Serialize;
 
 /// A physical GPU: all devices of the trace, of whatever process, with one uuid.
@@ -21,15 +22,15 @@ pub struct DeviceBusy {
     /// Name.
     pub name: String,
     /// `vulkan`, `cuda`, `metal`.
-    pub api: String,
+    pub api: Api,
     /// Driver and version.
     pub driver: String,
     /// The uuid as hexadecimal; empty when it is not known.
     pub uuid: String,
     /// Ids of its devices in the trace.
-    pub device_ids: Vec<u32>,
+    pub device_ids: Vec<DeviceId>,
     /// Ids of the processes that used it.
-    pub process_ids: Vec<u32>,
+    pub process_ids: Vec<ProcessId>,
     /// True when the driver said that the device was lost.
     pub lost: bool,
     /// How device times were mapped to host times.
@@ -61,7 +62,7 @@ pub struct DeviceBusy {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct QueueBusy {
     /// Id of the queue in the trace.
-    pub queue_id: u32,
+    pub queue_id: QueueId,
     /// Name that the program gave it; of a CUDA stream without one, its number: `stream 7`.
     pub name: Option<String>,
     /// What it can do.
@@ -185,7 +186,7 @@ fn device_busy(timeline: &Timeline, index: usize, analysed: Option<Interval>) ->
         .map(|row| &manifest.devices[*row])
         .collect();
     let first = devices.first();
-    let mut process_ids: Vec<u32> = devices.iter().map(|device| device.process).collect();
+    let mut process_ids: Vec<ProcessId> = devices.iter().map(|device| device.process).collect();
     process_ids.sort();
     process_ids.dedup();
     let of_gpu = |queue: u32| timeline.queues[queue as usize].gpu as usize == index;
@@ -215,7 +216,7 @@ fn device_busy(timeline: &Timeline, index: usize, analysed: Option<Interval>) ->
     DeviceBusy {
         index: index as u32,
         name: first.map_or("unknown device".to_owned(), |device| device.name.clone()),
-        api: first.map_or(String::new(), |device| device.api.clone()),
+        api: first.map_or(Api::Unknown, |device| device.api),
         driver: first.map_or(String::new(), |device| device.driver.clone()),
         uuid: first.map_or(String::new(), |device| device.uuid.clone()),
         device_ids: devices.iter().map(|device| device.id).collect(),
@@ -246,7 +247,7 @@ fn device_busy(timeline: &Timeline, index: usize, analysed: Option<Interval>) ->
 fn stream(timeline: &Timeline, queue: &Queue) -> Option<String> {
     let devices = &timeline.trace.manifest.devices;
     let device = devices.iter().find(|d| d.id == queue.device)?;
-    (device.api == "cuda").then(|| format!("stream {}", queue.index))
+    (device.api == Api::Cuda).then(|| format!("stream {}", queue.index))
 }
 
 fn queues_busy(

@@ -6,6 +6,7 @@
 
 use crate::durations::Durations;
 use crate::timeline::Timeline;
+use gapscope_trace::ids::{CommandBufferId, QueueId};
 use gapscope_trace::tables::{Table, Timing};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -47,13 +48,13 @@ pub struct TimingCount {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct CommandBufferRow {
     /// Id in the trace.
-    pub id: u64,
+    pub id: CommandBufferId,
     /// Name that the program gave it.
     pub name: Option<String>,
     /// Path of its label.
     pub label: Option<String>,
     /// Id of the queue.
-    pub queue_id: u32,
+    pub queue_id: QueueId,
     /// When the device began it.
     pub start_ns: Option<i64>,
     /// How long it took.
@@ -67,10 +68,11 @@ pub struct CommandBufferRow {
 /// All command buffers; of the timed ones the `longest` are listed.
 pub fn command_buffers(timeline: &Timeline, longest: usize) -> CommandBuffers {
     let rows = &timeline.trace.tables.command_buffers;
-    let opaque: HashSet<u64> = (timeline.trace.tables.opaque_work.command_buffer.iter())
-        .copied()
-        .flatten()
-        .collect();
+    let opaque: HashSet<CommandBufferId> =
+        (timeline.trace.tables.opaque_work.command_buffer.iter())
+            .copied()
+            .flatten()
+            .collect();
     let empty = |row: &usize| {
         rows.dispatches[*row] == 0 && rows.transfers[*row] == 0 && !opaque.contains(&rows.id[*row])
     };

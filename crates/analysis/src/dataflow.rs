@@ -16,6 +16,7 @@ pub use hazards::{Dependency, Hazard, Neighbours};
 
 use crate::intervals::Interval;
 use crate::timeline::{Timeline, WorkKind};
+use gapscope_trace::ids::{BindingSetId, BufferId, CommandBufferId, Id};
 use gapscope_trace::lookup::IdIndex;
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{Access, Table};
@@ -28,10 +29,10 @@ pub struct Dataflow<'a> {
     timeline: &'a Timeline<'a>,
     /// Dispatches and transfers in the order in which they ran.
     items: Vec<Item>,
-    sets: HashMap<u32, Range<u32>>,
+    sets: HashMap<BindingSetId, Range<u32>>,
     /// Ranges of all sets of bindings, those of one set together.
     reaches: Vec<Reach>,
-    buffer_ids: IdIndex,
+    buffer_ids: IdIndex<BufferId>,
     /// True when dispatches have times of their own.
     timed: bool,
 }
@@ -69,7 +70,7 @@ struct Reach {
     memory: u64,
     start: u64,
     end: u64,
-    buffer: u32,
+    buffer: BufferId,
     reads: bool,
     writes: bool,
 }
@@ -145,7 +146,7 @@ impl<'a> Dataflow<'a> {
             return;
         }
         let tables = &timeline.trace.tables;
-        let place = |command_buffer: Option<u64>| {
+        let place = |command_buffer: Option<CommandBufferId>| {
             let row = command_buffer.and_then(|id| timeline.command_buffer_ids.get(id));
             let start_ns = row.and_then(|row| timeline.command_buffers[row].own);
             (start_ns.map_or(i64::MAX, |own| own.start_ns), row)
@@ -173,7 +174,7 @@ impl<'a> Dataflow<'a> {
     }
 
     /// A part of a buffer; all of it where `end` is not known.
-    fn reach(&self, buffer: u32, start: u64, end: Option<u64>) -> Reach {
+    fn reach(&self, buffer: BufferId, start: u64, end: Option<u64>) -> Reach {
         let buffers = &self.timeline.trace.tables.buffers;
         let row = self.buffer_ids.get(buffer);
         let size = row.map_or(u64::MAX, |row| buffers.bytes[row]);
@@ -181,8 +182,8 @@ impl<'a> Dataflow<'a> {
         let placed =
             row.and_then(|row| Some((buffers.allocation[row]?, buffers.offset_bytes[row]?)));
         let (memory, offset) = match placed {
-            Some((allocation, offset)) => (u64::from(allocation), offset),
-            None => (OWN_MEMORY | u64::from(buffer), 0),
+            Some((allocation, offset)) => (allocation.number(), offset),
+            None => (OWN_MEMORY | buffer.number(), 0),
         };
         Reach {
             memory,
@@ -252,7 +253,7 @@ impl<'a> Dataflow<'a> {
     }
 
     /// Name that the program gave a buffer, or one with its id.
-    pub fn buffer_name(&self, id: u32) -> String {
+    pub fn buffer_name(&self, id: BufferId) -> String {
         let row = self.buffer_ids.get(id);
         let name = row.and_then(|row| self.timeline.trace.tables.buffers.name[row].clone());
         name.map_or_else(|| format!("buffer {id}"), |name| name.to_string())

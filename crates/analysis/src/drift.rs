@@ -14,6 +14,7 @@
 
 use crate::quantity::Percent;
 use crate::timeline::Timeline;
+use gapscope_trace::ids::CommandBufferId;
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::Timing;
 use serde::Serialize;
@@ -51,7 +52,7 @@ pub struct Drift {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct DriftRow {
     /// Id of the command buffer.
-    pub command_buffer: u64,
+    pub command_buffer: CommandBufferId,
     /// Its duration.
     pub duration_ns: i64,
     /// Sum of the durations of its work.

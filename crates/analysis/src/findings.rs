@@ -17,7 +17,8 @@ use crate::warm_up::{self, WarmUp};
 use crate::work::{self, WorkComparison};
 use gapscope_trace::manifest::{Loss, SamplingMode};
 use gapscope_trace::tables::{
-    Barriers, Dispatches, HostCalls, Markers, OpaqueWork, Table, Transfers,
+    Bindings, Buffers, Dependencies, Dispatches, HostCalls, Kernels, Labels, Markers, Memory,
+    OpaqueWork, Submissions, Table, Transfers,
 };
 use gapscope_trace::{Selection, Trace};
 use serde::Serialize;
@@ -117,22 +118,60 @@ impl Findings {
     /// What of a trace [`Findings::of`], [`crate::activity()`] and [`crate::UnderLabel`] read. [`crate::dataflow`] takes
     /// all. Of ten million dispatches and their labels the rest fills a gigabyte.
     pub fn selection() -> Selection {
-        Findings::selection_without(&["command_buffer", "start_ns", "duration_ns"])
+        Findings::selection_with(&[])
     }
 
-    /// The same, where the columns `markers` of markers are left out besides those that no analysis needs.
-    pub(crate) fn selection_without(markers: &[&'static str]) -> Selection {
-        Selection::all()
-            .without::<Barriers>()
-            .without_columns::<Dispatches>(&["position", "groups_x", "groups_y", "groups_z"])
-            .without_columns::<Transfers>(&["position", "source", "destination", "host_memory"])
-            .without_columns::<OpaqueWork>(&["position"])
-            .without_columns::<HostCalls>(&["busy_ns", "queue", "bytes", "result"])
-            .without_columns::<Markers>(&[
-                "scope", "queue", "thread", "domain", "category", "payload",
+    /// The same, with the columns `markers` of markers besides those that all analyses need.
+    pub(crate) fn selection_with(markers: &[&'static str]) -> Selection {
+        Selection::manifest()
+            .columns::<Dispatches>(&[
+                "command_buffer",
+                "queue",
+                "kernel",
+                "start_ns",
+                "duration_ns",
+                "bindings",
+                "label",
+                "submission",
             ])
-            .without_columns::<Markers>(markers)
-            .bare()
+            .columns::<Transfers>(&[
+                "command_buffer",
+                "queue",
+                "kind",
+                "bytes",
+                "start_ns",
+                "duration_ns",
+                "label",
+                "submission",
+            ])
+            .columns::<OpaqueWork>(&[
+                "command_buffer",
+                "queue",
+                "kind",
+                "start_ns",
+                "duration_ns",
+                "label",
+                "submission",
+            ])
+            .columns::<HostCalls>(&[
+                "process",
+                "thread",
+                "call",
+                "start_ns",
+                "duration_ns",
+                "count",
+                "function",
+            ])
+            .columns::<Markers>(&["process", "label"])
+            .columns::<Markers>(markers)
+            .with::<gapscope_trace::tables::CommandBuffers>()
+            .with::<Submissions>()
+            .with::<Dependencies>()
+            .with::<Labels>()
+            .with::<Memory>()
+            .with::<Buffers>()
+            .with::<Bindings>()
+            .with::<Kernels>()
     }
 
     /// Runs all analyses.

@@ -45,6 +45,7 @@ pub use walk::{GapTeller, idle_time};
 pub const ROUND_TRIP_NS: i64 = 200_000;
 
 use crate::intervals::Interval;
+use gapscope_trace::ids::{CommandBufferId, ProcessId, QueueId, SubmissionId, ThreadId};
 use serde::Serialize;
 
 /// Why a device ran nothing. Each nanosecond of a gap has exactly one cause.
@@ -240,7 +241,7 @@ pub struct QueueIdle {
     /// Index of the device in the findings.
     pub device: u32,
     /// Id of the queue in the trace.
-    pub queue_id: u32,
+    pub queue_id: QueueId,
     /// Idle time.
     pub total_ns: i64,
     /// By cause.
@@ -265,13 +266,13 @@ pub struct Gap {
     /// The work after.
     pub after: WorkName,
     /// Id of the process that submitted the work after.
-    pub process_id: Option<u32>,
+    pub process_id: Option<ProcessId>,
     /// The system's id of the thread that did.
-    pub thread: Option<u32>,
+    pub thread: Option<ThreadId>,
     /// Its name.
     pub thread_name: Option<String>,
     /// Id of the submission.
-    pub submission: Option<u64>,
+    pub submission: Option<SubmissionId>,
     /// When the submission call began.
     pub submit_begin_ns: Option<i64>,
     /// What that thread did in the gap before the submission call, the longest first.
@@ -279,7 +280,7 @@ pub struct Gap {
     /// Calls that other threads of the process were in at that time: several threads may sum to more than the gap.
     pub other_threads: Vec<HostTime>,
     /// Id of the queue that the work after waited for.
-    pub waited_for_queue: Option<u32>,
+    pub waited_for_queue: Option<QueueId>,
 }
 
 /// A part of a gap.
@@ -301,9 +302,9 @@ pub struct WorkName {
     /// Path of its innermost label, outermost first, joined by ` / `.
     pub label: Option<String>,
     /// Id of the command buffer.
-    pub command_buffer: Option<u64>,
+    pub command_buffer: Option<CommandBufferId>,
     /// Id of the queue.
-    pub queue_id: u32,
+    pub queue_id: QueueId,
 }
 
 /// Host time by call.

@@ -3,6 +3,7 @@
 use crate::gaps::{Cause, HostTime};
 use crate::intervals::Interval;
 use gapscope_trace::Trace;
+use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::tables::{HostCallKind, Table};
 use std::cmp::Reverse;
@@ -17,9 +18,9 @@ pub(crate) const OUTSIDE: &str = "outside of GPU calls";
 pub(crate) struct Host {
     /// Names of functions that were called.
     functions: Vec<Arc<str>>,
-    threads: HashMap<(u32, u32), Vec<Segment>>,
+    threads: HashMap<HostThread, Vec<Segment>>,
     /// Processes of which there are host calls.
-    processes: HashSet<u32>,
+    processes: HashSet<ProcessId>,
 }
 
 /// Time in which a thread was in one call and in no call inside it.
@@ -60,11 +61,25 @@ impl Segment {
     }
 }
 
+/// A thread of a recorded process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct HostThread {
+    pub process: ProcessId,
+    pub thread: ThreadId,
+}
+
+impl HostThread {
+    /// The thread of a row; `None` where it is not known.
+    pub fn of(process: ProcessId, thread: Option<ThreadId>) -> Option<HostThread> {
+        thread.map(|thread| HostThread { process, thread })
+    }
+}
+
 impl Host {
     pub(crate) fn of(trace: &Trace) -> Host {
         let calls = &trace.tables.host_calls;
         let mut functions = Functions::default();
-        let mut threads: HashMap<(u32, u32), Vec<Segment>> = HashMap::new();
+        let mut threads: HashMap<HostThread, Vec<Segment>> = HashMap::new();
         let mut add = |thread, (call, function), count, start_ns, duration_ns| {
             if let Some(interval) = Interval::of_row(Some(start_ns), Some(duration_ns)) {
                 threads.entry(thread).or_default().push(Segment {
@@ -76,19 +91,19 @@ impl Host {
                 });
             }
         };
-        let mut processes: HashSet<u32> = HashSet::new();
+        let mut processes: HashSet<ProcessId> = HashSet::new();
         // Processes whose submission calls are host calls too.
-        let mut submits_recorded: HashSet<u32> = HashSet::new();
+        let mut submits_recorded: HashSet<ProcessId> = HashSet::new();
         for row in 0..calls.len() {
             processes.insert(calls.process[row]);
-            let Some(thread) = calls.thread[row] else {
+            let Some(thread) = HostThread::of(calls.process[row], calls.thread[row]) else {
                 continue;
             };
             if calls.call[row] == HostCallKind::Submit {
                 submits_recorded.insert(calls.process[row]);
             }
             add(
-                (calls.process[row], thread),
+                thread,
                 (calls.call[row], functions.index(&calls.function[row])),
                 calls.count[row],
                 calls.start_ns[row],
@@ -100,14 +115,12 @@ impl Host {
             if submits_recorded.contains(&rows.process[row]) {
                 continue;
             }
-            let Some(thread) = rows.thread[row] else {
+            let Some(thread) = HostThread::of(rows.process[row], rows.thread[row]) else {
                 continue;
             };
-            let (begin, end) = (rows.begin_ns[row], rows.end_ns[row]);
-            let thread = (rows.process[row], thread);
-            let duration_ns = end.saturating_sub(begin);
+            let (start_ns, duration_ns) = (rows.start_ns[row], rows.duration_ns[row]);
             let call = (HostCallKind::Submit, functions.index(&rows.function[row]));
-            add(thread, call, 1, begin, duration_ns);
+            add(thread, call, 1, start_ns, duration_ns);
         }
         for calls in threads.values_mut() {
             *calls = flatten(std::mem::take(calls));
@@ -121,12 +134,12 @@ impl Host {
 
     /// Whether a thread of this process that is in no call is known to be in none: the host calls of what is imported, or
     /// measured by the program itself, are not in the trace.
-    pub(crate) fn knows(&self, process: u32) -> bool {
+    pub(crate) fn knows(&self, process: ProcessId) -> bool {
         self.processes.contains(&process)
     }
 
     /// The segments of a thread that overlap `window`, in order of time.
-    pub(crate) fn segments(&self, thread: (u32, u32), window: Interval) -> &[Segment] {
+    pub(crate) fn segments(&self, thread: HostThread, window: Interval) -> &[Segment] {
         let Some(segments) = self.threads.get(&thread) else {
             return &[];
         };
@@ -136,9 +149,9 @@ impl Host {
     }
 
     /// Other threads of the process of `thread`.
-    pub(crate) fn others(&self, thread: (u32, u32)) -> impl Iterator<Item = (u32, u32)> {
+    pub(crate) fn others(&self, thread: HostThread) -> impl Iterator<Item = HostThread> {
         let all = self.threads.keys().copied();
-        all.filter(move |other| other.0 == thread.0 && other.1 != thread.1)
+        all.filter(move |other| other.process == thread.process && *other != thread)
     }
 }
 

@@ -13,7 +13,6 @@ use crate::durations::{Durations, GroupedDurations};
 use crate::intervals::{Busy, Interval};
 use crate::quantity::ratio;
 use crate::timeline::{Timeline, Work, WorkKind};
-use gapscope_trace::lookup::NONE;
 use gapscope_trace::tables::Table;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -109,8 +108,7 @@ pub fn kernels(
         let kernel = &mut kernels[group(row)];
         kernel.count += 1;
         kernel.untimed_count += u64::from(!timed);
-        let set = Some(dispatches.bindings[row]).filter(|set| *set != NONE);
-        if let Some(bytes) = bindings.bytes(set) {
+        if let Some(bytes) = bindings.bytes(dispatches.binding_set(row)) {
             let read = kernel.bound_read_bytes.get_or_insert(0);
             *read = read.saturating_add(bytes.read_bytes);
             let written = kernel.bound_written_bytes.get_or_insert(0);

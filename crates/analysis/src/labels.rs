@@ -9,6 +9,7 @@ use crate::durations::{Durations, GroupedDurations};
 use crate::intervals::Busy;
 use crate::timeline::{Timeline, Work, WorkKind};
 use gapscope_trace::Trace;
+use gapscope_trace::ids::LabelId;
 use gapscope_trace::lookup::{IdIndex, NONE, label_path};
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::Table;
@@ -51,7 +52,7 @@ pub struct LabelWork {
 /// Labels in their nesting, parents before their children: the labels inside label `n` are `n + 1..end(n)`.
 #[derive(Debug, Default)]
 pub(crate) struct LabelTree<'a> {
-    ids: IdIndex,
+    ids: IdIndex<LabelId>,
     /// By row of the table.
     node_of_row: Vec<u32>,
     nodes: Vec<Node<'a>>,
@@ -136,7 +137,7 @@ impl<'a> LabelTree<'a> {
 
     /// The label with an id, or [`NONE`].
     #[inline]
-    pub(crate) fn node(&self, id: Option<u32>) -> u32 {
+    pub(crate) fn node(&self, id: Option<LabelId>) -> u32 {
         self.node_of_row(id.map_or(NONE, |id| self.ids.row(id)))
     }
 

@@ -10,6 +10,7 @@
 
 use crate::durations::Durations;
 use crate::timeline::Timeline;
+use gapscope_trace::ids::QueueId;
 use serde::Serialize;
 
 /// Launch latency and queue depth of one queue, over the whole recording.
@@ -18,7 +19,7 @@ pub struct QueueLatency {
     /// Index of the device in the findings.
     pub device: u32,
     /// Id of the queue in the trace.
-    pub queue_id: u32,
+    pub queue_id: QueueId,
     /// Submissions with timed work.
     pub submission_count: u64,
     /// From the begin of the submission call to the start of its first work: all submissions.
@@ -51,7 +52,7 @@ pub fn latency(timeline: &Timeline) -> Vec<QueueLatency> {
     (by_queue.into_iter().enumerate())
         .filter(|(_, rows)| !rows.is_empty())
         .map(|(queue, mut rows)| {
-            let order = |row: &u32| (table.begin_ns[*row as usize], table.id[*row as usize]);
+            let order = |row: &u32| (table.start_ns[*row as usize], table.id[*row as usize]);
             rows.sort_unstable_by_key(|row| (order(row), *row));
             queue_latency(timeline, queue, &rows)
         })
@@ -66,7 +67,7 @@ fn queue_latency(timeline: &Timeline, queue: usize, rows: &[u32]) -> QueueLatenc
     let rows = || rows.iter().map(|row| *row as usize);
     let latency_ns = |row: usize| {
         let first_start_ns = timeline.submissions[row].first_start_ns;
-        first_start_ns.saturating_sub(table.begin_ns[row])
+        first_start_ns.saturating_sub(table.start_ns[row])
     };
     let early = rows()
         .filter(|row| error_ns.is_some_and(|error| latency_ns(*row) < error.saturating_neg()))
@@ -75,24 +76,24 @@ fn queue_latency(timeline: &Timeline, queue: usize, rows: &[u32]) -> QueueLatenc
     let found_idle = rows().filter(|row| {
         let before_ns = finished_ns;
         finished_ns = finished_ns.max(timeline.submissions[*row].last_end_ns);
-        before_ns <= table.begin_ns[*row]
+        before_ns <= table.start_ns[*row]
     });
     // One after the other: of ten million submissions each list fills eighty megabytes.
     let submit_to_start_idle = Durations::of(&mut found_idle.map(latency_ns).collect::<Vec<_>>());
     let submit_to_start = Durations::of(&mut rows().map(latency_ns).collect::<Vec<_>>());
     // Of some only the moment is known: they end as they begin.
-    let calls = rows().map(|row| table.end_ns[row].saturating_sub(table.begin_ns[row]));
+    let calls = rows().map(|row| table.duration_ns[row]);
     let submit_calls = Durations::of(&mut calls.filter(|ns| *ns > 0).collect::<Vec<_>>());
 
     let mut ends: Vec<i64> = rows()
         .map(|row| {
             timeline.submissions[row]
                 .last_end_ns
-                .max(table.begin_ns[row])
+                .max(table.start_ns[row])
         })
         .collect();
     ends.sort_unstable();
-    let mut begins = rows().map(|row| table.begin_ns[row]).peekable();
+    let mut begins = rows().map(|row| table.start_ns[row]).peekable();
     let first_ns = begins.peek().copied().unwrap_or_default();
     let (mut depth, mut max_depth, mut zero_ns, mut area) = (0i32, 0, 0i64, 0f64);
     let mut last_ns = first_ns;

@@ -4,6 +4,7 @@
 //! what other programs hold. How much of an allocation is in use, the API does not say.
 
 use crate::timeline::Timeline;
+use gapscope_trace::ids::{AllocationId, DeviceId, ProcessId};
 use gapscope_trace::tables::{MemoryEvent, Table};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -39,7 +40,7 @@ pub struct MemoryRow {
 pub fn memory_timeline(timeline: &Timeline) -> Vec<MemoryRow> {
     let rows = &timeline.trace.tables.memory;
     let devices = &timeline.trace.manifest.devices;
-    let mut gpu_of: HashMap<u32, u32> = HashMap::new();
+    let mut gpu_of: HashMap<DeviceId, u32> = HashMap::new();
     for (index, gpu) in timeline.gpus.iter().enumerate() {
         for row in &gpu.devices {
             gpu_of.insert(devices[*row].id, index as u32);
@@ -54,7 +55,7 @@ pub fn memory_timeline(timeline: &Timeline) -> Vec<MemoryRow> {
         (rows.at_ns[*row], allocates, rows.allocation[*row])
     });
     let mut result: BTreeMap<(u32, Option<u32>), MemoryRow> = BTreeMap::new();
-    let mut live: HashMap<(u32, u32, u32), (u64, u32)> = HashMap::new();
+    let mut live: HashMap<(ProcessId, DeviceId, AllocationId), (u64, u32)> = HashMap::new();
     for row in order {
         let gpu = gpu_of[&rows.device[row]];
         let key = (rows.process[row], rows.device[row], rows.allocation[row]);

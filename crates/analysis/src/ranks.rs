@@ -118,7 +118,7 @@ pub struct Straggler {
 impl RankDigest {
     /// What of a trace the findings and [`RankDigest::of`] read.
     pub fn selection() -> Selection {
-        Findings::selection_without(&[])
+        Findings::selection_with(&["command_buffer", "start_ns", "duration_ns"])
     }
 
     /// What is to be known of the trace of a rank, whose findings these are. `rank`: where the manifest does not say.

@@ -1,6 +1,7 @@
 //! Figures over time, as steps: each sample is a time and the value from there on.
 
 use crate::timeline::Timeline;
+use gapscope_trace::ids::{AllocationId, DeviceId, ProcessId, QueueId};
 use gapscope_trace::tables::{MemoryEvent, Table};
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,7 +13,7 @@ pub type Series = Vec<(i64, u64)>;
 pub fn memory(timeline: &Timeline) -> BTreeMap<usize, Series> {
     let rows = &timeline.trace.tables.memory;
     let devices = &timeline.trace.manifest.devices;
-    let mut gpus: HashMap<u32, usize> = HashMap::new();
+    let mut gpus: HashMap<DeviceId, usize> = HashMap::new();
     for (index, gpu) in timeline.gpus.iter().enumerate() {
         for row in &gpu.devices {
             gpus.entry(devices[*row].id).or_insert(index);
@@ -21,7 +22,7 @@ pub fn memory(timeline: &Timeline) -> BTreeMap<usize, Series> {
     let mut order: Vec<usize> = (0..rows.len()).collect();
     // At one time, what is freed makes room for what is allocated.
     order.sort_by_key(|row| (rows.at_ns[*row], rows.event[*row] != MemoryEvent::Free));
-    let mut live: HashMap<(u32, u32, u32), u64> = HashMap::new();
+    let mut live: HashMap<(ProcessId, DeviceId, AllocationId), u64> = HashMap::new();
     let mut steps: BTreeMap<usize, Vec<(i64, i128)>> = BTreeMap::new();
     for row in order {
         let Some(gpu) = gpus.get(&rows.device[row]) else {
@@ -47,16 +48,16 @@ pub fn memory(timeline: &Timeline) -> BTreeMap<usize, Series> {
 
 /// Submissions of each queue, by its id in the trace, that are not finished: from the begin of the call to the end of
 /// their last work. Submissions without timed work are left out.
-pub fn queue_depths(timeline: &Timeline) -> BTreeMap<u32, Series> {
-    let begins = &timeline.trace.tables.submissions.begin_ns;
-    let mut outstanding: BTreeMap<u32, Vec<(i64, i64)>> = BTreeMap::new();
-    for (times, begin_ns) in timeline.submissions.iter().zip(begins) {
-        if let Some(work) = times.interval().filter(|work| work.end_ns >= *begin_ns) {
+pub fn queue_depths(timeline: &Timeline) -> BTreeMap<QueueId, Series> {
+    let starts = &timeline.trace.tables.submissions.start_ns;
+    let mut outstanding: BTreeMap<QueueId, Vec<(i64, i64)>> = BTreeMap::new();
+    for (times, start_ns) in timeline.submissions.iter().zip(starts) {
+        if let Some(work) = times.interval().filter(|work| work.end_ns >= *start_ns) {
             let queue = timeline.queues[times.queue as usize].id;
             outstanding
                 .entry(queue)
                 .or_default()
-                .push((*begin_ns, work.end_ns));
+                .push((*start_ns, work.end_ns));
         }
     }
     let series = outstanding
@@ -116,7 +117,7 @@ mod tests {
         .unwrap();
         let timeline = Timeline::of(&trace);
         assert_eq!(memory(&timeline)[&0], [(10, 100), (20, 50)]);
-        assert_eq!(queue_depths(&timeline)[&4], [(0, 1), (40, 0)]);
+        assert_eq!(queue_depths(&timeline)[&QueueId(4)], [(0, 1), (40, 0)]);
         assert_eq!(queue_depths(&timeline).len(), 1);
     }
 }

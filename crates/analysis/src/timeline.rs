@@ -17,6 +17,7 @@ use crate::intervals::Interval;
 use build::Builder;
 use dispatches::DispatchColumns;
 use gapscope_trace::Trace;
+use gapscope_trace::ids::{CommandBufferId, KernelId, LabelId, QueueId, SubmissionId};
 use gapscope_trace::lookup::{IdIndex, NONE};
 use gapscope_trace::tables::Dispatches;
 use times::{CommandBufferTimes, QueueOfGpu, SubmissionTimes};
@@ -31,15 +32,15 @@ pub struct Timeline<'a> {
     /// GPUs, in the order in which the manifest first names one of their devices.
     pub gpus: Vec<Gpu>,
     pub(crate) queues: Vec<QueueOfGpu>,
-    queue_ids: IdIndex,
+    queue_ids: IdIndex<QueueId>,
     /// By row of the table.
     pub(crate) command_buffers: Vec<CommandBufferTimes>,
-    pub(crate) command_buffer_ids: IdIndex,
+    pub(crate) command_buffer_ids: IdIndex<CommandBufferId>,
     /// By row of the table.
     pub(crate) submissions: Vec<SubmissionTimes>,
-    pub(crate) submission_ids: IdIndex,
-    pub(crate) label_ids: IdIndex,
-    pub(crate) kernel_ids: IdIndex,
+    pub(crate) submission_ids: IdIndex<SubmissionId>,
+    pub(crate) label_ids: IdIndex<LabelId>,
+    pub(crate) kernel_ids: IdIndex<KernelId>,
     pub(crate) dispatches: DispatchColumns,
 }
 
@@ -83,7 +84,7 @@ impl<'a> Timeline<'a> {
     }
 
     /// Id of the submission that launched `work`; absent when the trace does not say.
-    pub fn submission_id_of(&self, work: &Work) -> Option<u64> {
+    pub fn submission_id_of(&self, work: &Work) -> Option<SubmissionId> {
         let ids = &self.trace.tables.submissions.id;
         ids.get(self.submission_of(work) as usize).copied()
     }
@@ -108,7 +109,7 @@ impl<'a> Timeline<'a> {
 
     /// Id of the innermost label of `work`: its own, else its command buffer's. Absent also where the trace does not have
     /// that label.
-    pub fn label_of(&self, work: &Work) -> Option<u32> {
+    pub fn label_of(&self, work: &Work) -> Option<LabelId> {
         let ids = &self.trace.tables.labels.id;
         ids.get(self.label_row_of(work) as usize).copied()
     }
@@ -200,7 +201,7 @@ impl Timeline<'_> {
     }
 
     /// Texts from the outermost label to this one, joined by ` / `.
-    pub(crate) fn label_path(&self, id: u32) -> Option<String> {
+    pub(crate) fn label_path(&self, id: LabelId) -> Option<String> {
         let row = self.label_ids.get(id)?;
         Some(self.trace.tables.labels.path(&self.label_ids, row))
     }

@@ -4,14 +4,15 @@ use crate::intervals::Interval;
 use crate::timeline::Timeline;
 use crate::{Findings, Options};
 use gapscope_trace::Trace;
+use gapscope_trace::ids::{CommandBufferId, Id, LabelId, SubmissionId};
 use gapscope_trace::lookup::IdIndex;
 use gapscope_trace::tables::{Dispatches, Table, Tables};
 
 /// Where the rows of a table of work belong.
 struct Places<'a> {
-    command_buffers: &'a [Option<u64>],
-    labels: &'a [Option<u32>],
-    submissions: &'a [Option<u64>],
+    command_buffers: &'a [Option<CommandBufferId>],
+    labels: &'a [Option<LabelId>],
+    submissions: &'a [Option<SubmissionId>],
 }
 
 macro_rules! places {
@@ -87,42 +88,42 @@ impl UnderLabel {
 
 /// Rows of a table that are marked, by their ids.
 #[derive(Debug, Clone)]
-struct Marked {
-    ids: IdIndex,
+struct Marked<I> {
+    ids: IdIndex<I>,
     rows: Vec<bool>,
 }
 
-impl Marked {
-    fn none<I: Copy + Into<u64>>(ids: &[I]) -> Marked {
+impl<I: Id> Marked<I> {
+    fn none(ids: &[I]) -> Marked<I> {
         Marked {
             ids: IdIndex::new(ids),
             rows: vec![false; ids.len()],
         }
     }
 
-    fn mark(&mut self, id: impl Into<u64>) {
+    fn mark(&mut self, id: I) {
         if let Some(row) = self.ids.get(id) {
             self.rows[row] = true;
         }
     }
 
-    fn has(&self, id: impl Into<u64>) -> bool {
+    fn has(&self, id: I) -> bool {
         self.ids.get(id).is_some_and(|row| self.rows[row])
     }
 
-    fn all<I: Copy + Into<u64>>(&self, ids: &[I]) -> Vec<bool> {
+    fn all(&self, ids: &[I]) -> Vec<bool> {
         ids.iter().map(|id| self.has(*id)).collect()
     }
 }
 
 /// What of a trace is under the labels.
 struct Under {
-    labels: Marked,
+    labels: Marked<LabelId>,
     /// Command buffers that are under them.
-    around: Marked,
+    around: Marked<CommandBufferId>,
     /// Command buffers with work that is.
-    command_buffers: Marked,
-    submissions: Marked,
+    command_buffers: Marked<CommandBufferId>,
+    submissions: Marked<SubmissionId>,
     any: bool,
 }
 

@@ -183,8 +183,7 @@ fn measure(
     let mut dispatch = |row: usize, start_ns: Option<i64>| {
         if let Some(part) = part(dispatches.labels[row], start_ns) {
             let work = &mut works[part];
-            let set = Some(dispatches.bindings[row]).filter(|set| *set != NONE);
-            let bytes = bindings.bytes(set);
+            let bytes = bindings.bytes(dispatches.binding_set(row));
             work.dispatch_count += 1;
             work.bound_read_bytes = add(work.bound_read_bytes, bytes.map(|b| b.read_bytes));
             work.bound_written_bytes =

@@ -2,7 +2,7 @@
 
 use crate::ids::{DeviceId, Id, LabelId, ProcessId, QueueId};
 use crate::manifest::{Device, Manifest, Process, Queue};
-use crate::tables::Labels;
+use crate::tables::{Labels, Submissions};
 use std::marker::PhantomData;
 
 /// No row, where a row is kept in 32 bits.
@@ -159,5 +159,12 @@ impl Manifest {
     /// The process with this id.
     pub fn process(&self, id: ProcessId) -> Option<&Process> {
         self.processes.iter().find(|process| process.id == id)
+    }
+}
+
+impl Submissions {
+    /// When the call of a row returned.
+    pub fn end_ns(&self, row: usize) -> i64 {
+        self.start_ns[row].saturating_add(self.duration_ns[row])
     }
 }

@@ -2,7 +2,8 @@
 
 use super::{Dataflow, Item, Reach};
 use crate::intervals::Interval;
-use gapscope_trace::tables::Table;
+use gapscope_trace::ids::{BufferId, KernelId, LabelId};
+use gapscope_trace::tables::{Table, TransferKind};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -86,7 +87,7 @@ enum Level {
 struct Edge {
     count: u64,
     bytes: u64,
-    buffers: Vec<u32>,
+    buffers: Vec<BufferId>,
 }
 
 impl Dataflow<'_> {
@@ -169,7 +170,7 @@ impl Dataflow<'_> {
         let mut written: HashMap<u64, BTreeMap<u64, (u64, u32)>> = HashMap::new();
         let mut edges: HashMap<(u32, u32), Edge> = HashMap::new();
         let mut reaches = Vec::new();
-        let mut writers: Vec<(u32, u64, u32)> = Vec::new();
+        let mut writers: Vec<(u32, u64, BufferId)> = Vec::new();
         let mut unknown_count = 0;
         for (at, item) in items.iter().enumerate() {
             if !self.reaches(*item, &mut reaches) {
@@ -284,7 +285,14 @@ struct Keys<'a> {
     /// By kernel or kind, and by label.
     found: HashMap<(NodeKind, String, Option<String>), u32>,
     /// What was found before: names are texts, and there are many items.
-    again: HashMap<(bool, u32, Option<u32>), u32>,
+    again: HashMap<(Operation, Option<LabelId>), u32>,
+}
+
+/// What an item does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Operation {
+    Dispatch(KernelId),
+    Transfer(TransferKind),
 }
 
 impl<'a> Keys<'a> {
@@ -306,7 +314,7 @@ impl<'a> Keys<'a> {
             true => {
                 let table = &tables.transfers;
                 (
-                    table.kind[row] as u32,
+                    Operation::Transfer(table.kind[row]),
                     table.label[row],
                     table.command_buffer[row],
                 )
@@ -314,7 +322,7 @@ impl<'a> Keys<'a> {
             false => {
                 let table = &tables.dispatches;
                 (
-                    table.kernel[row],
+                    Operation::Dispatch(table.kernel[row]),
                     table.label[row],
                     table.command_buffer[row],
                 )
@@ -326,17 +334,14 @@ impl<'a> Keys<'a> {
                 tables.command_buffers.label[row]
             })
             .filter(|_| self.level != Level::Name);
-        let quick = (item.is_transfer(), what, label);
+        let quick = (what, label);
         if let Some(node) = self.again.get(&quick) {
             return *node;
         }
-        let (kind, name) = match item.is_transfer() {
-            true => (
-                NodeKind::Transfer,
-                tables.transfers.kind[row].as_str().to_owned(),
-            ),
-            false => {
-                let kernel = timeline.kernel_ids.get(what);
+        let (kind, name) = match what {
+            Operation::Transfer(kind) => (NodeKind::Transfer, kind.as_str().to_owned()),
+            Operation::Dispatch(kernel) => {
+                let kernel = timeline.kernel_ids.get(kernel);
                 let name = kernel.map(|row| tables.kernels.name[row].to_string());
                 (
                     NodeKind::Dispatch,

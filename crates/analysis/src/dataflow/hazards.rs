@@ -2,6 +2,7 @@
 
 use super::{Dataflow, Item, Reach};
 use crate::timeline::WorkKind;
+use gapscope_trace::ids::BufferId;
 use gapscope_trace::tables::Table;
 use serde::Serialize;
 
@@ -27,7 +28,7 @@ pub struct Dependency {
     /// Why.
     pub hazard: Hazard,
     /// Ids of the buffers.
-    pub buffers: Vec<u32>,
+    pub buffers: Vec<BufferId>,
     /// Bytes that both reach.
     pub bytes: u64,
 }

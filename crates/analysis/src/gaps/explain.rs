@@ -1,11 +1,11 @@
 //! Why one gap is there.
 
 use super::{Cause, GapPart, ROUND_TRIP_NS};
-use crate::host::Host;
+use crate::host::{Host, HostThread};
 use crate::intervals::Interval;
 use crate::timeline::{Timeline, Work};
 use gapscope_trace::lookup::NONE;
-use gapscope_trace::tables::Table;
+use gapscope_trace::tables::{SubmissionKind, Table};
 
 /// Submissions without work that are looked through for what they wait for in turn.
 const DEPTH: u32 = 8;
@@ -26,7 +26,7 @@ pub(crate) struct Explanation {
     /// In order of time; they cover the gap.
     pub(crate) parts: Vec<GapPart>,
     /// The part before the submission call, and the process and thread that made the call, where they are known.
-    pub(crate) host: Option<(Interval, Option<(u32, u32)>)>,
+    pub(crate) host: Option<(Interval, Option<HostThread>)>,
     /// A waiting call was in progress on that thread when the gap began.
     pub(crate) waited: bool,
     /// Index of the queue that the next work depended on.
@@ -121,13 +121,14 @@ impl<'a> Explainer<'a> {
         let queue = timeline.queue_of(after);
         // Without a known error host and device are taken as they stand, and the walk says that the split is uncertain.
         let error_ns = self.error_ns[timeline.queues[queue as usize].gpu as usize].unwrap_or(0);
-        let begin_ns = table.begin_ns[at].clamp(gap.start_ns, gap.end_ns);
-        let end_ns = table.end_ns[at].clamp(begin_ns, gap.end_ns);
-        let late = Interval::new(gap.start_ns, begin_ns);
+        let call_ns = [table.start_ns[at], table.end_ns(at)];
+        let start_ns = call_ns[0].clamp(gap.start_ns, gap.end_ns);
+        let end_ns = call_ns[1].clamp(start_ns, gap.end_ns);
+        let late = Interval::new(gap.start_ns, start_ns);
         let waits = self.waits(row, queue, gap.end_ns.saturating_add(error_ns));
 
         let mut parts = Vec::with_capacity(4);
-        let thread = table.thread[at].map(|thread| (table.process[at], thread));
+        let thread = HostThread::of(table.process[at], table.thread[at]);
         if !late.is_empty() {
             explanation.host = Some((late, thread));
             match thread {
@@ -138,14 +139,11 @@ impl<'a> Explainer<'a> {
                 None => push(&mut parts, late, Cause::HostLate),
             }
         }
-        let graph = table.function[at]
-            .as_deref()
-            .is_some_and(|function| function.ends_with("GraphLaunch"));
-        let (call, start) = match graph {
-            true => (Cause::GraphLaunch, Cause::GraphLaunch),
-            false => (Cause::SubmitCall, Cause::LaunchLatency),
+        let (call, start) = match table.kind[at] {
+            SubmissionKind::Graph => (Cause::GraphLaunch, Cause::GraphLaunch),
+            _ => (Cause::SubmitCall, Cause::LaunchLatency),
         };
-        let inside = Interval::new(begin_ns, end_ns);
+        let inside = Interval::new(start_ns, end_ns);
         match thread {
             Some(thread) => self.explain_call(inside, thread, call, &mut parts),
             None => push(&mut parts, inside, call),
@@ -173,7 +171,7 @@ impl<'a> Explainer<'a> {
 
         explanation.waited_for = waits.last.filter(|_| handed_over).map(|(_, queue)| queue);
         let near = Interval::new(gap.start_ns.saturating_sub(error_ns), gap.end_ns);
-        explanation.boundaries = [table.begin_ns[at], table.end_ns[at]]
+        explanation.boundaries = call_ns
             .iter()
             .filter(|ns| near.start_ns < **ns && **ns < near.end_ns)
             .count() as i64;
@@ -185,7 +183,7 @@ impl<'a> Explainer<'a> {
     fn explain_host(
         &self,
         late: Interval,
-        thread: (u32, u32),
+        thread: HostThread,
         error_ns: i64,
         parts: &mut Vec<GapPart>,
     ) -> bool {
@@ -217,7 +215,7 @@ impl<'a> Explainer<'a> {
     fn explain_call(
         &self,
         inside: Interval,
-        thread: (u32, u32),
+        thread: HostThread,
         call: Cause,
         parts: &mut Vec<GapPart>,
     ) {
@@ -266,8 +264,8 @@ impl<'a> Explainer<'a> {
             match times.interval() {
                 // A dependency that finished after the start is not what the start waited for: a later stage does.
                 Some(work) if times.queue != queue && work.end_ns <= start_ns => {
-                    let begin_ns = timeline.trace.tables.submissions.begin_ns[other as usize];
-                    waits.others.push(Interval::new(begin_ns, work.end_ns));
+                    let start_ns = timeline.trace.tables.submissions.start_ns[other as usize];
+                    waits.others.push(Interval::new(start_ns, work.end_ns));
                     waits.last = waits.last.max(Some((work.end_ns, times.queue)));
                 }
                 Some(_) => {}

@@ -3,7 +3,7 @@
 use super::explain::{Explainer, Explanation};
 use super::totals::{Histogram, Totals};
 use super::{Cause, DeviceIdle, Gap, GapPart, IdleTime, QueueIdle, WorkName};
-use crate::host::HostTotals;
+use crate::host::{HostThread, HostTotals};
 use crate::intervals::Interval;
 use crate::timeline::{Timeline, Work, WorkKind};
 use gapscope_trace::lookup::NONE;
@@ -220,7 +220,7 @@ impl Walk<'_> {
                 let late = late.intersection(inside);
                 self.explainer.add_host(late, thread, &mut found.host);
             }
-            if !thread.is_some_and(|(process, _)| self.explainer.host.knows(process)) {
+            if !thread.is_some_and(|thread| self.explainer.host.knows(thread.process)) {
                 let late = (explanation.parts.iter()).filter(|part| part.cause == Cause::HostLate);
                 let inside = late.map(|part| part.interval().intersection(inside).length_ns());
                 found.unknown_host_ns = found.unknown_host_ns.saturating_add(inside.sum());
@@ -289,14 +289,14 @@ impl<'a> GapTeller<'a> {
 
 impl Explainer<'_> {
     /// Adds what a thread did in `late`.
-    fn add_host(&self, late: Interval, thread: (u32, u32), totals: &mut HostTotals) {
+    fn add_host(&self, late: Interval, thread: HostThread, totals: &mut HostTotals) {
         let mut outside_ns = late.length_ns();
         for segment in self.host.segments(thread, late) {
             let ns = segment.interval.intersection(late).length_ns();
             totals.add_segment(segment, ns);
             outside_ns -= ns;
         }
-        if self.host.knows(thread.0) {
+        if self.host.knows(thread.process) {
             totals.add_outside(outside_ns);
         }
     }
@@ -357,7 +357,7 @@ impl Place {
                 .map(|t| t.name.clone())
                 .filter(|name| !name.is_empty()),
             submission: submission.map(|row| tables.submissions.id[row]),
-            submit_begin_ns: submission.map(|row| tables.submissions.begin_ns[row]),
+            submit_begin_ns: submission.map(|row| tables.submissions.start_ns[row]),
             host_calls: host.into_rows(&explainer.host),
             other_threads: others.into_rows(&explainer.host),
             waited_for_queue: (explanation.waited_for)

@@ -4,6 +4,7 @@ use crate::durations::Durations;
 use crate::intervals::Interval;
 use crate::timeline::{Timeline, WorkKind};
 use gapscope_trace::Trace;
+use gapscope_trace::ids::LabelId;
 use gapscope_trace::tables::Table;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -90,7 +91,7 @@ pub(super) fn kernels(timeline: &Timeline) -> BTreeMap<&'static str, Vec<Interva
 /// Labels of collectives on the host by their kind, in order of time.
 pub(super) fn calls(trace: &Trace) -> BTreeMap<&'static str, Vec<Interval>> {
     let (rows, labels) = (&trace.tables.markers, &trace.tables.labels);
-    let kinds: HashMap<u32, &'static str> = (labels.id.iter().zip(&labels.text))
+    let kinds: HashMap<LabelId, &'static str> = (labels.id.iter().zip(&labels.text))
         .filter_map(|(id, text)| Some((*id, kind_of(text)?)))
         .collect();
     let mut found: BTreeMap<&'static str, Vec<Interval>> = BTreeMap::new();

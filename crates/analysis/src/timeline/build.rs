@@ -6,6 +6,7 @@ use super::times::{CommandBufferTimes, QueueOfGpu, SubmissionTimes};
 use super::work::{Gpu, Work, WorkKind};
 use crate::intervals::Interval;
 use gapscope_trace::Trace;
+use gapscope_trace::ids::{CommandBufferId, DeviceId, QueueId};
 use gapscope_trace::lookup::{IdIndex, NONE};
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{Dispatches, Table, Timing};
@@ -14,19 +15,19 @@ use std::collections::HashMap;
 /// A timeline in the making: first the dispatches, then the rest.
 pub(super) struct Builder<'a> {
     timeline: Timeline<'a>,
-    gpu_of_device: HashMap<u32, u32>,
+    gpu_of_device: HashMap<DeviceId, u32>,
     /// The GPU of queues that the manifest does not list.
     stray: Option<u32>,
     /// Queues that were found since [`Timeline::queue_ids`] was made.
-    fresh_queues: HashMap<u32, u32>,
+    fresh_queues: HashMap<QueueId, u32>,
     /// Whether what is in command buffers has times of its own.
     inside: bool,
 }
 
 /// The columns that transfers and opaque work share.
 struct Rows<'a> {
-    command_buffers: &'a [Option<u64>],
-    queues: &'a [u32],
+    command_buffers: &'a [Option<CommandBufferId>],
+    queues: &'a [QueueId],
     start_ns: &'a [Option<i64>],
     duration_ns: &'a [Option<i64>],
 }
@@ -100,7 +101,7 @@ impl<'a> Builder<'a> {
         self.index_queues();
     }
 
-    fn add_queue(&mut self, id: u32, gpu: Option<u32>, row: Option<u32>) {
+    fn add_queue(&mut self, id: QueueId, gpu: Option<u32>, row: Option<u32>) {
         if self.fresh_queues.contains_key(&id) {
             return;
         }
@@ -117,13 +118,13 @@ impl<'a> Builder<'a> {
     }
 
     fn index_queues(&mut self) {
-        let ids: Vec<u32> = self.timeline.queues.iter().map(|q| q.id).collect();
+        let ids: Vec<QueueId> = self.timeline.queues.iter().map(|q| q.id).collect();
         self.timeline.queue_ids = IdIndex::new(&ids);
         self.fresh_queues.clear();
     }
 
     /// Index of a queue that only a dispatch may name.
-    fn queue_of_dispatch(&mut self, id: u32) -> u32 {
+    fn queue_of_dispatch(&mut self, id: QueueId) -> u32 {
         match self.timeline.queue_ids.row(id) {
             NONE => {
                 self.add_queue(id, None, None);
@@ -136,7 +137,7 @@ impl<'a> Builder<'a> {
     fn find_submissions(&mut self) {
         let timeline = &mut self.timeline;
         let tables = &timeline.trace.tables;
-        let queue_of = |id: u32| timeline.queue_ids.row(id);
+        let queue_of = |id: QueueId| timeline.queue_ids.row(id);
         timeline.submissions = (tables.submissions.queue.iter())
             .map(|queue| SubmissionTimes::new(queue_of(*queue)))
             .collect();
@@ -181,7 +182,9 @@ impl<'a> Builder<'a> {
             let label = piece.label[at].or(label_around);
             let label = label.map_or(NONE, |id| timeline.label_ids.row(id));
             columns.labels.push(label);
-            columns.bindings.push(piece.bindings[at].unwrap_or(NONE));
+            columns
+                .bindings
+                .push(piece.bindings[at].map_or(NONE, |id| id.0));
             let times = timeline.command_buffers.get_mut(command_buffer as usize);
             if times.is_none() {
                 let nowhere = Launched {

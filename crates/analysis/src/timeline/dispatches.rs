@@ -4,6 +4,7 @@
 //! its [`Work`] where its times are known; it can be taken from pieces of the table as they are read.
 
 use super::work::{Work, WorkKind};
+use gapscope_trace::ids::{BindingSetId, SubmissionId};
 use gapscope_trace::lookup::{IdIndex, NONE};
 use gapscope_trace::tables::Tables;
 
@@ -15,7 +16,7 @@ pub(crate) struct DispatchColumns {
     /// Row of its innermost label, its own or else its command buffer's; or [`NONE`].
     pub(crate) labels: Vec<u32>,
     /// Id of its set of bindings, or [`NONE`].
-    pub(crate) bindings: Vec<u32>,
+    pub(super) bindings: Vec<u32>,
     /// Of what is in no command buffer; shorter where none follow.
     pub(crate) launched: Vec<Launched>,
     /// Those without known times, by row.
@@ -42,6 +43,14 @@ pub(crate) struct Untimed {
 }
 
 impl DispatchColumns {
+    /// The set of bindings of a dispatch.
+    #[inline]
+    pub(crate) fn binding_set(&self, row: usize) -> Option<BindingSetId> {
+        Some(self.bindings[row])
+            .filter(|id| *id != NONE)
+            .map(BindingSetId)
+    }
+
     /// How many dispatches there are.
     pub(crate) fn len(&self) -> usize {
         self.kernels.len()
@@ -49,7 +58,12 @@ impl DispatchColumns {
 
     /// Row of the submission that the own row of `work` names, or [`NONE`].
     #[inline]
-    pub(super) fn submission_of(&self, work: &Work, tables: &Tables, submissions: &IdIndex) -> u32 {
+    pub(super) fn submission_of(
+        &self,
+        work: &Work,
+        tables: &Tables,
+        submissions: &IdIndex<SubmissionId>,
+    ) -> u32 {
         let row = work.row();
         let id = match work.kind() {
             WorkKind::Dispatch => {

@@ -1,11 +1,12 @@
 //! When command buffers and submissions ran.
 
 use crate::intervals::Interval;
+use gapscope_trace::ids::QueueId;
 
 /// A queue of the manifest, or one that only rows name.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct QueueOfGpu {
-    pub(crate) id: u32,
+    pub(crate) id: QueueId,
     pub(crate) gpu: u32,
     /// Row in the manifest.
     pub(crate) row: Option<u32>,

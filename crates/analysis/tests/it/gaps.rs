@@ -292,7 +292,9 @@ fn queues_that_hand_over_idle_for_each_other_and_the_device_hardly() {
 fn a_semaphore_that_an_empty_submission_passes_on_is_followed() {
     let mut p = Program::new();
     let first = p.dispatch(2, [-20, -10], 0, 100);
-    p.line("submission id=50 process=1 queue=1 thread=7 start_ns=0 duration_ns=0 command_buffers=0");
+    p.line(
+        "submission id=50 process=1 queue=1 thread=7 start_ns=0 duration_ns=0 command_buffers=0",
+    );
     p.depends(50, first);
     let id = p.dispatch(1, [10, 20], 200, 10);
     p.depends(id, 50);
@@ -407,7 +409,9 @@ fn a_command_buffer_timed_as_a_whole_hides_its_gaps_and_says_so() {
         "dispatch command_buffer={id} queue=1 kernel=1 position=1"
     ));
     p.dispatch(1, [-20, -10], 100, 10);
-    p.line("submission id=60 queue=1 thread=7 process=1 start_ns=0 duration_ns=1000 command_buffers=1");
+    p.line(
+        "submission id=60 queue=1 thread=7 process=1 start_ns=0 duration_ns=1000 command_buffers=1",
+    );
     p.line("command_buffer id=60 queue=1 submission=60 dispatches=3 timing=bracketed start_ns=120us duration_ns=30us");
     p.line("command_buffer id=61 queue=1 submission=60 dispatches=3 timing=no-timestamps");
     let findings = p.findings();
