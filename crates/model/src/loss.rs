@@ -69,6 +69,7 @@ loss_kinds! {
     HostCallsOfWork = "host calls of GPU work",
     ImportedCommandBufferTimes = "times of command buffers",
     Intervals = "intervals",
+    Kernels = "kernels",
     Labels = "labels",
     LabelsOfWork = "labels of GPU work",
     MemoryAllocations = "memory allocations",
@@ -86,6 +87,7 @@ loss_kinds! {
     Overheads = "overheads",
     PassRows = "rows of passes",
     PassTimes = "pass times",
+    Passes = "passes",
     PlausibleDeviceTimes = "plausible device times",
     Processes = "processes",
     RankTraces = "traces of ranks",
@@ -108,6 +110,24 @@ impl LossKind {
     pub fn of(text: impl Into<Cow<'static, str>>) -> LossKind {
         let text = text.into();
         LossKind::known(&text).unwrap_or(LossKind::Other(text))
+    }
+}
+
+impl From<&'static str> for LossKind {
+    fn from(text: &'static str) -> LossKind {
+        LossKind::of(text)
+    }
+}
+
+impl From<String> for LossKind {
+    fn from(text: String) -> LossKind {
+        LossKind::of(text)
+    }
+}
+
+impl From<Cow<'static, str>> for LossKind {
+    fn from(text: Cow<'static, str>) -> LossKind {
+        LossKind::of(text)
     }
 }
 

@@ -41,7 +41,6 @@ mod clock;
 mod drift;
 mod entry;
 mod environment;
-mod ledger;
 mod profile;
 mod rows;
 mod sequence;
@@ -58,7 +57,7 @@ pub use entry::{
     Sampling,
 };
 pub use environment::{COMMAND_BUFFER_VARIABLES, DISPATCH_VARIABLES};
-pub use ledger::Loss;
+pub use gapscope_model::{Loss, LossKind};
 pub use profile::{Limits, Profile};
 pub use snapshot::Snapshot;
 #[cfg(feature = "trace")]

@@ -2,6 +2,7 @@
 //! handles what its stand-ins do, which is made after what Apple's tools were seen to do.
 
 use gapscope_metal::*;
+use gapscope_trace::LossKind;
 use gapscope_trace::manifest::Exit;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -200,7 +201,7 @@ fn no_gpu_rows_are_unknown_times() {
         recorded
             .losses
             .iter()
-            .any(|loss| loss.what == "times of command buffers" && loss.count == 5)
+            .any(|loss| loss.kind == LossKind::ImportedCommandBufferTimes && loss.count == 5)
     );
 }
 

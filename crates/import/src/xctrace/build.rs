@@ -6,19 +6,24 @@ mod manifest;
 
 use super::Options;
 use super::facts::{Channel, Encoder, Facts};
-use super::intervals::{Piece, from_points, pieces};
-use super::labels::{LabelIds, default_kind, given};
+use super::intervals::{Piece, Pieces, from_points, pieces};
+use super::labels::{default_kind, given};
 use crate::Error;
-use gapscope_trace::Trace;
+use gapscope_trace::build::Labels;
+use gapscope_trace::ids::*;
 use gapscope_trace::manifest::Thread;
-use gapscope_trace::tables::*;
+use gapscope_trace::tables::{
+    Marker, MarkerScope, OpaqueWorkKind, OpaqueWorkRow, Submission, SubmissionKind, Table,
+    Transfer, TransferKind,
+};
+use gapscope_trace::{LossKind, Trace};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// The ids of the only process, device and queue.
-const PROCESS: u32 = 1;
-const DEVICE: u32 = 1;
-const QUEUE: u32 = 1;
+const PROCESS: ProcessId = ProcessId(1);
+const DEVICE: DeviceId = DeviceId(1);
+const QUEUE: QueueId = QueueId(1);
 
 /// Puts a trace together.
 pub(super) fn build(mut facts: Facts, options: &Options) -> Result<Trace, Error> {
@@ -35,7 +40,7 @@ pub(super) fn build(mut facts: Facts, options: &Options) -> Result<Trace, Error>
         base_ns: facts.epoch_ns.unwrap_or(0),
         instances: Vec::new(),
         by_id: FxHashMap::default(),
-        labels: LabelIds::default(),
+        labels: Labels::default(),
         trace: Trace::default(),
         facts,
     };
@@ -91,15 +96,22 @@ fn target(facts: &Facts, options: &Options) -> Result<u32, Error> {
 
 /// A command buffer that was committed. Metal 4 commits one several times.
 struct Instance {
-    id: u64,
+    id: CommandBufferId,
     committed_ns: Option<i64>,
     seen_ns: Option<i64>,
     start_ns: i64,
     end_ns: i64,
     transfers: u32,
     positions: u32,
-    label: Option<u32>,
+    label: Option<LabelId>,
     name: Option<String>,
+}
+
+impl Instance {
+    /// Each is one submission.
+    fn submission(&self) -> SubmissionId {
+        SubmissionId(self.id.0)
+    }
 }
 
 struct Builder {
@@ -111,7 +123,7 @@ struct Builder {
     instances: Vec<Instance>,
     /// Indices of `instances` by Metal's id, by commit.
     by_id: FxHashMap<u64, Vec<usize>>,
-    labels: LabelIds,
+    labels: Labels,
     trace: Trace,
 }
 
@@ -136,7 +148,7 @@ impl Builder {
         self.facts.rows.get(table).copied().unwrap_or(0)
     }
 
-    /// Where the intervals of the process are missing, begins and ends of GPU work may be there.
+    /// Where the intervals of the process are missing, starts and ends of GPU work may be there.
     fn replace_missing_intervals(&mut self) {
         if self.own_intervals() > 0 || self.facts.points.is_empty() {
             return;
@@ -156,11 +168,8 @@ impl Builder {
         let mut submissions = std::mem::take(&mut self.facts.submissions);
         submissions.retain(|submission| self.is_target(submission.pid));
         submissions.sort_by_key(|s| (s.committed_ns, s.created_ns, s.command_buffer));
-        let mut threads: BTreeMap<u32, String> = BTreeMap::new();
-        let encoding = (!submissions.is_empty()).then(|| {
-            self.labels
-                .id(None, "Encoding", &mut self.trace.tables.labels)
-        });
+        let mut threads: BTreeMap<ThreadId, String> = BTreeMap::new();
+        let encoding = (!submissions.is_empty()).then(|| self.labels.named(None, "Encoding"));
         let labels = self.command_buffer_labels();
         for submission in &submissions {
             let index = self.add_instance(submission.command_buffer, Some(submission.committed_ns));
@@ -172,29 +181,31 @@ impl Builder {
             let at = self.at(submission.committed_ns);
             // Only the moment of the commit is known, not how long the call took.
             self.trace.tables.submissions.push(Submission {
-                id: self.instances[index].id,
+                id: self.instances[index].submission(),
                 process: PROCESS,
                 queue: QUEUE,
+                kind: SubmissionKind::CommandBuffers,
                 thread,
-                begin_ns: at,
-                end_ns: at,
+                start_ns: at,
+                duration_ns: 0,
                 command_buffers: 1,
-                ..Submission::default()
+                function: None,
             });
             let label = labels.get(&submission.command_buffer).map(|label| &**label);
             let shown = label.unwrap_or("command buffer");
-            let encoding = self
-                .labels
-                .id(encoding, shown, &mut self.trace.tables.labels);
+            let encoding = self.labels.named(encoding, shown);
             self.trace.tables.markers.push(Marker {
                 process: PROCESS,
                 scope: MarkerScope::Thread,
                 label: encoding,
+                queue: None,
                 thread,
                 command_buffer: Some(self.instances[index].id),
                 start_ns: Some(self.at(submission.created_ns)),
                 duration_ns: Some(submission.committed_ns - submission.created_ns),
-                ..Marker::default()
+                domain: None,
+                category: None,
+                payload: None,
             });
             self.name_instance(index, label);
         }
@@ -219,7 +230,7 @@ impl Builder {
 
     fn name_instance(&mut self, index: usize, label: Option<&str>) {
         let Some(label) = label else { return };
-        let id = self.labels.id(None, label, &mut self.trace.tables.labels);
+        let id = self.labels.named(None, label);
         self.instances[index].label = Some(id);
         self.instances[index].name = Some(label.to_owned());
     }
@@ -227,7 +238,7 @@ impl Builder {
     fn add_instance(&mut self, metal_id: u64, committed_ns: Option<i64>) -> usize {
         let index = self.instances.len();
         self.instances.push(Instance {
-            id: index as u64 + 1,
+            id: CommandBufferId(index as u64 + 1),
             committed_ns,
             seen_ns: None,
             start_ns: i64::MAX,
@@ -249,18 +260,17 @@ impl Builder {
     }
 
     fn gpu_work(&mut self) {
-        let (pieces, refused) = pieces(&self.facts.intervals, self.pid);
-        self.facts.lose(
-            refused,
-            "GPU intervals".to_owned(),
-            "their times are impossible".to_owned(),
-        );
+        let Pieces { pieces, refused } = pieces(&self.facts.intervals, self.pid);
+        let reason = "their times are impossible";
+        self.facts
+            .losses
+            .add(LossKind::GpuIntervals, refused, reason);
         let encoders: FxHashMap<u64, Encoder> = (self.facts.encoders.iter())
             .filter(|encoder| self.is_target(encoder.pid))
             .map(|encoder| (encoder.encoder, encoder.clone()))
             .collect();
         let labels = self.command_buffer_labels();
-        let (mut adopted, mut homeless, mut unlabelled) = (0, 0, 0);
+        let (mut uncommitted, mut unowned, mut unlabelled) = (0, 0, 0);
         for piece in &pieces {
             let encoder = piece.encoder.and_then(|id| encoders.get(&id));
             let metal_id = piece
@@ -269,24 +279,24 @@ impl Builder {
             let instance = metal_id.map(|metal_id| {
                 self.instance_at(metal_id, piece.start_ns)
                     .unwrap_or_else(|| {
-                        adopted += 1;
+                        uncommitted += 1;
                         let index = self.add_instance(metal_id, None);
                         self.name_instance(index, labels.get(&metal_id).map(|label| &**label));
                         index
                     })
             });
-            homeless += u64::from(instance.is_none());
+            unowned += u64::from(instance.is_none());
             unlabelled += u64::from(!self.push_piece(piece, encoder, instance));
         }
-        self.facts.lose(
-            adopted,
-            "commits of command buffers".to_owned(),
-            "they ran on the GPU and have no row of their commit: they were committed before the recording began, or the table was not exported".to_owned(),
+        self.facts.losses.add(
+            LossKind::CommandBufferCommits,
+            uncommitted,
+            "they ran on the GPU and have no row of their commit: they were committed before the recording began, or the table was not exported",
         );
-        self.facts.lose(
-            homeless,
-            "command buffers of pieces of GPU work".to_owned(),
-            "Instruments does not say which command buffer they belong to".to_owned(),
+        self.facts.losses.add(
+            LossKind::CommandBuffersOfWork,
+            unowned,
+            "Instruments does not say which command buffer they belong to",
         );
         if unlabelled > 0 && unlabelled == pieces.len() as u64 {
             self.facts.notes.push(
@@ -305,7 +315,7 @@ impl Builder {
         let encoder_text = encoder.and_then(|e| e.label.as_deref());
         let around = instance.and_then(|index| self.instances[index].label);
         let label = match given(encoder_text) {
-            Some(text) => Some(self.labels.id(around, text, &mut self.trace.tables.labels)),
+            Some(text) => Some(self.labels.named(around, text)),
             None => around,
         };
         // Apple's GPUs run blits on the compute channel; the name that Instruments gives tells them.
@@ -332,10 +342,14 @@ impl Builder {
                 position,
                 queue: QUEUE,
                 kind: TransferKind::Unknown,
+                bytes: None,
                 start_ns,
                 duration_ns,
+                source: None,
+                destination: None,
                 label,
-                ..Transfer::default()
+                submission: None,
+                host_memory: None,
             });
         } else {
             let kind = match piece.channel {
@@ -351,7 +365,7 @@ impl Builder {
                 start_ns,
                 duration_ns,
                 label,
-                ..OpaqueWorkRow::default()
+                submission: None,
             });
         }
         label.is_some()
@@ -359,6 +373,6 @@ impl Builder {
 }
 
 /// Mach's thread ids are counted from the machine's start and fit in practice.
-fn thread_id(tid: u64) -> u32 {
-    u32::try_from(tid).unwrap_or(u32::MAX)
+fn thread_id(tid: u64) -> ThreadId {
+    ThreadId(u32::try_from(tid).unwrap_or(u32::MAX))
 }

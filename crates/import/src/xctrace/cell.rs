@@ -29,7 +29,6 @@ pub(crate) struct Process {
 pub(crate) struct Thread {
     pub tid: u64,
     pub name: Rc<str>,
-    pub pid: Option<u32>,
 }
 
 /// How the elements with one tag are read.
@@ -123,7 +122,6 @@ impl Element {
         match (tag, value) {
             ("pid", Value::Number(pid)) => self.pid = u32::try_from(*pid).ok(),
             ("tid", Value::Number(tid)) => self.tid = Some(*tid),
-            ("process", Value::Process(process)) => self.pid = Some(process.pid),
             (_, Value::Text(text)) if self.inner_text.is_none() => {
                 self.inner_text = Some(text.clone());
             }
@@ -153,7 +151,6 @@ impl Element {
                 Value::Thread(Rc::new(Thread {
                     tid,
                     name: before(&self.fmt, " (0x").into(),
-                    pid: self.pid,
                 }))
             }),
             Kind::Sentinel | Kind::Unused => Value::Nothing,

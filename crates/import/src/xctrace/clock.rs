@@ -13,7 +13,7 @@ const STRETCH_NS: i64 = 1_000_000_000;
 
 /// When a command buffer was committed, ran, and was seen finished, by Instruments' clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Lived {
+pub(crate) struct Lifetime {
     pub committed_ns: i64,
     pub start_ns: i64,
     pub end_ns: i64,
@@ -32,18 +32,18 @@ pub(crate) struct Bound {
 }
 
 /// Bounds the error.
-pub(crate) fn bound(lived: impl Iterator<Item = Lived>) -> Bound {
+pub(crate) fn bound(lifetimes: impl Iterator<Item = Lifetime>) -> Bound {
     let mut stretches: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
     let mut bound = Bound::default();
-    for lived in lived {
-        let Some(seen_ns) = lived.seen_ns else {
+    for lifetime in lifetimes {
+        let Some(seen_ns) = lifetime.seen_ns else {
             continue;
         };
-        let before = lived.start_ns.saturating_sub(lived.committed_ns);
-        let after = seen_ns.saturating_sub(lived.end_ns);
+        let before = lifetime.start_ns.saturating_sub(lifetime.committed_ns);
+        let after = seen_ns.saturating_sub(lifetime.end_ns);
         bound.samples = bound.samples.saturating_add(1);
         bound.contradictions += u64::from(before < 0 || after < 0);
-        let stretch = lived.start_ns.div_euclid(STRETCH_NS);
+        let stretch = lifetime.start_ns.div_euclid(STRETCH_NS);
         let least = stretches.entry(stretch).or_insert((i64::MAX, i64::MAX));
         // A contradiction is an error of at least its size.
         least.0 = least.0.min(before.saturating_abs());
@@ -68,8 +68,8 @@ pub(crate) fn bound(lived: impl Iterator<Item = Lived>) -> Bound {
 mod tests {
     use super::*;
 
-    fn lived(committed_ns: i64, start_ns: i64, end_ns: i64, seen_ns: i64) -> Lived {
-        Lived {
+    fn lifetime(committed_ns: i64, start_ns: i64, end_ns: i64, seen_ns: i64) -> Lifetime {
+        Lifetime {
             committed_ns,
             start_ns,
             end_ns,
@@ -82,9 +82,9 @@ mod tests {
         let second = 1_000_000_000;
         let bound = bound(
             [
-                lived(0, 900, 1_000, 5_000),
-                lived(10_000, 10_300, 11_000, 11_100),
-                lived(second, second + 200, second + 300, second + 850),
+                lifetime(0, 900, 1_000, 5_000),
+                lifetime(10_000, 10_300, 11_000, 11_100),
+                lifetime(second, second + 200, second + 300, second + 850),
             ]
             .into_iter(),
         );
@@ -96,8 +96,8 @@ mod tests {
     fn work_before_its_commit_widens_the_bound() {
         let found = bound(
             [
-                lived(1_000, 400, 500, 600),
-                lived(2_000, 2_010, 2_020, 2_030),
+                lifetime(1_000, 400, 500, 600),
+                lifetime(2_000, 2_010, 2_020, 2_030),
             ]
             .into_iter(),
         );
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn without_notices_the_error_is_unknown() {
-        let mut unseen = lived(0, 1, 2, 3);
+        let mut unseen = lifetime(0, 1, 2, 3);
         unseen.seen_ns = None;
         assert_eq!(bound([unseen].into_iter()), Bound::default());
     }

@@ -105,7 +105,7 @@ pub(crate) enum Ending {
     AfterRow,
     /// Inside a row, which is lost.
     InRow,
-    /// It is no XML from here on.
+    /// It is not XML from here on.
     Malformed(String),
 }
 
@@ -116,9 +116,16 @@ pub(crate) struct Summary {
     pub nodes: u64,
     /// Rows of each table that were read.
     pub rows: BTreeMap<String, u64>,
-    /// Rows that were not, by table and reason.
-    pub damaged: BTreeMap<(String, &'static str), u64>,
+    /// Rows that were not.
+    pub damaged: BTreeMap<Damage, u64>,
     pub ending: Ending,
+}
+
+/// Why rows of a table were not read.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Damage {
+    pub table: String,
+    pub reason: &'static str,
 }
 
 const WRONG_CELLS: &str = "the row has not one cell for each column";
@@ -425,8 +432,11 @@ impl Document<'_> {
     }
 
     fn damaged(&mut self, table: &str, reason: &'static str) {
-        let key = (table.to_owned(), reason);
-        *self.summary.damaged.entry(key).or_default() += 1;
+        let damage = Damage {
+            table: table.to_owned(),
+            reason,
+        };
+        *self.summary.damaged.entry(damage).or_default() += 1;
     }
 }
 

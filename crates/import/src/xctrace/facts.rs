@@ -4,8 +4,10 @@ mod tables;
 
 use super::cell::{Process, Thread};
 use super::document::{Ending, Row, Schema, Summary};
+use super::intervals::Span;
 use super::toc::Toc;
-use gapscope_trace::manifest::Loss;
+use gapscope_trace::{Ledger, LossKind};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use tables::columns;
@@ -30,7 +32,6 @@ pub(crate) struct GpuInterval {
     pub pid: Option<u32>,
     pub command_buffer: Option<u64>,
     pub encoder: Option<u64>,
-    pub label: Option<Rc<str>>,
 }
 
 /// A command buffer as the application committed it.
@@ -43,7 +44,6 @@ pub(crate) struct Submission {
     pub pid: Option<u32>,
     pub thread: Option<Rc<Thread>>,
     pub command_buffer: u64,
-    pub encoders: Option<u64>,
 }
 
 /// An encoder as the application made it.
@@ -89,11 +89,11 @@ pub(crate) struct Allocation {
     pub bytes: u64,
 }
 
-/// The begin or end of GPU work on a channel.
+/// The start or end of GPU work on a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExecutionPoint {
     pub at_ns: i64,
-    pub begins: bool,
+    pub is_start: bool,
     pub gpu_submission: u64,
 }
 
@@ -103,6 +103,28 @@ pub(crate) struct GpuSubmission {
     pub gpu_submission: u64,
     pub command_buffer: u64,
     pub encoder: Option<u64>,
+    pub pid: Option<u32>,
+}
+
+/// A command buffer was seen finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Completion {
+    pub at_ns: i64,
+    pub command_buffer: u64,
+}
+
+/// A command buffer ended with an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub command_buffer: u64,
+    /// MTLCommandBufferError.
+    pub code: u64,
+}
+
+/// A shader spilled registers to memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Spill {
+    pub bytes: u64,
     pub pid: Option<u32>,
 }
 
@@ -117,33 +139,37 @@ pub(crate) struct Facts {
     pub intervals: Vec<GpuInterval>,
     pub submissions: Vec<Submission>,
     pub encoders: Vec<Encoder>,
-    /// (time, command buffer)
-    pub completions: Vec<(i64, u64)>,
-    /// (time, command buffer, error code)
-    pub errors: Vec<(i64, u64, u64)>,
+    pub completions: Vec<Completion>,
+    pub failures: Vec<Failure>,
     pub host: Vec<HostInterval>,
     pub shaders: Vec<Shader>,
     pub allocations: Vec<Allocation>,
     /// Times in which the GPU ran anything, of whatever process.
-    pub active: Vec<(i64, i64)>,
+    pub active: Vec<Span>,
     /// Time in each performance state.
     pub performance_ns: BTreeMap<Rc<str>, i64>,
     /// Time in each thermal state.
     pub thermal_ns: BTreeMap<Rc<str>, i64>,
     pub points: Vec<ExecutionPoint>,
     pub gpu_submissions: Vec<GpuSubmission>,
-    /// (bytes, pid)
-    pub spills: Vec<(u64, Option<u32>)>,
+    pub spills: Vec<Spill>,
     pub shader_samples: u64,
     pub processes: BTreeMap<u32, Rc<str>>,
     /// Rows of the tables that an import knows.
     pub rows: BTreeMap<&'static str, u64>,
-    pub losses: Vec<Loss>,
+    pub losses: Ledger,
     pub notes: Vec<String>,
-    /// Tables whose columns are not those that are needed, with the first that is missing.
-    unfit: BTreeMap<String, (&'static str, u64)>,
+    /// Tables whose columns are not those that are needed.
+    unfit: BTreeMap<String, UnfitTable>,
     /// Rows that lack a value that is needed.
     incomplete: BTreeMap<&'static str, u64>,
+}
+
+/// A table that lacks a column.
+#[derive(Debug)]
+struct UnfitTable {
+    missing: &'static str,
+    rows: u64,
 }
 
 impl Facts {
@@ -153,10 +179,8 @@ impl Facts {
             return;
         };
         if let Some(missing) = schema.lacks(columns(table.schema)) {
-            self.unfit
-                .entry(schema.name.clone())
-                .or_insert((missing, 0))
-                .1 += 1;
+            let unfit = self.unfit.entry(schema.name.clone());
+            unfit.or_insert(UnfitTable { missing, rows: 0 }).rows += 1;
             return;
         }
         *self.rows.entry(table.schema).or_default() += 1;
@@ -183,7 +207,6 @@ impl Facts {
                     pid: self.pid(row.process("process")),
                     command_buffer: row.id("cmdbuffer-id"),
                     encoder: row.id("encoder-id"),
-                    label: row.text("event-label").cloned(),
                 };
                 self.intervals.push(interval);
             }
@@ -195,7 +218,6 @@ impl Facts {
                     pid: self.pid(row.process("process")),
                     thread: row.thread("thread").cloned(),
                     command_buffer: row.id("cmdbuffer-id")?,
-                    encoders: row.number("num-encoders"),
                 };
                 self.submissions.push(submission);
             }
@@ -210,13 +232,16 @@ impl Facts {
                 self.encoders.push(encoder);
             }
             "metal-command-buffer-completed" => {
-                self.completions
-                    .push((row.ns("timestamp")?, row.id("cmdbuffer-id")?));
+                self.completions.push(Completion {
+                    at_ns: row.ns("timestamp")?,
+                    command_buffer: row.id("cmdbuffer-id")?,
+                });
             }
             "metal-command-buffer-error" => {
-                let code = row.number("error-code")?;
-                self.errors
-                    .push((row.ns("timestamp")?, row.id("cmdbuffer-id")?, code));
+                self.failures.push(Failure {
+                    command_buffer: row.id("cmdbuffer-id")?,
+                    code: row.number("error-code")?,
+                });
             }
             "metal-gpu-info" => self.gpu = Some(row.text("gpu-name")?.clone()),
             "device-gpu-info" => {
@@ -275,7 +300,8 @@ impl Facts {
                 self.allocations.push(allocation);
             }
             "metal-gpu-state-intervals" if &**row.text("state")? == "Active" => {
-                self.active.push((row.ns("start")?, row.ns("duration")?));
+                let active = Span::of(row.ns("start")?, row.ns("duration")?);
+                self.active.push(active);
             }
             "gpu-performance-state-intervals" => {
                 let state = row.text("gpu-performance-state")?.clone();
@@ -288,14 +314,14 @@ impl Facts {
                 *total = total.saturating_add(row.ns("duration")?);
             }
             "metal-gpu-execution-points" => {
-                let begins = match row.number("function")? {
+                let is_start = match row.number("function")? {
                     1 => true,
                     2 => false,
                     _ => return Some(()),
                 };
                 self.points.push(ExecutionPoint {
                     at_ns: row.ns("timestamp")?,
-                    begins,
+                    is_start,
                     gpu_submission: row.id("gpu-submission-id")?,
                 });
             }
@@ -312,7 +338,8 @@ impl Facts {
             }
             "graphics-compiler-spill-events" => {
                 let pid = self.pid(row.process("process"));
-                self.spills.push((row.number("spilled-bytes")?, pid));
+                let bytes = row.number("spilled-bytes")?;
+                self.spills.push(Spill { bytes, pid });
             }
             "metal-shader-profiler-intervals" => self.shader_samples += 1,
             _ => {}
@@ -347,8 +374,9 @@ impl Facts {
                 "{file} holds no table: xctrace writes an empty result, and no error, for a table or run that does not exist."
             ));
         }
-        for ((table, reason), count) in &summary.damaged {
-            self.lose(*count, format!("rows of {table}"), (*reason).to_owned());
+        for (damage, count) in &summary.damaged {
+            self.losses
+                .add(rows_of(&damage.table), *count, damage.reason);
         }
         let rows: u64 = summary.rows.values().sum();
         match &summary.ending {
@@ -356,9 +384,9 @@ impl Facts {
             Ending::AfterRow => self.notes.push(format!(
                 "{file} ends without its closing tags after {rows} whole rows, as when xctrace crashes; more rows may be missing."
             )),
-            Ending::InRow => self.lose(
+            Ending::InRow => self.losses.add(
+                rows_of(file),
                 1,
-                format!("rows of {file}"),
                 format!("the file ends inside a row after {rows} rows; more may be missing"),
             ),
             Ending::Malformed(error) => self.notes.push(format!(
@@ -369,31 +397,20 @@ impl Facts {
 
     /// Takes note of what the rows themselves lacked, once all are read.
     pub fn finish(&mut self) {
-        for (table, (column, count)) in std::mem::take(&mut self.unfit) {
-            self.lose(
-                count,
-                format!("rows of {table}"),
-                format!("the table has no column {column}"),
-            );
+        for (table, UnfitTable { missing, rows }) in std::mem::take(&mut self.unfit) {
+            let reason = format!("the table has no column {missing}");
+            self.losses.add(rows_of(&table), rows, reason);
         }
         for (table, count) in std::mem::take(&mut self.incomplete) {
-            self.lose(
-                count,
-                format!("rows of {table}"),
-                "a value that is needed is missing".to_owned(),
-            );
+            let reason = "a value that is needed is missing";
+            self.losses.add(rows_of(table), count, reason);
         }
     }
+}
 
-    pub fn lose(&mut self, count: u64, what: String, reason: String) {
-        if count > 0 {
-            self.losses.push(Loss {
-                what,
-                count,
-                reason,
-            });
-        }
-    }
+/// Rows of a table or file of the exports, as what is lost.
+fn rows_of(table: &str) -> LossKind {
+    LossKind::Other(Cow::Owned(format!("rows of {table}")))
 }
 
 fn channel(name: Option<&str>) -> Channel {

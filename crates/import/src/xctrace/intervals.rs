@@ -5,7 +5,22 @@
 
 use super::facts::{Channel, ExecutionPoint, GpuInterval, GpuSubmission};
 use rustc_hash::FxHashMap;
-use std::rc::Rc;
+
+/// A stretch of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Span {
+    pub start_ns: i64,
+    pub end_ns: i64,
+}
+
+impl Span {
+    pub fn of(start_ns: i64, duration_ns: i64) -> Span {
+        Span {
+            start_ns,
+            end_ns: start_ns.saturating_add(duration_ns),
+        }
+    }
+}
 
 /// A piece of GPU work: what one encoder did on one channel without a pause.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,11 +30,19 @@ pub(crate) struct Piece {
     pub channel: Channel,
     pub command_buffer: Option<u64>,
     pub encoder: Option<u64>,
-    pub label: Option<Rc<str>>,
 }
 
-/// The pieces of the intervals of `pid`, by start; with the intervals that have impossible times.
-pub(crate) fn pieces(intervals: &[GpuInterval], pid: u32) -> (Vec<Piece>, u64) {
+/// The pieces of a process's GPU work.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Pieces {
+    /// By start.
+    pub pieces: Vec<Piece>,
+    /// Intervals whose times are impossible.
+    pub refused: u64,
+}
+
+/// The pieces of the intervals of `pid`.
+pub(crate) fn pieces(intervals: &[GpuInterval], pid: u32) -> Pieces {
     let mut refused = 0;
     let mut pieces: Vec<Piece> = Vec::new();
     for interval in intervals.iter().filter(|i| i.pid == Some(pid)) {
@@ -30,7 +53,6 @@ pub(crate) fn pieces(intervals: &[GpuInterval], pid: u32) -> (Vec<Piece>, u64) {
                 channel: interval.channel,
                 command_buffer: interval.command_buffer,
                 encoder: interval.encoder,
-                label: interval.label.clone(),
             }),
             None => refused += 1,
         }
@@ -65,10 +87,13 @@ pub(crate) fn pieces(intervals: &[GpuInterval], pid: u32) -> (Vec<Piece>, u64) {
             piece.encoder,
         )
     });
-    (merged, refused)
+    Pieces {
+        pieces: merged,
+        refused,
+    }
 }
 
-/// Intervals from the begins and ends on the GPU's channels, for exports without `metal-gpu-intervals`.
+/// Intervals from the starts and ends of work on the GPU's channels, for exports without `metal-gpu-intervals`.
 pub(crate) fn from_points(
     points: &mut [ExecutionPoint],
     submissions: &[GpuSubmission],
@@ -85,11 +110,11 @@ pub(crate) fn from_points(
             })
             .or_insert(*submission);
     }
-    points.sort_by_key(|point| (point.at_ns, point.begins));
+    points.sort_by_key(|point| (point.at_ns, point.is_start));
     let mut open: FxHashMap<u64, i64> = FxHashMap::default();
     let mut intervals = Vec::new();
     for point in points {
-        if point.begins {
+        if point.is_start {
             open.insert(point.gpu_submission, point.at_ns);
         } else if let Some(start_ns) = open.remove(&point.gpu_submission)
             && let Some(owner) = owners.get(&point.gpu_submission)
@@ -101,21 +126,20 @@ pub(crate) fn from_points(
                 pid: owner.pid,
                 command_buffer: Some(owner.command_buffer),
                 encoder: owner.encoder,
-                label: None,
             });
         }
     }
     intervals
 }
 
-/// The time that is covered by at least one of (start, end).
-pub(crate) fn union_ns(mut intervals: Vec<(i64, i64)>) -> i64 {
-    intervals.sort_unstable();
+/// The time that at least one of them covers.
+pub(crate) fn union_ns(mut spans: Vec<Span>) -> i64 {
+    spans.sort_unstable();
     let (mut total, mut reached) = (0i64, i64::MIN);
-    for (start, end) in intervals {
-        let from = start.max(reached);
-        total = total.saturating_add(end.saturating_sub(from).max(0));
-        reached = reached.max(end);
+    for Span { start_ns, end_ns } in spans {
+        let from = start_ns.max(reached);
+        total = total.saturating_add(end_ns.saturating_sub(from).max(0));
+        reached = reached.max(end_ns);
     }
     total
 }
@@ -132,7 +156,6 @@ mod tests {
             pid: Some(1),
             command_buffer: Some(7),
             encoder: Some(encoder),
-            label: None,
         }
     }
 
@@ -145,7 +168,7 @@ mod tests {
             interval(20, 5, 1),
             interval(3, 4, 2),
         ];
-        let (pieces, refused) = pieces(&rows, 1);
+        let Pieces { pieces, refused } = pieces(&rows, 1);
         let times: Vec<_> = pieces
             .iter()
             .map(|p| (p.encoder, p.start_ns, p.end_ns))
@@ -161,20 +184,23 @@ mod tests {
     fn other_processes_and_impossible_times_are_left_out() {
         let mut other = interval(0, 10, 1);
         other.pid = Some(2);
-        assert_eq!(pieces(&[other, interval(1, i64::MAX, 1)], 1), (vec![], 1));
+        let found = pieces(&[other, interval(1, i64::MAX, 1)], 1);
+        assert_eq!((found.pieces, found.refused), (vec![], 1));
     }
 
     #[test]
     fn a_union_counts_no_time_twice() {
-        assert_eq!(union_ns(vec![(5, 10), (0, 7), (20, 21), (20, 21)]), 11);
+        let spans = [(5, 5), (0, 7), (20, 1), (20, 1)];
+        let spans = spans.map(|(start_ns, duration_ns)| Span::of(start_ns, duration_ns));
+        assert_eq!(union_ns(spans.to_vec()), 11);
         assert_eq!(union_ns(vec![]), 0);
     }
 
     #[test]
     fn begins_and_ends_make_intervals_of_their_command_buffer() {
-        let point = |at_ns, begins, gpu_submission| ExecutionPoint {
+        let point = |at_ns, is_start, gpu_submission| ExecutionPoint {
             at_ns,
-            begins,
+            is_start,
             gpu_submission,
         };
         let mut points = [

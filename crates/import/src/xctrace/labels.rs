@@ -1,30 +1,4 @@
-//! Labels, and which of Instruments' texts are labels at all.
-
-use gapscope_trace::tables::{Label, Labels, Table};
-use rustc_hash::FxHashMap;
-
-/// The labels of a trace, each once.
-#[derive(Debug, Default)]
-pub(crate) struct LabelIds {
-    ids: FxHashMap<(Option<u32>, Box<str>), u32>,
-}
-
-impl LabelIds {
-    /// The id of the label `text` inside `parent`.
-    pub fn id(&mut self, parent: Option<u32>, text: &str, labels: &mut Labels) -> u32 {
-        if let Some(id) = self.ids.get(&(parent, Box::from(text))) {
-            return *id;
-        }
-        let id = self.ids.len() as u32 + 1;
-        self.ids.insert((parent, text.into()), id);
-        labels.push(Label {
-            id,
-            text: text.to_owned(),
-            parent,
-        });
-        id
-    }
-}
+//! Which of Instruments' texts are labels.
 
 /// What Instruments calls an object that the program did not name: its kind and a number, such as `Blit Command 3`.
 pub(crate) fn default_kind(label: &str) -> Option<&str> {
@@ -69,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_names_that_instruments_gives_are_no_labels() {
+    fn the_names_that_instruments_gives_are_not_labels() {
         for text in [
             "Command Buffer 0",
             "Compute Command 12",

@@ -20,8 +20,6 @@ pub struct Toc {
 pub struct Run {
     /// Its number, counted from 1.
     pub number: u32,
-    /// `launched`, `attached`; absent when all processes were recorded.
-    pub target_type: Option<String>,
     /// The recorded process.
     pub pid: Option<u32>,
     /// Its name.
@@ -44,8 +42,6 @@ pub struct Run {
     pub end_reason: Option<String>,
     /// The version of Instruments.
     pub instruments_version: Option<String>,
-    /// The template, such as `Metal System Trace`.
-    pub template: Option<String>,
     /// The schemas of its tables, one for each table.
     pub tables: Vec<String>,
 }
@@ -54,7 +50,7 @@ impl Toc {
     /// Reads a table of contents from a file's text.
     ///
     /// # Errors
-    /// What is wrong with it: it is torn, no XML, or something else.
+    /// What is wrong with it: it is torn, not XML, or something else.
     pub fn of(text: impl BufRead) -> Result<Toc, String> {
         let mut reader = Reader::from_reader(text);
         match super::root(&mut reader)? {
@@ -110,7 +106,6 @@ pub(super) fn read<R: BufRead>(reader: &mut Reader<R>) -> Result<Toc, String> {
                         run.model = get("model");
                     }
                     (["run", "info", "target", "process"], Some(run)) => {
-                        run.target_type = get("type");
                         run.pid = get("pid").and_then(|pid| pid.parse().ok());
                         run.process_name = get("name");
                         run.arguments = get("arguments");
@@ -139,7 +134,6 @@ pub(super) fn read<R: BufRead>(reader: &mut Reader<R>) -> Result<Toc, String> {
                         "duration" => run.duration_ns = value.as_deref().and_then(seconds_to_ns),
                         "end-reason" => run.end_reason = value,
                         "instruments-version" => run.instruments_version = value,
-                        "template-name" => run.template = value,
                         _ => {}
                     }
                 }

@@ -3,6 +3,7 @@
 use crate::{Exports, loss, noted, plain};
 use gapscope_import::Error;
 use gapscope_import::xctrace::{Options, check, read};
+use gapscope_trace::LossKind;
 use gapscope_trace::tables::Timing;
 use stand_in_xctrace::{Cut, Quirks, Scene};
 
@@ -85,7 +86,7 @@ fn no_gpu_rows_are_unknown_times_and_not_an_idle_gpu() {
         .manifest
         .losses
         .iter()
-        .find(|l| l.what == "times of command buffers")
+        .find(|l| l.kind == LossKind::ImportedCommandBufferTimes)
         .unwrap()
         .reason;
     assert!(
@@ -174,7 +175,7 @@ fn a_missing_column_is_named() {
         .manifest
         .losses
         .iter()
-        .find(|loss| loss.what == "rows of metal-gpu-intervals");
+        .find(|loss| loss.kind.as_str() == "rows of metal-gpu-intervals");
     assert_eq!(loss.unwrap().reason, "the table has no column duration");
 }
 

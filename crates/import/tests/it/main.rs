@@ -62,7 +62,7 @@ fn loss(trace: &Trace, what: &str) -> Option<u64> {
         .manifest
         .losses
         .iter()
-        .find(|loss| loss.what.contains(what))?;
+        .find(|loss| loss.kind.as_str().contains(what))?;
     Some(loss.count)
 }
 

@@ -3,6 +3,7 @@
 use crate::{Exports, loss, noted, plain};
 use gapscope_import::Error;
 use gapscope_import::xctrace::{Options, import, read};
+use gapscope_trace::ids::{CommandBufferId, ThreadId};
 use gapscope_trace::lookup::LabelPaths;
 use gapscope_trace::manifest::{ClockMethod, Exit, SamplingMode};
 use gapscope_trace::tables::{MarkerScope, MemoryEvent, OpaqueWorkKind, Timing};
@@ -15,13 +16,13 @@ const EPOCH_NS: i64 = 120_735_676_419_708;
 fn command_buffers_have_their_commits_times_and_notices() {
     let trace = plain(&Scene::chain(3));
     let t = &trace.tables;
-    assert_eq!(t.command_buffers.id, [1, 2, 3]);
+    assert_eq!(t.command_buffers.id, [1, 2, 3].map(CommandBufferId));
     for n in 0..3 {
         let committed = EPOCH_NS + n * 1_000_000 + 400_000;
         let row = n as usize;
-        assert_eq!(t.submissions.begin_ns[row], committed);
-        assert_eq!(t.submissions.end_ns[row], committed);
-        assert_eq!(t.submissions.thread[row], Some(0x11a_b5b7));
+        assert_eq!(t.submissions.start_ns[row], committed);
+        assert_eq!(t.submissions.duration_ns[row], 0);
+        assert_eq!(t.submissions.thread[row], Some(ThreadId(0x11a_b5b7)));
         assert_eq!(t.command_buffers.start_ns[row], Some(committed + 50_000));
         assert_eq!(t.command_buffers.duration_ns[row], Some(200_000 + n));
         assert_eq!(
@@ -31,7 +32,10 @@ fn command_buffers_have_their_commits_times_and_notices() {
         assert_eq!(t.command_buffers.timing[row], Timing::Measured);
         assert_eq!(t.opaque_work.kind[row], OpaqueWorkKind::ComputePass);
         assert_eq!(t.opaque_work.start_ns[row], Some(committed + 50_000));
-        assert_eq!(t.opaque_work.command_buffer[row], Some(row as u64 + 1));
+        assert_eq!(
+            t.opaque_work.command_buffer[row],
+            Some(CommandBufferId(row as u64 + 1))
+        );
     }
     assert_eq!(t.markers.scope, [MarkerScope::Thread; 3]);
     assert_eq!(t.markers.duration_ns, [Some(300_000); 3]);
@@ -210,7 +214,7 @@ fn without_the_clock_times_count_from_the_start() {
     let exports = Exports::of(&Scene::chain(1), &Quirks::default());
     exports.remove("time-info");
     let trace = exports.trace();
-    assert_eq!(trace.tables.submissions.begin_ns, [400_000]);
+    assert_eq!(trace.tables.submissions.start_ns, [400_000]);
     assert!(noted(&trace, "Times count from the start"));
 }
 

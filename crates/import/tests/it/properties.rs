@@ -48,13 +48,13 @@ proptest! {
         let mut read: Vec<_> = (0..t.id.len())
             .map(|row| {
                 let name = t.name[row].clone().unwrap();
-                (trace.tables.submissions.begin_ns[row], t.start_ns[row].unwrap(), t.duration_ns[row].unwrap(), name)
+                (trace.tables.submissions.start_ns[row], t.start_ns[row].unwrap(), t.duration_ns[row].unwrap(), name)
             })
             .collect();
         read.sort();
         prop_assert_eq!(read, planted);
         prop_assert!(trace.manifest.devices[0].clock.error_ns.unwrap() >= 0);
-        prop_assert!(!trace.manifest.losses.iter().any(|loss| loss.what.contains("rows of")));
+        prop_assert!(!trace.manifest.losses.iter().any(|loss| loss.kind.as_str().contains("rows of")));
     }
 
     #[test]

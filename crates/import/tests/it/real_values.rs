@@ -2,6 +2,7 @@
 //! did not print are filled in from the tables that print them (commit times, GPU ends), and the others with zeros.
 
 use crate::Exports;
+use gapscope_trace::ids::{SubmissionId, ThreadId};
 use gapscope_trace::tables::OpaqueWorkKind;
 
 const SUBMISSIONS: &str = r##"<?xml version="1.0"?>
@@ -26,13 +27,13 @@ fn a_command_buffer_of_a_real_trace_is_read() {
     let trace = exports.trace();
     let t = &trace.tables;
     // The commit, as the table of frame assignments prints it in full.
-    assert_eq!(t.submissions.begin_ns, [900_876_875]);
-    assert_eq!(t.submissions.thread, [Some(0x11a_b5b7)]);
+    assert_eq!(t.submissions.start_ns, [900_876_875]);
+    assert_eq!(t.submissions.thread, [Some(ThreadId(0x11a_b5b7))]);
     assert_eq!(t.opaque_work.kind, [OpaqueWorkKind::ComputePass]);
     // The end, as the table of dependencies prints it in full.
     let end = t.opaque_work.start_ns[0].unwrap() + t.opaque_work.duration_ns[0].unwrap();
     assert_eq!(end, 907_221_916);
-    assert_eq!(t.command_buffers.submission, [1]);
+    assert_eq!(t.command_buffers.submission, [SubmissionId(1)]);
     assert_eq!(trace.manifest.devices[0].name, "M3 Ultra");
     assert_eq!(trace.manifest.processes[0].pid, 99926);
     assert_eq!(trace.manifest.threads[0].name, "Main Thread");

@@ -11,6 +11,7 @@ use super::sequence::Sequence;
 use super::shard::{Names, Of, SHARDS, Shard, place};
 use super::snapshot::Snapshot;
 use super::{ProfileEntry, host_now_ns};
+use gapscope_model::LossKind;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -179,7 +180,7 @@ impl Profile {
             Err(reason) => {
                 (entry.start_ns, entry.end_ns) = (None, None);
                 let because = because(&mut entry.unknown_because, reason);
-                shard.ledger.add("command-buffer times", 1, because);
+                shard.ledger.add(LossKind::CommandBufferTimes, 1, because);
             }
         }
         let limit = self.limits.command_buffers;
@@ -188,7 +189,7 @@ impl Profile {
             let row = CommandBufferRow { sequence, entry };
             shard.command_buffers.push(row);
         } else {
-            shard.ledger.add("rows of command buffers", 1, NOT_KEPT);
+            shard.ledger.add(LossKind::CommandBufferRows, 1, NOT_KEPT);
         }
     }
 
@@ -210,7 +211,7 @@ impl Profile {
             Err(reason) => {
                 (entry.start_gpu_ns, entry.end_gpu_ns) = (None, None);
                 let because = because(&mut entry.unknown_because, reason);
-                shard.ledger.add("pass times", 1, because);
+                shard.ledger.add(LossKind::PassTimes, 1, because);
             }
         }
         let limit = self.limits.dispatches;
@@ -218,7 +219,7 @@ impl Profile {
         if let Some(sequence) = self.dispatches.next(numbers, limit) {
             shard.passes.push(PassRow { sequence, entry });
         } else {
-            shard.ledger.add("rows of passes", 1, NOT_KEPT);
+            shard.ledger.add(LossKind::PassRows, 1, NOT_KEPT);
         }
     }
 
@@ -245,7 +246,7 @@ impl Profile {
                 }
                 Err(reason) => {
                     let because = because(&mut entry.unknown_because, reason);
-                    shard.ledger.add("dispatch times", 1, because);
+                    shard.ledger.add(LossKind::DispatchTimes, 1, because);
                     (None, None)
                 }
             };
@@ -254,26 +255,28 @@ impl Profile {
         if let Some(sequence) = self.dispatches.next(numbers, limit) {
             shard.keep_dispatch(sequence, &entry, start_ns, duration_ns);
         } else {
-            shard.ledger.add("rows of dispatches", 1, NOT_KEPT);
+            shard.ledger.add(LossKind::DispatchRows, 1, NOT_KEPT);
         }
     }
 
-    /// Counts something that was not recorded: `what` in the plural, and why.
+    /// Counts something that was not recorded: what, as a [`LossKind`] or a text in the plural, and why.
     ///
     /// ```
-    /// use gapscope_sdk::kernel_profile::Profile;
+    /// use gapscope_sdk::kernel_profile::{Loss, LossKind, Profile};
     ///
     /// let profile = Profile::new();
-    /// profile.lose("dispatch times", 48, "the sample buffer was full");
-    /// assert_eq!(profile.snapshot().losses[0].count, 48);
+    /// profile.lose("dispatch times", 2, "the sample buffer was full");
+    /// let Loss { kind, count, reason } = &profile.snapshot().losses[0];
+    /// assert_eq!(*kind, LossKind::DispatchTimes);
+    /// assert_eq!(format!("{count} {kind}: {reason}"), "2 dispatch times: the sample buffer was full");
     /// ```
     pub fn lose(
         &self,
-        what: impl Into<Cow<'static, str>>,
+        what: impl Into<LossKind>,
         count: u64,
         reason: impl Into<Cow<'static, str>>,
     ) {
-        self.shard().ledger.add(what, count, reason);
+        self.shard().ledger.add(what.into(), count, reason);
     }
 
     /// Adds a sample of both clocks whose error is not known.
@@ -478,9 +481,11 @@ impl Profile {
         drop(shards);
         merged.sort();
         let refused = about.clock.refused();
-        merged
-            .ledger
-            .add("clock samples", refused, "they contradict the others");
+        merged.ledger.add(
+            LossKind::ClockSamples,
+            refused,
+            "they contradict the others",
+        );
         Gathered { about, merged }
     }
 }

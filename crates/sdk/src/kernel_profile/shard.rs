@@ -2,9 +2,9 @@
 
 use super::aggregate::Aggregate;
 use super::entry::DispatchEntry;
-use super::ledger::Ledger;
 use super::rows::{CommandBufferRow, DispatchRow, PassRow};
 use super::sequence::Block;
+use gapscope_model::{Ledger, LossKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -46,11 +46,11 @@ pub(super) enum Of {
 impl Of {
     const ALL: usize = 3;
 
-    fn plural(self) -> &'static str {
+    fn loss_kind(self) -> LossKind {
         match self {
-            Of::Label => "labels",
-            Of::Kernel => "kernels",
-            Of::Pass => "passes",
+            Of::Label => LossKind::Labels,
+            Of::Kernel => LossKind::Kernels,
+            Of::Pass => LossKind::Passes,
         }
     }
 }
@@ -108,7 +108,7 @@ impl Shard {
             self.text(name)
         } else {
             let reason = "more different ones than the limit; their times are together";
-            self.ledger.add(of.plural(), 1, reason);
+            self.ledger.add(of.loss_kind(), 1, reason);
             self.text(OTHERS)
         };
         let times = self.times[of as usize].entry(name);

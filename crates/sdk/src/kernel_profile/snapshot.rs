@@ -133,11 +133,7 @@ impl fmt::Display for Snapshot {
             None => writeln!(f, "  how exact times are on the host's clock is not known")?,
         }
         for loss in &self.losses {
-            writeln!(
-                f,
-                "  not recorded: {} {}: {}",
-                loss.count, loss.what, loss.reason
-            )?;
+            writeln!(f, "  not recorded: {loss}")?;
         }
         for note in &self.notes {
             writeln!(f, "  {note}")?;

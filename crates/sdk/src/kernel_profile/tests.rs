@@ -189,7 +189,10 @@ fn memory_is_bounded_and_what_is_not_kept_is_counted() {
     let counted: u64 = snapshot.labels.iter().map(|(_, times)| times.count).sum();
     assert_eq!(counted, 12);
     let lost = |what: &str| {
-        let losses = snapshot.losses.iter().filter(|loss| loss.what == what);
+        let losses = snapshot
+            .losses
+            .iter()
+            .filter(|loss| loss.kind.as_str() == what);
         losses.map(|loss| loss.count).sum::<u64>()
     };
     assert_eq!(lost("rows of dispatches"), 2);

@@ -4,7 +4,7 @@ use super::counters::{Counters, Place, Samples, Unsampled};
 use super::ladder::Ladder;
 use super::time::{CommandBufferError, Completion, GpuTime, UnknownTime};
 use crate::kernel_profile::{
-    CommandBufferEntry, CommandBufferId, DispatchEntry, PassEntry, Profile, host_now_ns,
+    CommandBufferEntry, CommandBufferId, DispatchEntry, LossKind, PassEntry, Profile, host_now_ns,
 };
 use crate::passes::{Interval, WANTED_NO_MORE, settle};
 use std::borrow::Cow;
@@ -334,7 +334,8 @@ impl<C: Counters + 'static> Batch<C> {
     ) -> Result<Submitted, CommandBufferError> {
         let seen_ns = host_now_ns();
         if let Some(reason) = &completion.error {
-            self.profile.lose("command buffers", 1, "they failed");
+            self.profile
+                .lose(LossKind::CommandBuffers, 1, "they failed");
             return Err(CommandBufferError {
                 label: label.to_owned(),
                 reason: reason.clone(),
@@ -368,7 +369,7 @@ impl<C: Counters + 'static> Batch<C> {
         if let Ladder::CommandBuffers { because } = self.ladder {
             let reason = because.unwrap_or(WANTED_NO_MORE);
             let count = self.dispatch_count.into();
-            self.profile.lose("dispatch times", count, reason);
+            self.profile.lose(LossKind::DispatchTimes, count, reason);
             return 0;
         }
         if self.passes.is_empty() && self.dispatches.is_empty() {

@@ -32,7 +32,7 @@ fn steps(us: u64) -> FakeCounters {
 
 fn loss(profile: &Profile, what: &str) -> Option<(u64, String)> {
     let losses = profile.snapshot().losses;
-    let loss = losses.iter().find(|loss| loss.what == what)?;
+    let loss = losses.iter().find(|loss| loss.kind.as_str() == what)?;
     Some((loss.count, loss.reason.to_string()))
 }
 

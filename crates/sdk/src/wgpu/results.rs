@@ -6,7 +6,7 @@ use super::bounds::Offset;
 use super::chunk::QUERIES;
 use super::clock::DeviceClock;
 use super::profiler::{Inner, lock};
-use crate::kernel_profile::{CommandBufferEntry, DispatchEntry, PassEntry};
+use crate::kernel_profile::{CommandBufferEntry, DispatchEntry, LossKind, PassEntry};
 use crate::passes::{Interval, WANTED_NO_MORE, hull, settle};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -111,7 +111,7 @@ impl Inner {
                 (Capability::CommandBuffers, _) => WANTED_NO_MORE.into(),
                 (_, whole) => whole.err().unwrap_or(Cow::Borrowed(NO_TIME)),
             };
-            profile.lose("dispatch times", batch.dispatch_count.into(), reason);
+            profile.lose(LossKind::DispatchTimes, batch.dispatch_count.into(), reason);
         }
         for ((pass, inside), interval) in batch.passes.iter().zip(ranges(batch)).zip(times.passes) {
             if inside.is_empty() && self.capability == Capability::Dispatches {

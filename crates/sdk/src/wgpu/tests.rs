@@ -129,7 +129,10 @@ fn assert_said(snapshot: &Snapshot, sampling: Sampling, sentence: &str) {
 }
 
 fn lost(snapshot: &Snapshot, what: &str) -> u64 {
-    let losses = snapshot.losses.iter().filter(|loss| loss.what == what);
+    let losses = snapshot
+        .losses
+        .iter()
+        .filter(|loss| loss.kind.as_str() == what);
     losses.map(|loss| loss.count).sum()
 }
 
@@ -341,7 +344,7 @@ fn a_pass_that_the_program_times_itself_keeps_its_timestamps() {
         let loss = snapshot
             .losses
             .iter()
-            .find(|loss| loss.what == what)
+            .find(|loss| loss.kind.as_str() == what)
             .unwrap();
         assert_eq!(
             (loss.count, &*loss.reason),

@@ -2,7 +2,7 @@
 
 use super::super::TABLES;
 use super::super::facts::GpuInterval;
-use super::super::intervals::union_ns;
+use super::super::intervals::{Span, union_ns};
 use super::super::toc::Run;
 use super::Builder;
 use std::collections::BTreeMap;
@@ -47,11 +47,8 @@ impl Builder {
     /// What else may have moved the numbers: other processes, heat, clocks, spills.
     pub(super) fn audit(&mut self) {
         let times = |intervals: &[&GpuInterval]| {
-            union_ns(
-                (intervals.iter())
-                    .map(|i| (i.start_ns, i.start_ns.saturating_add(i.duration_ns)))
-                    .collect(),
-            )
+            let spans = intervals.iter();
+            union_ns(spans.map(|i| Span::of(i.start_ns, i.duration_ns)).collect())
         };
         let mut others: BTreeMap<u32, Vec<&GpuInterval>> = BTreeMap::new();
         for interval in &self.facts.intervals {
@@ -75,11 +72,7 @@ impl Builder {
                 named.join(", ")
             ));
         } else if !self.facts.active.is_empty() {
-            let whole = union_ns(
-                (self.facts.active.iter())
-                    .map(|(s, d)| (*s, s.saturating_add(*d)))
-                    .collect(),
-            );
+            let whole = union_ns(self.facts.active.clone());
             let own: Vec<&GpuInterval> = self.facts.intervals.iter().collect();
             let rest = whole.saturating_sub(times(&own));
             if rest > whole / 100 {
@@ -113,11 +106,10 @@ impl Builder {
             .facts
             .spills
             .iter()
-            .filter(|(_, pid)| self.is_target(*pid));
-        let (count, most) = spills.fold((0u64, 0u64), |(n, most), (bytes, _)| {
-            (n + 1, most.max(*bytes))
-        });
-        if count > 0 {
+            .filter(|spill| self.is_target(spill.pid));
+        let sizes: Vec<u64> = spills.map(|spill| spill.bytes).collect();
+        if let Some(most) = sizes.iter().max() {
+            let count = sizes.len();
             notes.push(format!(
                 "Shaders spilled registers to memory in {count} events, up to {most} bytes a thread."
             ));

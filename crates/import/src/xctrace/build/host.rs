@@ -1,10 +1,21 @@
 //! What the host did, which kernels there are, and memory.
 
-use super::super::facts::HostInterval;
+use super::super::facts::{Completion, HostInterval};
 use super::super::labels::without_owner;
 use super::{Builder, DEVICE, PROCESS, thread_id};
-use gapscope_trace::tables::*;
+use gapscope_trace::build::Interner;
+use gapscope_trace::ids::{AllocationId, KernelId};
+use gapscope_trace::tables::{
+    Kernel, Marker, MarkerScope, MemoryEvent, MemoryRow, NameSource, Table,
+};
 use std::collections::BTreeSet;
+
+/// Instruments lists a shader once for each of its entry points.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct KernelKey {
+    shader: u64,
+    entry_point: String,
+}
 
 impl Builder {
     pub(super) fn host_work(&mut self) {
@@ -15,37 +26,39 @@ impl Builder {
         {
             let HostInterval { group, text, .. } = interval;
             let text = without_owner(text, &self.name, self.pid).to_owned();
-            let labels = &mut self.trace.tables.labels;
-            let group = self.labels.id(None, group, labels);
-            let label = self.labels.id(Some(group), &text, labels);
+            let group = self.labels.named(None, group);
+            let label = self.labels.named(Some(group), &text);
             self.trace.tables.markers.push(Marker {
                 process: PROCESS,
                 scope: MarkerScope::Thread,
                 label,
+                queue: None,
                 thread: interval.thread.as_ref().map(|thread| thread_id(thread.tid)),
+                command_buffer: None,
                 start_ns: Some(self.at(interval.start_ns)),
                 duration_ns: Some(interval.duration_ns),
-                ..Marker::default()
+                domain: None,
+                category: None,
+                payload: None,
             });
         }
-        for (at_ns, metal_id) in std::mem::take(&mut self.facts.completions) {
+        for completion in std::mem::take(&mut self.facts.completions) {
+            let Completion {
+                at_ns,
+                command_buffer,
+            } = completion;
             // A command buffer is seen finished once; of several commits, the one that it follows.
-            if let Some(index) = self.instance_at(metal_id, at_ns) {
+            if let Some(index) = self.instance_at(command_buffer, at_ns) {
                 let seen = &mut self.instances[index].seen_ns;
                 *seen = Some(seen.map_or(at_ns, |seen| seen.min(at_ns)));
             }
         }
-        let errors = std::mem::take(&mut self.facts.errors);
-        let own: BTreeSet<u64> = (errors.iter())
-            .filter(|(_, metal_id, _)| self.by_id.contains_key(metal_id))
-            .map(|(.., code)| *code)
-            .collect();
-        if !own.is_empty() {
-            let count = errors
-                .iter()
-                .filter(|(_, id, _)| self.by_id.contains_key(id))
-                .count();
-            let codes: Vec<String> = own.iter().map(u64::to_string).collect();
+        let mut failures = std::mem::take(&mut self.facts.failures);
+        failures.retain(|failure| self.by_id.contains_key(&failure.command_buffer));
+        if !failures.is_empty() {
+            let count = failures.len();
+            let codes: BTreeSet<u64> = failures.iter().map(|failure| failure.code).collect();
+            let codes: Vec<String> = codes.iter().map(u64::to_string).collect();
             self.facts.notes.push(format!(
                 "{count} command buffers ended with an error (MTLCommandBufferError {}): what they computed is not valid.",
                 codes.join(", ")
@@ -54,7 +67,7 @@ impl Builder {
     }
 
     pub(super) fn kernels(&mut self) {
-        let mut seen: BTreeSet<(u64, String)> = BTreeSet::new();
+        let mut kernels: Interner<KernelKey, KernelId> = Interner::default();
         for shader in std::mem::take(&mut self.facts.shaders) {
             let compute = shader
                 .shader_type
@@ -69,7 +82,12 @@ impl Builder {
                 .name
                 .strip_suffix(suffix.as_str())
                 .unwrap_or(&shader.name);
-            if !seen.insert((shader.id, entry.to_owned())) {
+            let known = kernels.len();
+            let id = kernels.id(KernelKey {
+                shader: shader.id,
+                entry_point: entry.to_owned(),
+            });
+            if kernels.len() == known {
                 continue;
             }
             let (name, name_source) = match &shader.label {
@@ -77,12 +95,21 @@ impl Builder {
                 None => (entry.to_owned(), NameSource::EntryPoint),
             };
             self.trace.tables.kernels.push(Kernel {
-                id: seen.len() as u32,
+                id,
                 process: PROCESS,
                 name,
                 name_source,
                 entry_point: Some(entry.to_owned()),
-                ..Kernel::default()
+                source: None,
+                specialisation: None,
+                local_x: None,
+                local_y: None,
+                local_z: None,
+                full_name: None,
+                registers: None,
+                local_bytes: None,
+                static_shared_bytes: None,
+                dynamic_shared_bytes: None,
             });
         }
     }
@@ -92,7 +119,7 @@ impl Builder {
         allocations.retain(|allocation| self.is_target(allocation.pid));
         allocations.sort_by_key(|allocation| (allocation.at_ns, allocation.resource));
         let mut rows = Vec::new();
-        for (allocation, id) in allocations.iter().zip(1u32..) {
+        for (allocation, id) in allocations.iter().zip((1..).map(AllocationId)) {
             let row = |at_ns, event| MemoryRow {
                 process: PROCESS,
                 device: DEVICE,

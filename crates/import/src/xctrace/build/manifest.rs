@@ -1,28 +1,28 @@
 //! The end of a build: command buffers' rows, losses, the manifest.
 
-use super::super::clock::{self, Lived};
+use super::super::clock::{self, Lifetime};
 use super::super::toc::Run;
 use super::super::{Options, date};
 use super::{Builder, DEVICE, PROCESS, QUEUE};
-use gapscope_trace::Trace;
 use gapscope_trace::manifest::*;
 use gapscope_trace::tables::{CommandBuffer, Table, Timing};
+use gapscope_trace::{LossKind, Trace};
 
 impl Builder {
     pub(super) fn finish(mut self, run: Option<Run>, options: &Options) -> Trace {
-        let lived = self
+        let lifetimes = self
             .instances
             .iter()
             .filter(|i| i.start_ns <= i.end_ns)
             .filter_map(|i| {
-                Some(Lived {
+                Some(Lifetime {
                     committed_ns: i.committed_ns?,
                     start_ns: i.start_ns,
                     end_ns: i.end_ns,
                     seen_ns: i.seen_ns,
                 })
             });
-        let bound = clock::bound(lived);
+        let bound = clock::bound(lifetimes);
         let instances = std::mem::take(&mut self.instances);
         let mut untimed = 0;
         for instance in &instances {
@@ -32,7 +32,7 @@ impl Builder {
                 id: instance.id,
                 process: PROCESS,
                 queue: QUEUE,
-                submission: instance.id,
+                submission: instance.submission(),
                 start_ns: timed.then(|| self.at(instance.start_ns)),
                 duration_ns: timed.then(|| instance.end_ns - instance.start_ns),
                 seen_ns: instance.seen_ns.map(|ns| self.at(ns)),
@@ -49,24 +49,24 @@ impl Builder {
             self.trace.tables.command_buffers.push(row);
         }
         let own = self.own_intervals();
-        self.facts.lose(
+        let losses = &mut self.facts.losses;
+        losses.add(
+            LossKind::ImportedCommandBufferTimes,
             untimed,
-            "times of command buffers".to_owned(),
             match own {
-                0 => "Instruments exported no GPU intervals of this process, as it does on some systems for compute work".to_owned(),
-                _ => "no GPU interval names them: they were empty, or ran outside the recording".to_owned(),
+                0 => "Instruments exported no GPU intervals of this process, as it does on some systems for compute work",
+                _ => "no GPU interval names them: they were empty, or ran outside the recording",
             },
         );
-        self.facts.lose(
+        losses.add(
+            LossKind::UnlistedDispatches,
             instances.len() as u64,
-            "command buffers whose dispatches are not listed".to_owned(),
-            "Instruments records encoders, not dispatches".to_owned(),
+            "Instruments records encoders, not dispatches",
         );
-        let samples = self.facts.shader_samples;
-        self.facts.lose(
-            samples,
-            "samples of the shader profiler".to_owned(),
-            "they are no dispatches, and are not imported".to_owned(),
+        losses.add(
+            LossKind::ShaderProfilerSamples,
+            self.facts.shader_samples,
+            "they are not dispatches, and are not imported",
         );
         if bound.contradictions > 0 {
             self.facts.notes.push(format!(
@@ -144,7 +144,7 @@ impl Builder {
             devices: vec![Device {
                 id: DEVICE,
                 process: PROCESS,
-                api: "metal".to_owned(),
+                api: Api::Metal,
                 name: gpu.map_or_else(|| "unknown GPU".to_owned(), |name| name.to_string()),
                 clock: Clock {
                     method: if bound.samples > 0 {
@@ -169,9 +169,10 @@ impl Builder {
                 name: Some("all command queues".to_owned()),
                 ..Queue::default()
             }],
-            losses: std::mem::take(&mut self.facts.losses),
+            losses: self.facts.losses.losses(),
             notes: std::mem::take(&mut self.facts.notes),
         };
+        self.labels.push_into(&mut self.trace.tables.labels);
         self.trace
     }
 
@@ -190,7 +191,7 @@ impl Builder {
             ),
             ends(&tables.transfers.start_ns, &tables.transfers.duration_ns),
             ends(&tables.markers.start_ns, &tables.markers.duration_ns),
-            tables.submissions.end_ns.iter().copied().max(),
+            tables.submissions.start_ns.iter().copied().max(),
         ];
         let last = last.into_iter().flatten().max().unwrap_or(self.base_ns);
         run.duration_ns

@@ -1,16 +1,22 @@
 //! The manifest of a profile's trace.
 
-use super::signed;
+use super::{Extent, signed};
 use crate::kernel_profile::about::About;
-use crate::kernel_profile::ledger::Ledger;
 use crate::kernel_profile::{Sampling, host_now_ns};
+use gapscope_trace::build::Interner;
+use gapscope_trace::ids::QueueId;
 use gapscope_trace::manifest::{
-    Clock, ClockMethod, Device, Host, Loss, Manifest, Process, Queue, SamplingMode,
+    Api, Clock, ClockMethod, Device, Host, Loss, Manifest, Process, Queue, SamplingMode,
 };
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub(super) fn of(about: &About, queues: &[Arc<str>], start_ns: i64, end_ns: i64) -> Manifest {
+pub(super) fn of(
+    about: &About,
+    queues: &Interner<Arc<str>, QueueId>,
+    extent: Extent,
+    losses: Vec<Loss>,
+) -> Manifest {
     let unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).ok();
     let unix_ns = unix_ns.and_then(|since| i64::try_from(since.as_nanos()).ok());
     let arguments: Vec<String> = std::env::args_os()
@@ -21,8 +27,8 @@ pub(super) fn of(about: &About, queues: &[Arc<str>], start_ns: i64, end_ns: i64)
         "The program measured this itself: host calls and dependencies are not known.".to_owned(),
     ];
     notes.extend(about.notes.iter().cloned());
-    let queue = |(id, name): (usize, &Arc<str>)| Queue {
-        id: id as u32,
+    let queue = |(id, name): (QueueId, &Arc<str>)| Queue {
+        id,
         capabilities: vec!["compute".to_owned()],
         timestamp_bits: 64,
         name: (!name.is_empty()).then(|| name.to_string()),
@@ -37,9 +43,9 @@ pub(super) fn of(about: &About, queues: &[Arc<str>], start_ns: i64, end_ns: i64)
             Sampling::Pass => SamplingMode::Pass,
             Sampling::CommandBuffer | Sampling::None => SamplingMode::CommandBuffer,
         },
-        start_ns,
-        end_ns,
-        start_unix_ns: unix_ns.map(|now| now - (signed(host_now_ns()) - start_ns)),
+        start_ns: extent.start_ns,
+        end_ns: extent.end_ns,
+        start_unix_ns: unix_ns.map(|now| now - (signed(host_now_ns()) - extent.start_ns)),
         host: Host {
             system: std::env::consts::OS.to_owned(),
             processor: std::env::consts::ARCH.to_owned(),
@@ -52,17 +58,18 @@ pub(super) fn of(about: &About, queues: &[Arc<str>], start_ns: i64, end_ns: i64)
             executable: executable.to_string_lossy().into_owned(),
             arguments,
             hook: "sdk".to_owned(),
-            start_ns,
+            start_ns: extent.start_ns,
             ..Process::default()
         }],
         devices: vec![Device {
-            api: about.device.api.clone(),
+            api: Api::of(&about.device.api),
             name: about.device.name.clone(),
             driver: about.device.driver.clone(),
             clock: clock(about),
             ..Device::default()
         }],
-        queues: queues.iter().enumerate().map(queue).collect(),
+        queues: queues.iter().map(queue).collect(),
+        losses,
         notes,
         ..Manifest::default()
     }
@@ -80,13 +87,4 @@ fn clock(about: &About) -> Clock {
         drift_ppm: None,
         nanoseconds_per_tick: about.clock.nanoseconds_per_tick().unwrap_or(0.0),
     }
-}
-
-pub(super) fn losses(ledger: &Ledger) -> Vec<Loss> {
-    let loss = |loss: crate::kernel_profile::Loss| Loss {
-        what: loss.what.into_owned(),
-        count: loss.count,
-        reason: loss.reason.into_owned(),
-    };
-    ledger.losses().into_iter().map(loss).collect()
 }

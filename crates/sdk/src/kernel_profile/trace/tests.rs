@@ -2,6 +2,7 @@
 
 use crate::kernel_profile::tests::command_buffer;
 use crate::kernel_profile::*;
+use gapscope_trace::ids::LabelId;
 use gapscope_trace::{Selection, Trace};
 
 #[test]
@@ -27,7 +28,7 @@ fn a_trace_holds_the_rows_and_says_what_it_lacks() {
         .manifest
         .losses
         .iter()
-        .map(|l| (l.what.as_str(), l.count))
+        .map(|l| (l.kind.as_str(), l.count))
         .collect();
     assert_eq!(losses, [("command buffers", 1), ("submissions", 1)]);
     assert!(
@@ -101,14 +102,14 @@ fn passes_that_are_timed_are_work_and_no_dispatches() {
     let losses = &trace.manifest.losses;
     let times: Vec<_> = losses
         .iter()
-        .filter(|l| l.what == "dispatch times")
+        .filter(|l| l.kind == LossKind::DispatchTimes)
         .collect();
     assert_eq!((times.len(), times[0].count), (1, 3), "{losses:?}");
     assert_eq!(times[0].reason, "only passes");
-    let text = |id: Option<u32>| tables.labels.text[id.unwrap() as usize].as_str();
+    let text = |id: Option<LabelId>| tables.labels.text[id.unwrap().0 as usize].as_str();
     assert_eq!(text(tables.opaque_work.label[0]), "layer 0");
     assert_eq!(text(tables.dispatches.label[3]), "layer 1");
-    let parent = tables.labels.parent[tables.dispatches.label[3].unwrap() as usize];
+    let parent = tables.labels.parent[tables.dispatches.label[3].unwrap().0 as usize];
     assert_eq!(text(parent), "forward");
 }
 

@@ -1,0 +1,208 @@
+//! The rows of a profile's trace.
+
+use super::pass_order::PassesAsWork;
+use super::signed;
+use crate::kernel_profile;
+use crate::kernel_profile::rows::{CommandBufferRow, DispatchRow, PassRow};
+use gapscope_trace::build::{Interner, Labels};
+use gapscope_trace::ids::{CommandBufferId, KernelId, LabelId, ProcessId, QueueId, SubmissionId};
+use gapscope_trace::tables::{
+    CommandBuffer, Dispatch, Kernel, Marker, MarkerScope, NameSource, OpaqueWorkKind,
+    OpaqueWorkRow, Submission, SubmissionKind, Table, Tables, Timing,
+};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// The only process.
+pub(super) const PROCESS: ProcessId = ProcessId(0);
+
+/// A kernel: its name and the threads of its workgroups.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct KernelKey {
+    name: Arc<str>,
+    group_size: Option<[u32; 3]>,
+}
+
+/// A command buffer that has its row.
+#[derive(Clone, Copy)]
+struct PlacedCommandBuffer {
+    id: CommandBufferId,
+    queue: QueueId,
+    label: Option<LabelId>,
+}
+
+#[derive(Default)]
+pub(super) struct Builder {
+    pub tables: Tables,
+    pub queues: Interner<Arc<str>, QueueId>,
+    pub unplaced_dispatches: u64,
+    pub unplaced_passes: u64,
+    labels: Labels,
+    kernels: Interner<KernelKey, KernelId>,
+    placed: FxHashMap<kernel_profile::CommandBufferId, PlacedCommandBuffer>,
+}
+
+impl Builder {
+    pub fn command_buffer(&mut self, row: &CommandBufferRow) {
+        let entry = &row.entry;
+        let number = self.tables.command_buffers.len() as u64;
+        let (id, submission) = (CommandBufferId(number), SubmissionId(number));
+        let queue = self.queues.id(Arc::from(&*entry.queue));
+        let label = self.label(None, &entry.label);
+        if let Some(command_buffer) = entry.id {
+            let placed = PlacedCommandBuffer { id, queue, label };
+            self.placed.insert(command_buffer, placed);
+        }
+        if let Some(submitted_ns) = entry.submitted_ns {
+            self.tables.submissions.push(Submission {
+                id: submission,
+                process: PROCESS,
+                queue,
+                kind: SubmissionKind::CommandBuffers,
+                thread: None,
+                start_ns: signed(submitted_ns),
+                duration_ns: 0,
+                command_buffers: 1,
+                function: None,
+            });
+        }
+        let (start_ns, duration_ns) = start_and_duration(row.interval());
+        self.tables.command_buffers.push(CommandBuffer {
+            id,
+            process: PROCESS,
+            queue,
+            submission,
+            start_ns,
+            duration_ns,
+            seen_ns: entry.seen_ns.map(signed),
+            timing: match start_ns {
+                Some(_) => Timing::Measured,
+                None => Timing::Unknown,
+            },
+            dispatches: entry.dispatches,
+            transfers: 0,
+            label,
+            name: (!entry.label.is_empty()).then(|| entry.label.to_string()),
+        });
+    }
+
+    pub fn pass(&mut self, row: &PassRow, work: &PassesAsWork) {
+        let entry = &row.entry;
+        let placed = entry.command_buffer.and_then(|id| self.placed.get(&id));
+        let (Some(placed), Some(command_buffer)) = (placed.copied(), entry.command_buffer) else {
+            self.unplaced_passes += 1;
+            return;
+        };
+        let around = placed.label.or_else(|| self.label(None, &entry.cb_label));
+        let label = self.label(around, &entry.label);
+        let (start_ns, duration_ns) = start_and_duration(row.interval());
+        if let Some(index) = work.index(command_buffer, row) {
+            self.tables.opaque_work.push(OpaqueWorkRow {
+                command_buffer: Some(placed.id),
+                position: entry.first_dispatch + index,
+                queue: placed.queue,
+                kind: OpaqueWorkKind::ComputePass,
+                start_ns,
+                duration_ns,
+                label,
+                submission: None,
+            });
+        } else if let (Some(label), false) = (label, entry.label.is_empty()) {
+            self.tables.markers.push(Marker {
+                process: PROCESS,
+                scope: MarkerScope::CommandBuffer,
+                label,
+                queue: Some(placed.queue),
+                thread: None,
+                command_buffer: Some(placed.id),
+                start_ns,
+                duration_ns,
+                domain: None,
+                category: None,
+                payload: None,
+            });
+        }
+    }
+
+    pub fn dispatch(&mut self, row: &DispatchRow, work: &PassesAsWork) {
+        let placed = row.command_buffer.and_then(|id| self.placed.get(&id));
+        let (Some(placed), Some(command_buffer)) = (placed.copied(), row.command_buffer) else {
+            self.unplaced_dispatches += 1;
+            return;
+        };
+        // Where the operation names the kernel it is not a label around it.
+        let operation = match row.kernel.is_empty() {
+            true => "",
+            false => &row.op_kind,
+        };
+        let around = placed.label.or_else(|| self.label(None, &row.cb_label));
+        let index = row.dispatch_index;
+        let [groups_x, groups_y, groups_z] = each(row.groups);
+        let kernel = self.kernels.id(KernelKey {
+            name: Arc::clone(row.name()),
+            group_size: row.group_size,
+        });
+        let label = self.label(around, operation);
+        self.tables.dispatches.push(Dispatch {
+            command_buffer: Some(placed.id),
+            position: index + work.before_dispatch(command_buffer, index),
+            queue: placed.queue,
+            kernel,
+            start_ns: row.start_ns().map(signed),
+            duration_ns: row.duration_ns().map(signed),
+            groups_x,
+            groups_y,
+            groups_z,
+            bindings: None,
+            label,
+            submission: None,
+        });
+    }
+
+    /// Adds the rows of kernels and labels.
+    pub fn finish(&mut self) {
+        for (id, kernel) in self.kernels.iter() {
+            let [local_x, local_y, local_z] = each(kernel.group_size);
+            self.tables.kernels.push(Kernel {
+                id,
+                process: PROCESS,
+                name: match kernel.name.is_empty() {
+                    true => "unnamed".to_owned(),
+                    false => kernel.name.to_string(),
+                },
+                name_source: NameSource::ObjectName,
+                entry_point: None,
+                source: None,
+                specialisation: None,
+                local_x,
+                local_y,
+                local_z,
+                full_name: None,
+                registers: None,
+                local_bytes: None,
+                static_shared_bytes: None,
+                dynamic_shared_bytes: None,
+            });
+        }
+        self.labels.push_into(&mut self.tables.labels);
+    }
+
+    /// The label `text` inside `around`, which is the label of what has no text.
+    fn label(&mut self, around: Option<LabelId>, text: &str) -> Option<LabelId> {
+        match text.is_empty() {
+            true => around,
+            false => Some(self.labels.named(around, text)),
+        }
+    }
+}
+
+fn start_and_duration(interval: Option<(u64, u64)>) -> (Option<i64>, Option<i64>) {
+    match interval {
+        Some((start, end)) => (Some(signed(start)), Some(signed(end.saturating_sub(start)))),
+        None => (None, None),
+    }
+}
+
+fn each(size: Option<[u32; 3]>) -> [Option<u32>; 3] {
+    size.map_or([None; 3], |size| size.map(Some))
+}

@@ -1,0 +1,73 @@
+//! Passes among the commands of their command buffer.
+
+use crate::kernel_profile::profile::Gathered;
+use crate::kernel_profile::rows::PassRow;
+use crate::kernel_profile::{CommandBufferId, Sampling};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Where a pass stands among those of its command buffer: empty passes have the first dispatch of the next.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct PassOrder {
+    first_dispatch: u32,
+    sequence: u64,
+}
+
+impl PassOrder {
+    pub fn of(row: &PassRow) -> PassOrder {
+        PassOrder {
+            first_dispatch: row.entry.first_dispatch,
+            sequence: row.sequence,
+        }
+    }
+}
+
+/// The passes that are work of their own, in order: where only passes are timed, all but those whose only dispatch has
+/// its time, because they are that dispatch.
+#[derive(Default)]
+pub(super) struct PassesAsWork(FxHashMap<CommandBufferId, Vec<PassOrder>>);
+
+impl PassesAsWork {
+    pub fn of(gathered: &Gathered) -> PassesAsWork {
+        let mut work = PassesAsWork::default();
+        if gathered.about.sampling != Sampling::Pass {
+            return work;
+        }
+        let merged = &gathered.merged;
+        let timed = merged.dispatches.iter();
+        let timed = timed.filter(|dispatch| dispatch.duration_ns().is_some());
+        let timed: FxHashSet<_> = timed
+            .filter_map(|d| Some((d.command_buffer?, d.dispatch_index)))
+            .collect();
+        for row in &merged.passes {
+            let entry = &row.entry;
+            let Some(id) = entry.command_buffer else {
+                continue;
+            };
+            if entry.dispatches != 1 || !timed.contains(&(id, entry.first_dispatch)) {
+                work.0.entry(id).or_default().push(PassOrder::of(row));
+            }
+        }
+        for passes in work.0.values_mut() {
+            passes.sort_unstable();
+        }
+        work
+    }
+
+    fn passes(&self, command_buffer: CommandBufferId) -> &[PassOrder] {
+        self.0.get(&command_buffer).map_or(&[], Vec::as_slice)
+    }
+
+    /// How many passes of the command buffer are work before this one; `None` when it is not work itself.
+    pub fn index(&self, command_buffer: CommandBufferId, row: &PassRow) -> Option<u32> {
+        let index = self
+            .passes(command_buffer)
+            .binary_search(&PassOrder::of(row));
+        index.ok().map(|index| index as u32)
+    }
+
+    /// How many passes of the command buffer are work before a dispatch of it.
+    pub fn before_dispatch(&self, command_buffer: CommandBufferId, dispatch_index: u32) -> u32 {
+        let passes = self.passes(command_buffer);
+        passes.partition_point(|pass| pass.first_dispatch <= dispatch_index) as u32
+    }
+}
