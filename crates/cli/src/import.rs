@@ -45,7 +45,7 @@ fn text(imported: &Imported) -> String {
     );
     for loss in &imported.losses {
         let count = number::count(loss.count);
-        text.push_str(&format!("Lost: {count} {}: {}.\n", loss.what, loss.reason));
+        text.push_str(&format!("Lost: {count} {}: {}.\n", loss.kind, loss.reason));
     }
     text
 }

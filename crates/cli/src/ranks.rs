@@ -45,7 +45,7 @@ fn compare(paths: &[(u32, PathBuf)], options: &Options) -> Result<Compared, Fail
             for loss in &findings.losses {
                 remarks.push(format!(
                     "Rank {rank}: {} {} were lost: {}.",
-                    loss.count, loss.what, loss.reason
+                    loss.count, loss.kind, loss.reason
                 ));
             }
             remarks.extend(findings.notes.iter().map(|n| format!("Rank {rank}: {n}")));

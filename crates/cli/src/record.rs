@@ -5,6 +5,7 @@ use crate::failure::{CANNOT_RECORD, Failure, without_number};
 use crate::{exit, layer, output, page, progress, report, view};
 use gapscope_analysis::quantity as number;
 use gapscope_recorder::{Names, Outcome, Recorded, Recording, Start};
+use gapscope_trace::LossKind;
 use gapscope_view::Running;
 use std::path::Path;
 use std::process::ExitCode;
@@ -114,13 +115,13 @@ fn nothing(recorded: &Recorded, reason: &str, trace_kept: bool) -> Failure {
     let lost = recorded
         .losses
         .iter()
-        .filter(|l| l.what != "CUDA work of a process");
+        .filter(|l| l.kind != LossKind::CudaWork);
     Failure::new(match lost.max_by_key(|loss| loss.count) {
         // What was lost may be the very work, so it must not be said that there was none.
         Some(loss) => format!(
             "no GPU work was recorded in {path}, and {} {} were lost: {}",
             number::count(loss.count),
-            loss.what,
+            loss.kind,
             loss.reason
         ),
         None if trace_kept => format!("{reason}; the trace {path} has no GPU work"),

@@ -17,7 +17,7 @@ pub fn run(arguments: &Recover) -> Result<ExitCode, Failure> {
             let mut text = format!("{path} is complete now: {dispatches}.\n");
             for loss in losses {
                 let count = number::count(loss.count);
-                text.push_str(&format!("Lost: {count} {}: {}.\n", loss.what, loss.reason));
+                text.push_str(&format!("Lost: {count} {}: {}.\n", loss.kind, loss.reason));
             }
             text
         }

@@ -87,7 +87,7 @@ fn assert_transfer_bytes(tables: &Tables, truth: &Truth) {
 fn submit_calls(tables: &Tables) -> u64 {
     let rows = &tables.submissions;
     let calls: BTreeSet<_> = (0..rows.len())
-        .map(|row| (rows.process[row], rows.thread[row], rows.begin_ns[row]))
+        .map(|row| (rows.process[row], rows.thread[row], rows.start_ns[row]))
         .collect();
     calls.len() as u64
 }

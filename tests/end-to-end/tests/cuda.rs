@@ -6,8 +6,10 @@ mod times;
 use crate::driver::Driver;
 use crate::product;
 use crate::recording::{Program, Recording, Run, report};
+use gapscope_trace::ids::{DeviceId, QueueId, SubmissionId};
+use gapscope_trace::manifest::Api;
 use gapscope_trace::tables::{HostCallKind, Table, TransferKind};
-use gapscope_trace::{Selection, Trace};
+use gapscope_trace::{LossKind, Selection, Trace};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -114,21 +116,21 @@ fn every_kernel_has_its_times_its_name_and_its_launch() {
     assert_eq!(recorded.len(), 3500);
     assert_eq!(recorded, did);
 
-    let launches: HashMap<u64, (i64, &str)> = (0..t.submissions.len())
+    let launches: HashMap<SubmissionId, (i64, &str)> = (0..t.submissions.len())
         .map(|row| {
             let function = t.submissions.function[row].as_deref().expect("a function");
             (
                 t.submissions.id[row],
-                (t.submissions.begin_ns[row], function),
+                (t.submissions.start_ns[row], function),
             )
         })
         .collect();
     assert_eq!(launches.len(), 3500);
     for row in 0..d.len() {
         assert_eq!(d.command_buffer[row], None, "a launch is no command buffer");
-        let (begin_ns, function) = launches[&d.submission[row].expect("its launch")];
+        let (start_ns, function) = launches[&d.submission[row].expect("its launch")];
         assert!(
-            begin_ns < d.start_ns[row].unwrap_or(0),
+            start_ns < d.start_ns[row].unwrap_or(0),
             "no kernel before its launch"
         );
         // Those of the runtime by the driver's call inside.
@@ -145,7 +147,7 @@ fn every_kernel_has_its_times_its_name_and_its_launch() {
     );
 
     let device = &trace.manifest.devices[0];
-    assert_eq!(device.api, "cuda");
+    assert_eq!(device.api, Api::Cuda);
     assert!(
         device.clock.error_ns.is_some(),
         "a wait bounds the clock: {:?}",
@@ -238,7 +240,7 @@ fn devices_of_one_process_are_told_apart_and_copies_between_them_are_transfers()
         .map(|d| d.uuid.as_str())
         .collect();
     assert_eq!(uuids.len(), 2, "{uuids:?}");
-    let device_of = |queue: u32| {
+    let device_of = |queue: QueueId| {
         let queues = &trace.manifest.queues;
         queues.iter().find(|q| q.id == queue).map(|q| q.device)
     };
@@ -250,7 +252,7 @@ fn devices_of_one_process_are_told_apart_and_copies_between_them_are_transfers()
             .filter(|q| device_of(**q) == Some(device))
             .count()
     };
-    let ids: Vec<u32> = trace.manifest.devices.iter().map(|d| d.id).collect();
+    let ids: Vec<DeviceId> = trace.manifest.devices.iter().map(|d| d.id).collect();
     let mut counts: Vec<usize> = ids.iter().map(|id| on(*id)).collect();
     counts.sort_unstable();
     assert_eq!(counts, [20, 30]);
@@ -309,12 +311,7 @@ fn values_of_nvtx_are_in_the_trace_with_their_names() {
                 .any(|v| v.starts_with("root=-3, bytes=1099511627776")),
         "{values:?}"
     );
-    let lost: Vec<&str> = trace
-        .manifest
-        .losses
-        .iter()
-        .map(|l| l.reason.as_str())
-        .collect();
+    let lost: Vec<&str> = trace.manifest.losses.iter().map(|l| &*l.reason).collect();
     assert!(lost.contains(&"payload schema not understood"), "{lost:?}");
 }
 
@@ -340,7 +337,9 @@ fn a_killed_program_keeps_what_was_delivered_and_counts_the_rest() {
     // The calls are all there, so it is known how many kernels are not.
     assert_eq!(trace.tables.submissions.len(), recorded);
     let lost = trace.manifest.losses.iter();
-    let lost = lost.filter(|l| l.what == "dispatches").map(|l| l.count);
+    let lost = lost
+        .filter(|l| l.kind == LossKind::Dispatches)
+        .map(|l| l.count);
     assert_eq!(recorded as u64 + lost.sum::<u64>(), 700);
     assert_eq!(trace.manifest.processes[0].end_ns, None);
     let notes = &trace.manifest.notes;

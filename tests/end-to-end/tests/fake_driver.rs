@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use gapscope_trace::Trace;
+use gapscope_trace::ids::QueueId;
 use gapscope_trace::manifest::ClockMethod;
 use gapscope_trace::tables::{Table, Timing};
+use gapscope_trace::{LossKind, Trace};
 use serde_json::Value;
 
 use crate::counts;
@@ -187,7 +188,7 @@ fn a_family_without_timestamps_is_counted_and_said() {
         timing.iter().all(|&timing| timing == Timing::NoTimestamps),
         "{timing:?}"
     );
-    assert_eq!(losses::counted(&case.trace, "dispatch times"), 20);
+    assert_eq!(losses::counted(&case.trace, &LossKind::DispatchTimes), 20);
 }
 
 #[test]
@@ -213,7 +214,7 @@ fn a_family_that_only_transfers_cannot_be_timed_without_host_query_reset() {
 fn queues_keep_their_own_work() {
     let case = case("ping-pong --iterations 10", &[("DISPATCH_NS", "50000")]);
     case.assert_times_within_bound();
-    let mut by_queue: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut by_queue: BTreeMap<QueueId, usize> = BTreeMap::new();
     for &queue in &case.trace.tables.dispatches.queue {
         *by_queue.entry(queue).or_default() += 1;
     }

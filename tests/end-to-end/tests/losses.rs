@@ -1,6 +1,6 @@
 //! The loss ledger is exact: what has no times is counted there, and nothing else.
 
-use gapscope_trace::Trace;
+use gapscope_trace::{LossKind, Trace};
 
 /// Checks that the rows without times are as many as the ledger says. In `command-buffer` mode dispatches and transfers
 /// have none by choice, which is no loss.
@@ -8,29 +8,35 @@ pub fn assert_exact(trace: &Trace) {
     let tables = &trace.tables;
     let unknown = |times: &[Option<i64>]| times.iter().filter(|time| time.is_none()).count() as u64;
     let rows = [
-        ("dispatch times", unknown(&tables.dispatches.duration_ns)),
-        ("transfer times", unknown(&tables.transfers.duration_ns)),
         (
-            "command-buffer times",
+            LossKind::DispatchTimes,
+            unknown(&tables.dispatches.duration_ns),
+        ),
+        (
+            LossKind::TransferTimes,
+            unknown(&tables.transfers.duration_ns),
+        ),
+        (
+            LossKind::CommandBufferTimes,
             unknown(&tables.command_buffers.duration_ns),
         ),
     ];
-    for (what, untimed) in rows {
+    for (kind, untimed) in rows {
         assert_eq!(
-            counted(trace, what),
+            counted(trace, &kind),
             untimed,
-            "{what}: {:?}",
+            "{kind}: {:?}",
             trace.manifest.losses
         );
     }
 }
 
 /// The count of losses of some kind.
-pub fn counted(trace: &Trace, what: &str) -> u64 {
+pub fn counted(trace: &Trace, kind: &LossKind) -> u64 {
     let losses = trace
         .manifest
         .losses
         .iter()
-        .filter(|loss| loss.what == what);
+        .filter(|loss| loss.kind == *kind);
     losses.map(|loss| loss.count).sum()
 }

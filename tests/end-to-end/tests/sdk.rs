@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
+use gapscope_trace::ids::{LabelId, SubmissionId};
 use gapscope_trace::tables::Table;
 use gapscope_trace::{Selection, Trace};
 use serde_json::Value;
@@ -29,7 +30,7 @@ fn open(path: &Path) -> Trace {
 /// The labels of the command buffers that have one, in order, each once.
 fn labels(trace: &Trace) -> Vec<String> {
     let labels = &trace.tables.labels;
-    let text = |id: u32| {
+    let text = |id: LabelId| {
         let row = labels
             .id
             .iter()
@@ -79,7 +80,7 @@ fn a_capture_holds_its_window_and_nothing_else() {
         trace.manifest.losses
     );
     let (start, end) = (trace.manifest.start_ns, trace.manifest.end_ns);
-    for begin in &trace.tables.submissions.begin_ns {
+    for begin in &trace.tables.submissions.start_ns {
         assert!((start..=end).contains(begin));
     }
     assert!(
@@ -260,7 +261,7 @@ fn the_profile_agrees_with_the_layer() {
         );
     }
     // wgpu makes several command buffers of one: together they are what the SDK timed as a whole.
-    let mut hulls: HashMap<u64, (i64, i64)> = HashMap::new();
+    let mut hulls: HashMap<SubmissionId, (i64, i64)> = HashMap::new();
     let buffers = &trace.tables.command_buffers;
     for row in 0..buffers.len() {
         let start = buffers.start_ns[row].expect("it is timed");

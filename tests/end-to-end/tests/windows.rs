@@ -5,7 +5,7 @@ use std::path::Path;
 
 use gapscope_trace::manifest::Loss;
 use gapscope_trace::tables::{Table, Timing};
-use gapscope_trace::{Selection, Trace};
+use gapscope_trace::{LossKind, Selection, Trace};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -49,7 +49,8 @@ fn check(trace: &Trace, window: &Value, recorded: bool) {
     losses::assert_exact(trace);
     let losses = &trace.manifest.losses;
     let named = |loss: &&Loss| {
-        loss.what == "command-buffer times" && loss.reason == "recorded while recording was off"
+        loss.kind == LossKind::CommandBufferTimes
+            && loss.reason == "recorded while recording was off"
     };
     let named: u64 = losses.iter().filter(named).map(|loss| loss.count).sum();
     assert_eq!(named, unknown, "{losses:?}");

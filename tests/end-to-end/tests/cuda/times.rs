@@ -96,6 +96,6 @@ fn the_bound_holds(waits: &str, skew: i64, drift: i64) {
         .manifest
         .losses
         .iter()
-        .any(|l| l.what == "plausible device times");
+        .any(|l| l.kind == LossKind::PlausibleDeviceTimes);
     assert_eq!(counted, early, "{said}");
 }
