@@ -110,11 +110,11 @@ def _checked(path: str | os.PathLike[str]) -> str:
     absolute = os.path.abspath(path)
     parent = os.path.dirname(absolute)
     if not absolute.endswith(".gapscope"):
-        raise CaptureError(f"{absolute} is no name for a capture: end it with .gapscope")
+        raise CaptureError(f"{absolute} is not a name for a capture: end it with .gapscope")
     if os.path.lexists(absolute):
         raise CaptureError(f"{absolute} is there already, and nothing is overwritten: choose another name, or remove it")
     if not os.path.isdir(parent):
-        raise CaptureError(f"{parent} is no folder: make it first")
+        raise CaptureError(f"{parent} is not a folder: make it first")
     if not os.access(parent, os.W_OK):
         raise CaptureError(f"{parent} cannot be written: choose another folder")
     return absolute

@@ -59,7 +59,7 @@ class Hook:
 
 
 class _LoadedLibrary(ctypes.Structure):
-    # The begin of struct dl_phdr_info.
+    # The start of struct dl_phdr_info.
     _fields_ = [
         ("address", ctypes.c_void_p),
         ("name", ctypes.c_char_p),

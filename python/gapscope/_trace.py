@@ -41,11 +41,11 @@ class Trace:
         try:
             manifest = json.loads((self.path / "trace.json").read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise TraceError(f"{self.path} is no trace: it has no trace.json") from None
+            raise TraceError(f"{self.path} is not a trace: it has no trace.json") from None
         except (OSError, ValueError) as error:
             raise TraceError(f"{self.path}: trace.json cannot be read: {error}") from None
         if not isinstance(manifest, dict) or not isinstance(manifest.get("format_version"), int):
-            raise TraceError(f"{self.path} is no trace: its trace.json does not say which version of the format it has")
+            raise TraceError(f"{self.path} is not a trace: its trace.json does not say which version of the format it has")
         if manifest["format_version"] > FORMAT_VERSION:
             version = manifest["format_version"]
             raise TraceError(

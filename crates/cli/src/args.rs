@@ -77,7 +77,7 @@ pub struct Record {
           value_name = "command-buffer|dispatch|dispatch-serialised")]
     pub mode: Mode,
 
-    /// File that names kernels, a line each: `HASH = NAME`, HASH being the begin of the hash of the kernel's code as
+    /// File that names kernels, a line each: `HASH = NAME`, HASH being the start of the hash of the kernel's code as
     /// reports show it (`spv:48373bb5`)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub names: Option<PathBuf>,

@@ -35,7 +35,7 @@ pub fn run(arguments: &Export) -> Result<ExitCode, Failure> {
             format if stdout => {
                 let mut out = io::stdout().lock();
                 match write(trace, format, bytes.count(&mut out)) {
-                    // A reader that has had enough (`| head`) is no failure.
+                    // A reader that has had enough (`| head`) is not a failure.
                     Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exported::default()),
                     result => result.map_err(|error| unwritten("stdout", &error)),
                 }

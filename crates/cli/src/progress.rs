@@ -14,7 +14,7 @@ const EVERY: Duration = Duration::from_millis(250);
 /// The report must not wait for the line.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Shows how a recording goes until it is finished; returns at once when stderr is no terminal.
+/// Shows how a recording goes until it is finished; returns at once when stderr is not a terminal.
 #[cfg(target_os = "linux")]
 pub fn show(session: &Session) {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());

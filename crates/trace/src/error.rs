@@ -55,13 +55,15 @@ pub enum Error {
         path: PathBuf,
     },
     /// The name of a source is not a hash, or its extension not a word.
-    #[error("`{name}` is no name for a source: a hexadecimal hash, a dot and a word are expected")]
+    #[error(
+        "`{name}` is not a name for a source: a hexadecimal hash, a dot and a word are expected"
+    )]
     SourceName {
         /// The name.
         name: String,
     },
     /// What was given is something else than a trace.
-    #[error("{} is no gapscope trace: {found}", path.display())]
+    #[error("{} is not a gapscope trace: {found}", path.display())]
     Foreign {
         /// What was given.
         path: PathBuf,

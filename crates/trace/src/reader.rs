@@ -91,7 +91,7 @@ impl Selection {
 /// Reads the manifest of the trace `folder`.
 ///
 /// # Errors
-/// `folder` is no trace, or a later gapscope's, or its manifest is damaged.
+/// `folder` is not a trace, or a later gapscope's, or its manifest is damaged.
 pub fn read_manifest(folder: &Path) -> Result<Manifest, Error> {
     match manifest_or_missing(folder)? {
         Some(manifest) => Ok(manifest),
@@ -138,7 +138,7 @@ struct Version {
 /// Reads the trace `folder`, as far as it goes: what is damaged or missing is in the diagnostics.
 ///
 /// # Errors
-/// `folder` is no trace, or a later gapscope's, or its manifest is damaged.
+/// `folder` is not a trace, or a later gapscope's, or its manifest is damaged.
 pub fn read(folder: &Path, selection: &Selection) -> Result<(Trace, Vec<Diagnostic>), Error> {
     let parts = find_parts(folder)?;
     let mut diagnostics = Vec::new();

@@ -14,7 +14,7 @@ table! {
         /// Id of the command buffer; absent for work that a host call launched by itself (CUDA, outside of graphs).
         command_buffer: Option<CommandBufferId>,
         /// Position among the commands of its command buffer (dispatches, transfers, barriers and opaque work), or of
-        /// its submission where there is no command buffer.
+        /// its submission where there is not a command buffer.
         position: u32,
         /// Id of the queue.
         queue: QueueId,
@@ -34,7 +34,7 @@ table! {
         bindings: Option<BindingSetId>,
         /// Id of the innermost label.
         label: Option<LabelId>,
-        /// Id of the submission (`submissions`), where there is no command buffer to name it.
+        /// Id of the submission (`submissions`), where there is not a command buffer to name it.
         submission: Option<SubmissionId>,
     }
 }
@@ -128,7 +128,7 @@ table! {
         destination: Option<BufferId>,
         /// Id of the innermost label.
         label: Option<LabelId>,
-        /// Id of the submission (`submissions`), where there is no command buffer to name it.
+        /// Id of the submission (`submissions`), where there is not a command buffer to name it.
         submission: Option<SubmissionId>,
         /// What memory the host's end is in (CUDA): `pageable` (such a copy is not asynchronous), `pinned`, `managed`.
         host_memory: Option<MemoryPlace>,
@@ -152,7 +152,7 @@ table! {
         duration_ns: Option<i64>,
         /// Id of the innermost label.
         label: Option<LabelId>,
-        /// Id of the submission (`submissions`), where there is no command buffer to name it.
+        /// Id of the submission (`submissions`), where there is not a command buffer to name it.
         submission: Option<SubmissionId>,
     }
 }

@@ -30,7 +30,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Write;
 
-/// Why a text is no trace.
+/// Why a text is not a trace.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct TextError {
@@ -198,7 +198,7 @@ fn set<T: Table>(row: &mut T::Row, column: &str, text: &str) -> Result<(), Strin
     if T::set_from_text(row, column, &plain) {
         Ok(())
     } else {
-        Err(format!("`{text}` is no value of `{column}`"))
+        Err(format!("`{text}` is not a value of `{column}`"))
     }
 }
 

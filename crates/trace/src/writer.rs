@@ -185,7 +185,7 @@ impl TraceWriter {
     /// machine.
     ///
     /// # Errors
-    /// The hash is not hexadecimal, the extension is no word, or the system refuses.
+    /// The hash is not hexadecimal, the extension is not a word, or the system refuses.
     pub fn add_source(&mut self, hash: &str, extension: &str, bytes: &[u8]) -> Result<(), Error> {
         let name = format!("{hash}.{extension}");
         let is_word = |text: &str, fits: fn(&u8) -> bool| {

@@ -1,5 +1,6 @@
 //! Writing and opening traces.
 
+use gapscope_trace::ids::{KernelId, LabelId, ThreadId};
 use gapscope_trace::manifest::Manifest;
 use gapscope_trace::tables::*;
 use gapscope_trace::{Diagnostic, Error, Selection, Trace, TraceWriter, read};
@@ -64,7 +65,7 @@ fn a_finished_trace_reads_as_it_was_written() {
     names.sort();
     assert_eq!(
         names.len(),
-        14 + 2,
+        16 + 2,
         "a file a table, manifest and sources: {names:?}"
     );
     assert!(!names.contains(&"parts".to_owned()));
@@ -134,7 +135,7 @@ fn a_resumed_recording_has_what_was_listed_and_nothing_else() {
     writer.finish(&trace.manifest).expect("finish");
     let (found, diagnostics) = open(&folder);
     assert_eq!(diagnostics, []);
-    assert_eq!(found.tables.dispatches.kernel, [1, 1, 1]);
+    assert_eq!(found.tables.dispatches.kernel, [KernelId(1); 3]);
     assert_eq!(found.tables.command_buffers, trace.tables.command_buffers);
     let error = TraceWriter::resume(&folder, &listed).expect_err("it is complete");
     assert!(matches!(error, Error::Complete { .. }), "{error}");
@@ -265,7 +266,7 @@ fn what_is_no_trace_is_refused_in_a_sentence() {
     let manifest = folder.join("trace.json");
     fs::write(
         &manifest,
-        "{\"format_version\": 2, \"gapscope_version\": \"7.1\", \"host\": 5}",
+        "{\"format_version\": 3, \"gapscope_version\": \"7.1\", \"host\": 5}",
     )
     .expect("writable");
     assert!(refuse(&folder).ends_with("open it with gapscope 7.1 or newer"));
@@ -341,7 +342,7 @@ fn a_failed_part_costs_its_table_only() {
     let (found, _) = open(&folder);
     assert_eq!(
         found.tables.dispatches.kernel,
-        [1, 1, 1],
+        [KernelId(1); 3],
         "without the two of the failed part"
     );
     assert_eq!(found.tables.host_calls.len(), 2);
@@ -384,17 +385,17 @@ fn a_thread_that_is_not_known_is_absent_and_was_once_0() {
     let mut trace = trace();
     let calls = &mut trace.tables.host_calls;
     calls.push(HostCall {
-        thread: Some(7),
+        thread: Some(ThreadId(7)),
         ..calls.row(0)
     });
-    for written in [None, Some(0)] {
+    for written in [None, Some(ThreadId(0))] {
         trace.tables.host_calls.thread[0] = written;
         trace.tables.submissions.thread[0] = written;
         let folder = temporary.path().join(format!("{written:?}.gapscope"));
         write(&folder, &trace);
         let (found, diagnostics) = open(&folder);
         assert_eq!(diagnostics, []);
-        assert_eq!(found.tables.host_calls.thread, [None, Some(7)]);
+        assert_eq!(found.tables.host_calls.thread, [None, Some(ThreadId(7))]);
         assert_eq!(found.tables.submissions.thread[0], None);
     }
 }

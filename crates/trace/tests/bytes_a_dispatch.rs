@@ -2,6 +2,7 @@
 //!
 //! `cargo test --release -p gapscope-trace --test bytes_a_dispatch -- --ignored --nocapture`
 
+use gapscope_trace::ids::*;
 use gapscope_trace::manifest::Manifest;
 use gapscope_trace::tables::*;
 use gapscope_trace::{Selection, Tables, TraceWriter, read};
@@ -61,18 +62,18 @@ impl Program {
         self.now += (duration + 800 + self.noise.below(400)) as i64;
         self.position += 1;
         Dispatch {
-            command_buffer: Some(self.command_buffer),
+            command_buffer: Some(CommandBufferId(self.command_buffer)),
             // There is a barrier between any two.
             position: 2 * (self.position - 1),
-            queue: 1,
-            kernel,
+            queue: QueueId(1),
+            kernel: KernelId(kernel),
             start_ns: Some(start),
             duration_ns: Some(duration as i64),
             groups_x: Some(32 * kernel),
             groups_y: Some(1 + kernel % 4),
             groups_z: Some(1),
-            bindings: Some(1 + self.step),
-            label: Some(1 + self.step / 30),
+            bindings: Some(BindingSetId(1 + self.step)),
+            label: Some(LabelId(1 + self.step / 30)),
             submission: None,
         }
     }

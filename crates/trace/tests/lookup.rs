@@ -1,7 +1,7 @@
 //! Finding rows by id.
 
 use gapscope_trace::Trace;
-use gapscope_trace::ids::{LabelId, SubmissionId};
+use gapscope_trace::ids::{LabelId, ProcessId, QueueId, SubmissionId};
 use gapscope_trace::lookup::{IdIndex, LabelPaths, NONE};
 
 #[test]
@@ -55,7 +55,10 @@ fn a_queue_leads_to_its_device() {
     let trace = Trace::from_text("device id=4 name=GPU process=2\nqueue id=7 device=4\nqueue id=8 device=5\nprocess id=2 pid=9")
         .expect("it is a trace");
     let m = &trace.manifest;
-    assert_eq!(m.device_of_queue(7).map(|d| d.name.as_str()), Some("GPU"));
-    assert!(m.device_of_queue(8).is_none());
-    assert_eq!(m.process(2).map(|p| p.pid), Some(9));
+    assert_eq!(
+        m.device_of_queue(QueueId(7)).map(|d| d.name.as_str()),
+        Some("GPU")
+    );
+    assert!(m.device_of_queue(QueueId(8)).is_none());
+    assert_eq!(m.process(ProcessId(2)).map(|p| p.pid), Some(9));
 }

@@ -57,7 +57,7 @@ fn rows_and_manifest_are_read() {
 fn what_is_wrong_is_said_with_its_line() {
     assert_eq!(
         error("queue id=1\n\nkernel id=x"),
-        "line 3: `x` is no value of `id`"
+        "line 3: `x` is not a value of `id`"
     );
     assert!(error("dispach kernel=1").starts_with("line 1: `dispach` begins no row"));
     assert!(error("dispatch krnel=1").contains("has no column `krnel`; it has command_buffer,"));
@@ -67,12 +67,12 @@ fn what_is_wrong_is_said_with_its_line() {
     assert!(error("kernel name=\"sin").contains("not closed"));
     assert!(error("kernel name=\"sin\"cos").contains("follows"));
     assert!(error("kernel id").contains("column=value"));
-    assert!(error("host_call call=wait-fence").contains("no value of `call`"));
-    assert!(error("manifest exit.cod=1").contains("no value of `exit.cod`"));
-    assert!(error("manifest start_ns=0.5ns").contains("no whole number"));
-    assert!(error("manifest start_ns=us").contains("no time"));
+    assert!(error("host_call call=wait-fence").contains("not a value of `call`"));
+    assert!(error("manifest exit.cod=1").contains("not a value of `exit.cod`"));
+    assert!(error("manifest start_ns=0.5ns").contains("not a whole number"));
+    assert!(error("manifest start_ns=us").contains("not a time"));
     assert!(error("manifest start_ns=5min").contains("no known unit"));
-    assert!(error("dispatch start_ns=10000000000s").contains("no value"));
+    assert!(error("dispatch start_ns=10000000000s").contains("not a value"));
 }
 
 #[test]

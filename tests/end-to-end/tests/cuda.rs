@@ -127,7 +127,10 @@ fn every_kernel_has_its_times_its_name_and_its_launch() {
         .collect();
     assert_eq!(launches.len(), 3500);
     for row in 0..d.len() {
-        assert_eq!(d.command_buffer[row], None, "a launch is no command buffer");
+        assert_eq!(
+            d.command_buffer[row], None,
+            "a launch is not a command buffer"
+        );
         let (start_ns, function) = launches[&d.submission[row].expect("its launch")];
         assert!(
             start_ns < d.start_ns[row].unwrap_or(0),

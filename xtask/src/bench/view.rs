@@ -65,7 +65,7 @@ pub fn measure(repetitions: u32) -> Result<String> {
     let figures: Vec<Figures> =
         serde_json::from_str(&text).with_context(|| format!("cannot read {}", file.display()))?;
     Ok(format!(
-        "Load average of the machine over one minute {before} at the begin and {after} at the end, with what was measured itself; \
+        "Load average of the machine over one minute {before} at the start and {after} at the end, with what was measured itself; \
          {} repetitions of `gapscope view`, the others once each, with at most {LIMIT_S} s to open a trace.\n\n{}",
         repetitions.min(MOST_REPETITIONS),
         table(&figures)

@@ -104,7 +104,7 @@ fn nightly() -> Result<Toolchain> {
             .args(["+nightly", "-V"])
             .env_remove("RUSTUP_TOOLCHAIN"),
     )?;
-    let version = minor_version(&version).with_context(|| format!("{version} is no version"))?;
+    let version = minor_version(&version).with_context(|| format!("{version} is not a version"))?;
     let library = library_sources(&version)?;
     let copy = folder("nightly")?;
     if !copy.join("bin/cargo").is_file() {

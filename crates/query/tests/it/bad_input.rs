@@ -138,11 +138,11 @@ fn what_is_no_trace_is_named_and_skipped() {
         "{skipped:?}"
     );
     assert!(
-        skipped[1].starts_with("empty.gapscope is no gapscope trace"),
+        skipped[1].starts_with("empty.gapscope is not a gapscope trace"),
         "{skipped:?}"
     );
     assert!(
-        skipped[2].starts_with("file.gapscope is no gapscope trace"),
+        skipped[2].starts_with("file.gapscope is not a gapscope trace"),
         "{skipped:?}"
     );
 }
@@ -157,6 +157,6 @@ fn traces_that_cannot_be_found_are_said() {
     assert!(error(&["[.gapscope"]).contains("cannot be understood"));
     assert_eq!(
         error(&["runs"]),
-        "runs is no gapscope trace: it is a folder without a trace.json; for the traces in it write 'runs/*'"
+        "runs is not a gapscope trace: it is a folder without a trace.json; for the traces in it write 'runs/*'"
     );
 }

@@ -113,7 +113,7 @@ fn a_skipped_trace_is_named_and_the_status_says_so() {
     assert_eq!(text(&output.stdout), "trace\nt.gapscope\n");
     assert_eq!(
         one_line(&output),
-        "gapscope: skipped: other.gapscope is no gapscope trace: it has no trace.json, which a recording writes first\n"
+        "gapscope: skipped: other.gapscope is not a gapscope trace: it has no trace.json, which a recording writes first\n"
     );
     let file = place.path("t.gapscope/kernels.parquet");
     let bytes = std::fs::read(&file).unwrap();

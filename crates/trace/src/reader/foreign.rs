@@ -1,11 +1,11 @@
-//! What something that is no trace looks like.
+//! What something that is not a trace looks like.
 
 use crate::Error;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Says that `path` is no trace, and what it is instead where that can be seen.
+/// Says that `path` is not a trace, and what it is instead where that can be seen.
 pub(super) fn error(path: &Path) -> Error {
     if let Err(e) = path.metadata() {
         return Error::read(path)(e);

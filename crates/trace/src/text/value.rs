@@ -30,12 +30,12 @@ pub(super) fn without_unit<'a>(column: &str, text: &'a str) -> Result<Cow<'a, st
     let is_number =
         !(whole.is_empty() && fraction.is_empty()) && fraction.bytes().all(|b| b.is_ascii_digit());
     if !is_number {
-        return Err(format!("`{column}={text}` is no time"));
+        return Err(format!("`{column}={text}` is not a time"));
     }
     let fraction = fraction.trim_end_matches('0');
     if fraction.len() > digits {
         return Err(format!(
-            "`{column}={text}` is no whole number of nanoseconds"
+            "`{column}={text}` is not a whole number of nanoseconds"
         ));
     }
     Ok(Cow::Owned(format!("{whole}{fraction:0<digits$}")))
@@ -67,7 +67,7 @@ pub(super) fn read<P: Serialize + DeserializeOwned>(
             .into_iter()
             .map(|value| with(json.clone(), name, value))
             .find(|json| P::deserialize(json).is_ok())
-            .ok_or_else(|| format!("`{text}` is no value of `{name}`"))?;
+            .ok_or_else(|| format!("`{text}` is not a value of `{name}`"))?;
     }
     serde_json::from_value(json).map_err(|e| e.to_string())
 }
