@@ -1,13 +1,13 @@
 //! How the loader finds the layer's functions.
 
-use crate::device::{self, create_device};
-use crate::instance::{self, Instance};
-use crate::loader::NegotiateLayerInterface;
-use crate::recorder::recorder;
-use crate::{
-    bindings, command_buffer, command_pool, commands, descriptor_sets, host_calls, images, kernels,
-    labels, memory, opaque, submit, transfers,
+use crate::api::instance::Instance;
+use crate::api::loader::NegotiateLayerInterface;
+use crate::devices;
+use crate::hooks::{
+    bindings, command_buffers, command_pools, commands, descriptor_sets, devices as device_hooks,
+    host_calls, images, instances, kernels, labels, memory, opaque, semaphores, submit, transfers,
 };
+use crate::recorder::recorder;
 use ash::vk;
 use ash::vk::Handle;
 use std::ffi::{CStr, c_char};
@@ -54,9 +54,9 @@ unsafe extern "system" fn get_instance_proc_addr(
         match bytes {
             b"vkGetInstanceProcAddr" => return function!(get_instance_proc_addr),
             b"vkGetDeviceProcAddr" => return function!(get_device_proc_addr),
-            b"vkCreateInstance" => return function!(instance::create_instance),
-            b"vkDestroyInstance" => return function!(instance::destroy_instance),
-            b"vkCreateDevice" => return function!(create_device),
+            b"vkCreateInstance" => return function!(instances::create_instance),
+            b"vkDestroyInstance" => return function!(instances::destroy_instance),
+            b"vkCreateDevice" => return function!(device_hooks::create_device),
             _ => {}
         }
         if handle == vk::Instance::null() {
@@ -83,18 +83,13 @@ unsafe extern "system" fn get_device_proc_addr(
         if bytes == b"vkGetDeviceProcAddr" {
             return function!(get_device_proc_addr);
         }
-        match device::of(handle.as_raw()) {
-            Some(device) => {
-                let next = (device.get)(handle, name);
-                // Labels and names are recorded even where the driver knows none.
-                if next.is_some() || is_debug_utils(bytes) {
-                    hook(bytes).or(next)
-                } else {
-                    None
-                }
-            }
-            // A device that is not recorded, or is being made: the chain's own function.
-            None => device::next_get_device_proc_addr(handle).and_then(|get| get(handle, name)),
+        let (get, is_recorded) = devices::get_device_proc_addr(handle)?;
+        let next = get(handle, name);
+        // Labels and names are recorded even where the driver knows none.
+        if is_recorded && (next.is_some() || is_debug_utils(bytes)) {
+            hook(bytes).or(next)
+        } else {
+            next
         }
     }
 }
@@ -116,17 +111,17 @@ macro_rules! hooks {
 }
 
 hooks! {
-    "vkDestroyDevice" => device::destroy_device,
-    "vkGetDeviceQueue" => device::get_device_queue,
-    "vkGetDeviceQueue2" => device::get_device_queue2,
-    "vkCreateCommandPool" => command_pool::create_command_pool,
-    "vkDestroyCommandPool" => command_pool::destroy_command_pool,
-    "vkResetCommandPool" => command_pool::reset_command_pool,
-    "vkAllocateCommandBuffers" => command_pool::allocate_command_buffers,
-    "vkFreeCommandBuffers" => command_pool::free_command_buffers,
-    "vkBeginCommandBuffer" => command_buffer::begin_command_buffer,
-    "vkEndCommandBuffer" => command_buffer::end_command_buffer,
-    "vkResetCommandBuffer" => command_buffer::reset_command_buffer,
+    "vkDestroyDevice" => device_hooks::destroy_device,
+    "vkGetDeviceQueue" => device_hooks::get_device_queue,
+    "vkGetDeviceQueue2" => device_hooks::get_device_queue2,
+    "vkCreateCommandPool" => command_pools::create_command_pool,
+    "vkDestroyCommandPool" => command_pools::destroy_command_pool,
+    "vkResetCommandPool" => command_pools::reset_command_pool,
+    "vkAllocateCommandBuffers" => command_pools::allocate_command_buffers,
+    "vkFreeCommandBuffers" => command_pools::free_command_buffers,
+    "vkBeginCommandBuffer" => command_buffers::begin_command_buffer,
+    "vkEndCommandBuffer" => command_buffers::end_command_buffer,
+    "vkResetCommandBuffer" => command_buffers::reset_command_buffer,
     "vkCmdBindPipeline" => commands::bind_pipeline,
     "vkCmdBindDescriptorSets" => bindings::bind_descriptor_sets,
     "vkCmdBindDescriptorSets2" | "vkCmdBindDescriptorSets2KHR" => bindings::bind_descriptor_sets2,
@@ -176,8 +171,8 @@ hooks! {
     "vkQueueSubmit" => submit::queue_submit,
     "vkQueueSubmit2" | "vkQueueSubmit2KHR" => submit::queue_submit2,
     "vkQueueBindSparse" => submit::queue_bind_sparse,
-    "vkCreateSemaphore" => submit::create_semaphore,
-    "vkDestroySemaphore" => submit::destroy_semaphore,
+    "vkCreateSemaphore" => semaphores::create_semaphore,
+    "vkDestroySemaphore" => semaphores::destroy_semaphore,
     "vkQueueWaitIdle" => host_calls::queue_wait_idle,
     "vkDeviceWaitIdle" => host_calls::device_wait_idle,
     "vkWaitForFences" => host_calls::wait_for_fences,

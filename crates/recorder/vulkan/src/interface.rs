@@ -1,7 +1,7 @@
 //! What the recorded program itself may ask of the layer: see [`gapscope_spool::interface`].
 
 use crate::recorder::{Recorder, recorder};
-use crate::{device, host_calls};
+use crate::{devices, polls};
 use gapscope_spool::interface::{Host, Table};
 use gapscope_spool::{Spool, ids};
 use std::ffi::CStr;
@@ -22,11 +22,11 @@ impl Host for Recorder {
     }
 
     fn recording_changes(&self) {
-        host_calls::flush();
+        polls::flush();
     }
 
     fn flush(&self) -> bool {
-        device::flush_all()
+        devices::flush_all()
     }
 }
 

@@ -3,43 +3,38 @@
 //! - **Nothing of the program is changed.** Handles are the driver's own, nothing is wrapped; no fence, semaphore or
 //!   wait is added. What is added: timestamps inside the program's command buffers, command buffers of ours around
 //!   those that may run twice at once, the extension that reads both clocks, and host query reset.
-//! - **Results are asked for by a thread of ours**, each with a word that says whether it is there. Where asking makes
+//! - **Results are asked for by a thread of ours**, each with a word that says whether it has arrived. Where asking makes
 //!   the driver wait for the device (llvmpipe), they are copied to mapped memory inside the command buffer instead;
-//!   that copy holds the device up, so it is not done elsewhere ([`queries::Delivery`]).
+//!   that copy holds the device up, so it is not done elsewhere ([`api::families::Delivery`]).
 //! - **The hot path** (`vkCmd*`) takes no lock: a command buffer is externally synchronised, so its state belongs to
 //!   the calling thread. It appends a 24-byte command to that state; whole blocks go to the spool.
 //! - **No panic leaves an entry point** ([`gapscope_spool::hook::guard`]); what cannot be measured is passed on and counted as a loss.
 //!
-//! Reading order: [`entry`] (how the loader finds us), [`device`], [`command_buffer`] and [`commands`] (recording),
-//! [`queries`] (timestamps), [`submit`] and [`harvest`] (instances and their results).
+//! # Internals
+//!
+//! Each layer uses only those above it in this list; no two modules use each other, which `cargo xtask tidy` checks.
+//!
+//! 1. [`recorder`]: the spool, the ids and the mode, which the whole process shares; [`polls`] and [`host_call`] time calls.
+//! 2. [`api`]: Vulkan around us: the loader, the next layer's functions, physical devices, the program's arguments.
+//! 3. [`objects`]: what is known of the program's buffers, kernels, descriptor sets and other objects.
+//!    [`timing`]: queries, the clock and the thread that collects results.
+//! 4. [`device`]: one logical device, composed of these; [`devices`]: all of them, by their handles.
+//! 5. [`command_buffer`] and [`command_buffers`]: what is being recorded. [`submission`]: what is being submitted.
+//! 6. [`hooks`]: what the program calls instead of the next layer. Only here does the program's thread enter.
+//! 7. [`entry`]: how the loader finds the hooks; [`interface`]: what the program may ask us for.
 #![warn(clippy::undocumented_unsafe_blocks)]
 
-mod barriers;
-mod bindings;
-mod brackets;
-mod clock;
+mod api;
 mod command_buffer;
-mod command_pool;
-mod commands;
-mod descriptor_sets;
+mod command_buffers;
 mod device;
+mod devices;
 mod entry;
-mod features;
-mod handles;
-mod harvest;
-mod host_calls;
-mod images;
-mod instance;
+mod hooks;
+mod host_call;
 mod interface;
-mod kernels;
-mod labels;
-mod loader;
-mod memory;
-mod next;
-mod opaque;
-mod queries;
+mod objects;
+mod polls;
 mod recorder;
-mod spirv;
-mod submit;
+mod submission;
 mod timing;
-mod transfers;

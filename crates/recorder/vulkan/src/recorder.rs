@@ -1,5 +1,6 @@
 //! What the whole process shares: the spool, the mode and the counters of ids.
 
+use crate::polls;
 use gapscope_spool::event::{CommonEvent, EventGroup, LossKind};
 use gapscope_spool::ids::{self, Counter};
 use gapscope_spool::{Spool, hook};
@@ -8,14 +9,14 @@ use std::collections::HashMap;
 use std::sync::{OnceLock, PoisonError, RwLock};
 
 /// What is timed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     CommandBuffer,
     Dispatch,
     DispatchSerialised,
 }
 
-/// Counters of ids; each is never reused. 0 means "none".
+/// Gives the ids of events.
 #[derive(Default)]
 pub struct Ids {
     pub device: Counter<ids::Device>,
@@ -29,10 +30,7 @@ pub struct Ids {
     pub instance: Counter<ids::Instance>,
 }
 
-pub fn next_id<Id: From<ids::Number>>(counter: &Counter<Id>) -> Id {
-    counter.next()
-}
-
+/// The recording of this process.
 pub struct Recorder {
     spool: Spool,
     pub mode: Mode,
@@ -100,7 +98,7 @@ impl Recorder {
         &self.spool
     }
 
-    /// True while work shall be recorded; definitions always are.
+    /// True while work is to be recorded; definitions always are.
     pub fn recording(&self) -> bool {
         self.spool.recording()
     }
@@ -155,7 +153,7 @@ impl Recorder {
 extern "C" fn at_exit() {
     hook::guard(|| {
         let Some(recorder) = recorder() else { return };
-        crate::host_calls::flush();
+        polls::flush();
         let caught = hook::take_caught();
         if caught > 0 {
             recorder.loss(LossKind::HookActions, caught, "internal error of the layer");

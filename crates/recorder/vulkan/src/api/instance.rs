@@ -1,0 +1,116 @@
+//! Instances: the next layer's functions for each.
+
+use crate::api::loader::{self, GetInstanceProcAddr};
+use ash::vk;
+use ash::vk::Handle;
+use std::ffi::CStr;
+use std::sync::{PoisonError, RwLock};
+
+/// An instance. It is leaked: devices keep pointers to it.
+pub struct Instance {
+    pub handle: vk::Instance,
+    pub get: GetInstanceProcAddr,
+    /// The version that the program asked for.
+    pub api_version: u32,
+    pub destroy: Option<vk::PFN_vkDestroyInstance>,
+    pub queue_families: Option<vk::PFN_vkGetPhysicalDeviceQueueFamilyProperties>,
+    pub properties: Option<vk::PFN_vkGetPhysicalDeviceProperties>,
+    pub properties2: Option<vk::PFN_vkGetPhysicalDeviceProperties2>,
+    pub features2: Option<vk::PFN_vkGetPhysicalDeviceFeatures2>,
+    pub memory: Option<vk::PFN_vkGetPhysicalDeviceMemoryProperties>,
+    pub extensions: Option<vk::PFN_vkEnumerateDeviceExtensionProperties>,
+}
+
+static INSTANCES: RwLock<Vec<(usize, &'static Instance)>> = RwLock::new(Vec::new());
+
+impl Instance {
+    /// Keeps an instance that has just been made.
+    ///
+    /// # Safety
+    /// `handle` is live, and `get` belongs to the layer that made it.
+    pub unsafe fn add(handle: vk::Instance, get: GetInstanceProcAddr, api_version: u32) {
+        macro_rules! function {
+            ($type:ident, $($name:literal),+) => {
+                // SAFETY: a function of that name has that type.
+                [$($name),+].into_iter().find_map(|name: &CStr| unsafe {
+                    get(handle, name.as_ptr())
+                        .map(|f| std::mem::transmute::<unsafe extern "system" fn(), vk::$type>(f))
+                })
+            };
+        }
+        let instance = Instance {
+            handle,
+            get,
+            api_version,
+            // Resolved now: asked for at the end, some chains answer with their top.
+            destroy: function!(PFN_vkDestroyInstance, c"vkDestroyInstance"),
+            queue_families: function!(
+                PFN_vkGetPhysicalDeviceQueueFamilyProperties,
+                c"vkGetPhysicalDeviceQueueFamilyProperties"
+            ),
+            properties: function!(
+                PFN_vkGetPhysicalDeviceProperties,
+                c"vkGetPhysicalDeviceProperties"
+            ),
+            properties2: function!(
+                PFN_vkGetPhysicalDeviceProperties2,
+                c"vkGetPhysicalDeviceProperties2",
+                c"vkGetPhysicalDeviceProperties2KHR"
+            ),
+            features2: function!(
+                PFN_vkGetPhysicalDeviceFeatures2,
+                c"vkGetPhysicalDeviceFeatures2",
+                c"vkGetPhysicalDeviceFeatures2KHR"
+            ),
+            memory: function!(
+                PFN_vkGetPhysicalDeviceMemoryProperties,
+                c"vkGetPhysicalDeviceMemoryProperties"
+            ),
+            extensions: function!(
+                PFN_vkEnumerateDeviceExtensionProperties,
+                c"vkEnumerateDeviceExtensionProperties"
+            ),
+        };
+        // SAFETY: the instance has just been made.
+        let key = unsafe { loader::dispatch_key(handle.as_raw()) };
+        INSTANCES
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((key, Box::leak(Box::new(instance))));
+    }
+
+    /// The instance to which a VkInstance or VkPhysicalDevice belongs.
+    ///
+    /// # Safety
+    /// `handle` is live.
+    pub unsafe fn of(handle: u64) -> Option<&'static Instance> {
+        // SAFETY: as the caller promises.
+        let key = unsafe { loader::dispatch_key(handle) };
+        let instances = INSTANCES.read().unwrap_or_else(PoisonError::into_inner);
+        instances
+            .iter()
+            .find(|(k, _)| *k == key)
+            .map(|(_, instance)| *instance)
+    }
+
+    /// Forgets an instance that is about to be destroyed.
+    pub fn remove(&'static self) {
+        INSTANCES
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|(_, instance)| !std::ptr::eq(*instance, self));
+    }
+
+    /// The next layer's vkCreateDevice.
+    ///
+    /// # Safety
+    /// `get` belongs to the layer that made the instance.
+    pub unsafe fn create_device(&self, get: GetInstanceProcAddr) -> Option<vk::PFN_vkCreateDevice> {
+        // SAFETY: the name has that type.
+        unsafe {
+            get(self.handle, c"vkCreateDevice".as_ptr()).map(|f| {
+                std::mem::transmute::<unsafe extern "system" fn(), vk::PFN_vkCreateDevice>(f)
+            })
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The loader's layer interface (vk_layer.h), which ash does not bind.
+
+use ash::vk;
+use std::ffi::{c_char, c_void};
+
+pub type GetInstanceProcAddr =
+    unsafe extern "system" fn(vk::Instance, *const c_char) -> vk::PFN_vkVoidFunction;
+pub type GetDeviceProcAddr =
+    unsafe extern "system" fn(vk::Device, *const c_char) -> vk::PFN_vkVoidFunction;
+pub type SetDeviceLoaderData = unsafe extern "system" fn(vk::Device, *mut c_void) -> vk::Result;
+
+/// VkLayerInstanceLink
+#[repr(C)]
+pub struct InstanceLink {
+    pub next: *mut InstanceLink,
+    pub get_instance_proc_addr: GetInstanceProcAddr,
+    pub get_physical_device_proc_addr: *const c_void,
+}
+
+/// VkLayerDeviceLink
+#[repr(C)]
+pub struct DeviceLink {
+    pub next: *mut DeviceLink,
+    pub get_instance_proc_addr: GetInstanceProcAddr,
+    pub get_device_proc_addr: GetDeviceProcAddr,
+}
+
+/// VkLayerInstanceCreateInfo and VkLayerDeviceCreateInfo: they differ in what the union holds.
+#[repr(C)]
+struct CreateInfo {
+    s_type: i32,
+    next: *mut CreateInfo,
+    function: i32,
+    payload: *mut c_void,
+}
+
+const INSTANCE_CREATE_INFO: i32 = 47;
+const DEVICE_CREATE_INFO: i32 = 48;
+const LAYER_LINK_INFO: i32 = 0;
+const LOADER_DATA_CALLBACK: i32 = 1;
+
+/// VkNegotiateLayerInterface
+#[repr(C)]
+pub struct NegotiateLayerInterface {
+    s_type: i32,
+    next: *mut c_void,
+    pub loader_layer_interface_version: u32,
+    pub get_instance_proc_addr: Option<GetInstanceProcAddr>,
+    pub get_device_proc_addr: Option<GetDeviceProcAddr>,
+    pub get_physical_device_proc_addr: Option<GetInstanceProcAddr>,
+}
+
+/// Finds the loader's structure of one kind in a pNext chain.
+///
+/// # Safety
+/// `chain` is a valid pNext chain.
+unsafe fn find(chain: *const c_void, s_type: i32, function: i32) -> Option<*mut CreateInfo> {
+    let mut node = chain as *mut CreateInfo;
+    while !node.is_null() {
+        // SAFETY: every structure of a chain starts with sType and pNext; `function` is read only behind a matching
+        // sType.
+        unsafe {
+            if (*node).s_type == s_type && (*node).function == function {
+                return Some(node);
+            }
+            node = (*node).next;
+        }
+    }
+    None
+}
+
+/// The next layer's entry point, with the chain moved on for it.
+///
+/// # Safety
+/// `chain` is the pNext chain of a VkInstanceCreateInfo that the loader passed.
+pub unsafe fn next_instance(chain: *const c_void) -> Option<GetInstanceProcAddr> {
+    // SAFETY: as the caller promises; the loader puts a VkLayerInstanceLink there.
+    unsafe {
+        let info = find(chain, INSTANCE_CREATE_INFO, LAYER_LINK_INFO)?;
+        let link = (*info).payload.cast::<InstanceLink>();
+        (*info).payload = (*link).next.cast();
+        Some((*link).get_instance_proc_addr)
+    }
+}
+
+/// The next layer when a device is made.
+pub struct NextLayer {
+    info: *mut CreateInfo,
+    /// What the next layer is to find.
+    link: *mut c_void,
+    pub get_instance_proc_addr: GetInstanceProcAddr,
+    pub get_device_proc_addr: GetDeviceProcAddr,
+}
+
+impl NextLayer {
+    /// Sets the chain to the next layer again, after layers have moved it on.
+    ///
+    /// # Safety
+    /// The chain is still alive.
+    pub unsafe fn restore(&self) {
+        // SAFETY: as the caller promises.
+        unsafe { (*self.info).payload = self.link };
+    }
+}
+
+/// As [`next_instance`], for a device.
+///
+/// # Safety
+/// `chain` is the pNext chain of a VkDeviceCreateInfo that the loader passed.
+pub unsafe fn next_device(chain: *const c_void) -> Option<NextLayer> {
+    // SAFETY: as the caller promises; the loader puts a VkLayerDeviceLink there.
+    unsafe {
+        let info = find(chain, DEVICE_CREATE_INFO, LAYER_LINK_INFO)?;
+        let ours = (*info).payload.cast::<DeviceLink>();
+        let link = (*ours).next.cast();
+        (*info).payload = link;
+        Some(NextLayer {
+            info,
+            link,
+            get_instance_proc_addr: (*ours).get_instance_proc_addr,
+            get_device_proc_addr: (*ours).get_device_proc_addr,
+        })
+    }
+}
+
+/// The function that makes dispatchable handles of ours usable.
+///
+/// # Safety
+/// As [`next_device`].
+pub unsafe fn set_device_loader_data(chain: *const c_void) -> Option<SetDeviceLoaderData> {
+    // SAFETY: as the caller promises; with this function code the payload is the callback.
+    unsafe {
+        let info = find(chain, DEVICE_CREATE_INFO, LOADER_DATA_CALLBACK)?;
+        std::mem::transmute::<*mut c_void, Option<SetDeviceLoaderData>>((*info).payload)
+    }
+}
+
+/// The first word of a dispatchable handle: all handles of one instance or device share it.
+///
+/// # Safety
+/// `handle` is a live dispatchable handle that the loader has returned to the program.
+pub unsafe fn dispatch_key(handle: u64) -> usize {
+    // SAFETY: the loader's ABI: a dispatchable handle points to a pointer to its dispatch table.
+    unsafe { *(handle as *const usize) }
+}

@@ -1,0 +1,226 @@
+//! What the next layer says of a physical device.
+
+use crate::api::arguments::text_in;
+use crate::api::families::{Delivery, Families, Family};
+use crate::api::instance::Instance;
+use crate::api::loader::GetInstanceProcAddr;
+use ash::vk;
+use std::ffi::CStr;
+
+/// A physical device.
+#[derive(Clone, Copy)]
+pub struct PhysicalDevice {
+    instance: &'static Instance,
+    handle: vk::PhysicalDevice,
+}
+
+/// What tells a physical device from others.
+pub struct Identity {
+    pub name: String,
+    /// Driver name and version.
+    pub driver: String,
+    pub uuid: [u8; 16],
+    pub nanoseconds_per_tick: f32,
+}
+
+impl PhysicalDevice {
+    /// # Safety
+    /// `handle` is live and belongs to `instance`.
+    pub unsafe fn new(instance: &'static Instance, handle: vk::PhysicalDevice) -> PhysicalDevice {
+        PhysicalDevice { instance, handle }
+    }
+
+    fn properties(self) -> vk::PhysicalDeviceProperties {
+        let mut properties = vk::PhysicalDeviceProperties::default();
+        if let Some(get) = self.instance.properties {
+            // SAFETY: fills the structure.
+            unsafe { get(self.handle, &mut properties) };
+        }
+        properties
+    }
+
+    fn api_version(self) -> u32 {
+        self.properties().api_version
+    }
+
+    /// vkGetPhysicalDeviceProperties2 of a device that knows the structures of Vulkan 1.2.
+    fn properties2(self) -> Option<vk::PFN_vkGetPhysicalDeviceProperties2> {
+        self.instance
+            .properties2
+            .filter(|_| self.api_version() >= vk::API_VERSION_1_2)
+    }
+
+    /// What Vulkan 1.2 says of the driver; empty before.
+    fn driver(self) -> vk::PhysicalDeviceDriverProperties<'static> {
+        let mut driver = vk::PhysicalDeviceDriverProperties::default();
+        if let Some(get) = self.properties2() {
+            let mut all = vk::PhysicalDeviceProperties2::default().push_next(&mut driver);
+            // SAFETY: a valid chain of structures of Vulkan 1.2.
+            unsafe { get(self.handle, &mut all) };
+        }
+        driver.p_next = std::ptr::null_mut();
+        driver
+    }
+
+    pub fn identity(self) -> Identity {
+        let properties = self.properties();
+        let mut identity = Identity {
+            name: text_in(&properties.device_name).into_owned(),
+            driver: format!("{:#x}", properties.driver_version),
+            uuid: properties.pipeline_cache_uuid,
+            nanoseconds_per_tick: properties.limits.timestamp_period,
+        };
+        if let Some(get) = self.properties2() {
+            let mut ids = vk::PhysicalDeviceIDProperties::default();
+            let mut all = vk::PhysicalDeviceProperties2::default().push_next(&mut ids);
+            // SAFETY: a valid chain of structures of Vulkan 1.2.
+            unsafe { get(self.handle, &mut all) };
+            let driver = self.driver();
+            let (name, info) = (text_in(&driver.driver_name), text_in(&driver.driver_info));
+            identity.uuid = ids.device_uuid;
+            identity.driver = format!("{name} {info}").trim().to_owned();
+        }
+        identity
+    }
+
+    pub fn memory(self) -> vk::PhysicalDeviceMemoryProperties {
+        let mut memory = vk::PhysicalDeviceMemoryProperties::default();
+        if let Some(get) = self.instance.memory {
+            // SAFETY: fills the structure.
+            unsafe { get(self.handle, &mut memory) };
+        }
+        memory
+    }
+
+    /// Whether the device has an extension.
+    pub fn has_extension(self, wanted: &CStr) -> bool {
+        let Some(enumerate) = self.instance.extensions else {
+            return false;
+        };
+        let (device, mut count) = (self.handle, 0);
+        // SAFETY: the two-call idiom; the second call writes at most `count` entries.
+        unsafe {
+            if enumerate(device, std::ptr::null(), &mut count, std::ptr::null_mut())
+                != vk::Result::SUCCESS
+            {
+                return false;
+            }
+            let mut found = vec![vk::ExtensionProperties::default(); count as usize];
+            let _ = enumerate(device, std::ptr::null(), &mut count, found.as_mut_ptr());
+            found.truncate(count as usize);
+            found
+                .iter()
+                .any(|e| e.extension_name_as_c_str() == Ok(wanted))
+        }
+    }
+
+    /// True where asking for results makes the driver wait for the device: llvmpipe does so in any case
+    /// (lvp_query.c). The environment may decide otherwise.
+    fn must_copy_results(self) -> bool {
+        match std::env::var(gapscope_spool::env::RESULTS).as_deref() {
+            Ok("copy") => true,
+            Ok("ask") => false,
+            _ => self.driver().driver_id == vk::DriverId::MESA_LLVMPIPE,
+        }
+    }
+
+    /// The queue families, with the delivery that is possible with host query reset or without.
+    pub fn families(self, host_query_reset: bool) -> Families {
+        let Some(get) = self.instance.queue_families else {
+            return Families(Vec::new());
+        };
+        let mut count = 0;
+        let mut families;
+        // SAFETY: the two-call idiom.
+        unsafe {
+            get(self.handle, &mut count, std::ptr::null_mut());
+            families = vec![vk::QueueFamilyProperties::default(); count as usize];
+            get(self.handle, &mut count, families.as_mut_ptr());
+        }
+        let must_copy = self.must_copy_results();
+        let family = |family: &vk::QueueFamilyProperties| {
+            use vk::QueueFlags as Flags;
+            let can_copy = family
+                .queue_flags
+                .intersects(Flags::GRAPHICS | Flags::COMPUTE);
+            let works = can_copy || family.queue_flags.contains(Flags::TRANSFER);
+            let delivery = match (family.timestamp_valid_bits > 0 && works, can_copy) {
+                (false, _) => Delivery::None,
+                (true, true) if must_copy || !host_query_reset => Delivery::Copied,
+                (true, _) if host_query_reset => Delivery::Asked,
+                (true, _) => Delivery::None,
+            };
+            Family {
+                flags: family.queue_flags,
+                queues: family.queue_count,
+                timestamp_bits: family.timestamp_valid_bits,
+                delivery,
+            }
+        };
+        Families(families.iter().map(family).collect())
+    }
+
+    /// True when a family can time work but not reset queries in it, and the device is able to do so from the host.
+    pub fn needs_host_query_reset(self) -> bool {
+        // Core since 1.2.
+        if self.instance.api_version < vk::API_VERSION_1_2
+            || self.api_version() < vk::API_VERSION_1_2
+        {
+            return false;
+        }
+        let Some(features2) = self.instance.features2 else {
+            return false;
+        };
+        let mut reset = vk::PhysicalDeviceHostQueryResetFeatures::default();
+        let mut features = vk::PhysicalDeviceFeatures2::default().push_next(&mut reset);
+        // SAFETY: a valid chain of structures of Vulkan 1.2.
+        unsafe { features2(self.handle, &mut features) };
+        reset.host_query_reset == vk::TRUE && self.families(true).have(Delivery::Asked)
+    }
+
+    /// The best host clock among those that the driver reads together with the device's. `get` belongs to the next
+    /// layer of the device.
+    pub fn host_clock(self, get: GetInstanceProcAddr) -> Option<vk::TimeDomainEXT> {
+        // By the extension that the device has: a layer below that wraps handles lets functions through that it does
+        // not know, and the driver then gets the wrapped handle.
+        let extensions = [
+            (
+                c"VK_EXT_calibrated_timestamps",
+                c"vkGetPhysicalDeviceCalibrateableTimeDomainsEXT",
+            ),
+            (
+                c"VK_KHR_calibrated_timestamps",
+                c"vkGetPhysicalDeviceCalibrateableTimeDomainsKHR",
+            ),
+        ];
+        let (_, name) = extensions
+            .into_iter()
+            .find(|(extension, _)| self.has_extension(extension))?;
+        // SAFETY: a function of that name has that type; the two-call idiom.
+        let offered = unsafe {
+            let function = get(self.instance.handle, name.as_ptr())?;
+            let domains = std::mem::transmute::<
+                unsafe extern "system" fn(),
+                vk::PFN_vkGetPhysicalDeviceCalibrateableTimeDomainsKHR,
+            >(function);
+            let mut count = 0;
+            if domains(self.handle, &mut count, std::ptr::null_mut()) != vk::Result::SUCCESS {
+                return None;
+            }
+            let mut offered = vec![vk::TimeDomainEXT::default(); count as usize];
+            let _ = domains(self.handle, &mut count, offered.as_mut_ptr());
+            offered.truncate(count as usize);
+            offered
+        };
+        let has = |domain: &vk::TimeDomainEXT| offered.contains(domain);
+        if !has(&vk::TimeDomainEXT::DEVICE) {
+            return None;
+        }
+        [
+            vk::TimeDomainEXT::CLOCK_MONOTONIC,
+            vk::TimeDomainEXT::CLOCK_MONOTONIC_RAW,
+        ]
+        .into_iter()
+        .find(has)
+    }
+}

@@ -1,0 +1,222 @@
+//! Queue submissions of the program.
+
+use crate::api::arguments::{find, slice};
+use crate::device::Device;
+use crate::devices;
+use crate::host_call::HostCallTimer;
+use crate::submission::{Batch, Batches, Target};
+use ash::vk;
+use gapscope_spool::event::HostCallKind;
+use gapscope_spool::hook::guard;
+
+/// `VkSubmitInfo` or `VkSubmitInfo2`.
+trait SubmitInfo: Clone {
+    /// How it lists a command buffer.
+    type Entry;
+
+    /// # Safety
+    /// The program's own structure, during its call.
+    unsafe fn command_buffers(&self) -> impl Iterator<Item = vk::CommandBuffer> + Clone;
+
+    /// # Safety
+    /// As for [`Self::command_buffers`]; the program is submitting it.
+    unsafe fn batch(&self, target: Target) -> Batch;
+
+    /// A command buffer of ours in such a list.
+    fn entry(command_buffer: vk::CommandBuffer) -> Self::Entry;
+
+    /// Lists other command buffers, which must live as long as it is used.
+    fn set_command_buffers(&mut self, entries: &[Self::Entry]);
+}
+
+/// A submission of the program, in either form; `call` is the next layer's function.
+///
+/// # Safety
+/// The program's own call: the structures are valid until it returns.
+unsafe fn submit<I: SubmitInfo>(
+    device: &'static Device,
+    handle: vk::Queue,
+    infos: &[I],
+    call: impl Fn(*const I) -> vk::Result,
+) -> vk::Result {
+    let timer = HostCallTimer::start(device.recorder);
+    let target = device
+        .queues
+        .get(handle)
+        .map(|queue| Target { device, queue });
+    // SAFETY: as the caller promises.
+    let batches = target.and_then(|target| unsafe {
+        if timer.start_ns().is_some() {
+            return guard(|| infos.iter().map(|info| info.batch(target)).collect());
+        }
+        if device.queries.are_recorded() {
+            let command_buffers = infos.iter().flat_map(|info| info.command_buffers());
+            guard(|| target.submit_unrecorded(command_buffers));
+        }
+        None::<Batches>
+    });
+    let (Some(target), Some(batches)) = (target, batches) else {
+        return call(infos.as_ptr());
+    };
+    let result = if batches.iter().all(|b| b.command_buffers.is_empty()) {
+        call(infos.as_ptr())
+    } else {
+        let mut changed = infos.to_vec();
+        let lists: Vec<Vec<I::Entry>> = batches
+            .iter()
+            .map(|b| b.command_buffers.iter().map(|cb| I::entry(*cb)).collect())
+            .collect();
+        for (info, list) in changed.iter_mut().zip(&lists) {
+            if !list.is_empty() {
+                info.set_command_buffers(list);
+            }
+        }
+        call(changed.as_ptr())
+    };
+    guard(|| target.finish(batches, timer, result));
+    result
+}
+
+pub unsafe extern "system" fn queue_submit(
+    handle: vk::Queue,
+    count: u32,
+    infos: *const vk::SubmitInfo<'_>,
+    fence: vk::Fence,
+) -> vk::Result {
+    // SAFETY: the program's own call.
+    unsafe {
+        let Some((device, call)) = devices::with(handle, |f| f.queue_submit) else {
+            return vk::Result::ERROR_INITIALIZATION_FAILED;
+        };
+        let next = |infos| call(handle, count, infos, fence);
+        submit(device, handle, slice(infos, count), next)
+    }
+}
+
+pub unsafe extern "system" fn queue_submit2(
+    handle: vk::Queue,
+    count: u32,
+    infos: *const vk::SubmitInfo2<'_>,
+    fence: vk::Fence,
+) -> vk::Result {
+    // SAFETY: the program's own call.
+    unsafe {
+        let Some((device, call)) = devices::with(handle, |f| f.queue_submit2) else {
+            return vk::Result::ERROR_INITIALIZATION_FAILED;
+        };
+        let next = |infos| call(handle, count, infos, fence);
+        submit(device, handle, slice(infos, count), next)
+    }
+}
+
+impl SubmitInfo for vk::SubmitInfo<'_> {
+    type Entry = vk::CommandBuffer;
+
+    unsafe fn command_buffers(&self) -> impl Iterator<Item = vk::CommandBuffer> + Clone {
+        // SAFETY: as the caller promises.
+        unsafe { slice(self.p_command_buffers, self.command_buffer_count) }
+            .iter()
+            .copied()
+    }
+
+    unsafe fn batch(&self, target: Target) -> Batch {
+        // SAFETY: as the caller promises.
+        unsafe {
+            // A device group lists a mask for each command buffer: we add none there.
+            let group = find::<vk::DeviceGroupSubmitInfo<'_>>(
+                self.p_next,
+                vk::StructureType::DEVICE_GROUP_SUBMIT_INFO,
+            );
+            let timeline = find::<vk::TimelineSemaphoreSubmitInfo<'_>>(
+                self.p_next,
+                vk::StructureType::TIMELINE_SEMAPHORE_SUBMIT_INFO,
+            );
+            let (wait_values, signal_values): (&[u64], &[u64]) = timeline.map_or((&[], &[]), |t| {
+                (
+                    slice(t.p_wait_semaphore_values, t.wait_semaphore_value_count),
+                    slice(t.p_signal_semaphore_values, t.signal_semaphore_value_count),
+                )
+            });
+            let with_values = |semaphores: &[vk::Semaphore], values: &[u64]| {
+                let values = values.iter().copied().chain(std::iter::repeat(0));
+                target.semaphores(semaphores.iter().copied().zip(values))
+            };
+            let waits = slice(self.p_wait_semaphores, self.wait_semaphore_count);
+            let signals = slice(self.p_signal_semaphores, self.signal_semaphore_count);
+            let semaphores = (
+                with_values(waits, wait_values),
+                with_values(signals, signal_values),
+            );
+            target.batch(self.command_buffers(), group.is_none(), semaphores)
+        }
+    }
+
+    fn entry(command_buffer: vk::CommandBuffer) -> vk::CommandBuffer {
+        command_buffer
+    }
+
+    fn set_command_buffers(&mut self, entries: &[vk::CommandBuffer]) {
+        self.command_buffer_count = entries.len() as u32;
+        self.p_command_buffers = entries.as_ptr();
+    }
+}
+
+impl<'a> SubmitInfo for vk::SubmitInfo2<'a> {
+    type Entry = vk::CommandBufferSubmitInfo<'a>;
+
+    unsafe fn command_buffers(&self) -> impl Iterator<Item = vk::CommandBuffer> + Clone {
+        // SAFETY: as the caller promises.
+        unsafe { slice(self.p_command_buffer_infos, self.command_buffer_info_count) }
+            .iter()
+            .map(|entry| entry.command_buffer)
+    }
+
+    unsafe fn batch(&self, target: Target) -> Batch {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let grouped = slice(self.p_command_buffer_infos, self.command_buffer_info_count)
+                .iter()
+                .any(|cb| cb.device_mask != 0 || !cb.p_next.is_null());
+            let of = |list: &[vk::SemaphoreSubmitInfo<'_>]| {
+                target.semaphores(list.iter().map(|s| (s.semaphore, s.value)))
+            };
+            let waits = slice(self.p_wait_semaphore_infos, self.wait_semaphore_info_count);
+            let signals = slice(
+                self.p_signal_semaphore_infos,
+                self.signal_semaphore_info_count,
+            );
+            let semaphores = (of(waits), of(signals));
+            target.batch(self.command_buffers(), !grouped, semaphores)
+        }
+    }
+
+    fn entry(command_buffer: vk::CommandBuffer) -> vk::CommandBufferSubmitInfo<'a> {
+        vk::CommandBufferSubmitInfo::default().command_buffer(command_buffer)
+    }
+
+    fn set_command_buffers(&mut self, entries: &[vk::CommandBufferSubmitInfo<'a>]) {
+        self.command_buffer_info_count = entries.len() as u32;
+        self.p_command_buffer_infos = entries.as_ptr();
+    }
+}
+
+pub unsafe extern "system" fn queue_bind_sparse(
+    handle: vk::Queue,
+    count: u32,
+    infos: *const vk::BindSparseInfo<'_>,
+    fence: vk::Fence,
+) -> vk::Result {
+    // SAFETY: the program's own call.
+    unsafe {
+        let Some((device, call)) = devices::with(handle, |f| f.queue_bind_sparse) else {
+            return vk::Result::ERROR_INITIALIZATION_FAILED;
+        };
+        let timer = HostCallTimer::start(device.recorder);
+        let result = call(handle, count, infos, fence);
+        guard(|| {
+            timer.finish_on_queue(HostCallKind::BindSparse, result, device.queue_id(handle));
+            device.note_result(result);
+        });
+        result
+    }
+}

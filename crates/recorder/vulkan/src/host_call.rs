@@ -1,0 +1,78 @@
+//! The times of host calls, which explain gaps.
+
+use crate::polls;
+use crate::recorder::Recorder;
+use ash::vk;
+use gapscope_spool::event::{HostCallKind, Span, VulkanEvent};
+use gapscope_spool::{ids, monotonic_ns};
+
+/// Times a host call; does nothing while recording is off.
+pub struct HostCallTimer {
+    recorder: &'static Recorder,
+    start_ns: Option<i64>,
+}
+
+impl HostCallTimer {
+    pub fn start(recorder: &'static Recorder) -> HostCallTimer {
+        HostCallTimer {
+            recorder,
+            start_ns: recorder.recording().then(monotonic_ns),
+        }
+    }
+
+    /// When the call started; `None` while recording is off.
+    pub fn start_ns(&self) -> Option<i64> {
+        self.start_ns
+    }
+
+    /// Writes the call.
+    pub fn finish(self, call: HostCallKind, result: vk::Result) {
+        self.write(call, result, None, None);
+    }
+
+    /// Writes a call that names a queue.
+    pub fn finish_on_queue(
+        self,
+        call: HostCallKind,
+        result: vk::Result,
+        queue: Option<ids::Queue>,
+    ) {
+        self.write(call, result, queue, None);
+    }
+
+    /// Writes a call that allocates or maps memory.
+    pub fn finish_with_bytes(self, call: HostCallKind, result: vk::Result, bytes: Option<u64>) {
+        self.write(call, result, None, bytes);
+    }
+
+    fn write(
+        self,
+        call: HostCallKind,
+        result: vk::Result,
+        queue: Option<ids::Queue>,
+        bytes: Option<u64>,
+    ) {
+        let Some(start_ns) = self.start_ns else {
+            return;
+        };
+        let end_ns = monotonic_ns();
+        polls::flush();
+        self.recorder.write(&VulkanEvent::HostCall {
+            call,
+            span: Span::between(start_ns, end_ns),
+            count: 1,
+            busy_ns: end_ns - start_ns,
+            queue,
+            bytes,
+            result: result.as_raw(),
+        });
+    }
+
+    /// Folds the call with others of its kind.
+    pub fn finish_poll(self, call: HostCallKind, result: vk::Result) {
+        if let Some(start_ns) = self.start_ns {
+            let spool = self.recorder.spool();
+            polls::add(spool, call, start_ns, monotonic_ns(), result.as_raw());
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! The program's objects: what is known of each, by its handle.
+
+pub mod command_pools;
+pub mod descriptors;
+pub mod handles;
+pub mod images;
+pub mod kernels;
+pub mod memory;
+pub mod queues;
+pub mod semaphores;
+pub mod spirv;

@@ -1,0 +1,181 @@
+//! Shader modules and compute pipelines: what kernels are.
+
+use crate::api::arguments::{find, slice, text_at};
+use crate::objects::handles::{Handles, lock};
+use crate::objects::spirv::{self, Description};
+use crate::recorder::Recorder;
+use ash::vk;
+use ash::vk::Handle;
+use gapscope_spool::event::{CommonEvent, Object, SourceFormat};
+use gapscope_spool::ids;
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::ffi::c_void;
+use std::fmt::Write;
+use std::sync::{Arc, Mutex};
+
+/// A shader module.
+#[derive(Clone)]
+struct Module {
+    hash: [u8; 16],
+    description: Arc<Description>,
+    name: String,
+}
+
+/// Hashes of sources that have been written.
+static WRITTEN: Mutex<Option<HashSet<[u8; 16]>>> = Mutex::new(None);
+
+/// The kernels of a device.
+pub struct Kernels {
+    recorder: &'static Recorder,
+    modules: Handles<Module>,
+    pipelines: Handles<ids::Kernel>,
+}
+
+impl Kernels {
+    pub fn new(recorder: &'static Recorder) -> Kernels {
+        Kernels {
+            recorder,
+            modules: Handles::default(),
+            pipelines: Handles::default(),
+        }
+    }
+
+    /// The kernel of a pipeline; `None` where it is not known, as of graphics pipelines.
+    pub fn of(&self, pipeline: vk::Pipeline) -> Option<ids::Kernel> {
+        self.pipelines.get(pipeline.as_raw())
+    }
+
+    pub fn add_module(&self, handle: vk::ShaderModule, code: &[u32]) {
+        self.modules.insert(handle.as_raw(), self.describe(code));
+    }
+
+    pub fn remove_module(&self, handle: vk::ShaderModule) {
+        self.modules.remove(handle.as_raw());
+    }
+
+    /// Names a module; kernels made of it from now on say so.
+    pub fn name_module(&self, handle: vk::ShaderModule, name: &str) {
+        self.modules
+            .with(handle.as_raw(), |module| name.clone_into(&mut module.name));
+    }
+
+    /// Writes the code of a module unless that has been done.
+    fn describe(&self, code: &[u32]) -> Module {
+        let bytes: &[u8] = bytemuck::cast_slice(code);
+        let mut hash = [0; 16];
+        hash.copy_from_slice(&blake3::hash(bytes).as_bytes()[..16]);
+        let new = lock(&WRITTEN).get_or_insert_default().insert(hash);
+        if new {
+            self.recorder.write(&CommonEvent::Source {
+                hash,
+                format: SourceFormat::SpirV,
+                bytes,
+            });
+        }
+        Module {
+            hash,
+            description: Arc::new(spirv::describe(code)),
+            name: String::new(),
+        }
+    }
+
+    /// Writes the kernel of a new pipeline.
+    ///
+    /// # Safety
+    /// `info` is what the pipeline was made of.
+    pub unsafe fn add_pipeline(
+        &self,
+        pipeline: vk::Pipeline,
+        info: &vk::ComputePipelineCreateInfo<'_>,
+    ) {
+        let stage = &info.stage;
+        // SAFETY: the program's structures are valid during its call.
+        let (module, entry_point, specialisation) = unsafe {
+            let module = self
+                .modules
+                .get(stage.module.as_raw())
+                .or_else(|| self.inline_module(stage.p_next));
+            (
+                module,
+                text_at(stage.p_name),
+                specialisation(stage.p_specialization_info),
+            )
+        };
+        let kernel = self.recorder.ids.kernel.next();
+        self.pipelines.insert(pipeline.as_raw(), kernel);
+        let description = module
+            .as_ref()
+            .map(|m| Arc::clone(&m.description))
+            .unwrap_or_default();
+        let local_size = description
+            .entry_points
+            .iter()
+            .find(|(name, _)| *name == entry_point)
+            .map_or([0; 3], |(_, size)| *size);
+        self.recorder.write(&CommonEvent::Kernel {
+            kernel,
+            source: module.as_ref().map_or([0; 16], |m| m.hash),
+            entry_point,
+            specialisation: Cow::Owned(specialisation),
+            source_name: Cow::Borrowed(&description.source_name),
+            local_size,
+            accesses: description.accesses.clone(),
+        });
+        if let Some(module) = module.filter(|m| !m.name.is_empty()) {
+            self.recorder.write(&CommonEvent::Name {
+                object: Object::KernelSource(kernel),
+                name: &module.name,
+            });
+        }
+    }
+
+    pub fn remove_pipeline(&self, handle: vk::Pipeline) {
+        self.pipelines.remove(handle.as_raw());
+    }
+
+    /// Since maintenance5, a pipeline's code may be in its own chain.
+    ///
+    /// # Safety
+    /// `chain` is a valid pNext chain.
+    unsafe fn inline_module(&self, chain: *const c_void) -> Option<Module> {
+        let kind = vk::StructureType::SHADER_MODULE_CREATE_INFO;
+        // SAFETY: as the caller promises; the code is valid during the call.
+        unsafe {
+            let info = find::<vk::ShaderModuleCreateInfo<'_>>(chain, kind)?;
+            Some(self.describe(slice(info.p_code, (info.code_size / 4) as u32)))
+        }
+    }
+}
+
+/// Specialisation constants as `id:hex`, joined by commas, in the order of their ids.
+///
+/// # Safety
+/// A non-null pointer is a valid VkSpecializationInfo.
+unsafe fn specialisation(info: *const vk::SpecializationInfo<'_>) -> String {
+    let mut text = String::new();
+    // SAFETY: as the caller promises; entries outside the data are passed over.
+    unsafe {
+        if info.is_null() {
+            return text;
+        }
+        let data = slice((*info).p_data.cast::<u8>(), (*info).data_size as u32);
+        let mut entries = slice((*info).p_map_entries, (*info).map_entry_count).to_vec();
+        entries.sort_by_key(|entry| entry.constant_id);
+        for entry in entries {
+            let start = entry.offset as usize;
+            let Some(value) = start
+                .checked_add(entry.size)
+                .and_then(|end| data.get(start..end))
+            else {
+                continue;
+            };
+            let separator = if text.is_empty() { "" } else { "," };
+            let _ = write!(text, "{separator}{}:", entry.constant_id);
+            value.iter().for_each(|byte| {
+                let _ = write!(text, "{byte:02x}");
+            });
+        }
+    }
+    text
+}

@@ -1,0 +1,202 @@
+//! Submissions: what is prepared before one reaches its queue, and written after.
+
+use crate::command_buffers;
+use crate::device::Device;
+use crate::host_call::HostCallTimer;
+use crate::objects::queues::Queue;
+use crate::timing::brackets::Bracket;
+use crate::timing::pending::{Pending, TimeSource};
+use crate::timing::recording::Timing;
+use ash::vk;
+use gapscope_spool::event::{HostCallKind, Instance, Outcome, SemaphoreValue, Span, VulkanEvent};
+use gapscope_spool::monotonic_ns;
+use smallvec::SmallVec;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// The semaphores of a batch.
+pub type Semaphores = SmallVec<[SemaphoreValue; 4]>;
+
+/// What one batch (VkSubmitInfo) will run. Most are small: a submission allocates nothing.
+#[derive(Default)]
+pub struct Batch {
+    instances: SmallVec<[Instance; 4]>,
+    pending: SmallVec<[Pending; 4]>,
+    waits: Semaphores,
+    signals: Semaphores,
+    /// The command buffers with brackets around some; empty: as the program has them.
+    pub command_buffers: Vec<vk::CommandBuffer>,
+}
+
+/// The batches of one submission.
+pub type Batches = SmallVec<[Batch; 2]>;
+
+/// A queue to which the program submits.
+#[derive(Clone, Copy)]
+pub struct Target {
+    pub device: &'static Device,
+    pub queue: Queue,
+}
+
+impl Target {
+    /// Prepares the instances of a batch, which waits for and signals `semaphores`. `may_bracket`: command buffers may be
+    /// added to it.
+    ///
+    /// # Safety
+    /// The program is submitting the command buffers.
+    pub unsafe fn batch(
+        self,
+        command_buffers: impl Iterator<Item = vk::CommandBuffer> + Clone,
+        may_bracket: bool,
+        (waits, signals): (Semaphores, Semaphores),
+    ) -> Batch {
+        let mut batch = Batch {
+            waits,
+            signals,
+            ..Batch::default()
+        };
+        let mut brackets: Vec<(usize, vk::CommandBuffer, vk::CommandBuffer)> = Vec::new();
+        for (index, handle) in command_buffers.clone().enumerate() {
+            // SAFETY: a command buffer that is being submitted is not being recorded.
+            let Some(state) = (unsafe { command_buffers::state(handle) }) else {
+                continue;
+            };
+            let instance = self.device.recorder.ids.instance.next();
+            batch.instances.push(Instance {
+                instance,
+                recording: state.recording,
+            });
+            let times = if state.simultaneous && state.is_recorded() {
+                match may_bracket.then(|| self.bracket()).flatten() {
+                    Some(bracket) => {
+                        let Bracket { before, after, .. } = bracket;
+                        brackets.push((index, before, after));
+                        let inside = state.timing.clone();
+                        if let Some(inside) = &inside {
+                            inside.start_overlapping();
+                        }
+                        TimeSource::Around(bracket, inside)
+                    }
+                    None => TimeSource::None(self.untimed()),
+                }
+            } else if let Some(timing) = &state.timing {
+                self.make_ready(timing);
+                TimeSource::Inside(Arc::clone(timing))
+            } else {
+                TimeSource::None(if state.is_recorded() {
+                    self.untimed()
+                } else {
+                    Outcome::NotInstrumented
+                })
+            };
+            batch.pending.push(Pending { instance, times });
+        }
+        if !brackets.is_empty() {
+            let mut next = brackets.into_iter().peekable();
+            for (index, handle) in command_buffers.enumerate() {
+                match next.next_if(|(at, ..)| *at == index) {
+                    Some((_, before, after)) => {
+                        batch.command_buffers.extend([before, handle, after])
+                    }
+                    None => batch.command_buffers.push(handle),
+                }
+            }
+        }
+        batch
+    }
+
+    fn bracket(self) -> Option<Bracket> {
+        let family = self.device.families.get(self.queue.family)?;
+        let brackets = self.device.brackets;
+        brackets.take(self.queue.family, family.delivery)
+    }
+
+    /// Prepares command buffers that were recorded while recording was on and are submitted while it is off: their
+    /// queries must be reset before they are written again, and what they hold is then of no instance.
+    ///
+    /// # Safety
+    /// As for [`Self::batch`].
+    #[cold]
+    pub unsafe fn submit_unrecorded(
+        self,
+        command_buffers: impl Iterator<Item = vk::CommandBuffer>,
+    ) {
+        for handle in command_buffers {
+            // SAFETY: a command buffer that is being submitted is not being recorded.
+            let Some(state) = (unsafe { command_buffers::state(handle) }) else {
+                continue;
+            };
+            if let Some(timing) = &state.timing {
+                if !state.simultaneous {
+                    self.make_ready(timing);
+                }
+                timing.start_unrecorded(state.simultaneous);
+            }
+        }
+    }
+
+    /// Why an instance has no times.
+    fn untimed(self) -> Outcome {
+        match self.device.families.get(self.queue.family) {
+            Some(family) if family.timestamp_bits == 0 => Outcome::NoTimestamps,
+            _ => Outcome::NoQueries,
+        }
+    }
+
+    /// Makes the queries of a recording free for its next execution.
+    fn make_ready(self, timing: &Arc<Timing>) {
+        // The command buffer has one reference; another is an earlier instance that has not been collected.
+        if Arc::strong_count(timing) > 1 {
+            self.device.harvester.settle(timing);
+        }
+        for child in &timing.children {
+            if Arc::strong_count(child) > 2 {
+                self.device.harvester.settle(child);
+            }
+        }
+        // SAFETY: the earlier instance has been collected, and the program may submit a recording that is not for
+        // simultaneous use only when it is not pending.
+        unsafe { timing.prepare() };
+    }
+
+    pub fn semaphores(self, semaphores: impl Iterator<Item = (vk::Semaphore, u64)>) -> Semaphores {
+        semaphores
+            .filter_map(|(handle, value)| self.device.semaphores.with_value(handle, value))
+            .collect()
+    }
+
+    /// Writes what has been submitted, and lets the harvester watch it.
+    pub fn finish(self, batches: Batches, timer: HostCallTimer, result: vk::Result) {
+        let (device, queue) = (self.device, self.queue.id);
+        let (Some(start_ns), recorder) = (timer.start_ns(), device.recorder) else {
+            return;
+        };
+        let end_ns = monotonic_ns();
+        timer.finish_on_queue(HostCallKind::Submit, result, Some(queue));
+        if result != vk::Result::SUCCESS {
+            // What was not submitted does not run; brackets are idle again.
+            for pending in batches.into_iter().flat_map(|b| b.pending) {
+                if let TimeSource::Around(bracket, inside) = pending.times {
+                    if let Some(inside) = inside {
+                        inside.end_overlapping(&mut Vec::new(), &mut |_, _, _| {});
+                    }
+                    device.brackets.give_back(bracket);
+                }
+            }
+            device.note_result(result);
+            return;
+        }
+        for batch in batches {
+            recorder.write(&VulkanEvent::Submit {
+                queue,
+                span: Span::between(start_ns, end_ns),
+                instances: Cow::Borrowed(&batch.instances),
+                waits: Cow::Borrowed(&batch.waits),
+                signals: Cow::Borrowed(&batch.signals),
+            });
+            if !batch.pending.is_empty() {
+                device.harvester.add(queue, batch.pending.into_iter());
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Command buffers of ours around one that may run twice at once: inner timestamps would overwrite each other.
+
+use crate::api::families::Delivery;
+use crate::api::loader::SetDeviceLoaderData;
+use crate::objects::handles::{HandleMap, lock};
+use crate::timing::barriers;
+use crate::timing::queries::Queries;
+use crate::timing::recording::Timing;
+use ash::vk;
+use ash::vk::Handle;
+use gapscope_spool::ids;
+use std::sync::{Arc, Mutex};
+
+/// A pair of command buffers with their two queries, recorded once and used again.
+pub struct Bracket {
+    family: u32,
+    pub before: vk::CommandBuffer,
+    pub after: vk::CommandBuffer,
+    pub timing: Arc<Timing>,
+}
+
+/// The brackets of a device.
+pub struct Brackets {
+    queries: &'static Queries,
+    set_loader_data: Option<SetDeviceLoaderData>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// A command pool for each queue family.
+    pools: HandleMap<vk::CommandPool>,
+    free: HandleMap<Vec<Bracket>>,
+}
+
+impl Brackets {
+    pub fn new(
+        queries: &'static Queries,
+        set_loader_data: Option<SetDeviceLoaderData>,
+    ) -> Brackets {
+        Brackets {
+            queries,
+            set_loader_data,
+            state: Mutex::default(),
+        }
+    }
+
+    /// A bracket for a queue family; `None` where the family cannot be timed so.
+    pub fn take(&self, family: u32, delivery: Delivery) -> Option<Bracket> {
+        if delivery == Delivery::None {
+            return None;
+        }
+        let mut state = lock(&self.state);
+        let free = state.free.get_mut(&u64::from(family)).and_then(Vec::pop);
+        let bracket = match free {
+            Some(bracket) => bracket,
+            None => self.make(&mut state, family, delivery)?,
+        };
+        // SAFETY: a bracket is given back once its results have been read.
+        unsafe { bracket.timing.prepare() };
+        Some(bracket)
+    }
+
+    pub fn give_back(&self, bracket: Bracket) {
+        lock(&self.state)
+            .free
+            .entry(u64::from(bracket.family))
+            .or_default()
+            .push(bracket);
+    }
+
+    /// # Safety
+    /// No bracket is pending.
+    pub unsafe fn destroy(&self) {
+        let functions = self.queries.functions;
+        let mut state = lock(&self.state);
+        state.free.clear();
+        for (_, pool) in state.pools.drain() {
+            if let Some(destroy) = functions.destroy_command_pool {
+                // SAFETY: the pool is ours and, as the caller promises, idle.
+                unsafe { destroy(functions.device, pool, std::ptr::null()) };
+            }
+        }
+    }
+
+    fn make(&self, state: &mut State, family: u32, delivery: Delivery) -> Option<Bracket> {
+        let f = self.queries.functions;
+        let none = std::ptr::null();
+        // SAFETY: each structure is valid for its call, objects are made before they are used, and the lock that
+        // `state` stands for synchronises the pool.
+        unsafe {
+            let key = u64::from(family);
+            if let std::collections::hash_map::Entry::Vacant(entry) = state.pools.entry(key) {
+                let info = vk::CommandPoolCreateInfo::default().queue_family_index(family);
+                let mut pool = vk::CommandPool::null();
+                if (f.create_command_pool?)(f.device, &info, none, &mut pool) != vk::Result::SUCCESS
+                {
+                    return None;
+                }
+                entry.insert(pool);
+            }
+            let info = vk::CommandBufferAllocateInfo::default()
+                .command_pool(*state.pools.get(&key)?)
+                .command_buffer_count(2);
+            let mut pair = [vk::CommandBuffer::null(); 2];
+            if (f.allocate_command_buffers?)(f.device, &info, pair.as_mut_ptr())
+                != vk::Result::SUCCESS
+            {
+                return None;
+            }
+            for cb in pair {
+                // Without it the driver's dispatch table is missing in the handle.
+                if let Some(set) = self.set_loader_data {
+                    let _ = set(f.device, cb.as_raw() as *mut std::ffi::c_void);
+                }
+            }
+            let [before, after] = pair;
+            let mut chunk = self.queries.take(true)?;
+            // They are submitted again once their results have arrived. Others know that they are no longer pending only
+            // by a fence of the program's, perhaps later.
+            let begin = vk::CommandBufferBeginInfo::default()
+                .flags(vk::CommandBufferUsageFlags::SIMULTANEOUS_USE);
+            let (begin_cb, end_cb, write) = (
+                f.begin_command_buffer?,
+                f.end_command_buffer?,
+                f.cmd_write_timestamp?,
+            );
+            let _ = begin_cb(before, &begin);
+            match delivery {
+                Delivery::Copied => chunk.reset_in(f, before),
+                _ => chunk.make_reset(f),
+            }
+            write(
+                before,
+                vk::PipelineStageFlags::TOP_OF_PIPE,
+                chunk.pool,
+                chunk.first,
+            );
+            let _ = end_cb(before);
+            let _ = begin_cb(after, &begin);
+            write(
+                after,
+                vk::PipelineStageFlags::BOTTOM_OF_PIPE,
+                chunk.pool,
+                chunk.first + 1,
+            );
+            if delivery == Delivery::Copied {
+                chunk.copy_results(f, after, 2);
+                barriers::to_host(f, after);
+            }
+            let _ = end_cb(after);
+            let timing = Timing::new(
+                self.queries,
+                ids::Recording::NONE,
+                delivery,
+                vec![(chunk, 2)],
+                Vec::new(),
+            );
+            Some(Bracket {
+                family,
+                before,
+                after,
+                timing: Arc::new(timing),
+            })
+        }
+    }
+}

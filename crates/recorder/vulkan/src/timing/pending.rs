@@ -1,0 +1,98 @@
+//! Instances that have been submitted and whose results have not been collected.
+
+use crate::objects::handles::lock;
+use crate::timing::brackets::Bracket;
+use crate::timing::recording::Timing;
+use gapscope_spool::event::Outcome;
+use gapscope_spool::ids;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+/// An instance whose results have not been collected.
+pub struct Pending {
+    pub instance: ids::Instance,
+    pub times: TimeSource,
+}
+
+/// Where the times of an instance come from.
+pub enum TimeSource {
+    /// Timestamps inside it.
+    Inside(Arc<Timing>),
+    /// Around it; inside it as well, if no other instance of the recording is pending with it.
+    Around(Bracket, Option<Arc<Timing>>),
+    /// It has none.
+    None(Outcome),
+}
+
+impl TimeSource {
+    fn timing(&self) -> Option<&Arc<Timing>> {
+        match self {
+            TimeSource::Inside(timing) => Some(timing),
+            TimeSource::Around(bracket, _) => Some(&bracket.timing),
+            TimeSource::None(_) => None,
+        }
+    }
+
+    fn query_count(&self) -> u32 {
+        self.timing().map_or(0, |timing| timing.query_count())
+    }
+
+    pub fn has_arrived(&self) -> bool {
+        self.timing().is_none_or(|timing| timing.has_arrived())
+    }
+}
+
+/// The pending instances of a device.
+#[derive(Default)]
+pub struct PendingInstances {
+    /// Those of each queue in the order of submission.
+    queues: Mutex<Vec<(ids::Queue, VecDeque<Pending>)>>,
+}
+
+impl PendingInstances {
+    pub fn add(&self, queue: ids::Queue, instances: impl Iterator<Item = Pending>) {
+        let mut queues = lock(&self.queues);
+        match queues.iter_mut().find(|(id, _)| *id == queue) {
+            Some((_, pending)) => pending.extend(instances),
+            None => queues.push((queue, instances.collect())),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        lock(&self.queues)
+            .iter()
+            .all(|(_, pending)| pending.is_empty())
+    }
+
+    /// Takes one instance that has finished and has at most so many queries. Those of one queue finish in order, or
+    /// nearly so.
+    pub fn take_finished(&self, most_queries: u32) -> Option<Pending> {
+        lock(&self.queues).iter_mut().find_map(|(_, pending)| {
+            pending.pop_front_if(|first| {
+                first.times.query_count() <= most_queries && first.times.has_arrived()
+            })
+        })
+    }
+
+    /// Takes an instance whose times are in the queries of a recording.
+    pub fn take_timed_by(&self, timing: &Arc<Timing>) -> Option<Pending> {
+        lock(&self.queues).iter_mut().find_map(|(_, pending)| {
+            let index = pending.iter().position(
+                |p| matches!(&p.times, TimeSource::Inside(inside) if uses(inside, timing)),
+            )?;
+            pending.remove(index)
+        })
+    }
+
+    pub fn take_all(&self) -> Vec<Pending> {
+        lock(&self.queues)
+            .iter_mut()
+            .flat_map(|(_, pending)| pending.drain(..))
+            .collect()
+    }
+}
+
+/// True when `timing` is `of`, or a secondary's in it.
+fn uses(of: &Arc<Timing>, timing: &Arc<Timing>) -> bool {
+    Arc::ptr_eq(of, timing) || of.children.iter().any(|child| uses(child, timing))
+}

@@ -1,0 +1,221 @@
+//! Where timestamp queries come from.
+//!
+//! Queries come in slabs: one query pool, and memory with 16 bytes a query (value, availability). Command
+//! buffers take chunks of a slab, a small one first, since many hold only a few dispatches. A chunk goes back to its
+//! list when the last user of the recording's [`Timing`](crate::timing::recording::Timing) is gone.
+
+use crate::api::families::{Delivery, Families};
+use crate::api::functions::DeviceFunctions;
+use crate::objects::handles::lock;
+use crate::timing::chunk::{Chunk, RESULT_BYTES};
+use crate::timing::result_buffer::{ResultBuffer, ResultMemory};
+use ash::vk;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Queries of a slab.
+const SLAB_QUERIES: u32 = 16 * 1024;
+/// Queries of the first chunk of a recording, and of the others. Results of one chunk are one 256-byte multiple, so
+/// that no two chunks share a block of non-coherent memory.
+const SMALL: u32 = 16;
+const LARGE: u32 = 1024;
+
+/// The queries of a device.
+pub struct Queries {
+    pub functions: &'static DeviceFunctions,
+    /// Results of some family are copied to mapped memory, of some family the driver is asked for them.
+    copied: bool,
+    asked: bool,
+    /// `None`: no memory type is host-visible.
+    memory: Option<ResultMemory>,
+    /// There are finished recordings with queries, which must be prepared even while recording is off.
+    recorded: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    slabs: Vec<Slab>,
+    small: Vec<Chunk>,
+    large: Vec<Chunk>,
+    /// Of either size, with queries that have been written.
+    used: Vec<Chunk>,
+    /// The unused end of the newest slab.
+    rest: Option<Chunk>,
+    failed: bool,
+}
+
+impl Queries {
+    pub fn new(
+        functions: &'static DeviceFunctions,
+        families: &Families,
+        memory: &vk::PhysicalDeviceMemoryProperties,
+    ) -> Queries {
+        Queries {
+            functions,
+            copied: families.have(Delivery::Copied),
+            asked: families.have(Delivery::Asked),
+            memory: ResultMemory::choose(memory),
+            recorded: AtomicBool::new(false),
+            state: Mutex::default(),
+        }
+    }
+
+    /// A recording with queries has been finished.
+    pub fn note_recorded(&self) {
+        self.recorded.store(true, Relaxed);
+    }
+
+    /// Some recording with queries has been finished.
+    pub fn are_recorded(&self) -> bool {
+        self.recorded.load(Relaxed)
+    }
+
+    /// A chunk, small or large; `None` when the driver gives no more memory or query pools.
+    pub fn take(&self, small: bool) -> Option<Chunk> {
+        let mut state = lock(&self.state);
+        let (list, count) = if small {
+            (&mut state.small, SMALL)
+        } else {
+            (&mut state.large, LARGE)
+        };
+        let chunk = match list.pop() {
+            Some(chunk) => chunk,
+            None => match state.used.iter().rposition(|chunk| chunk.count == count) {
+                Some(index) => state.used.swap_remove(index),
+                None => self.split(&mut state, count)?,
+            },
+        };
+        drop(state);
+        chunk.clear(self.functions, 0..chunk.count);
+        Some(chunk)
+    }
+
+    pub fn give_back(&self, chunk: Chunk) {
+        let mut state = lock(&self.state);
+        if !chunk.reset {
+            state.used.push(chunk);
+        } else if chunk.count == SMALL {
+            state.small.push(chunk);
+        } else {
+            state.large.push(chunk);
+        }
+    }
+
+    /// Resets the queries of chunks that nobody has, so that the program's thread does not have to.
+    pub fn reset_used(&self) {
+        if !self.asked {
+            return;
+        }
+        loop {
+            let Some(mut chunk) = lock(&self.state).used.pop() else {
+                return;
+            };
+            // SAFETY: `Asked` is chosen only with the feature enabled; a chunk is given back when the recording that
+            // used it is no longer pending.
+            unsafe { chunk.make_reset(self.functions) };
+            self.give_back(chunk);
+        }
+    }
+
+    /// Destroys all slabs.
+    ///
+    /// # Safety
+    /// No work of the device is pending and no chunk is used any more.
+    pub unsafe fn destroy(&self) {
+        let mut state = lock(&self.state);
+        state.small.clear();
+        state.used.clear();
+        state.large.clear();
+        state.rest = None;
+        for slab in state.slabs.drain(..) {
+            // SAFETY: the objects are ours and, as the caller promises, idle.
+            unsafe { slab.destroy(self.functions) };
+        }
+    }
+
+    /// A chunk that nobody has had yet.
+    fn split(&self, state: &mut State, count: u32) -> Option<Chunk> {
+        if let Some(chunk) = state.rest.as_mut().and_then(|rest| rest.split(count)) {
+            return Some(chunk);
+        }
+        if state.failed {
+            return None;
+        }
+        let Some((slab, mut rest)) = self.create_slab() else {
+            state.failed = true;
+            return None;
+        };
+        state.slabs.push(slab);
+        if self.asked {
+            // SAFETY: `Asked` is chosen only with the feature enabled; the pool is new.
+            unsafe { rest.make_reset(self.functions) };
+        }
+        state.rest.insert(rest).split(count)
+    }
+
+    /// A slab, and all of its queries.
+    fn create_slab(&self) -> Option<(Slab, Chunk)> {
+        let f = self.functions;
+        let info = vk::QueryPoolCreateInfo::default()
+            .query_type(vk::QueryType::TIMESTAMP)
+            .query_count(SLAB_QUERIES);
+        let mut pool = vk::QueryPool::null();
+        // SAFETY: the structure is valid.
+        let made = unsafe { (f.create_query_pool?)(f.device, &info, std::ptr::null(), &mut pool) };
+        if made != vk::Result::SUCCESS {
+            return None;
+        }
+        let (results, memory) = if self.copied {
+            let bytes = u64::from(SLAB_QUERIES) * RESULT_BYTES;
+            let Some((mapped, results)) = self
+                .memory
+                .and_then(|memory| ResultBuffer::create(f, memory, bytes))
+            else {
+                // SAFETY: the pool is ours and new.
+                unsafe { (f.destroy_query_pool?)(f.device, pool, std::ptr::null()) };
+                return None;
+            };
+            (results, SlabMemory::Mapped(mapped))
+        } else {
+            let mut host = vec![[0; 2]; SLAB_QUERIES as usize].into_boxed_slice();
+            (host.as_mut_ptr(), SlabMemory::Host { _results: host })
+        };
+        let mapped = match memory {
+            SlabMemory::Mapped(mapped) => Some(mapped),
+            SlabMemory::Host { .. } => None,
+        };
+        // SAFETY: the memory has room for the results of a slab.
+        let all = unsafe { Chunk::of_pool(pool, SLAB_QUERIES, results, mapped) };
+        Some((Slab { pool, memory }, all))
+    }
+}
+
+/// A query pool, and the memory for its results.
+struct Slab {
+    pool: vk::QueryPool,
+    memory: SlabMemory,
+}
+
+/// Where the results of a slab arrive.
+enum SlabMemory {
+    /// In memory of the host.
+    Host { _results: Box<[[u64; 2]]> },
+    /// In device memory that is mapped.
+    Mapped(ResultBuffer),
+}
+
+impl Slab {
+    /// # Safety
+    /// The objects are idle.
+    unsafe fn destroy(self, functions: &DeviceFunctions) {
+        if let Some(destroy) = functions.destroy_query_pool {
+            // SAFETY: as the caller promises.
+            unsafe { destroy(functions.device, self.pool, std::ptr::null()) };
+        }
+        if let SlabMemory::Mapped(mapped) = self.memory {
+            // SAFETY: as the caller promises.
+            unsafe { mapped.destroy(functions) };
+        }
+    }
+}

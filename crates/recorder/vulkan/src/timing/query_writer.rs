@@ -1,0 +1,189 @@
+//! The timestamps that a command buffer writes while it is recorded.
+
+use crate::api::families::Delivery;
+use crate::api::functions::DeviceFunctions;
+use crate::recorder::Recorder;
+use crate::timing::barriers;
+use crate::timing::chunk::Chunk;
+use crate::timing::queries::Queries;
+use crate::timing::recording::Timing;
+use ash::vk;
+use gapscope_spool::event::{LossKind, NO_QUERY};
+use gapscope_spool::ids;
+use std::sync::Arc;
+
+/// Hands out the queries of one command buffer's recording.
+pub struct QueryWriter {
+    functions: &'static DeviceFunctions,
+    queries: &'static Queries,
+    recorder: &'static Recorder,
+    command_buffer: vk::CommandBuffer,
+    delivery: Delivery,
+    /// The recording may run twice at once.
+    simultaneous: bool,
+    /// Chunks with the number of queries used in each.
+    chunks: Vec<(Chunk, u32)>,
+    /// Pool, first unused query and number of unused queries of the newest chunk.
+    open_pool: vk::QueryPool,
+    open_next: u32,
+    open_left: u32,
+    /// Index among the recording's queries of the next one.
+    next_query: u32,
+}
+
+impl QueryWriter {
+    pub fn new(
+        recorder: &'static Recorder,
+        queries: &'static Queries,
+        command_buffer: vk::CommandBuffer,
+    ) -> QueryWriter {
+        QueryWriter {
+            functions: queries.functions,
+            queries,
+            recorder,
+            command_buffer,
+            delivery: Delivery::None,
+            simultaneous: false,
+            chunks: Vec::new(),
+            open_pool: vk::QueryPool::null(),
+            open_next: 0,
+            open_left: 0,
+            next_query: 0,
+        }
+    }
+
+    /// Forgets the recording; what it has written is not used.
+    pub fn reset(&mut self) {
+        for (chunk, used) in self.chunks.drain(..) {
+            // Started and never ended: a timing gives its chunks back when dropped.
+            drop(Timing::new(
+                self.queries,
+                ids::Recording::NONE,
+                Delivery::None,
+                vec![(chunk, used)],
+                Vec::new(),
+            ));
+        }
+        self.open_left = 0;
+        self.next_query = 0;
+    }
+
+    /// Starts a recording, whose timestamps are written outside of render passes.
+    pub fn start(&mut self, delivery: Delivery, simultaneous: bool) {
+        self.delivery = delivery;
+        self.simultaneous = simultaneous;
+    }
+
+    /// Some query of the recording has been handed out.
+    pub fn has_queries(&self) -> bool {
+        self.next_query > 0
+    }
+
+    /// Writes the first timestamp of a pair; gives the index of its query among the recording's, [`NO_QUERY`] where it
+    /// cannot be timed. The other one must be written before the next pair is started.
+    #[inline]
+    pub fn start_pair(&mut self) -> u32 {
+        let query = self.reserve_pair();
+        if query != NO_QUERY {
+            let stage = vk::PipelineStageFlags::TOP_OF_PIPE;
+            self.write(stage, self.open_pool, self.open_next - 2);
+        }
+        query
+    }
+
+    /// Writes the second timestamp of the pair that was started last.
+    #[inline]
+    pub fn end_pair(&self) {
+        let stage = vk::PipelineStageFlags::BOTTOM_OF_PIPE;
+        self.write(stage, self.open_pool, self.open_next - 1);
+    }
+
+    /// Two queries, by the index of the first. They must both be written: the copy of results waits for them.
+    #[inline]
+    fn reserve_pair(&mut self) -> u32 {
+        if self.open_left < 2 && !self.open_chunk() {
+            return NO_QUERY;
+        }
+        let query = self.next_query;
+        self.next_query += 2;
+        self.open_next += 2;
+        self.open_left -= 2;
+        query
+    }
+
+    #[cold]
+    fn open_chunk(&mut self) -> bool {
+        if self.delivery == Delivery::None {
+            return false;
+        }
+        let Some(mut chunk) = self.queries.take(self.chunks.is_empty()) else {
+            self.recorder.loss(
+                LossKind::DispatchTimes,
+                1,
+                "no memory for timestamps could be had",
+            );
+            return false;
+        };
+        // SAFETY: the command buffer is being recorded outside a render pass; the chunk is ours alone.
+        unsafe {
+            match self.delivery {
+                Delivery::Asked if !self.simultaneous => chunk.make_reset(self.functions),
+                _ => {
+                    chunk.reset_in(self.functions, self.command_buffer);
+                    // Whenever the command buffer runs, whether or not that is recorded, its queries are written.
+                    chunk.reset = false;
+                }
+            }
+        }
+        if let Some(last) = self.chunks.last_mut() {
+            last.1 = last.0.count;
+        }
+        self.open_pool = chunk.pool;
+        self.open_next = chunk.first;
+        self.open_left = chunk.count;
+        self.chunks.push((chunk, 0));
+        true
+    }
+
+    #[inline]
+    fn write(&self, stage: vk::PipelineStageFlags, pool: vk::QueryPool, query: u32) {
+        if let Some(write) = self.functions.cmd_write_timestamp {
+            // SAFETY: the query has been reset in this recording and is written once.
+            unsafe { write(self.command_buffer, stage, pool, query) };
+        }
+    }
+
+    /// Ends the recording: writes the second timestamp of its first pair and what delivers the results. Gives its
+    /// timing, with those of the secondaries that it executes; `None` where nothing is timed.
+    pub fn finish(
+        &mut self,
+        recording: ids::Recording,
+        children: Vec<Arc<Timing>>,
+    ) -> Option<Arc<Timing>> {
+        let (cb, functions) = (self.command_buffer, self.functions);
+        if let Some((chunk, _)) = self.chunks.first() {
+            let (pool, end) = (chunk.pool, chunk.first + 1);
+            self.write(vk::PipelineStageFlags::BOTTOM_OF_PIPE, pool, end);
+            if let Some(last) = self.chunks.last_mut() {
+                last.1 = last.0.count - self.open_left;
+            }
+            if self.delivery == Delivery::Copied {
+                for (chunk, used) in &self.chunks {
+                    // SAFETY: the command buffer is being recorded outside a render pass, and every reserved query
+                    // has been written.
+                    unsafe { chunk.copy_results(functions, cb, *used) };
+                }
+                // SAFETY: as above.
+                unsafe { barriers::to_host(functions, cb) };
+            }
+        }
+        self.open_left = 0;
+        let chunks = std::mem::take(&mut self.chunks);
+        if chunks.is_empty() && children.is_empty() {
+            return None;
+        }
+        self.queries.note_recorded();
+        let timing = Timing::new(self.queries, recording, self.delivery, chunks, children);
+        Some(Arc::new(timing))
+    }
+}

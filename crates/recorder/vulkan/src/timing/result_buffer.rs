@@ -1,0 +1,159 @@
+//! Mapped memory of the device into which results of queries are copied.
+
+use crate::api::functions::DeviceFunctions;
+use ash::vk;
+
+/// A memory type that the host can read.
+#[derive(Clone, Copy)]
+pub struct ResultMemory {
+    memory_type: u32,
+    coherent: bool,
+}
+
+impl ResultMemory {
+    /// A host-visible memory type, cached where there is one.
+    pub fn choose(memory: &vk::PhysicalDeviceMemoryProperties) -> Option<ResultMemory> {
+        use vk::MemoryPropertyFlags as Flags;
+        let types = &memory.memory_types[..memory.memory_type_count as usize];
+        let wishes = [
+            Flags::HOST_VISIBLE | Flags::HOST_COHERENT | Flags::HOST_CACHED,
+            Flags::HOST_VISIBLE | Flags::HOST_COHERENT,
+            Flags::HOST_VISIBLE,
+        ];
+        wishes.into_iter().find_map(|wish| {
+            let index = types.iter().position(|t| {
+                t.property_flags.contains(wish)
+                    && !t
+                        .property_flags
+                        .intersects(Flags::PROTECTED | Flags::DEVICE_COHERENT_AMD)
+            })?;
+            Some(ResultMemory {
+                memory_type: index as u32,
+                coherent: types[index].property_flags.contains(Flags::HOST_COHERENT),
+            })
+        })
+    }
+}
+
+/// A buffer with its mapped memory.
+#[derive(Clone, Copy)]
+pub struct ResultBuffer {
+    pub buffer: vk::Buffer,
+    memory: vk::DeviceMemory,
+    coherent: bool,
+}
+
+impl ResultBuffer {
+    /// A buffer of so many bytes, and its address.
+    pub fn create(
+        functions: &DeviceFunctions,
+        result_memory: ResultMemory,
+        bytes: u64,
+    ) -> Option<(ResultBuffer, *mut [u64; 2])> {
+        let mut made = ResultBuffer {
+            buffer: vk::Buffer::null(),
+            memory: vk::DeviceMemory::null(),
+            coherent: result_memory.coherent,
+        };
+        // SAFETY: what has been made is destroyed once.
+        let address = unsafe { made.fill(functions, result_memory.memory_type, bytes) };
+        if address.is_none() {
+            // SAFETY: as above; null handles are passed over.
+            unsafe { made.destroy(functions) };
+        }
+        address.map(|address| (made, address))
+    }
+
+    /// # Safety
+    /// `self` holds null handles; the caller destroys what is left in them.
+    unsafe fn fill(
+        &mut self,
+        f: &DeviceFunctions,
+        memory_type: u32,
+        bytes: u64,
+    ) -> Option<*mut [u64; 2]> {
+        let none = std::ptr::null();
+        let ok = |result: vk::Result| (result == vk::Result::SUCCESS).then_some(());
+        let info = vk::BufferCreateInfo::default()
+            .size(bytes)
+            .usage(vk::BufferUsageFlags::TRANSFER_DST);
+        let mut address = std::ptr::null_mut();
+        // SAFETY: each structure is valid for its call, and each object is made before it is used.
+        unsafe {
+            ok((f.create_buffer?)(f.device, &info, none, &mut self.buffer))?;
+            let mut needs = vk::MemoryRequirements::default();
+            (f.get_buffer_memory_requirements?)(f.device, self.buffer, &mut needs);
+            if needs.memory_type_bits & 1 << memory_type == 0 {
+                return None;
+            }
+            let info = vk::MemoryAllocateInfo::default()
+                .allocation_size(needs.size)
+                .memory_type_index(memory_type);
+            ok((f.allocate_memory?)(
+                f.device,
+                &info,
+                none,
+                &mut self.memory,
+            ))?;
+            ok((f.bind_buffer_memory?)(
+                f.device,
+                self.buffer,
+                self.memory,
+                0,
+            ))?;
+            let flags = vk::MemoryMapFlags::empty();
+            ok((f.map_memory?)(
+                f.device,
+                self.memory,
+                0,
+                vk::WHOLE_SIZE,
+                flags,
+                &mut address,
+            ))?;
+        }
+        (!address.is_null()).then_some(address.cast())
+    }
+
+    /// # Safety
+    /// The objects are ours, and idle.
+    pub unsafe fn destroy(self, functions: &DeviceFunctions) {
+        let none = std::ptr::null();
+        // SAFETY: as the caller promises; destroying a null handle does nothing.
+        unsafe {
+            if let Some(destroy) = functions.destroy_buffer {
+                destroy(functions.device, self.buffer, none);
+            }
+            if let Some(free) = functions.free_memory {
+                free(functions.device, self.memory, none);
+            }
+        }
+    }
+
+    /// Makes writes of the host visible to the device, where the memory is not coherent.
+    pub fn flush(&self, functions: &DeviceFunctions, offset: u64, bytes: u64) {
+        if let Some(flush) = functions
+            .flush_mapped_memory_ranges
+            .filter(|_| !self.coherent)
+        {
+            // SAFETY: the range lies in a mapping of ours and is aligned to 256 bytes, the greatest atom size that
+            // the specification allows.
+            let _ = unsafe { flush(functions.device, 1, &self.range(offset, bytes)) };
+        }
+    }
+
+    /// Makes writes of the device visible to the host, where the memory is not coherent.
+    pub fn invalidate(&self, functions: &DeviceFunctions, offset: u64, bytes: u64) {
+        let invalidate = functions.invalidate_mapped_memory_ranges;
+        if let Some(invalidate) = invalidate.filter(|_| !self.coherent) {
+            // SAFETY: as in `flush`.
+            let _ = unsafe { invalidate(functions.device, 1, &self.range(offset, bytes)) };
+        }
+    }
+
+    fn range(&self, offset: u64, bytes: u64) -> vk::MappedMemoryRange<'static> {
+        vk::MappedMemoryRange::default()
+            .memory(self.memory)
+            .offset(offset)
+            .size(bytes)
+    }
+}
