@@ -2,6 +2,7 @@
 
 mod files;
 mod layers;
+mod modules;
 mod workspace;
 
 use std::path::Path;
@@ -20,6 +21,7 @@ pub fn run(root: &Path) -> Result<()> {
     for package in &packages {
         problems.extend(layers::problems(package));
         problems.extend(crate_problems(package, root));
+        problems.extend(modules::problems(package, root, &files));
     }
     for file in &files {
         let Ok(bytes) = std::fs::read(root.join(file)) else {

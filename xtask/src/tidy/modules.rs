@@ -1,0 +1,221 @@
+//! In one crate, modules use each other in one direction: state below, what composes it above. Modules that use each
+//! other in a circle can only be read and changed together.
+
+mod paths;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use super::workspace::Package;
+use paths::UsedPath;
+
+/// The crates for which this holds.
+const LAYERED: &[&str] = &["gapscope-vulkan"];
+
+/// The segments of a module's path; empty for the root of the crate.
+type Module = Vec<String>;
+
+/// What is wrong with the modules of a crate whose `files` are given from the root of the repository.
+pub fn problems(package: &Package, root: &Path, files: &[String]) -> Vec<String> {
+    let library = package.roots.iter().find(|file| file.ends_with("/lib.rs"));
+    let Some(folder) = library.and_then(|file| file.strip_suffix("lib.rs")) else {
+        return Vec::new();
+    };
+    if !LAYERED.contains(&package.name.as_str()) {
+        return Vec::new();
+    }
+    let mut sources = BTreeMap::new();
+    for file in files {
+        if let Some(name) = file.strip_prefix(folder)
+            && let Some(module) = module_of(name)
+            && let Ok(text) = std::fs::read_to_string(root.join(file))
+        {
+            sources.insert(module, text);
+        }
+    }
+    circle(&uses(&sources))
+        .map(|circle| {
+            format!(
+                "{}: its modules use each other in a circle: {}",
+                package.name,
+                circle.join(" -> ")
+            )
+        })
+        .into_iter()
+        .collect()
+}
+
+/// The module that a file holds, by its name from the folder of the crate's root.
+fn module_of(file: &str) -> Option<Module> {
+    let name = file.strip_suffix(".rs")?;
+    let name = name.strip_suffix("/mod").unwrap_or(name);
+    Some(match name {
+        "lib" => Module::new(),
+        name => name.split('/').map(str::to_owned).collect(),
+    })
+}
+
+/// For each module the other modules that it uses. That a module declares its submodules or exports what is theirs is
+/// not a use.
+fn uses(sources: &BTreeMap<Module, String>) -> BTreeMap<Module, BTreeSet<Module>> {
+    let paths: BTreeMap<&Module, Vec<UsedPath>> = sources
+        .iter()
+        .map(|(module, text)| (module, paths::of(text)))
+        .collect();
+    let resolve = |from: &Module, path: &UsedPath| -> Option<(Module, Option<String>)> {
+        let mut segments = path.segments.iter().peekable();
+        let mut module = match segments.next()?.as_str() {
+            "crate" => Module::new(),
+            "self" => from.clone(),
+            "super" => from[..from.len().checked_sub(1)?].to_vec(),
+            name => {
+                let child = [from.as_slice(), &[name.to_owned()]].concat();
+                sources.contains_key(&child).then_some(child)?
+            }
+        };
+        while segments.next_if(|name| *name == "super").is_some() {
+            module.pop()?;
+        }
+        while let Some(name) = segments.peek() {
+            let child = [module.as_slice(), &[(*name).clone()]].concat();
+            if !sources.contains_key(&child) {
+                break;
+            }
+            module = child;
+            segments.next();
+        }
+        Some((module, segments.next().cloned()))
+    };
+    let mut exported = BTreeMap::new();
+    for (from, paths) in &paths {
+        for path in paths.iter().filter(|path| path.is_exported) {
+            if let (Some((module, Some(_))), Some(name)) =
+                (resolve(from, path), path.segments.last())
+            {
+                exported.insert(((*from).clone(), name.clone()), module);
+            }
+        }
+    }
+    let mut uses = BTreeMap::new();
+    for (from, paths) in &paths {
+        let used: &mut BTreeSet<Module> = uses.entry((*from).clone()).or_default();
+        for path in paths {
+            let Some((mut module, item)) = resolve(from, path) else {
+                continue;
+            };
+            if path.is_exported && module.starts_with(from) {
+                continue;
+            }
+            if let Some(item) = item
+                && let Some(home) = exported.get(&(module.clone(), item))
+            {
+                module.clone_from(home);
+            }
+            if module != **from {
+                used.insert(module);
+            }
+        }
+    }
+    uses
+}
+
+/// Modules each of which uses the next, and the last one the first.
+fn circle(uses: &BTreeMap<Module, BTreeSet<Module>>) -> Option<Vec<String>> {
+    fn search<'a>(
+        module: &'a Module,
+        uses: &'a BTreeMap<Module, BTreeSet<Module>>,
+        path: &mut Vec<&'a Module>,
+        finished: &mut BTreeSet<&'a Module>,
+    ) -> bool {
+        if let Some(start) = path.iter().position(|earlier| *earlier == module) {
+            path.drain(..start);
+            path.push(module);
+            return true;
+        }
+        if finished.contains(module) {
+            return false;
+        }
+        path.push(module);
+        for used in uses.get(module).into_iter().flatten() {
+            if search(used, uses, path, finished) {
+                return true;
+            }
+        }
+        path.pop();
+        finished.insert(module);
+        false
+    }
+    let (mut path, mut finished) = (Vec::new(), BTreeSet::new());
+    let shown = |module: &&Module| match module.join("::") {
+        root if root.is_empty() => "crate".to_owned(),
+        name => name,
+    };
+    uses.keys()
+        .any(|module| search(module, uses, &mut path, &mut finished))
+        .then(|| path.iter().map(shown).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn circle_of(sources: &[(&str, &str)]) -> Option<Vec<String>> {
+        let sources = sources
+            .iter()
+            .map(|(file, text)| (module_of(file).unwrap(), (*text).to_owned()))
+            .collect();
+        circle(&uses(&sources))
+    }
+
+    #[test]
+    fn modules_in_layers_have_no_circle() {
+        let found = circle_of(&[
+            ("lib.rs", "mod a; mod b; fn start() { a::run(); }"),
+            ("a.rs", "use crate::b::{self, One};"),
+            ("b.rs", "mod inner; pub use inner::One;"),
+            ("b/inner.rs", "pub struct One;"),
+        ]);
+        assert_eq!(found, None);
+    }
+
+    #[test]
+    fn a_circle_is_named() {
+        let found = circle_of(&[
+            ("a.rs", "use crate::{b::B, c};"),
+            ("b.rs", "fn f() { let c = crate::c::C::new(); }"),
+            ("c.rs", "use super::a;"),
+        ]);
+        assert_eq!(found.unwrap(), ["a", "b", "c", "a"]);
+    }
+
+    #[test]
+    fn a_folder_uses_what_it_exports_from_where_it_is() {
+        let found = circle_of(&[
+            ("a.rs", "mod part; pub use part::Part;"),
+            ("a/part.rs", "use crate::b::B;"),
+            ("b.rs", "use crate::a::Part;"),
+        ]);
+        assert_eq!(found.unwrap(), ["a::part", "b", "a::part"]);
+    }
+
+    #[test]
+    fn a_submodule_that_uses_its_user_closes_a_circle() {
+        let found = circle_of(&[
+            ("a.rs", "mod part; use part::put; pub struct State;"),
+            ("a/part.rs", "use super::State; pub fn put(state: State) {}"),
+        ]);
+        assert_eq!(found.unwrap(), ["a", "a::part", "a"]);
+    }
+
+    #[test]
+    fn comments_strings_and_tests_are_not_looked_at() {
+        let found = circle_of(&[
+            ("a.rs", "use crate::b; // b uses crate::a"),
+            (
+                "b.rs",
+                "/// [`crate::a`]\nconst A: &str = \"crate::a\"; #[cfg(test)] mod tests { use crate::a; }",
+            ),
+        ]);
+        assert_eq!(found, None);
+    }
+}
