@@ -21,7 +21,7 @@ const BLOCK: usize = 2048;
 /// What is known of a command buffer.
 pub struct CommandBuffer {
     pub device: &'static Device,
-    /// The device's: the hot path has them at hand.
+    /// The device's, kept here for the hot path.
     pub functions: &'static DeviceFunctions,
     handle: vk::CommandBuffer,
     family: u32,
@@ -43,7 +43,7 @@ pub struct CommandBuffer {
     open_opaque: u32,
     /// Timings of the secondaries that it executes.
     children: Vec<Arc<Timing>>,
-    /// What has been pushed to each set.
+    /// The sets with what has been pushed to them, by their index.
     pushed: Vec<(u32, Set)>,
     /// The queries of the finished recording.
     pub timing: Option<Arc<Timing>>,
@@ -78,7 +78,7 @@ impl CommandBuffer {
         }
     }
 
-    /// True while commands are to be written down.
+    /// True while commands are to be recorded.
     #[inline]
     pub fn is_recorded(&self) -> bool {
         self.recording != ids::Recording::NONE
@@ -263,13 +263,13 @@ impl CommandBuffer {
 
     /// The set that is pushed at an index.
     pub fn pushed_set(&mut self, index: u32) -> &mut Set {
-        let place = match self.pushed.iter().position(|(set, _)| *set == index) {
-            Some(place) => place,
+        let found = match self.pushed.iter().position(|(set, _)| *set == index) {
+            Some(found) => found,
             None => {
                 self.pushed.push((index, Set::default()));
                 self.pushed.len() - 1
             }
         };
-        &mut self.pushed[place].1
+        &mut self.pushed[found].1
     }
 }

@@ -1,7 +1,7 @@
 //! The state of each command buffer, found by its handle.
 
 use crate::command_buffer::CommandBuffer;
-use crate::objects::handles::{HandleHasher, HandleMap};
+use crate::handles::{HandleHasher, HandleMap};
 use ash::vk;
 use ash::vk::Handle;
 use std::cell::{Cell, UnsafeCell};
@@ -63,7 +63,7 @@ pub unsafe fn state(handle: vk::CommandBuffer) -> Option<&'static mut CommandBuf
     unsafe { (*slot(handle.as_raw())?.state.get()).as_mut() }
 }
 
-/// Keeps the state of a command buffer that the driver has just given out.
+/// Adds the state of a command buffer that the driver has just allocated.
 pub fn add(handle: vk::CommandBuffer, state: CommandBuffer) {
     let mut slots = SLOTS.write().unwrap_or_else(PoisonError::into_inner);
     let slot = slots.entry(handle.as_raw()).or_insert_with(|| {
@@ -72,7 +72,7 @@ pub fn add(handle: vk::CommandBuffer, state: CommandBuffer) {
             state: UnsafeCell::new(None),
         }))
     });
-    // SAFETY: the driver has just given out the handle: nobody uses it yet.
+    // SAFETY: the driver has just allocated the command buffer: nobody uses it yet.
     unsafe { *slot.state.get() = Some(state) };
 }
 

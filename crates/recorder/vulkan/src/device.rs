@@ -23,7 +23,7 @@ use gapscope_spool::event::{ClockSource, CommonEvent};
 use gapscope_spool::{ids, monotonic_ns};
 use std::borrow::Cow;
 
-/// A logical device. It and its parts are leaked: pointers to them are kept in places that outlive them by a little.
+/// A logical device. It and its parts are leaked: what points to them may outlive them by a little.
 pub struct Device {
     pub id: ids::Device,
     pub recorder: &'static Recorder,
@@ -50,7 +50,7 @@ fn leak<T>(value: T) -> &'static T {
 }
 
 impl Device {
-    /// Writes a device that has just been made, and samples its clock.
+    /// Writes the event of a device that has just been made, and samples its clock.
     ///
     /// # Safety
     /// `handle` is live, `next` the layer that made it of `physical` as `plan` says.
@@ -148,7 +148,7 @@ impl Device {
         }
     }
 
-    /// After a call that returns when the GPU has got somewhere.
+    /// After a call that returns when the GPU has finished something.
     pub fn after_wait(&self, result: vk::Result) {
         self.note_result(result);
         if result == vk::Result::SUCCESS {

@@ -32,7 +32,7 @@ pub unsafe extern "system" fn vkNegotiateLoaderLayerInterfaceVersion(
     vk::Result::SUCCESS
 }
 
-/// A function of ours as the loader wants it: it is cast back to the type that its name has.
+/// A hook as the loader expects it; callers cast it back to the type of its name.
 macro_rules! function {
     ($function:expr) => {
         erased($function as *const ())
@@ -40,7 +40,7 @@ macro_rules! function {
 }
 
 fn erased(function: *const ()) -> vk::PFN_vkVoidFunction {
-    // SAFETY: the pointer is a function's, and is called only after the cast back.
+    // SAFETY: it points to a function, which is called only after the cast back.
     unsafe { std::mem::transmute(function) }
 }
 
@@ -85,7 +85,7 @@ unsafe extern "system" fn get_device_proc_addr(
         }
         let (get, is_recorded) = devices::get_device_proc_addr(handle)?;
         let next = get(handle, name);
-        // Labels and names are recorded even where the driver knows none.
+        // Labels and names are recorded even where the driver does not know them.
         if is_recorded && (next.is_some() || is_debug_utils(bytes)) {
             hook(bytes).or(next)
         } else {

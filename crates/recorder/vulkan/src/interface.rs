@@ -1,4 +1,4 @@
-//! What the recorded program itself may ask of the layer: see [`gapscope_spool::interface`].
+//! The functions that the recorded program itself may call: see [`gapscope_spool::interface`].
 
 use crate::recorder::{Recorder, recorder};
 use crate::{devices, polls};

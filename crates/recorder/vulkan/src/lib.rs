@@ -1,20 +1,22 @@
-//! The gapscope Vulkan layer: writes what a program asks of its GPU, and when the GPU did it, to a spool.
+//! The gapscope Vulkan layer: writes to a spool what a program asks of its GPU, and when the GPU did it.
 //!
 //! - **Nothing of the program is changed.** Handles are the driver's own, nothing is wrapped; no fence, semaphore or
 //!   wait is added. What is added: timestamps inside the program's command buffers, command buffers of ours around
 //!   those that may run twice at once, the extension that reads both clocks, and host query reset.
-//! - **Results are asked for by a thread of ours**, each with a word that says whether it has arrived. Where asking makes
-//!   the driver wait for the device (llvmpipe), they are copied to mapped memory inside the command buffer instead;
+//! - **Results are asked for by a thread of ours**, each with a word that says whether it has arrived. Where asking
+//!   makes the driver wait for the device (llvmpipe), they are copied to mapped memory inside the command buffer instead;
 //!   that copy holds the device up, so it is not done elsewhere ([`api::families::Delivery`]).
 //! - **The hot path** (`vkCmd*`) takes no lock: a command buffer is externally synchronised, so its state belongs to
 //!   the calling thread. It appends a 24-byte command to that state; whole blocks go to the spool.
-//! - **No panic leaves an entry point** ([`gapscope_spool::hook::guard`]); what cannot be measured is passed on and counted as a loss.
+//! - **No panic leaves an entry point** ([`gapscope_spool::hook::guard`]); what cannot be measured is passed on and
+//!   counted as a loss.
 //!
 //! # Internals
 //!
 //! Each layer uses only those above it in this list; no two modules use each other, which `cargo xtask tidy` checks.
 //!
-//! 1. [`recorder`]: the spool, the ids and the mode, which the whole process shares; [`polls`] and [`host_call`] time calls.
+//! 1. [`recorder`]: the spool, the ids and the mode, which the whole process shares; [`polls`] and [`host_call`]: the
+//!    times of host calls; [`handles`]: maps by handle.
 //! 2. [`api`]: Vulkan around us: the loader, the next layer's functions, physical devices, the program's arguments.
 //! 3. [`objects`]: what is known of the program's buffers, kernels, descriptor sets and other objects.
 //!    [`timing`]: queries, the clock and the thread that collects results.
@@ -30,6 +32,7 @@ mod command_buffers;
 mod device;
 mod devices;
 mod entry;
+mod handles;
 mod hooks;
 mod host_call;
 mod interface;

@@ -2,7 +2,6 @@
 
 pub mod command_pools;
 pub mod descriptors;
-pub mod handles;
 pub mod images;
 pub mod kernels;
 pub mod memory;

@@ -112,7 +112,7 @@ impl Target {
     }
 
     /// Prepares command buffers that were recorded while recording was on and are submitted while it is off: their
-    /// queries must be reset before they are written again, and what they hold is then of no instance.
+    /// queries must be reset before they are written again, and then hold the times of no instance.
     ///
     /// # Safety
     /// As for [`Self::batch`].
@@ -143,7 +143,7 @@ impl Target {
         }
     }
 
-    /// Makes the queries of a recording free for its next execution.
+    /// Frees the queries of a recording for its next execution.
     fn make_ready(self, timing: &Arc<Timing>) {
         // The command buffer has one reference; another is an earlier instance that has not been collected.
         if Arc::strong_count(timing) > 1 {

@@ -206,7 +206,7 @@ pub unsafe extern "system" fn set_descriptor_buffer_offsets(
         |_state| (),
         |state, ()| {
             if point == vk::PipelineBindPoint::COMPUTE {
-                // What descriptor buffers hold is not followed: these sets are unknown from here on.
+                // The content of descriptor buffers is not followed: these sets are unknown from here on.
                 for set in first..first.saturating_add(count) {
                     state.bind(set, Content::default());
                 }

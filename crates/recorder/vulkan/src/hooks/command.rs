@@ -1,7 +1,7 @@
-//! The frame of the hooks of `vkCmd*`.
+//! What the hooks of all `vkCmd*` functions have in common.
 
-/// Calls the next layer's function for a command of ours: `$record` runs around it when the command buffer is being
-/// recorded. The state comes from a cache of the thread, so the device need not be looked up.
+/// Calls the next layer's function; while the command buffer is recorded, `$start` runs before and `$record` after it.
+/// The state comes from a cache of the thread, so that the device is not looked up.
 macro_rules! command {
     ($cb:ident, $function:ident($($argument:expr),*), |$before:ident| $start:expr, |$state:ident, $token:pat_param| $record:expr) => {
         // SAFETY: the program's own call, which gives this thread the command buffer.

@@ -1,4 +1,4 @@
-//! Command buffers as programs begin, end and reset them.
+//! Command buffers as programs start, end and reset their recording.
 
 use crate::command_buffers;
 use crate::devices;

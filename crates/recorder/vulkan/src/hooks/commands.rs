@@ -1,4 +1,5 @@
-//! Dispatches, barriers and what surrounds them. This is the hot path: no lock, no system call, no allocation a command.
+//! Dispatches, barriers and what surrounds them. This is the hot path: no lock, no system call and no allocation for a
+//! command.
 
 use crate::api::arguments::slice;
 use crate::command_buffers;
@@ -150,7 +151,7 @@ pub unsafe extern "system" fn pipeline_barrier2(
 /// True when the inside of a secondary has no timestamps.
 ///
 /// # Safety
-/// The secondary is being recorded into a primary: the program may not change it.
+/// The secondary is being recorded into a primary, so that the program must not change it.
 unsafe fn lacks_times(secondary: vk::CommandBuffer) -> bool {
     // SAFETY: as the caller promises.
     unsafe { command_buffers::state(secondary) }.is_some_and(|state| state.timing.is_none())

@@ -42,7 +42,7 @@ pub unsafe extern "system" fn create_device(
         };
         let mut result = create(physical, &plan.create_info(&*info), allocator, out);
         if result != vk::Result::SUCCESS && plan.adds() {
-            // Nothing that we wish for may keep the program from its device.
+            // Our additions must not keep the program from its device.
             plan.drop_additions();
             next.restore();
             result = create(physical, info, allocator, out);

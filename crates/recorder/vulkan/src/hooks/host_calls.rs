@@ -134,7 +134,7 @@ pub unsafe extern "system" fn signal_semaphore(
         let Some((device, call)) = devices::with(handle, |f| f.signal_semaphore) else {
             return vk::Result::ERROR_INITIALIZATION_FAILED;
         };
-        // Before the call: it must precede what it lets run.
+        // Before the call: it must precede the work that it releases.
         guard(|| {
             let (semaphore, value) = ((*info).semaphore, (*info).value);
             if let Some(semaphore) = device.semaphores.with_value(semaphore, value) {

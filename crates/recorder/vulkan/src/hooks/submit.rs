@@ -122,7 +122,7 @@ impl SubmitInfo for vk::SubmitInfo<'_> {
     unsafe fn batch(&self, target: Target) -> Batch {
         // SAFETY: as the caller promises.
         unsafe {
-            // A device group lists a mask for each command buffer: we add none there.
+            // A device group has a mask for each command buffer: no brackets are added there.
             let group = find::<vk::DeviceGroupSubmitInfo<'_>>(
                 self.p_next,
                 vk::StructureType::DEVICE_GROUP_SUBMIT_INFO,

@@ -7,12 +7,12 @@ use ash::vk;
 use gapscope_spool::event::{Command, Op};
 use gapscope_spool::ids::Buffer;
 
-/// In the place of a buffer: what is copied is an image.
+/// Instead of a buffer: an image is copied.
 const IMAGE: Buffer = Buffer::NONE;
-/// In the place of a buffer: the command has the data itself.
+/// Instead of a buffer: the command has the data itself.
 const COMMAND: Buffer = Buffer::NONE;
 
-/// Writes a transfer; `bytes` are `None` where its size is not known.
+/// Writes a transfer; `bytes` is `None` where its size is not known.
 fn transfer(
     state: &mut CommandBuffer,
     op: Op,

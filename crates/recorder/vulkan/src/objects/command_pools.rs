@@ -1,11 +1,10 @@
 //! Command pools: which command buffers come from each, and which queue family they are for.
 
-use crate::objects::handles::{HandleMap, lock};
+use crate::handles::{HandleMap, lock};
 use ash::vk;
 use ash::vk::Handle;
 use std::sync::{Mutex, MutexGuard};
 
-/// A command pool.
 pub struct CommandPool {
     pub family: u32,
     pub members: Vec<vk::CommandBuffer>,

@@ -1,11 +1,11 @@
 //! Descriptor sets: which buffer ranges kernels can reach.
 //!
 //! What a set holds at the moment in which it is bound is an immutable *content*, written once; a later update makes
-//! a new content. So a bind costs two words in the recording. (A set that is updated after it was bound, which needs
+//! a new content. So binding it costs two words in the recording. (A set that is updated after it was bound, which needs
 //! `UPDATE_AFTER_BIND`, is recorded as it was when bound.)
 
 use crate::api::arguments::slice;
-use crate::objects::handles::{HandleMap, Handles, lock};
+use crate::handles::{HandleMap, Handles, lock};
 use crate::objects::memory::Memory;
 use crate::recorder::Recorder;
 use ash::vk;
@@ -138,7 +138,7 @@ impl Set {
         info: &vk::DescriptorBufferInfo,
     ) {
         self.content = BindingContent::NONE;
-        let place = self
+        let found = self
             .entries
             .binary_search_by_key(&(binding, element), |e| (e.binding, e.element));
         let entry = Binding {
@@ -149,7 +149,7 @@ impl Set {
             bytes: info.range,
             kind: kind.as_raw() as u32,
         };
-        match place {
+        match found {
             Ok(at) => self.entries[at] = entry,
             Err(at) => self.entries.insert(at, entry),
         }
@@ -219,7 +219,7 @@ impl Set {
         }
     }
 
-    /// Takes over the descriptors that another set has for a copy.
+    /// Takes over the descriptors that a copy names, which another set holds.
     fn take_over(&mut self, copy: &vk::CopyDescriptorSet<'_>, from: &[Binding]) {
         for entry in from {
             let element = entry.element - copy.src_array_element + copy.dst_array_element;

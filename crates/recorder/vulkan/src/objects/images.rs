@@ -1,6 +1,6 @@
 //! Images: how many bytes a texel has, so that copies have a size.
 
-use crate::objects::handles::Handles;
+use crate::handles::Handles;
 use ash::vk;
 use ash::vk::Handle;
 
@@ -75,7 +75,7 @@ mod tests {
             (vk::Format::E5B9G9R9_UFLOAT_PACK32, 4),
         ];
         for (format, bytes) in known {
-            assert_eq!(texel_bytes(format), Some(bytes), "{format:?}");
+            assert_eq!(texel_bytes(format), Some(bytes), "{}", format.as_raw());
         }
         assert_eq!(texel_bytes(vk::Format::BC1_RGB_UNORM_BLOCK), None);
         assert_eq!(texel_bytes(vk::Format::D24_UNORM_S8_UINT), None);

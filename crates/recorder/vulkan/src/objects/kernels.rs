@@ -1,7 +1,7 @@
 //! Shader modules and compute pipelines: what kernels are.
 
 use crate::api::arguments::{find, slice, text_at};
-use crate::objects::handles::{Handles, lock};
+use crate::handles::{Handles, lock};
 use crate::objects::spirv::{self, Description};
 use crate::recorder::Recorder;
 use ash::vk;
@@ -14,7 +14,6 @@ use std::ffi::c_void;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex};
 
-/// A shader module.
 #[derive(Clone)]
 struct Module {
     hash: [u8; 16],
@@ -54,7 +53,7 @@ impl Kernels {
         self.modules.remove(handle.as_raw());
     }
 
-    /// Names a module; kernels made of it from now on say so.
+    /// Names a module: the source of kernels that are made from now on.
     pub fn name_module(&self, handle: vk::ShaderModule, name: &str) {
         self.modules
             .with(handle.as_raw(), |module| name.clone_into(&mut module.name));
@@ -83,7 +82,7 @@ impl Kernels {
     /// Writes the kernel of a new pipeline.
     ///
     /// # Safety
-    /// `info` is what the pipeline was made of.
+    /// The pipeline was made from `info`.
     pub unsafe fn add_pipeline(
         &self,
         pipeline: vk::Pipeline,

@@ -1,13 +1,12 @@
 //! Device memory and buffers.
 
-use crate::objects::handles::Handles;
+use crate::handles::Handles;
 use crate::recorder::Recorder;
 use ash::vk;
 use ash::vk::Handle;
 use gapscope_spool::event::{CommonEvent, VulkanEvent};
 use gapscope_spool::{ids, monotonic_ns};
 
-/// A buffer.
 #[derive(Clone, Copy)]
 struct Buffer {
     id: ids::Buffer,

@@ -1,12 +1,11 @@
 //! Queues that the program has asked for.
 
-use crate::objects::handles::HandleMap;
+use crate::handles::HandleMap;
 use ash::vk;
 use ash::vk::Handle;
 use gapscope_spool::ids;
 use std::sync::{PoisonError, RwLock};
 
-/// A queue.
 #[derive(Clone, Copy)]
 pub struct Queue {
     pub id: ids::Queue,

@@ -1,12 +1,11 @@
 //! Semaphores, binary and timeline.
 
-use crate::objects::handles::Handles;
+use crate::handles::Handles;
 use ash::vk;
 use ash::vk::Handle;
 use gapscope_spool::event::SemaphoreValue;
 use gapscope_spool::ids;
 
-/// A semaphore.
 #[derive(Clone, Copy)]
 pub struct Semaphore {
     pub id: ids::Semaphore,

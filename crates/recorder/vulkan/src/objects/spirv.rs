@@ -34,7 +34,7 @@ struct Ids {
     source_file: Option<u32>,
 }
 
-/// Describes a module. Words that are no SPIR-V give an empty description.
+/// Describes a module. Words that are not SPIR-V give an empty description.
 pub fn describe(words: &[u32]) -> Description {
     if words.first() != Some(&MAGIC) || words.len() < 5 {
         return Description::default();

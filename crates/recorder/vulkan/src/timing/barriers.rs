@@ -19,7 +19,7 @@ pub unsafe fn to_host(functions: &DeviceFunctions, cb: vk::CommandBuffer) {
     unsafe { record(functions, cb, stages, &barrier) };
 }
 
-/// Nothing that follows starts before everything before has ended.
+/// What follows starts when everything before has ended.
 ///
 /// # Safety
 /// As [`to_host`].

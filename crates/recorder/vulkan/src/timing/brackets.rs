@@ -2,7 +2,7 @@
 
 use crate::api::families::Delivery;
 use crate::api::loader::SetDeviceLoaderData;
-use crate::objects::handles::{HandleMap, lock};
+use crate::handles::{HandleMap, lock};
 use crate::timing::barriers;
 use crate::timing::queries::Queries;
 use crate::timing::recording::Timing;
@@ -45,7 +45,7 @@ impl Brackets {
         }
     }
 
-    /// A bracket for a queue family; `None` where the family cannot be timed so.
+    /// A bracket for a queue family; `None` where the family cannot be timed that way.
     pub fn take(&self, family: u32, delivery: Delivery) -> Option<Bracket> {
         if delivery == Delivery::None {
             return None;
@@ -109,15 +109,15 @@ impl Brackets {
                 return None;
             }
             for cb in pair {
-                // Without it the driver's dispatch table is missing in the handle.
+                // Without it the handle lacks the dispatch table.
                 if let Some(set) = self.set_loader_data {
                     let _ = set(f.device, cb.as_raw() as *mut std::ffi::c_void);
                 }
             }
             let [before, after] = pair;
             let mut chunk = self.queries.take(true)?;
-            // They are submitted again once their results have arrived. Others know that they are no longer pending only
-            // by a fence of the program's, perhaps later.
+            // They are submitted again once their results have arrived. Layers below may learn that they are no longer
+            // pending only from a fence of the program's, perhaps later.
             let begin = vk::CommandBufferBeginInfo::default()
                 .flags(vk::CommandBufferUsageFlags::SIMULTANEOUS_USE);
             let (begin_cb, end_cb, write) = (

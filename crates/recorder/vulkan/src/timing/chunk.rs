@@ -21,7 +21,7 @@ pub struct Chunk {
 }
 
 // SAFETY: `results` points into memory that lives until the device is destroyed. It is written by the GPU or by the
-// driver when asked, and read by whoever holds the harvester's lock; all accesses are volatile.
+// driver when asked, and read by the thread that holds the harvester's lock; all accesses are volatile.
 unsafe impl Send for Chunk {}
 // SAFETY: as above.
 unsafe impl Sync for Chunk {}
@@ -92,7 +92,7 @@ impl Chunk {
         }
     }
 
-    /// Records the reset of all queries.
+    /// Records a reset of all queries.
     ///
     /// # Safety
     /// As [`Self::copy_results`].

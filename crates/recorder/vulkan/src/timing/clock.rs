@@ -87,8 +87,8 @@ impl Clock {
     }
 }
 
-/// What to add to CLOCK_MONOTONIC_RAW now to get CLOCK_MONOTONIC, and how wrong that may be: the best of some reads
-/// of one clock between two of the other.
+/// The offset from CLOCK_MONOTONIC_RAW to CLOCK_MONOTONIC now, with its error bound: the best of several readings of
+/// one clock between two of the other.
 fn raw_to_monotonic() -> (i64, u64) {
     let raw = || HostClock::MonotonicRaw.now_ns();
     (0..5)

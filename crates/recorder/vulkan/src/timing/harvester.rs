@@ -1,6 +1,6 @@
 //! The thread that collects the results of a device's pending instances.
 
-use crate::objects::handles::lock;
+use crate::handles::lock;
 use crate::recorder::Recorder;
 use crate::timing::brackets::Brackets;
 use crate::timing::clock::Clock;
@@ -113,7 +113,7 @@ impl Harvester {
         }
     }
 
-    /// Collects instances that have finished, on the program's thread: only a few, seldom, and only while nobody else
+    /// Collects instances that have finished, on the program's thread: only a few, rarely, and only while nobody else
     /// does. A process that is killed loses what has finished since.
     pub fn harvest_small(&self) {
         let now_ns = monotonic_ns();

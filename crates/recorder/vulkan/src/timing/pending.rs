@@ -1,6 +1,6 @@
 //! Instances that have been submitted and whose results have not been collected.
 
-use crate::objects::handles::lock;
+use crate::handles::lock;
 use crate::timing::brackets::Bracket;
 use crate::timing::recording::Timing;
 use gapscope_spool::event::Outcome;

@@ -6,7 +6,7 @@
 
 use crate::api::families::{Delivery, Families};
 use crate::api::functions::DeviceFunctions;
-use crate::objects::handles::lock;
+use crate::handles::lock;
 use crate::timing::chunk::{Chunk, RESULT_BYTES};
 use crate::timing::result_buffer::{ResultBuffer, ResultMemory};
 use ash::vk;

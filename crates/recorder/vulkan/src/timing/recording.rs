@@ -1,7 +1,7 @@
 //! The timestamps of one recording, from its chunks of queries.
 
 use crate::api::families::Delivery;
-use crate::objects::handles::lock;
+use crate::handles::lock;
 use crate::timing::chunk::Chunk;
 use crate::timing::queries::Queries;
 use gapscope_spool::event::NO_TICKS;
@@ -20,7 +20,7 @@ pub struct Timing {
     pub children: Vec<Arc<Timing>>,
     /// Its queries may have been written since they were reset.
     written: AtomicBool,
-    /// It has been submitted while recording was off: what its queries hold is nobody's.
+    /// It has been submitted while recording was off: what its queries hold is of no instance.
     unrecorded: AtomicBool,
     overlap: Mutex<Overlap>,
 }
@@ -30,7 +30,7 @@ pub struct Timing {
 #[derive(Default)]
 struct Overlap {
     outstanding: u32,
-    /// Two were pending at once since there was none.
+    /// Two have been pending at once since the last time that none was.
     overlapped: bool,
 }
 
@@ -95,8 +95,8 @@ impl Timing {
         overlap.outstanding += 1;
     }
 
-    /// An execution that is not recorded is about to be submitted. Of a recording that may run twice at once nobody
-    /// sees its end, so that what is inside is not known from here on.
+    /// An execution that is not recorded is about to be submitted. If the recording may run twice at once, nobody sees
+    /// the end of this one, so that the times inside are not known from here on.
     pub fn start_unrecorded(&self, simultaneous: bool) {
         if simultaneous {
             let mut overlap = lock(&self.overlap);

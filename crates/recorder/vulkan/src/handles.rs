@@ -1,4 +1,4 @@
-//! Maps from Vulkan handles to what we know of them.
+//! Maps from Vulkan handles to what is known of the objects.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -29,7 +29,7 @@ pub type HandleMap<T> = HashMap<u64, T, BuildHasherDefault<HandleHasher>>;
 
 const SHARDS: usize = 16;
 
-/// A map for objects that several threads create and use, in shards so that they seldom meet.
+/// A map for objects that several threads create and use, in shards so that they rarely contend.
 pub struct Handles<T> {
     shards: [Mutex<HandleMap<T>>; SHARDS],
 }
