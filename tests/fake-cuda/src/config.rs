@@ -26,10 +26,6 @@ pub struct Config {
     pub late_contexts: bool,
     /// Nanoseconds by which times of devices are late, and parts in a million by which their clock is fast.
     pub skew: (i64, i64),
-    /// The subscriber's attribute that is refused.
-    pub chosen_refused: Option<u32>,
-    /// The field of a kind that records with chosen fields lack.
-    pub chosen_lacks: Option<(u32, i32)>,
     /// Devices are parts of GPUs (MIG).
     pub parts: bool,
     pub buffer_bytes: usize,
@@ -67,11 +63,6 @@ pub fn config() -> &'static Config {
         dropped: number("FAKE_CUDA_DROP").unwrap_or(0) as usize,
         reversed: says("FAKE_CUDA_ORDER", "reverse"),
         parts: says("FAKE_CUDA_MIG", "1"),
-        chosen_refused: number("FAKE_CUDA_CHOSEN_REFUSED").map(|v| v as u32),
-        chosen_lacks: std::env::var("FAKE_CUDA_CHOSEN_LACKS").ok().and_then(|v| {
-            let (kind, id) = v.split_once(':')?;
-            Some((kind.parse().ok()?, id.parse().ok()?))
-        }),
         skew: std::env::var("FAKE_CUDA_SKEW").map_or((0, 0), |v| {
             let (ns, ppm) = v.split_once(':').unwrap_or((&v, "0"));
             let number = |text: &str| text.parse().expect("FAKE_CUDA_SKEW=NS:PPM");

@@ -2,7 +2,6 @@
 
 mod buffer;
 pub mod callbacks;
-mod chosen;
 mod entry_points;
 
 use crate::config::{BadTimes, config};
@@ -41,9 +40,6 @@ pub struct State {
     /// Graph tracing was switched on while a graph existed.
     pub graphs_traced_late: bool,
     late: Vec<Vec<u8>>,
-    /// The subscriber's own thread ids and clock are set.
-    pub chosen_threads: bool,
-    pub chosen_clock: bool,
     /// Attributes that the client has set.
     pub attributes: HashSet<u32>,
 }
@@ -110,7 +106,7 @@ impl State {
     pub fn thread(&self) -> u32 {
         // SAFETY: both have no preconditions.
         unsafe {
-            if self.system_threads || self.chosen_threads {
+            if self.system_threads {
                 libc::gettid() as u32
             } else {
                 libc::pthread_self() as u32
@@ -174,7 +170,7 @@ impl State {
     }
 
     fn write_bytes(&mut self, bytes: Vec<u8>) {
-        self.buffers.append(&chosen::of(bytes));
+        self.buffers.append(&bytes);
         self.written += 1;
         let every = config().unknown_every;
         if every > 0 && self.written.is_multiple_of(every) {

@@ -25,8 +25,6 @@
 //! | `FAKE_CUDA_DROP=9` | nine records are said to be dropped |
 //! | `FAKE_CUDA_ORDER=reverse` | records come the last first |
 //! | `FAKE_CUDA_DEVICE_RECORD=late`, `FAKE_CUDA_CONTEXT_RECORD=late` | the device's record, or those of contexts, come at the end only |
-//! | `FAKE_CUDA_CHOSEN_REFUSED=11` | this attribute of the subscriber |
-//! | `FAKE_CUDA_CHOSEN_LACKS=10:7` | records with chosen fields: those of kind 10 lack the field 7 |
 //! | `FAKE_CUDA_BUFFER=4096` | so many bytes of each buffer are used |
 //! | `FAKE_CUDA_DEVICES=2`, `FAKE_CUDA_KERNEL_NS=5000` | nothing: so many devices; kernels take so long |
 //! | `FAKE_CUDA_MIG=1` | nothing: devices are parts of GPUs |

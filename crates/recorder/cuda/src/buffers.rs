@@ -3,7 +3,6 @@
 //! CUPTI asks for one on the program's thread and gives it back on a thread of its own, or on the one that flushes. It
 //! would fill each with zeros on the program's thread; instead they are zeroed here when they come back.
 
-use crate::cupti::chosen::Told;
 use crate::recorder::recorder;
 use crate::{records, tracing};
 use gapscope_spool::event::LossKind;
@@ -84,20 +83,6 @@ pub unsafe extern "C" fn requested(
     }
 }
 
-/// As [`requested`], with more that is not needed.
-///
-/// # Safety
-/// As for [`requested`].
-pub unsafe extern "C" fn requested_of(
-    buffer: *mut *mut u8,
-    bytes: *mut usize,
-    most_records: *mut usize,
-    _told: *const c_void,
-) {
-    // SAFETY: as the caller promises.
-    unsafe { requested(buffer, bytes, most_records) };
-}
-
 /// CUPTI gives a buffer back, with `valid` bytes of records.
 ///
 /// # Safety
@@ -109,42 +94,14 @@ pub unsafe extern "C" fn completed(
     bytes: usize,
     valid: usize,
 ) {
-    // SAFETY: as the caller promises.
-    unsafe { came_back(buffer, valid.min(bytes), (context, stream), None) };
-}
-
-/// CUPTI gives a buffer back, with `valid` bytes of records with chosen fields.
-///
-/// # Safety
-/// CUPTI's own call: the buffer is one that [`requested_of`] gave, and `told` says where the fields are.
-pub unsafe extern "C" fn completed_of(
-    buffer: *mut u8,
-    bytes: usize,
-    valid: usize,
-    told: *const Told,
-) {
-    // SAFETY: as the caller promises.
-    unsafe {
-        let told = told.as_ref();
-        came_back(buffer, valid.min(bytes), (std::ptr::null_mut(), 0), told);
-    }
-}
-
-/// # Safety
-/// The buffer is one that [`requested`] gave and CUPTI has filled so many bytes; the context is CUPTI's own.
-unsafe fn came_back(
-    buffer: *mut u8,
-    bytes: usize,
-    (context, stream): (*mut c_void, u32),
-    told: Option<&Told>,
-) {
+    let bytes = valid.min(bytes);
     guard(|| {
         let (Some(recorder), Some(cupti)) = (recorder(), tracing::cupti()) else {
             return;
         };
         if !buffer.is_null() && bytes > 0 {
             // SAFETY: CUPTI says that so much of the buffer holds records.
-            unsafe { records::read(recorder, cupti, buffer, bytes, told) };
+            unsafe { records::read(recorder, cupti, buffer, bytes) };
         }
         // SAFETY: as the caller promises.
         let dropped = unsafe { cupti.dropped(context, stream) };

@@ -1,15 +1,12 @@
 //! CUPTI, found at run time: the tracing library of the CUDA driver.
 
-pub mod chosen;
 pub mod fields;
 pub mod numbers;
 mod search;
 
-use chosen::Chosen;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 /// The API version of CUDA 12.0, the oldest whose records are known.
 pub const OLDEST: u32 = 18;
@@ -68,12 +65,6 @@ functions! {
     optional thread_ids "cuptiSetThreadIdType" (u32),
     optional stream_id "cuptiGetStreamIdEx" (*mut c_void, *mut c_void, u8, *mut u32),
     optional context_id "cuptiGetContextId" (*mut c_void, *mut u32),
-    optional set_attribute_of "cuptiActivitySetAttribute_v2" (*mut c_void, u32, *mut usize, *mut c_void),
-    optional register_callbacks_of "cuptiActivityRegisterCallbacks_v2" (*mut c_void, chosen::Requested, chosen::Completed),
-    optional enable_of "cuptiActivityEnable_v2" (*mut c_void, u32, *const chosen::Config),
-    optional disable_of "cuptiActivityDisable_v2" (*mut c_void, u32, *const chosen::Config),
-    optional next_record_of "cuptiActivityGetNextRecord_v2" (*mut c_void, *mut u8, usize, *mut *mut u8),
-    optional dropped_of "cuptiActivityGetNumDroppedRecords_v2" (*mut c_void, *mut c_void, u32, *mut usize),
 }
 
 /// A libcupti that may be used.
@@ -84,8 +75,6 @@ pub struct Cupti {
     pub version: u32,
     /// The program had loaded it before.
     pub was_loaded: bool,
-    /// Its functions for records with chosen fields, when records are such.
-    pub chosen: OnceLock<Chosen>,
 }
 
 /// Why there is none.
@@ -137,22 +126,14 @@ impl Cupti {
 
     /// Begins to record a kind.
     pub fn enable(&self, kind: u32) -> Code {
-        match self.chosen.get() {
-            Some(chosen) => chosen.enable(kind),
-            // SAFETY: CUPTI's function with one of its kinds.
-            None => unsafe { (self.functions.enable)(kind) },
-        }
+        // SAFETY: CUPTI's function with one of its kinds.
+        unsafe { (self.functions.enable)(kind) }
     }
 
     /// Ends what [`Self::enable`] began.
     pub fn disable(&self, kind: u32) {
-        match self.chosen.get() {
-            Some(chosen) => chosen.disable(kind),
-            None => {
-                // SAFETY: CUPTI's function with one of its kinds.
-                unsafe { (self.functions.disable)(kind) };
-            }
-        }
+        // SAFETY: CUPTI's function with one of its kinds.
+        unsafe { (self.functions.disable)(kind) };
     }
 
     /// The record after `at` in a buffer.
@@ -162,12 +143,7 @@ impl Cupti {
     #[inline]
     pub unsafe fn next_record(&self, buffer: *mut u8, bytes: usize, at: &mut *mut u8) -> Code {
         // SAFETY: as the caller promises.
-        unsafe {
-            match self.chosen.get() {
-                Some(chosen) => chosen.next_record(buffer, bytes, at),
-                None => (self.functions.next_record)(buffer, bytes, at),
-            }
-        }
+        unsafe { (self.functions.next_record)(buffer, bytes, at) }
     }
 
     /// Records that CUPTI dropped since it was asked last.
@@ -177,12 +153,7 @@ impl Cupti {
     pub unsafe fn dropped(&self, context: *mut c_void, stream: u32) -> usize {
         let mut dropped = 0;
         // SAFETY: as the caller promises; it stores a number.
-        let code = unsafe {
-            match self.chosen.get() {
-                Some(chosen) => chosen.dropped(&mut dropped),
-                None => (self.functions.dropped)(context, stream, &mut dropped),
-            }
-        };
+        let code = unsafe { (self.functions.dropped)(context, stream, &mut dropped) };
         if code == 0 { dropped } else { 0 }
     }
 
@@ -271,7 +242,6 @@ fn open(candidate: &search::Candidate) -> Result<Cupti, Option<Missing>> {
             functions,
             version,
             was_loaded: only_loaded,
-            chosen: OnceLock::new(),
         }),
         Err(symbol) => Err(unusable(
             "libcupti is not usable",

@@ -16,7 +16,7 @@
 //! records into packed events. On the program's own threads only CUPTI, the NVTX functions and the [`callbacks`] of calls
 //! that launch, wait or may take long run.
 //!
-//! Where CUPTI can, and the user wants it, records have chosen fields only ([`cupti::chosen`]). NVTX's payload extension
+//! NVTX's payload extension
 //! asks for functions of its own ([`entry::InitializeInjectionNvtxExtension`]).
 //!
 //! Nothing of CUDA is needed to build it: CUPTI is found at run time ([`cupti`]), and the offsets of its records are

@@ -9,7 +9,6 @@ mod work;
 
 use crate::callbacks::told::{self, TOLD};
 use crate::cupti::Cupti;
-use crate::cupti::chosen::{self, Told};
 use crate::cupti::fields::{Field, Record};
 use crate::cupti::numbers::{self, kind};
 use crate::generation::PerProcess;
@@ -26,7 +25,6 @@ use std::sync::{Mutex, PoisonError};
 /// A batch is written at least when it has so many bytes; a tick writes what there is.
 const BATCH_BYTES: usize = 32 << 10;
 
-const NO_PLACES: &str = "CUPTI does not say where their fields are";
 const NO_TIMES: &str = "CUPTI delivered none";
 
 /// Everything that turns records into events, with what has been defined already.
@@ -71,14 +69,8 @@ static READER: PerProcess<Mutex<Reader>> = PerProcess::new();
 /// Reads the records of a buffer.
 ///
 /// # Safety
-/// CUPTI says that `bytes` bytes at `buffer` hold its records, and where their fields are when they are chosen.
-pub unsafe fn read(
-    recorder: &'static Recorder,
-    cupti: &Cupti,
-    buffer: *mut u8,
-    bytes: usize,
-    told: Option<&Told>,
-) {
+/// CUPTI says that `bytes` bytes at `buffer` hold its records.
+pub unsafe fn read(recorder: &'static Recorder, cupti: &Cupti, buffer: *mut u8, bytes: usize) {
     let reader = READER.get(|| Mutex::new(Reader::new(recorder)));
     let mut reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
     reader.kernels.new_buffer();
@@ -96,21 +88,8 @@ pub unsafe fn read(
             break;
         }
         let reader = &mut *reader;
-        let places = match cupti.chosen.get() {
-            None => None,
-            Some(_) => {
-                // SAFETY: every record begins with its kind.
-                let kind = unsafe { at.cast::<u32>().read_unaligned() };
-                let places = told.and_then(|told| chosen::places(told, kind));
-                if places.is_none() {
-                    reader.losses.add(LossKind::CudaActivities, NO_PLACES);
-                    continue;
-                }
-                places
-            }
-        };
         // SAFETY: CUPTI says that a record is here, written by this version of it.
-        let record = unsafe { Record::new(at, cupti.version, places) };
+        let record = unsafe { Record::new(at) };
         // A panic at one record must not lose the others.
         if guard(|| reader.record(&record)).is_none() {
             reader.losses.add(

@@ -1,6 +1,6 @@
 //! CUPTI in this process: from the subscription to the last flush.
 
-use crate::cupti::{self, Cupti, chosen, numbers};
+use crate::cupti::{self, Cupti, numbers};
 use crate::recorder::{Recorder, recorder};
 use crate::{buffers, callbacks, notes, records};
 use gapscope_spool::event::LossKind;
@@ -163,14 +163,7 @@ fn begin(recorder: &'static Recorder, cupti: &'static Cupti) {
         if numbers::BUFFERS_OF_ALL.contains(&cupti.version) {
             set(numbers::ATTRIBUTE_BUFFERS_OF_THREADS);
         }
-        let subscriber = SUBSCRIBER.load(Acquire);
-        let code = match chosen::begin(cupti, subscriber, now) {
-            Some(chosen) => {
-                let _ = cupti.chosen.set(chosen);
-                0
-            }
-            None => (functions.register_callbacks)(buffers::requested, buffers::completed),
-        };
+        let code = (functions.register_callbacks)(buffers::requested, buffers::completed);
         if code != 0 {
             return refused("CUPTI takes no buffers", code);
         }

@@ -58,8 +58,6 @@ pub mod env {
     /// CUDA records to leave out, separated by commas, to measure what each kind costs the program: `kernels`, `copies`,
     /// `peer-copies`, `fills`, `calls`, `waits`, `events`, `overheads`, `memory`, `pools`. Each is a loss.
     pub const CUDA_WITHOUT: &str = "GAPSCOPE_CUDA_WITHOUT";
-    /// Of CUPTI's records, take `chosen` fields where it can (CUDA 13.3 and later), or `whole` ones. By default whole.
-    pub const CUDA_RECORDS: &str = "GAPSCOPE_CUDA_RECORDS";
     /// The libcupti to use, where the one that the CUDA library would find is the wrong one.
     pub const CUPTI: &str = "GAPSCOPE_CUPTI";
 }

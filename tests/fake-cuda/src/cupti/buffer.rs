@@ -1,6 +1,6 @@
 //! The buffers of the client: asked for, filled, and handed back by a thread of CUPTI's or by a flush.
 
-use super::{Completed, Requested, chosen};
+use super::{Completed, Requested};
 use crate::config::config;
 use crate::records;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -18,39 +18,23 @@ unsafe impl Send for Buffer {}
 
 /// The client's functions.
 #[derive(Clone, Copy)]
-pub enum Callbacks {
-    Whole(Requested, Completed),
-    /// For records with chosen fields.
-    Chosen(chosen::Requested, chosen::Completed),
+pub struct Callbacks {
+    pub requested: Requested,
+    pub completed: Completed,
 }
 
 impl Callbacks {
     fn request(self) -> Option<Buffer> {
         let (mut at, mut bytes, mut most) = (std::ptr::null_mut(), 0, 0);
         // SAFETY: the client's callback with variables of ours.
-        unsafe {
-            match self {
-                Callbacks::Whole(requested, _) => requested(&mut at, &mut bytes, &mut most),
-                Callbacks::Chosen(requested, _) => {
-                    let told = size_of::<usize>();
-                    requested(&mut at, &mut bytes, &mut most, (&raw const told).cast());
-                }
-            }
-        };
+        unsafe { (self.requested)(&mut at, &mut bytes, &mut most) };
         (!at.is_null()).then_some(Buffer { at, bytes, used: 0 })
     }
 
     fn complete(self, buffer: Buffer) {
         let Buffer { at, bytes, used } = buffer;
         // SAFETY: the client's callback with its own buffer.
-        unsafe {
-            match self {
-                Callbacks::Whole(_, completed) => {
-                    completed(std::ptr::null_mut(), 0, at, bytes, used);
-                }
-                Callbacks::Chosen(_, completed) => completed(at, bytes, used, &chosen::told()),
-            }
-        }
+        unsafe { (self.completed)(std::ptr::null_mut(), 0, at, bytes, used) };
     }
 }
 
@@ -173,6 +157,6 @@ fn finish(buffer: &mut Buffer, number: u64) {
 /// The length of the record at the begin of `bytes`; `None` at the end and for a kind that does not exist.
 pub fn size_of_record(bytes: &[u8]) -> Option<usize> {
     let kind = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?);
-    let size = chosen::size_of_kind(kind).or_else(|| records::size_of_kind(kind))?;
+    let size = records::size_of_kind(kind)?;
     (size <= bytes.len()).then_some(size)
 }

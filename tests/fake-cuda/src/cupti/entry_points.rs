@@ -2,7 +2,7 @@
 
 use super::buffer::{Callbacks, size_of_record, take_dropped};
 use super::callbacks::Callback;
-use super::{Completed, Requested, chosen, clock, now, state};
+use super::{Completed, Requested, clock, now, state};
 use crate::config::config;
 use crate::{driver, names, records};
 use std::ffi::{c_char, c_int, c_void};
@@ -10,7 +10,6 @@ use std::ffi::{c_char, c_int, c_void};
 const SUCCESS: c_int = 0;
 const INVALID_PARAMETER: c_int = 1;
 const MAX_LIMIT_REACHED: c_int = 12;
-const NOT_COMPATIBLE: c_int = 14;
 const INVALID_KIND: c_int = 21;
 const INVALID_STREAM: c_int = 20;
 const UNKNOWN: c_int = 999;
@@ -27,7 +26,11 @@ pub unsafe extern "C" fn fake_callbacks(
     let state = state();
     // SAFETY: the caller's variables.
     unsafe {
-        if let Some(Callbacks::Whole(ask, done)) = state.buffers.callbacks {
+        if let Some(Callbacks {
+            requested: ask,
+            completed: done,
+        }) = state.buffers.callbacks
+        {
             (*requested, *completed) = (Some(ask), Some(done));
         }
         *called = state.callback;
@@ -84,9 +87,6 @@ pub extern "C" fn cuptiEnableCallback(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiActivityEnable(kind: u32) -> c_int {
-    if chosen::is_on() {
-        return NOT_COMPATIBLE;
-    }
     enable(kind)
 }
 
@@ -101,9 +101,6 @@ fn enable(kind: u32) -> c_int {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiActivityDisable(kind: u32) -> c_int {
-    if chosen::is_on() {
-        return NOT_COMPATIBLE;
-    }
     state().kinds.remove(&kind);
     SUCCESS
 }
@@ -114,7 +111,10 @@ pub extern "C" fn cuptiActivityRegisterCallbacks(
     completed: Completed,
 ) -> c_int {
     // Without a subscriber whoever comes last gets everything.
-    state().buffers.callbacks = Some(Callbacks::Whole(requested, completed));
+    state().buffers.callbacks = Some(Callbacks {
+        requested,
+        completed,
+    });
     SUCCESS
 }
 
@@ -124,9 +124,6 @@ pub unsafe extern "C" fn cuptiActivityGetNextRecord(
     bytes: usize,
     record: *mut *mut u8,
 ) -> c_int {
-    if chosen::is_on() {
-        return NOT_COMPATIBLE;
-    }
     // SAFETY: as the caller promises.
     unsafe { next_record(buffer, bytes, record) }
 }
@@ -292,100 +289,4 @@ pub unsafe extern "C" fn cuptiGetStreamIdEx(
         }
         None => INVALID_STREAM,
     }
-}
-
-// The functions that name the subscriber. They are there since CUDA 13.3.
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuptiActivitySetAttribute_v2(
-    _subscriber: *mut c_void,
-    attribute: u32,
-    bytes: *mut usize,
-    value: *mut c_void,
-) -> c_int {
-    // SAFETY: the caller's variables; each attribute has its type.
-    let value = unsafe {
-        match *bytes {
-            1 => u64::from(*value.cast::<u8>()),
-            4 => u64::from(*value.cast::<u32>()),
-            8 => *value.cast::<u64>(),
-            _ => return INVALID_PARAMETER,
-        }
-    };
-    if config().chosen_refused == Some(attribute) {
-        return NOT_SUPPORTED;
-    }
-    match attribute {
-        chosen::ATTRIBUTE => chosen::switch(value != 0),
-        // The thread ids and the clock are the subscriber's own.
-        21 => state().chosen_threads = value == 1,
-        22 => state().chosen_clock = value != 0,
-        _ => {}
-    }
-    state().attributes.insert(attribute);
-    SUCCESS
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuptiActivityRegisterCallbacks_v2(
-    _subscriber: *mut c_void,
-    requested: chosen::Requested,
-    completed: chosen::Completed,
-) -> c_int {
-    state().buffers.callbacks = Some(Callbacks::Chosen(requested, completed));
-    SUCCESS
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuptiActivityEnable_v2(
-    _subscriber: *mut c_void,
-    kind: u32,
-    config: *const chosen::Config,
-) -> c_int {
-    {
-        // Without them the records would have other threads and another clock.
-        let state = state();
-        assert!(
-            state.chosen_threads && state.chosen_clock,
-            "set for the subscriber"
-        );
-    }
-    // SAFETY: the caller's own structure.
-    if !unsafe { chosen::choose(kind, config) } {
-        return INVALID_PARAMETER;
-    }
-    enable(kind)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuptiActivityDisable_v2(
-    _subscriber: *mut c_void,
-    kind: u32,
-    _config: *const chosen::Config,
-) -> c_int {
-    state().kinds.remove(&kind);
-    SUCCESS
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuptiActivityGetNextRecord_v2(
-    _subscriber: *mut c_void,
-    buffer: *mut u8,
-    bytes: usize,
-    record: *mut *mut u8,
-) -> c_int {
-    // SAFETY: as the caller promises.
-    unsafe { next_record(buffer, bytes, record) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuptiActivityGetNumDroppedRecords_v2(
-    _subscriber: *mut c_void,
-    _context: *mut c_void,
-    _stream: u32,
-    dropped: *mut usize,
-) -> c_int {
-    // SAFETY: the caller's variable.
-    unsafe { *dropped = take_dropped() };
-    SUCCESS
 }

@@ -1,7 +1,6 @@
 //! The library that the driver loads into a program, driven through its real entry points by the stub of CUDA: what it
 //! records is compared with what the stub's devices really did.
 
-mod chosen;
 mod clock;
 mod damage;
 mod endings;

@@ -327,16 +327,6 @@ fn waits_and_events_of_contexts_that_are_not_known_yet_wait_for_them() {
 }
 
 #[test]
-fn records_with_chosen_fields_change_nothing() {
-    let chosen = [
-        ("FAKE_CUDA_API_VERSION", "130500"),
-        ("GAPSCOPE_CUDA_RECORDS", "chosen"),
-    ];
-    let outcome = run(&chosen, "waits runtime-waits");
-    assert_eq!(outcome.whole().waits.len(), 9);
-}
-
-#[test]
 fn of_more_events_than_are_told_apart_each_is_told_or_counted() {
     const EVENTS: u64 = 70_000;
     let stub = Stub::new().without("FAKE_CUDA_TRUTH");

@@ -34,11 +34,6 @@ pub mod code {
 pub const ATTRIBUTE_ZEROED_BUFFERS: u32 = 5;
 /// CUpti_ActivityAttribute: 1 when each thread has a buffer of its own.
 pub const ATTRIBUTE_BUFFERS_OF_THREADS: u32 = 9;
-/// CUpti_ActivityAttribute, for one subscriber: 1 when records have the fields that he chose, and no others.
-pub const ATTRIBUTE_CHOSEN_FIELDS: u32 = 11;
-/// CUpti_ActivityAttribute, for one subscriber: as [`THREAD_IDS_OF_SYSTEM`]; the function that gives the time.
-pub const ATTRIBUTE_THREAD_IDS: u32 = 21;
-pub const ATTRIBUTE_CLOCK: u32 = 22;
 /// The API versions of CUDA 12.3 to 12.9: before, CUPTI does not know that attribute, and later it is 1 by itself.
 pub const BUFFERS_OF_ALL: std::ops::Range<u32> = 21..130_000;
 /// CUpti_ActivityThreadIdType: the system's ids instead of shortened pthread handles.

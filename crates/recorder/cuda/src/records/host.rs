@@ -98,9 +98,7 @@ impl Reader {
         use fields::overhead::*;
         // SAFETY: as the caller promises.
         unsafe {
-            // Where its kind cannot be chosen, the object is a thread.
-            let object = record.get_new(OBJECT).unwrap_or(OBJECT_THREAD);
-            let thread = match object {
+            let thread = match record.get(OBJECT) {
                 OBJECT_THREAD => record.get(THREAD),
                 _ => 0,
             };
