@@ -170,6 +170,12 @@ pub fn base_name(name: &str) -> &str {
     base
 }
 
+/// True for the version of a function to which a null stream is the thread's own default stream.
+pub fn is_per_thread(name: &str) -> bool {
+    name.split('_')
+        .any(|suffix| ["ptsz", "ptds"].contains(&suffix))
+}
+
 /// What a submission by this function hands to its queue: for traces of format version 1, which have only names.
 /// [`SubmissionKind::Unknown`] where the function is not one of CUDA that causes work.
 pub fn submission_kind(name: &str) -> SubmissionKind {
@@ -344,6 +350,17 @@ mod tests {
             ("", SubmissionKind::Unknown),
         ] {
             assert_eq!(submission_kind(name), kind, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_suffix_says_whose_default_stream_is_meant() {
+        for (name, own) in [
+            ("cudaEventRecord_ptsz_v7000", true),
+            ("cuMemcpyHtoD_v2_ptds", true),
+            ("cuEventRecord", false),
+        ] {
+            assert_eq!(is_per_thread(name), own, "{name}");
         }
     }
 

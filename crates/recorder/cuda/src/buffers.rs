@@ -4,7 +4,7 @@
 //! would fill each with zeros on the program's thread; instead they are zeroed here when they come back.
 
 use crate::recorder::recorder;
-use crate::{records, tracing};
+use crate::{records, subscription};
 use gapscope_spool::event::LossKind;
 use gapscope_spool::hook::guard;
 use std::ffi::c_void;
@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 /// About 4500 kernels or 26,000 calls.
 const BYTES: usize = 1 << 20;
-/// Buffers that wait for use; more are given back to the system.
+/// The most buffers that wait for use; more are given back to the system.
 const WAITING: usize = 32;
 
 /// Buffers full of zeros.
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn completed(
 ) {
     let bytes = valid.min(bytes);
     guard(|| {
-        let (Some(recorder), Some(cupti)) = (recorder(), tracing::cupti()) else {
+        let (Some(recorder), Some(cupti)) = (recorder(), subscription::cupti()) else {
             return;
         };
         if !buffer.is_null() && bytes > 0 {

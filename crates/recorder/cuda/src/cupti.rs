@@ -1,71 +1,18 @@
 //! CUPTI, found at run time: the tracing library of the CUDA driver.
 
 pub mod fields;
+mod functions;
 pub mod numbers;
 mod search;
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::os::unix::ffi::OsStrExt;
+use crate::{
+    driver,
+    library::{self, Library},
+};
+pub use functions::{Callback, Code, Functions};
+use numbers::{OLDEST, TOO_NEW};
+use std::ffi::{CStr, c_void};
 use std::path::{Path, PathBuf};
-
-/// The API version of CUDA 12.0, the oldest whose records are known.
-pub const OLDEST: u32 = 18;
-/// The first API version whose records are not known: that of CUDA 14.
-pub const TOO_NEW: u32 = 140_000;
-
-/// CUptiResult; 0 is success.
-pub type Code = c_int;
-pub type Requested = unsafe extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
-pub type Completed = unsafe extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
-type Callback = extern "C" fn(*mut c_void, u32, u32, *const c_void);
-
-/// Declares the functions that are looked up, and the one way in which all are. Every libcupti since CUDA 12.0 has the
-/// required ones; the optional ones came later, up to 13.3.
-macro_rules! functions {
-    ($(required $name:ident $symbol:literal ($($argument:ty),*),)+ $(optional $other:ident $other_symbol:literal ($($other_argument:ty),*),)+) => {
-        /// The functions of one libcupti.
-        #[derive(Debug, Clone, Copy)]
-        pub struct Functions {
-            $(pub $name: unsafe extern "C" fn($($argument),*) -> Code,)+
-            $(pub $other: Option<unsafe extern "C" fn($($other_argument),*) -> Code>,)+
-        }
-
-        impl Functions {
-            /// # Errors
-            /// The name of a function that the library lacks.
-            fn of(library: &Library) -> Result<Functions, &'static str> {
-                // SAFETY: the symbols are CUPTI's functions, whose types have been the same since CUDA 12.0.
-                unsafe {
-                    Ok(Functions {
-                        $($name: std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) -> Code>(
-                            library.symbol($symbol).ok_or($symbol)?),)+
-                        $($other: library.symbol($other_symbol).map(|at| {
-                            std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($other_argument),*) -> Code>(at)
-                        }),)+
-                    })
-                }
-            }
-        }
-    };
-}
-
-functions! {
-    required subscribe "cuptiSubscribe" (*mut *mut c_void, Callback, *mut c_void),
-    required enable_callback "cuptiEnableCallback" (u32, *mut c_void, u32, u32),
-    required enable "cuptiActivityEnable" (u32),
-    required disable "cuptiActivityDisable" (u32),
-    required register_callbacks "cuptiActivityRegisterCallbacks" (Requested, Completed),
-    required next_record "cuptiActivityGetNextRecord" (*mut u8, usize, *mut *mut u8),
-    required flush_all "cuptiActivityFlushAll" (u32),
-    required dropped "cuptiActivityGetNumDroppedRecords" (*mut c_void, u32, *mut usize),
-    required set_attribute "cuptiActivitySetAttribute" (u32, *mut usize, *mut c_void),
-    required result_text "cuptiGetResultString" (Code, *mut *const c_char),
-    required callback_name "cuptiGetCallbackName" (u32, u32, *mut *const c_char),
-    required timestamp_callback "cuptiActivityRegisterTimestampCallback" (extern "C" fn() -> u64),
-    optional thread_ids "cuptiSetThreadIdType" (u32),
-    optional stream_id "cuptiGetStreamIdEx" (*mut c_void, *mut c_void, u8, *mut u32),
-    optional context_id "cuptiGetContextId" (*mut c_void, *mut u32),
-}
 
 /// A libcupti that may be used.
 #[derive(Debug)]
@@ -92,7 +39,7 @@ impl Cupti {
     /// # Errors
     /// There is none, or it is too old or too new.
     pub fn find() -> Result<Cupti, Missing> {
-        let surroundings = search::Surroundings::of_this_process(driver_version());
+        let surroundings = search::Surroundings::of_this_process(driver::version());
         let forced = std::env::var_os(gapscope_spool::env::CUPTI).filter(|v| !v.is_empty());
         let candidates = match &forced {
             Some(path) => vec![search::Candidate::File(PathBuf::from(path))],
@@ -124,7 +71,7 @@ impl Cupti {
         }))
     }
 
-    /// Begins to record a kind.
+    /// Starts to record a kind.
     pub fn enable(&self, kind: u32) -> Code {
         // SAFETY: CUPTI's function with one of its kinds.
         unsafe { (self.functions.enable)(kind) }
@@ -186,15 +133,19 @@ impl Cupti {
 
 /// Opens a candidate. `Err(None)`: it is not there.
 fn open(candidate: &search::Candidate) -> Result<Cupti, Option<Missing>> {
-    let (name, only_loaded) = match candidate {
+    let (name, was_loaded) = match candidate {
         search::Candidate::Loaded(path) => (path.clone(), true),
         search::Candidate::File(path) => (path.clone(), false),
         search::Candidate::Name(name) => (PathBuf::from(name), false),
     };
-    let library = Library::open(&name, only_loaded).ok_or(None)?;
+    let library = match was_loaded {
+        true => Library::loaded(&name),
+        false => Library::open(&name),
+    };
+    let library = library.ok_or(None)?;
     let file = library
         .symbol("cuptiGetVersion")
-        .and_then(file_of)
+        .and_then(library::file_of)
         .unwrap_or(name);
     let unusable = |reason: &'static str, why: String| {
         Some(Missing {
@@ -241,64 +192,11 @@ fn open(candidate: &search::Candidate) -> Result<Cupti, Option<Missing>> {
         Ok(functions) => Ok(Cupti {
             functions,
             version,
-            was_loaded: only_loaded,
+            was_loaded,
         }),
         Err(symbol) => Err(unusable(
             "libcupti is not usable",
             format!("has no function {symbol}"),
         )),
     }
-}
-
-/// A library that stays loaded.
-struct Library(*mut c_void);
-
-impl Library {
-    fn open(path: &Path, only_loaded: bool) -> Option<Library> {
-        let name = CString::new(path.as_os_str().as_bytes()).ok()?;
-        let loaded = if only_loaded { libc::RTLD_NOLOAD } else { 0 };
-        // SAFETY: the name is NUL-terminated. What the library's initialisers do is CUPTI's business, as in any tool.
-        let handle =
-            unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL | loaded) };
-        (!handle.is_null()).then_some(Library(handle))
-    }
-
-    fn symbol(&self, name: &str) -> Option<*mut c_void> {
-        let name = CString::new(name).ok()?;
-        // SAFETY: the handle is open and the name NUL-terminated.
-        let found = unsafe { libc::dlsym(self.0, name.as_ptr()) };
-        (!found.is_null()).then_some(found)
-    }
-}
-
-/// The file that a symbol comes from.
-fn file_of(symbol: *mut c_void) -> Option<PathBuf> {
-    // SAFETY: dladdr fills `info`; its file name lives as long as the library, which is never closed.
-    unsafe {
-        let mut info: libc::Dl_info = std::mem::zeroed();
-        if libc::dladdr(symbol, &mut info) == 0 || info.dli_fname.is_null() {
-            return None;
-        }
-        let name = CStr::from_ptr(info.dli_fname);
-        Some(PathBuf::from(std::ffi::OsStr::from_bytes(name.to_bytes())))
-    }
-}
-
-/// A function of the driver that the program uses.
-pub fn driver_function(name: &str) -> Option<*mut c_void> {
-    Library::open(Path::new("libcuda.so.1"), true)?.symbol(name)
-}
-
-/// The newest CUDA version that the driver supports, as 1000 × major + 10 × minor.
-pub fn driver_version() -> Option<u32> {
-    let function = driver_function("cuDriverGetVersion")?;
-    let mut version: c_int = 0;
-    // SAFETY: it is this function of the driver; it may be called before cuInit and stores a number.
-    let code = unsafe {
-        let function: unsafe extern "C" fn(*mut c_int) -> c_int = std::mem::transmute(function);
-        function(&mut version)
-    };
-    u32::try_from(version)
-        .ok()
-        .filter(|version| code == 0 && *version > 0)
 }

@@ -1,10 +1,11 @@
 //! The functions that this library exports.
 
-use crate::recorder::{Recorder, recorder};
-use crate::{nvtx, tracing};
-use gapscope_spool::Spool;
+use crate::process::recorder;
+use crate::recorder::Recorder;
+use crate::{labels, nvtx, tracing};
 use gapscope_spool::hook::guard;
 use gapscope_spool::interface::{Host, Table};
+use gapscope_spool::{Spool, ids};
 use std::ffi::{CStr, c_int, c_void};
 
 /// Called by the driver inside the program's first cuInit, when `CUDA_INJECTION64_PATH` names this library.
@@ -16,7 +17,7 @@ pub extern "C" fn InitializeInjection() -> c_int {
             tracing::start(recorder);
         }
     });
-    // The driver wants 1; what went wrong is in the ledger, and no business of the program's.
+    // The driver wants 1; what went wrong is in the ledger and none of the program's business.
     1
 }
 
@@ -72,20 +73,20 @@ impl Host for Recorder {
         Recorder::spool(self)
     }
 
-    fn text(&self, text: &str) -> gapscope_spool::ids::Text {
-        Recorder::text(self, text.as_bytes())
+    fn text(&self, text: &str) -> ids::Text {
+        labels::text(self, text.as_bytes())
     }
 
     fn recording_changes(&self) {
         if self.recording() {
-            tracing::end_window();
+            tracing::end_window(self);
         } else {
             tracing::start_window(self);
         }
     }
 
     fn flush(&self) -> bool {
-        tracing::flush();
+        tracing::flush(self);
         true
     }
 }

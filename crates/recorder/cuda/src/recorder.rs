@@ -1,19 +1,17 @@
 //! What the whole process shares: the spool and the texts of labels.
 
-use crate::callbacks::polls;
-use crate::generation::PerProcess;
-use crate::hash::FastMap;
-use crate::tracing;
+use crate::per_process::PerProcess;
 use gapscope_spool::event::{CommonEvent, EventGroup, LossKind};
 use gapscope_spool::{Spool, hook, ids};
+use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// A thread remembers so many texts; then it starts anew.
+/// The most texts that a thread remembers; then it starts anew.
 const TEXTS_OF_A_THREAD: usize = 1 << 12;
-/// The process remembers so many; a text that is used again later is written again, with another id.
+/// The most that the process remembers; a text that is used again later is written again, with another id.
 const TEXTS_OF_A_PROCESS: usize = 1 << 16;
 
 pub struct Recorder {
@@ -27,13 +25,13 @@ pub struct Recorder {
 /// Ids of the texts that this process has written.
 struct Texts {
     next: u32,
-    ids: FastMap<Box<[u8]>, ids::Text>,
+    ids: FxHashMap<Box<[u8]>, ids::Text>,
 }
 
 /// The texts that this thread has used.
 struct ThreadTexts {
     generation: u32,
-    ids: FastMap<Box<[u8]>, ids::Text>,
+    ids: FxHashMap<Box<[u8]>, ids::Text>,
 }
 
 thread_local! {
@@ -42,22 +40,25 @@ thread_local! {
 
 static RECORDER: OnceLock<Option<Recorder>> = OnceLock::new();
 
-/// The recorder, when this process is being recorded.
+/// The recorder, when this process is being recorded and [`start`] has been called.
 #[inline]
 pub fn recorder() -> Option<&'static Recorder> {
-    RECORDER.get_or_init(Recorder::start).as_ref()
+    RECORDER.get()?.as_ref()
+}
+
+/// Starts to record this process, if it is to be recorded and is not yet.
+pub fn start() -> Option<&'static Recorder> {
+    RECORDER.get_or_init(Recorder::new).as_ref()
 }
 
 impl Recorder {
-    fn start() -> Option<Recorder> {
+    fn new() -> Option<Recorder> {
         // A spool that cannot be made leaves the program unrecorded; the session sees that no process appeared.
         let spool = Spool::from_env(|| hook::process_event("cuda"))
             .ok()
             .flatten()?;
         hook::silence();
         hook::pin_library();
-        // SAFETY: the handler is a plain function of this library, which is pinned.
-        unsafe { libc::atexit(at_exit) };
         Some(Recorder {
             spool,
             start_label: std::env::var(gapscope_spool::env::START_LABEL)
@@ -94,15 +95,34 @@ impl Recorder {
         });
     }
 
-    /// The id of a label's text, which is written before its first use. A start label starts the recording.
+    /// Nothing of CUDA is recorded in this process: a line in the ledger and a sentence for the report.
+    pub fn lose_all_work(&self, reason: &'static str, sentence: &str) {
+        self.loss(LossKind::CudaWork, 1, reason);
+        self.note(sentence);
+    }
+
+    /// A sentence for the report.
+    pub fn note(&self, sentence: &str) {
+        self.write(&CommonEvent::Note {
+            text: Cow::Borrowed(sentence),
+        });
+    }
+
+    /// True for a label whose text starts the recording, which is off.
+    #[inline]
+    pub fn is_start_label(&self, text: &[u8]) -> bool {
+        self.start_label.as_ref().is_some_and(|label| {
+            !self.recording() && String::from_utf8_lossy(text).contains(label.as_str())
+        })
+    }
+
+    /// True when this process has written something: a forked child that used neither CUDA nor NVTX has not.
+    pub fn is_active(&self) -> bool {
+        self.active.load(Relaxed) == gapscope_spool::writer::generation()
+    }
+
+    /// The id of a label's text, which is written before its first use.
     pub fn text(&self, text: &[u8]) -> ids::Text {
-        if let Some(label) = &self.start_label
-            && !self.recording()
-            && String::from_utf8_lossy(text).contains(label.as_str())
-        {
-            tracing::start_window(self);
-            self.spool.start();
-        }
         let generation = gapscope_spool::writer::generation();
         TEXTS
             .try_with(|texts| {
@@ -117,7 +137,7 @@ impl Recorder {
                 }
                 let texts = texts.get_or_insert_with(|| ThreadTexts {
                     generation,
-                    ids: FastMap::default(),
+                    ids: FxHashMap::default(),
                 });
                 if let Some(id) = texts.ids.get(text) {
                     return *id;
@@ -135,7 +155,7 @@ impl Recorder {
         let texts = self.texts.get(|| {
             Mutex::new(Texts {
                 next: 1,
-                ids: FastMap::default(),
+                ids: FxHashMap::default(),
             })
         });
         let mut texts = texts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -154,29 +174,4 @@ impl Recorder {
         });
         id
     }
-}
-
-extern "C" fn at_exit() {
-    hook::guard(|| {
-        let Some(recorder) = recorder() else { return };
-        // A forked child that used neither CUDA nor NVTX is nothing to report.
-        if recorder.active.load(Relaxed) != gapscope_spool::writer::generation() {
-            return;
-        }
-        // What other exit handlers asked since the last flush.
-        if tracing::live().is_some() {
-            polls::write_all(recorder);
-        }
-        let caught = hook::take_caught();
-        if caught > 0 {
-            recorder.loss(
-                LossKind::HookActions,
-                caught,
-                "internal error of the CUDA library",
-            );
-        }
-        recorder.write(&CommonEvent::ProcessEnd {
-            at_ns: gapscope_spool::monotonic_ns(),
-        });
-    });
 }

@@ -1,6 +1,7 @@
 //! CUPTI's numbers for streams, by the program's handles.
 
-use crate::cupti::{self, Cupti};
+use crate::cupti::Cupti;
+use crate::driver;
 use std::ffi::{c_int, c_void};
 
 /// CU_STREAM_LEGACY, CU_STREAM_PER_THREAD
@@ -79,7 +80,7 @@ pub unsafe fn context_id(cupti: &Cupti, context: usize) -> Option<u32> {
 /// The stream is a live one of the program.
 pub unsafe fn ids(cupti: &Cupti, stream: Handle) -> Option<(u32, u32)> {
     let stream_id = cupti.functions.stream_id?;
-    let context_of = cupti::driver_function("cuStreamGetCtx")?;
+    let context_of = driver::function("cuStreamGetCtx")?;
     let (mut context, mut id) = (std::ptr::null_mut(), 0);
     let (there, own) = (stream.stream as *mut c_void, u8::from(stream.per_thread));
     // SAFETY: the driver's and CUPTI's functions with the program's stream; they store into our variables.

@@ -1,102 +1,33 @@
-//! The calls that are recorded, and those that make waits and events.
+//! The calls at which CUPTI calls back, by its numbers for them.
 
-use super::names::{is_launch, is_poll, is_wanted, plain_name};
+use super::effect::Effect;
+use crate::cupti::Cupti;
 use crate::cupti::numbers::domain;
-use crate::cupti::{self, Cupti};
-use crate::streams::Handle;
-use gapscope_spool::event::{CudaEvent, WaitKind};
+use crate::driver;
+use gapscope_spool::event::CudaEvent;
 use gapscope_spool::ids;
+use gapscope_spool::model::cuda::{self, FunctionClass};
 use std::borrow::Cow;
-use std::ffi::{c_int, c_void};
 
 /// Numbers of calls are below this in every CUPTI so far.
 const MOST_CALLS: u32 = 2000;
 
-/// What the user wants to know of calls.
+/// What the user wants to be recorded of calls.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted {
+pub struct Selection {
     /// The calls themselves.
     pub calls: bool,
     /// Who waits for what.
     pub waits: bool,
-    /// Events that are put on queues.
+    /// Events that are recorded on queues.
     pub events: bool,
 }
 
-/// What a call does with events, or waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Does {
-    /// Puts an event on a stream.
-    Record,
-    /// Puts an event behind all work of a context, which is no queue.
-    RecordOfContext,
-    /// Lets a graph put an event, which is this parameter, on the streams that it is launched on.
-    GraphRecords(usize),
-    /// Waits, finds that what it asks for is done, or lets a stream wait.
-    Wait(WaitKind),
-    /// Lets all work of a context wait for an event.
-    ContextWaits,
-    /// Destroys an event: another one may get its handle.
-    Destroy,
-}
-
-impl Does {
-    /// What the call of this name does.
-    fn of(name: &str) -> Option<Does> {
-        let plain = plain_name(name);
-        let rest = plain
-            .strip_prefix("cuda")
-            .or_else(|| plain.strip_prefix("cu"))?;
-        Some(match rest {
-            "EventRecord" | "EventRecordWithFlags" => Does::Record,
-            "GraphAddEventRecordNode" => Does::GraphRecords(4),
-            "GraphEventRecordNodeSetEvent" => Does::GraphRecords(1),
-            "GraphExecEventRecordNodeSetEvent" => Does::GraphRecords(2),
-            "CtxRecordEvent" | "GreenCtxRecordEvent" | "ExecutionCtxRecordEvent" => {
-                Does::RecordOfContext
-            }
-            "StreamWaitEvent" => Does::Wait(WaitKind::QueueForEvent),
-            "CtxWaitEvent" | "GreenCtxWaitEvent" | "ExecutionCtxWaitEvent" => Does::ContextWaits,
-            "StreamSynchronize" | "StreamQuery" => Does::Wait(WaitKind::HostForQueue),
-            "EventSynchronize" | "EventQuery" => Does::Wait(WaitKind::HostForEvent),
-            "CtxSynchronize" | "DeviceSynchronize" | "ThreadSynchronize" => {
-                Does::Wait(WaitKind::HostForContext)
-            }
-            "EventDestroy" => Does::Destroy,
-            _ => return None,
-        })
-    }
-
-    /// Which parameter is the event: see generated_cuda_meta.h and generated_cuda_runtime_api_meta.h.
-    pub fn event(self) -> Option<usize> {
-        match self {
-            Does::Record | Does::Wait(WaitKind::HostForEvent) | Does::Destroy => Some(0),
-            Does::RecordOfContext | Does::Wait(WaitKind::QueueForEvent) | Does::ContextWaits => {
-                Some(1)
-            }
-            Does::GraphRecords(at) => Some(at),
-            Does::Wait(_) => None,
-        }
-    }
-
-    /// Which parameter is the stream.
-    pub fn stream(self) -> Option<usize> {
-        match self {
-            Does::Wait(WaitKind::QueueForEvent | WaitKind::HostForQueue) => Some(0),
-            Does::Record => Some(1),
-            _ => None,
-        }
-    }
-
-    /// Whether it puts something on the stream, or, in a capture, into a graph.
-    pub fn puts(self) -> bool {
-        matches!(self, Does::Record | Does::Wait(WaitKind::QueueForEvent))
-    }
-
-    fn is_wanted(self, wanted: Wanted) -> bool {
-        match self {
-            Does::Wait(_) | Does::ContextWaits => wanted.waits,
-            _ => wanted.events,
+impl Selection {
+    fn has(self, effect: Effect) -> bool {
+        match effect {
+            Effect::Wait(_) | Effect::WaitForNamedContext | Effect::ContextWait => self.waits,
+            _ => self.events,
         }
     }
 }
@@ -106,152 +37,144 @@ impl Does {
 pub struct Call {
     /// As CUPTI has it, with its version.
     name: &'static str,
+    domain: u32,
     /// The id of its function.
     pub function: ids::Function,
+    pub class: FunctionClass,
     /// It is recorded itself.
     pub is_recorded: bool,
-    /// It asks for a state.
-    pub asks: bool,
-    pub does: Option<Does>,
+    pub effect: Option<Effect>,
     /// Its default stream is the thread's own.
     pub per_thread: bool,
-    /// Its third parameter says more of what it does.
-    pub has_flags: bool,
-    /// Its first parameter is the context, which is the current one otherwise.
-    pub names_context: bool,
 }
 
 impl Call {
+    fn new(domain: u32, number: u32, name: &'static str, selection: Selection) -> Option<Call> {
+        let class = FunctionClass::of_function(name)?;
+        // The driver's call inside has the same correlation; a launch shall pay for one of them.
+        let is_twice = domain == domain::RUNTIME && class.is_launch();
+        let is_recorded = selection.calls && class.is_recorded() && !is_twice;
+        let effect = Effect::of(class).filter(|effect| selection.has(*effect));
+        (is_recorded || effect.is_some()).then(|| Call {
+            name,
+            domain,
+            function: ids::Function(1 + number * 2 + u32::from(domain == domain::RUNTIME)),
+            class,
+            is_recorded,
+            effect,
+            per_thread: cuda::is_per_thread(name),
+        })
+    }
+
     /// Its function, which has to be written before the first call.
     pub fn definition(&self) -> CudaEvent<'static> {
         CudaEvent::Function {
             function: self.function,
-            name: Cow::Borrowed(plain_name(self.name)),
+            name: Cow::Borrowed(cuda::base_name(self.name)),
         }
     }
 
-    /// Whether the driver has this function of its own.
-    pub fn is_in_driver(&self) -> bool {
-        cupti::driver_function(self.name).is_some()
+    /// Whether the program can call it: a CUPTI that is newer than the driver has functions that the driver lacks.
+    pub fn exists(&self) -> bool {
+        self.domain != domain::DRIVER || driver::function(self.name).is_some()
     }
 }
 
-/// cuStreamIsCapturing
-type IsCapturing = unsafe extern "C" fn(*mut c_void, *mut c_int) -> c_int;
-
 /// All calls, by domain and number.
 #[derive(Debug)]
-pub struct Calls {
-    of_domain: [Vec<Option<Call>>; 2],
-    is_capturing: Option<IsCapturing>,
-}
+pub struct Calls([Vec<Option<Call>>; 2]);
 
 const DOMAINS: [u32; 2] = [domain::DRIVER, domain::RUNTIME];
 
 impl Calls {
     /// Those that this CUPTI has and the user wants.
-    pub fn find(cupti: &Cupti, wanted: Wanted) -> Calls {
-        let call = |domain, number| {
-            let name = cupti.call_name(domain, number)?;
-            // The driver's call inside has the same correlation; a launch shall pay for one of them.
-            let is_twice = domain == domain::RUNTIME && is_launch(name);
-            let is_recorded = wanted.calls && is_wanted(name) && !is_twice;
-            let does = Does::of(name).filter(|does| does.is_wanted(wanted));
-            (is_recorded || does.is_some()).then(|| Call {
-                name,
-                function: ids::Function(1 + number * 2 + u32::from(domain == domain::RUNTIME)),
-                is_recorded,
-                asks: is_poll(name),
-                does,
-                per_thread: name.contains("_ptsz"),
-                has_flags: name.contains("WithFlags"),
-                names_context: name.starts_with("cuCtxSynchronize_v2"),
-            })
-        };
-        let function = cupti::driver_function("cuStreamIsCapturing");
-        Calls {
-            of_domain: DOMAINS
-                .map(|domain| (0..MOST_CALLS).map(|number| call(domain, number)).collect()),
-            // SAFETY: it is this function of the driver.
-            is_capturing: function
-                .map(|at| unsafe { std::mem::transmute::<*mut c_void, IsCapturing>(at) }),
-        }
+    pub fn find(cupti: &Cupti, selection: Selection) -> Calls {
+        let call =
+            |domain, number| Call::new(domain, number, cupti.call_name(domain, number)?, selection);
+        Calls(DOMAINS.map(|domain| (0..MOST_CALLS).map(|number| call(domain, number)).collect()))
     }
 
     #[inline]
     pub fn get(&self, domain: u32, number: u32) -> Option<&Call> {
         let at = DOMAINS.iter().position(|d| *d == domain)?;
-        self.of_domain[at].get(number as usize)?.as_ref()
+        self.0[at].get(number as usize)?.as_ref()
     }
 
     /// Each, with its domain and number.
     pub fn all(&self) -> impl Iterator<Item = (u32, u32, &Call)> {
-        let domains = DOMAINS.into_iter().zip(&self.of_domain);
+        let domains = DOMAINS.into_iter().zip(&self.0);
         domains.flat_map(|(domain, calls)| {
             let numbered = (0..).zip(calls);
             numbered.filter_map(move |(number, call)| Some((domain, number, call.as_ref()?)))
         })
-    }
-
-    /// Whether what is put on a stream goes into a graph; `None`: the driver does not say.
-    pub fn is_capturing(&self, stream: Handle) -> Option<bool> {
-        let mut status = 0;
-        let function = self.is_capturing?;
-        // SAFETY: the driver's function with a stream that the program just used; it changes nothing.
-        let code = unsafe { function(stream.for_driver(), &mut status) };
-        (code == 0).then_some(status != 0)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gapscope_spool::event::WaitKind;
+
+    const ALL: Selection = Selection {
+        calls: true,
+        waits: true,
+        events: true,
+    };
+
+    fn call(name: &'static str) -> Option<Call> {
+        let domain = match name.starts_with("cuda") {
+            true => domain::RUNTIME,
+            false => domain::DRIVER,
+        };
+        Call::new(domain, 7, name, ALL)
+    }
 
     #[test]
-    fn every_version_of_a_call_does_the_same() {
-        use Does::*;
-        use WaitKind::*;
-        for (does, names) in [
+    fn every_version_of_a_call_has_the_same_effect() {
+        use Effect::*;
+        for (effect, names) in [
             (
-                Some(Record),
+                Some(Record { has_flags: false }),
                 &[
                     "cudaEventRecord_v3020",
                     "cudaEventRecord_ptsz_v7000",
-                    "cudaEventRecordWithFlags_v11010",
                     "cuEventRecord",
                     "cuEventRecord_ptsz",
-                    "cuEventRecordWithFlags_ptsz",
                 ][..],
             ),
             (
-                Some(Wait(QueueForEvent)),
-                &["cudaStreamWaitEvent_ptsz_v7000", "cuStreamWaitEvent"],
-            ),
-            (
-                Some(Wait(HostForQueue)),
-                &["cudaStreamSynchronize_v3020", "cuStreamQuery_ptsz"],
-            ),
-            (
-                Some(Wait(HostForEvent)),
-                &["cuEventSynchronize", "cudaEventQuery_v3020"],
-            ),
-            (
-                Some(Wait(HostForContext)),
+                Some(Record { has_flags: true }),
                 &[
-                    "cudaDeviceSynchronize_v3020",
-                    "cuCtxSynchronize",
-                    "cuCtxSynchronize_v2",
+                    "cudaEventRecordWithFlags_v11010",
+                    "cuEventRecordWithFlags_ptsz",
                 ],
             ),
             (
-                Some(GraphRecords(4)),
+                Some(Wait(WaitKind::QueueForEvent)),
+                &["cudaStreamWaitEvent_ptsz_v7000", "cuStreamWaitEvent"],
+            ),
+            (
+                Some(Wait(WaitKind::HostForQueue)),
+                &["cudaStreamSynchronize_v3020", "cuStreamQuery_ptsz"],
+            ),
+            (
+                Some(Wait(WaitKind::HostForEvent)),
+                &["cuEventSynchronize", "cudaEventQuery_v3020"],
+            ),
+            (
+                Some(Wait(WaitKind::HostForContext)),
+                &["cudaDeviceSynchronize_v3020", "cuCtxSynchronize"],
+            ),
+            (Some(WaitForNamedContext), &["cuCtxSynchronize_v2"]),
+            (
+                Some(RecordInGraph { event_parameter: 4 }),
                 &[
                     "cuGraphAddEventRecordNode",
                     "cudaGraphAddEventRecordNode_v11010",
                 ],
             ),
             (
-                Some(GraphRecords(2)),
+                Some(RecordInGraph { event_parameter: 2 }),
                 &["cudaGraphExecEventRecordNodeSetEvent_v11010"],
             ),
             (
@@ -263,7 +186,7 @@ mod tests {
                 ],
             ),
             (
-                Some(RecordOfContext),
+                Some(RecordInContext),
                 &["cuCtxRecordEvent", "cudaExecutionCtxRecordEvent_v13010"],
             ),
             (
@@ -278,8 +201,33 @@ mod tests {
             ),
         ] {
             for name in names {
-                assert_eq!(Does::of(name), does, "{name}");
+                assert_eq!(call(name).and_then(|c| c.effect), effect, "{name}");
             }
         }
+    }
+
+    #[test]
+    fn launches_are_recorded_as_the_drivers_calls_alone() {
+        let is_recorded = |name| call(name).is_some_and(|call| call.is_recorded);
+        for name in ["cuLaunchKernel", "cuGraphLaunch_ptsz", "cuLaunchHostFunc"] {
+            assert!(is_recorded(name), "{name}");
+        }
+        for name in [
+            "cudaLaunchKernel_v7000",
+            "cudaGraphLaunch_v10000",
+            "cudaLaunchHostFunc_v10000",
+            "cuEventDestroy_v2",
+        ] {
+            assert!(!is_recorded(name), "{name}");
+        }
+        assert!(is_recorded("cudaMemcpyAsync_v3020"));
+    }
+
+    #[test]
+    fn the_default_stream_of_some_calls_is_the_threads_own() {
+        let per_thread = |name| call(name).is_some_and(|call| call.per_thread);
+        assert!(per_thread("cuStreamSynchronize_ptsz"));
+        assert!(per_thread("cudaStreamSynchronize_ptsz_v7000"));
+        assert!(!per_thread("cuStreamSynchronize"));
     }
 }

@@ -1,23 +1,25 @@
-//! Which of its records an event has last: so that a wait for it names one, and never a wrong one.
+//! Which record of an event is its last: so that a wait for it names one, and never a wrong one.
 //!
-//! The program's threads use it without a lock. A record that may have been put at the same time as another of the same
-//! event, or as the wait, is not known, nor is any of an event that graphs put too. (Not seen are graphs that are given
-//! such an event by cuGraphAddNode, whatever the node, or while recording is off.)
+//! The program's threads use it without a lock. A record that may have been made at the same time as another of the same
+//! event, or as the wait, is not known, nor is any of an event that graphs record too. (Graphs that are given such an
+//! event by cuGraphAddNode, whatever the node, or while recording is off, are not noticed.)
 
+use crate::sync::Occurrence;
+use gapscope_spool::ids;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
-/// Handles that are told apart; events behind them are not known. The driver gives the handles of events that were
-/// destroyed to new ones.
+/// The most handles that are told apart; further events are not known. The driver gives the handles of destroyed events
+/// to new ones.
 const MOST: usize = 1 << 16;
-/// Places that a handle may have.
+/// Slots that a handle may have.
 const TRIES: usize = 16;
 
 /// The record is known: it has ended, and nothing else happened to the event since it began.
 const KNOWN: u64 = 1 << 63;
 /// Another record of the event began before the first one ended.
 const MIXED: u64 = 1 << 62;
-/// A graph puts it too, when it is launched.
+/// A graph records it too, when it is launched.
 const OF_GRAPH: u64 = 1 << 47;
 /// Records that have begun and not ended.
 const OPEN: u64 = 1 << 48;
@@ -31,22 +33,25 @@ pub static EVENTS: Events = Events::new();
 pub struct Events([Event; MOST]);
 
 struct Event {
-    /// 0: the place is free.
+    /// 0: the slot is free.
     handle: AtomicU64,
     state: AtomicU64,
 }
 
-/// An event, as it was when a call began.
+/// An event as it was when a call began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seen {
+pub struct Snapshot {
     at: u32,
     state: u64,
 }
 
-impl Seen {
-    /// The event's number and that of its record, both from 1.
-    pub fn occurrence(self) -> (u32, u32) {
-        (self.at + 1, (self.state & NUMBER) as u32)
+impl Snapshot {
+    /// Its last record then.
+    pub fn occurrence(self) -> Occurrence {
+        Occurrence {
+            event: ids::CudaEvent(self.at + 1),
+            number: (self.state & NUMBER) as u32,
+        }
     }
 }
 
@@ -63,7 +68,7 @@ impl Events {
     }
 
     /// A record begins. `None`: there are too many events.
-    pub fn record_begins(&self, handle: usize) -> Option<Seen> {
+    pub fn record_begins(&self, handle: usize) -> Option<Snapshot> {
         let at = self.find(handle, true)?;
         let mut state = 0;
         self.change(at, |before| {
@@ -74,11 +79,11 @@ impl Events {
             state = open | mixed | before & OF_GRAPH | u64::from(number);
             state
         });
-        Some(Seen { at, state })
+        Some(Snapshot { at, state })
     }
 
-    /// A record has ended; `known`: it was told.
-    pub fn record_ends(&self, record: Seen, known: bool) {
+    /// A record has ended; `known`: it was passed on.
+    pub fn record_ends(&self, record: Snapshot, known: bool) {
         self.change(record.at, |before| {
             let open = (before & ALL_OPEN).saturating_sub(OPEN);
             let same = before & NUMBER == record.state & NUMBER;
@@ -91,19 +96,19 @@ impl Events {
     }
 
     /// The last record, where it is known.
-    pub fn last_record(&self, handle: usize) -> Option<Seen> {
+    pub fn last_record(&self, handle: usize) -> Option<Snapshot> {
         let at = self.find(handle, false)?;
         let state = self.0[at as usize].state.load(Acquire);
         let known = state & KNOWN != 0 && state & OF_GRAPH == 0;
-        known.then_some(Seen { at, state })
+        known.then_some(Snapshot { at, state })
     }
 
-    /// Whether nothing has happened to the event since it was seen.
-    pub fn is_still(&self, seen: Seen) -> bool {
-        self.0[seen.at as usize].state.load(Acquire) == seen.state
+    /// Whether nothing has happened to the event since.
+    pub fn is_still(&self, snapshot: Snapshot) -> bool {
+        self.0[snapshot.at as usize].state.load(Acquire) == snapshot.state
     }
 
-    /// A graph puts the event from now on.
+    /// A graph records the event from now on.
     pub fn graph_records(&self, handle: usize) {
         if let Some(at) = self.find(handle, true) {
             self.0[at as usize].state.fetch_or(OF_GRAPH, AcqRel);
@@ -117,7 +122,7 @@ impl Events {
         }
     }
 
-    /// What happens next was not seen.
+    /// What happened since then is not known.
     pub fn forget_all(&self) {
         for event in &self.0 {
             if event.handle.load(Relaxed) != 0 {
@@ -139,9 +144,9 @@ impl Events {
         // Handles are addresses.
         let first = (handle.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize;
         for at in (first..first + TRIES).map(|at| at % MOST) {
-            let place = &self.0[at].handle;
-            let there = match place.load(Acquire) {
-                0 if make => match place.compare_exchange(0, handle, AcqRel, Acquire) {
+            let slot = &self.0[at].handle;
+            let there = match slot.load(Acquire) {
+                0 if make => match slot.compare_exchange(0, handle, AcqRel, Acquire) {
                     Ok(_) => handle,
                     Err(other) => other,
                 },
@@ -168,36 +173,44 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_for_the_last_record_that_was_told() {
+    fn a_wait_is_for_the_last_record_that_was_passed_on() {
         let events = events();
         assert_eq!(events.last_record(64), None, "never recorded");
-        let first = events.record_begins(64).expect("a place");
+        let first = events.record_begins(64).expect("a slot");
         assert_eq!(events.last_record(64), None, "it has not ended");
         events.record_ends(first, true);
         let seen = events.last_record(64).expect("known");
         assert_eq!(seen.occurrence(), first.occurrence());
-        let second = events.record_begins(64).expect("a place");
+        let second = events.record_begins(64).expect("a slot");
         assert!(!events.is_still(seen), "recorded again");
         events.record_ends(second, true);
-        let last = events.last_record(64).map(Seen::occurrence);
-        assert_eq!(last, Some((seen.occurrence().0, seen.occurrence().1 + 1)));
-        let third = events.record_begins(64).expect("a place");
+        let last = events.last_record(64).map(Snapshot::occurrence);
+        let next = Occurrence {
+            number: seen.occurrence().number + 1,
+            ..seen.occurrence()
+        };
+        assert_eq!(last, Some(next));
+        let third = events.record_begins(64).expect("a slot");
         events.record_ends(third, false);
-        assert_eq!(events.last_record(64), None, "the last one was not told");
+        assert_eq!(
+            events.last_record(64),
+            None,
+            "the last one was not passed on"
+        );
     }
 
     #[test]
     fn of_records_at_the_same_time_none_is_the_last() {
         let events = events();
-        let first = events.record_begins(64).expect("a place");
-        let second = events.record_begins(64).expect("a place");
+        let first = events.record_begins(64).expect("a slot");
+        let second = events.record_begins(64).expect("a slot");
         events.record_ends(second, true);
         assert_eq!(events.last_record(64), None);
         events.record_ends(first, true);
         assert_eq!(events.last_record(64), None);
-        let third = events.record_begins(64).expect("a place");
+        let third = events.record_begins(64).expect("a slot");
         events.record_ends(third, true);
-        let last = events.last_record(64).map(Seen::occurrence);
+        let last = events.last_record(64).map(Snapshot::occurrence);
         assert_eq!(last, Some(third.occurrence()));
     }
 
@@ -205,7 +218,7 @@ mod tests {
     fn an_event_with_the_handle_of_a_destroyed_one_is_another() {
         let events = events();
         for handle in [64, 128] {
-            let record = events.record_begins(handle).expect("a place");
+            let record = events.record_begins(handle).expect("a slot");
             events.record_ends(record, true);
         }
         events.forget(64);
@@ -214,16 +227,16 @@ mod tests {
         // A record that never ends, as when recording is switched off.
         events.record_begins(128);
         events.forget_all();
-        let record = events.record_begins(128).expect("a place");
+        let record = events.record_begins(128).expect("a slot");
         events.record_ends(record, true);
         assert!(events.last_record(128).is_some());
     }
 
     #[test]
-    fn an_event_that_a_graph_puts_has_no_last_record_until_it_is_destroyed() {
+    fn an_event_that_a_graph_records_has_no_last_record_until_it_is_destroyed() {
         let events = events();
         let record = || {
-            let record = events.record_begins(64).expect("a place");
+            let record = events.record_begins(64).expect("a slot");
             events.record_ends(record, true);
         };
         record();
@@ -239,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn events_without_a_place_are_not_known_and_the_others_are() {
+    fn events_without_a_slot_are_not_known_and_the_others_are() {
         let events = events();
         let mut without = 0;
         for handle in 1..=MOST + 100 {

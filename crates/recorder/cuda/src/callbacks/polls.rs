@@ -1,5 +1,5 @@
 //! Calls that ask whether work is done. A host that waits so makes a million of them in a second: those that follow each
-//! other are one entry, which the next tick writes, or the thread when it does something else.
+//! other are one event, which the next flush writes, or the thread when it does something else.
 
 use crate::recorder::Recorder;
 use gapscope_spool::event::{BETWEEN_POLLS_NS, CudaEvent, Span};
@@ -8,17 +8,17 @@ use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 /// Threads that are told apart without writing each other's polls too early.
-const PLACES: usize = 256;
+const SLOTS: usize = 256;
 
-/// So often it is tried to take a thread's polls: a handler of signals may have interrupted it there and not return.
+/// Tries to take a thread's polls: a handler of signals may have interrupted it there and not return.
 const TRIES: u32 = 1000;
 
 /// Polls that are not written yet, by thread.
-static OPEN: [Place; PLACES] = [const { Place(Mutex::new(None)) }; PLACES];
+static OPEN: [Slot; SLOTS] = [const { Slot(Mutex::new(None)) }; SLOTS];
 
 /// A cache line of its own: its thread polls as fast as it can.
 #[repr(align(64))]
-struct Place(Mutex<Option<Polls>>);
+struct Slot(Mutex<Option<Polls>>);
 
 thread_local! {
     static THREAD: Cell<u32> = const { Cell::new(0) };
@@ -41,9 +41,9 @@ struct Polls {
     result: u32,
 }
 
-impl Place {
-    fn of(thread: u32) -> &'static Place {
-        &OPEN[thread as usize % PLACES]
+impl Slot {
+    fn of(thread: u32) -> &'static Slot {
+        &OPEN[thread as usize % SLOTS]
     }
 
     /// Not waiting: a thread of the program takes no lock that another holds.
@@ -81,7 +81,7 @@ pub fn asked(recorder: &Recorder, function: ids::Function, span: Span, result: u
         busy_ns: span.duration_ns,
         result,
     };
-    let before = match Place::of(thread).try_lock() {
+    let before = match Slot::of(thread).try_lock() {
         None => {
             // Those before it may stay there.
             next_run();
@@ -121,7 +121,7 @@ fn next_run() {
 
 #[cold]
 fn end_of(recorder: &Recorder, thread: u32) {
-    let open = Place::of(thread).try_lock();
+    let open = Slot::of(thread).try_lock();
     let polls = open.and_then(|mut open| open.take_if(|polls| polls.thread == thread));
     if let Some(polls) = polls {
         polls.write(recorder);
@@ -130,7 +130,7 @@ fn end_of(recorder: &Recorder, thread: u32) {
 
 /// Writes what all threads asked so far. Not for callbacks.
 pub fn write_all(recorder: &Recorder) {
-    for polls in OPEN.iter().filter_map(Place::take) {
+    for polls in OPEN.iter().filter_map(Slot::take) {
         polls.write(recorder);
     }
 }
@@ -211,10 +211,10 @@ mod tests {
     #[test]
     fn a_thread_that_was_interrupted_for_good_holds_nobody_up() {
         // As a signal's handler that calls exit does.
-        let place = Place(Mutex::new(Some(poll(1000))));
-        let held = place.try_lock();
-        assert!(held.is_some() && place.take().is_none());
+        let slot = Slot(Mutex::new(Some(poll(1000))));
+        let held = slot.try_lock();
+        assert!(held.is_some() && slot.take().is_none());
         drop(held);
-        assert!(place.take().is_some() && place.take().is_none());
+        assert!(slot.take().is_some() && slot.take().is_none());
     }
 }

@@ -212,7 +212,7 @@ fields! {
 #[cfg(test)]
 mod tests {
     use super::ALL;
-    use crate::cupti::OLDEST;
+    use crate::cupti::numbers::OLDEST;
     use std::collections::HashMap;
 
     /// `Record.field offset size first-version`, from the headers; see the file's first lines.

@@ -1,5 +1,10 @@
 //! Numbers of CUPTI's enums that are used, from cupti_activity.h and cupti_callbacks.h.
 
+/// The API version of CUDA 12.0, the oldest whose records are known.
+pub const OLDEST: u32 = 18;
+/// The first API version whose records are not known: that of CUDA 14.
+pub const TOO_NEW: u32 = 140_000;
+
 /// CUpti_ActivityKind
 pub mod kind {
     pub const MEMCPY: u32 = 1;

@@ -1,15 +1,15 @@
 //! Domains and registered strings: handles that the program keeps, valid in forked children too.
 
-use super::attributes::Text;
-use crate::generation::PerProcess;
-use crate::hash::FastMap;
+use super::text::{RegisteredString, Text};
+use crate::per_process::PerProcess;
 use crate::recorder::{Recorder, recorder};
 use gapscope_spool::event::{CommonEvent, Object};
 use gapscope_spool::hook::guard;
 use gapscope_spool::ids;
 use gapscope_spool::writer::generation;
+use rustc_hash::FxHashMap;
 use std::ffi::c_char;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 /// nvtxDomainHandle_t points here. It lives as long as the process.
@@ -20,18 +20,11 @@ pub struct Domain {
     named_in: AtomicU32,
 }
 
-/// nvtxStringHandle_t points here. It lives as long as the process.
-pub struct RegisteredString {
-    text: String,
-    /// The process (upper half) in which the text has the id in the lower half.
-    id: AtomicU64,
-}
-
 /// What has been made, so that a program that asks again and again does not fill the memory.
 #[derive(Default)]
 struct Made {
-    domains: FastMap<String, &'static Domain>,
-    strings: FastMap<String, &'static RegisteredString>,
+    domains: FxHashMap<String, &'static Domain>,
+    strings: FxHashMap<String, &'static RegisteredString>,
 }
 
 static MADE: PerProcess<Mutex<Made>> = PerProcess::new();
@@ -40,25 +33,6 @@ static NEXT_DOMAIN: AtomicU32 = AtomicU32::new(1);
 
 fn made() -> &'static Mutex<Made> {
     MADE.get(Mutex::default)
-}
-
-impl RegisteredString {
-    #[inline]
-    pub fn id(&self, recorder: &Recorder) -> ids::Text {
-        let generation = generation();
-        let known = self.id.load(Relaxed);
-        if (known >> 32) as u32 == generation {
-            return ids::Text(known as u32);
-        }
-        let id = recorder.text(self.text.as_bytes());
-        self.id
-            .store(u64::from(generation) << 32 | u64::from(id.0), Relaxed);
-        id
-    }
-
-    pub fn text(&self) -> &str {
-        &self.text
-    }
 }
 
 /// The id of a domain, whose name is written before its first use in a process; 0: the default domain.
@@ -121,12 +95,10 @@ fn register(text: Text<'_>) -> *const RegisteredString {
     let string = guard(|| {
         let text = text.to_text();
         let mut made = made().lock().unwrap_or_else(PoisonError::into_inner);
-        *made.strings.entry(text.clone()).or_insert_with(|| {
-            Box::leak(Box::new(RegisteredString {
-                text,
-                id: AtomicU64::new(0),
-            }))
-        })
+        *made
+            .strings
+            .entry(text.clone())
+            .or_insert_with(|| Box::leak(Box::new(RegisteredString::new(text))))
     });
     string.map_or(std::ptr::null(), std::ptr::from_ref)
 }

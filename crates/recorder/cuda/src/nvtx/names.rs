@@ -1,10 +1,10 @@
 //! Names that the program gives threads and streams, by a function for each or as resources of a domain. The trace
 //! has no place for names of devices, contexts and events, nor for locks.
 
-use super::attributes::Text;
 use super::domains::Domain;
+use super::text::Text;
 use crate::recorder::recorder;
-use crate::{records, streams, tracing};
+use crate::{records, streams, subscription};
 use gapscope_spool::event::{CommonEvent, Object};
 use gapscope_spool::hook::guard;
 use gapscope_spool::ids;
@@ -35,7 +35,7 @@ pub unsafe extern "C" fn thread_w(thread: u32, name: *const u32) {
 /// `stream` is a live stream of the program.
 unsafe fn name_stream(stream: *mut c_void, name: Text<'_>) {
     guard(|| {
-        let (Some(recorder), Some(cupti)) = (recorder(), tracing::cupti()) else {
+        let (Some(recorder), Some(cupti)) = (recorder(), subscription::cupti()) else {
             return;
         };
         let stream = streams::Handle::new(stream as usize, false);

@@ -1,6 +1,6 @@
 //! The tables of functions that NVTX lets a tool fill.
 
-use super::{domains, names};
+use super::{domains, label, names};
 use std::ffi::{c_int, c_void};
 
 /// NvtxGetExportTableFunc_t
@@ -31,17 +31,17 @@ const MODULES: [Module; 4] = [
     (
         1,
         ours! {
-            1 super::mark_ex,
-            2 super::mark_a,
-            3 super::mark_w,
-            4 super::start_ex,
-            5 super::start_a,
-            6 super::start_w,
-            7 super::range_end,
-            8 super::push_ex,
-            9 super::push_a,
-            10 super::push_w,
-            11 super::pop,
+            1 label::mark_ex,
+            2 label::mark_a,
+            3 label::mark_w,
+            4 label::start_ex,
+            5 label::start_a,
+            6 label::start_w,
+            7 label::range_end,
+            8 label::push_ex,
+            9 label::push_a,
+            10 label::push_w,
+            11 label::pop,
             12 domains::category_a,
             13 domains::category_w,
             14 names::thread_a,
@@ -68,11 +68,11 @@ const MODULES: [Module; 4] = [
     (
         5,
         ours! {
-            1 super::domain_mark_ex,
-            2 super::domain_start_ex,
-            3 super::domain_range_end,
-            4 super::domain_push_ex,
-            5 super::domain_pop,
+            1 label::domain_mark_ex,
+            2 label::domain_start_ex,
+            3 label::domain_range_end,
+            4 label::domain_push_ex,
+            5 label::domain_pop,
             6 names::resource,
             8 domains::domain_category_a,
             9 domains::domain_category_w,

@@ -2,10 +2,10 @@
 
 use crate::cupti::fields::Record;
 use crate::cupti::fields::kernel::*;
-use crate::hash::FastMap;
 use crate::recorder::Recorder;
 use gapscope_spool::event::{CommonEvent, CudaEvent, LaunchShape};
 use gapscope_spool::ids;
+use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_char};
 
@@ -15,10 +15,10 @@ const SHAPES: usize = 1 << 16;
 #[derive(Debug, Default)]
 pub struct Kernels {
     /// By name.
-    kernels: FastMap<CString, ids::Kernel>,
+    kernels: FxHashMap<CString, ids::Kernel>,
     /// By where CUPTI keeps the name. Another module may be loaded there later, so the text is compared once a buffer.
-    names: FastMap<usize, Name>,
-    shapes: FastMap<LaunchShape, ids::Launch>,
+    names: FxHashMap<usize, Name>,
+    shapes: FxHashMap<LaunchShape, ids::Launch>,
     next_shape: u32,
     buffer: u32,
     last: Option<(LaunchShape, ids::Launch)>,

@@ -1,21 +1,22 @@
 //! Allocations and memory pools.
 
+use super::losses::{Losses, NO_TIMES};
 use super::objects::Objects;
-use super::{Losses, NO_TIMES, known_time};
+use super::times;
 use crate::cupti::fields::{self, Record};
-use crate::hash::FastMap;
 use crate::recorder::Recorder;
 use gapscope_spool::event::{CommonEvent, CudaEvent, LossKind, PoolEdge, heap};
 use gapscope_spool::ids;
+use rustc_hash::FxHashMap;
 
 #[derive(Debug, Default)]
 pub struct Memory {
     /// By address: when it was allocated, and its id.
-    live: FastMap<u64, (i64, ids::Allocation)>,
-    /// Older allocations at addresses that are in use again: their frees have not come yet, for records have no order.
+    live: FxHashMap<u64, (i64, ids::Allocation)>,
+    /// Older allocations at addresses that are in use again: their frees have not come yet, since records are not in order.
     older: Vec<(u64, i64, ids::Allocation)>,
     next: u32,
-    pools: FastMap<(u32, u64), ids::Pool>,
+    pools: FxHashMap<(u32, u64), ids::Pool>,
 }
 
 impl Memory {
@@ -32,7 +33,7 @@ impl Memory {
         // SAFETY: as the caller promises.
         unsafe {
             let address = record.get(ADDRESS);
-            let Some(at_ns) = known_time(record.get(AT)) else {
+            let Some(at_ns) = times::known(record.get(AT)) else {
                 losses.add(LossKind::MemoryEvents, NO_TIMES);
                 return;
             };
@@ -93,7 +94,7 @@ impl Memory {
         use fields::pool::*;
         // SAFETY: as the caller promises.
         unsafe {
-            let Some(at_ns) = known_time(record.get(AT)) else {
+            let Some(at_ns) = times::known(record.get(AT)) else {
                 losses.add(LossKind::MemoryPoolEvents, NO_TIMES);
                 return;
             };

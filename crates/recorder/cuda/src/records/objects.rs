@@ -1,13 +1,14 @@
 //! Devices, contexts and streams: written when work names them, so that idle devices are no part of the trace.
 
 use crate::cupti::fields::{self, Record};
-use crate::cupti::{self, numbers};
-use crate::hash::FastMap;
+use crate::cupti::numbers;
+use crate::driver;
 use crate::recorder::Recorder;
 use gapscope_spool::event::{
     ClockSource, CommonEvent, CudaEvent, DeviceLimits, Object, StreamKind,
 };
 use gapscope_spool::ids;
+use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::ffi::CStr;
 
@@ -17,14 +18,14 @@ const COMPUTE_AND_TRANSFER: u32 = 2 | 4;
 #[derive(Debug, Default)]
 pub struct Objects {
     /// By CUPTI's number of the device.
-    devices: FastMap<u32, Device>,
+    devices: FxHashMap<u32, Device>,
     /// By context: its device and its default stream.
-    contexts: FastMap<u32, (u32, u32)>,
+    contexts: FxHashMap<u32, (u32, u32)>,
     /// By context and stream.
-    streams: FastMap<(u32, u32), (StreamKind, i32)>,
-    queues: FastMap<(u32, u32), ids::Queue>,
+    streams: FxHashMap<(u32, u32), (StreamKind, i32)>,
+    queues: FxHashMap<(u32, u32), ids::Queue>,
     /// What the program calls streams.
-    names: FastMap<(u32, u32), String>,
+    names: FxHashMap<(u32, u32), String>,
     /// The queue of the last record.
     last: ((u32, u32), ids::Queue),
 }
@@ -293,7 +294,7 @@ fn write_device(number: u32, device: &mut Device, recorder: &Recorder) {
             || Cow::Owned(format!("CUDA device {number}")),
             |f| Cow::Owned(f.name.clone()),
         ),
-        driver: Cow::Owned(driver()),
+        driver: Cow::Owned(driver_versions()),
         uuid: facts.map_or([0; 16], |f| f.uuid),
         nanoseconds_per_tick: 1.0,
         clock: ClockSource::Host,
@@ -308,7 +309,7 @@ fn write_device(number: u32, device: &mut Device, recorder: &Recorder) {
 }
 
 /// `NVIDIA 580.159.04`, with the CUDA version that it supports.
-fn driver() -> String {
+fn driver_versions() -> String {
     // NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  Release Build ...
     let module = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
     let version = module
@@ -317,7 +318,7 @@ fn driver() -> String {
         .unwrap_or_default()
         .split_whitespace()
         .find(|word| word.contains('.') && word.bytes().all(|b| b.is_ascii_digit() || b == b'.'));
-    let cuda = cupti::driver_version().map(|v| format!("CUDA {}.{}", v / 1000, v % 1000 / 10));
+    let cuda = driver::version().map(|v| format!("CUDA {}.{}", v / 1000, v % 1000 / 10));
     match (version, cuda) {
         (Some(version), Some(cuda)) => format!("NVIDIA {version}, {cuda}"),
         (Some(version), None) => format!("NVIDIA {version}"),

@@ -1,13 +1,13 @@
 //! Between which places data moves.
 
-use crate::hash::FastMap;
 use crate::recorder::Recorder;
 use gapscope_spool::event::{CudaEvent, MemoryPlace, TransferKind};
 use gapscope_spool::ids;
+use rustc_hash::FxHashMap;
 
 #[derive(Debug, Default)]
 pub struct Routes {
-    routes: FastMap<Key, ids::Route>,
+    routes: FxHashMap<Key, ids::Route>,
     last: Option<(Key, ids::Route)>,
 }
 

@@ -1,8 +1,11 @@
 //! Records of work on a device.
 
-use super::{NO_TIMES, Reader, routes, work_span};
+use super::losses::NO_TIMES;
+use super::reader::Reader;
+use super::routes;
+use super::times::work_span;
 use crate::cupti::fields::{self, Field, Record};
-use crate::tracing;
+use crate::window;
 use gapscope_spool::event::{Activity, LossKind};
 use gapscope_spool::ids;
 
@@ -125,7 +128,7 @@ impl Reader {
         unsafe {
             let span = work_span(record.get(START), record.get(END));
             // This kind stays on while recording is off.
-            if span.is_some_and(|span| !tracing::in_window(span.start_ns)) {
+            if span.is_some_and(|span| !window::contains(span.start_ns)) {
                 return;
             }
             if span.is_none() {

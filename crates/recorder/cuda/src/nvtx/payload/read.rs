@@ -1,23 +1,23 @@
 //! From a program's bytes to names and values.
 
-use super::Data;
-use super::schemas::{self, Field, Role, Shape, What};
-use crate::nvtx::attributes::Text;
-use crate::nvtx::domains::{Domain, RegisteredString};
+use super::data::Data;
+use super::schemas::{self, Encoding, Field, Role, Shape};
+use crate::nvtx::domains::Domain;
+use crate::nvtx::text::{RegisteredString, Text};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char};
 use std::fmt::{Display, Write as _};
 
-/// Longer values are cut: a trace is no place for data.
+/// Longer values are cut: a trace is not for data.
 const MOST_TEXT: usize = 1 << 10;
 /// First id of what the program registers itself: NVTX_PAYLOAD_SCHEMA_ID_STATIC_START.
 const OWN: u64 = 1 << 24;
-/// NVTX_TYPE_PAYLOAD_SCHEMA_REFERENCED: others point into it; it is no value itself.
+/// NVTX_TYPE_PAYLOAD_SCHEMA_REFERENCED: others point into it; it is not a value itself.
 const REFERENCED: u64 = 1022;
 
-/// What the payloads of an event say.
-pub struct Found<'a> {
+/// The payloads of an event.
+pub struct Decoded<'a> {
     /// The label's text, where they have it.
     pub message: Option<Text<'a>>,
     /// The label's category, where they have it.
@@ -33,11 +33,11 @@ thread_local! {
     static PARTS: Cell<String> = const { Cell::new(String::new()) };
 }
 
-/// Reads payloads and passes on what they say.
+/// Decodes payloads and passes them on.
 ///
 /// # Safety
 /// They are the program's own, and it waits meanwhile; the domain is null or one of ours.
-pub unsafe fn read(domain: *const Domain, payloads: &[Data], use_it: impl FnOnce(&Found<'_>)) {
+pub unsafe fn read(domain: *const Domain, payloads: &[Data], use_it: impl FnOnce(&Decoded<'_>)) {
     let mut parts = PARTS.try_with(Cell::take).unwrap_or_default();
     parts.clear();
     let mut reader = Reader {
@@ -50,7 +50,7 @@ pub unsafe fn read(domain: *const Domain, payloads: &[Data], use_it: impl FnOnce
         // SAFETY: as the caller promises.
         unsafe { reader.payload(domain, data) };
     }
-    use_it(&Found {
+    use_it(&Decoded {
         message: reader.message,
         category: reader.category,
         parts: reader.parts,
@@ -80,16 +80,16 @@ impl<'a> Reader<'a> {
                 _ => return self.understood = false,
             },
             kind => {
-                let what = schemas::single(kind);
+                let encoding = schemas::single(kind);
                 // Of several values that follow each other, none is the value.
-                let what = what.filter(|what| {
-                    matches!(what, What::OpenText)
+                let encoding = encoding.filter(|encoding| {
+                    matches!(encoding, Encoding::OpenText)
                         || data.bytes == usize::MAX
-                        || data.bytes == what.bytes()
+                        || data.bytes == encoding.bytes()
                 });
-                match what {
+                match encoding {
                     // SAFETY: as the caller promises.
-                    Some(what) => unsafe { self.field(data, "", 0, what, Role::Value) },
+                    Some(encoding) => unsafe { self.field(data, "", 0, encoding, Role::Value) },
                     None => self.understood = false,
                 }
                 return;
@@ -99,31 +99,38 @@ impl<'a> Reader<'a> {
         for Field {
             name,
             offset,
-            what,
+            encoding,
             role,
         } in &layout.fields
         {
             // SAFETY: as the caller promises; the layout is what it registered.
-            unsafe { self.field(data, name, *offset, *what, *role) };
+            unsafe { self.field(data, name, *offset, *encoding, *role) };
         }
     }
 
     /// # Safety
     /// The payload is the program's own and has such a field there, if it reaches that far.
-    unsafe fn field(&mut self, data: &Data, name: &str, offset: usize, what: What, role: Role) {
+    unsafe fn field(
+        &mut self,
+        data: &Data,
+        name: &str,
+        offset: usize,
+        encoding: Encoding,
+        role: Role,
+    ) {
         if role == Role::Hidden {
             return;
         }
         // SAFETY: as the caller promises; this looks how far the payload reaches.
-        let Some(value) = (unsafe { value(data, offset, what) }) else {
+        let Some(value) = (unsafe { value(data, offset, encoding) }) else {
             self.understood = false;
             return;
         };
         match (role, value) {
             (Role::Message, Value::Text(text)) => self.message = Some(text),
             (Role::Category, Value::Unsigned(category)) => self.category = Some(category as u32),
-            (_, Value::Unsigned(number)) => match what {
-                What::Enum(known) => match known.name(number) {
+            (_, Value::Unsigned(number)) => match encoding {
+                Encoding::Enum(known) => match known.name(number) {
                     Some(value) => self.part(name, value),
                     None => self.part(name, number),
                 },
@@ -158,8 +165,8 @@ enum Value<'a> {
 ///
 /// # Safety
 /// The payload is the program's own and lives for `'a`, and has such a field there, if it reaches that far.
-unsafe fn value<'a>(data: &Data, offset: usize, what: What) -> Option<Value<'a>> {
-    let size = what.bytes();
+unsafe fn value<'a>(data: &Data, offset: usize, encoding: Encoding) -> Option<Value<'a>> {
+    let size = encoding.bytes();
     if offset.checked_add(size)? > data.bytes {
         return None;
     }
@@ -170,16 +177,16 @@ unsafe fn value<'a>(data: &Data, offset: usize, what: What) -> Option<Value<'a>>
         raw[..size].copy_from_slice(bytes);
         u64::from_ne_bytes(raw)
     };
-    Some(match what {
-        What::Unsigned(_) | What::Enum(_) => Value::Unsigned(raw()),
-        What::Signed(bytes) => {
+    Some(match encoding {
+        Encoding::Unsigned(_) | Encoding::Enum(_) => Value::Unsigned(raw()),
+        Encoding::Signed(bytes) => {
             let unused = 64 - 8 * bytes as u32;
             Value::Signed((raw() << unused) as i64 >> unused)
         }
-        What::Float => Value::Float(f32::from_bits(raw() as u32).into()),
-        What::Double => Value::Float(f64::from_bits(raw())),
-        What::Text(_) => Value::Text(Text::Bytes(Cow::Borrowed(until_zero(bytes)))),
-        What::OpenText => {
+        Encoding::Float => Value::Float(f32::from_bits(raw() as u32).into()),
+        Encoding::Double => Value::Float(f64::from_bits(raw())),
+        Encoding::Text(_) => Value::Text(Text::Bytes(Cow::Borrowed(until_zero(bytes)))),
+        Encoding::OpenText => {
             // SAFETY: the text ends with a zero, or where the payload does.
             let bytes: &'a [u8] = unsafe {
                 let at = data.at.add(offset);
@@ -188,7 +195,7 @@ unsafe fn value<'a>(data: &Data, offset: usize, what: What) -> Option<Value<'a>>
             };
             Value::Text(Text::Bytes(Cow::Borrowed(bytes)))
         }
-        What::TextAddress => {
+        Encoding::TextAddress => {
             let at = raw() as *const c_char;
             if at.is_null() {
                 return Some(Value::Text(Text::Bytes(Cow::Borrowed(b""))));
@@ -198,7 +205,7 @@ unsafe fn value<'a>(data: &Data, offset: usize, what: What) -> Option<Value<'a>>
                 unsafe { CStr::from_ptr(at) }.to_bytes(),
             )))
         }
-        What::Registered => {
+        Encoding::Registered => {
             // SAFETY: null, or a handle of ours, which is never freed.
             let string = unsafe { (raw() as *const RegisteredString).as_ref() };
             Value::Text(string.map_or(Text::Bytes(Cow::Borrowed(b"")), Text::Registered))

@@ -1,16 +1,30 @@
 //! Layouts and enumerations that the program has registered. They are found without a lock, in forked children too.
 
-use super::{Registered, id_or_new};
 use crate::nvtx::domains::Domain;
 use gapscope_spool::hook::guard;
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
-use std::sync::atomic::{AtomicPtr, AtomicU32};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 
 /// A program that registers more does so again and again; what is beyond is not understood.
 const MOST: u32 = 1 << 12;
 /// Entries of a schema that are looked at.
 const MOST_ENTRIES: usize = 1 << 10;
+
+/// Encoding functions return that register something: its id; 0 is a failure.
+type Registered = u64;
+
+/// Ids of what the program registers without an id of its own: NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START and its like.
+static NEXT_ID: AtomicU64 = AtomicU64::new(1 << 32);
+
+/// The id that the program chose, or a new one.
+pub fn id_or_new(chosen: u64) -> u64 {
+    if chosen == 0 {
+        NEXT_ID.fetch_add(1, Relaxed)
+    } else {
+        chosen
+    }
+}
 
 /// A registered layout or enumeration. It lives as long as the process.
 pub struct Schema {
@@ -38,11 +52,11 @@ pub struct Layout {
 pub struct Field {
     pub name: String,
     pub offset: usize,
-    pub what: What,
+    pub encoding: Encoding,
     pub role: Role,
 }
 
-/// What a field is for.
+/// Encoding a field is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     Value,
@@ -56,7 +70,7 @@ pub enum Role {
 
 /// How a field is read.
 #[derive(Debug, Clone, Copy)]
-pub enum What {
+pub enum Encoding {
     Unsigned(usize),
     Signed(usize),
     Float,
@@ -86,43 +100,43 @@ impl Enum {
     }
 }
 
-impl What {
+impl Encoding {
     /// Its bytes in the payload.
     pub fn bytes(&self) -> usize {
         match self {
-            What::Unsigned(bytes) | What::Signed(bytes) | What::Text(bytes) => *bytes,
-            What::Float => 4,
-            What::Double | What::TextAddress | What::Registered => 8,
-            What::OpenText => 0,
-            What::Enum(known) => known.bytes,
+            Encoding::Unsigned(bytes) | Encoding::Signed(bytes) | Encoding::Text(bytes) => *bytes,
+            Encoding::Float => 4,
+            Encoding::Double | Encoding::TextAddress | Encoding::Registered => 8,
+            Encoding::OpenText => 0,
+            Encoding::Enum(known) => known.bytes,
         }
     }
 }
 
 /// NVTX_PAYLOAD_ENTRY_TYPE_…: what is read, or the size of what is not; `None`: no such type.
-fn predefined(kind: u64) -> Option<Result<What, usize>> {
+fn predefined(kind: u64) -> Option<Result<Encoding, usize>> {
     Some(match kind {
-        1 | 11 => Ok(What::Signed(1)),
-        2 | 12 | 25 | 32 => Ok(What::Unsigned(1)),
-        3 | 13 => Ok(What::Signed(2)),
-        4 | 14 | 26 => Ok(What::Unsigned(2)),
-        5 | 15 => Ok(What::Signed(4)),
-        6 | 16 | 24 | 27 | 68 | 69 | 71 | 73 => Ok(What::Unsigned(4)),
-        7 | 9 | 17 => Ok(What::Signed(8)),
-        8 | 10 | 18 | 22 | 23 | 67 | 70 | 72 | 74 => Ok(What::Unsigned(8)),
-        19 | 43 | 52 => Ok(What::Float),
-        20 | 44 => Ok(What::Double),
+        1 | 11 => Ok(Encoding::Signed(1)),
+        2 | 12 | 25 | 32 => Ok(Encoding::Unsigned(1)),
+        3 | 13 => Ok(Encoding::Signed(2)),
+        4 | 14 | 26 => Ok(Encoding::Unsigned(2)),
+        5 | 15 => Ok(Encoding::Signed(4)),
+        6 | 16 | 24 | 27 | 68 | 69 | 71 | 73 => Ok(Encoding::Unsigned(4)),
+        7 | 9 | 17 => Ok(Encoding::Signed(8)),
+        8 | 10 | 18 | 22 | 23 | 67 | 70 | 72 | 74 => Ok(Encoding::Unsigned(8)),
+        19 | 43 | 52 => Ok(Encoding::Float),
+        20 | 44 => Ok(Encoding::Double),
         21 | 33 | 34 | 45 => Err(16),
         42 | 50 => Err(2),
-        80 => Ok(What::Registered),
+        80 => Ok(Encoding::Registered),
         _ => return None,
     })
 }
 
 /// A value that is a payload by itself, without a schema.
-pub fn single(kind: u64) -> Option<What> {
+pub fn single(kind: u64) -> Option<Encoding> {
     match kind {
-        TEXT | UTF8 => Some(What::OpenText),
+        TEXT | UTF8 => Some(Encoding::OpenText),
         kind => predefined(kind)?.ok(),
     }
 }
@@ -326,20 +340,20 @@ unsafe fn layout(domain: *const Domain, entries: &[Entry], pack: usize, mut whol
     // Where the next entry begins, before alignment; `None` behind one of unknown size.
     let mut next = Some(0usize);
     for (index, entry) in entries.iter().enumerate() {
-        let (what, size, align) = describe(domain, entry);
+        let (encoding, size, align) = describe(domain, entry);
         let explicit = (entry.offset > 0 || index == 0).then_some(entry.offset as usize);
         let align = align.min(pack).max(1);
         let offset = explicit.or(next.map(|next| next.next_multiple_of(align)));
         next = offset
             .zip(size)
             .and_then(|(offset, size)| offset.checked_add(size));
-        let (Some(what), Some(offset)) = (what, offset) else {
+        let (Some(encoding), Some(offset)) = (encoding, offset) else {
             whole = false;
             continue;
         };
         let is_text = matches!(
-            what,
-            What::Text(_) | What::OpenText | What::TextAddress | What::Registered
+            encoding,
+            Encoding::Text(_) | Encoding::OpenText | Encoding::TextAddress | Encoding::Registered
         );
         let role = match entry.flags & flag::ROLE {
             flag::MESSAGE if is_text => Role::Message,
@@ -351,7 +365,7 @@ unsafe fn layout(domain: *const Domain, entries: &[Entry], pack: usize, mut whol
             // SAFETY: as the caller promises.
             name: unsafe { owned(entry.name) },
             offset,
-            what,
+            encoding,
             role,
         });
     }
@@ -359,7 +373,7 @@ unsafe fn layout(domain: *const Domain, entries: &[Entry], pack: usize, mut whol
 }
 
 /// How an entry is read, its size and its alignment, each as far as known.
-fn describe(domain: *const Domain, entry: &Entry) -> (Option<What>, Option<usize>, usize) {
+fn describe(domain: *const Domain, entry: &Entry) -> (Option<Encoding>, Option<usize>, usize) {
     let array = entry.flags & flag::ARRAY;
     if (TEXT..=UTF32).contains(&entry.kind) {
         return describe_text(entry, array);
@@ -369,23 +383,23 @@ fn describe(domain: *const Domain, entry: &Entry) -> (Option<What>, Option<usize
         let size = (entry.flags & flag::POINTER != 0).then_some(8);
         return (None, size, 8);
     }
-    let (what, size, align) = match predefined(entry.kind) {
-        Some(Ok(what)) => (Some(what), what.bytes(), what.bytes()),
+    let (encoding, size, align) = match predefined(entry.kind) {
+        Some(Ok(encoding)) => (Some(encoding), encoding.bytes(), encoding.bytes()),
         Some(Err(size)) => (None, size, size),
         None => match find(domain, entry.kind).map(|schema| &schema.shape) {
-            Some(Shape::Enum(known)) => (Some(What::Enum(known)), known.bytes, known.bytes),
+            Some(Shape::Enum(known)) => (Some(Encoding::Enum(known)), known.bytes, known.bytes),
             // The structure inside has a size, but whether it is padded at its end the program alone knows.
             _ => return (None, None, 8),
         },
     };
     match array {
-        0 => (what, Some(size), align),
+        0 => (encoding, Some(size), align),
         flag::FIXED_SIZE => (None, size.checked_mul(entry.length as usize), align),
         _ => (None, None, align),
     }
 }
 
-fn describe_text(entry: &Entry, array: u64) -> (Option<What>, Option<usize>, usize) {
+fn describe_text(entry: &Entry, array: u64) -> (Option<Encoding>, Option<usize>, usize) {
     let unit = match entry.kind {
         TEXT | UTF8 => 1,
         UTF32 => 4,
@@ -398,8 +412,8 @@ fn describe_text(entry: &Entry, array: u64) -> (Option<What>, Option<usize>, usi
         let may_be_read =
             entry.flags & flag::DEEP_COPY != 0 || entry.flags & flag::ROLE == flag::MESSAGE;
         let is_terminated = array == 0 && entry.length == 0 || array == flag::ZERO_TERMINATED;
-        let what = (is_narrow && may_be_read && is_terminated).then_some(What::TextAddress);
-        return (what, Some(8), 8);
+        let encoding = (is_narrow && may_be_read && is_terminated).then_some(Encoding::TextAddress);
+        return (encoding, Some(8), 8);
     }
     if entry.flags & flag::ELSEWHERE != 0 {
         return (None, None, unit);
@@ -407,10 +421,10 @@ fn describe_text(entry: &Entry, array: u64) -> (Option<What>, Option<usize>, usi
     match array {
         0 | flag::FIXED_SIZE => {
             let size = unit.checked_mul(entry.length as usize);
-            let what = size.filter(|_| is_narrow).map(What::Text);
-            (what, size, unit)
+            let encoding = size.filter(|_| is_narrow).map(Encoding::Text);
+            (encoding, size, unit)
         }
-        flag::ZERO_TERMINATED => (is_narrow.then_some(What::OpenText), None, unit),
+        flag::ZERO_TERMINATED => (is_narrow.then_some(Encoding::OpenText), None, unit),
         _ => (None, None, unit),
     }
 }

@@ -1,48 +1,55 @@
-//! The way of facts from the program's threads to the reader of records: a ring of fixed size, without locks. What does
-//! not fit is counted.
+//! Waits and records of events, on their way from the program's threads to the reader of records: a ring of fixed size,
+//! without locks. What does not fit is counted.
 
 use gapscope_spool::event::{Span, WaitKind};
+use gapscope_spool::ids;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// Facts that wait to be read. They are read every 100 ms, and whenever CUPTI hands over a buffer.
+/// Operations that wait to be read. They are read every 100 ms, and whenever CUPTI hands over a buffer.
 const MOST: usize = 1 << 16;
 const WORDS: usize = 5;
 
-/// The facts of this process.
-pub static TOLD: Ring = Ring::new();
+/// The operations of this process.
+pub static OPERATIONS: Ring = Ring::new();
 
-/// Something that the program did.
+/// A wait, or a record of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Told {
-    pub fact: Fact,
-    pub correlation: u32,
+pub struct Operation {
+    pub kind: OperationKind,
+    pub correlation: ids::Correlation,
     /// CUPTI's numbers; the stream's is [`crate::cupti::numbers::NO_ID`] where there is none or it is not known.
     pub context: u32,
     pub stream: u32,
-    /// The event and its record, from 1; 0: none, or not known.
-    pub event: (u32, u32),
+    pub event: Occurrence,
 }
 
-/// What it did.
+/// What a call did to events and streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fact {
-    /// It put an event on a stream.
+pub enum OperationKind {
+    /// It recorded an event on a stream.
     Record,
     /// The host waited then, or a stream waits.
     Wait(WaitKind, Option<Span>),
 }
 
+/// A record of an event, whose number in the event is from 1; 0: none, or not known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Occurrence {
+    pub event: ids::CudaEvent,
+    pub number: u32,
+}
+
 pub struct Ring {
-    places: [Place; MOST],
-    /// Facts that were put, and that were taken.
+    slots: [Slot; MOST],
+    /// Operations that were put, and that were taken.
     put: AtomicU64,
     taken: AtomicU64,
     lost: AtomicU32,
 }
 
-struct Place {
-    /// 2 × n: free for round n. 2 × n + 1: it holds the fact of round n.
+struct Slot {
+    /// 2 × n: free for round n. 2 × n + 1: it holds the operation of round n.
     turn: AtomicU64,
     words: [AtomicU64; WORDS],
 }
@@ -50,8 +57,8 @@ struct Place {
 impl Ring {
     const fn new() -> Ring {
         Ring {
-            places: [const {
-                Place {
+            slots: [const {
+                Slot {
                     turn: AtomicU64::new(0),
                     words: [const { AtomicU64::new(0) }; WORDS],
                 }
@@ -63,24 +70,24 @@ impl Ring {
     }
 
     /// From any thread. False: there is no room, and it is counted.
-    pub fn put(&self, told: &Told) -> bool {
+    pub fn put(&self, operation: &Operation) -> bool {
         let mut at = self.put.load(Relaxed);
         loop {
-            let (place, round) = self.place(at);
-            let turn = place.turn.load(Acquire);
+            let (slot, round) = self.slot(at);
+            let turn = slot.turn.load(Acquire);
             if turn == 2 * round {
                 match self.put.compare_exchange_weak(at, at + 1, AcqRel, Relaxed) {
                     Ok(_) => {
-                        for (word, value) in place.words.iter().zip(told.words()) {
+                        for (word, value) in slot.words.iter().zip(operation.words()) {
                             word.store(value, Relaxed);
                         }
-                        place.turn.store(2 * round + 1, Release);
+                        slot.turn.store(2 * round + 1, Release);
                         return true;
                     }
                     Err(now) => at = now,
                 }
             } else if turn < 2 * round {
-                // The fact of the round before has not been taken.
+                // The operation of the round before has not been taken.
                 self.lost.fetch_add(1, Relaxed);
                 return false;
             } else {
@@ -89,17 +96,17 @@ impl Ring {
         }
     }
 
-    /// The oldest fact. The reader's only, under its lock.
-    pub fn take(&self) -> Option<Told> {
+    /// The oldest operation. The reader's only, under its lock.
+    pub fn take(&self) -> Option<Operation> {
         let at = self.taken.load(Relaxed);
-        let (place, round) = self.place(at);
-        if place.turn.load(Acquire) != 2 * round + 1 {
+        let (slot, round) = self.slot(at);
+        if slot.turn.load(Acquire) != 2 * round + 1 {
             return None;
         }
-        let told = Told::of([0, 1, 2, 3, 4].map(|word: usize| place.words[word].load(Relaxed)));
-        place.turn.store(2 * (round + 1), Release);
+        let words = [0, 1, 2, 3, 4].map(|word: usize| slot.words[word].load(Relaxed));
+        slot.turn.store(2 * (round + 1), Release);
         self.taken.store(at + 1, Relaxed);
-        Some(told)
+        Some(Operation::of(words))
     }
 
     /// Whether so much waits that it should be read soon.
@@ -119,47 +126,50 @@ impl Ring {
         }
     }
 
-    fn place(&self, at: u64) -> (&Place, u64) {
+    fn slot(&self, at: u64) -> (&Slot, u64) {
         let most = MOST as u64;
-        (&self.places[(at % most) as usize], at / most)
+        (&self.slots[(at % most) as usize], at / most)
     }
 }
 
 /// Times of which there are none.
 const NEVER: u64 = i64::MIN as u64;
 
-impl Told {
+impl Operation {
     fn words(&self) -> [u64; WORDS] {
-        let (fact, span) = match self.fact {
-            Fact::Record => (0, None),
-            Fact::Wait(kind, span) => (1 + kind as u32, span),
+        let (kind, span) = match self.kind {
+            OperationKind::Record => (0, None),
+            OperationKind::Wait(kind, span) => (1 + kind as u32, span),
         };
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         [
-            pair(fact, self.correlation),
+            pair(kind, self.correlation.0),
             pair(self.context, self.stream),
-            pair(self.event.0, self.event.1),
+            pair(self.event.event.0, self.event.number),
             span.map_or(NEVER, |span| span.start_ns as u64),
             span.map_or(0, |span| span.duration_ns as u64),
         ]
     }
 
-    fn of(words: [u64; WORDS]) -> Told {
+    fn of(words: [u64; WORDS]) -> Operation {
         let (low, high) = (|word: u64| word as u32, |word: u64| (word >> 32) as u32);
-        let [fact, place, event, start, duration] = words;
+        let [kind, stream, event, start, duration] = words;
         let span = (start != NEVER).then_some(Span {
             start_ns: start as i64,
             duration_ns: duration as i64,
         });
-        Told {
-            fact: match low(fact) {
-                0 => Fact::Record,
-                kind => Fact::Wait(WaitKind::from_number((kind - 1) as u8), span),
+        Operation {
+            kind: match low(kind) {
+                0 => OperationKind::Record,
+                kind => OperationKind::Wait(WaitKind::from_number((kind - 1) as u8), span),
             },
-            correlation: high(fact),
-            context: low(place),
-            stream: high(place),
-            event: (low(event), high(event)),
+            correlation: ids::Correlation(high(kind)),
+            context: low(stream),
+            stream: high(stream),
+            event: Occurrence {
+                event: ids::CudaEvent(low(event)),
+                number: high(event),
+            },
         }
     }
 }
@@ -174,36 +184,39 @@ mod tests {
         Box::leak(unsafe { Box::<Ring>::new_zeroed().assume_init() })
     }
 
-    fn fact(correlation: u32) -> Told {
-        Told {
-            fact: Fact::Record,
-            correlation,
+    fn record(correlation: u32) -> Operation {
+        Operation {
+            kind: OperationKind::Record,
+            correlation: ids::Correlation(correlation),
             context: 1,
             stream: u32::MAX,
-            event: (u32::MAX, 7),
+            event: Occurrence {
+                event: ids::CudaEvent(u32::MAX),
+                number: 7,
+            },
         }
     }
 
     #[test]
-    fn facts_come_out_as_they_went_in() {
+    fn operations_come_out_as_they_went_in() {
         let ring = ring();
         let span = |start_ns| Span {
             start_ns,
             duration_ns: 5,
         };
-        let waits = WaitKind::ALL.iter().map(|kind| Told {
-            fact: Fact::Wait(
+        let waits = WaitKind::ALL.iter().map(|kind| Operation {
+            kind: OperationKind::Wait(
                 *kind,
                 (*kind as u8).is_multiple_of(2).then(|| span(1 << 60)),
             ),
-            ..fact(u32::MAX)
+            ..record(u32::MAX)
         });
-        let all: Vec<Told> = waits.chain([fact(1), fact(2)]).collect();
+        let all: Vec<Operation> = waits.chain([record(1), record(2)]).collect();
         for round in 0..3 {
-            for told in &all {
-                assert!(ring.put(told));
+            for operation in &all {
+                assert!(ring.put(operation));
             }
-            let out: Vec<Told> = std::iter::from_fn(|| ring.take()).collect();
+            let out: Vec<Operation> = std::iter::from_fn(|| ring.take()).collect();
             assert_eq!(out, all, "{round}");
         }
     }
@@ -213,40 +226,43 @@ mod tests {
         let ring = ring();
         for round in 0..3 {
             for n in 0..MOST as u32 + 10 {
-                assert_eq!(ring.put(&fact(n)), (n as usize) < MOST, "{round}");
+                assert_eq!(ring.put(&record(n)), (n as usize) < MOST, "{round}");
             }
             assert!(ring.is_filling());
             assert_eq!((ring.take_lost(), ring.take_lost()), (10, 0));
-            let out = std::iter::from_fn(|| ring.take()).map(|told| told.correlation);
+            let out = std::iter::from_fn(|| ring.take()).map(|operation| operation.correlation.0);
             assert!(out.eq(0..MOST as u32));
             assert!(!ring.is_filling());
         }
     }
 
     #[test]
-    fn each_fact_of_many_threads_comes_once() {
+    fn each_operation_of_many_threads_comes_once() {
         const THREADS: u32 = 4;
         const EACH: u32 = 100_000;
         let ring = ring();
-        let mut seen = vec![0u32; THREADS as usize];
+        let mut latest = vec![0u32; THREADS as usize];
         let mut count = 0;
         std::thread::scope(|scope| {
             let threads: Vec<_> = (0..THREADS)
                 .map(|thread| {
                     scope.spawn(move || {
-                        let told = |n| Told {
+                        let operation = |n| Operation {
                             context: thread,
-                            ..fact(n)
+                            ..record(n)
                         };
-                        (1..=EACH).filter(|n| ring.put(&told(*n))).count() as u32
+                        (1..=EACH).filter(|n| ring.put(&operation(*n))).count() as u32
                     })
                 })
                 .collect();
             let mut take = || {
-                while let Some(told) = ring.take() {
-                    let last = &mut seen[told.context as usize];
-                    assert!(told.correlation > *last, "in the order of its thread");
-                    *last = told.correlation;
+                while let Some(operation) = ring.take() {
+                    let last = &mut latest[operation.context as usize];
+                    assert!(
+                        operation.correlation.0 > *last,
+                        "in the order of its thread"
+                    );
+                    *last = operation.correlation.0;
                     count += 1;
                 }
             };

@@ -1,0 +1,59 @@
+//! What CUPTI passes to a callback.
+
+use gapscope_spool::ids;
+use std::ffi::{c_char, c_int, c_void};
+
+/// CUPTI_API_ENTER
+const ENTER: c_int = 0;
+/// CUDA_ERROR_UNKNOWN, cudaErrorUnknown
+const UNKNOWN: c_int = 999;
+
+/// CUpti_CallbackData: the same in CUDA 12.0 and 13.5.
+#[repr(C)]
+pub struct CallbackData {
+    site: c_int,
+    name: *const c_char,
+    /// The call's own parameters, as a structure.
+    parameters: *const c_void,
+    /// At the end: what the call returned.
+    result: *const c_int,
+    symbol: *const c_char,
+    /// The thread's current context.
+    pub context: *mut c_void,
+    /// CUPTI's number for it.
+    pub context_id: u32,
+    shared: *mut u64,
+    /// That of the call's record.
+    pub correlation: ids::Correlation,
+}
+
+// As `offsetof` says of cupti_callbacks.h.
+const _: () = assert!(std::mem::offset_of!(CallbackData, parameters) == 16);
+const _: () = assert!(std::mem::offset_of!(CallbackData, context) == 40);
+const _: () = assert!(std::mem::offset_of!(CallbackData, correlation) == 64);
+const _: () = assert!(size_of::<CallbackData>() == 72);
+
+impl CallbackData {
+    /// True at the start of the call.
+    pub fn is_enter(&self) -> bool {
+        self.site == ENTER
+    }
+
+    /// What the call returned.
+    ///
+    /// # Safety
+    /// The data is CUPTI's, at the end of the call.
+    pub unsafe fn result(&self) -> c_int {
+        // SAFETY: null, or CUPTI's pointer to the result.
+        unsafe { self.result.as_ref() }.copied().unwrap_or(UNKNOWN)
+    }
+
+    /// A parameter of a call: all that are asked for are handles, and come before what is shorter.
+    ///
+    /// # Safety
+    /// The call has so many parameters, and they are pointers.
+    pub unsafe fn parameter(&self, at: usize) -> usize {
+        // SAFETY: as the caller promises.
+        unsafe { self.parameters.cast::<usize>().add(at).read_unaligned() }
+    }
+}

@@ -1,0 +1,15 @@
+//! Texts of labels, by one of which recording may start.
+
+use crate::recorder::Recorder;
+use crate::tracing;
+use gapscope_spool::ids;
+
+/// The id of a label's text, which is written before its first use. A start label starts the recording.
+#[inline]
+pub fn text(recorder: &Recorder, text: &[u8]) -> ids::Text {
+    if recorder.is_start_label(text) {
+        tracing::start_window(recorder);
+        recorder.spool().start();
+    }
+    recorder.text(text)
+}

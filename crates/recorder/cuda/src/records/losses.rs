@@ -1,0 +1,46 @@
+//! What is lost, until the next batch is written.
+
+use crate::recorder::Recorder;
+use gapscope_spool::event::LossKind;
+
+/// Of times.
+pub const NO_TIMES: &str = "CUPTI delivered none";
+
+/// Counts by kind and reason.
+#[derive(Debug, Default)]
+pub struct Losses(Vec<Loss>);
+
+#[derive(Debug)]
+struct Loss {
+    kind: LossKind,
+    reason: &'static str,
+    count: u64,
+}
+
+impl Losses {
+    /// One more.
+    pub fn add(&mut self, kind: LossKind, reason: &'static str) {
+        self.add_many(kind, 1, reason);
+    }
+
+    /// So many more.
+    pub fn add_many(&mut self, kind: LossKind, more: u64, reason: &'static str) {
+        let known = (self.0.iter_mut()).find(|loss| loss.kind == kind && loss.reason == reason);
+        match known {
+            Some(loss) => loss.count += more,
+            None if more > 0 => self.0.push(Loss {
+                kind,
+                reason,
+                count: more,
+            }),
+            None => {}
+        }
+    }
+
+    /// Writes them, after which nothing is lost.
+    pub fn write(&mut self, recorder: &Recorder) {
+        for loss in self.0.drain(..) {
+            recorder.loss(loss.kind, loss.count, loss.reason);
+        }
+    }
+}

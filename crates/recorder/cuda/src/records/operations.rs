@@ -1,0 +1,79 @@
+//! Waits, and events that were recorded on queues, as the program's threads passed them on.
+
+use super::reader::Reader;
+use crate::cupti::numbers::NO_ID;
+use crate::sync::{OPERATIONS, Operation, OperationKind};
+use gapscope_spool::event::{Activity, LossKind, Span, WaitKind};
+use gapscope_spool::ids;
+
+/// The most operations that may wait for their context.
+const MOST_WAITING: usize = 1 << 16;
+
+const NO_QUEUE: &str = "their stream is not known";
+
+impl Reader {
+    /// Reads the operations so far. Those of contexts that CUPTI has not described yet wait, unless this is the `last`
+    /// time.
+    pub(super) fn read_operations(&mut self, last: bool) {
+        let before = std::mem::take(&mut self.waiting);
+        let new = std::iter::from_fn(|| OPERATIONS.take());
+        for operation in before.into_iter().chain(new) {
+            let can_wait = !last && self.waiting.len() < MOST_WAITING;
+            let is_named = operation.context != NO_ID;
+            if can_wait && is_named && !self.objects.knows(operation.context) {
+                self.waiting.push(operation);
+                continue;
+            }
+            match operation.kind {
+                OperationKind::Record => self.event_record(&operation),
+                OperationKind::Wait(kind, span) => self.wait(&operation, kind, span),
+            }
+            self.write_full();
+        }
+        let lost = u64::from(OPERATIONS.take_lost());
+        self.losses
+            .add_many(LossKind::WaitsAndEvents, lost, "too many at once");
+    }
+
+    fn wait(&mut self, operation: &Operation, kind: WaitKind, span: Option<Span>) {
+        let (context, stream) = (operation.context, operation.stream);
+        let queue = match kind {
+            WaitKind::HostForContext => self.objects.queue_of_context(context),
+            _ => self.objects.known_queue(context, stream, self.recorder),
+        };
+        if queue == ids::Queue::NONE
+            && matches!(kind, WaitKind::HostForQueue | WaitKind::QueueForEvent)
+        {
+            self.losses.add(LossKind::Waits, NO_QUEUE);
+            return;
+        }
+        self.packer.push(&Activity::Wait {
+            kind,
+            queue,
+            event: operation.event.event,
+            occurrence: u64::from(operation.event.number),
+            span,
+            correlation: operation.correlation,
+        });
+    }
+
+    fn event_record(&mut self, operation: &Operation) {
+        if operation.event.event == ids::CudaEvent::NONE {
+            self.losses
+                .add(LossKind::EventsOnQueues, "there are too many events");
+            return;
+        }
+        let (context, stream) = (operation.context, operation.stream);
+        let queue = self.objects.known_queue(context, stream, self.recorder);
+        if queue == ids::Queue::NONE {
+            self.losses.add(LossKind::EventsOnQueues, NO_QUEUE);
+            return;
+        }
+        self.packer.push(&Activity::EventRecord {
+            event: operation.event.event,
+            occurrence: u64::from(operation.event.number),
+            queue,
+            correlation: operation.correlation,
+        });
+    }
+}

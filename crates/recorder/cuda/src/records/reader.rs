@@ -1,0 +1,96 @@
+//! Turns records into events, with what has been defined already.
+
+use super::kernels::Kernels;
+use super::losses::Losses;
+use super::memory::Memory;
+use super::objects::Objects;
+use super::routes::Routes;
+use crate::cupti::fields::{Field, Record};
+use crate::recorder::Recorder;
+use crate::sync::Operation;
+use gapscope_spool::event::{CudaEvent, Packer};
+use gapscope_spool::ids;
+
+/// A batch is written at least when it has so many bytes; each flush writes what there is.
+const BATCH_BYTES: usize = 32 << 10;
+
+/// The reader of all records of a process.
+pub struct Reader {
+    pub recorder: &'static Recorder,
+    pub packer: Packer,
+    /// Activities in the batches that have been written.
+    written: u64,
+    pub objects: Objects,
+    pub kernels: Kernels,
+    pub routes: Routes,
+    pub memory: Memory,
+    /// Operations of contexts that are not known yet.
+    pub waiting: Vec<Operation>,
+    pub losses: Losses,
+}
+
+impl Reader {
+    pub fn new(recorder: &'static Recorder) -> Reader {
+        Reader {
+            recorder,
+            packer: Packer::new(BATCH_BYTES),
+            written: 0,
+            objects: Objects::default(),
+            kernels: Kernels::default(),
+            routes: Routes::default(),
+            memory: Memory::default(),
+            waiting: Vec::new(),
+            losses: Losses::default(),
+        }
+    }
+
+    /// Writes what has been read.
+    pub fn write(&mut self) {
+        let count = self.packer.count();
+        if count > 0 {
+            self.recorder.write(&CudaEvent::Activities {
+                first: self.written,
+                count,
+                bytes: self.packer.bytes(),
+            });
+            self.written += u64::from(count);
+            self.packer.clear();
+        }
+        self.losses.write(self.recorder);
+    }
+
+    /// Writes what has been read when it is enough for a batch.
+    #[inline]
+    pub fn write_full(&mut self) {
+        if self.packer.is_full() {
+            self.write();
+        }
+    }
+
+    /// Writes the rest, and how much it was in all.
+    pub fn close(&mut self) {
+        self.write();
+        self.objects.close(self.recorder);
+        self.recorder.write(&CudaEvent::Activities {
+            first: self.written,
+            count: 0,
+            bytes: &[],
+        });
+    }
+
+    /// The queue of work on a device.
+    ///
+    /// # Safety
+    /// The record has these fields.
+    #[inline]
+    pub unsafe fn queue(
+        &mut self,
+        record: &Record<'_>,
+        [device, context, stream]: [Field<u32>; 3],
+    ) -> ids::Queue {
+        // SAFETY: as the caller promises.
+        let [device, context, stream] =
+            unsafe { [record.get(device), record.get(context), record.get(stream)] };
+        self.objects.queue(device, context, stream, self.recorder)
+    }
+}

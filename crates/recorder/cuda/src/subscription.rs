@@ -1,0 +1,81 @@
+//! The subscription to CUPTI, of which a process has one.
+
+use crate::cupti::{Callback, Code, Cupti, numbers};
+use crate::recorder::Recorder;
+use gapscope_spool::writer::generation;
+use std::ffi::c_void;
+use std::sync::OnceLock;
+
+/// A CUPTI that serves this library.
+pub struct Subscription {
+    pub cupti: Cupti,
+    handle: *mut c_void,
+    /// The process that subscribed.
+    generation: u32,
+}
+
+// SAFETY: CUPTI takes the handle from any thread.
+unsafe impl Send for Subscription {}
+// SAFETY: as above.
+unsafe impl Sync for Subscription {}
+
+static SUBSCRIPTION: OnceLock<Option<Subscription>> = OnceLock::new();
+
+/// The CUPTI of this process, when it is subscribed to.
+pub fn cupti() -> Option<&'static Cupti> {
+    let subscription = SUBSCRIPTION.get()?.as_ref()?;
+    Some(&subscription.cupti)
+}
+
+/// The subscription, where it may be used: not in a forked child, whose CUPTI has lost its threads.
+#[inline]
+pub fn live() -> Option<&'static Subscription> {
+    let subscription = SUBSCRIPTION.get()?.as_ref()?;
+    (subscription.generation == generation()).then_some(subscription)
+}
+
+/// Finds CUPTI and takes its one place. Nothing else of it is called before.
+pub fn subscribe(recorder: &Recorder, callback: Callback) -> Option<&'static Subscription> {
+    let subscription = SUBSCRIPTION.get_or_init(|| Subscription::new(recorder, callback));
+    subscription.as_ref()
+}
+
+impl Subscription {
+    fn new(recorder: &Recorder, callback: Callback) -> Option<Subscription> {
+        let cupti = match Cupti::find() {
+            Ok(cupti) => cupti,
+            Err(missing) => {
+                recorder.lose_all_work(missing.reason, &missing.sentence);
+                return None;
+            }
+        };
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: the callback is a function of this library, which is pinned; CUPTI stores the handle.
+        let code =
+            unsafe { (cupti.functions.subscribe)(&mut handle, callback, std::ptr::null_mut()) };
+        if code != 0 {
+            let why = if code == numbers::code::MULTIPLE_SUBSCRIBERS {
+                "another profiler serves this process; record it without that one"
+            } else {
+                "its version may not fit the driver's, or the driver sees no GPU; nvidia-smi shows both"
+            };
+            let answer = cupti.text(code);
+            let sentence = format!(
+                "No GPU work of CUDA was recorded: CUPTI refused the subscription ({answer}): {why}."
+            );
+            recorder.lose_all_work("CUPTI refused the subscription", &sentence);
+            return None;
+        }
+        Some(Subscription {
+            cupti,
+            handle,
+            generation: generation(),
+        })
+    }
+
+    /// Asks for callbacks at a call, or for no more of them.
+    pub fn switch_callback(&self, domain: u32, call: u32, on: bool) -> Code {
+        // SAFETY: CUPTI's function with its handle and one of its calls.
+        unsafe { (self.cupti.functions.enable_callback)(on.into(), self.handle, domain, call) }
+    }
+}

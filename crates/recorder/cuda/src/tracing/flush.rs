@@ -1,0 +1,28 @@
+//! Everything that has been recorded so far is written.
+
+use crate::callbacks::polls;
+use crate::cupti::{Cupti, numbers};
+use crate::recorder::Recorder;
+use crate::{records, subscription};
+
+/// Writes what CUPTI has of finished work.
+pub fn flush(recorder: &Recorder) {
+    if let Some(subscription) = subscription::live() {
+        flush_with(recorder, &subscription.cupti, 0);
+    }
+}
+
+/// The last flush: also of work that is not done.
+pub fn flush_for_good(recorder: &'static Recorder) {
+    if let Some(subscription) = subscription::live() {
+        flush_with(recorder, &subscription.cupti, numbers::FLUSH_FORCED);
+        records::close(recorder);
+    }
+}
+
+fn flush_with(recorder: &Recorder, cupti: &Cupti, flags: u32) {
+    // SAFETY: CUPTI's function; it calls `buffers::completed`, on this thread or another.
+    unsafe { (cupti.functions.flush_all)(flags) };
+    records::write_out();
+    polls::write_all(recorder);
+}

@@ -1,0 +1,89 @@
+//! What is recorded, and what the environment leaves out.
+
+use crate::cupti::{Code, Cupti, numbers::kind};
+use crate::recorder::Recorder;
+use gapscope_spool::event::LossKind;
+
+/// A kind of CUPTI's records.
+pub struct Kind {
+    /// CUpti_ActivityKind
+    number: u32,
+    /// In [`gapscope_spool::env::CUDA_WITHOUT`]; empty where it is always on.
+    name: &'static str,
+    /// In the ledger.
+    loss: LossKind,
+}
+
+impl Kind {
+    const fn new(number: u32, name: &'static str, loss: LossKind) -> Kind {
+        Kind { number, name, loss }
+    }
+}
+
+/// Always on: objects, and memory, so that its timeline is whole.
+pub static DEFINITIONS: [Kind; 5] = [
+    Kind::new(kind::DEVICE, "", LossKind::CudaDevices),
+    Kind::new(kind::CONTEXT, "", LossKind::CudaContexts),
+    Kind::new(kind::STREAM, "", LossKind::CudaStreams),
+    Kind::new(kind::MEMORY2, "memory", LossKind::MemoryAllocations),
+    Kind::new(kind::MEMORY_POOL, "pools", LossKind::MemoryPools),
+];
+
+/// Always on, where graphs are timed as wholes.
+pub static GRAPHS: [Kind; 1] = [Kind::new(kind::GRAPH_TRACE, "", LossKind::GraphLaunches)];
+
+/// On while recording is.
+pub static WORK: [Kind; 5] = [
+    Kind::new(kind::CONCURRENT_KERNEL, "kernels", LossKind::Dispatches),
+    Kind::new(kind::MEMCPY, "copies", LossKind::Copies),
+    Kind::new(
+        kind::MEMCPY_PEER,
+        "peer-copies",
+        LossKind::CopiesBetweenDevices,
+    ),
+    Kind::new(kind::MEMSET, "fills", LossKind::Fills),
+    Kind::new(kind::OVERHEAD, "overheads", LossKind::Overheads),
+];
+
+/// Starts to record kinds that are not left out.
+pub fn enable(recorder: &Recorder, cupti: &Cupti, kinds: &[Kind]) {
+    for kind in kinds {
+        if is_wanted(recorder, kind.name, &kind.loss) {
+            check(recorder, cupti, &kind.loss, cupti.enable(kind.number));
+        }
+    }
+}
+
+/// Ends what [`enable`] started.
+pub fn disable(cupti: &Cupti, kinds: &[Kind]) {
+    for kind in kinds {
+        cupti.disable(kind.number);
+    }
+}
+
+/// Counts as a loss what CUPTI refused.
+pub fn check(recorder: &Recorder, cupti: &Cupti, loss: &LossKind, code: Code) {
+    if code != 0 {
+        let reason = format!("CUPTI refused to record them: {}", cupti.text(code));
+        recorder.loss(loss.clone(), 1, &reason);
+    }
+}
+
+/// False where the environment leaves something out, which is a loss.
+pub fn is_wanted(recorder: &Recorder, name: &str, loss: &LossKind) -> bool {
+    let without = std::env::var(gapscope_spool::env::CUDA_WITHOUT).unwrap_or_default();
+    let left_out = without.split(',').any(|w| !w.is_empty() && w == name);
+    if left_out {
+        recorder.loss(loss.clone(), 1, "left out because the environment says so");
+    }
+    !left_out
+}
+
+/// Whether graphs are timed as wholes: when the user says so, and by default when only command buffers are timed.
+pub fn whole_graphs() -> bool {
+    match std::env::var(gapscope_spool::env::CUDA_GRAPHS).as_deref() {
+        Ok("graph") => true,
+        Ok("node") => false,
+        _ => std::env::var(gapscope_spool::env::MODE).as_deref() == Ok("command-buffer"),
+    }
+}

@@ -1,0 +1,29 @@
+//! The window of time that is recorded, for records that cannot be switched on and off with it.
+
+use gapscope_spool::monotonic_ns;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
+/// The start of the last window, and its end while recording is off.
+static START_NS: AtomicI64 = AtomicI64::new(i64::MIN);
+static END_NS: AtomicI64 = AtomicI64::new(i64::MAX);
+
+/// A window starts now.
+pub fn start() {
+    START_NS.store(monotonic_ns(), Relaxed);
+    END_NS.store(i64::MAX, Relaxed);
+}
+
+/// The window ends now.
+pub fn end() {
+    END_NS.store(monotonic_ns(), Relaxed);
+}
+
+/// There is no window yet.
+pub fn wait_for_start() {
+    END_NS.store(i64::MIN, Relaxed);
+}
+
+/// Whether something that started then belongs to what is recorded.
+pub fn contains(start_ns: i64) -> bool {
+    (START_NS.load(Relaxed)..=END_NS.load(Relaxed)).contains(&start_ns)
+}
