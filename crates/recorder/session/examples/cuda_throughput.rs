@@ -10,6 +10,7 @@ use gapscope_spool::event::{
     Activity, ClockSource, CommonEvent, CudaEvent, LaunchShape, Packer, Span, WaitKind,
 };
 use gapscope_spool::ids as hook;
+use gapscope_spool::model::cuda::FunctionClass;
 use gapscope_spool::reader::Until;
 use gapscope_spool::{Spool, SpoolReader};
 use gapscope_trace::TraceWriter;
@@ -161,6 +162,7 @@ fn fill(root: &Path, launches: u32) -> Result<u64, Box<dyn Error>> {
     ] {
         spool.write(&CudaEvent::Function {
             function: hook::Function(function),
+            class: FunctionClass::of_function(name).unwrap_or_default(),
             name: name.into(),
         });
     }

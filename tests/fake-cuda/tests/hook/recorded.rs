@@ -4,6 +4,7 @@ use gapscope_spool::event::{
     Activity, CommonEvent, CudaEvent, LabelEdge, LabelScope, LaunchShape, Object, OverheadKind,
     Payload, PoolEdge, Span, StreamKind, TransferKind, WaitKind, unpack,
 };
+use gapscope_spool::model::cuda::FunctionClass;
 use gapscope_spool::reader::{Damage, Until};
 use gapscope_spool::{Event, SpoolReader, ids};
 use std::collections::BTreeMap;
@@ -274,7 +275,12 @@ impl Recorded {
             } => {
                 self.routes.insert(route, (kind, queue.0));
             }
-            CudaEvent::Function { function, name } => {
+            CudaEvent::Function {
+                function,
+                class,
+                name,
+            } => {
+                assert_eq!(FunctionClass::of_function(&name), Some(class));
                 let before = self.functions.insert(function, name.to_string());
                 assert!(before.is_none_or(|before| before == name));
             }

@@ -70,6 +70,7 @@ impl Call {
     pub fn definition(&self) -> CudaEvent<'static> {
         CudaEvent::Function {
             function: self.function,
+            class: self.class,
             name: Cow::Borrowed(cuda::base_name(self.name)),
         }
     }

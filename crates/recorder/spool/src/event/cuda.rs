@@ -6,6 +6,7 @@
 
 use super::{LabelScope, Payload, Span};
 use crate::ids;
+use gapscope_model::cuda::FunctionClass;
 use gapscope_model::{MemoryPlace, StreamKind, TransferKind};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -28,6 +29,8 @@ pub enum CudaEvent<'a> {
     Function {
         /// The function.
         function: ids::Function,
+        /// What it does.
+        class: FunctionClass,
         /// Its name, without suffixes for versions: `cudaMalloc`.
         name: Cow<'a, str>,
     },

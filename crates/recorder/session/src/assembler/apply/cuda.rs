@@ -19,7 +19,9 @@ impl Assembler {
                 count,
                 bytes,
             } => self.activities(process, first, count, bytes, tables),
-            CudaEvent::Function { function, name } => self.cuda_function(process, function, &name),
+            CudaEvent::Function { function, name, .. } => {
+                self.cuda_function(process, function, &name);
+            }
             CudaEvent::Called {
                 function,
                 span,

@@ -11,6 +11,7 @@ use crate::assembler::Assembler;
 use gapscope_spool::Event;
 use gapscope_spool::event::*;
 use gapscope_spool::ids as hook;
+use gapscope_spool::model::cuda::FunctionClass;
 use gapscope_trace::Tables;
 use gapscope_trace::manifest::{ClockMethod, Manifest, SamplingMode};
 use gapscope_trace::tables::{HostCallKind, MarkerScope, OpaqueWorkKind, Table};
@@ -81,6 +82,7 @@ impl Cuda {
         for (at, name) in FUNCTIONS.iter().enumerate() {
             cuda.event(CudaEvent::Function {
                 function: hook::Function(at as u32 + 1),
+                class: FunctionClass::of_function(name).unwrap_or_default(),
                 name: Cow::Borrowed(name),
             });
         }
