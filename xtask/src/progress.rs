@@ -70,8 +70,9 @@ fn units(line: &str) -> Option<(u32, u32)> {
 fn is_step(line: &str) -> bool {
     let mut words = line.split_whitespace();
     match (words.next(), words.next()) {
-        (Some("Compiling" | "Blocking"), _) | (None, _) => true,
+        (Some("Compiling"), _) | (None, _) => true,
         (Some("Downloaded"), _) => !line.contains(" crates "),
+        (Some("Downloading"), Some(count)) if count.parse::<u32>().is_ok() => true,
         (_, Some(second)) => second.starts_with('['),
         _ => false,
     }
@@ -120,6 +121,8 @@ mod tests {
             "  Compiling a v1.0.0",
             "  Downloaded a v1.0.0",
             "  Fetch [=> ] 3 %",
+            "  Downloading 9 crates, remaining bytes: 8.1MiB",
+            " Downloading 9 crates",
         ] {
             assert!(is_step(step), "{step}");
         }

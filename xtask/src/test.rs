@@ -34,16 +34,22 @@ pub fn set_up() -> Result<()> {
 pub fn run() -> Result<()> {
     tidy::run(Path::new("."))?;
     command::run(&mut command::cargo(["fmt", "--all", "--check"]))?;
-    set_up()?;
-    web::check()?;
-    command::run(&mut command::cargo([
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--",
-        "-D",
-        "warnings",
-    ]))?;
+    // Downloads and what one core does take their time beside the compiler.
+    std::thread::scope(|scope| {
+        let page = scope.spawn(|| set_up().and_then(|()| web::check()));
+        command::run(&mut command::cargo([
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ]))
+        .and(
+            page.join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        )
+    })?;
     // The end-to-end tests start the programs and load the layer and the fake driver as files.
     command::run(&mut command::cargo(["build", "--workspace"]))?;
     let darwin = darwin::run_or_warn();
