@@ -77,8 +77,8 @@ pub struct Record {
           value_name = "command-buffer|dispatch|dispatch-serialised")]
     pub mode: Mode,
 
-    /// File that names kernels, a line each: `HASH = NAME`, HASH being the start of the hash of the kernel's code as
-    /// reports show it (`spv:48373bb5`)
+    /// File that names kernels, one on each line: `HASH = NAME`, where HASH is the start of the hash of the kernel's code
+    /// as reports show it (`spv:48373bb5`)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub names: Option<PathBuf>,
 
@@ -86,11 +86,11 @@ pub struct Record {
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub time_limit: Option<Duration>,
 
-    /// Begin to record so long after the start of the command
+    /// Start recording this long after the command has started
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub delay: Option<Duration>,
 
-    /// Begin to record when a debug label that contains TEXT begins
+    /// Start recording when a debug label that contains TEXT starts
     #[arg(long, value_name = "TEXT", conflicts_with = "delay")]
     pub start_label: Option<String>,
 
@@ -103,7 +103,7 @@ pub struct Record {
     #[arg(long, conflicts_with = "capture_only")]
     pub view: bool,
 
-    /// Write the trace, print no report
+    /// Write the trace and print no report
     #[arg(long)]
     pub no_report: bool,
 
@@ -118,11 +118,11 @@ pub struct Record {
           conflicts_with_all = ["output", "names", "time_limit", "delay", "start_label", "capture_only", "view"])]
     pub gputrace: Option<PathBuf>,
 
-    /// With --gputrace: the window is of the capture scope or layer with this label
+    /// With --gputrace: capture the scope or layer with this label
     #[arg(long, value_name = "TEXT", requires = "gputrace")]
     pub gputrace_label: Option<String>,
 
-    /// With --gputrace: the window is so many boundaries long, or lasts until the process ends (`all`) [default: 1]
+    /// With --gputrace: capture this many boundaries, or until the process ends (`all`) [default: 1]
     #[arg(long, value_name = "N|all", requires = "gputrace", value_parser = boundaries)]
     pub gputrace_count: Option<Boundaries>,
 
@@ -163,7 +163,7 @@ pub struct Report {
           conflicts_with_all = ["json", "markdown", "slices", "all", "top", "label", "compare_labels"])]
     pub html: Option<PathBuf>,
 
-    /// Add the timeline to the JSON as `activity`: the time of the GPU's work in N equal slices
+    /// Add the timeline to the JSON as `activity`: how long the GPU worked in each of N equal slices
     #[arg(long, value_name = "N", requires = "json", conflicts_with = "compare_labels",
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub slices: Option<u32>,
@@ -191,8 +191,8 @@ pub struct Report {
 
 /// Look at traces in the browser
 ///
-/// Serves a timeline on 127.0.0.1 until Ctrl-C, and prints its address: only who knows it can look. Nothing is asked of
-/// any other machine. Two traces are shown one under the other, to be compared.
+/// Serves a timeline on 127.0.0.1 until Ctrl-C, and prints its address: only those who know it can look. No other
+/// machine is contacted. Two traces are shown one below the other, for comparison.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -215,7 +215,7 @@ pub struct View {
 
 /// Write a trace in the format of another tool
 ///
-/// Work that overlaps in time is split into lanes, so that no tool drops it. What has no times cannot be drawn: it is
+/// Work that overlaps in time is split into lanes, so that no tool drops it. Work without times cannot be drawn: it is
 /// counted on stderr.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -258,7 +258,7 @@ pub enum Format {
     Csv,
 }
 
-/// Make a trace of what Apple's xctrace exported of a Metal System Trace
+/// Make a trace from what Apple's xctrace exported of a Metal System Trace
 ///
 /// Takes the .xml files of `xctrace export` (the table of contents and the tables), or folders of them; on macOS also
 /// a recording of Instruments itself (NAME.trace). What is missing is listed.
@@ -297,7 +297,7 @@ pub struct Info {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  gapscope recover run.gapscope")]
 pub struct Recover {
-    /// Also while the recorded program still runs; what it does later is lost
+    /// Also while the recorded program is still running; what it does later is lost
     #[arg(long)]
     pub force: bool,
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 ///
 /// Each table of the trace format is an SQL table with the rows of all traces. The column `trace` tells them apart, folders
 /// called NAME=VALUE on the way to them are columns, and names stand beside ids: `kernel_name`, `label_path`,
-/// `queue_name`. Without SQL there is a prompt; from a pipe the SQL is read.
+/// `queue_name`. Without SQL there is a prompt; where standard input is a pipe, the SQL is read from it.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "gapscope query [OPTIONS] TRACE… [SQL]",
@@ -33,7 +33,7 @@ Examples:
   gapscope query --schema run.gapscope"
 )]
 pub struct Query {
-    /// How the answer is written
+    /// Format of the answer
     #[arg(
         long,
         value_enum,
@@ -51,7 +51,7 @@ pub struct Query {
     #[arg(long, value_name = "NAME", conflicts_with = "schema")]
     pub saved: Option<String>,
 
-    /// Show the tables and their columns, and what they mean
+    /// Show the tables and columns, and what they mean
     #[arg(long)]
     pub schema: bool,
 
