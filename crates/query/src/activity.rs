@@ -7,9 +7,10 @@ use crate::source::Source;
 use datafusion::arrow::array::{ArrayRef, Int64Array, StringViewArray, UInt32Array, UInt64Array};
 use datafusion::arrow::datatypes::DataType;
 use gapscope_analysis::intervals::{Interval, union_length_ns};
+use gapscope_trace::ids::QueueId;
 use gapscope_trace::manifest::SamplingMode;
-use gapscope_trace::reader::guarded;
-use gapscope_trace::tables::{CommandBuffers, Dispatches, OpaqueWork, Table, Transfers};
+use gapscope_trace::table_file::guarded;
+use gapscope_trace::tables::{CommandBuffers, Dispatches, OpaqueWork, Transfers};
 use gapscope_trace::{Manifest, Selection, Trace, read};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -20,7 +21,11 @@ const FIGURES: [(&str, DataType, &str); 5] = [
         DataType::UInt64,
         "Pieces of work with known times: dispatches, transfers and opaque work; command buffers where only they were timed.",
     ),
-    ("start_ns", DataType::Int64, "When the first of them began."),
+    (
+        "start_ns",
+        DataType::Int64,
+        "When the first of them started.",
+    ),
     ("end_ns", DataType::Int64, "When the last of them ended."),
     (
         "work_ns",
@@ -48,7 +53,7 @@ pub(crate) fn of_devices() -> Definition {
             ("device_name", DataType::Utf8View, "Name of the device."),
         ],
         |library, source| {
-            let works = Works::of(library, source, |manifest, queue| {
+            let activity = Activity::of(library, source, |manifest, queue| {
                 let device = manifest.device_of_queue(queue)?;
                 // A device without a uuid is one of its own.
                 let mut devices = manifest.devices.iter();
@@ -56,15 +61,17 @@ pub(crate) fn of_devices() -> Definition {
                     devices.find(|other| !other.uuid.is_empty() && other.uuid == device.uuid);
                 Some(first.map_or(device.id, |first| first.id))
             });
-            let names = works.0.keys().map(|id| {
+            let names = activity.0.keys().map(|id| {
                 let device = source.manifest.device(*id);
                 device.map(|device| device.name.clone())
             });
             let mut arrays: Vec<ArrayRef> = vec![
-                Arc::new(UInt32Array::from_iter_values(works.0.keys().copied())),
+                Arc::new(UInt32Array::from_iter_values(
+                    activity.0.keys().map(|id| id.0),
+                )),
                 Arc::new(StringViewArray::from_iter(names)),
             ];
-            arrays.extend(works.figures());
+            arrays.extend(activity.figures());
             arrays
         },
     )
@@ -77,12 +84,12 @@ pub(crate) fn of_processes() -> Definition {
         "How long the GPU work of each process ran, on whatever devices. Computed when asked for.",
         &[("process", DataType::UInt32, "Id of the process.")],
         |library, source| {
-            let works = Works::of(library, source, |manifest, queue| {
+            let activity = Activity::of(library, source, |manifest, queue| {
                 Some(manifest.device_of_queue(queue)?.process)
             });
-            let ids = UInt32Array::from_iter_values(works.0.keys().copied());
+            let ids = UInt32Array::from_iter_values(activity.0.keys().map(|id| id.0));
             let mut arrays: Vec<ArrayRef> = vec![Arc::new(ids)];
-            arrays.extend(works.figures());
+            arrays.extend(activity.figures());
             arrays
         },
     )
@@ -106,74 +113,70 @@ fn definition(
 }
 
 /// The work of each device or process, by its id.
-struct Works(BTreeMap<u32, Vec<Interval>>);
+struct Activity<I>(BTreeMap<I, Vec<Interval>>);
 
 /// The columns that say when work ran, and where.
 fn selection(mode: SamplingMode) -> Selection {
-    fn only_times<T: Table>(selection: Selection) -> Selection {
-        let unneeded = T::COLUMNS.iter().copied();
-        let unneeded =
-            unneeded.filter(|column| !["queue", "start_ns", "duration_ns"].contains(column));
-        selection
-            .with::<T>()
-            .without_columns::<T>(&unneeded.collect::<Vec<_>>())
-    }
-    let selection = Selection::manifest().bare().unchecked();
-    let selection = only_times::<Dispatches>(selection);
-    let selection = only_times::<OpaqueWork>(only_times::<Transfers>(selection));
+    const TIMES: [&str; 3] = ["queue", "start_ns", "duration_ns"];
+    let selection = Selection::manifest()
+        .columns::<Dispatches>(&TIMES)
+        .columns::<Transfers>(&TIMES)
+        .columns::<OpaqueWork>(&TIMES)
+        .unchecked();
     match mode {
-        SamplingMode::CommandBuffer => only_times::<CommandBuffers>(selection),
+        SamplingMode::CommandBuffer => selection.columns::<CommandBuffers>(&TIMES),
         _ => selection,
     }
 }
 
-impl Works {
+impl<I: Copy + Ord> Activity<I> {
     /// `owner` says of a queue whose its work is. What cannot be read is said.
     fn of(
         library: &Library,
         source: &Source,
-        owner: impl Fn(&Manifest, u32) -> Option<u32>,
-    ) -> Works {
+        owner: impl Fn(&Manifest, QueueId) -> Option<I>,
+    ) -> Activity<I> {
         let read = read(&source.folder, &selection(source.manifest.sampling_mode));
         let (trace, diagnostics) = match read {
             Ok(read) => read,
             Err(error) => {
                 library.remark(format!("{error}: its rows are missing"));
-                return Works(BTreeMap::new());
+                return Activity(BTreeMap::new());
             }
         };
         for diagnostic in diagnostics {
             library.remark(format!("{}: {diagnostic}", source.name));
         }
-        let works = guarded(|| Ok(Works::of_trace(&trace, owner)));
-        works.unwrap_or_else(|reason| {
+        let activity = guarded(|| Ok(Activity::of_trace(&trace, owner)));
+        activity.unwrap_or_else(|reason| {
             library.remark(format!("{} is damaged ({reason})", source.name));
-            Works(BTreeMap::new())
+            Activity(BTreeMap::new())
         })
     }
 
-    fn of_trace(trace: &Trace, owner: impl Fn(&Manifest, u32) -> Option<u32>) -> Works {
-        let mut owners: HashMap<u32, Option<u32>> = HashMap::new();
-        let mut works: BTreeMap<u32, Vec<Interval>> = BTreeMap::new();
-        let mut add = |queues: &[u32], start_ns: &[Option<i64>], duration_ns: &[Option<i64>]| {
-            let times = start_ns.iter().zip(duration_ns);
-            let mut rows = queues.iter().zip(times).peekable();
-            // Rows of one queue mostly stand together.
-            while let Some((queue, _)) = rows.peek() {
-                let queue = **queue;
-                let owner = owners
-                    .entry(queue)
-                    .or_insert_with(|| owner(&trace.manifest, queue));
-                let mut mine = owner.map(|owner| works.entry(owner).or_default());
-                while let Some((_, (start_ns, duration_ns))) =
-                    rows.next_if(|(next, _)| **next == queue)
-                {
-                    if let Some(mine) = &mut mine {
-                        mine.extend(Interval::of_row(*start_ns, *duration_ns));
+    fn of_trace(trace: &Trace, owner: impl Fn(&Manifest, QueueId) -> Option<I>) -> Activity<I> {
+        let mut owners: HashMap<QueueId, Option<I>> = HashMap::new();
+        let mut works: BTreeMap<I, Vec<Interval>> = BTreeMap::new();
+        let mut add =
+            |queues: &[QueueId], start_ns: &[Option<i64>], duration_ns: &[Option<i64>]| {
+                let times = start_ns.iter().zip(duration_ns);
+                let mut rows = queues.iter().zip(times).peekable();
+                // Rows of one queue mostly stand together.
+                while let Some((queue, _)) = rows.peek() {
+                    let queue = **queue;
+                    let owner = owners
+                        .entry(queue)
+                        .or_insert_with(|| owner(&trace.manifest, queue));
+                    let mut mine = owner.map(|owner| works.entry(owner).or_default());
+                    while let Some((_, (start_ns, duration_ns))) =
+                        rows.next_if(|(next, _)| **next == queue)
+                    {
+                        if let Some(mine) = &mut mine {
+                            mine.extend(Interval::of_row(*start_ns, *duration_ns));
+                        }
                     }
                 }
-            }
-        };
+            };
         let t = &trace.tables;
         add(
             &t.dispatches.queue,
@@ -197,7 +200,7 @@ impl Works {
             // Stable, because it is quick where long stretches are in order.
             works.sort_by_key(|interval| interval.start_ns);
         }
-        Works(works)
+        Activity(works)
     }
 
     /// In the order of [`FIGURES`].

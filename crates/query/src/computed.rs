@@ -1,5 +1,5 @@
-//! Tables that are in no file: their rows are computed of each trace while a query that names them runs, one trace at a time on
-//! each core.
+//! Tables that are in no file: their rows are computed from each trace while a query that names them runs, one trace at a
+//! time on each core.
 
 use crate::library::Library;
 use crate::scan::{RowGroups, Unit};
@@ -67,7 +67,6 @@ fn facts(definition: Definition, partitions: &[Partition]) -> TableFacts {
         data_type,
         meaning,
         origin: Origin::File,
-        absent_as_0: false,
     }));
     TableFacts {
         name: definition.name,

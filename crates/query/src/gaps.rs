@@ -9,11 +9,10 @@ use datafusion::arrow::array::{
 use datafusion::arrow::datatypes::DataType;
 use gapscope_analysis::bound_bytes::BindingSets;
 use gapscope_analysis::gaps::{Cause, each_gap_before};
-use gapscope_analysis::{Timeline, busy, kernels, warm_up};
+use gapscope_analysis::{Findings, Timeline, busy, kernels, warm_up};
 use gapscope_trace::lookup::LabelPaths;
-use gapscope_trace::reader::guarded;
-use gapscope_trace::tables::Barriers;
-use gapscope_trace::{Selection, Trace, read};
+use gapscope_trace::table_file::guarded;
+use gapscope_trace::{Trace, read};
 use std::sync::Arc;
 
 /// The columns of its own: name, type, what it says.
@@ -34,7 +33,7 @@ const COLUMNS: [(&str, DataType, &str); 10] = [
         DataType::Utf8View,
         "Why the device ran nothing in this part.",
     ),
-    ("start_ns", DataType::Int64, "When this part began."),
+    ("start_ns", DataType::Int64, "When this part started."),
     ("duration_ns", DataType::Int64, "How long it lasted."),
     ("gap_ns", DataType::Int64, "Length of the whole gap."),
     (
@@ -50,7 +49,7 @@ const COLUMNS: [(&str, DataType, &str); 10] = [
     (
         "warm_up",
         DataType::Boolean,
-        "It is in the warm-up, which `gapscope report` leaves out unless told.",
+        "It is in the warm-up, which `gapscope report` leaves out by default.",
     ),
 ];
 
@@ -91,8 +90,7 @@ struct Rows {
 
 /// The gaps of a trace. What cannot be read or analysed is said, and has none.
 fn of_trace(library: &Library, source: &Source) -> Rows {
-    let selection = Selection::all().without::<Barriers>();
-    match read(&source.folder, &selection) {
+    match read(&source.folder, &Findings::selection()) {
         Ok((trace, diagnostics)) => {
             for diagnostic in diagnostics {
                 library.remark(format!("{}: {diagnostic}", source.name));
@@ -137,7 +135,7 @@ impl Rows {
                         if from_ns >= to_ns {
                             continue;
                         }
-                        rows.device.push(device.map(|device| device.id));
+                        rows.device.push(device.map(|device| device.id.0));
                         rows.device_name
                             .push(device.map(|device| device.name.clone()));
                         rows.gap.push(number);
@@ -145,7 +143,7 @@ impl Rows {
                         rows.start_ns.push(from_ns);
                         rows.duration_ns.push(to_ns - from_ns);
                         rows.gap_ns.push(gap.length_ns());
-                        rows.submission.push(submission);
+                        rows.submission.push(submission.map(|id| id.0));
                         rows.label_path.push(label.map(str::to_owned));
                         rows.warm_up.push(warm_up);
                     }

@@ -42,7 +42,6 @@ impl ManifestTable {
             data_type,
             meaning: meaning.to_owned(),
             origin: Origin::File,
-            absent_as_0: false,
         }));
         let facts = Arc::new(TableFacts {
             name: self.name,
@@ -125,12 +124,12 @@ fn definitions() -> Vec<ManifestTable> {
                     "How it ended, if by a signal.",
                 ),
                 ("sampling_mode", TEXT, "How the GPU was sampled."),
-                ("start_ns", NS, "Begin of the recording."),
+                ("start_ns", NS, "Start of the recording."),
                 ("end_ns", NS, "Its end."),
                 (
                     "start_unix_ns",
                     NS,
-                    "Begin on the wall clock, nanoseconds since 1970, where that is known.",
+                    "Start on the wall clock, nanoseconds since 1970, where that is known.",
                 ),
                 ("system", TEXT, "Operating system."),
                 ("processor", TEXT, "Processor."),
@@ -166,9 +165,9 @@ fn definitions() -> Vec<ManifestTable> {
                 let devices = source.manifest.devices.iter();
                 let row = |d: &gapscope_trace::manifest::Device| {
                     vec![
-                        number(d.id),
-                        number(d.process),
-                        text(&d.api),
+                        number(d.id.0),
+                        number(d.process.0),
+                        text(d.api.as_str()),
                         text(&d.name),
                         text(&d.driver),
                         text(&d.uuid),
@@ -195,8 +194,8 @@ fn definitions() -> Vec<ManifestTable> {
                 let queues = source.manifest.queues.iter();
                 let row = |q: &gapscope_trace::manifest::Queue| {
                     vec![
-                        number(q.id),
-                        number(q.device),
+                        number(q.id.0),
+                        number(q.device.0),
                         number(q.family),
                         number(q.index),
                         text(&q.capabilities.join(",")),
@@ -215,14 +214,14 @@ fn definitions() -> Vec<ManifestTable> {
                 ("parent_pid", NUMBER, "The parent's, where it is known."),
                 ("executable", TEXT, "Path of the executable."),
                 ("arguments", TEXT, "Arguments, joined by spaces."),
-                ("start_ns", NS, "When its recording began."),
+                ("start_ns", NS, "When its recording started."),
                 ("end_ns", NS, "When it ended in an orderly way."),
             ],
             rows: |source| {
                 let processes = source.manifest.processes.iter();
                 let row = |p: &gapscope_trace::manifest::Process| {
                     vec![
-                        number(p.id),
+                        number(p.id.0),
                         number(p.pid),
                         ScalarValue::UInt32(p.parent_pid),
                         text(&p.executable),
@@ -245,7 +244,7 @@ fn definitions() -> Vec<ManifestTable> {
             rows: |source| {
                 let threads = source.manifest.threads.iter();
                 let row = |t: &gapscope_trace::manifest::Thread| {
-                    vec![number(t.process), number(t.thread), text(&t.name)]
+                    vec![number(t.process.0), number(t.thread.0), text(&t.name)]
                 };
                 threads.map(row).collect()
             },
@@ -262,7 +261,7 @@ fn definitions() -> Vec<ManifestTable> {
                 let losses = source.manifest.losses.iter();
                 let row = |l: &gapscope_trace::manifest::Loss| {
                     vec![
-                        text(&l.what),
+                        text(l.kind.as_str()),
                         ScalarValue::UInt64(Some(l.count)),
                         text(&l.reason),
                     ]

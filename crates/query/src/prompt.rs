@@ -22,9 +22,9 @@ A statement ends with ; and may have several lines. Ctrl-C stops it, Ctrl-D leav
   .quit            leave
 ";
 
-/// Reads statements from the terminal and writes their answers to `out`, at first in `format`, until its user leaves. `stop` ends a running query
-/// when it is set; `say` gets sentences about what went wrong or is missing. The history is kept in `history`, if it can
-/// be.
+/// Reads statements from the terminal and writes their answers to `out`, at first in `format`, until its user leaves.
+/// `stop` ends a running query when it is set; `say` gets sentences about what went wrong or is missing. The history is
+/// kept in `history`, if it can be.
 ///
 /// # Errors
 /// The terminal fails, or `out` does.
@@ -109,7 +109,7 @@ fn format_of(name: &str) -> Option<Format> {
     }
 }
 
-/// A history that cannot be kept is no reason to stop.
+/// A history that cannot be kept does not stop the prompt.
 fn save(editor: &mut Editor<Words, FileHistory>, path: &PathBuf) {
     if let Some(folder) = path.parent() {
         let _ = std::fs::create_dir_all(folder);
@@ -126,14 +126,14 @@ fn answer(
     say: &mut impl FnMut(&str),
 ) -> Result<std::io::Result<()>, Error> {
     stop.store(false, Ordering::Relaxed);
-    let begin = Instant::now();
+    let start = Instant::now();
     let answer = session.run_until(sql, format, out, stop);
     for remark in session.take_remarks() {
         say(&remark);
     }
     match answer {
         Ok(rows) => {
-            let seconds = begin.elapsed().as_secs_f64();
+            let seconds = start.elapsed().as_secs_f64();
             let noun = if rows.0 == 1 { "row" } else { "rows" };
             Ok(writeln!(out, "({} {noun}, {seconds:.2} s)", rows.0))
         }
@@ -207,11 +207,11 @@ impl Completer for Words {
         if before.starts_with('.') && start == 1 {
             start = 0;
         }
-        let begun = before[start..].to_lowercase();
+        let typed = before[start..].to_lowercase();
         let fitting = self
             .0
             .iter()
-            .filter(|word| !begun.is_empty() && word.starts_with(&begun));
+            .filter(|word| !typed.is_empty() && word.starts_with(&typed));
         Ok((start, fitting.cloned().collect()))
     }
 }
@@ -259,8 +259,8 @@ mod tests {
         for whole in ["", ".help", "select 1;", "select ';';  ", "select '\"';"] {
             assert!(is_whole(whole), "{whole}");
         }
-        for begun in ["select 1", "select\n1", "select ';", "select \"a;"] {
-            assert!(!is_whole(begun), "{begun}");
+        for partial in ["select 1", "select\n1", "select ';", "select \"a;"] {
+            assert!(!is_whole(partial), "{partial}");
         }
     }
 }

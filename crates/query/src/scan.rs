@@ -1,6 +1,5 @@
 //! Reading one table of all traces, as a plan of DataFusion.
 
-mod file;
 mod names;
 mod plan;
 mod prune;

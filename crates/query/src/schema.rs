@@ -3,7 +3,6 @@
 use crate::source::Partition;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use gapscope_trace::for_each_table;
-use gapscope_trace::reader::is_absent_as_0;
 use gapscope_trace::tables::*;
 use std::sync::Arc;
 
@@ -23,8 +22,6 @@ pub(crate) struct ColumnFacts {
     pub data_type: DataType,
     pub meaning: String,
     pub origin: Origin,
-    /// In files of earlier versions 0 says that the value is not known.
-    pub absent_as_0: bool,
 }
 
 /// Where the values of a column come from.
@@ -52,6 +49,7 @@ pub(crate) enum Name {
     Device,
     Thread,
     Process,
+    Counter,
 }
 
 impl Name {
@@ -65,6 +63,7 @@ impl Name {
             Name::Device => &["device"],
             Name::Thread => &["process", "thread"],
             Name::Process => &["process"],
+            Name::Counter => &["counter"],
         }
     }
 
@@ -78,6 +77,7 @@ impl Name {
             Name::DeviceOfQueue | Name::Device => ("device_name", "Name of the device."),
             Name::Thread => ("thread_name", "Name of the thread."),
             Name::Process => ("program", "The program that the process ran."),
+            Name::Counter => ("counter_name", "Name of the counter."),
         }
     }
 
@@ -93,10 +93,11 @@ impl Name {
         add(Name::Label, has("label"));
         add(Name::LabelItself, table == Labels::NAME);
         add(Name::Queue, has("queue"));
-        add(Name::DeviceOfQueue, has("queue"));
+        add(Name::DeviceOfQueue, has("queue") && !has("device"));
         add(Name::Device, has("device"));
         add(Name::Thread, has("process") && has("thread"));
         add(Name::Process, has("process"));
+        add(Name::Counter, has("counter"));
         names
     }
 }
@@ -108,7 +109,7 @@ impl TableFacts {
     }
 }
 
-/// The column `trace` and those of folders, which every table begins with. `taken` are the table's own names: a folder
+/// The column `trace` and those of folders, with which every table starts. `taken` are the table's own names: a folder
 /// of such a name is in `folder_NAME`.
 pub(crate) fn common_columns(partitions: &[Partition], taken: &[&str]) -> Vec<ColumnFacts> {
     let trace = ColumnFacts {
@@ -116,7 +117,6 @@ pub(crate) fn common_columns(partitions: &[Partition], taken: &[&str]) -> Vec<Co
         data_type: DataType::Utf8View,
         meaning: "The trace: its path as it was given.".to_owned(),
         origin: Origin::Trace,
-        absent_as_0: false,
     };
     let folders = partitions.iter().enumerate().map(|(index, partition)| {
         let is_taken = partition.name == "trace" || taken.contains(&partition.name.as_str());
@@ -131,7 +131,6 @@ pub(crate) fn common_columns(partitions: &[Partition], taken: &[&str]) -> Vec<Co
             },
             meaning: format!("From the folder {}=….", partition.name),
             origin: Origin::Partition(index),
-            absent_as_0: false,
         }
     });
     std::iter::once(trace).chain(folders).collect()
@@ -160,11 +159,10 @@ fn table<T: Table>(partitions: &[Partition]) -> TableFacts {
             meaning = format!("{meaning} One of {}.", values.join(", "));
         }
         columns.push(ColumnFacts {
-            data_type: data_type(&column),
             name: column.name.to_owned(),
+            data_type: data_type(column),
             meaning,
             origin: Origin::File,
-            absent_as_0: is_absent_as_0(T::NAME, column.name),
         });
     }
     for name in names {
@@ -174,7 +172,6 @@ fn table<T: Table>(partitions: &[Partition]) -> TableFacts {
             data_type: DataType::Utf8View,
             meaning: meaning.to_owned(),
             origin: Origin::Name(name),
-            absent_as_0: false,
         });
     }
     TableFacts {
@@ -185,14 +182,11 @@ fn table<T: Table>(partitions: &[Partition]) -> TableFacts {
     }
 }
 
-/// The type of a column for DataFusion, whose Arrow is another version than the trace's.
-fn data_type(column: &gapscope_trace::tables::ColumnFacts) -> DataType {
-    match column.data_type.to_string().as_str() {
-        "UInt32" => DataType::UInt32,
-        "UInt64" => DataType::UInt64,
-        "Int32" => DataType::Int32,
-        "Int64" => DataType::Int64,
-        _ => DataType::Utf8View,
+/// The type of a column in SQL.
+fn data_type(column: gapscope_trace::tables::ColumnFacts) -> DataType {
+    match column.data_type {
+        DataType::Dictionary(..) => DataType::Utf8View,
+        number => number,
     }
 }
 
@@ -231,27 +225,14 @@ mod tests {
         }
     }
 
-    /// As the reader of such columns takes them.
     #[test]
-    fn what_may_be_absent_as_0_is_an_id_of_32_bits() {
-        let tables = tables(&[]);
-        let columns = tables.iter().flat_map(|table| &table.columns);
-        let of_old: Vec<_> = columns.filter(|column| column.absent_as_0).collect();
-        assert_eq!(of_old.len(), 2);
-        assert!(of_old.iter().all(|c| c.data_type == DataType::UInt32));
-    }
-
-    #[test]
-    fn no_type_of_a_column_is_guessed() {
-        macro_rules! check {
-            ($($field:ident: $table:ty,)+) => {$(
-                for column in <$table>::columns() {
-                    let text = column.data_type.to_string();
-                    let known = ["UInt32", "UInt64", "Int32", "Int64", "Dictionary(Int32, Utf8)"];
-                    assert!(known.contains(&text.as_str()), "{} is {text}", column.name);
-                }
-            )+};
+    fn columns_are_texts_or_numbers() {
+        for table in tables(&[]) {
+            for column in &table.columns {
+                let data_type = &column.data_type;
+                let known = data_type.is_numeric() || *data_type == DataType::Utf8View;
+                assert!(known, "{} is {data_type}", column.name);
+            }
         }
-        for_each_table!(check);
     }
 }

@@ -203,6 +203,7 @@ fn type_name(data_type: &datafusion::arrow::datatypes::DataType) -> &'static str
         DataType::UInt64 => "u64",
         DataType::Int32 => "i32",
         DataType::Int64 => "i64",
+        DataType::Float64 => "f64",
         DataType::Boolean => "bool",
         _ => "text",
     }
@@ -268,9 +269,9 @@ fn of_schema(error: &SchemaError) -> String {
                 .map(|field| field.name.as_str())
                 .collect();
             let name = field.flat_name();
-            let meant = similar(&field.name, known.iter().copied());
-            match meant.is_empty() {
-                false => format!("there is no column {name}: did you mean {}?", or(&meant)),
+            let alike = similar(&field.name, known.iter().copied());
+            match alike.is_empty() {
+                false => format!("there is no column {name}: did you mean {}?", or(&alike)),
                 true if known.is_empty() => format!(
                     "there is no column {name}: `gapscope query --schema TRACE` shows the tables and their columns"
                 ),
@@ -293,9 +294,9 @@ fn missing_table(text: &str) -> Option<&str> {
 
 fn no_table(name: &str, tables: &[Arc<TableFacts>]) -> String {
     let known = || tables.iter().map(|table| table.name);
-    let meant = similar(name, known());
-    match meant.is_empty() {
-        false => format!("there is no table {name}: did you mean {}?", or(&meant)),
+    let alike = similar(name, known());
+    match alike.is_empty() {
+        false => format!("there is no table {name}: did you mean {}?", or(&alike)),
         true => {
             let known: Vec<&str> = known().collect();
             format!("there is no table {name}: there are {}", known.join(", "))

@@ -167,7 +167,7 @@ fn expand(argument: &OsStr) -> Result<Vec<PathBuf>, Error> {
     Ok(found)
 }
 
-/// Whether an argument is SQL rather than a trace: SQL begins with a word of SQL, or it is several words that no path has.
+/// Whether an argument is SQL rather than a trace: SQL starts with a word of SQL, or it is several words that no path has.
 pub fn looks_like_sql(argument: &OsStr) -> bool {
     const FIRST: [&str; 12] = [
         "select", "with", "explain", "show", "describe", "values", "create", "drop", "set",
@@ -185,8 +185,8 @@ pub fn looks_like_sql(argument: &OsStr) -> bool {
         .collect();
     let after = text[word.len()..].chars().next();
     let is_word = FIRST.iter().any(|first| word.eq_ignore_ascii_case(first));
-    let begins = is_word && after.is_none_or(|c| c.is_whitespace() || "(*;'\"".contains(c));
-    begins
+    let starts_as_sql = is_word && after.is_none_or(|c| c.is_whitespace() || "(*;'\"".contains(c));
+    starts_as_sql
         || text.starts_with(['(', ';'])
         || (text.contains(char::is_whitespace) && expand(argument).is_err())
 }
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn sql_is_told_from_traces() {
+    fn sql_is_distinguished_from_traces() {
         for sql in [
             "select 1",
             "SELECT*from x",

@@ -1,7 +1,6 @@
 //! Values as texts.
 
 use datafusion::arrow::array::{Array, RecordBatch};
-use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use std::fmt::Write as _;
 use std::io;
@@ -34,9 +33,4 @@ impl<'a> Cells<'a> {
         write!(self.text, "{}", formatter.value(row)).map_err(io::Error::other)?;
         Ok(Some(&self.text))
     }
-}
-
-/// Whether a column is of numbers, which stand at the right.
-pub(super) fn is_number(data_type: &DataType) -> bool {
-    data_type.is_numeric()
 }

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 pub(super) struct JsonWriter<'a> {
     out: &'a mut (dyn Write + Send),
     lines: Vec<u8>,
-    begun: bool,
+    started: bool,
 }
 
 impl<'a> JsonWriter<'a> {
@@ -28,7 +28,7 @@ impl<'a> JsonWriter<'a> {
         Ok(JsonWriter {
             out,
             lines: Vec::new(),
-            begun: false,
+            started: false,
         })
     }
 }
@@ -50,9 +50,9 @@ impl Writer for JsonWriter<'_> {
                 continue;
             }
             self.out
-                .write_all(if self.begun { b",\n" } else { b"\n" })?;
+                .write_all(if self.started { b",\n" } else { b"\n" })?;
             self.out.write_all(line)?;
-            self.begun = true;
+            self.started = true;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Parquet for whoever reads on.
+//! Parquet, for other programs.
 
 use super::Writer;
 use datafusion::arrow::array::RecordBatch;

@@ -1,7 +1,7 @@
 //! A table for people. The first rows settle the widths; later ones that need more stand out.
 
 use super::Writer;
-use super::cells::{Cells, is_number};
+use super::cells::Cells;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::util::display::FormatOptions;
@@ -12,6 +12,8 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 const MEASURED_ROWS: usize = 1000;
 /// Characters of a cell; CSV, JSON and Parquet have the whole text.
 const WIDEST: usize = 100;
+/// Significant digits of a fraction; CSV, JSON and Parquet have all of them.
+const DIGITS: usize = 7;
 
 pub(super) struct TableWriter<'a> {
     out: &'a mut (dyn Write + Send),
@@ -25,8 +27,18 @@ pub(super) struct TableWriter<'a> {
 
 struct Column {
     name: String,
-    right: bool,
+    kind: Kind,
     width: usize,
+}
+
+/// How a column's cells are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    /// On the right.
+    Number,
+    /// Also rounded.
+    Fraction,
 }
 
 impl<'a> TableWriter<'a> {
@@ -38,7 +50,11 @@ impl<'a> TableWriter<'a> {
                 Column {
                     width: name.width(),
                     name,
-                    right: is_number(field.data_type()),
+                    kind: match field.data_type() {
+                        kind if kind.is_floating() => Kind::Fraction,
+                        kind if kind.is_numeric() => Kind::Number,
+                        _ => Kind::Text,
+                    },
                 }
             })
             .collect();
@@ -70,10 +86,9 @@ impl<'a> TableWriter<'a> {
         let mut line = String::new();
         for (cell, column) in cells.iter().zip(&self.columns) {
             let space = " ".repeat(column.width.saturating_sub(cell.width()));
-            let (before, after) = if column.right {
-                (&*space, "")
-            } else {
-                ("", &*space)
+            let (before, after) = match column.kind {
+                Kind::Text => ("", &*space),
+                Kind::Number | Kind::Fraction => (&*space, ""),
             };
             line.push_str(before);
             line.push_str(cell);
@@ -96,8 +111,12 @@ impl Writer for TableWriter<'_> {
                 continue;
             }
             let texts = (0..batch.num_columns()).map(|column| {
-                let text = cells.text(row, column)?;
-                Ok(text.map_or_else(|| "NULL".to_owned(), visible))
+                let kind = self.columns[column].kind;
+                Ok(match cells.text(row, column)? {
+                    None => "NULL".to_owned(),
+                    Some(number) if kind == Kind::Fraction => rounded(number),
+                    Some(text) => visible(text),
+                })
             });
             let texts = texts.collect::<io::Result<Vec<_>>>()?;
             if self.settled {
@@ -123,6 +142,25 @@ impl Writer for TableWriter<'_> {
     }
 }
 
+/// A fraction in [`DIGITS`] significant digits.
+fn rounded(number: &str) -> String {
+    let digits = number.bytes().filter(u8::is_ascii_digit).count();
+    match number.parse::<f64>() {
+        // Arrow writes what is very large or small with an exponent.
+        Ok(value) if digits > DIGITS && !number.contains('e') => {
+            let whole = value.abs().log10().floor() as isize + 1;
+            let decimals = (DIGITS as isize - whole).max(1) as usize;
+            let text = format!("{value:.decimals$}");
+            let short = text.trim_end_matches('0');
+            match short.ends_with('.') {
+                true => format!("{short}0"),
+                false => short.to_owned(),
+            }
+        }
+        _ => number.to_owned(),
+    }
+}
+
 /// A text on one line that does nothing to a terminal, cut if it is long.
 fn visible(text: &str) -> String {
     let mut shown = String::new();
@@ -145,6 +183,23 @@ fn visible(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fractions_have_the_digits_that_people_read() {
+        for (number, shown) in [
+            ("40.0", "40.0"),
+            ("0.1234567", "0.1234567"),
+            ("33.333333333333336", "33.33333"),
+            ("-33.99999999999999", "-34.0"),
+            ("0.00012345678901", "0.0001234568"),
+            ("1234567890.1251", "1234567890.1"),
+            ("1.2345678901e-12", "1.2345678901e-12"),
+            ("NaN", "NaN"),
+            ("inf", "inf"),
+        ] {
+            assert_eq!(rounded(number), shown);
+        }
+    }
 
     #[test]
     fn a_text_does_nothing_to_a_terminal() {

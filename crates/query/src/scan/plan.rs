@@ -1,6 +1,5 @@
 //! The plan that reads a table: which row groups of which traces, and on which partition.
 
-use super::file::TableFile;
 use super::reader::Reader;
 use crate::library::Library;
 use crate::schema::{ColumnFacts, TableFacts, schema};
@@ -18,6 +17,7 @@ use datafusion::physical_plan::{
     ReplaceChildrenOptions,
 };
 use futures::stream;
+use gapscope_trace::table_file::TableFile;
 use std::fmt;
 use std::sync::Arc;
 

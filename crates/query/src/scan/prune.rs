@@ -1,6 +1,5 @@
 //! Leaving out row groups that cannot have a row of the answer.
 
-use super::file::TableFile;
 use super::plan::Unit;
 use crate::schema::{Origin, TableFacts};
 use crate::source::Traces;
@@ -15,7 +14,7 @@ use datafusion::error::DataFusionError;
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::physical_optimizer::pruning::{PruningPredicateBuilder, PruningStatistics};
-use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
+use gapscope_trace::table_file::{Statistic, TableFile};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -76,59 +75,36 @@ impl RowGroups<'_> {
         }
     }
 
-    /// A statistic of a column in the files, for each row group.
-    fn of_files(
-        &self,
-        column: &Column,
-        data_type: &DataType,
-        statistic: impl Fn(&StatisticsConverter, &TableFile, usize) -> Option<ArrayRef>,
-    ) -> Option<ArrayRef> {
-        let mut arrays: Vec<ArrayRef> = Vec::new();
+    /// A statistic of a column of the files, for each row group. Where a footer does not have it, it is null: unknown.
+    fn of_files(&self, column: &Column, statistic: Statistic) -> Option<ArrayRef> {
+        let known = &self.facts.columns[self.facts.column(&column.name)?];
+        let data_type = match statistic {
+            _ if known.origin != Origin::File => return None,
+            Statistic::Absent => &DataType::UInt64,
+            // Texts may be cut short, and NaN stands in no order.
+            _ if !known.data_type.is_integer() => return None,
+            _ => &known.data_type,
+        };
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.units.len());
         for unit in self.units {
             let file = self.files[unit.source].as_ref()?;
-            let metadata = &file.metadata;
-            let converter = StatisticsConverter::try_new(
-                &column.name,
-                metadata.schema(),
-                metadata.parquet_schema(),
-            );
-            let found = converter
-                .ok()
-                .and_then(|c| statistic(&c, file, unit.row_group));
+            let found = file.statistic(&column.name, unit.row_group, statistic);
             arrays.push(found.unwrap_or_else(|| new_null_array(data_type, 1)));
         }
         let arrays: Vec<_> = arrays.iter().map(AsRef::as_ref).collect();
         concat(&arrays).ok()
     }
-
-    fn of_integers(
-        &self,
-        column: &Column,
-        statistic: impl Fn(&StatisticsConverter, &TableFile, usize) -> Option<ArrayRef>,
-    ) -> Option<ArrayRef> {
-        let known = &self.facts.columns[self.facts.column(&column.name)?];
-        (known.origin == Origin::File && known.data_type != DataType::Utf8View)
-            .then(|| self.of_files(column, &known.data_type, statistic))?
-    }
 }
 
 impl PruningStatistics for RowGroups<'_> {
     fn min_values(&self, column: &Column) -> Option<ArrayRef> {
-        self.constants(column).or_else(|| {
-            self.of_integers(column, |converter, file, group| {
-                let group = file.metadata.metadata().row_group(group);
-                converter.row_group_mins([group]).ok()
-            })
-        })
+        self.constants(column)
+            .or_else(|| self.of_files(column, Statistic::Least))
     }
 
     fn max_values(&self, column: &Column) -> Option<ArrayRef> {
-        self.constants(column).or_else(|| {
-            self.of_integers(column, |converter, file, group| {
-                let group = file.metadata.metadata().row_group(group);
-                converter.row_group_maxes([group]).ok()
-            })
-        })
+        self.constants(column)
+            .or_else(|| self.of_files(column, Statistic::Greatest))
     }
 
     fn num_containers(&self) -> usize {
@@ -136,17 +112,7 @@ impl PruningStatistics for RowGroups<'_> {
     }
 
     fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
-        self.of_files(column, &DataType::UInt64, |converter, file, group| {
-            let group = file.metadata.metadata().row_group(group);
-            // A column that the file lacks is null in every row, which its statistics do not say.
-            let counts: UInt64Array = converter.row_group_null_counts([group]).ok()?;
-            Some(Arc::new(counts))
-        })
-        .filter(|_| {
-            let place = self.facts.column(&column.name);
-            let known = place.map(|place| &self.facts.columns[place]);
-            known.is_some_and(|c| c.origin == Origin::File && !c.absent_as_0)
-        })
+        self.of_files(column, Statistic::Absent)
     }
 
     fn row_counts(&self) -> Option<ArrayRef> {

@@ -1,20 +1,14 @@
 //! Reads row groups one after the other and adds the columns that no file has.
 
-use super::file::TableFile;
 use super::names::Names;
 use super::plan::Unit;
 use crate::library::Library;
 use crate::schema::{ColumnFacts, Name, Origin};
-use datafusion::arrow::array::{
-    ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array,
-};
-use datafusion::arrow::compute::kernels::cmp::eq;
-use datafusion::arrow::compute::nullif;
+use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::ScalarValue;
 use datafusion::error::DataFusionError;
-use gapscope_trace::reader::guarded;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+use gapscope_trace::table_file::{Batches, TableFile};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -46,7 +40,10 @@ struct OfSource {
 
 /// The row group that is being read.
 enum Open {
-    Columns(usize, ParquetRecordBatchReader),
+    Columns {
+        source: usize,
+        batches: Batches,
+    },
     /// No column of the file is needed: so many rows are left.
     Rows(usize),
 }
@@ -102,9 +99,9 @@ impl Reader {
                     *left -= rows;
                     Some((rows, None))
                 }
-                Some(Open::Columns(source, reader)) => {
+                Some(Open::Columns { source, batches }) => {
                     let source = *source;
-                    let next = guarded(|| reader.next().transpose().map_err(|e| e.to_string()));
+                    let next = batches.next().transpose();
                     let next = next.map_err(|reason| self.damaged(source, &reason))?;
                     next.map(|batch| (batch.num_rows(), Some(batch)))
                 }
@@ -112,14 +109,14 @@ impl Reader {
             match read {
                 Some((rows, batch)) => return self.complete(rows, batch.as_ref()).map(Some),
                 None => match self.units.next() {
-                    Some(unit) => self.begin(unit)?,
+                    Some(unit) => self.start(unit)?,
                     None => return Ok(None),
                 },
             }
         }
     }
 
-    fn begin(&mut self, unit: Unit) -> Result<()> {
+    fn start(&mut self, unit: Unit) -> Result<()> {
         if self
             .source
             .as_ref()
@@ -134,15 +131,16 @@ impl Reader {
         let Some(file) = &self.files[unit.source] else {
             return Ok(());
         };
-        let fields = file.metadata.schema();
         let known = self.of_file.iter().map(String::as_str);
-        let known: Vec<&str> = known.filter(|name| fields.index_of(name).is_ok()).collect();
+        let known: Vec<&str> = known.filter(|name| file.has(name)).collect();
         self.open = Some(match known.is_empty() {
             true => Open::Rows(unit.rows),
             false => {
-                let reader = guarded(|| file.read(unit.row_group, &known, self.batch_rows));
-                let reader = reader.map_err(|reason| self.damaged(unit.source, &reason))?;
-                Open::Columns(unit.source, reader)
+                let batches = file.read(&known, Some(unit.row_group), self.batch_rows);
+                Open::Columns {
+                    source: unit.source,
+                    batches: batches.map_err(|reason| self.damaged(unit.source, &reason))?,
+                }
             }
         });
         Ok(())
@@ -166,10 +164,7 @@ impl Reader {
         for column in columns.iter() {
             let missing = || new_null_array(&column.data_type, rows);
             arrays.push(match column.origin {
-                Origin::File => match of_file(&column.name) {
-                    Some(ids) if column.absent_as_0 => without_0(&ids)?,
-                    found => found.unwrap_or_else(missing),
-                },
+                Origin::File => of_file(&column.name).unwrap_or_else(missing),
                 Origin::Name(name) => {
                     let keys = name.keys().iter().map(|key| of_file(key));
                     match keys.collect::<Option<Vec<ArrayRef>>>() {
@@ -227,12 +222,6 @@ impl Reader {
         of_source.constants.insert(origin, array.clone());
         Ok(array)
     }
-}
-
-/// The ids, absent where they are 0.
-fn without_0(ids: &ArrayRef) -> Result<ArrayRef> {
-    let is_0 = eq(ids, &UInt32Array::new_scalar(0))?;
-    Ok(nullif(ids, &is_0)?)
 }
 
 impl Iterator for Reader {

@@ -1,10 +1,9 @@
 //! A table of all traces, as DataFusion asks for it.
 
-use super::file::TableFile;
 use super::plan::{Scan, Unit};
 use super::prune::RowGroups;
 use crate::library::Library;
-use crate::schema::TableFacts;
+use crate::schema::{Origin, TableFacts};
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
@@ -12,6 +11,9 @@ use datafusion::error::DataFusionError;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use gapscope_trace::parallel;
+use gapscope_trace::reader::has_table;
+use gapscope_trace::table_file::{OpenError, TableFile};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 /// One table of the trace format with the rows of all traces.
@@ -19,7 +21,8 @@ use std::sync::{Arc, OnceLock};
 pub(crate) struct TraceTable {
     facts: Arc<TableFacts>,
     library: Arc<Library>,
-    /// By source; absent for those whose file cannot be read. Footers are read when the table is first asked for.
+    /// By source; absent for those whose file cannot be read, and those of a version without this table. Footers are read
+    /// when the table is first asked for.
     files: OnceLock<Arc<Vec<Option<TableFile>>>>,
 }
 
@@ -36,19 +39,46 @@ impl TraceTable {
         let files = self.files.get_or_init(|| {
             let sources = &self.library.traces.sources;
             let opened = parallel::each(sources.iter().collect(), |source| {
-                TableFile::open(&source.folder, &self.facts)
+                has_table(source.manifest.format_version, self.facts.name)
+                    .then(|| open(&source.folder, &self.facts))
+                    .transpose()
             });
-            let files = opened.into_iter().map(|opened| match opened {
-                Ok(file) => Some(file),
-                Err(sentence) => {
+            let files = opened.into_iter().map(|opened| {
+                opened.unwrap_or_else(|sentence| {
                     self.library.remark(sentence);
                     None
-                }
+                })
             });
             Arc::new(files.collect())
         });
         files.clone()
     }
+}
+
+/// Opens the table's file in `folder`. The error is a sentence.
+fn open(folder: &Path, facts: &TableFacts) -> Result<TableFile, String> {
+    let path = folder.join(format!("{}.parquet", facts.name));
+    let unreadable = |reason: String| {
+        format!(
+            "{} cannot be read ({reason}): its rows are missing",
+            path.display()
+        )
+    };
+    let file = TableFile::open(&path, facts.name, facts.schema.clone());
+    let file = file.map_err(|error| match error {
+        OpenError::Missing => format!("{} is missing: its rows are unknown", path.display()),
+        OpenError::Unreadable(reason) => unreadable(reason),
+    })?;
+    let of_file = facts.columns.iter().filter(|c| c.origin == Origin::File);
+    for column in of_file {
+        if let Some(found) = file.foreign_type(&column.name) {
+            return Err(unreadable(format!(
+                "its column {} is of type {found} and not {}",
+                column.name, column.data_type
+            )));
+        }
+    }
+    Ok(file)
 }
 
 #[async_trait]
@@ -80,13 +110,11 @@ impl TableProvider for TraceTable {
         let mut units = Vec::new();
         for (source, file) in files.iter().enumerate() {
             let Some(file) = file else { continue };
-            for row_group in 0..file.metadata.metadata().num_row_groups() {
-                units.push(Unit {
-                    source,
-                    row_group,
-                    rows: file.rows(row_group),
-                });
-            }
+            units.extend((0..file.row_groups()).map(|row_group| Unit {
+                source,
+                row_group,
+                rows: file.rows_of(row_group),
+            }));
         }
         let groups = RowGroups {
             facts: &self.facts,

@@ -35,7 +35,7 @@ fn unknown_times_are_null_and_count_is_of_all_rows() {
 #[test]
 fn a_thread_that_an_old_trace_does_not_know_is_null() {
     let place = Place::new();
-    let old = TEXT.replace("thread=101 begin_ns", "thread=0 begin_ns");
+    let old = TEXT.replace("thread=101 start_ns", "thread=0 start_ns");
     let old = old.replace("thread=101 call=submit", "thread=0 call=submit");
     assert_eq!(old.matches("thread=0").count(), 2);
     place.trace("t.gapscope", &old);

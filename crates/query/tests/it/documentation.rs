@@ -2,6 +2,7 @@
 
 use crate::{Place, TEXT, csv};
 use gapscope_query::saved;
+use gapscope_trace::Trace;
 use gapscope_trace::synthetic::Synthetic;
 
 const PAGE: &str = include_str!("../../../../docs/query.md");
@@ -15,7 +16,13 @@ fn every_example_runs() {
             seed,
             ..Synthetic::default()
         };
-        place.write(&format!("runs/rank={seed}"), of.trace());
+        let mut trace = of.trace();
+        let counters = "counter id=1 name=clock unit=hertz source=driver
+            counter_value counter=1 start_ns=0 value=1.5";
+        let counters = Trace::from_text(counters).unwrap().tables;
+        trace.tables.counters = counters.counters;
+        trace.tables.counter_values = counters.counter_values;
+        place.write(&format!("runs/rank={seed}"), trace);
     }
     let session = place.session(&["runs/rank=*"]);
     let mut examples = 0;
@@ -26,7 +33,7 @@ fn every_example_runs() {
         assert!(rows > 0 || sql.contains("losses"), "{sql}\n{answer}");
         examples += 1;
     }
-    assert_eq!(examples, 7);
+    assert_eq!(examples, 8);
 }
 
 #[test]

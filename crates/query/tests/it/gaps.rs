@@ -15,7 +15,7 @@ fn warming_up() -> Trace {
     for at in 0..40 {
         let (submit, start) = (at * 2 + 1, at * 2 + 2);
         text += &format!(
-            "submission id={at} process=1 queue=1 thread=7 begin_ns={submit}ms end_ns={submit}100us command_buffers=1
+            "submission id={at} process=1 queue=1 thread=7 start_ns={submit}ms duration_ns=100us command_buffers=1
             host_call process=1 thread=7 call=submit start_ns={submit}ms duration_ns=100us queue=1
             command_buffer id={at} process=1 queue=1 submission={at} start_ns={start}ms duration_ns=1ms dispatches=1 label=2
             dispatch command_buffer={at} queue=1 kernel=1 start_ns={start}ms duration_ns=1ms\n"

@@ -8,6 +8,7 @@ mod gaps;
 mod many;
 mod program;
 mod saved;
+mod versions;
 
 use gapscope_query::{Error, Format, Session, Traces};
 use gapscope_trace::{Trace, TraceWriter};

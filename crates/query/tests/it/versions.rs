@@ -1,0 +1,208 @@
+//! Traces of every version have the same SQL columns.
+
+use crate::{Place, csv};
+use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt32Array};
+use gapscope_query::{Session, Traces};
+use gapscope_trace::Trace;
+use parquet::arrow::ArrowWriter;
+use parquet::file::properties::WriterProperties;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A session on the committed traces of versions.
+fn fixtures(versions: &[u32]) -> Session {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
+    let folders = versions
+        .iter()
+        .map(|version| fixtures.join(format!("v{version}.gapscope")).into());
+    let traces = Traces::open(&folders.collect::<Vec<_>>()).expect("they open");
+    Session::new(traces).expect("a session")
+}
+
+const TABLES: [&str; 14] = [
+    "dispatches",
+    "command_buffers",
+    "submissions",
+    "dependencies",
+    "transfers",
+    "opaque_work",
+    "barriers",
+    "host_calls",
+    "markers",
+    "labels",
+    "memory",
+    "buffers",
+    "bindings",
+    "kernels",
+];
+
+#[test]
+fn both_versions_give_the_same_rows_in_every_table_that_both_have() {
+    let sessions = [1, 2].map(|version| fixtures(&[version]));
+    for table in TABLES {
+        let sql = format!("select * from {table}");
+        let answers = sessions.each_ref().map(|session| {
+            let answer = csv(session, &sql);
+            // The name of the trace apart.
+            let answer = answer.replace("v1.gapscope", "v2.gapscope");
+            let mut rows: Vec<String> = answer.lines().map(str::to_owned).collect();
+            rows.sort();
+            rows
+        });
+        assert!(answers[0].len() > 1, "{table} has rows");
+        assert_eq!(answers[0], answers[1], "{table}");
+    }
+    for session in &sessions {
+        assert!(session.take_remarks().is_empty());
+    }
+}
+
+#[test]
+fn one_query_takes_both_versions() {
+    let session = fixtures(&[1, 2]);
+    let sql = "select start_ns, duration_ns, kind, thread_name, count(distinct trace) as traces
+        from submissions group by all order by start_ns";
+    assert_eq!(
+        csv(&session, sql),
+        "start_ns,duration_ns,kind,thread_name,traces\n\
+         1100000000,20000,command-buffers,python,2\n\
+         1200000000,20000,command-buffers,python,2\n"
+    );
+    assert!(session.take_remarks().is_empty());
+}
+
+#[test]
+fn tables_that_version_1_lacks_are_empty_and_nothing_is_missing() {
+    let sql =
+        "select counter_name, start_ns, duration_ns, value from counter_values order by start_ns";
+    let header = "counter_name,start_ns,duration_ns,value\n";
+    let rows = "memory clock,1100000000,1000000,2619000000.0\nmemory clock,1200000000,,0.5\n";
+    for (versions, rows) in [(&[1][..], ""), (&[2], rows), (&[1, 2], rows)] {
+        let session = fixtures(versions);
+        assert_eq!(csv(&session, sql), format!("{header}{rows}"));
+        assert!(session.take_remarks().is_empty());
+    }
+    let session = fixtures(&[2]);
+    let sql = "select name, unit, device_name, queue_name from counters";
+    assert_eq!(
+        csv(&session, sql),
+        "name,unit,device_name,queue_name\nmemory clock,hertz,Some device,main\n"
+    );
+    // Without its file, a trace of a version that has the table lacks something.
+    let place = Place::new();
+    place.trace("t.gapscope", crate::TEXT);
+    std::fs::remove_file(place.path("t.gapscope/counters.parquet")).unwrap();
+    let session = place.session(&["t.gapscope"]);
+    assert_eq!(
+        csv(&session, "select count(*) as n from counters"),
+        "n\n0\n"
+    );
+    assert_eq!(session.take_remarks().len(), 1);
+}
+
+/// Six submissions of version 1, two in a row group: at 0, 100, 200, … ns, for 0, 10, 20, … ns.
+fn version_1(place: &Place, name: &str) {
+    let mut trace = Trace::from_text(crate::TEXT).unwrap();
+    trace.manifest.format_version = 1;
+    place.write(name, trace);
+    let manifest = place.path(name).join("trace.json");
+    let json = std::fs::read_to_string(&manifest).unwrap();
+    std::fs::write(
+        &manifest,
+        json.replace("\"format_version\": 2", "\"format_version\": 1"),
+    )
+    .unwrap();
+    let ids = |ids: [u32; 6]| Arc::new(UInt32Array::from(ids.to_vec())) as ArrayRef;
+    let ns = |ns: [i64; 6]| Arc::new(Int64Array::from(ns.to_vec())) as ArrayRef;
+    let functions = [
+        None,
+        Some("cuLaunchKernel"),
+        Some("cudaMemcpyAsync"),
+        Some("cuGraphLaunch"),
+        Some("cuLaunchKernel"),
+        Some("cuMemsetD8Async"),
+    ];
+    let batch = RecordBatch::try_from_iter([
+        ("queue", ids([1; 6])),
+        ("process", ids([1; 6])),
+        ("thread", ids([101, 0, 101, 101, 0, 0])),
+        ("begin_ns", ns([0, 100, 200, 300, 400, 500])),
+        ("end_ns", ns([0, 110, 220, 330, 440, 550])),
+        ("function", Arc::new(StringArray::from(functions.to_vec()))),
+    ]);
+    let batch = batch.unwrap();
+    let path = place.path(name).join("submissions.parquet");
+    let properties = WriterProperties::builder()
+        .set_max_row_group_row_count(Some(2))
+        .build();
+    let file = std::fs::File::create(path).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+}
+
+#[test]
+fn what_a_submission_of_version_1_is_follows_from_its_function() {
+    let place = Place::new();
+    version_1(&place, "old.gapscope");
+    let session = place.session(&["old.gapscope"]);
+    let sql = "select start_ns, duration_ns, kind, function from submissions order by start_ns";
+    assert_eq!(
+        csv(&session, sql),
+        "start_ns,duration_ns,kind,function\n\
+         0,0,command-buffers,\n\
+         100,10,kernel,cuLaunchKernel\n\
+         200,20,transfer,cudaMemcpyAsync\n\
+         300,30,graph,cuGraphLaunch\n\
+         400,40,kernel,cuLaunchKernel\n\
+         500,50,transfer,cuMemsetD8Async\n"
+    );
+    // The kind alone, without the columns that it is made of.
+    let sql = "select kind, count(*) as n from submissions group by kind order by kind";
+    assert_eq!(
+        csv(&session, sql),
+        "kind,n\ncommand-buffers,1\ngraph,1\nkernel,2\ntransfer,2\n"
+    );
+}
+
+#[test]
+fn row_groups_are_left_out_by_the_times_of_version_1_and_never_by_what_is_computed() {
+    let place = Place::new();
+    version_1(&place, "old.gapscope");
+    place.trace("new.gapscope", crate::TEXT);
+    let old = place.session(&["old.gapscope"]);
+    let both = place.session(&["old.gapscope", "new.gapscope"]);
+    // The one submission of the new trace starts at 10000 ns and takes 10000 ns, on a known thread.
+    for (filter, groups, of_old, groups_of_both, of_both) in [
+        ("start_ns >= 400", 1, 2, 2, 3),
+        ("start_ns < 200", 1, 2, 1, 2),
+        ("start_ns = 300", 1, 1, 1, 1),
+        ("start_ns > 500", 0, 0, 1, 1),
+        ("duration_ns = 50", 3, 1, 3, 1),
+        ("duration_ns > 30", 3, 2, 4, 3),
+        ("duration_ns is null", 3, 0, 3, 0),
+        ("kind = 'kernel'", 3, 2, 4, 2),
+        ("thread is null", 3, 3, 4, 3),
+        ("thread is not null", 3, 3, 4, 4),
+        ("thread = 101", 2, 3, 3, 4),
+        ("thread = 0", 2, 0, 2, 0),
+    ] {
+        for (session, groups, rows) in [(&old, groups, of_old), (&both, groups_of_both, of_both)] {
+            let answer = csv(
+                session,
+                &format!("select count(*) as n from submissions where {filter}"),
+            );
+            assert_eq!(answer, format!("n\n{rows}\n"), "{filter}");
+            let plan = csv(
+                session,
+                &format!("explain select thread from submissions where {filter}"),
+            );
+            let read = plan.split("row_groups=").nth(1);
+            let read = read.map_or(0, |text| {
+                let number = text.split(',').next().unwrap();
+                number.parse().unwrap()
+            });
+            assert_eq!(read, groups, "{filter}: {plan}");
+        }
+    }
+}
