@@ -123,7 +123,7 @@ pub unsafe extern "system" fn get_device_requirements(
     memory_dedication((*out).p_next);
 }
 
-/// No memory of the fake GPU wants to be dedicated.
+/// No resource of the fake GPU prefers a dedicated allocation.
 pub unsafe fn memory_dedication(p_next: *mut std::ffi::c_void) {
     for item in chain::structures(p_next) {
         if (*item).s_type == vk::StructureType::MEMORY_DEDICATED_REQUIREMENTS {

@@ -209,7 +209,7 @@ pub unsafe extern "system" fn free_buffers(
             continue;
         };
         if !std::ptr::eq(buffer.pool, pool) {
-            misuse::report(CALL, "the command buffer is of another pool");
+            misuse::report(CALL, "the command buffer belongs to another pool");
             continue;
         }
         lock(&pool.buffers).retain(|&other| !std::ptr::eq(other, buffer));
@@ -217,7 +217,7 @@ pub unsafe extern "system" fn free_buffers(
     }
 }
 
-/// The memory of the recording goes, the object stays to be recognised.
+/// The memory of the recording is freed; the object stays, so that its handle is recognised.
 unsafe fn free(call: &str, buffer: &'static Object<CommandBuffer>) {
     let handle = vk::CommandBuffer::from_raw(std::ptr::from_ref(buffer) as u64);
     object::destroy::<CommandBuffer>(call, handle);

@@ -70,7 +70,7 @@ impl Config {
     }
 }
 
-/// A value that does not parse fails the test that set it, through the misuse log.
+/// A value that does not parse is reported in the misuse log, which fails the test that set it.
 fn parsed<T>(name: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
     let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
     let value = parse(&text);

@@ -132,7 +132,7 @@ pub unsafe extern "system" fn free_sets(
     }
     for &set in chain::slice(sets, count) {
         if !set.is_null() && !lock(&pool.sets).remove(&set.as_raw()) {
-            misuse::report(CALL, "the set is not of this pool");
+            misuse::report(CALL, "the set does not belong to this pool");
         }
         object::destroy::<DescriptorSet>(CALL, set);
     }

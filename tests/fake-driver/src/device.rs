@@ -22,7 +22,7 @@ pub struct Device {
     pub enabled: features::Enabled,
     queues: Mutex<Vec<vk::Queue>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    /// The objects created and not destroyed, to tell the leaked ones.
+    /// The objects that were created and not destroyed, to report leaks.
     live: Mutex<BTreeMap<u64, vk::ObjectType>>,
     executed: AtomicU64,
     lost: AtomicBool,
@@ -178,7 +178,7 @@ pub unsafe extern "system" fn destroy_device(
         if queue.is_busy() && !device.is_lost() {
             misuse::report(
                 CALL,
-                format_args!("queue {}.{} still works", queue.family, queue.index),
+                format_args!("queue {}.{} still has work", queue.family, queue.index),
             );
         }
     }
@@ -187,7 +187,7 @@ pub unsafe extern "system" fn destroy_device(
         queue.wake();
     }
     for thread in lock(&device.threads).drain(..) {
-        // A thread that panicked has nothing left to say.
+        // A thread that panicked has nothing more to report.
         let _ = thread.join();
     }
     for (raw, kind) in lock(&device.live).iter() {

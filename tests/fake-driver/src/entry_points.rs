@@ -1,4 +1,4 @@
-//! Every function of the driver, by name, with what it takes to be offered.
+//! Every function of the driver, by name, with what must be enabled for it.
 
 use std::ffi::CStr;
 

@@ -5,7 +5,7 @@ use crate::command::{Command, CopyQueries, Program};
 use crate::config::config;
 use crate::misuse;
 use crate::query::{check_results, result_bytes, write_results};
-use crate::truth::{self, Work};
+use crate::truth::{self, LoggedCommand};
 
 /// Where a queue is on the simulated clock.
 #[derive(Default)]
@@ -74,14 +74,14 @@ impl Execution<'_> {
                 let kernel = pipeline.map(|pipeline| pipeline.kernel.as_str());
                 self.work(
                     config().dispatch_ns,
-                    Work {
+                    LoggedCommand {
                         kernel,
-                        ..Work::kind("draw")
+                        ..LoggedCommand::kind("draw")
                     },
                 );
             }
             Command::RenderPass => {
-                self.work(config().dispatch_ns, Work::kind("render_pass"));
+                self.work(config().dispatch_ns, LoggedCommand::kind("render_pass"));
             }
             Command::Copy { from, to, bytes } => {
                 self.transfer("copy", *bytes);
@@ -122,7 +122,7 @@ impl Execution<'_> {
             Command::Barrier => {
                 self.cursor.barrier();
                 self.record(
-                    Work::kind("barrier"),
+                    LoggedCommand::kind("barrier"),
                     (self.cursor.front_ns, self.cursor.front_ns),
                 );
             }
@@ -138,10 +138,10 @@ impl Execution<'_> {
         let duration_ns = config().dispatch_ns + count * config().group_ns;
         self.work(
             duration_ns,
-            Work {
+            LoggedCommand {
                 groups: Some(groups),
                 kernel,
-                ..Work::kind("dispatch")
+                ..LoggedCommand::kind("dispatch")
             },
         );
     }
@@ -151,9 +151,9 @@ impl Execution<'_> {
         let duration_ns = bytes * 1_000 / config().bytes_per_us;
         let end_ns = self.work(
             duration_ns,
-            Work {
+            LoggedCommand {
                 bytes: Some(bytes),
-                ..Work::kind(kind)
+                ..LoggedCommand::kind(kind)
             },
         );
         self.reach(end_ns);
@@ -171,11 +171,11 @@ impl Execution<'_> {
         check_results(CALL, queries, copy.stride, copy.flags);
         let all = write_results(queries, copy.to, copy.stride, copy.flags);
         if !all && copy.flags.contains(ash::vk::QueryResultFlags::WAIT) {
-            misuse::report(CALL, "it would wait for ever: a query was not written");
+            misuse::report(CALL, "it would wait forever: a query was not written");
         }
     }
 
-    fn work(&mut self, duration_ns: u64, work: Work<'_>) -> u64 {
+    fn work(&mut self, duration_ns: u64, work: LoggedCommand<'_>) -> u64 {
         let duration_ns = if config().null { 0 } else { duration_ns };
         let times = self.cursor.work(duration_ns);
         self.record(work, times);
@@ -184,10 +184,10 @@ impl Execution<'_> {
 
     fn instant(&mut self, kind: &'static str, at_ns: u64) {
         self.reach(at_ns);
-        self.record(Work::kind(kind), (at_ns, at_ns));
+        self.record(LoggedCommand::kind(kind), (at_ns, at_ns));
     }
 
-    fn record(&mut self, work: Work<'_>, times: (u64, u64)) {
+    fn record(&mut self, work: LoggedCommand<'_>, times: (u64, u64)) {
         if let Some(truth) = &mut self.truth {
             truth.command(self.command_buffer, &work, times);
         }

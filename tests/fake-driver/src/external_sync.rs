@@ -1,4 +1,4 @@
-//! Detects calls that the program had to synchronise and did not.
+//! Detects calls that the program should have synchronised.
 
 use std::sync::atomic::{AtomicBool, Ordering::*};
 

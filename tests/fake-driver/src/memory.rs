@@ -51,7 +51,7 @@ pub fn properties() -> vk::PhysicalDeviceMemoryProperties {
     properties
 }
 
-/// What buffers and images ask of memory.
+/// What buffers and images require of memory.
 pub fn requirements(bytes: u64) -> vk::MemoryRequirements {
     const ALIGNMENT: u64 = 256;
     vk::MemoryRequirements {
@@ -295,7 +295,7 @@ fn checked(
 }
 
 unsafe fn copy(from: usize, to: usize, bytes: u64) {
-    // Without a shadow both are the same place.
+    // Without a shadow both are the same memory.
     if from != to {
         std::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, bytes as usize);
     }

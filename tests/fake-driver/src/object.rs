@@ -122,7 +122,7 @@ pub fn destroy<T: Body>(call: &str, handle: T::Handle) -> Option<&'static Object
     Some(object)
 }
 
-/// A type of which only the handle matters.
+/// A type whose objects are nothing but a handle.
 macro_rules! plain_objects {
     ($($name:ident, $create:ident($call_create:literal), $destroy:ident($call_destroy:literal), $info:ty;)*) => {$(
         pub struct $name;

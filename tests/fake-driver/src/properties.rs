@@ -86,7 +86,7 @@ fn v12() -> vk::PhysicalDeviceVulkan12Properties<'static> {
             .max_update_after_bind_descriptors_in_all_pools,
         driver_name: chain::fixed(c"gapscope-fake"),
         driver_info: chain::fixed(c"tests only: no GPU work is done"),
-        // A claim as false as the rest: wgpu ignores a driver that makes none.
+        // As false as the other claims: wgpu ignores a driver that does not make it.
         conformance_version: vk::ConformanceVersion {
             major: 1,
             minor: 3,

@@ -219,7 +219,7 @@ pub fn check_results(call: &str, queries: &[Query], stride: u64, flags: vk::Quer
     }
 }
 
-/// Writes what is available at `address`, and tells whether that was all.
+/// Writes what is available at `address`, and returns whether that was all.
 pub unsafe fn write_results(
     queries: &[Query],
     address: usize,

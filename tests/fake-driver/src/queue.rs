@@ -120,7 +120,7 @@ fn execute(queue: &Queue, cursor: &mut Cursor, number: u64, submission: Submissi
     let end_ns = waited
         .filter(|_| executes)
         .map(|waited_ns| work(queue, cursor, number, &submission, waited_ns));
-    // Let go before the program can see the end, when it may record again into the same allocations.
+    // Released before the program can see the end, from when on it may record into the same allocations again.
     for (buffer, program) in submission.command_buffers {
         if !config().null {
             program.end_use();
@@ -148,7 +148,7 @@ fn execute(queue: &Queue, cursor: &mut Cursor, number: u64, submission: Submissi
     });
 }
 
-/// When the last of the semaphores was signalled; nothing if the device went away first.
+/// When the last of the semaphores was signalled; `None` if the device went away first.
 fn wait(queue: &Queue, waits: &[SemaphoreOperation]) -> Option<u64> {
     let mut reached_ns = Some(0);
     let closing = || queue.device.closing.load(Acquire);

@@ -98,7 +98,7 @@ pub unsafe fn record(
 }
 
 /// The GPU address of a part of a buffer, which the submission will use.
-fn place(
+fn buffer_address(
     call: &str,
     recording: &mut Recording,
     buffer: vk::Buffer,

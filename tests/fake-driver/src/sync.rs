@@ -54,7 +54,7 @@ pub fn wait(
     }
 }
 
-/// No deadline for the times that mean for ever.
+/// `None` for timeouts that mean forever.
 fn deadline(timeout_ns: u64) -> Option<Instant> {
     const YEAR_NS: u64 = 365 * 24 * 3600 * 1_000_000_000;
     (timeout_ns < YEAR_NS).then(|| Instant::now() + Duration::from_nanos(timeout_ns))

@@ -1,4 +1,4 @@
-//! The truth log: what the simulated queues really did, one JSON object a line, written before the program can see that
+//! The truth log: what the simulated queues really did, one JSON object per line, written before the program can see that
 //! the submission ended. Times are host CLOCK_MONOTONIC nanoseconds.
 //!
 //! Each line has `pid`, `queue_family`, `queue_index`, `submission` (ordinal on its queue), `kind`, `start_ns`, `end_ns`.
@@ -28,16 +28,16 @@ pub struct Lines {
     text: String,
 }
 
-/// What a line says beside its times.
+/// What a command's line holds besides its times.
 #[derive(Default)]
-pub struct Work<'a> {
+pub struct LoggedCommand<'a> {
     pub kind: &'static str,
     pub groups: Option<[u32; 3]>,
     pub bytes: Option<u64>,
     pub kernel: Option<&'a str>,
 }
 
-impl Work<'_> {
+impl LoggedCommand<'_> {
     pub fn kind(kind: &'static str) -> Self {
         Self {
             kind,
@@ -47,7 +47,7 @@ impl Work<'_> {
 }
 
 impl Lines {
-    /// Nothing when nobody asked for the truth.
+    /// `None` where no truth log is wanted.
     pub fn new(family: u32, queue: u32, submission: u64) -> Option<Self> {
         log()?;
         let pid = std::process::id();
@@ -76,22 +76,22 @@ impl Lines {
     pub fn command(
         &mut self,
         command_buffer: usize,
-        work: &Work<'_>,
+        command: &LoggedCommand<'_>,
         (start_ns, end_ns): (u64, u64),
     ) {
         let Self { prefix, text } = self;
-        let kind = work.kind;
+        let kind = command.kind;
         let _ = write!(
             text,
             r#"{prefix},"command_buffer":{command_buffer},"kind":"{kind}","start_ns":{start_ns},"end_ns":{end_ns}"#
         );
-        if let Some([x, y, z]) = work.groups {
+        if let Some([x, y, z]) = command.groups {
             let _ = write!(text, r#","groups":[{x},{y},{z}]"#);
         }
-        if let Some(bytes) = work.bytes {
+        if let Some(bytes) = command.bytes {
             let _ = write!(text, r#","bytes":{bytes}"#);
         }
-        if let Some(kernel) = work.kernel {
+        if let Some(kernel) = command.kernel {
             // `escape_default` of Rust is not JSON's, but agrees with it for what entry points contain.
             let _ = write!(text, r#","kernel":"{}""#, kernel.escape_default());
         }

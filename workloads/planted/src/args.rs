@@ -20,7 +20,7 @@ pub struct Args {
     /// Dispatches in a command buffer
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub n: u32,
-    /// How often the mode does its work; in bench, of how many runs the best is taken
+    /// How often the mode does its work; in bench, the number of runs from which the best is taken
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub iterations: u32,
     /// Workgroups of 64 invocations in a dispatch
@@ -29,13 +29,13 @@ pub struct Args {
     /// Loop count in the kernel: how long a dispatch takes
     #[arg(long, default_value_t = 1000)]
     pub spin: u32,
-    /// Sleep of the host, where the mode has one
+    /// Sleep of the host, for modes that sleep
     #[arg(long, default_value_t = 2000)]
     pub sleep_us: u64,
-    /// Bytes of a transfer, where the mode has them; a multiple of 4
+    /// Bytes of a transfer, for modes that transfer; a multiple of 4
     #[arg(long, default_value_t = 1 << 20, value_parser = transfer_bytes)]
     pub bytes: u64,
-    /// Threads, child processes or devices, where the mode has them
+    /// Threads, child processes or devices, for modes with several
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub count: u32,
     /// Position of the device among those of the driver
@@ -50,7 +50,7 @@ pub struct Args {
     /// bench: the program writes two timestamps of its own around each dispatch
     #[arg(long)]
     pub timestamps: bool,
-    /// abandon, in-flight: leave by _exit, so that no destructor and no atexit handler runs
+    /// abandon, in-flight: exit by _exit, so that no destructor and no atexit handler runs
     #[arg(long)]
     pub hard_exit: bool,
     /// windows: folder that the captures are written to; without it they have no path
@@ -60,19 +60,19 @@ pub struct Args {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
-    /// One command buffer of n dispatches a submit, no planted idle time
+    /// One command buffer of n dispatches per submission, without planted idle time
     Steady,
     /// One dispatch, with the time from submit to fence as the host saw it
     Spin,
-    /// The host sleeps between submits, after a blocking wait
+    /// The host sleeps between submissions, after a blocking wait
     HostSleep,
-    /// The host sleeps between submits and only looks at the fence, so that no call blocks
+    /// The host sleeps between submissions and only polls the fence, so that no call blocks
     HostSleepAsync,
-    /// One dispatch a submit, each waited for
+    /// One dispatch per submission, each waited for
     FenceEach,
-    /// Completion is awaited by asking vkGetFenceStatus again and again
+    /// Completion is awaited by polling vkGetFenceStatus
     Polling,
-    /// A new kernel is compiled before each submit
+    /// A new kernel is compiled before each submission
     PipelinesInLoop,
     /// Best times of recording, submitting and running n dispatches without barriers
     Bench,
@@ -82,7 +82,7 @@ pub enum Mode {
     Simultaneous,
     /// Secondary command buffers, one of them executed twice
     Secondary,
-    /// Command buffers and pools are reset, freed and destroyed, so that handles come again
+    /// Command buffers and pools are reset, freed and destroyed, so that handles are reused
     HostPoolReset,
     /// vkCmdDispatchIndirect
     Indirect,
@@ -101,7 +101,7 @@ pub enum Mode {
     PingPong,
     /// vkQueueSubmit2 with a timeline semaphore
     Submit2,
-    /// Threads that record for themselves and share a queue
+    /// Threads that record each in a pool of its own and share a queue
     Threads,
     /// Two devices on one instance and one on another, all at once
     Devices,
@@ -117,7 +117,7 @@ pub enum Mode {
     Memory,
     /// Child processes that do `steady`, as this one does
     Children,
-    /// A fork without exec that does `steady`, as this process does, and another that leaves at once
+    /// A fork without exec that does `steady`, as this process does, and another that exits at once
     Fork,
     /// Ends normally but destroys nothing
     Abandon,
@@ -125,7 +125,7 @@ pub enum Mode {
     Killed,
     /// Ends while work is pending
     InFlight,
-    /// Makes and destroys two instances with devices, again and again
+    /// Creates and destroys two instances with devices, again and again
     #[value(alias = "two-instances-churn")]
     Churn,
     /// Works until the driver loses the device, which only the fake driver does

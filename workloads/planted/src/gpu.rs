@@ -1,4 +1,4 @@
-//! A device with its queues. What is made on it lives until it goes.
+//! A device with its queues. What is created on it lives until it is destroyed.
 
 use std::ffi::CStr;
 use std::sync::{Arc, Mutex, PoisonError};

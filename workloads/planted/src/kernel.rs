@@ -79,7 +79,7 @@ pub fn make_specialisable(spirv: &mut Vec<u32>, value: u32) -> Result<()> {
     Ok(())
 }
 
-/// What a pipeline is made of.
+/// What a pipeline is made from.
 pub struct Shader<'a> {
     pub spirv: &'a [u32],
     pub entry_point: &'a str,

@@ -26,7 +26,7 @@ fn main() -> ExitCode {
         .mode
         .to_possible_value()
         .map_or_else(String::new, |value| value.get_name().to_owned());
-    let mut truth = Truth::begin(mode);
+    let mut truth = Truth::start(mode);
     match modes::run(&args, &mut truth) {
         Ok(()) => {
             truth.print();

@@ -24,7 +24,7 @@ impl Queue {
         }
     }
 
-    /// Vulkan wants one thread at a time on a queue.
+    /// Vulkan allows one thread at a time on a queue.
     pub fn lock(&self) -> MutexGuard<'_, Tally> {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! A command buffer while it is recorded, which keeps count of what is put in.
+//! A command buffer while it is recorded, which counts the commands.
 
 use anyhow::Result;
 use ash::vk;
@@ -8,7 +8,7 @@ use crate::gpu::Gpu;
 use crate::layout::Layout;
 use crate::truth::Tally;
 
-/// A command buffer that is ready, with what one execution of it does.
+/// A finished command buffer, with what one execution of it does.
 #[derive(Clone, Copy)]
 pub struct Recorded {
     pub buffer: vk::CommandBuffer,
@@ -22,8 +22,8 @@ pub struct Recording<'gpu> {
 }
 
 impl<'gpu> Recording<'gpu> {
-    /// Begins a primary or secondary command buffer.
-    pub fn begin(
+    /// Starts to record a primary or secondary command buffer.
+    pub fn start(
         gpu: &'gpu Gpu,
         buffer: vk::CommandBuffer,
         usage: vk::CommandBufferUsageFlags,

@@ -9,7 +9,7 @@ use crate::spin::Spin;
 use crate::truth::Truth;
 
 pub struct Setup {
-    // Before the device that its parts are of.
+    // Dropped before the device, to which its parts belong.
     pub spin: Spin,
     pub gpu: Gpu,
     pub buffer: vk::CommandBuffer,

@@ -58,7 +58,7 @@ impl Spin {
         usage: vk::CommandBufferUsageFlags,
         dispatches: u32,
     ) -> Result<Recorded> {
-        let mut recording = Recording::begin(gpu, buffer, usage)?;
+        let mut recording = Recording::start(gpu, buffer, usage)?;
         self.bind(&recording);
         for _ in 0..dispatches {
             recording.dispatch(self.groups);

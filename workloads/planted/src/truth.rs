@@ -58,7 +58,7 @@ pub struct Truth {
 }
 
 impl Truth {
-    pub fn begin(mode: String) -> Self {
+    pub fn start(mode: String) -> Self {
         Self {
             mode,
             pid: 0,
@@ -94,7 +94,7 @@ impl Truth {
 
     /// Ends the run and prints it as one line of JSON.
     pub fn print(&mut self) {
-        // Only now: the process may have forked since it began.
+        // Only now: the process may have forked since it started.
         self.pid = std::process::id();
         self.end_ns = monotonic_ns();
         self.wall_ns = self.end_ns - self.start_ns;

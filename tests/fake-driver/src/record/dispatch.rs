@@ -2,7 +2,7 @@
 
 use ash::vk::{self, BufferUsageFlags};
 
-use super::{BINDING, COMPUTE, place, record};
+use super::{BINDING, COMPUTE, buffer_address, record};
 use crate::chain;
 use crate::command::Command;
 use crate::command_buffer::Recording;
@@ -49,7 +49,7 @@ pub unsafe extern "system" fn dispatch_indirect(
     record(CALL, buffer, COMPUTE, |_, recording| {
         let bytes = size_of::<vk::DispatchIndirectCommand>() as u64;
         let pipeline = bound_compute(CALL, recording);
-        if let Some(address) = place(
+        if let Some(address) = buffer_address(
             CALL,
             recording,
             arguments,

@@ -3,7 +3,7 @@
 use ash::vk::{self, BufferUsageFlags};
 
 use super::stages::{check_stages, require_synchronization2, waits_for_work, widen};
-use super::{ANYWHERE, QUERY_POOL, place, record};
+use super::{ANYWHERE, QUERY_POOL, buffer_address, record};
 use crate::command::{Command, CopyQueries, QueryRange};
 use crate::command_buffer::{CommandBuffer, Recording};
 use crate::misuse;
@@ -110,7 +110,7 @@ pub unsafe extern "system" fn copy_query_pool_results(
             return;
         };
         let bytes = u64::from(count.saturating_sub(1)) * stride + result_bytes(flags);
-        if let Some(to) = place(
+        if let Some(to) = buffer_address(
             CALL,
             recording,
             to,

@@ -2,7 +2,7 @@
 
 use ash::vk::{self, BufferUsageFlags};
 
-use super::{TRANSFER, place, record};
+use super::{TRANSFER, buffer_address, record};
 use crate::buffer::Buffer;
 use crate::command::Command;
 use crate::command_buffer::Recording;
@@ -53,7 +53,7 @@ fn copy(
     to: (vk::Buffer, u64),
     bytes: u64,
 ) {
-    let from = place(
+    let from = buffer_address(
         call,
         recording,
         from.0,
@@ -61,7 +61,7 @@ fn copy(
         bytes,
         BufferUsageFlags::TRANSFER_SRC,
     );
-    let to = place(
+    let to = buffer_address(
         call,
         recording,
         to.0,
@@ -99,7 +99,7 @@ pub unsafe extern "system" fn fill_buffer(
             );
             return;
         }
-        if let Some(to) = place(
+        if let Some(to) = buffer_address(
             CALL,
             recording,
             to,
@@ -129,7 +129,7 @@ pub unsafe extern "system" fn update_buffer(
             misuse::report(CALL, format_args!("{bytes} bytes at {offset}"));
             return;
         }
-        if let Some(to) = place(
+        if let Some(to) = buffer_address(
             CALL,
             recording,
             to,

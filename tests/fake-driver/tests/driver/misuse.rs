@@ -46,7 +46,7 @@ fn a_pending_command_buffer_is_busy() {
 }
 
 #[test]
-fn queries_have_rules() {
+fn queries_are_reset_written_and_then_read() {
     let scenario = || {
         let gpu = Gpu::with_host_query_reset(false);
         let (queries, results) = (gpu.timestamps(2), gpu.buffer(64));
@@ -82,20 +82,24 @@ fn queries_have_rules() {
         gpu.destroy_buffer(results);
         gpu.destroy();
     };
-    let Some(outcome) = child::run("misuse::queries_have_rules", &[], scenario) else {
+    let Some(outcome) = child::run(
+        "misuse::queries_are_reset_written_and_then_read",
+        &[],
+        scenario,
+    ) else {
         return;
     };
     outcome.assert_misuse(&[
         "vkCmdResetQueryPool: not on queue family 2 (TRANSFER)",
         "vkCmdWriteTimestamp: queue family 3 has no timestamps",
         "vkCmdWriteTimestamp: a query is written that was not reset",
-        "vkCmdCopyQueryPoolResults: it would wait for ever",
+        "vkCmdCopyQueryPoolResults: it would wait forever",
         "vkResetQueryPool: the device was created without the feature hostQueryReset",
     ]);
 }
 
 #[test]
-fn objects_have_lives() {
+fn objects_are_used_between_creation_and_destruction() {
     let scenario = || {
         let gpu = Gpu::new();
         let (kept, freed) = (gpu.buffer(64), gpu.buffer(64));
@@ -109,7 +113,11 @@ fn objects_have_lives() {
         }
         gpu.destroy();
     };
-    let Some(outcome) = child::run("misuse::objects_have_lives", &[], scenario) else {
+    let Some(outcome) = child::run(
+        "misuse::objects_are_used_between_creation_and_destruction",
+        &[],
+        scenario,
+    ) else {
         return;
     };
     outcome.assert_misuse(&[
@@ -120,7 +128,7 @@ fn objects_have_lives() {
 }
 
 #[test]
-fn threads_share_no_command_pool() {
+fn threads_do_not_share_a_command_pool() {
     let scenario = || {
         let gpu = Gpu::new();
         let (pool, kernel) = (gpu.pool(0), gpu.kernel());
@@ -140,7 +148,8 @@ fn threads_share_no_command_pool() {
         gpu.destroy_kernel(kernel);
         gpu.destroy();
     };
-    let Some(outcome) = child::run("misuse::threads_share_no_command_pool", &[], scenario) else {
+    let Some(outcome) = child::run("misuse::threads_do_not_share_a_command_pool", &[], scenario)
+    else {
         return;
     };
     let shared = "another thread is using the same command pool";

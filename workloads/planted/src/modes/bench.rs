@@ -18,7 +18,7 @@ pub fn bench(args: &Args, truth: &mut Truth) -> Result<()> {
         .transpose()?;
     let mut best = [u64::MAX; 3];
     for _ in 0..args.iterations {
-        let mut recording = Recording::begin(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
+        let mut recording = Recording::start(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
         spin.bind(&recording);
         if let Some(pool) = timestamps {
             unsafe {

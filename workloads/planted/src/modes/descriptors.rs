@@ -31,7 +31,7 @@ pub fn push_descriptors(args: &Args, truth: &mut Truth) -> Result<()> {
         Buffer::new(gpu, data_bytes(args))?,
     ];
     for _ in 0..args.iterations {
-        let mut recording = Recording::begin(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
+        let mut recording = Recording::start(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
         recording.bind_pipeline(&layout, pipeline, args.spin);
         for dispatch in 0..args.n {
             let by_template = dispatch % 2 == 1;
@@ -124,7 +124,7 @@ pub fn dynamic_offsets(args: &Args, truth: &mut Truth) -> Result<()> {
     let set = layout.allocate_set(gpu)?;
     layout.point(gpu, set, &data, part);
     for _ in 0..args.iterations {
-        let mut recording = Recording::begin(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
+        let mut recording = Recording::start(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
         recording.bind_pipeline(&layout, pipeline, args.spin);
         for dispatch in 0..args.n {
             recording.bind_set(&layout, set, &[dispatch % PARTS * part as u32]);

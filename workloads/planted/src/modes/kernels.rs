@@ -27,7 +27,7 @@ pub fn pipelines_in_loop(args: &Args, truth: &mut Truth) -> Result<()> {
         let start = monotonic_ns();
         let pipeline = spin.layout.pipeline(gpu, &Shader::new(spirv, name))?;
         pipeline_ns += monotonic_ns() - start;
-        let mut recording = Recording::begin(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
+        let mut recording = Recording::start(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
         spin.bind_set(&recording);
         spin.bind_pipeline(&recording, pipeline);
         for _ in 0..args.n {
@@ -57,7 +57,7 @@ pub fn specialise(args: &Args, truth: &mut Truth) -> Result<()> {
         pipelines.push(spin.layout.pipeline(gpu, &shader)?);
     }
     for _ in 0..args.iterations {
-        let mut recording = Recording::begin(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
+        let mut recording = Recording::start(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
         spin.bind_set(&recording);
         for &pipeline in &pipelines {
             spin.bind_pipeline(&recording, pipeline);
@@ -80,7 +80,7 @@ pub fn indirect(args: &Args, truth: &mut Truth) -> Result<()> {
     let words = [args.groups, 1, 1].map(u32::to_le_bytes);
     size.write(gpu, words.as_flattened())?;
     for _ in 0..args.iterations {
-        let mut recording = Recording::begin(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
+        let mut recording = Recording::start(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
         spin.bind(&recording);
         for _ in 0..args.n {
             unsafe {
@@ -112,7 +112,7 @@ pub fn base(args: &Args, truth: &mut Truth) -> Result<()> {
         },
     )?;
     for _ in 0..args.iterations {
-        let mut recording = Recording::begin(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
+        let mut recording = Recording::start(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
         spin.bind_set(&recording);
         spin.bind_pipeline(&recording, pipeline);
         for dispatch in 0..args.n {

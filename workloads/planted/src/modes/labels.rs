@@ -74,7 +74,7 @@ fn half(
     before: impl FnOnce(vk::CommandBuffer),
     after: impl FnOnce(vk::CommandBuffer),
 ) -> Result<Recorded> {
-    let mut recording = Recording::begin(
+    let mut recording = Recording::start(
         &setup.gpu,
         buffer,
         vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT,

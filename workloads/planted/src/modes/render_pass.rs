@@ -1,4 +1,4 @@
-//! A little graphics among the compute work: timestamps and resets of query pools have other rules there.
+//! A little graphics among the compute work: there, other rules apply to timestamps and resets of query pools.
 
 use anyhow::{Result, bail};
 use ash::vk::{self, CommandBufferUsageFlags as Usage};
@@ -32,7 +32,7 @@ pub fn render_pass(args: &Args, truth: &mut Truth) -> Result<()> {
     let (image, view) = target(gpu)?;
     let pixels = Buffer::new(gpu, u64::from(SIZE * SIZE * 4))?;
     for _ in 0..args.iterations {
-        let mut recording = Recording::begin(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
+        let mut recording = Recording::start(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
         spin.bind(&recording);
         transition(&recording, image, vk::ImageLayout::UNDEFINED);
         for _ in 0..args.n {

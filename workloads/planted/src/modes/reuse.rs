@@ -57,7 +57,7 @@ pub fn secondary(args: &Args, truth: &mut Truth) -> Result<()> {
         .into_iter()
         .zip([&[&once][..], &[&twice, &twice]])
     {
-        let mut recording = Recording::begin(gpu, buffer, Usage::empty())?;
+        let mut recording = Recording::start(gpu, buffer, Usage::empty())?;
         recording.execute(executed);
         primaries.push(recording.end()?);
     }

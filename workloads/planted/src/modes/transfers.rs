@@ -18,7 +18,7 @@ pub fn transfer_stall(args: &Args, truth: &mut Truth) -> Result<()> {
     let (gpu, spin) = (&setup.gpu, &setup.spin);
     let (from, to) = (Buffer::new(gpu, args.bytes)?, Buffer::new(gpu, args.bytes)?);
     for _ in 0..args.iterations {
-        let mut recording = Recording::begin(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
+        let mut recording = Recording::start(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
         spin.bind(&recording);
         for dispatch in 0..args.n {
             recording.dispatch(spin.groups);
@@ -44,7 +44,7 @@ pub fn transfers(args: &Args, truth: &mut Truth) -> Result<()> {
     let (buffer, fence) = (gpu.primaries(&gpu.queues[0], 1)?[0], gpu.fence()?);
     let update = vec![0xa5; args.bytes.min(MAX_UPDATE) as usize];
     for iteration in 0..args.iterations {
-        let mut recording = Recording::begin(&gpu, buffer, Usage::ONE_TIME_SUBMIT)?;
+        let mut recording = Recording::start(&gpu, buffer, Usage::ONE_TIME_SUBMIT)?;
         for _ in 0..args.n {
             recording.fill(&from, iteration);
             recording.barrier();

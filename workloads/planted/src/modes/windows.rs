@@ -29,11 +29,11 @@ pub fn windows(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     let (gpu, recorder) = (&setup.gpu, Recorder::find());
     let buffers = gpu.primaries(&gpu.queues[0], 3)?;
-    let record = |place: usize| {
-        let dispatches = args.n + place as u32;
+    let record = |index: usize| {
+        let dispatches = args.n + index as u32;
         setup
             .spin
-            .record(gpu, buffers[place], Usage::empty(), dispatches)
+            .record(gpu, buffers[index], Usage::empty(), dispatches)
     };
     let submit = |recorded: &Recorded| {
         gpu.submit(&[recorded], setup.fence)?;
