@@ -180,19 +180,9 @@ pub fn read(folder: &Path, selection: &Selection) -> Result<(Trace, Vec<Diagnost
     }
     for_each_table!(sources);
     load::load(sources, &mut diagnostics);
-    // The columns of `is_absent_as_0`.
-    for thread in (tables.submissions.thread.iter_mut()).chain(&mut tables.host_calls.thread) {
-        *thread = thread.filter(|thread| thread.0 != 0);
-    }
     let trace = Trace { manifest, tables };
     references::check(&trace, selection, &mut diagnostics);
     Ok((trace, diagnostics))
-}
-
-/// True of a column that could not lack values once, so that version 1 wrote 0 for what is not known. [`read`] gives such
-/// a 0 as absent; this is for who reads the files.
-pub fn is_absent_as_0(table: &str, column: &str) -> bool {
-    column == "thread" && [Submissions::NAME, HostCalls::NAME].contains(&table)
 }
 
 fn table_path(folder: &Path, table: &str) -> PathBuf {

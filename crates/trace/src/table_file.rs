@@ -1,10 +1,11 @@
 //! The Parquet file of one table: opened, checked and projected in this one place, for the reader, for merging parts
 //! and for SQL.
 
-use crate::version1;
+use crate::version1::{self, Computed, Earlier};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, FieldRef, Schema};
 use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder,
@@ -77,6 +78,11 @@ impl TableFile {
         self.rows
     }
 
+    /// Number of row groups.
+    pub fn row_groups(&self) -> usize {
+        self.metadata.metadata().num_row_groups()
+    }
+
     /// Rows of a row group.
     ///
     /// # Panics
@@ -88,20 +94,70 @@ impl TableFile {
 
     /// True when it holds a column, or what an earlier version of the format had in its place.
     pub fn has(&self, column: &str) -> bool {
-        self.holds(column)
-            || version1::derived(self.table, column)
-                .is_some_and(|derived| self.holds(derived.from[0]))
+        self.origin(column).is_some()
     }
 
-    fn holds(&self, column: &str) -> bool {
-        self.metadata.schema().index_of(column).is_ok()
+    fn origin(&self, column: &str) -> Option<Origin> {
+        let held = |name: &str| {
+            let (_, field) = self.metadata.schema().fields().find(name)?;
+            Some(Origin::Column(field.clone()))
+        };
+        held(column).or_else(|| match version1::earlier(self.table, column)? {
+            Earlier::Named(name) => held(name),
+            Earlier::Columns(computed) => {
+                held(version1::ONLY_COLUMN).map(|_| Origin::Computed(computed))
+            }
+        })
     }
 
-    /// The type in which the file holds a column, where that is not the wanted one.
-    pub fn foreign_type(&self, column: &str) -> Option<&DataType> {
-        let found = self.metadata.schema().field_with_name(column).ok()?;
-        let wanted = self.wanted.field_with_name(column).ok()?;
-        (found.data_type() != wanted.data_type()).then(|| found.data_type())
+    /// The type in which the file holds the values of a column, where that is not the wanted one.
+    pub fn foreign_type(&self, column: &str) -> Option<DataType> {
+        let wanted = self.wanted.field_with_name(column).ok()?.data_type();
+        let held = self.metadata.schema();
+        let found = match self.origin(column)? {
+            Origin::Column(field) => vec![field],
+            // Columns of version 1 were of the type of those that are made of them.
+            Origin::Computed(computed) => {
+                let from = computed.from.iter();
+                from.filter_map(|name| Some(held.fields().find(name)?.1.clone()))
+                    .collect()
+            }
+        };
+        let mut found = found.iter().map(|field| field.data_type());
+        found.find(|found| *found != wanted).cloned()
+    }
+
+    /// What the footer says of a column in a row group, as an array of one value. `None` where it says nothing of the
+    /// values as they are given.
+    pub fn statistic(
+        &self,
+        column: &str,
+        row_group: usize,
+        statistic: Statistic,
+    ) -> Option<ArrayRef> {
+        let Origin::Column(field) = self.origin(column)? else {
+            return None;
+        };
+        if statistic == Statistic::Absent && version1::is_absent_as_0(self.table, column) {
+            return None;
+        }
+        let converter = StatisticsConverter::try_new(
+            field.name(),
+            self.metadata.schema(),
+            self.metadata.parquet_schema(),
+        );
+        let group = [self.metadata.metadata().row_groups().get(row_group)?];
+        guarded(|| {
+            let converter = converter.map_err(|e| e.to_string())?;
+            match statistic {
+                Statistic::Least => converter.row_group_mins(group),
+                Statistic::Greatest => converter.row_group_maxes(group),
+                Statistic::Absent => (converter.row_group_null_counts(group))
+                    .map(|counts| Arc::new(counts) as ArrayRef),
+            }
+            .map_err(|e| e.to_string())
+        })
+        .ok()
     }
 
     /// Reads columns, those of them that the file has, batch by batch: of one row group or of all.
@@ -110,34 +166,36 @@ impl TableFile {
     /// The file cannot be read any more, or its footer is wrong after all.
     pub fn read(
         &self,
-        columns: &[&'static str],
+        columns: &[&str],
         row_group: Option<usize>,
         batch_rows: usize,
     ) -> Result<Batches, String> {
         let mut held = Vec::new();
         let mut given = Vec::new();
-        for column in columns.iter().copied().filter(|column| self.has(column)) {
-            let derived = match self.holds(column) {
-                true => None,
-                false => version1::derived(self.table, column),
+        for column in columns {
+            let Some(origin) = self.origin(column) else {
+                continue;
             };
-            match &derived {
-                None => held.push(column),
-                Some(derived) => held.extend(derived.from),
-            }
-            let data_type = match self.wanted.field_with_name(column) {
-                Ok(field) => field.data_type().clone(),
-                Err(e) => return Err(e.to_string()),
+            let wanted = (self.wanted.field_with_name(column)).map_err(|e| e.to_string())?;
+            let data_type = match &origin {
+                Origin::Column(field) => {
+                    held.push(field.name().clone());
+                    field.data_type()
+                }
+                Origin::Computed(computed) => {
+                    held.extend(computed.from.iter().map(|name| (*name).to_owned()));
+                    wanted.data_type()
+                }
             };
             given.push(Given {
-                column,
-                data_type,
-                derived,
+                field: Arc::new(Field::new(*column, data_type.clone(), true)),
+                absent_as_0: version1::is_absent_as_0(self.table, column),
+                origin,
             });
         }
         let file = File::open(&self.path).map_err(|e| e.to_string())?;
         let fields = self.metadata.schema().fields().iter().enumerate();
-        let places = fields.filter(|(_, field)| held.contains(&field.name().as_str()));
+        let places = fields.filter(|(_, field)| held.contains(field.name()));
         let mask = ProjectionMask::roots(
             self.metadata.parquet_schema(),
             places.map(|(place, _)| place).collect::<Vec<_>>(),
@@ -149,53 +207,79 @@ impl TableFile {
         if let Some(row_group) = row_group {
             reader = reader.with_row_groups(vec![row_group]);
         }
-        let reader = reader.build().map_err(|e| e.to_string())?;
-        Ok(Batches { reader, given })
+        let fields = given.iter().map(|given| given.field.clone());
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        Ok(Batches {
+            reader: guarded(|| reader.build().map_err(|e| e.to_string()))?,
+            given,
+            schema,
+        })
     }
+}
+
+/// What a footer says of the values of a column in a row group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Statistic {
+    /// The least one, or a lower bound.
+    Least,
+    /// The greatest one, or an upper bound.
+    Greatest,
+    /// How many rows have none.
+    Absent,
+}
+
+/// Where the values of a column come from.
+enum Origin {
+    /// The file's own column.
+    Column(FieldRef),
+    /// Columns of version 1.
+    Computed(Computed),
 }
 
 /// A column that is read.
 struct Given {
-    column: &'static str,
-    data_type: DataType,
-    derived: Option<&'static version1::Derived>,
+    field: FieldRef,
+    origin: Origin,
+    absent_as_0: bool,
 }
 
-/// The batches of some columns of a file. Each may fail or, of a damaged file, panic: see [`guarded`].
+/// The batches of some columns of a file.
 pub struct Batches {
     reader: ParquetRecordBatchReader,
     given: Vec<Given>,
+    schema: Arc<Schema>,
 }
 
 impl Iterator for Batches {
     type Item = Result<RecordBatch, String>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let batch = match self.reader.next()? {
-            Ok(batch) => batch,
-            Err(e) => return Some(Err(e.to_string())),
-        };
-        Some(self.give(&batch))
+        guarded(|| match self.reader.next() {
+            Some(Ok(batch)) => self.give(&batch).map(Some),
+            Some(Err(e)) => Err(e.to_string()),
+            None => Ok(None),
+        })
+        .transpose()
     }
 }
 
 impl Batches {
     fn give(&self, batch: &RecordBatch) -> Result<RecordBatch, String> {
-        let mut fields: Vec<FieldRef> = Vec::with_capacity(self.given.len());
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.given.len());
         for given in &self.given {
-            let array = match given.derived {
-                None => batch.column_by_name(given.column).cloned(),
-                Some(derived) => (derived.make)(batch, &given.data_type),
+            let array = match &given.origin {
+                Origin::Column(field) => batch.column_by_name(field.name()).cloned(),
+                Origin::Computed(computed) => (computed.make)(batch, given.field.data_type()),
             };
-            let array = array.ok_or_else(|| format!("{} cannot be read", given.column))?;
-            let data_type = array.data_type().clone();
-            fields.push(Arc::new(Field::new(given.column, data_type, true)));
-            arrays.push(array);
+            let array = array.ok_or_else(|| format!("{} cannot be read", given.field.name()))?;
+            arrays.push(match given.absent_as_0 {
+                true => version1::without_0(array),
+                false => array,
+            });
         }
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        let schema = Arc::new(Schema::new(fields));
-        RecordBatch::try_new_with_options(schema, arrays, &options).map_err(|e| e.to_string())
+        RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)
+            .map_err(|e| e.to_string())
     }
 }
 

@@ -2,9 +2,9 @@
 
 use crate::column::Column;
 use crate::kinds::SubmissionKind;
-use crate::tables::{CounterValues, Counters, Submissions, Table};
+use crate::tables::{CounterValues, Counters, HostCalls, Submissions, Table};
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
+use arrow_array::types::{Int64Type, UInt32Type};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
 use arrow_schema::DataType;
 use std::sync::Arc;
@@ -14,42 +14,58 @@ pub fn has_table(format_version: u32, table: &str) -> bool {
     format_version > 1 || ![Counters::NAME, CounterValues::NAME].contains(&table)
 }
 
-/// A column that is made of those of version 1.
-pub(crate) struct Derived {
-    table: &'static str,
-    column: &'static str,
-    /// What it is made of. The first is always there in version 1.
+/// True of a column that could not lack values once, so that version 1 wrote 0 for what is not known.
+pub(crate) fn is_absent_as_0(table: &str, column: &str) -> bool {
+    column == "thread" && [Submissions::NAME, HostCalls::NAME].contains(&table)
+}
+
+/// The ids, absent where they are 0.
+pub(crate) fn without_0(ids: ArrayRef) -> ArrayRef {
+    match ids.as_primitive_opt::<UInt32Type>() {
+        Some(numbers) if numbers.values().contains(&0) => {
+            Arc::new(numbers.unary_opt::<_, UInt32Type>(|id| (id != 0).then_some(id)))
+        }
+        _ => ids,
+    }
+}
+
+/// What version 1 had in place of a column.
+pub(crate) enum Earlier {
+    /// The same under another name.
+    Named(&'static str),
+    /// Columns, of which it is computed.
+    Columns(Computed),
+}
+
+/// How a column is computed.
+#[derive(Clone, Copy)]
+pub(crate) struct Computed {
+    /// Columns of the same type.
     pub from: &'static [&'static str],
     /// Makes it, in the type that is wanted, of a batch of those columns. `None`: they are of other types.
     pub make: fn(&RecordBatch, &DataType) -> Option<ArrayRef>,
 }
 
-const DERIVED: [Derived; 3] = [
-    Derived {
-        table: Submissions::NAME,
-        column: "start_ns",
-        from: &["begin_ns"],
-        make: |batch, _| batch.column_by_name("begin_ns").cloned(),
-    },
-    Derived {
-        table: Submissions::NAME,
-        column: "duration_ns",
-        from: &["begin_ns", "end_ns"],
-        make: duration,
-    },
-    Derived {
-        table: Submissions::NAME,
-        column: "kind",
-        from: &["begin_ns", "function"],
-        make: kind,
-    },
-];
+/// A column that every table of [`earlier`] had in version 1, and has not had since.
+pub(crate) const ONLY_COLUMN: &str = "begin_ns";
 
-/// How a column of this version is made of those of version 1; `None` for one that version 1 had, or lacked for good.
-pub(crate) fn derived(table: &str, column: &str) -> Option<&'static Derived> {
-    DERIVED
-        .iter()
-        .find(|derived| derived.table == table && derived.column == column)
+/// What version 1 had in place of a column of this version; `None` for one that it had too, or lacked for good.
+pub(crate) fn earlier(table: &str, column: &str) -> Option<Earlier> {
+    if table != Submissions::NAME {
+        return None;
+    }
+    match column {
+        "start_ns" => Some(Earlier::Named("begin_ns")),
+        "duration_ns" => Some(Earlier::Columns(Computed {
+            from: &["begin_ns", "end_ns"],
+            make: duration,
+        })),
+        "kind" => Some(Earlier::Columns(Computed {
+            from: &["function"],
+            make: kind,
+        })),
+        _ => None,
+    }
 }
 
 fn duration(batch: &RecordBatch, _: &DataType) -> Option<ArrayRef> {
@@ -65,19 +81,25 @@ fn duration(batch: &RecordBatch, _: &DataType) -> Option<ArrayRef> {
 
 /// Only CUDA's submissions had a function, which says what they submit.
 fn kind(batch: &RecordBatch, wanted: &DataType) -> Option<ArrayRef> {
-    let mut functions = Vec::new();
-    match batch.column_by_name("function") {
-        Some(array) => Option::<Arc<str>>::append_array(array, &mut functions)?,
-        None => functions.resize(batch.num_rows(), None),
-    }
-    let kinds = functions.iter().map(|function| match function {
+    let kind = |function: Option<&str>| match function {
         Some(name) => gapscope_model::cuda::submission_kind(name),
         None => SubmissionKind::CommandBuffers,
-    });
+    };
+    let kinds: Vec<SubmissionKind> = match batch.column_by_name("function") {
+        None => vec![SubmissionKind::CommandBuffers; batch.num_rows()],
+        Some(functions) => match functions.as_string_view_opt() {
+            Some(views) => views.iter().map(kind).collect(),
+            None => {
+                let mut names = Vec::new();
+                Option::<Arc<str>>::append_array(functions, &mut names)?;
+                names.iter().map(|name| kind(name.as_deref())).collect()
+            }
+        },
+    };
     Some(match wanted {
         DataType::Utf8View => Arc::new(StringViewArray::from_iter_values(
-            kinds.map(SubmissionKind::as_str),
+            kinds.iter().map(|kind| kind.as_str()),
         )),
-        _ => SubmissionKind::to_array(&kinds.collect::<Vec<_>>()),
+        _ => SubmissionKind::to_array(&kinds),
     })
 }

@@ -4,7 +4,7 @@ use crate::Diagnostic;
 use crate::column::ColumnValues;
 use crate::parallel;
 use crate::table::Table;
-use crate::table_file::{OpenError, TableFile, guarded};
+use crate::table_file::{OpenError, TableFile};
 use std::cmp::Reverse;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -121,7 +121,7 @@ impl Column<'_> {
     fn load(&mut self, files: &[Part]) -> Vec<Failure> {
         let mut failures = Vec::new();
         for (index, part) in files.iter().enumerate() {
-            if let Err(reason) = guarded(|| part.read(self.name, self.values)) {
+            if let Err(reason) = part.read(self.name, self.values) {
                 self.values.truncate(part.rows.start);
                 failures.push(Failure {
                     file: index,

@@ -5,7 +5,7 @@ use super::references::Known;
 use super::{Selection, read_manifest, table_path};
 use crate::column::ColumnValues;
 use crate::parallel;
-use crate::table_file::{Batches, TableFile, guarded};
+use crate::table_file::{Batches, TableFile};
 use crate::tables::{ColumnFacts, Dispatches, Table};
 use crate::{Diagnostic, Trace};
 use arrow_array::{Array, ArrayRef};
@@ -89,7 +89,7 @@ impl DispatchPieces {
         if !self.file.has(facts.name) {
             return facts.nullable.then_some(ColumnReader::Absent);
         }
-        let batches = guarded(|| self.file.read(&[facts.name], None, BATCH_ROWS)).ok()?;
+        let batches = self.file.read(&[facts.name], None, BATCH_ROWS).ok()?;
         Some(ColumnReader::There {
             batches: Box::new(batches),
             rest: None,
@@ -115,7 +115,7 @@ impl Job<'_> {
                 take(piece);
                 true
             }
-            Job::Read { from, into, rows } => guarded(|| from.fill(into, rows)).is_ok(),
+            Job::Read { from, into, rows } => from.fill(into, rows).is_ok(),
         }
     }
 }

@@ -1,0 +1,160 @@
+//! A table's file as it is given to who reads it column by column: the reader of traces, and SQL.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt32Array};
+use arrow_schema::{DataType, Field, Schema};
+use gapscope_trace::table_file::{OpenError, Statistic, TableFile};
+use gapscope_trace::tables::{Submissions, Table};
+use parquet::arrow::ArrowWriter;
+use parquet::file::properties::WriterProperties;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The columns of the table, texts in their simplest type.
+fn wanted() -> Arc<Schema> {
+    let schema = Submissions::schema();
+    let fields = schema.fields().iter().map(|field| match field.data_type() {
+        DataType::Dictionary(..) => Field::new(field.name(), DataType::Utf8View, true),
+        _ => field.as_ref().clone(),
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+fn open(path: &Path) -> TableFile {
+    TableFile::open(path, Submissions::NAME, wanted()).expect("it opens")
+}
+
+/// Writes submissions, a row group for each two rows.
+fn write(path: &Path, columns: Vec<(&str, ArrayRef)>) {
+    let batch = RecordBatch::try_from_iter(columns).expect("equal lengths");
+    let properties = WriterProperties::builder()
+        .set_max_row_group_row_count(Some(2))
+        .build();
+    let file = File::create(path).expect("create");
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).expect("writer");
+    writer.write(&batch).expect("write");
+    writer.close().expect("close");
+}
+
+/// Four submissions as version 1 wrote them.
+fn version_1() -> Vec<(&'static str, ArrayRef)> {
+    vec![
+        ("thread", Arc::new(UInt32Array::from(vec![7, 0, 8, 9]))),
+        (
+            "begin_ns",
+            Arc::new(Int64Array::from(vec![100, 200, 300, 400])),
+        ),
+        (
+            "end_ns",
+            Arc::new(Int64Array::from(vec![110, 220, 300, 440])),
+        ),
+    ]
+}
+
+fn one(file: &TableFile, column: &str) -> Vec<ArrayRef> {
+    let batches = file.read(&[column], None, 1000).expect("it is read");
+    let batches = batches.map(|batch| batch.expect("a batch"));
+    batches.map(|batch| batch.column(0).clone()).collect()
+}
+
+#[test]
+fn version_1_is_given_as_this_version() {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("submissions.parquet");
+    write(&path, version_1());
+    let file = open(&path);
+    assert_eq!((file.rows(), file.row_groups()), (4, 2));
+    let starts = one(&file, "start_ns");
+    assert_eq!(
+        starts[0].as_primitive::<Int64Type>().values(),
+        &[100, 200, 300, 400]
+    );
+    let durations = one(&file, "duration_ns");
+    assert_eq!(
+        durations[0].as_primitive::<Int64Type>().values(),
+        &[10, 20, 0, 40]
+    );
+    // Such old files did not have the functions by which kinds are told.
+    assert!(!file.has("function"));
+    let kinds = one(&file, "kind");
+    let kinds: Vec<_> = kinds[0].as_string_view().iter().collect();
+    assert_eq!(kinds, [Some("command-buffers"); 4]);
+    // One row group, several columns, in the order in which they are asked for.
+    let columns = ["kind", "thread", "start_ns", "queue"];
+    let mut batches = file.read(&columns, Some(1), 1000).expect("it is read");
+    let batch = batches.next().expect("a batch").expect("it is whole");
+    let schema = batch.schema();
+    let names = schema.fields().iter().map(|field| field.name().as_str());
+    assert_eq!(names.collect::<Vec<_>>(), ["kind", "thread", "start_ns"]);
+    let starts = batch.column(2).as_primitive::<Int64Type>();
+    assert_eq!(starts.values(), &[300, 400]);
+    assert!(batches.next().is_none());
+}
+
+#[test]
+fn a_thread_of_0_is_absent_and_its_statistics_do_not_say_otherwise() {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("submissions.parquet");
+    write(&path, version_1());
+    let file = open(&path);
+    let threads = one(&file, "thread");
+    let threads: Vec<_> = threads[0].as_primitive::<UInt32Type>().iter().collect();
+    assert_eq!(threads, [Some(7), None, Some(8), Some(9)]);
+    assert!(file.statistic("thread", 0, Statistic::Absent).is_none());
+}
+
+#[test]
+fn statistics_are_of_the_values_as_they_are_given() {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("submissions.parquet");
+    write(&path, version_1());
+    let file = open(&path);
+    let ns = |row_group, statistic| {
+        let value = file.statistic("start_ns", row_group, statistic);
+        value.map(|value| value.as_primitive::<Int64Type>().value(0))
+    };
+    assert_eq!(ns(0, Statistic::Least), Some(100));
+    assert_eq!(ns(0, Statistic::Greatest), Some(200));
+    assert_eq!(ns(1, Statistic::Least), Some(300));
+    assert_eq!(ns(2, Statistic::Least), None, "there is no such row group");
+    let absent = file.statistic("start_ns", 0, Statistic::Absent);
+    let absent = absent.expect("the footer counts them");
+    assert_eq!(absent.as_primitive::<UInt64Type>().value(0), 0);
+    for computed in ["duration_ns", "kind", "queue", "zebra"] {
+        assert!(
+            file.statistic(computed, 0, Statistic::Least).is_none(),
+            "{computed}"
+        );
+    }
+}
+
+#[test]
+fn a_foreign_type_is_told_also_where_version_1_had_other_columns() {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("submissions.parquet");
+    let text: ArrayRef = Arc::new(StringArray::from(vec!["a", "b", "c", "d"]));
+    let mut columns = version_1();
+    columns[2].1 = text.clone();
+    columns.push(("id", text));
+    write(&path, columns);
+    let file = open(&path);
+    assert_eq!(file.foreign_type("id"), Some(DataType::Utf8View));
+    assert_eq!(file.foreign_type("duration_ns"), Some(DataType::Utf8View));
+    assert_eq!(file.foreign_type("start_ns"), None);
+    assert_eq!(file.foreign_type("kind"), None);
+    assert_eq!(file.foreign_type("queue"), None);
+    let mut batches = file.read(&["duration_ns"], None, 1000).expect("it opens");
+    assert!(batches.next().expect("a batch").is_err());
+}
+
+#[test]
+fn a_missing_file_is_told_from_a_damaged_one() {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("submissions.parquet");
+    let error = || TableFile::open(&path, Submissions::NAME, wanted()).unwrap_err();
+    assert_eq!(error(), OpenError::Missing);
+    std::fs::write(&path, "PAR1 and no more").expect("write");
+    assert!(matches!(error(), OpenError::Unreadable(_)));
+}
