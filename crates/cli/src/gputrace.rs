@@ -4,7 +4,7 @@ use crate::args::{Boundaries, Record};
 use crate::failure::{CANNOT_RECORD, Failure};
 use crate::{exit, page};
 use gapscope_analysis::quantity as number;
-use gapscope_metal::{Boundary, GpuCapture, GpuWindow, Length};
+use gapscope_metal::{Boundary, GpuCapture, GpuWindow, Launched, Length};
 use gapscope_trace::manifest::Exit;
 use std::process::ExitCode;
 
@@ -24,13 +24,16 @@ pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
         output: arguments.gputrace.clone().unwrap_or_default(),
     };
     let tool = GpuCapture::find().map_err(|error| cannot(error.into()))?;
-    let (ended, captured) = match arguments.attach {
-        Some(pid) => (Exit::Code(0), tool.capture(pid, &window)),
+    let Launched { exit, captured } = match arguments.attach {
+        Some(pid) => Launched {
+            exit: Exit::Code(0),
+            captured: tool.capture(pid, &window),
+        },
         None => tool
             .launch(&arguments.command, &window)
             .map_err(|error| cannot(error.into()))?,
     };
-    let status = exit::status(ended);
+    let status = exit::status(exit);
     let own = match captured {
         Ok(bytes) => {
             if !arguments.quiet {

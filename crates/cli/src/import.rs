@@ -4,7 +4,8 @@ use crate::args::Import;
 use crate::failure::{Failure, without_number};
 use crate::{page, record_metal};
 use gapscope_analysis::quantity as number;
-use gapscope_import::xctrace::{Imported, Options, import};
+use gapscope_import::xctrace::is_bundle;
+use gapscope_import::{Imported, Options, import};
 use gapscope_metal::{Xctrace, import_bundle};
 use std::process::ExitCode;
 
@@ -14,10 +15,8 @@ pub fn run(arguments: &Import) -> Result<ExitCode, Failure> {
         pid: arguments.pid,
         ..Options::default()
     };
-    let bundle =
-        (arguments.inputs.iter()).find(|input| input.extension().is_some_and(|e| e == "trace"));
-    let imported = match bundle {
-        Some(bundle) if record_metal::applies() && arguments.inputs.len() == 1 => {
+    let imported = match arguments.inputs.as_slice() {
+        [bundle] if is_bundle(bundle) && record_metal::applies() => {
             let line = record_metal::Line::new(false);
             import_bundle(
                 &Xctrace::find(),

@@ -15,26 +15,37 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// A folder holds no exports.
-    #[error("{} holds no .xml files: give the folder of what `xctrace export --output` wrote", path.display())]
+    /// No importer knows such files.
+    #[error("{} is not of a tool that gapscope knows; it imports {reads}", path.display())]
+    Unrecognised {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the importers read.
+        reads: String,
+    },
+    /// A folder holds none of the tool's files.
+    #[error("{} holds no {wanted}", path.display())]
     NoFiles {
         /// The folder.
         path: PathBuf,
+        /// Which files, and how to get them.
+        wanted: &'static str,
     },
-    /// A recording of Instruments itself, which only Apple's tools can read.
-    #[error(
-        "{} is a recording of Instruments, which only xctrace on a Mac can read: import it there, or export its tables with `xctrace export` first",
-        path.display()
-    )]
-    Bundle {
-        /// The recording.
+    /// It is the tool's, in a form that only the tool itself can read.
+    #[error("{} is {form}", path.display())]
+    ToolOnly {
+        /// The file or folder.
         path: PathBuf,
+        /// Which form, and what to do.
+        form: &'static str,
     },
-    /// A file is something else than an export of xctrace.
-    #[error("{} is no export of xctrace: {found}", path.display())]
+    /// A file is not what the importer reads.
+    #[error("{} is not {wanted}: {found}", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
+        /// What the importer reads.
+        wanted: &'static str,
         /// What it looks like.
         found: String,
     },
@@ -48,7 +59,7 @@ pub enum Error {
         /// `NAME (PID)`, joined by commas, those with most rows first.
         processes: String,
     },
-    /// There is no Metal work in the exports.
+    /// There is no GPU work in the files.
     #[error("{reason}")]
     NothingRecorded {
         /// Why: a sentence.

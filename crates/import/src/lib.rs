@@ -1,11 +1,15 @@
 //! The files of other tools as traces.
 //!
-//! [`xctrace`] reads what Apple's `xctrace export` writes of a Metal System Trace. A file that is torn, odd or of
-//! another version gives what there is of it: the trace's losses and notes say what is missing.
+//! [`import`] finds out by their content which tool made the files, and writes a trace of them. Each tool has an
+//! [`Importer`] in the table [`IMPORTERS`]; [`xctrace`] reads what Apple's `xctrace export` writes of a Metal System
+//! Trace. A file that is torn, odd or of another version gives what there is of it: the trace's losses and notes say
+//! what is missing.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 mod error;
+mod importer;
 pub mod xctrace;
 
 pub use error::Error;
+pub use importer::{IMPORTERS, Imported, Importer, Options, import};

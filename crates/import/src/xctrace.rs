@@ -7,7 +7,7 @@
 //! |---|---|
 //! | a committed command buffer | a submission at the time of its commit, and a command buffer |
 //! | an interval of the GPU | opaque work (`compute-pass`, `render-pass`), or a transfer if it is a blit; pieces of one encoder that overlap are one |
-//! | labels of command buffers and encoders | labels; the names that Instruments gives to what has none are no labels |
+//! | labels of command buffers and encoders | labels; the names that Instruments gives to what has none are not labels |
 //! | debug groups, handlers, encoding, the driver's work, shader compilation | markers of host threads |
 //! | compiled shaders | kernels, without dispatches |
 //! | resource allocations | memory |
@@ -26,21 +26,24 @@ mod clock;
 mod date;
 mod document;
 mod facts;
+mod files;
 mod intervals;
 mod labels;
+mod root;
 mod toc;
 
+pub use files::is_bundle;
+pub use root::DocumentError;
 pub use toc::{Run, Toc};
 
-use crate::Error;
-use document::{Ending, Summary, name};
+use crate::{Error, Importer, Options};
+use document::{Ending, Summary};
 use facts::Facts;
-use gapscope_trace::manifest::{Exit, Loss};
-use gapscope_trace::{Trace, TraceWriter};
+use gapscope_trace::Trace;
 use quick_xml::Reader;
-use quick_xml::events::Event;
+use root::{Root, root};
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 /// A table that an import uses.
@@ -57,63 +60,21 @@ pub struct Table {
 /// The tables that an import uses, the most important ones first.
 pub const TABLES: &[Table] = &facts::TABLES;
 
-/// How to import.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Options {
-    /// The process whose work is imported; otherwise the one that the table of contents names, or the only one.
-    pub pid: Option<u32>,
-    /// The command as it was given; otherwise what the table of contents says.
-    pub command: Option<Vec<String>>,
-    /// Sentences for every report, of whoever made the exports.
-    pub notes: Vec<String>,
-}
-
-/// What an import gave.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Imported {
-    /// The folder of the trace.
-    pub output: PathBuf,
-    /// How the process ended, if the exports say it.
-    pub exit: Option<Exit>,
-    /// Command buffers in the trace.
-    pub command_buffers: u64,
-    /// Pieces of GPU work with times.
-    pub timed_work: u64,
-    /// What is missing.
-    pub losses: Vec<Loss>,
-    /// Sentences for every report.
-    pub notes: Vec<String>,
-}
-
-/// Imports exports and writes the trace `output`, which must not exist.
-///
-/// # Errors
-/// A file cannot be read or is something else; the process is not clear; there is no Metal work; the trace cannot be
-/// written. Nothing is left behind unless writing failed halfway.
-pub fn import(inputs: &[PathBuf], output: &Path, options: &Options) -> Result<Imported, Error> {
-    let trace = read(inputs, options)?;
-    let imported = Imported {
-        output: output.to_owned(),
-        exit: trace.manifest.exit,
-        command_buffers: trace.tables.command_buffers.id.len() as u64,
-        timed_work: (trace.tables.opaque_work.start_ns.len()
-            + trace.tables.transfers.start_ns.len()) as u64,
-        losses: trace.manifest.losses.clone(),
-        notes: trace.manifest.notes.clone(),
-    };
-    let mut writer = TraceWriter::create(output)?;
-    *writer.tables_mut() = trace.tables;
-    writer.finish(&trace.manifest)?;
-    Ok(imported)
-}
+/// Imports exports of xctrace.
+pub const IMPORTER: Importer = Importer {
+    name: "xctrace",
+    reads: "exports of xctrace (XML files, or a folder of them)",
+    recognises: files::recognises,
+    read,
+};
 
 /// Makes a trace of exports: files, or folders whose `.xml` files are taken.
 ///
 /// # Errors
-/// As [`import`], but for writing.
+/// As [`Importer::import`], but for writing.
 pub fn read(inputs: &[PathBuf], options: &Options) -> Result<Trace, Error> {
     let mut facts = Facts::default();
-    for path in files(inputs)? {
+    for path in files::of(inputs)? {
         read_file(&path, &mut facts)?;
     }
     build::build(facts, options)
@@ -146,42 +107,6 @@ pub struct Checked {
     pub whole: bool,
 }
 
-fn files(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
-    let mut files = Vec::new();
-    for input in inputs {
-        let is_bundle = input
-            .extension()
-            .is_some_and(|extension| extension == "trace");
-        if is_bundle {
-            return Err(Error::Bundle {
-                path: input.clone(),
-            });
-        }
-        if !input.is_dir() {
-            files.push(input.clone());
-            continue;
-        }
-        let refused = |source| Error::Read {
-            path: input.clone(),
-            source,
-        };
-        let before = files.len();
-        for entry in std::fs::read_dir(input).map_err(refused)? {
-            let path = entry.map_err(refused)?.path();
-            if path.extension().is_some_and(|extension| extension == "xml") {
-                files.push(path);
-            }
-        }
-        if files.len() == before {
-            return Err(Error::NoFiles {
-                path: input.clone(),
-            });
-        }
-        files[before..].sort();
-    }
-    Ok(files)
-}
-
 enum Document {
     Toc,
     Tables(Summary),
@@ -201,9 +126,10 @@ fn read_document(path: &Path, facts: &mut Facts) -> Result<Document, Error> {
         path: path.to_owned(),
         source,
     })?;
-    let foreign = |found: String| Error::Foreign {
+    let foreign = |error: DocumentError| Error::Foreign {
         path: path.to_owned(),
-        found,
+        wanted: "an export of xctrace",
+        found: error.to_string(),
     };
     let mut reader = Reader::from_reader(BufReader::with_capacity(1 << 18, file));
     match root(&mut reader).map_err(foreign)? {
@@ -214,36 +140,6 @@ fn read_document(path: &Path, facts: &mut Facts) -> Result<Document, Error> {
         Root::Tables => {
             let summary = document::read(&mut reader, &mut |schema, row| facts.add(schema, row));
             Ok(Document::Tables(summary))
-        }
-    }
-}
-
-pub(crate) enum Root {
-    Toc,
-    Tables,
-}
-
-/// Reads up to the begin of the root element, and says which document it is.
-pub(crate) fn root<R: BufRead>(reader: &mut Reader<R>) -> Result<Root, String> {
-    let mut buffer = Vec::new();
-    // An empty `<trace-query-result/>` is one that begins and ends.
-    reader.config_mut().expand_empty_elements = true;
-    loop {
-        buffer.clear();
-        match reader.read_event_into(&mut buffer) {
-            Ok(Event::Start(start)) => {
-                return match name(&start) {
-                    "trace-toc" => Ok(Root::Toc),
-                    "trace-query-result" => Ok(Root::Tables),
-                    other => Err(format!("its root element is <{other}>")),
-                };
-            }
-            Ok(Event::Eof) => return Err("it has no XML element".to_owned()),
-            Ok(Event::Text(text)) if !text.xml10_content().trim().is_empty() => {
-                return Err("it begins with text, not with XML".to_owned());
-            }
-            Ok(_) => {}
-            Err(error) => return Err(format!("it is no XML ({error})")),
         }
     }
 }

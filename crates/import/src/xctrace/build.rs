@@ -4,11 +4,10 @@ mod audit;
 mod host;
 mod manifest;
 
-use super::Options;
 use super::facts::{Channel, Encoder, Facts};
 use super::intervals::{Piece, Pieces, from_points, pieces};
 use super::labels::{default_kind, given};
-use crate::Error;
+use crate::{Error, Options};
 use gapscope_trace::build::Labels;
 use gapscope_trace::ids::*;
 use gapscope_trace::manifest::Thread;

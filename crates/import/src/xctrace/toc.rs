@@ -3,6 +3,7 @@
 //! It also holds the name of the machine, its UUID and the environment of the target; those are not read.
 
 use super::document::{attribute, name};
+use super::root::{DocumentError, Root, root};
 use gapscope_trace::manifest::Exit;
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -51,11 +52,11 @@ impl Toc {
     ///
     /// # Errors
     /// What is wrong with it: it is torn, not XML, or something else.
-    pub fn of(text: impl BufRead) -> Result<Toc, String> {
+    pub fn of(text: impl BufRead) -> Result<Toc, DocumentError> {
         let mut reader = Reader::from_reader(text);
-        match super::root(&mut reader)? {
-            super::Root::Toc => read(&mut reader),
-            super::Root::Tables => Err("it holds tables, not a table of contents".to_owned()),
+        match root(&mut reader)? {
+            Root::Toc => read(&mut reader),
+            Root::Tables => Err(DocumentError::Tables),
         }
     }
 
@@ -78,7 +79,7 @@ impl Run {
 }
 
 /// Reads the rest of a document whose root element has begun.
-pub(super) fn read<R: BufRead>(reader: &mut Reader<R>) -> Result<Toc, String> {
+pub(super) fn read<R: BufRead>(reader: &mut Reader<R>) -> Result<Toc, DocumentError> {
     reader.config_mut().expand_empty_elements = true;
     let mut toc = Toc::default();
     let mut path: Vec<String> = Vec::new();
@@ -87,8 +88,8 @@ pub(super) fn read<R: BufRead>(reader: &mut Reader<R>) -> Result<Toc, String> {
     loop {
         buffer.clear();
         match reader.read_event_into(&mut buffer) {
-            Err(error) => return Err(format!("its table of contents is damaged: {error}")),
-            Ok(Event::Eof) => return Err("its table of contents ends too early".to_owned()),
+            Err(error) => return Err(DocumentError::DamagedToc(error)),
+            Ok(Event::Eof) => return Err(DocumentError::TornToc),
             Ok(Event::Start(start)) => {
                 text.clear();
                 path.push(name(&start).to_owned());

@@ -1,8 +1,8 @@
 //! Odd, torn and foreign files.
 
 use crate::{Exports, loss, noted, plain};
-use gapscope_import::Error;
-use gapscope_import::xctrace::{Options, check, read};
+use gapscope_import::xctrace::{check, read};
+use gapscope_import::{Error, Options, import};
 use gapscope_trace::LossKind;
 use gapscope_trace::tables::Timing;
 use stand_in_xctrace::{Cut, Quirks, Scene};
@@ -180,13 +180,35 @@ fn a_missing_column_is_named() {
 }
 
 #[test]
-fn what_is_no_export_is_said_in_a_sentence() {
+fn exports_are_told_by_their_content_and_other_files_are_refused() {
+    let exports = with("");
+    let folder = exports.folder.path();
+    let unnamed = folder.join("gpu work of a program");
+    std::fs::rename(folder.join(format!("{GPU}.xml")), &unnamed).unwrap();
+    let imported = |input: &str| {
+        let output = folder.join(format!("{input}.gapscope"));
+        import(&[folder.join(input)], &output, &Options::default())
+    };
+    assert_eq!(imported("gpu work of a program").unwrap().timed_work, 6);
+    std::fs::write(folder.join("a.json"), "{}").unwrap();
+    std::fs::create_dir(folder.join("empty")).unwrap();
+    for input in ["a.json", "empty"] {
+        let error = imported(input).unwrap_err();
+        assert!(matches!(error, Error::Unrecognised { .. }), "{error}");
+        assert!(error.to_string().contains("it imports exports of xctrace"));
+    }
+    let error = imported("missing").unwrap_err();
+    assert!(matches!(error, Error::Read { .. }), "{error}");
+}
+
+#[test]
+fn what_is_not_an_export_is_said_in_a_sentence() {
     let exports = Exports::new();
     let said = |name: &str, text: &str| {
         let path = exports.add(name, text);
         read(&[path], &Options::default()).unwrap_err().to_string()
     };
-    assert!(said("a", "hello").contains("is no export of xctrace"));
+    assert!(said("a", "hello").contains("is not an export of xctrace"));
     assert!(said("b", "").contains("it has no XML element"));
     assert!(said("c", "<html></html>").contains("its root element is <html>"));
     assert!(said("d", "<trace-toc><run").contains("table of contents"));

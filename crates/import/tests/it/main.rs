@@ -5,8 +5,8 @@ mod planted;
 mod properties;
 mod real_values;
 
-use gapscope_import::Error;
-use gapscope_import::xctrace::{Options, read};
+use gapscope_import::xctrace::read;
+use gapscope_import::{Error, Options};
 use gapscope_trace::Trace;
 use stand_in_xctrace::{Quirks, SCHEMAS, Scene};
 use std::path::PathBuf;

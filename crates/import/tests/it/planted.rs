@@ -1,8 +1,8 @@
 //! What was planted is what the trace says.
 
 use crate::{Exports, loss, noted, plain};
-use gapscope_import::Error;
-use gapscope_import::xctrace::{Options, import, read};
+use gapscope_import::xctrace::read;
+use gapscope_import::{Error, Options, import};
 use gapscope_trace::ids::{CommandBufferId, ThreadId};
 use gapscope_trace::lookup::LabelPaths;
 use gapscope_trace::manifest::{ClockMethod, Exit, SamplingMode};

@@ -1,7 +1,8 @@
 //! Whatever the files hold: no panic, and no number that was not planted.
 
 use crate::{Exports, plain};
-use gapscope_import::xctrace::{Options, read};
+use gapscope_import::Options;
+use gapscope_import::xctrace::read;
 use proptest::prelude::*;
 use stand_in_xctrace::{Quirks, Scene};
 use std::collections::BTreeSet;

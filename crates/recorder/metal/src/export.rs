@@ -1,7 +1,8 @@
 //! Exports the tables of a recording, and does not take xctrace's word for it.
 
 use crate::Error;
-use crate::interrupt::Interrupts;
+use crate::interrupt::{Interrupts, ToolExit};
+use crate::recording::Stage;
 use crate::tool::{Xctrace, last_words};
 use gapscope_import::xctrace::{TABLES, Toc, check};
 use std::fs::File;
@@ -26,7 +27,7 @@ pub(crate) fn export(
     recording: &Path,
     folder: &Path,
     interrupts: &Interrupts,
-    mut progress: impl FnMut(usize, usize),
+    show: &mut impl FnMut(Stage),
 ) -> Result<Exports, Error> {
     let exporter = Exporter {
         xctrace,
@@ -43,7 +44,7 @@ pub(crate) fn export(
     };
     let toc = File::open(&path)
         .map_err(|error| error.to_string())
-        .and_then(|file| Toc::of(BufReader::new(file)))
+        .and_then(|file| Toc::of(BufReader::new(file)).map_err(|error| error.to_string()))
         .map_err(|error| {
             not_exported("its table of contents", format!("{error}; {}", said.words))
         })?;
@@ -58,18 +59,21 @@ pub(crate) fn export(
         .filter(|table| run.tables.iter().any(|listed| listed == table.schema))
         .collect();
     for (done, table) in wanted.iter().enumerate() {
-        progress(done, wanted.len());
+        let of = wanted.len();
+        show(Stage::Exporting { done, of });
         let xpath = format!(
             "/trace-toc/run[@number=\"{}\"]/data/table[@schema=\"{}\"]",
             run.number, table.schema
         );
         match exporter.table(table.schema, &xpath)? {
-            Ok((file, note)) => {
-                exports.files.push(file);
-                exports.notes.extend(note);
+            Exported::Written(written) => {
+                exports.files.push(written.file);
+                exports.notes.extend(written.note);
             }
-            Err(reason) if table.needed => return Err(not_exported(table.schema, reason)),
-            Err(reason) => exports.notes.push(format!(
+            Exported::Missing { reason } if table.needed => {
+                return Err(not_exported(table.schema, reason));
+            }
+            Exported::Missing { reason } => exports.notes.push(format!(
                 "No {}: xctrace did not export {} ({reason}).",
                 table.gives, table.schema
             )),
@@ -85,10 +89,23 @@ struct Exporter<'a> {
     interrupts: &'a Interrupts,
 }
 
-struct Said {
+/// How one call of xctrace ended.
+struct ExportExit {
     success: bool,
     status: String,
     words: String,
+}
+
+/// What came of the export of a table.
+enum Exported {
+    Written(WrittenTable),
+    Missing { reason: String },
+}
+
+struct WrittenTable {
+    file: PathBuf,
+    /// What is to be noted of it.
+    note: Option<String>,
 }
 
 impl Exporter<'_> {
@@ -96,13 +113,8 @@ impl Exporter<'_> {
         self.folder.join(format!("{name}.xml"))
     }
 
-    /// A table's file, with what is to be noted; or why there is none.
-    fn table(
-        &self,
-        schema: &str,
-        xpath: &str,
-    ) -> Result<Result<(PathBuf, Option<String>), String>, Error> {
-        let mut kept: Option<(PathBuf, String)> = None;
+    fn table(&self, schema: &str, xpath: &str) -> Result<Exported, Error> {
+        let mut torn: Option<WrittenTable> = None;
         let mut reason = String::new();
         for attempt in 1..=ATTEMPTS {
             let path = match attempt {
@@ -118,29 +130,35 @@ impl Exporter<'_> {
                             said.status
                         )
                     });
-                    return Ok(Ok((path, note)));
+                    return Ok(Exported::Written(WrittenTable { file: path, note }));
                 }
                 Ok(found) if found.nodes > 0 => {
                     let note = format!(
                         "xctrace ended with {} before {schema} was written to its end: {} rows were read, more may be missing.",
                         said.status, found.rows
                     );
-                    kept.get_or_insert((path, note));
+                    torn.get_or_insert(WrittenTable {
+                        file: path,
+                        note: Some(note),
+                    });
                 }
                 Ok(_) => {
                     // An empty result and no error: asking again gives the same.
-                    return Ok(Err(
+                    let reason =
                         "it wrote an empty result, although its table of contents lists the table"
-                            .to_owned(),
-                    ));
+                            .to_owned();
+                    return Ok(Exported::Missing { reason });
                 }
                 Err(error) => reason = format!("{error}; {}", said.words),
             }
         }
-        Ok(kept.map(|(path, note)| (path, Some(note))).ok_or(reason))
+        Ok(match torn {
+            Some(written) => Exported::Written(written),
+            None => Exported::Missing { reason },
+        })
     }
 
-    fn run(&self, what: &[&str], output: &Path) -> Result<Said, Error> {
+    fn run(&self, what: &[&str], output: &Path) -> Result<ExportExit, Error> {
         let program = self.xctrace.program();
         let log = self.folder.join("export.log");
         let writer = File::create(&log).map_err(Error::io(&log))?;
@@ -153,13 +171,16 @@ impl Exporter<'_> {
         command.process_group(0);
         command.stdout(Stdio::null()).stderr(writer);
         let mut child = command.spawn().map_err(Error::io(program))?;
-        let (status, interrupted) = self.interrupts.wait(&mut child, program)?;
+        let ToolExit {
+            status,
+            interrupted,
+        } = self.interrupts.wait(&mut child, program)?;
         if interrupted {
             return Err(Error::Interrupted {
                 kept: self.recording.to_owned(),
             });
         }
-        Ok(Said {
+        Ok(ExportExit {
             success: status.success(),
             status: status.to_string(),
             words: last_words(&std::fs::read_to_string(&log).unwrap_or_default()),

@@ -29,7 +29,16 @@ pub struct GpuCapture {
     program: PathBuf,
 }
 
-/// Where a window begins and ends.
+/// How a command ended, and what was captured of it.
+#[derive(Debug)]
+pub struct Launched {
+    /// How the command ended.
+    pub exit: Exit,
+    /// The size of the capture in bytes, or why there is none.
+    pub captured: Result<u64, Error>,
+}
+
+/// Where a window starts and ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Boundary {
     /// A boundary that `gpucapture boundaries` lists.
@@ -108,16 +117,11 @@ impl GpuCapture {
     }
 
     /// Runs a command so that it can be captured, captures a window of it as soon as gpucapture sees it, and waits for
-    /// its end: how it ended, and the capture's size in bytes, or why there is none. The command has this process's
-    /// standard input and outputs.
+    /// its end. The command has this process's standard input and outputs.
     ///
     /// # Errors
     /// The path cannot be used, or the command cannot be run; nothing has run then.
-    pub fn launch(
-        &self,
-        command: &[OsString],
-        window: &GpuWindow,
-    ) -> Result<(Exit, Result<u64, Error>), Error> {
+    pub fn launch(&self, command: &[OsString], window: &GpuWindow) -> Result<Launched, Error> {
         check_path(&window.output)?;
         let command = resolved(command)?;
         let interrupts = Interrupts::take().map_err(Error::io(&self.program))?;
@@ -133,7 +137,10 @@ impl GpuCapture {
                 let reason = format!(
                     "the command ended ({status}) before gpucapture saw it: it used no GPU, or not for long"
                 );
-                return Ok((exit_of(status), Err(Error::NotCaptured { reason })));
+                return Ok(Launched {
+                    exit: exit_of(status),
+                    captured: Err(Error::NotCaptured { reason }),
+                });
             }
             if interrupts.came() {
                 break Err(Error::NotCaptured {
@@ -148,8 +155,11 @@ impl GpuCapture {
                 Err(error) => break Err(error),
             }
         };
-        let (status, _) = interrupts.wait(&mut child, program)?;
-        Ok((exit_of(status), captured))
+        let ended = interrupts.wait(&mut child, program)?;
+        Ok(Launched {
+            exit: exit_of(ended.status),
+            captured,
+        })
     }
 
     /// Captures a window of a process and waits until it is written; gives its size in bytes. A signal ends the window
@@ -180,7 +190,7 @@ impl GpuCapture {
             .process_group(0)
             .spawn()
             .map_err(Error::io(&self.program))?;
-        let (status, _) = interrupts.wait(&mut child, &self.program)?;
+        let status = interrupts.wait(&mut child, &self.program)?.status;
         let bytes = size(&window.output);
         if bytes == 0 {
             let words = last_words(&std::fs::read_to_string(log.path()).unwrap_or_default());

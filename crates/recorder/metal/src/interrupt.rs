@@ -12,6 +12,14 @@ use std::time::Duration;
 
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// How a tool ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ToolExit {
+    pub status: ExitStatus,
+    /// A signal was passed on to it.
+    pub interrupted: bool,
+}
+
 /// Takes signals for as long as it lives.
 #[derive(Debug)]
 pub(crate) struct Interrupts {
@@ -35,11 +43,14 @@ impl Interrupts {
     }
 
     /// Waits for a tool. A signal is passed on to it as one SIGINT, which ends a recording in order.
-    pub fn wait(&self, child: &mut Child, program: &Path) -> Result<(ExitStatus, bool), Error> {
+    pub fn wait(&self, child: &mut Child, program: &Path) -> Result<ToolExit, Error> {
         let mut interrupted = false;
         loop {
             if let Some(status) = child.try_wait().map_err(Error::io(program))? {
-                return Ok((status, interrupted));
+                return Ok(ToolExit {
+                    status,
+                    interrupted,
+                });
             }
             if self.came() && !interrupted {
                 interrupted = true;

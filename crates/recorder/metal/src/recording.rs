@@ -2,11 +2,12 @@
 
 use crate::Error;
 use crate::export::export;
-use crate::interrupt::Interrupts;
+use crate::interrupt::{Interrupts, ToolExit};
 use crate::program::resolved;
 use crate::target_output::TargetOutput;
 use crate::tool::{Xctrace, last_words};
-use gapscope_import::xctrace::{Imported, Options, import};
+use gapscope_import::xctrace::{IMPORTER, Toc};
+use gapscope_import::{Imported, Options};
 use gapscope_trace::manifest::{Exit, Loss};
 use std::ffi::OsString;
 use std::fs::File;
@@ -172,10 +173,13 @@ impl Recording {
         // A Ctrl-C reaches gapscope only, which passes one on: a second one would break off the saving.
         command.process_group(0);
         let program = self.xctrace.program();
-        let begun = Instant::now();
+        let started = Instant::now();
         let mut child = command.spawn().map_err(Error::io(program))?;
         let output = TargetOutput::copy(printed);
-        let (status, interrupted) = interrupts.wait(&mut child, program)?;
+        let ToolExit {
+            status,
+            interrupted,
+        } = interrupts.wait(&mut child, program)?;
         drop(output);
         // A status that is not 0 may be the command's own.
         if !bundle.exists() {
@@ -186,7 +190,7 @@ impl Recording {
         }
         Ok(Ended {
             interrupted,
-            took: begun.elapsed(),
+            took: started.elapsed(),
         })
     }
 
@@ -201,9 +205,7 @@ impl Recording {
     ) -> Result<Recorded, Error> {
         let exports = folder.join("exports");
         std::fs::create_dir(&exports).map_err(Error::io(&exports))?;
-        let exported = export(&self.xctrace, bundle, &exports, interrupts, |done, of| {
-            show(Stage::Exporting { done, of });
-        })?;
+        let exported = export(&self.xctrace, bundle, &exports, interrupts, show)?;
         show(Stage::Importing);
         let mut notes = exported.notes;
         if ended.interrupted {
@@ -240,7 +242,7 @@ impl Recording {
             losses: Vec::new(),
             notes: Vec::new(),
         };
-        match import(&exported.files, &self.output, &options) {
+        match IMPORTER.import(&exported.files, &self.output, &options) {
             Ok(imported) => {
                 recorded.outcome = Outcome::Recorded {
                     command_buffers: imported.command_buffers,
@@ -264,7 +266,7 @@ impl Recording {
     /// How the command ended, also when it did nothing that can be imported.
     fn exit(&self, exports: &Path) -> Option<Exit> {
         let file = File::open(exports.join("toc.xml")).ok()?;
-        let toc = gapscope_import::xctrace::Toc::of(std::io::BufReader::new(file)).ok()?;
+        let toc = Toc::of(std::io::BufReader::new(file)).ok()?;
         toc.metal_run()?.exit()
     }
 }
@@ -293,13 +295,12 @@ pub fn import_bundle(
         .prefix(".gapscope-xctrace-")
         .tempdir_in(&parent)
         .map_err(Error::io(&parent))?;
-    let exported = export(xctrace, bundle, folder.path(), &interrupts, |done, of| {
-        show(Stage::Exporting { done, of });
-    })?;
+    let exported = export(xctrace, bundle, folder.path(), &interrupts, &mut show)?;
     show(Stage::Importing);
     let mut options = options.clone();
     options.notes.extend(exported.notes);
-    import(&exported.files, output, &options).map_err(|source| Error::NotImported {
+    let imported = IMPORTER.import(&exported.files, output, &options);
+    imported.map_err(|source| Error::NotImported {
         source,
         kept: bundle.to_owned(),
     })

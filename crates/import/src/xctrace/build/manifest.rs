@@ -1,9 +1,10 @@
 //! The end of a build: command buffers' rows, losses, the manifest.
 
 use super::super::clock::{self, Lifetime};
+use super::super::date;
 use super::super::toc::Run;
-use super::super::{Options, date};
 use super::{Builder, DEVICE, PROCESS, QUEUE};
+use crate::Options;
 use gapscope_trace::manifest::*;
 use gapscope_trace::tables::{CommandBuffer, Table, Timing};
 use gapscope_trace::{LossKind, Trace};

@@ -1,0 +1,63 @@
+//! Which document of xctrace a file is.
+
+use super::document::name;
+use quick_xml::Reader;
+use quick_xml::events::Event;
+use std::io::BufRead;
+
+/// Why a file is not a document of xctrace, or cannot be read as one.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DocumentError {
+    /// It has no element at all.
+    #[error("it has no XML element")]
+    NoElement,
+    /// It is a text.
+    #[error("it begins with text, not with XML")]
+    Text,
+    /// It is XML of another kind.
+    #[error("its root element is <{0}>")]
+    RootElement(String),
+    /// It is not XML.
+    #[error("it is not XML ({0})")]
+    NotXml(quick_xml::Error),
+    /// It is not the table of contents that was wanted.
+    #[error("it holds tables, not a table of contents")]
+    Tables,
+    /// The table of contents is damaged.
+    #[error("its table of contents is damaged: {0}")]
+    DamagedToc(quick_xml::Error),
+    /// The table of contents is torn.
+    #[error("its table of contents ends too early")]
+    TornToc,
+}
+
+pub(crate) enum Root {
+    Toc,
+    Tables,
+}
+
+/// Reads up to the start of the root element, and says which document it is.
+pub(crate) fn root<R: BufRead>(reader: &mut Reader<R>) -> Result<Root, DocumentError> {
+    let mut buffer = Vec::new();
+    // An empty `<trace-query-result/>` is one that starts and ends.
+    reader.config_mut().expand_empty_elements = true;
+    loop {
+        buffer.clear();
+        match reader.read_event_into(&mut buffer) {
+            Ok(Event::Start(start)) => {
+                return match name(&start) {
+                    "trace-toc" => Ok(Root::Toc),
+                    "trace-query-result" => Ok(Root::Tables),
+                    other => Err(DocumentError::RootElement(other.to_owned())),
+                };
+            }
+            Ok(Event::Eof) => return Err(DocumentError::NoElement),
+            Ok(Event::Text(text)) if !text.xml10_content().trim().is_empty() => {
+                return Err(DocumentError::Text);
+            }
+            Ok(_) => {}
+            Err(error) => return Err(DocumentError::NotXml(error)),
+        }
+    }
+}
