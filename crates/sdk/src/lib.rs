@@ -5,6 +5,7 @@
 //! - [`wgpu`](crate::wgpu) (feature `wgpu`): times compute passes and dispatches of wgpu programs.
 //! - [`metal`]: captures and times on Metal, natively.
 //! - [`label`]: name what the program does, so that recordings say it.
+//! - [`mlx`]: the names of MLX and mlx-native, for programs that come from there.
 //!
 //! Everything here is harmless where it does not apply: without a hook in the process, without the environment
 //! variables, without a capable device, the program runs on and is told why nothing was captured or timed.
@@ -12,9 +13,11 @@
 
 pub mod capture;
 mod environment;
+mod interval;
 pub mod kernel_profile;
 pub mod label;
 pub mod metal;
+pub mod mlx;
 mod passes;
 #[cfg(feature = "wgpu")]
 pub mod wgpu;

@@ -24,13 +24,17 @@ mod sources;
 mod tests;
 mod time;
 
+pub use crate::kernel_profile::ProfileHandle;
 #[cfg(target_vendor = "apple")]
 pub use apple::{AppleCaptureManager, CommandBuffer, ComputePass, Device, MetalError, Queue};
 #[cfg(target_vendor = "apple")]
 pub(crate) use apple::{default_capture, mach_now_ns};
-pub use batch::{Batch, Commands, Dispatch, ProfileHandle, Submitted};
+pub use batch::{Batch, Commands, Dispatch, Submitted};
 pub use capture::{CaptureManager, ManagerError, MetalCapture, Object};
-pub use counters::{Counters, Place, Resolved, SAMPLES_PER_BUFFER, Sampled, Samples, Unsampled};
+pub use counters::{
+    Clocks, Counters, Resolved, SAMPLES_PER_BUFFER, SamplePair, SampleSlot, Sampled, Samples,
+    Unsampled,
+};
 pub use ladder::{Ladder, Points, Wanted};
 pub use sources::{DEBUG_FLAGS, Sources, is_debug};
 pub use time::{CommandBufferError, Completion, GpuTime, UnknownTime};

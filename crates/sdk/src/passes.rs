@@ -1,10 +1,27 @@
 //! Passes and their dispatches: where only the one or the other is timed, what that says of both.
 
+use crate::interval::Interval;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Begin and end in nanoseconds of one clock; else why they are not known.
-pub(crate) type Interval = Result<(u64, u64), Cow<'static, str>>;
+/// When something ran, or why that is not known.
+pub(crate) type Measured = Result<Interval, Cow<'static, str>>;
+
+/// A pass, and what was measured of it itself.
+#[derive(Debug, Clone)]
+pub(crate) struct MeasuredPass {
+    /// Its dispatches, by their indices in the command buffer.
+    pub inside: Range<usize>,
+    /// `None`: it was not timed itself.
+    pub measured: Option<Measured>,
+}
+
+/// When each pass and each dispatch ran.
+#[derive(Debug)]
+pub(crate) struct Settled {
+    pub passes: Vec<Measured>,
+    pub dispatches: Vec<Measured>,
+}
 
 /// Why a dispatch has no time where the program asked for none.
 pub(crate) const WANTED_NO_MORE: &str = "the program wanted times of command buffers only";
@@ -13,19 +30,16 @@ pub(crate) const WANTED_NO_MORE: &str = "the program wanted times of command buf
 const NOT_ALONE: Cow<'static, str> =
     Cow::Borrowed("only the time of its pass can be had, which holds others too");
 
-/// The time of each pass and of each dispatch, by what was measured. `None`: it was not timed itself. A pass is then
-/// from its first dispatch to its last, and a dispatch that is alone in its pass has the pass's time.
-pub(crate) fn settle(
-    passes: &[(Range<usize>, Option<Interval>)],
-    dispatches: &[Option<Interval>],
-) -> (Vec<Interval>, Vec<Interval>) {
+/// The time of each pass and of each dispatch, by what was measured. A pass that was not timed itself is from its first
+/// dispatch to its last, and a dispatch that was not, and is alone in its pass, has the pass's time.
+pub(crate) fn settle(passes: &[MeasuredPass], dispatches: &[Option<Measured>]) -> Settled {
     let unknown = || Err(NOT_ALONE);
-    let mut of_dispatches: Vec<Interval> = dispatches
+    let mut of_dispatches: Vec<Measured> = dispatches
         .iter()
         .map(|measured| measured.clone().unwrap_or_else(unknown))
         .collect();
     let mut of_passes = Vec::with_capacity(passes.len());
-    for (inside, measured) in passes {
+    for MeasuredPass { inside, measured } in passes {
         let of_pass = match measured {
             Some(measured) => measured.clone(),
             None => hull(&of_dispatches[inside.clone()]),
@@ -39,16 +53,17 @@ pub(crate) fn settle(
         }
         of_passes.push(of_pass);
     }
-    (of_passes, of_dispatches)
+    Settled {
+        passes: of_passes,
+        dispatches: of_dispatches,
+    }
 }
 
-/// From the first begin to the last end of those that are known.
-pub(crate) fn hull(intervals: &[Interval]) -> Interval {
-    let known = intervals
-        .iter()
-        .filter_map(|interval| interval.clone().ok());
-    let hull = known.reduce(|(a, b), (c, d)| (a.min(c), b.max(d)));
-    let why = || intervals.iter().find_map(|interval| interval.clone().err());
+/// From the first start to the last end of those that are known.
+pub(crate) fn hull(measured: &[Measured]) -> Measured {
+    let known = measured.iter().filter_map(|one| one.as_ref().ok().copied());
+    let why = || measured.iter().find_map(|one| one.clone().err());
+    let hull = known.reduce(Interval::hull);
     hull.ok_or_else(|| why().unwrap_or(Cow::Borrowed("nothing ran in it")))
 }
 
@@ -56,41 +71,46 @@ pub(crate) fn hull(intervals: &[Interval]) -> Interval {
 mod tests {
     use super::*;
 
-    fn lost<T>() -> Result<T, Cow<'static, str>> {
+    fn ran(start_ns: u64, end_ns: u64) -> Measured {
+        Ok(Interval { start_ns, end_ns })
+    }
+
+    fn lost() -> Measured {
         Err("no queries".into())
+    }
+
+    fn pass(inside: Range<usize>, measured: Option<Measured>) -> MeasuredPass {
+        MeasuredPass { inside, measured }
     }
 
     #[test]
     fn dispatches_that_are_timed_make_the_time_of_their_pass() {
-        let dispatches = [
-            Some(Ok((5, 7))),
-            Some(lost()),
-            Some(Ok((8, 12))),
-            Some(lost()),
-        ];
-        let (passes, of_dispatches) = settle(&[(0..3, None), (3..4, None)], &dispatches);
-        assert_eq!(passes, [Ok((5, 12)), lost()]);
-        assert_eq!(of_dispatches, dispatches.map(Option::unwrap));
+        let dispatches = [ran(5, 7), lost(), ran(8, 12), lost()];
+        let passes = [pass(0..3, None), pass(3..4, None)];
+        let settled = settle(&passes, &dispatches.clone().map(Some));
+        assert_eq!(settled.passes, [ran(5, 12), lost()]);
+        assert_eq!(settled.dispatches, dispatches);
     }
 
     #[test]
     fn a_pass_that_is_timed_makes_the_time_of_a_dispatch_that_is_alone() {
         let passes = [
-            (0..2, Some(Ok((1, 9)))),
-            (2..3, Some(Ok((9, 11)))),
-            (3..4, Some(lost())),
+            pass(0..2, Some(ran(1, 9))),
+            pass(2..3, Some(ran(9, 11))),
+            pass(3..4, Some(lost())),
         ];
-        let (of_passes, dispatches) = settle(&passes, &[None, None, None, None]);
-        assert_eq!(of_passes, [Ok((1, 9)), Ok((9, 11)), lost()]);
+        let settled = settle(&passes, &[None, None, None, None]);
+        assert_eq!(settled.passes, [ran(1, 9), ran(9, 11), lost()]);
+        let alone = Err(NOT_ALONE);
         assert_eq!(
-            dispatches,
-            [Err(NOT_ALONE), Err(NOT_ALONE), Ok((9, 11)), lost()]
+            settled.dispatches,
+            [alone.clone(), alone, ran(9, 11), lost()]
         );
     }
 
     #[test]
     fn a_pass_without_dispatches_has_its_own_time_or_none() {
-        let (passes, _) = settle(&[(0..0, None), (0..0, Some(Ok((1, 2))))], &[]);
-        assert_eq!(passes, [Err("nothing ran in it".into()), Ok((1, 2))]);
+        let settled = settle(&[pass(0..0, None), pass(0..0, Some(ran(1, 2)))], &[]);
+        assert_eq!(settled.passes, [Err("nothing ran in it".into()), ran(1, 2)]);
     }
 }

@@ -1,6 +1,7 @@
 //! What the environment asks for.
 
 use super::{Destination, NotCaptured};
+use crate::mlx::variables;
 use std::env;
 
 /// The variables that ask for a capture and hold its path; the first that is set counts. An empty one is not set.
@@ -9,7 +10,7 @@ use std::env;
 /// # use gapscope_sdk::capture::CAPTURE_VARIABLES;
 /// assert_eq!(CAPTURE_VARIABLES, ["GAPSCOPE_CAPTURE", "MLX_METAL_CAPTURE"]);
 /// ```
-pub const CAPTURE_VARIABLES: [&str; 2] = ["GAPSCOPE_CAPTURE", "MLX_METAL_CAPTURE"];
+pub const CAPTURE_VARIABLES: [&str; 2] = ["GAPSCOPE_CAPTURE", variables::METAL_CAPTURE];
 
 /// How many units of work to let pass before the capture. Default: 0.
 ///
@@ -44,11 +45,17 @@ pub fn requested() -> Result<Destination, NotCaptured> {
         .ok_or(NotCaptured::NotRequested)
 }
 
-/// Units to skip, and units to take.
-pub(super) fn units() -> Result<(u64, u64), NotCaptured> {
-    let skip = count(SKIP_VARIABLE, 0, 0, "a whole number of units, 0 or more")?;
-    let take = count(TAKE_VARIABLE, 1, 1, "a whole number of units, 1 or more")?;
-    Ok((skip, take))
+/// Which units of work the environment asks for.
+pub(super) struct Units {
+    pub skip: u64,
+    pub take: u64,
+}
+
+pub(super) fn units() -> Result<Units, NotCaptured> {
+    Ok(Units {
+        skip: count(SKIP_VARIABLE, 0, 0, "a whole number of units, 0 or more")?,
+        take: count(TAKE_VARIABLE, 1, 1, "a whole number of units, 1 or more")?,
+    })
 }
 
 fn count(

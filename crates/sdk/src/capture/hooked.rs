@@ -30,9 +30,12 @@ type Wait = dyn Fn() -> Result<(), String> + Send + Sync;
 /// }
 /// ```
 #[derive(Clone)]
-pub struct Hooked(Arc<Waits>);
+pub struct Hooked(Arc<HookBackend>);
 
-struct Waits(Option<Box<Wait>>);
+struct HookBackend {
+    /// `None`: the hooks alone say when work has ended.
+    wait: Option<Box<Wait>>,
+}
 
 impl Hooked {
     /// A device with a function that returns when it has finished everything that was submitted to it, or says why it
@@ -44,10 +47,12 @@ impl Hooked {
     /// let device = Hooked::new(wait_for_the_device);
     /// ```
     pub fn new(wait: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Hooked {
-        Hooked(Arc::new(Waits(Some(Box::new(wait)))))
+        Hooked(Arc::new(HookBackend {
+            wait: Some(Box::new(wait)),
+        }))
     }
 
-    /// Whatever devices the hooks of this process see. What was submitted before a window began does not belong to
+    /// Whatever devices the hooks of this process see. What was submitted before a window started does not belong to
     /// it; its end waits until the hooks have seen all its work finished.
     ///
     /// ```
@@ -58,14 +63,14 @@ impl Hooked {
     /// assert_eq!(capture.unwrap_err(), NotCaptured::NoHook, "this is not run under `gapscope record`");
     /// ```
     pub fn any() -> Hooked {
-        Hooked(Arc::new(Waits(None)))
+        Hooked(Arc::new(HookBackend { wait: None }))
     }
 }
 
 impl CaptureDevice for Hooked {
     fn backend(&self) -> Arc<dyn Backend> {
-        let waits: Arc<Waits> = Arc::clone(&self.0);
-        waits
+        let backend: Arc<HookBackend> = Arc::clone(&self.0);
+        backend
     }
 }
 
@@ -96,7 +101,7 @@ fn reason(status: Status) -> String {
     .to_owned()
 }
 
-impl Backend for Waits {
+impl Backend for HookBackend {
     fn name(&self) -> &'static str {
         "gapscope"
     }
@@ -119,7 +124,7 @@ impl Backend for Waits {
     }
 
     fn synchronise(&self) -> Result<(), NotCaptured> {
-        match &self.0 {
+        match &self.wait {
             Some(wait) => wait().map_err(|reason| NotCaptured::Synchronise { reason }),
             None => Ok(()),
         }
@@ -136,7 +141,7 @@ impl Backend for Waits {
             let first = window.open.is_empty();
             let path = destination.path().filter(|_| first);
             match hook.start_capture(path) {
-                Ok(capture) => window.open.push((hook, capture)),
+                Ok(capture) => window.open.push(HookCapture { hook, capture }),
                 // What has been started stops when the window is dropped.
                 Err(status) => {
                     let reason = reason(status);
@@ -154,20 +159,28 @@ impl Backend for Waits {
     }
 }
 
+/// A capture as a hook knows it.
+#[derive(Clone, Copy)]
+struct HookCapture {
+    hook: Hook,
+    capture: u32,
+}
+
 /// A window that is open.
 struct Window {
-    open: Vec<(Hook, u32)>,
+    open: Vec<HookCapture>,
     path: Option<PathBuf>,
     /// The hook through which the session is told to write it.
-    written_by: Option<(Hook, u32)>,
+    written_by: Option<HookCapture>,
 }
 
 impl Running for Window {
     fn stop(&mut self) -> Result<(), NotCaptured> {
         let mut outcome = Ok(());
         self.written_by = self.open.first().copied();
-        for (hook, _) in &self.open {
-            if let status @ (Status::TimedOut | Status::Internal) = hook.flush(ARRIVES_WITHIN) {
+        for open in &self.open {
+            let flushed = open.hook.flush(ARRIVES_WITHIN);
+            if let status @ (Status::TimedOut | Status::Internal) = flushed {
                 let reason = reason(status);
                 outcome = Err(NotCaptured::Stop {
                     backend: "gapscope",
@@ -176,7 +189,7 @@ impl Running for Window {
             }
         }
         // The one that has the path comes last: then the session has seen the ends of the others.
-        while let Some((hook, capture)) = self.open.pop() {
+        while let Some(HookCapture { hook, capture }) = self.open.pop() {
             match hook.stop_capture(capture) {
                 Status::Done => {}
                 status => {
@@ -192,14 +205,15 @@ impl Running for Window {
     }
 
     fn finished(&mut self) -> Result<(), NotCaptured> {
-        let (Some((hook, capture)), Some(path)) = (self.written_by, &self.path) else {
+        let (Some(HookCapture { hook, capture }), Some(path)) = (self.written_by, &self.path)
+        else {
             return Ok(());
         };
-        let begun = Instant::now();
+        let started = Instant::now();
         loop {
             let reason = match hook.capture_state(capture) {
                 Status::Done => return Ok(()),
-                Status::Pending if begun.elapsed() < WRITTEN_WITHIN => {
+                Status::Pending if started.elapsed() < WRITTEN_WITHIN => {
                     std::thread::sleep(Duration::from_millis(2));
                     continue;
                 }
@@ -214,7 +228,7 @@ impl Running for Window {
 
 impl Drop for Window {
     fn drop(&mut self) {
-        for (hook, capture) in self.open.drain(..) {
+        for HookCapture { hook, capture } in self.open.drain(..) {
             hook.stop_capture(capture);
         }
     }

@@ -1,7 +1,8 @@
 //! Which units of work are captured.
 
+use super::environment::{self, Units};
 use super::once::{self, Once};
-use super::{Capture, CaptureDevice, Captured, Destination, NotCaptured, environment};
+use super::{Capture, CaptureDevice, Captured, Destination, NotCaptured};
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
@@ -34,8 +35,14 @@ pub struct Trigger {
     /// Units inside units are one.
     depth: u32,
     captured: u64,
-    running: Option<(Capture, u64)>,
+    running: Option<RunningCapture>,
     last: Option<Result<Captured, NotCaptured>>,
+}
+
+#[derive(Debug)]
+struct RunningCapture {
+    capture: Capture,
+    units_left: u64,
 }
 
 /// Arms a [`Trigger`] from elsewhere: another thread, a handler of requests.
@@ -95,7 +102,7 @@ impl Trigger {
     pub fn from_env() -> Trigger {
         let asked = environment::requested().and_then(|to| Ok((to, environment::units()?)));
         match asked {
-            Ok((destination, (skip, take))) => {
+            Ok((destination, Units { skip, take })) => {
                 let mut trigger = Trigger::new(Ok(destination));
                 trigger.take = take;
                 trigger.arm.nth(skip.saturating_add(1));
@@ -268,7 +275,10 @@ impl Trigger {
         .and_then(|mut capture| capture.begin().map(|()| capture));
         match begun {
             Ok(capture) => {
-                self.running = Some((capture, self.take));
+                self.running = Some(RunningCapture {
+                    capture,
+                    units_left: self.take,
+                });
                 Ok(())
             }
             Err(why) => {
@@ -291,12 +301,12 @@ impl Trigger {
         if self.depth > 0 {
             return None;
         }
-        let (capture, left) = self.running.as_mut()?;
-        *left = left.saturating_sub(1);
-        if *left > 0 {
+        let running = self.running.as_mut()?;
+        running.units_left = running.units_left.saturating_sub(1);
+        if running.units_left > 0 {
             return None;
         }
-        let outcome = capture.end();
+        let outcome = running.capture.end();
         self.running = None;
         self.captured += u64::from(outcome.is_ok());
         self.last = Some(outcome.clone());

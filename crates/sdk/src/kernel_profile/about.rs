@@ -11,20 +11,31 @@ pub(super) struct About {
     pub device: DeviceInfo,
     pub notes: Vec<String>,
     pub since_ns: u64,
-    /// An integration that has no clock samples mapped times by bounds: how many, and the greatest error.
-    pub bounds: Option<(u64, u64)>,
+    /// An integration that has no clock samples mapped times by bounds.
+    pub bounds: Option<ClockBounds>,
+}
+
+/// Bounds by which times were mapped.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ClockBounds {
+    pub samples: u64,
+    /// The greatest error.
+    pub error_ns: u64,
 }
 
 impl About {
     /// Samples or bounds by which times were mapped.
     pub fn clock_samples(&self) -> u64 {
-        self.bounds.map_or(self.clock.pairs().len() as u64, |b| b.0)
+        match self.bounds {
+            Some(bounds) => bounds.samples,
+            None => self.clock.pairs().len() as u64,
+        }
     }
 
     /// The greatest error of a mapped time.
     pub fn clock_error_ns(&self) -> Option<u64> {
         match self.bounds {
-            Some((_, error_ns)) => Some(error_ns),
+            Some(bounds) => Some(bounds.error_ns),
             None => self.clock.error_ns(),
         }
     }

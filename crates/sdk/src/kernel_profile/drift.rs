@@ -3,6 +3,7 @@
 use super::entry::{CommandBufferId, Sampling};
 use super::profile::Gathered;
 use super::shard::Of;
+use crate::interval::Interval;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::sync::Arc;
@@ -86,72 +87,69 @@ struct Sums {
     command_buffers: u64,
     command_buffer_ns: u64,
     dispatch_sum_ns: u64,
-    busy_ns: u64,
+    /// `None` without instances.
+    dispatch_busy_ns: Option<u64>,
+}
+
+/// Dispatches of a label that name no instance of a command buffer.
+#[derive(Default)]
+struct LabelDispatches {
+    sum_ns: u64,
+    untimed: u64,
 }
 
 pub(super) fn drifts(gathered: &Gathered) -> Vec<Drift> {
     let merged = &gathered.merged;
     let serialised = gathered.about.sampling == Sampling::DispatchSerialised;
-    let mut by_instance: FxHashMap<CommandBufferId, Vec<Option<(u64, u64)>>> = FxHashMap::default();
-    let mut by_label: FxHashMap<Arc<str>, (u64, u64)> = FxHashMap::default();
+    let mut by_instance: FxHashMap<CommandBufferId, Vec<Option<Interval>>> = FxHashMap::default();
+    let mut by_label: FxHashMap<Arc<str>, LabelDispatches> = FxHashMap::default();
     for row in &merged.dispatches {
         match row.command_buffer {
             Some(id) => by_instance.entry(id).or_default().push(row.interval()),
             None => {
-                let (known, unknown) = by_label.entry(Arc::clone(&row.cb_label)).or_default();
+                let label = by_label.entry(Arc::clone(&row.cb_label)).or_default();
                 match row.duration_ns() {
-                    Some(ns) => *known = known.saturating_add(ns),
-                    None => *unknown += 1,
+                    Some(ns) => label.sum_ns = label.sum_ns.saturating_add(ns),
+                    None => label.untimed += 1,
                 }
             }
         }
     }
     let mut with_instances: FxHashMap<&str, Sums> = FxHashMap::default();
     for row in &merged.command_buffers {
-        let (Some(id), Some((start, end))) = (row.entry.id, row.interval()) else {
+        let (Some(id), Some(interval)) = (row.entry.id, row.interval()) else {
             continue;
         };
         let Some(dispatches) = by_instance.get(&id) else {
             continue;
         };
-        let known: Option<Vec<(u64, u64)>> = dispatches.iter().copied().collect();
-        let Some(mut known) = known.filter(|k| k.len() as u64 == u64::from(row.entry.dispatches))
+        let known: Option<Vec<Interval>> = dispatches.iter().copied().collect();
+        let Some(known) = known.filter(|k| k.len() as u64 == u64::from(row.entry.dispatches))
         else {
             continue;
         };
         let sums = with_instances.entry(&row.entry.label).or_default();
         sums.command_buffers += 1;
-        sums.command_buffer_ns += end.saturating_sub(start);
-        sums.dispatch_sum_ns += known.iter().map(|(start, end)| end - start).sum::<u64>();
-        sums.busy_ns += union_ns(&mut known);
+        sums.command_buffer_ns += interval.duration_ns();
+        let durations = known.iter().map(|interval| interval.duration_ns());
+        sums.dispatch_sum_ns += durations.sum::<u64>();
+        let busy_ns = Interval::union_ns(known);
+        *sums.dispatch_busy_ns.get_or_insert(0) += busy_ns;
     }
     let mut drifts: Vec<Drift> = with_instances
         .into_iter()
-        .map(|(label, sums)| {
-            let busy = Some(sums.busy_ns);
-            drift(
-                label,
-                sums.command_buffers,
-                sums.command_buffer_ns,
-                sums.dispatch_sum_ns,
-                busy,
-                serialised,
-            )
-        })
+        .map(|(label, sums)| sums.drift(label, serialised))
         .collect();
-    for (label, (sum_ns, unknown)) in &by_label {
-        if let (0, Some(entry)) = (
-            *unknown,
-            merged.times(Of::Label).get(label).and_then(|a| a.entry()),
-        ) {
-            drifts.push(drift(
-                label,
-                entry.count,
-                entry.total_ns,
-                *sum_ns,
-                None,
-                serialised,
-            ));
+    for (label, dispatches) in by_label.iter().filter(|(_, of)| of.untimed == 0) {
+        let times = merged.times(Of::Label).get(label);
+        if let Some(entry) = times.and_then(|times| times.entry()) {
+            let sums = Sums {
+                command_buffers: entry.count,
+                command_buffer_ns: entry.total_ns,
+                dispatch_sum_ns: dispatches.sum_ns,
+                dispatch_busy_ns: None,
+            };
+            drifts.push(sums.drift(label, serialised));
         }
     }
     drifts.sort_by(|a, b| {
@@ -162,47 +160,28 @@ pub(super) fn drifts(gathered: &Gathered) -> Vec<Drift> {
     drifts
 }
 
-fn drift(
-    label: &str,
-    command_buffers: u64,
-    command_buffer_ns: u64,
-    dispatch_sum_ns: u64,
-    dispatch_busy_ns: Option<u64>,
-    serialised: bool,
-) -> Drift {
-    let difference = i128::from(dispatch_sum_ns) - i128::from(command_buffer_ns);
-    let over =
-        |ns: u64| (ns as f64 - command_buffer_ns as f64) / (command_buffer_ns as f64).max(1.0);
-    let share = over(dispatch_sum_ns);
-    let verdict = match dispatch_busy_ns {
-        Some(busy) if over(busy) > WRONG => Verdict::Inconsistent,
-        _ if serialised && share > WRONG => Verdict::Inconsistent,
-        _ if share <= NOISE => Verdict::Consistent,
-        Some(_) => Verdict::Overlapping,
-        None => Verdict::Unexplained,
-    };
-    Drift {
-        label: label.to_owned(),
-        command_buffers,
-        command_buffer_ns,
-        dispatch_sum_ns,
-        dispatch_busy_ns,
-        difference_ns: i64::try_from(difference).unwrap_or(i64::MAX),
-        share,
-        verdict,
-    }
-}
-
-/// The time that intervals cover together.
-fn union_ns(intervals: &mut [(u64, u64)]) -> u64 {
-    intervals.sort_unstable();
-    let mut covered = 0;
-    let mut until = 0;
-    for &(start, end) in intervals.iter() {
-        if end > until {
-            covered += end - start.max(until);
-            until = end;
+impl Sums {
+    fn drift(&self, label: &str, serialised: bool) -> Drift {
+        let difference = i128::from(self.dispatch_sum_ns) - i128::from(self.command_buffer_ns);
+        let whole_ns = self.command_buffer_ns as f64;
+        let over = |ns: u64| (ns as f64 - whole_ns) / whole_ns.max(1.0);
+        let share = over(self.dispatch_sum_ns);
+        let verdict = match self.dispatch_busy_ns {
+            Some(busy_ns) if over(busy_ns) > WRONG => Verdict::Inconsistent,
+            _ if serialised && share > WRONG => Verdict::Inconsistent,
+            _ if share <= NOISE => Verdict::Consistent,
+            Some(_) => Verdict::Overlapping,
+            None => Verdict::Unexplained,
+        };
+        Drift {
+            label: label.to_owned(),
+            command_buffers: self.command_buffers,
+            command_buffer_ns: self.command_buffer_ns,
+            dispatch_sum_ns: self.dispatch_sum_ns,
+            dispatch_busy_ns: self.dispatch_busy_ns,
+            difference_ns: i64::try_from(difference).unwrap_or(i64::MAX),
+            share,
+            verdict,
         }
     }
-    covered
 }

@@ -1,6 +1,7 @@
 //! The switches of the environment.
 
 use crate::environment::any_is_on;
+use crate::mlx::variables;
 use std::sync::OnceLock;
 
 /// The variables that switch the profiling of command buffers on; `0` and the empty text mean off.
@@ -9,7 +10,7 @@ use std::sync::OnceLock;
 /// # use gapscope_sdk::kernel_profile::COMMAND_BUFFER_VARIABLES;
 /// assert!(COMMAND_BUFFER_VARIABLES[0].starts_with("GAPSCOPE_"));
 /// ```
-pub const COMMAND_BUFFER_VARIABLES: [&str; 2] = ["GAPSCOPE_PROFILE_CB", "MLX_PROFILE_CB"];
+pub const COMMAND_BUFFER_VARIABLES: [&str; 2] = ["GAPSCOPE_PROFILE_CB", variables::PROFILE_CB];
 
 /// The variables that switch the profiling of dispatches on; `0` and the empty text mean off.
 ///
@@ -17,14 +18,15 @@ pub const COMMAND_BUFFER_VARIABLES: [&str; 2] = ["GAPSCOPE_PROFILE_CB", "MLX_PRO
 /// # use gapscope_sdk::kernel_profile::DISPATCH_VARIABLES;
 /// assert!(DISPATCH_VARIABLES[0].starts_with("GAPSCOPE_"));
 /// ```
-pub const DISPATCH_VARIABLES: [&str; 2] = ["GAPSCOPE_PROFILE_DISPATCH", "MLX_PROFILE_DISPATCH"];
+pub const DISPATCH_VARIABLES: [&str; 2] =
+    ["GAPSCOPE_PROFILE_DISPATCH", variables::PROFILE_DISPATCH];
 
-pub(super) fn command_buffers() -> bool {
+pub(crate) fn profile_command_buffers() -> bool {
     static ON: OnceLock<bool> = OnceLock::new();
     *ON.get_or_init(|| any_is_on(&COMMAND_BUFFER_VARIABLES))
 }
 
-pub(super) fn dispatches() -> bool {
+pub(crate) fn profile_dispatches() -> bool {
     static ON: OnceLock<bool> = OnceLock::new();
     *ON.get_or_init(|| any_is_on(&DISPATCH_VARIABLES))
 }

@@ -1,6 +1,8 @@
 //! A profile: what the process has one of by default, and may have more of.
 
 use super::about::About;
+#[cfg(feature = "wgpu")]
+use super::about::ClockBounds;
 use super::clock::{Clock, ClockPair, HostTime, NoTime};
 use super::entry::{
     CommandBufferEntry, CommandBufferId, DeviceInfo, DispatchEntry, PassEntry, Sampling, because,
@@ -351,8 +353,16 @@ impl Profile {
     #[cfg(feature = "wgpu")]
     pub(crate) fn add_bound(&self, error_ns: u64) {
         let bounds = &mut lock(&self.about).bounds;
-        let (samples, worst_ns) = bounds.unwrap_or((0, 0));
-        *bounds = Some((samples + 1, worst_ns.max(error_ns)));
+        *bounds = Some(match *bounds {
+            None => ClockBounds {
+                samples: 1,
+                error_ns,
+            },
+            Some(known) => ClockBounds {
+                samples: known.samples + 1,
+                error_ns: known.error_ns.max(error_ns),
+            },
+        });
     }
 
     /// How the GPU is sampled: every result says it.

@@ -1,6 +1,7 @@
 //! Single command buffers and dispatches as they are kept.
 
 use super::entry::{CommandBufferEntry, CommandBufferId, DispatchEntry, PassEntry};
+use crate::interval::Interval;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -54,9 +55,10 @@ impl DispatchRow {
     }
 
     /// Start and end, where both are known.
-    pub fn interval(&self) -> Option<(u64, u64)> {
-        let start = self.start_ns()?;
-        Some((start, start.saturating_add(self.duration_ns()?)))
+    pub fn interval(&self) -> Option<Interval> {
+        let start_ns = self.start_ns()?;
+        let end_ns = start_ns.saturating_add(self.duration_ns()?);
+        Some(Interval { start_ns, end_ns })
     }
 
     /// What the kernel is called: its name, else what kind of operation it is.
@@ -81,7 +83,7 @@ impl DispatchRow {
             group_size: self.group_size,
             gpu_ns: self.duration_ns(),
             start_gpu_ns: self.start_ns(),
-            end_gpu_ns: self.interval().map(|(_, end)| end),
+            end_gpu_ns: self.interval().map(|interval| interval.end_ns),
             unknown_because: Cow::Borrowed(""),
         }
     }
@@ -97,8 +99,11 @@ pub(super) struct PassRow {
 impl PassRow {
     /// Start and end, where both are known.
     #[cfg_attr(not(feature = "trace"), allow(dead_code))]
-    pub fn interval(&self) -> Option<(u64, u64)> {
-        self.entry.start_gpu_ns.zip(self.entry.end_gpu_ns)
+    pub fn interval(&self) -> Option<Interval> {
+        Some(Interval {
+            start_ns: self.entry.start_gpu_ns?,
+            end_ns: self.entry.end_gpu_ns?,
+        })
     }
 }
 
@@ -111,7 +116,10 @@ pub(super) struct CommandBufferRow {
 
 impl CommandBufferRow {
     /// Start and end, where both are known.
-    pub fn interval(&self) -> Option<(u64, u64)> {
-        self.entry.start_ns.zip(self.entry.end_ns)
+    pub fn interval(&self) -> Option<Interval> {
+        Some(Interval {
+            start_ns: self.entry.start_ns?,
+            end_ns: self.entry.end_ns?,
+        })
     }
 }

@@ -1,12 +1,14 @@
 //! One command buffer, timed.
 
-use super::counters::{Counters, Place, Samples, Unsampled};
+use super::counters::{Counters, SamplePair, SampleSlot, Samples, Unsampled};
 use super::ladder::Ladder;
 use super::time::{CommandBufferError, Completion, GpuTime, UnknownTime};
+use crate::interval::Interval;
 use crate::kernel_profile::{
-    CommandBufferEntry, CommandBufferId, DispatchEntry, LossKind, PassEntry, Profile, host_now_ns,
+    CommandBufferEntry, CommandBufferId, DispatchEntry, LossKind, PassEntry, ProfileHandle,
+    host_now_ns,
 };
-use crate::passes::{Interval, WANTED_NO_MORE, settle};
+use crate::passes::{Measured, MeasuredPass, WANTED_NO_MORE, settle};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -69,46 +71,6 @@ pub struct Dispatch {
     pub group_size: Option<[u32; 3]>,
 }
 
-/// The profile that is recorded to: that of the process ([`crate::kernel_profile::global`]), or one that is shared.
-///
-/// ```
-/// use gapscope_sdk::{kernel_profile::{self, Profile}, metal::ProfileHandle};
-///
-/// let of_the_process = ProfileHandle::from(kernel_profile::global());
-/// let own = ProfileHandle::from(std::sync::Arc::new(Profile::new()));
-/// own.record("step", 5); // it is a profile
-/// ```
-#[derive(Debug, Clone)]
-pub enum ProfileHandle {
-    /// One that lives as long as the process.
-    Static(&'static Profile),
-    /// One that is shared.
-    Shared(Arc<Profile>),
-}
-
-impl std::ops::Deref for ProfileHandle {
-    type Target = Profile;
-
-    fn deref(&self) -> &Profile {
-        match self {
-            ProfileHandle::Static(profile) => profile,
-            ProfileHandle::Shared(profile) => profile,
-        }
-    }
-}
-
-impl From<&'static Profile> for ProfileHandle {
-    fn from(profile: &'static Profile) -> ProfileHandle {
-        ProfileHandle::Static(profile)
-    }
-}
-
-impl From<Arc<Profile>> for ProfileHandle {
-    fn from(profile: Arc<Profile>) -> ProfileHandle {
-        ProfileHandle::Shared(profile)
-    }
-}
-
 /// How a command buffer went.
 ///
 /// ```
@@ -137,16 +99,21 @@ pub struct Submitted {
 }
 
 /// Where the samples of a pass or dispatch are; `None`: it has none of its own.
-type Sample = Option<Result<Place, Unsampled>>;
+type OwnSamples = Option<Result<SamplePair, Unsampled>>;
 
 struct Pass {
     label: String,
-    sample: Sample,
+    samples: OwnSamples,
     /// The index of its first dispatch in the command buffer.
     first: usize,
 }
 
-/// A command buffer with what is to be known of it afterwards. What is recorded goes to a [`Profile`], which outlives
+struct SampledDispatch {
+    dispatch: Dispatch,
+    samples: OwnSamples,
+}
+
+/// A command buffer with what is to be known of it afterwards. What is recorded goes to a [profile](ProfileHandle), which outlives
 /// it: a batch that is dropped without a commit leaves nothing.
 ///
 /// `CommandBuffer` is made of one, on Apple's systems. A program with command buffers of its own implements
@@ -156,7 +123,7 @@ struct Pass {
 /// use gapscope_sdk::metal::{Batch, CommandBufferError, Commands, Counters, Dispatch, Submitted};
 ///
 /// fn run<C: Counters>(mut batch: Batch<C>, commands: &impl Commands) -> Result<Submitted, CommandBufferError> {
-///     let of_pass = batch.begin_pass("layer 3"); // to the pass's descriptor
+///     let of_pass = batch.begin_pass("layer 3"); // for the pass's descriptor
 ///     let of_dispatch = batch.dispatch(Dispatch { kernel: "softmax".into(), ..Dispatch::default() });
 ///     // … encode, with samples there …
 ///     batch.commit_and_wait(commands, "layer 3")
@@ -171,7 +138,7 @@ pub struct Batch<C: Counters + 'static> {
     samples: Samples<C>,
     /// Where passes or dispatches are timed, what there is of them.
     passes: Vec<Pass>,
-    dispatches: Vec<(Dispatch, Sample)>,
+    dispatches: Vec<SampledDispatch>,
     /// Dispatches in any case.
     dispatch_count: u32,
 }
@@ -224,30 +191,30 @@ impl<C: Counters + 'static> Batch<C> {
         self.ladder
     }
 
-    /// Begins a pass; where the samples at its ends go, if it is to be sampled there.
+    /// Begins a pass: where the samples at its ends go, if it is to be sampled there.
     ///
     /// ```
     /// # use gapscope_sdk::metal::{Batch, CommandBufferError, Commands, Counters, Dispatch, Submitted};
     /// # fn example<C: Counters>(mut batch: Batch<C>, commands: &impl Commands) {
-    /// if let Some((place, _buffer)) = batch.begin_pass("layer 3") {
-    ///     println!("samples {} and {}", place.begin(), place.end());
+    /// if let Some(slot) = batch.begin_pass("layer 3") {
+    ///     println!("samples {} and {}", slot.pair.start(), slot.pair.end());
     /// }
     /// # }
     /// ```
-    pub fn begin_pass(&mut self, label: &str) -> Option<(Place, C::Buffer)> {
+    pub fn begin_pass(&mut self, label: &str) -> Option<SampleSlot<C::Buffer>> {
         if !self.ladder.samples() {
             return None;
         }
-        let (sample, taken) = self.take(self.ladder == Ladder::Passes);
+        let taken = (self.ladder == Ladder::Passes).then(|| self.samples.take(&self.counters));
         self.passes.push(Pass {
             label: label.to_owned(),
-            sample,
+            samples: taken.as_ref().map(pair_of),
             first: self.dispatches.len(),
         });
-        taken
+        taken?.ok()
     }
 
-    /// Adds a dispatch to the pass that was begun last; where the samples around it go, if it is to be sampled. They
+    /// Adds a dispatch to the last pass: where the samples around it go, if it is to be sampled. They
     /// are those of its own pass where the ladder says [`Ladder::PassPerDispatch`].
     ///
     /// ```
@@ -257,24 +224,17 @@ impl<C: Counters + 'static> Batch<C> {
     /// batch.dispatch(Dispatch { kernel: "softmax".into(), ..Dispatch::default() });
     /// # }
     /// ```
-    pub fn dispatch(&mut self, dispatch: Dispatch) -> Option<(Place, C::Buffer)> {
+    pub fn dispatch(&mut self, dispatch: Dispatch) -> Option<SampleSlot<C::Buffer>> {
         self.dispatch_count = self.dispatch_count.saturating_add(1);
         if !self.ladder.samples() {
             return None;
         }
-        let (sample, taken) = self.take(self.ladder != Ladder::Passes);
-        self.dispatches.push((dispatch, sample));
-        taken
-    }
-
-    fn take(&mut self, wanted: bool) -> (Sample, Option<(Place, C::Buffer)>) {
-        if !wanted {
-            return (None, None);
-        }
-        match self.samples.take(&self.counters) {
-            Ok((place, buffer)) => (Some(Ok(place)), Some((place, buffer))),
-            Err(why) => (Some(Err(why)), None),
-        }
+        let taken = (self.ladder != Ladder::Passes).then(|| self.samples.take(&self.counters));
+        self.dispatches.push(SampledDispatch {
+            dispatch,
+            samples: taken.as_ref().map(pair_of),
+        });
+        taken?.ok()
     }
 
     /// Commits the command buffer, waits for its end, and records it under `label`.
@@ -378,23 +338,30 @@ impl<C: Counters + 'static> Batch<C> {
         self.profile.add_clock_pair(self.counters.clock_pair());
         let clock = self.profile.clock();
         let resolved = self.samples.resolve(&*self.counters);
-        let interval = |place: &Result<Place, Unsampled>| -> Interval {
-            let sampled = place.clone().and_then(|place| resolved.at(place));
-            let sampled = sampled.map_err(|why| why.to_string())?;
+        let measured = |samples: &Result<SamplePair, Unsampled>| -> Measured {
+            let ticks = samples.clone().and_then(|pair| resolved.at(pair));
+            let ticks = ticks.map_err(|why| why.to_string())?;
             let host = |ticks| clock.convert(ticks).map_err(|why| why.to_string());
-            Ok((host(sampled.begin)?.ns, host(sampled.end)?.ns))
+            Ok(Interval {
+                start_ns: host(ticks.start)?.ns,
+                end_ns: host(ticks.end)?.ns,
+            })
         };
-        let firsts = self.passes.iter().map(|pass| pass.first);
-        let ends = firsts.clone().skip(1).chain([self.dispatches.len()]);
-        let passes: Vec<_> = (self.passes.iter().zip(firsts.zip(ends)))
-            .map(|(pass, (first, end))| (first..end, pass.sample.as_ref().map(interval)))
+        let ends = self.passes.iter().skip(1).map(|next| next.first);
+        let ends = ends.chain([self.dispatches.len()]);
+        let passes: Vec<_> = (self.passes.iter().zip(ends))
+            .map(|(pass, end)| MeasuredPass {
+                inside: pass.first..end,
+                measured: pass.samples.as_ref().map(measured),
+            })
             .collect();
         let dispatches: Vec<_> = (self.dispatches.iter())
-            .map(|(_, sample)| sample.as_ref().map(interval))
+            .map(|dispatch| dispatch.samples.as_ref().map(measured))
             .collect();
-        let (of_passes, of_dispatches) = settle(&passes, &dispatches);
-        for ((pass, (inside, _)), times) in self.passes.iter().zip(&passes).zip(of_passes) {
-            if inside.is_empty() && pass.sample.is_none() {
+        let settled = settle(&passes, &dispatches);
+        for ((pass, of), times) in self.passes.iter().zip(&passes).zip(settled.passes) {
+            let inside = &of.inside;
+            if inside.is_empty() && pass.samples.is_none() {
                 // Nothing ran in it.
                 continue;
             }
@@ -405,13 +372,14 @@ impl<C: Counters + 'static> Batch<C> {
                 first_dispatch: inside.start as u32,
                 dispatches: inside.len() as u32,
                 gpu_ns: None,
-                start_gpu_ns: times.as_ref().ok().map(|(start, _)| *start),
-                end_gpu_ns: times.as_ref().ok().map(|(_, end)| *end),
+                start_gpu_ns: times.as_ref().ok().map(|times| times.start_ns),
+                end_gpu_ns: times.as_ref().ok().map(|times| times.end_ns),
                 unknown_because: times.err().unwrap_or_default(),
             });
         }
         let mut timed = 0;
-        for (((dispatch, _), times), index) in self.dispatches.iter().zip(of_dispatches).zip(0..) {
+        for ((sampled, times), index) in self.dispatches.iter().zip(settled.dispatches).zip(0..) {
+            let dispatch = &sampled.dispatch;
             timed += u64::from(times.is_ok());
             self.profile.record_dispatch(DispatchEntry {
                 cb_label: label.to_owned().into(),
@@ -422,11 +390,18 @@ impl<C: Counters + 'static> Batch<C> {
                 groups: dispatch.groups,
                 group_size: dispatch.group_size,
                 gpu_ns: None,
-                start_gpu_ns: times.as_ref().ok().map(|(start, _)| *start),
-                end_gpu_ns: times.as_ref().ok().map(|(_, end)| *end),
+                start_gpu_ns: times.as_ref().ok().map(|times| times.start_ns),
+                end_gpu_ns: times.as_ref().ok().map(|times| times.end_ns),
                 unknown_because: times.err().unwrap_or_default(),
             });
         }
         timed
     }
+}
+
+fn pair_of<B>(taken: &Result<SampleSlot<B>, Unsampled>) -> Result<SamplePair, Unsampled> {
+    taken
+        .as_ref()
+        .map(|slot| slot.pair)
+        .map_err(Unsampled::clone)
 }

@@ -15,7 +15,7 @@ const ERROR_VALUE: u64 = u64::MAX;
 /// A device's timestamp counters. `Device` has Metal's; an implementation for another clock:
 ///
 /// ```
-/// use gapscope_sdk::{kernel_profile::host_now_ns, metal::Counters};
+/// use gapscope_sdk::{kernel_profile::host_now_ns, metal::{Clocks, Counters}};
 ///
 /// /// Ticks of 24 MHz, by the host's clock.
 /// struct Ticks;
@@ -24,9 +24,9 @@ const ERROR_VALUE: u64 = u64::MAX;
 ///     type Buffer = ();
 ///     fn allocate(&self) -> Result<(), String> { Err("it samples nothing".to_owned()) }
 ///     fn resolve(&self, _: &(), _: u32) -> Result<Vec<u64>, String> { Ok(Vec::new()) }
-///     fn clocks(&self) -> (u64, u64) {
-///         let now = host_now_ns();
-///         (now, now * 3 / 125)
+///     fn clocks(&self) -> Clocks {
+///         let cpu_ns = host_now_ns();
+///         Clocks { cpu_ns, gpu_ticks: cpu_ns * 3 / 125 }
 ///     }
 /// }
 /// let pair = Ticks.clock_pair();
@@ -48,13 +48,13 @@ pub trait Counters: Send + Sync {
     /// What is wrong with them.
     fn resolve(&self, buffer: &Self::Buffer, count: u32) -> Result<Vec<u64>, String>;
 
-    /// The host's clock and the device's at one moment (`sampleTimestamps`), nanoseconds and ticks.
-    fn clocks(&self) -> (u64, u64);
+    /// Both clocks at one moment (`sampleTimestamps`).
+    fn clocks(&self) -> Clocks;
 
     /// Both clocks, with how far apart the two readings may lie.
     fn clock_pair(&self) -> ClockPair {
         let before = host_now_ns();
-        let (cpu_ns, gpu_ticks) = self.clocks();
+        let Clocks { cpu_ns, gpu_ticks } = self.clocks();
         let after = host_now_ns();
         // The host's reading lies in between, if it is of the clock and in the unit that it should be. What is sure is
         // that the device's reading was taken in between.
@@ -70,46 +70,60 @@ pub trait Counters: Send + Sync {
     }
 }
 
-/// Where the two samples of a piece of work go.
+/// The host's clock and the device's at one moment.
+///
+/// ```
+/// # use gapscope_sdk::metal::Clocks;
+/// let clocks = Clocks { cpu_ns: 1_000_000_000, gpu_ticks: 24_000_000 };
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clocks {
+    /// The host, in nanoseconds.
+    pub cpu_ns: u64,
+    /// The device, in its own ticks.
+    pub gpu_ticks: u64,
+}
+
+/// The two samples of a piece of work: which of a buffer's they are.
 ///
 /// ```
 /// use gapscope_sdk::metal::{Counters, Samples};
 ///
 /// fn one<C: Counters>(counters: &C) {
 ///     let mut samples = Samples::<C>::default();
-///     let Ok((place, _buffer)) = samples.take(counters) else { return };
-///     // … the GPU samples at place.begin() and place.end() of the buffer …
-///     match samples.resolve(counters).at(place) {
-///         Ok(sampled) => println!("{} ticks", sampled.end - sampled.begin),
+///     let Ok(slot) = samples.take(counters) else { return };
+///     // … the GPU samples at slot.pair.start() and slot.pair.end() of slot.buffer …
+///     match samples.resolve(counters).at(slot.pair) {
+///         Ok(sampled) => println!("{} ticks", sampled.end - sampled.start),
 ///         Err(why) => println!("{why}"),
 ///     }
 /// }
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct SamplePair {
     buffer: usize,
     first: u32,
 }
 
-impl Place {
-    /// The sample at the begin.
+impl SamplePair {
+    /// The sample at the start.
     ///
     /// ```
-    /// # use gapscope_sdk::metal::{Counters, Resolved, Place, Samples};
-    /// # fn example(place: Place) {
-    /// assert_eq!(place.begin() + 1, place.end());
+    /// # use gapscope_sdk::metal::{Counters, Resolved, SamplePair, Samples};
+    /// # fn example(pair: SamplePair) {
+    /// assert_eq!(pair.start() + 1, pair.end());
     /// # }
     /// ```
-    pub fn begin(self) -> u32 {
+    pub fn start(self) -> u32 {
         self.first
     }
 
     /// The sample at the end.
     ///
     /// ```
-    /// # use gapscope_sdk::metal::{Counters, Resolved, Place, Samples};
-    /// # fn example(place: Place) {
-    /// println!("the end's sample is number {}", place.end());
+    /// # use gapscope_sdk::metal::{Counters, Resolved, SamplePair, Samples};
+    /// # fn example(pair: SamplePair) {
+    /// println!("the end's sample is number {}", pair.end());
     /// # }
     /// ```
     pub fn end(self) -> u32 {
@@ -117,17 +131,17 @@ impl Place {
     }
 }
 
-/// The begin and end of a piece of work in the device's ticks.
+/// The start and end of a piece of work in the device's ticks.
 ///
 /// ```
 /// # use gapscope_sdk::metal::Sampled;
-/// let Sampled { begin, end } = Sampled::of(24, 48).unwrap();
-/// assert_eq!(end - begin, 24);
+/// let Sampled { start, end } = Sampled::of(24, 48).unwrap();
+/// assert_eq!(end - start, 24);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sampled {
-    /// When it began.
-    pub begin: u64,
+    /// When it started.
+    pub start: u64,
     /// When it ended.
     pub end: u64,
 }
@@ -153,7 +167,7 @@ pub enum Unsampled {
     /// A sample is zero.
     #[error("the GPU delivered zero for its clock, as on macOS 26")]
     Zero,
-    /// The end is before the begin.
+    /// The end is before the start.
     #[error("the GPU's clock ran backwards between the two samples")]
     Backwards,
     /// Metal gave fewer samples than were asked for.
@@ -170,18 +184,34 @@ impl Sampled {
     /// ```
     /// use gapscope_sdk::metal::{Sampled, Unsampled};
     ///
-    /// assert_eq!(Sampled::of(24, 48), Ok(Sampled { begin: 24, end: 48 }));
+    /// assert_eq!(Sampled::of(24, 48), Ok(Sampled { start: 24, end: 48 }));
     /// assert_eq!(Sampled::of(0, 0), Err(Unsampled::Zero));
     /// assert_eq!(Sampled::of(24, u64::MAX), Err(Unsampled::ErrorValue));
     /// ```
-    pub fn of(begin: u64, end: u64) -> Result<Sampled, Unsampled> {
-        match (begin, end) {
+    pub fn of(start: u64, end: u64) -> Result<Sampled, Unsampled> {
+        match (start, end) {
             (ERROR_VALUE, _) | (_, ERROR_VALUE) => Err(Unsampled::ErrorValue),
             (0, _) | (_, 0) => Err(Unsampled::Zero),
-            (begin, end) if end < begin => Err(Unsampled::Backwards),
-            (begin, end) => Ok(Sampled { begin, end }),
+            (start, end) if end < start => Err(Unsampled::Backwards),
+            (start, end) => Ok(Sampled { start, end }),
         }
     }
+}
+
+/// Two samples for a piece of work, and the buffer that they are in; [`Samples::take`] gives it.
+///
+/// ```
+/// # use gapscope_sdk::metal::SampleSlot;
+/// fn indices<B>(slot: &SampleSlot<B>) -> [u32; 2] {
+///     [slot.pair.start(), slot.pair.end()]
+/// }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SampleSlot<B> {
+    /// Which samples of the buffer.
+    pub pair: SamplePair,
+    /// The buffer.
+    pub buffer: B,
 }
 
 /// The samples of one command buffer: as many buffers as it needs.
@@ -191,18 +221,25 @@ impl Sampled {
 ///
 /// fn one<C: Counters>(counters: &C) {
 ///     let mut samples = Samples::<C>::default();
-///     let Ok((place, _buffer)) = samples.take(counters) else { return };
-///     // … the GPU samples at place.begin() and place.end() of the buffer …
-///     match samples.resolve(counters).at(place) {
-///         Ok(sampled) => println!("{} ticks", sampled.end - sampled.begin),
+///     let Ok(slot) = samples.take(counters) else { return };
+///     // … the GPU samples at slot.pair.start() and slot.pair.end() of slot.buffer …
+///     match samples.resolve(counters).at(slot.pair) {
+///         Ok(sampled) => println!("{} ticks", sampled.end - sampled.start),
 ///         Err(why) => println!("{why}"),
 ///     }
 /// }
 /// ```
 #[derive(Debug)]
 pub struct Samples<C: Counters> {
-    buffers: Vec<(C::Buffer, u32)>,
+    buffers: Vec<TakenBuffer<C::Buffer>>,
     refused: Option<String>,
+}
+
+/// A buffer whose first samples are taken.
+#[derive(Debug)]
+struct TakenBuffer<B> {
+    buffer: B,
+    used: u32,
 }
 
 impl<C: Counters> Default for Samples<C> {
@@ -215,27 +252,27 @@ impl<C: Counters> Default for Samples<C> {
 }
 
 impl<C: Counters> Samples<C> {
-    /// Two samples for a piece of work, and the buffer that they are in.
+    /// Two samples for a piece of work.
     ///
     /// # Errors
     /// No buffer can be had. It is not tried again for this command buffer.
     ///
     /// ```
-    /// # use gapscope_sdk::metal::{Counters, Resolved, Place, Samples};
+    /// # use gapscope_sdk::metal::{Counters, Resolved, SamplePair, Samples};
     /// # fn example<C: Counters>(samples: &mut Samples<C>, counters: &C) {
     /// if let Err(why) = samples.take(counters) {
     ///     println!("not sampled: {why}");
     /// }
     /// # }
     /// ```
-    pub fn take(&mut self, counters: &C) -> Result<(Place, C::Buffer), Unsampled> {
+    pub fn take(&mut self, counters: &C) -> Result<SampleSlot<C::Buffer>, Unsampled> {
         if let Some(reason) = &self.refused {
             return Err(Unsampled::NoBuffer(reason.clone()));
         }
-        let full = |(_, used): &(C::Buffer, u32)| used + 2 > SAMPLES_PER_BUFFER;
+        let full = |last: &TakenBuffer<C::Buffer>| last.used + 2 > SAMPLES_PER_BUFFER;
         if self.buffers.last().is_none_or(full) {
             match counters.allocate() {
-                Ok(buffer) => self.buffers.push((buffer, 0)),
+                Ok(buffer) => self.buffers.push(TakenBuffer { buffer, used: 0 }),
                 Err(reason) => {
                     self.refused = Some(reason.clone());
                     return Err(Unsampled::NoBuffer(reason));
@@ -243,19 +280,22 @@ impl<C: Counters> Samples<C> {
             }
         }
         let index = self.buffers.len() - 1;
-        let (buffer, used) = &mut self.buffers[index];
-        let place = Place {
+        let last = &mut self.buffers[index];
+        let pair = SamplePair {
             buffer: index,
-            first: *used,
+            first: last.used,
         };
-        *used += 2;
-        Ok((place, buffer.clone()))
+        last.used += 2;
+        Ok(SampleSlot {
+            pair,
+            buffer: last.buffer.clone(),
+        })
     }
 
     /// Reads all samples, once the command buffer has ended.
     ///
     /// ```
-    /// # use gapscope_sdk::metal::{Counters, Resolved, Place, Samples};
+    /// # use gapscope_sdk::metal::{Counters, Resolved, SamplePair, Samples};
     /// # fn example<C: Counters>(samples: &Samples<C>, counters: &C) {
     /// let resolved = samples.resolve(counters);
     /// # }
@@ -264,7 +304,7 @@ impl<C: Counters> Samples<C> {
         let values = self
             .buffers
             .iter()
-            .map(|(buffer, used)| counters.resolve(buffer, *used));
+            .map(|taken| counters.resolve(&taken.buffer, taken.used));
         Resolved {
             values: values.collect(),
         }
@@ -278,10 +318,10 @@ impl<C: Counters> Samples<C> {
 ///
 /// fn one<C: Counters>(counters: &C) {
 ///     let mut samples = Samples::<C>::default();
-///     let Ok((place, _buffer)) = samples.take(counters) else { return };
-///     // … the GPU samples at place.begin() and place.end() of the buffer …
-///     match samples.resolve(counters).at(place) {
-///         Ok(sampled) => println!("{} ticks", sampled.end - sampled.begin),
+///     let Ok(slot) = samples.take(counters) else { return };
+///     // … the GPU samples at slot.pair.start() and slot.pair.end() of slot.buffer …
+///     match samples.resolve(counters).at(slot.pair) {
+///         Ok(sampled) => println!("{} ticks", sampled.end - sampled.start),
 ///         Err(why) => println!("{why}"),
 ///     }
 /// }
@@ -298,22 +338,22 @@ impl Resolved {
     /// Why it has none.
     ///
     /// ```
-    /// # use gapscope_sdk::metal::{Counters, Resolved, Place, Samples};
-    /// # fn example(resolved: &Resolved, place: Place) {
-    /// if let Ok(sampled) = resolved.at(place) {
-    ///     println!("{} ticks", sampled.end - sampled.begin);
+    /// # use gapscope_sdk::metal::{Counters, Resolved, SamplePair, Samples};
+    /// # fn example(resolved: &Resolved, pair: SamplePair) {
+    /// if let Ok(sampled) = resolved.at(pair) {
+    ///     println!("{} ticks", sampled.end - sampled.start);
     /// }
     /// # }
     /// ```
-    pub fn at(&self, place: Place) -> Result<Sampled, Unsampled> {
-        let values = match self.values.get(place.buffer) {
+    pub fn at(&self, pair: SamplePair) -> Result<Sampled, Unsampled> {
+        let values = match self.values.get(pair.buffer) {
             Some(Ok(values)) => values,
             Some(Err(reason)) => return Err(Unsampled::NotResolved(reason.clone())),
             None => return Err(Unsampled::Missing),
         };
         let value = |index: u32| values.get(index as usize).copied();
-        match value(place.begin()).zip(value(place.end())) {
-            Some((begin, end)) => Sampled::of(begin, end),
+        match value(pair.start()).zip(value(pair.end())) {
+            Some((start, end)) => Sampled::of(start, end),
             None => Err(Unsampled::Missing),
         }
     }

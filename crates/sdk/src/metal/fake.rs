@@ -2,7 +2,7 @@
 
 use super::batch::Commands;
 use super::capture::{CaptureManager, ManagerError};
-use super::counters::{Counters, SAMPLES_PER_BUFFER};
+use super::counters::{Clocks, Counters, SAMPLES_PER_BUFFER};
 use super::time::Completion;
 use crate::capture::Destination;
 use crate::kernel_profile::host_now_ns;
@@ -109,9 +109,12 @@ impl Counters for FakeCounters {
         Ok((0..count).map(|n| (self.value)(first + n)).collect())
     }
 
-    fn clocks(&self) -> (u64, u64) {
-        let now = host_now_ns();
-        (now, now / 1000)
+    fn clocks(&self) -> Clocks {
+        let cpu_ns = host_now_ns();
+        Clocks {
+            cpu_ns,
+            gpu_ticks: cpu_ns / 1000,
+        }
     }
 }
 

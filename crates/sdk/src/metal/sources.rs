@@ -5,6 +5,7 @@
 //! each library as it compiles it.
 
 use crate::environment::any_is_on;
+use crate::mlx::variables;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ use std::sync::{Mutex, PoisonError};
 pub const DEBUG_FLAGS: [&str; 2] = ["-gline-tables-only", "-frecord-sources"];
 
 /// The variables that ask for labels and sources, at run time.
-const VARIABLES: [&str; 2] = ["GAPSCOPE_METAL_DEBUG", "MLX_METAL_DEBUG"];
+const VARIABLES: [&str; 2] = ["GAPSCOPE_METAL_DEBUG", variables::METAL_DEBUG];
 
 /// Whether the environment asks for labels and sources: `GAPSCOPE_METAL_DEBUG` or `MLX_METAL_DEBUG` is set to something
 /// other than `0` and the empty text. Devices ask it when they are made.

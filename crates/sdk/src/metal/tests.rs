@@ -111,9 +111,9 @@ fn times_that_metal_does_not_give_are_unknown() {
 #[test]
 fn dispatches_have_the_times_of_their_samples() {
     let (mut batch, profile) = batch(steps(7), Ladder::DispatchBoundary);
-    let (first, _) = batch.dispatch(kernel("gemm")).unwrap();
-    let (second, _) = batch.dispatch(kernel("softmax")).unwrap();
-    assert_eq!((first.begin(), first.end(), second.begin()), (0, 1, 2));
+    let first = batch.dispatch(kernel("gemm")).unwrap().pair;
+    let second = batch.dispatch(kernel("softmax")).unwrap().pair;
+    assert_eq!((first.start(), first.end(), second.start()), (0, 1, 2));
     // The clock needs two samples that differ in their microsecond.
     std::thread::sleep(std::time::Duration::from_millis(2));
     let submitted = batch
@@ -200,8 +200,11 @@ fn a_host_clock_of_another_unit_is_replaced() {
         fn resolve(&self, (): &(), _: u32) -> Result<Vec<u64>, String> {
             Ok(Vec::new())
         }
-        fn clocks(&self) -> (u64, u64) {
-            (host_now_ns() * 3 / 125, 7)
+        fn clocks(&self) -> Clocks {
+            Clocks {
+                cpu_ns: host_now_ns() * 3 / 125,
+                gpu_ticks: 7,
+            }
         }
     }
     let before = host_now_ns();
@@ -216,7 +219,7 @@ fn more_dispatches_than_a_buffer_holds_take_another_buffer() {
     let (mut batch, _) = batch(steps(1), Ladder::DispatchBoundary);
     let per_buffer = SAMPLES_PER_BUFFER / 2;
     let buffers: Vec<u64> = (0..=per_buffer)
-        .map(|_| batch.dispatch(kernel("k")).unwrap().1)
+        .map(|_| batch.dispatch(kernel("k")).unwrap().buffer)
         .collect();
     assert_eq!(buffers[per_buffer as usize - 1], 0);
     assert_eq!(buffers[per_buffer as usize], 1);

@@ -8,14 +8,33 @@ use std::sync::atomic::{
 };
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Two queries of a batch, by the index of the first over all its chunks.
-pub(super) type Pair = Option<u32>;
+/// Two queries of a batch, one after the other, by the index of the first over all its chunks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct QueryPair(u32);
+
+impl QueryPair {
+    pub fn start(self) -> u32 {
+        self.0
+    }
+
+    pub fn end(self) -> u32 {
+        self.0 + 1
+    }
+}
+
+/// Two queries as wgpu wants them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SetQueries<'a> {
+    pub set: &'a ::wgpu::QuerySet,
+    pub start: u32,
+    pub end: u32,
+}
 
 /// A pass.
 #[derive(Debug)]
-pub(super) struct PassWork {
+pub(super) struct EncodedPass {
     /// At its boundaries, where these are timed.
-    pub pair: Pair,
+    pub pair: Option<QueryPair>,
     pub label: Arc<str>,
     /// The index of its first dispatch in the command buffer.
     pub first: u32,
@@ -25,9 +44,9 @@ pub(super) struct PassWork {
 
 /// A dispatch.
 #[derive(Debug)]
-pub(super) struct DispatchWork {
+pub(super) struct EncodedDispatch {
     /// Around it, where dispatches are timed.
-    pub pair: Pair,
+    pub pair: Option<QueryPair>,
     pub kernel: Arc<str>,
     pub label: Arc<str>,
     pub groups: Option<[u32; 3]>,
@@ -40,10 +59,10 @@ pub(super) struct Batch {
     pub label: Arc<str>,
     pub chunks: Vec<Chunk>,
     /// Around the whole command buffer.
-    pub whole: Pair,
+    pub whole: Option<QueryPair>,
     /// Where passes or dispatches are timed, what there is of them.
-    pub passes: Vec<PassWork>,
-    pub dispatches: Vec<DispatchWork>,
+    pub passes: Vec<EncodedPass>,
+    pub dispatches: Vec<EncodedDispatch>,
     /// Dispatches so far, in any case.
     pub dispatch_count: u32,
     /// When the program was done with it: it cannot have run before.
@@ -65,25 +84,32 @@ impl Batch {
     }
 
     /// Takes two queries; `None` when there are none.
-    pub fn pair(&mut self, inner: &Inner) -> Pair {
-        if let Some(first) = self.chunks.last_mut().and_then(Chunk::pair) {
-            return Some((self.chunks.len() as u32 - 1) * QUERIES + first);
-        }
-        let mut chunk = inner.take_chunk()?;
-        let first = chunk.pair()?;
-        self.chunks.push(chunk);
-        Some((self.chunks.len() as u32 - 1) * QUERIES + first)
+    pub fn pair(&mut self, inner: &Inner) -> Option<QueryPair> {
+        let first = match self.chunks.last_mut().and_then(Chunk::pair) {
+            Some(first) => first,
+            None => {
+                let mut chunk = inner.take_chunk()?;
+                let first = chunk.pair()?;
+                self.chunks.push(chunk);
+                first
+            }
+        };
+        Some(QueryPair((self.chunks.len() as u32 - 1) * QUERIES + first))
     }
 
-    /// The query set of a query, and its index there.
-    pub fn query(&self, query: u32) -> Option<(&::wgpu::QuerySet, u32)> {
-        let chunk = self.chunks.get((query / QUERIES) as usize)?;
-        Some((&chunk.set, query % QUERIES))
+    /// Where the queries of a pair are.
+    pub fn queries(&self, pair: QueryPair) -> Option<SetQueries<'_>> {
+        let chunk = self.chunks.get((pair.start() / QUERIES) as usize)?;
+        Some(SetQueries {
+            set: &chunk.set,
+            start: pair.start() % QUERIES,
+            end: pair.end() % QUERIES,
+        })
     }
 }
 
 /// A batch whose results are under way.
-pub(super) struct UnderWay {
+pub(super) struct PendingBatch {
     inner: Arc<Inner>,
     batch: Mutex<Option<Batch>>,
     /// Buffers that are not mapped yet.
@@ -91,7 +117,7 @@ pub(super) struct UnderWay {
     failed: AtomicBool,
 }
 
-impl UnderWay {
+impl PendingBatch {
     /// Encodes the end of a batch: its results are read when they have come.
     pub fn start(inner: &Arc<Inner>, mut batch: Batch, encoder: &mut ::wgpu::CommandEncoder) {
         batch.finished_ns = host_now_ns();
@@ -102,25 +128,22 @@ impl UnderWay {
         for chunk in &batch.chunks {
             chunk.resolve(encoder);
         }
-        let under_way = Arc::new(UnderWay {
+        let pending = Arc::new(PendingBatch {
             inner: Arc::clone(inner),
             left: AtomicU32::new(batch.chunks.len() as u32),
             failed: AtomicBool::new(false),
             batch: Mutex::new(None),
         });
         for chunk in &batch.chunks {
-            let under_way = Arc::clone(&under_way);
+            let pending = Arc::clone(&pending);
             encoder.map_buffer_on_submit(
                 &chunk.readable,
                 ::wgpu::MapMode::Read,
                 0..chunk.bytes(),
-                move |result| under_way.mapped(result.is_ok()),
+                move |result| pending.mapped(result.is_ok()),
             );
         }
-        *under_way
-            .batch
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(batch);
+        *pending.batch.lock().unwrap_or_else(PoisonError::into_inner) = Some(batch);
     }
 
     /// One of its buffers is mapped, or cannot be. Called by wgpu: little is done here.
@@ -146,7 +169,7 @@ impl UnderWay {
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for PendingBatch {
     fn drop(&mut self) {
         let batch = self.batch.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Some(batch) = batch.take() {

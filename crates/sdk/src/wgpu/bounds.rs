@@ -1,5 +1,6 @@
 //! The device's clock on the host's, by bounds.
 
+use crate::interval::Interval;
 use std::collections::VecDeque;
 
 /// Command buffers whose bounds count. Clocks drift apart, so old bounds are wrong in the end: crystals differ by up
@@ -8,7 +9,7 @@ const MOST: usize = 64;
 /// Bounds older than this do not count, in device nanoseconds: at 100 ppm they are wrong by 50 us.
 const OLDEST_NS: i128 = 500_000_000;
 
-/// What one command buffer says of the offset from device to host time: it began after the program finished it, and
+/// What one command buffer says of the offset from device to host time: it started after the program finished it, and
 /// ended before that was seen.
 #[derive(Debug, Clone, Copy)]
 struct Bound {
@@ -31,7 +32,7 @@ pub(super) struct Offset {
 }
 
 impl Offset {
-    /// `None` before the host's clock began.
+    /// `None` before the host's clock started.
     pub fn host_ns(self, device_ns: u64) -> Option<u64> {
         u64::try_from(i128::from(device_ns) + self.offset_ns).ok()
     }
@@ -41,7 +42,7 @@ impl Bounds {
     /// Adds what a command buffer says; the map for it. `None` when it contradicts itself: its device times are wrong.
     pub fn add(
         &mut self,
-        (start_ns, end_ns): (u64, u64),
+        Interval { start_ns, end_ns }: Interval,
         finished_ns: u64,
         seen_ns: u64,
     ) -> Option<Offset> {
@@ -86,6 +87,10 @@ mod tests {
     /// The true offset of the planted clock.
     const TRUE: u64 = 1_000_000;
 
+    fn interval(start_ns: u64, end_ns: u64) -> Interval {
+        Interval { start_ns, end_ns }
+    }
+
     #[test]
     fn the_offset_is_within_its_error_and_gets_better() {
         let mut bounds = Bounds::default();
@@ -94,7 +99,7 @@ mod tests {
             let start = 10_000 * (n as u64 + 1);
             let (finished, end) = (start + TRUE - late, start + 1_000);
             let offset = bounds
-                .add((start, end), finished, end + TRUE + seen)
+                .add(interval(start, end), finished, end + TRUE + seen)
                 .unwrap();
             let host = offset.host_ns(start).unwrap();
             assert!(host.abs_diff(start + TRUE) <= offset.error_ns, "{offset:?}");
@@ -106,15 +111,16 @@ mod tests {
     #[test]
     fn bounds_that_drift_out_of_agreement_are_left_behind() {
         let mut bounds = Bounds::default();
-        bounds.add((1_000, 1_100), 2_000, 2_200).unwrap();
+        bounds.add(interval(1_000, 1_100), 2_000, 2_200).unwrap();
         // The offset is 5000 now: nothing in common with before.
-        let offset = bounds.add((2_000, 2_100), 7_000, 7_200).unwrap();
+        let offset = bounds.add(interval(2_000, 2_100), 7_000, 7_200).unwrap();
         assert_eq!(offset.host_ns(2_000), Some(7_050));
         assert_eq!(offset.error_ns, 50);
     }
 
     #[test]
     fn a_command_buffer_that_took_longer_than_the_host_saw_is_refused() {
-        assert_eq!(Bounds::default().add((0, 1_000), 5_000, 5_500), None);
+        let refused = Bounds::default().add(interval(0, 1_000), 5_000, 5_500);
+        assert_eq!(refused, None);
     }
 }

@@ -1,7 +1,7 @@
 //! The command encoder.
 
 use super::Capability;
-use super::batch::{Batch, PassWork, UnderWay};
+use super::batch::{Batch, EncodedPass, PendingBatch};
 use super::pass::ComputePass;
 use super::profiler::Inner;
 use ::wgpu::{CommandBuffer, CommandEncoder, ComputePassDescriptor};
@@ -30,8 +30,8 @@ impl Encoder {
         let mut batch = Batch::new(inner.profile().command_buffer(), label);
         if inner.times_encoders() {
             batch.whole = batch.pair(inner);
-            if let Some((set, query)) = batch.whole.and_then(|first| batch.query(first)) {
-                encoder.write_timestamp(set, query);
+            if let Some(queries) = batch.whole.and_then(|pair| batch.queries(pair)) {
+                encoder.write_timestamp(queries.set, queries.start);
             }
         }
         Encoder {
@@ -60,21 +60,21 @@ impl Encoder {
         let is_taken = wanted && pass.timestamp_writes.is_some();
         let pair = (wanted && !is_taken).then(|| self.batch.pair(&self.inner));
         let pair = pair.flatten();
-        let writes = pair.and_then(|first| self.batch.query(first));
+        let queries = pair.and_then(|pair| self.batch.queries(pair));
         let described = ComputePassDescriptor {
             label: pass.label,
-            timestamp_writes: match writes {
-                Some((set, query)) => Some(::wgpu::ComputePassTimestampWrites {
-                    query_set: set,
-                    beginning_of_pass_write_index: Some(query),
-                    end_of_pass_write_index: Some(query + 1),
+            timestamp_writes: match queries {
+                Some(queries) => Some(::wgpu::ComputePassTimestampWrites {
+                    query_set: queries.set,
+                    beginning_of_pass_write_index: Some(queries.start),
+                    end_of_pass_write_index: Some(queries.end),
                 }),
                 None => pass.timestamp_writes.clone(),
             },
         };
         let begun = self.encoder.begin_compute_pass(&described);
         if self.inner.lists_work() {
-            self.batch.passes.push(PassWork {
+            self.batch.passes.push(EncodedPass {
                 pair,
                 label: Arc::clone(&label),
                 first: self.batch.dispatch_count,
@@ -98,10 +98,10 @@ impl Encoder {
             inner,
             batch,
         } = self;
-        if let Some((set, query)) = batch.whole.and_then(|first| batch.query(first + 1)) {
-            encoder.write_timestamp(set, query);
+        if let Some(queries) = batch.whole.and_then(|pair| batch.queries(pair)) {
+            encoder.write_timestamp(queries.set, queries.end);
         }
-        UnderWay::start(&inner, batch, &mut encoder);
+        PendingBatch::start(&inner, batch, &mut encoder);
         encoder.finish()
     }
 }

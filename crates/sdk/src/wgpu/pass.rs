@@ -1,7 +1,7 @@
 //! The compute pass.
 
 use super::Capability;
-use super::batch::{Batch, DispatchWork};
+use super::batch::{Batch, EncodedDispatch};
 use super::profiler::Inner;
 use ::wgpu::{Buffer, BufferAddress, ComputePipeline};
 use std::ops::{Deref, DerefMut};
@@ -143,16 +143,16 @@ impl<'encoder> ComputePass<'encoder> {
         }
         let timed = self.inner.capability == Capability::Dispatches;
         let pair = timed.then(|| self.batch.pair(self.inner)).flatten();
-        match pair.and_then(|first| self.batch.query(first)) {
-            Some((set, query)) => {
-                self.pass.write_timestamp(set, query);
+        match pair.and_then(|pair| self.batch.queries(pair)) {
+            Some(queries) => {
+                self.pass.write_timestamp(queries.set, queries.start);
                 dispatch(&mut self.pass);
-                self.pass.write_timestamp(set, query + 1);
+                self.pass.write_timestamp(queries.set, queries.end);
             }
             None => dispatch(&mut self.pass),
         }
         let label = self.operation.as_ref().or(self.groups.last());
-        self.batch.dispatches.push(DispatchWork {
+        self.batch.dispatches.push(EncodedDispatch {
             pair,
             kernel: Arc::clone(&self.kernel),
             label: Arc::clone(label.unwrap_or(&self.label)),

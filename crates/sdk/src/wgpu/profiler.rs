@@ -5,7 +5,7 @@ use super::batch::Batch;
 use super::chunk::{Chunk, MOST_CHUNKS};
 use super::clock::DeviceClock;
 use super::encoder::Encoder;
-use crate::kernel_profile::{self, DeviceInfo, Profile};
+use crate::kernel_profile::{self, DeviceInfo, Profile, ProfileHandle};
 use ::wgpu::{
     CommandEncoder, CommandEncoderDescriptor, ComputePipeline, ComputePipelineDescriptor, Device,
     Features, PollType, Queue,
@@ -27,13 +27,6 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, RwLock};
 #[derive(Debug, Clone)]
 pub struct Profiler(pub(super) Arc<Inner>);
 
-/// Where the times go.
-#[derive(Debug, Clone)]
-enum Into {
-    Global,
-    Own(Arc<Profile>),
-}
-
 #[derive(Debug)]
 pub(super) struct Inner {
     device: Device,
@@ -42,13 +35,20 @@ pub(super) struct Inner {
     encoders: bool,
     /// Nanoseconds of a tick.
     pub period_ns: f64,
-    profile: Into,
+    profile: ProfileHandle,
     /// Results say once how they were had.
     said: Once,
     pool: Mutex<Pool>,
-    arrived: Mutex<Vec<(Batch, u64)>>,
+    arrived: Mutex<Vec<ArrivedBatch>>,
     pub clock: Mutex<DeviceClock>,
     names: Arc<RwLock<Names>>,
+}
+
+/// A batch whose results have come.
+#[derive(Debug)]
+struct ArrivedBatch {
+    batch: Batch,
+    seen_ns: u64,
 }
 
 /// Names of pipelines.
@@ -89,7 +89,7 @@ impl Profiler {
     /// # }
     /// ```
     pub fn new(device: &Device, queue: &Queue) -> Profiler {
-        Profiler::all(device, queue, Into::Global)
+        Profiler::all(device, queue, kernel_profile::global().into())
     }
 
     /// A profiler that records into `profile`.
@@ -102,7 +102,7 @@ impl Profiler {
     /// # }
     /// ```
     pub fn with_profile(device: &Device, queue: &Queue, profile: Arc<Profile>) -> Profiler {
-        Profiler::all(device, queue, Into::Own(profile))
+        Profiler::all(device, queue, profile.into())
     }
 
     /// The same, with no more detail than `most`, where the device leaves the choice.
@@ -121,7 +121,7 @@ impl Profiler {
         Profiler::make(&inner.device, inner.period_ns, profile, most, names)
     }
 
-    fn all(device: &Device, queue: &Queue, profile: Into) -> Profiler {
+    fn all(device: &Device, queue: &Queue, profile: ProfileHandle) -> Profiler {
         let period_ns = f64::from(queue.get_timestamp_period());
         let most = Capability::Dispatches;
         Profiler::make(device, period_ns, profile, most, Arc::default())
@@ -130,7 +130,7 @@ impl Profiler {
     fn make(
         device: &Device,
         period_ns: f64,
-        profile: Into,
+        profile: ProfileHandle,
         most: Capability,
         names: Arc<RwLock<Names>>,
     ) -> Profiler {
@@ -253,7 +253,7 @@ impl Profiler {
     pub fn harvest(&self) -> usize {
         let arrived = std::mem::take(&mut *lock(&self.0.arrived));
         let count = arrived.len();
-        for (batch, seen_ns) in arrived {
+        for ArrivedBatch { batch, seen_ns } in arrived {
             self.0.record_arrived(batch, seen_ns);
         }
         count
@@ -278,10 +278,7 @@ impl Profiler {
 
 impl Inner {
     pub fn profile(&self) -> &Profile {
-        match &self.profile {
-            Into::Global => kernel_profile::global(),
-            Into::Own(profile) => profile,
-        }
+        &self.profile
     }
 
     /// Whether a command buffer is timed by timestamps of its own.
@@ -344,6 +341,6 @@ impl Inner {
 
     /// All results of a batch are mapped.
     pub fn arrived(&self, batch: Batch, seen_ns: u64) {
-        lock(&self.arrived).push((batch, seen_ns));
+        lock(&self.arrived).push(ArrivedBatch { batch, seen_ns });
     }
 }

@@ -1,13 +1,14 @@
 //! What the queries of a command buffer say, on its way to the profile.
 
 use super::Capability;
-use super::batch::{Batch, Pair};
+use super::batch::{Batch, QueryPair};
 use super::bounds::Offset;
 use super::chunk::QUERIES;
 use super::clock::DeviceClock;
 use super::profiler::{Inner, lock};
+use crate::interval::Interval;
 use crate::kernel_profile::{CommandBufferEntry, DispatchEntry, LossKind, PassEntry};
-use crate::passes::{Interval, WANTED_NO_MORE, hull, settle};
+use crate::passes::{Measured, MeasuredPass, Settled, WANTED_NO_MORE, hull, settle};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -19,9 +20,9 @@ const NO_BOUNDS: &str = "its device times contradict the host times around them"
 
 /// The times of a batch on the device's clock.
 struct Times {
-    whole: Interval,
-    passes: Vec<Interval>,
-    dispatches: Vec<Interval>,
+    whole: Measured,
+    passes: Vec<Measured>,
+    dispatches: Vec<Measured>,
     /// To the host's clock; `None`: there is no way.
     offset: Option<Offset>,
     seen_ns: Option<u64>,
@@ -87,9 +88,12 @@ impl Inner {
 
     fn record(&self, batch: &Batch, times: Times) {
         let profile = self.profile();
-        let host = |(start, end): (u64, u64)| {
+        let host = |device: Interval| {
             let offset = times.offset?;
-            offset.host_ns(start).zip(offset.host_ns(end))
+            Some(Interval {
+                start_ns: offset.host_ns(device.start_ns)?,
+                end_ns: offset.host_ns(device.end_ns)?,
+            })
         };
         let placed = match &times.whole {
             Ok(whole) => host(*whole).ok_or(Cow::Borrowed(NO_BOUNDS)),
@@ -98,8 +102,8 @@ impl Inner {
         profile.record_command_buffer(CommandBufferEntry {
             id: Some(batch.id),
             label: Cow::Owned(batch.label.to_string()),
-            start_ns: placed.as_ref().ok().map(|(start, _)| *start),
-            end_ns: placed.as_ref().ok().map(|(_, end)| *end),
+            start_ns: placed.as_ref().ok().map(|placed| placed.start_ns),
+            end_ns: placed.as_ref().ok().map(|placed| placed.end_ns),
             submitted_ns: Some(batch.finished_ns),
             seen_ns: times.seen_ns,
             dispatches: batch.dispatch_count,
@@ -126,9 +130,9 @@ impl Inner {
                 first_dispatch: pass.first,
                 dispatches: inside.len() as u32,
                 // How long it took is known even where its place on the host's clock is not.
-                gpu_ns: interval.as_ref().ok().map(|(start, end)| end - start),
-                start_gpu_ns: placed.map(|(start, _)| start),
-                end_gpu_ns: placed.map(|(_, end)| end),
+                gpu_ns: interval.as_ref().ok().map(|i| i.duration_ns()),
+                start_gpu_ns: placed.map(|placed| placed.start_ns),
+                end_gpu_ns: placed.map(|placed| placed.end_ns),
                 unknown_because: interval.err().unwrap_or_default(),
             });
         }
@@ -143,9 +147,9 @@ impl Inner {
                 dispatch_index: index,
                 groups: dispatch.groups,
                 group_size: None,
-                gpu_ns: interval.as_ref().ok().map(|(start, end)| end - start),
-                start_gpu_ns: placed.map(|(start, _)| start),
-                end_gpu_ns: placed.map(|(_, end)| end),
+                gpu_ns: interval.as_ref().ok().map(|i| i.duration_ns()),
+                start_gpu_ns: placed.map(|placed| placed.start_ns),
+                end_gpu_ns: placed.map(|placed| placed.end_ns),
                 unknown_because: interval.err().unwrap_or_default(),
             });
         }
@@ -164,7 +168,7 @@ fn ranges(batch: &Batch) -> impl Iterator<Item = Range<usize>> {
 
 impl Times {
     fn unknown(batch: &Batch, reason: &'static str) -> Times {
-        let unknown = Interval::Err(Cow::Borrowed(reason));
+        let unknown = Measured::Err(Cow::Borrowed(reason));
         Times {
             whole: unknown.clone(),
             passes: vec![unknown.clone(); batch.passes.len()],
@@ -182,28 +186,34 @@ impl Times {
         seen_ns: u64,
         clock: &mut DeviceClock,
     ) -> Times {
-        let mut interval = |pair: Pair| -> Interval {
-            let first = pair.ok_or(NO_QUERIES)? as usize;
-            let start = clock.device_ns(*ticks.get(first).ok_or(NO_TIME)?, period_ns);
-            let end = clock.device_ns(*ticks.get(first + 1).ok_or(NO_TIME)?, period_ns);
-            let interval = start.zip(end).filter(|(start, end)| start <= end);
-            Ok(interval.ok_or(NO_TIME)?)
+        let mut device_ns = |query: u32| {
+            let ticks = ticks.get(query as usize)?;
+            clock.device_ns(*ticks, period_ns)
         };
-        let measured: Vec<Option<Interval>> = (batch.dispatches.iter())
-            .map(|d| (capability == Capability::Dispatches).then(|| interval(d.pair)))
+        let mut measure = |pair: Option<QueryPair>| -> Measured {
+            let pair = pair.ok_or(NO_QUERIES)?;
+            let start_ns = device_ns(pair.start()).ok_or(NO_TIME)?;
+            let end_ns = device_ns(pair.end()).ok_or(NO_TIME)?;
+            match start_ns <= end_ns {
+                true => Ok(Interval { start_ns, end_ns }),
+                false => Err(NO_TIME.into()),
+            }
+        };
+        let measured: Vec<Option<Measured>> = (batch.dispatches.iter())
+            .map(|d| (capability == Capability::Dispatches).then(|| measure(d.pair)))
             .collect();
         let passes: Vec<_> = (batch.passes.iter().zip(ranges(batch)))
             .map(|(pass, inside)| {
                 let measured = match (capability, pass.is_taken) {
                     (Capability::Passes, true) => Some(Err(TAKEN.into())),
-                    (Capability::Passes, false) => Some(interval(pass.pair)),
+                    (Capability::Passes, false) => Some(measure(pass.pair)),
                     _ => None,
                 };
-                (inside, measured)
+                MeasuredPass { inside, measured }
             })
             .collect();
-        let around = batch.whole.map(|_| interval(batch.whole));
-        let (passes, dispatches) = settle(&passes, &measured);
+        let around = batch.whole.map(|_| measure(batch.whole));
+        let Settled { passes, dispatches } = settle(&passes, &measured);
         let whole = around.unwrap_or_else(|| hull(&passes));
         let offset = whole
             .as_ref()

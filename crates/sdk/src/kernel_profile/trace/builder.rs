@@ -2,6 +2,7 @@
 
 use super::pass_order::PassesAsWork;
 use super::signed;
+use crate::interval::Interval;
 use crate::kernel_profile;
 use crate::kernel_profile::rows::{CommandBufferRow, DispatchRow, PassRow};
 use gapscope_trace::build::{Interner, Labels};
@@ -196,11 +197,10 @@ impl Builder {
     }
 }
 
-fn start_and_duration(interval: Option<(u64, u64)>) -> (Option<i64>, Option<i64>) {
-    match interval {
-        Some((start, end)) => (Some(signed(start)), Some(signed(end.saturating_sub(start)))),
-        None => (None, None),
-    }
+fn start_and_duration(interval: Option<Interval>) -> (Option<i64>, Option<i64>) {
+    let start = interval.map(|interval| signed(interval.start_ns));
+    let duration = interval.map(|interval| signed(interval.duration_ns()));
+    (start, duration)
 }
 
 fn each(size: Option<[u32; 3]>) -> [Option<u32>; 3] {

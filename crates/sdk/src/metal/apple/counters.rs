@@ -1,6 +1,6 @@
 //! Counter sample buffers.
 
-use crate::metal::{Counters, Points, SAMPLES_PER_BUFFER};
+use crate::metal::{Clocks, Counters, Points, SAMPLES_PER_BUFFER};
 use objc2::available;
 use objc2::rc::{Retained, autoreleasepool};
 use objc2::runtime::ProtocolObject;
@@ -90,7 +90,7 @@ impl Counters for AppleCounters {
         let (samples, rest) = bytes.as_chunks::<8>();
         if !rest.is_empty() {
             return Err(format!(
-                "Metal gave {} bytes, which are no whole samples",
+                "Metal gave {} bytes, which are not whole samples",
                 bytes.len()
             ));
         }
@@ -100,13 +100,15 @@ impl Counters for AppleCounters {
             .collect())
     }
 
-    fn clocks(&self) -> (u64, u64) {
-        let (mut cpu, mut gpu) = (0, 0);
+    fn clocks(&self) -> Clocks {
+        let (mut cpu_ns, mut gpu_ticks) = (0, 0);
         // SAFETY: both pointers are of locals that outlive the call.
         unsafe {
-            self.device
-                .sampleTimestamps_gpuTimestamp(NonNull::from(&mut cpu), NonNull::from(&mut gpu));
+            self.device.sampleTimestamps_gpuTimestamp(
+                NonNull::from(&mut cpu_ns),
+                NonNull::from(&mut gpu_ticks),
+            );
         }
-        (cpu, gpu)
+        Clocks { cpu_ns, gpu_ticks }
     }
 }

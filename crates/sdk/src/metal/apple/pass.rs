@@ -2,7 +2,7 @@
 
 use super::counters::SampleBuffer;
 use super::{CommandBuffer, MetalError};
-use crate::metal::{Dispatch, Ladder, Place};
+use crate::metal::{Dispatch, Ladder, SampleSlot};
 use objc2::rc::{Retained, autoreleasepool};
 use objc2::runtime::ProtocolObject;
 use objc2_foundation::NSString;
@@ -46,10 +46,10 @@ impl<'a> ComputePass<'a> {
             order,
             encoder: None,
         };
-        let sample = pass.commands.batch.begin_pass(label);
+        let slot = pass.commands.batch.begin_pass(label);
         // Where dispatches are sampled by their passes, each makes its own.
         if pass.commands.batch.ladder() != Ladder::PassPerDispatch {
-            pass.open(sample)?;
+            pass.open(slot)?;
         }
         Ok(pass)
     }
@@ -87,12 +87,12 @@ impl<'a> ComputePass<'a> {
         if let Some(kernel) = &debug {
             encoder.pushDebugGroup(kernel);
         }
-        if let Some((place, buffer)) = &around {
-            sample_at(encoder, buffer, place.begin());
+        if let Some(slot) = &around {
+            sample_at(encoder, &slot.buffer, slot.pair.start());
         }
         encode(encoder);
-        if let Some((place, buffer)) = &around {
-            sample_at(encoder, buffer, place.end());
+        if let Some(slot) = &around {
+            sample_at(encoder, &slot.buffer, slot.pair.end());
         }
         if debug.is_some() {
             encoder.popDebugGroup();
@@ -132,20 +132,20 @@ impl<'a> ComputePass<'a> {
     /// ```
     pub fn end(self) {}
 
-    fn open(&mut self, sample: Option<(Place, SampleBuffer)>) -> Result<(), MetalError> {
+    fn open(&mut self, slot: Option<SampleSlot<SampleBuffer>>) -> Result<(), MetalError> {
         let (commands, order) = (self.commands.raw(), self.order);
-        let encoder = autoreleasepool(|_| match &sample {
+        let encoder = autoreleasepool(|_| match &slot {
             None => commands.computeCommandEncoderWithDispatchType(order),
-            Some((place, buffer)) => {
+            Some(SampleSlot { pair, buffer }) => {
                 let descriptor = MTLComputePassDescriptor::computePassDescriptor();
                 descriptor.setDispatchType(order);
-                // SAFETY: Metal has four attachments, and the places lie within the buffer.
+                // SAFETY: Metal has four attachments, and the pair lies within the buffer.
                 unsafe {
                     let attachments = descriptor.sampleBufferAttachments();
                     let attachment = attachments.objectAtIndexedSubscript(0);
                     attachment.setSampleBuffer(Some(buffer.raw()));
-                    attachment.setStartOfEncoderSampleIndex(place.begin() as usize);
-                    attachment.setEndOfEncoderSampleIndex(place.end() as usize);
+                    attachment.setStartOfEncoderSampleIndex(pair.start() as usize);
+                    attachment.setEndOfEncoderSampleIndex(pair.end() as usize);
                 }
                 commands.computeCommandEncoderWithDescriptor(&descriptor)
             }

@@ -1,0 +1,35 @@
+//! Stretches of time.
+
+/// From a start to an end that is no earlier, in nanoseconds of one clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Interval {
+    pub start_ns: u64,
+    pub end_ns: u64,
+}
+
+impl Interval {
+    pub fn duration_ns(self) -> u64 {
+        self.end_ns.saturating_sub(self.start_ns)
+    }
+
+    /// From the earlier start to the later end.
+    pub fn hull(self, other: Interval) -> Interval {
+        Interval {
+            start_ns: self.start_ns.min(other.start_ns),
+            end_ns: self.end_ns.max(other.end_ns),
+        }
+    }
+
+    /// The time that intervals cover together.
+    pub fn union_ns(mut intervals: Vec<Interval>) -> u64 {
+        intervals.sort_unstable();
+        let (mut covered, mut until) = (0, 0);
+        for Interval { start_ns, end_ns } in intervals {
+            if end_ns > until {
+                covered += end_ns - start_ns.max(until);
+                until = end_ns;
+            }
+        }
+        covered
+    }
+}
