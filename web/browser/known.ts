@@ -23,7 +23,7 @@ function step(number: number, start_us: number, kernels: number[], label: number
   const busy_us = kernels.length * each_us;
   const wait_us = label === 1 ? 50 : 30;
   lines.push(
-    `submission id=${number} process=1 queue=1 thread=41 begin_ns=${start_us - 100}us end_ns=${start_us - 50}us command_buffers=1`,
+    `submission id=${number} process=1 queue=1 thread=41 start_ns=${start_us - 100}us duration_ns=50us command_buffers=1`,
     `host_call process=1 thread=41 call=submit start_ns=${start_us - 100}us duration_ns=50us queue=1`,
     `host_call process=1 thread=41 call=wait-fences start_ns=${start_us - 50}us duration_ns=${50 + busy_us + wait_us}us`,
     `command_buffer id=${number} process=1 queue=1 submission=${number} start_ns=${start_us}us duration_ns=${busy_us}us dispatches=${kernels.length} label=${label}`,
@@ -55,7 +55,7 @@ export const COPIES = [
 ];
 COPIES.forEach((copy, at) =>
   lines.push(
-    `submission id=${100 + at} process=1 queue=2 thread=42 begin_ns=${copy.start_us - 30}us end_ns=${copy.start_us - 20}us command_buffers=1`,
+    `submission id=${100 + at} process=1 queue=2 thread=42 start_ns=${copy.start_us - 30}us duration_ns=10us command_buffers=1`,
     `host_call process=1 thread=42 call=submit start_ns=${copy.start_us - 30}us duration_ns=10us queue=2`,
     `command_buffer id=${100 + at} process=1 queue=2 submission=${100 + at} start_ns=${copy.start_us}us duration_ns=${copy.duration_us}us transfers=1`,
     `transfer command_buffer=${100 + at} position=0 queue=2 kind=copy bytes=${copy.bytes} start_ns=${copy.start_us}us duration_ns=${copy.duration_us}us source=1 destination=6`,

@@ -74,7 +74,7 @@ impl<W: Write> Writer<'_, W> {
     fn track(&mut self, group: &Group, index: usize, track: &Track) -> io::Result<()> {
         for (lane, slices) in track.lanes.iter().enumerate() {
             let tid = match track.thread {
-                Some(thread) if lane == 0 => thread,
+                Some(thread) if lane == 0 => thread.0,
                 _ => {
                     self.next_tid += 1;
                     self.next_tid

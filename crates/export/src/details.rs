@@ -7,6 +7,7 @@ pub(crate) use names::Names;
 use crate::scene::Scene;
 use crate::slice::{Kind, Slice};
 use crate::texts::TextId;
+use gapscope_trace::ids::{Id, LabelId};
 
 macro_rules! keys {
     ($($key:ident = $name:literal,)+) => {
@@ -83,27 +84,34 @@ impl Scene<'_> {
         use Value::{Signed, Text, Unsigned};
         let (tables, names) = (&self.trace.tables, &self.names);
         let row = slice.row as usize;
-        macro_rules! known {
+        macro_rules! known_id {
+            ($key:ident, $value:expr) => {
+                if let Some(value) = $value {
+                    take(Key::$key, Unsigned(value.number()))?;
+                }
+            };
+        }
+        macro_rules! known_number {
             ($key:ident, $value:expr) => {
                 if let Some(value) = $value {
                     take(Key::$key, Unsigned(u64::from(value)))?;
                 }
             };
         }
-        let label = |id: Option<u32>| id.map(|id| Text(names.label(id).path));
+        let label = |id: Option<LabelId>| id.map(|id| Text(names.label(id).path));
         match slice.kind {
             Kind::Dispatch => {
                 let t = &tables.dispatches;
-                known!(GroupsX, t.groups_x[row]);
-                known!(GroupsY, t.groups_y[row]);
-                known!(GroupsZ, t.groups_z[row]);
+                known_number!(GroupsX, t.groups_x[row]);
+                known_number!(GroupsY, t.groups_y[row]);
+                known_number!(GroupsZ, t.groups_z[row]);
                 let kernel = names.kernel(t.kernel[row]);
                 for (key, text) in &kernel.details {
                     take(*key, Text(*text))?;
                 }
-                take(Key::Kernel, Unsigned(t.kernel[row].into()))?;
-                known!(CommandBuffer, t.command_buffer[row]);
-                known!(Submission, t.submission[row]);
+                take(Key::Kernel, Unsigned(t.kernel[row].number()))?;
+                known_id!(CommandBuffer, t.command_buffer[row]);
+                known_id!(Submission, t.submission[row]);
                 take(Key::Position, Unsigned(t.position[row].into()))?;
                 if let Some(path) = label(t.label[row]) {
                     take(Key::Label, path)?;
@@ -111,11 +119,11 @@ impl Scene<'_> {
             }
             Kind::Transfer => {
                 let t = &tables.transfers;
-                known!(Bytes, t.bytes[row]);
-                known!(SourceBuffer, t.source[row]);
-                known!(DestinationBuffer, t.destination[row]);
-                known!(CommandBuffer, t.command_buffer[row]);
-                known!(Submission, t.submission[row]);
+                known_number!(Bytes, t.bytes[row]);
+                known_id!(SourceBuffer, t.source[row]);
+                known_id!(DestinationBuffer, t.destination[row]);
+                known_id!(CommandBuffer, t.command_buffer[row]);
+                known_id!(Submission, t.submission[row]);
                 take(Key::Position, Unsigned(t.position[row].into()))?;
                 if let Some(path) = label(t.label[row]) {
                     take(Key::Label, path)?;
@@ -123,8 +131,8 @@ impl Scene<'_> {
             }
             Kind::Opaque => {
                 let t = &tables.opaque_work;
-                known!(CommandBuffer, t.command_buffer[row]);
-                known!(Submission, t.submission[row]);
+                known_id!(CommandBuffer, t.command_buffer[row]);
+                known_id!(Submission, t.submission[row]);
                 take(Key::Position, Unsigned(t.position[row].into()))?;
                 if let Some(path) = label(t.label[row]) {
                     take(Key::Label, path)?;
@@ -132,8 +140,8 @@ impl Scene<'_> {
             }
             Kind::CommandBuffer => {
                 let t = &tables.command_buffers;
-                take(Key::CommandBuffer, Unsigned(t.id[row]))?;
-                take(Key::Submission, Unsigned(t.submission[row]))?;
+                take(Key::CommandBuffer, Unsigned(t.id[row].number()))?;
+                take(Key::Submission, Unsigned(t.submission[row].number()))?;
                 take(Key::Dispatches, Unsigned(t.dispatches[row].into()))?;
                 take(Key::Transfers, Unsigned(t.transfers[row].into()))?;
                 take(Key::Timing, Text(names.of_static(t.timing[row].as_str())))?;
@@ -145,21 +153,21 @@ impl Scene<'_> {
                 let t = &tables.markers;
                 take(Key::Label, Text(names.label(t.label[row]).path))?;
                 take(Key::Scope, Text(names.of_static(t.scope[row].as_str())))?;
-                known!(CommandBuffer, t.command_buffer[row]);
+                known_id!(CommandBuffer, t.command_buffer[row]);
             }
             Kind::HostCall => {
                 let t = &tables.host_calls;
                 take(Key::Count, Unsigned(t.count[row].into()))?;
                 take(Key::BusyNs, Signed(t.busy_ns[row]))?;
-                known!(Queue, t.queue[row]);
-                known!(Bytes, t.bytes[row]);
+                known_id!(Queue, t.queue[row]);
+                known_number!(Bytes, t.bytes[row]);
                 take(Key::Result, Signed(t.result[row].into()))?;
             }
             Kind::Gap => {
                 let gap = &self.gaps[row];
                 take(Key::Meaning, Text(names.of_static(gap.cause.explanation())))?;
                 take(Key::GapNs, Signed(gap.gap_ns))?;
-                known!(Submission, gap.submission);
+                known_id!(Submission, gap.submission);
             }
         }
         Ok(())

@@ -47,7 +47,7 @@ pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<Exported> {
         for track in &group.tracks {
             for (lane, slices) in track.lanes.iter().enumerate() {
                 tid += 1;
-                let shown = track.thread.filter(|_| lane == 0).unwrap_or(tid);
+                let shown = track.thread.filter(|_| lane == 0).map_or(tid, |id| id.0);
                 let thread = profile.add_thread(process, shown, begin, false);
                 profile.set_thread_name(thread, &track.lane_name(lane));
                 profile.set_thread_show_markers_in_timeline(thread, true);

@@ -16,6 +16,7 @@ use crate::lanes::{self, Step};
 use crate::scene::{Scene, Track};
 use crate::slice::{Kind, Slice};
 use gapscope_trace::Trace;
+use gapscope_trace::ids::Id;
 use message::Message;
 use stages::Stages;
 use std::io::{self, Write};
@@ -202,7 +203,7 @@ impl<W: Write> Writer<'_, W> {
             if let Some(thread) = thread {
                 let mut message = Message::default();
                 message.number(1, pid.into());
-                message.number(2, thread.into());
+                message.number(2, thread.number());
                 message.text(5, &track.name);
                 descriptor.message(track::THREAD, &message);
             }

@@ -10,6 +10,7 @@ use crate::details::Names;
 use crate::slice::Slice;
 use crate::{Exported, Rows};
 use gapscope_trace::Trace;
+use gapscope_trace::ids::{CommandBufferId, QueueId, SubmissionId, ThreadId};
 use gapscope_trace::lookup::IdIndex;
 
 pub(crate) use gaps::GapRow;
@@ -30,7 +31,7 @@ pub(crate) struct Scene<'a> {
     pub end_ns: i64,
     pub rows: Vec<Rows>,
     /// Rows of command buffers by id.
-    command_buffers: IdIndex,
+    command_buffers: IdIndex<CommandBufferId>,
 }
 
 /// A recorded process or a GPU.
@@ -52,9 +53,9 @@ pub(crate) struct Group {
 pub(crate) struct Track {
     pub name: String,
     /// The system's id, for the calls of a thread.
-    pub thread: Option<u32>,
+    pub thread: Option<ThreadId>,
     /// The id of the queue, for its work.
-    pub queue: Option<u32>,
+    pub queue: Option<QueueId>,
     pub lanes: Vec<Vec<Slice>>,
 }
 
@@ -103,7 +104,7 @@ impl Scene<'_> {
     }
 
     /// The id of the submission of a command buffer, by ids.
-    pub fn submission_of_command_buffer(&self, id: u64) -> Option<u64> {
+    pub fn submission_of_command_buffer(&self, id: CommandBufferId) -> Option<SubmissionId> {
         let row = self.command_buffers.get(id)?;
         Some(self.trace.tables.command_buffers.submission[row])
     }

@@ -15,8 +15,8 @@ use gapscope_analysis::work::{Work, compare};
 use gapscope_analysis::{Findings, Options, activity, busy, kernels, series, transfers, verdict};
 use gapscope_report::{Report, json as report};
 use gapscope_trace::tables::{MarkerScope, Table};
+use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Gaps that are listed.
@@ -65,7 +65,7 @@ fn make_findings(analysed: &Analysed) -> Vec<u8> {
         .ok()
         .and_then(|text| serde_json::from_str(&text).ok())
         .unwrap_or_default();
-    let mut rows: HashMap<&str, Vec<usize>> = HashMap::new();
+    let mut rows: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
     for (row, name) in trace.tables.kernels.name.iter().enumerate() {
         rows.entry(name).or_default().push(row);
     }

@@ -2,23 +2,32 @@
 
 use crate::track::{ROW_BITS, Source};
 use gapscope_trace::Trace;
-use gapscope_trace::lookup::IdIndex;
+use gapscope_trace::ids::{
+    BindingSetId, BufferId, CommandBufferId, KernelId, LabelId, ProcessId, SubmissionId, ThreadId,
+};
+use gapscope_trace::lookup::{IdIndex, NONE};
 use gapscope_trace::tables::{HostCallKind, Table};
 use rustc_hash::FxHashMap;
 
 /// The kinds of work inside command buffers, in the order of the two highest bits of their places.
 pub const WORK: [Source; 3] = [Source::Dispatch, Source::Transfer, Source::Opaque];
 
-const NONE: u32 = u32::MAX;
+/// When and where a host call was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct CallStart {
+    process: ProcessId,
+    thread: ThreadId,
+    start_ns: i64,
+}
 
 /// Rows by id and by what they belong to.
 #[derive(Debug)]
 pub struct Index {
-    pub kernels: IdIndex,
-    pub labels: IdIndex,
-    pub command_buffers: IdIndex,
-    pub submissions: IdIndex,
-    pub buffers: IdIndex,
+    pub kernels: IdIndex<KernelId>,
+    pub labels: IdIndex<LabelId>,
+    pub command_buffers: IdIndex<CommandBufferId>,
+    pub submissions: IdIndex<SubmissionId>,
+    pub buffers: IdIndex<BufferId>,
     /// By row of the submission: row of the host call, or [`NONE`].
     calls: Vec<u32>,
     /// Sorted pairs: rows of a host call and its submissions.
@@ -50,7 +59,7 @@ impl Index {
             direct: Vec::new(),
             firsts: vec![NONE; tables.command_buffers.len()],
             dependencies: Vec::new(),
-            bindings: tables.bindings.id.iter().copied().zip(0..).collect(),
+            bindings: tables.bindings.id.iter().map(|id| id.0).zip(0..).collect(),
         };
         index.bindings.sort_unstable();
         index.find_calls(trace);
@@ -72,7 +81,7 @@ impl Index {
 
     fn find_calls(&mut self, trace: &Trace) {
         let (calls, submissions) = (&trace.tables.host_calls, &trace.tables.submissions);
-        let mut starts: FxHashMap<(u32, u32, i64), u32> = FxHashMap::default();
+        let mut starts: FxHashMap<CallStart, u32> = FxHashMap::default();
         // Mostly a submission's call submits; of CUDA's other calls, a copy may.
         for submits in [true, false] {
             for row in 0..calls.len() {
@@ -80,15 +89,22 @@ impl Index {
                 if matches!(kind, HostCallKind::Submit | HostCallKind::BindSparse) == submits
                     && let Some(thread) = calls.thread[row]
                 {
-                    let key = (calls.process[row], thread, calls.start_ns[row]);
-                    starts.entry(key).or_insert(row as u32);
+                    let start = CallStart {
+                        process: calls.process[row],
+                        thread,
+                        start_ns: calls.start_ns[row],
+                    };
+                    starts.entry(start).or_insert(row as u32);
                 }
             }
         }
         for row in 0..submissions.len() {
-            let (process, begin_ns) = (submissions.process[row], submissions.begin_ns[row]);
-            let key = submissions.thread[row].map(|thread| (process, thread, begin_ns));
-            if let Some(call) = key.and_then(|key| starts.get(&key)) {
+            let start = submissions.thread[row].map(|thread| CallStart {
+                process: submissions.process[row],
+                thread,
+                start_ns: submissions.start_ns[row],
+            });
+            if let Some(call) = start.and_then(|start| starts.get(&start)) {
                 self.calls[row] = *call;
                 self.of_calls.push((*call, row as u32));
             }
@@ -158,8 +174,8 @@ impl Index {
     }
 
     /// Rows of a set of bindings.
-    pub fn bindings_of(&self, set: u32) -> impl Iterator<Item = usize> {
-        of(&self.bindings, set as usize)
+    pub fn bindings_of(&self, set: BindingSetId) -> impl Iterator<Item = usize> {
+        of(&self.bindings, set.0 as usize)
     }
 
     /// The first timed work in a command buffer.

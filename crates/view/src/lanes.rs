@@ -6,6 +6,8 @@ use crate::track::{ROW_BITS, Source, TrackId, Whole, place};
 use gapscope_analysis::intervals::Interval;
 use gapscope_analysis::lanes::Lanes;
 use gapscope_trace::Trace;
+use gapscope_trace::ids::CommandBufferId;
+use gapscope_trace::lookup::IdIndex;
 use serde_json::{Map, Value, json};
 
 /// The rows of one track, and what has been added to it since.
@@ -225,8 +227,8 @@ fn labels_frame(
 ) -> Vec<u8> {
     let sources = id.tables();
     let tables = &trace.tables;
-    let command_buffers = gapscope_trace::lookup::IdIndex::new(&tables.command_buffers.id);
-    let around = |command_buffer: Option<u64>| {
+    let command_buffers = IdIndex::new(&tables.command_buffers.id);
+    let around = |command_buffer: Option<CommandBufferId>| {
         let row = command_buffers.get(command_buffer?)?;
         tables.command_buffers.label[row]
     };
@@ -254,6 +256,7 @@ fn labels_frame(
 mod tests {
     use super::*;
     use crate::frame::tests::{column, parse};
+    use gapscope_trace::ids::QueueId;
     use gapscope_trace::tables::{Dispatch, Table, Transfer};
     use proptest::prelude::*;
 
@@ -292,13 +295,13 @@ mod tests {
         let (start_ns, duration_ns) = (Some(start_ns), Some(duration_ns));
         match transfer {
             true => trace.tables.transfers.push(Transfer {
-                queue,
+                queue: QueueId(queue),
                 start_ns,
                 duration_ns,
                 ..Transfer::default()
             }),
             false => trace.tables.dispatches.push(Dispatch {
-                queue,
+                queue: QueueId(queue),
                 start_ns,
                 duration_ns,
                 ..Dispatch::default()
@@ -321,7 +324,7 @@ mod tests {
                 }
                 let texts = Texts::of(&trace);
                 for queue in 0..2 {
-                    let id = TrackId::Work(queue as u32 + 1);
+                    let id = TrackId::Work(QueueId(queue as u32 + 1));
                     placed[queue].extend(id, &trace, &Whole::None, &texts, generation);
                     let addition = placed[queue].frame(id, &trace, &texts, generation - 1, Columns::Rows);
                     for (lane, rows) in lanes(&addition).into_iter().enumerate() {
@@ -335,7 +338,7 @@ mod tests {
             let texts = Texts::of(&trace);
             let mut found = Vec::new();
             for queue in 0..2 {
-                let id = TrackId::Work(queue as u32 + 1);
+                let id = TrackId::Work(QueueId(queue as u32 + 1));
                 let whole = lanes(&placed[queue].frame(id, &trace, &texts, 0, Columns::Rows));
                 prop_assert_eq!(&whole, &grown[queue]);
                 for lane in &whole {
@@ -362,8 +365,8 @@ mod tests {
         push(&mut trace, false, 1, 5, 1 << 40);
         let texts = Texts::of(&trace);
         let mut placed = Placed::default();
-        placed.extend(TrackId::Work(1), &trace, &Whole::None, &texts, 1);
-        let frame = placed.frame(TrackId::Work(1), &trace, &texts, 0, Columns::Rows);
+        placed.extend(TrackId::Work(QueueId(1)), &trace, &Whole::None, &texts, 1);
+        let frame = placed.frame(TrackId::Work(QueueId(1)), &trace, &texts, 0, Columns::Rows);
         assert_eq!(column(&frame, "duration"), [(1u64 << 40) as f64]);
     }
 
@@ -379,8 +382,14 @@ mod tests {
         .unwrap();
         let texts = Texts::of(&trace);
         let mut placed = Placed::default();
-        placed.extend(TrackId::Work(1), &trace, &Whole::None, &texts, 1);
-        let frame = placed.frame(TrackId::Work(1), &trace, &texts, 0, Columns::Labels);
+        placed.extend(TrackId::Work(QueueId(1)), &trace, &Whole::None, &texts, 1);
+        let frame = placed.frame(
+            TrackId::Work(QueueId(1)),
+            &trace,
+            &texts,
+            0,
+            Columns::Labels,
+        );
         let labels: Vec<_> = column(&frame, "label")
             .iter()
             .map(|id| texts.text(*id as u32).to_owned())
@@ -398,8 +407,14 @@ mod tests {
         .unwrap();
         let texts = Texts::of(&trace);
         let mut placed = Placed::default();
-        placed.extend(TrackId::Labels(1), &trace, &Whole::None, &texts, 1);
-        let frame = placed.frame(TrackId::Labels(1), &trace, &texts, 0, Columns::Rows);
+        placed.extend(TrackId::Labels(QueueId(1)), &trace, &Whole::None, &texts, 1);
+        let frame = placed.frame(
+            TrackId::Labels(QueueId(1)),
+            &trace,
+            &texts,
+            0,
+            Columns::Rows,
+        );
         let names = column(&frame, "name");
         let names = names.iter().map(|name| texts.text(*name as u32));
         assert_eq!(names.collect::<Vec<_>>(), ["outer", "inner"]);

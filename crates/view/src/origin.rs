@@ -11,13 +11,14 @@ macro_rules! for_each_time {
         $callback!($tables, {
             dispatches: start_ns;
             command_buffers: start_ns, seen_ns;
-            submissions: begin_ns, end_ns;
+            submissions: start_ns;
             dependencies: host_signal_ns;
             transfers: start_ns;
             opaque_work: start_ns;
             host_calls: start_ns;
             markers: start_ns;
             memory: at_ns;
+            counter_values: start_ns;
         })
     };
 }
@@ -128,7 +129,9 @@ mod tests {
             Memory,
             Buffers,
             Bindings,
-            Kernels
+            Kernels,
+            Counters,
+            CounterValues
         );
         moved.sort_unstable();
         times.sort_unstable();

@@ -7,6 +7,7 @@ use crate::track::TrackId;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use gapscope_trace::TableSize;
+use gapscope_trace::ids::{DeviceId, ProcessId, QueueId, ThreadId};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -21,9 +22,9 @@ pub struct Track {
     /// Absent where that takes an analysis.
     pub rows: Option<u64>,
     pub untimed: u64,
-    pub queue: Option<u32>,
-    pub process: Option<u32>,
-    pub thread: Option<u32>,
+    pub queue: Option<QueueId>,
+    pub process: Option<ProcessId>,
+    pub thread: Option<ThreadId>,
     pub unit: Option<&'static str>,
     pub busy: Option<String>,
 }
@@ -87,10 +88,10 @@ pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
     let manifest = &trace.manifest;
     let gpus = Gpus::of(manifest);
     let surveyed = &snapshot.survey.tracks;
-    let submitted: BTreeSet<u32> = trace.tables.submissions.queue.iter().copied().collect();
-    let mut queues: BTreeSet<u32> = manifest.queues.iter().map(|queue| queue.id).collect();
+    let submitted: BTreeSet<QueueId> = trace.tables.submissions.queue.iter().copied().collect();
+    let mut queues: BTreeSet<QueueId> = manifest.queues.iter().map(|queue| queue.id).collect();
     queues.extend(&submitted);
-    let mut processes: BTreeSet<u32> = manifest
+    let mut processes: BTreeSet<ProcessId> = manifest
         .processes
         .iter()
         .map(|process| process.id)
@@ -103,13 +104,13 @@ pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
             | TrackId::QueueLabels(queue) => {
                 queues.insert(queue);
             }
-            TrackId::Calls(process, _) | TrackId::ThreadLabels(process, _) => {
-                processes.insert(process);
+            TrackId::Calls(of) | TrackId::ThreadLabels(of) => {
+                processes.insert(of.process);
             }
             TrackId::Depth(_) | TrackId::Gaps(_) | TrackId::Memory(_) => {}
         }
     }
-    let memory: BTreeSet<u32> = trace.tables.memory.device.iter().copied().collect();
+    let memory: BTreeSet<DeviceId> = trace.tables.memory.device.iter().copied().collect();
     let memory: BTreeSet<usize> = memory
         .into_iter()
         .map(|device| gpus.of_device(device))
@@ -169,11 +170,11 @@ pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
         let group = process_group(manifest, process);
         for found in surveyed {
             let (thread, what) = match found.id {
-                TrackId::Calls(of, thread) if of == process => (thread, ""),
-                TrackId::ThreadLabels(of, thread) if of == process => (thread, " · labels"),
+                TrackId::Calls(of) if of.process == process => (of, ""),
+                TrackId::ThreadLabels(of) if of.process == process => (of, " · labels"),
                 _ => continue,
             };
-            let name = thread_name(manifest, process, thread);
+            let name = thread_name(manifest, thread);
             tracks.extend(surveyed_track(
                 snapshot,
                 found.id,
@@ -207,9 +208,7 @@ fn track(id: TrackId, group: &Group, name: String) -> Track {
         | TrackId::Labels(queue)
         | TrackId::QueueLabels(queue)
         | TrackId::Depth(queue) => (Some(queue), None, None),
-        TrackId::Calls(process, thread) | TrackId::ThreadLabels(process, thread) => {
-            (None, Some(process), thread)
-        }
+        TrackId::Calls(of) | TrackId::ThreadLabels(of) => (None, Some(of.process), of.thread),
         TrackId::Gaps(_) | TrackId::Memory(_) => (None, None, None),
     };
     Track {

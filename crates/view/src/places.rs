@@ -1,8 +1,10 @@
 //! Which groups a trace has, and what its groups, queues and threads are called.
 
 use crate::texts::cut;
+use crate::track::ThreadOf;
 use gapscope_analysis::Timeline;
 use gapscope_trace::Trace;
+use gapscope_trace::ids::{DeviceId, ProcessId, QueueId};
 use gapscope_trace::manifest::Manifest;
 use serde::Serialize;
 
@@ -13,16 +15,16 @@ pub struct Group {
     pub kind: &'static str,
     pub name: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub device_ids: Vec<u32>,
+    pub device_ids: Vec<DeviceId>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub process: Option<u32>,
+    pub process: Option<ProcessId>,
 }
 
 /// The GPUs of a manifest, as the analyses number them.
 #[derive(Debug, Clone, Default)]
 pub struct Gpus {
     /// Ids of the devices of each.
-    devices: Vec<Vec<u32>>,
+    devices: Vec<Vec<DeviceId>>,
     names: Vec<String>,
 }
 
@@ -58,14 +60,14 @@ impl Gpus {
     }
 
     /// The GPU of a device; one past the last for an unknown device.
-    pub fn of_device(&self, device: u32) -> usize {
+    pub fn of_device(&self, device: DeviceId) -> usize {
         let mut gpus = self.devices.iter();
         gpus.position(|devices| devices.contains(&device))
             .unwrap_or(self.count())
     }
 
     /// The GPU of a queue.
-    pub fn of_queue(&self, manifest: &Manifest, queue: u32) -> usize {
+    pub fn of_queue(&self, manifest: &Manifest, queue: QueueId) -> usize {
         manifest
             .queue(queue)
             .map_or(self.count(), |queue| self.of_device(queue.device))
@@ -85,7 +87,7 @@ impl Gpus {
 }
 
 /// The group of a recorded process.
-pub fn process_group(manifest: &Manifest, id: u32) -> Group {
+pub fn process_group(manifest: &Manifest, id: ProcessId) -> Group {
     let name = match manifest.process(id) {
         Some(process) => {
             let program = process.executable.rsplit('/').next().unwrap_or_default();
@@ -103,7 +105,7 @@ pub fn process_group(manifest: &Manifest, id: u32) -> Group {
 }
 
 /// What a queue is called.
-pub fn queue_name(manifest: &Manifest, id: u32) -> String {
+pub fn queue_name(manifest: &Manifest, id: QueueId) -> String {
     let Some(queue) = manifest.queue(id) else {
         return format!("queue {id} (unknown)");
     };
@@ -121,12 +123,12 @@ pub fn queue_name(manifest: &Manifest, id: u32) -> String {
 }
 
 /// What a thread is called.
-pub fn thread_name(manifest: &Manifest, process: u32, thread: Option<u32>) -> String {
-    let Some(thread) = thread else {
+pub fn thread_name(manifest: &Manifest, of: ThreadOf) -> String {
+    let Some(thread) = of.thread else {
         return "unknown thread".to_owned();
     };
     let mut threads = manifest.threads.iter();
-    let found = threads.find(|t| t.process == process && t.thread == thread);
+    let found = threads.find(|t| t.process == of.process && t.thread == thread);
     match found.map(|found| found.name.as_str()) {
         None | Some("") => format!("thread {thread}"),
         Some(name) => format!("{} ({thread})", cut(name)),

@@ -4,8 +4,11 @@ use crate::lanes;
 use crate::places::{queue_name, thread_name};
 use crate::snapshot::Snapshot;
 use crate::texts::cut;
-use crate::track::{Source, TrackId};
+use crate::track::{Source, ThreadOf, TrackId};
 use gapscope_analysis::intervals::Interval;
+use gapscope_trace::ids::{
+    BindingSetId, CommandBufferId, DeviceId, KernelId, LabelId, QueueId, SubmissionId,
+};
 use gapscope_trace::tables::*;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -53,11 +56,11 @@ struct Around {
     times: Option<Interval>,
     times_unknown_because: Option<String>,
     track: Option<TrackId>,
-    label: Option<u32>,
-    kernel: Option<u32>,
-    queue: Option<u32>,
-    device: Option<u32>,
-    thread: Option<(u32, Option<u32>)>,
+    label: Option<LabelId>,
+    kernel: Option<KernelId>,
+    queue: Option<QueueId>,
+    device: Option<DeviceId>,
+    thread: Option<ThreadOf>,
     bindings: Value,
     links: Vec<Link>,
     /// Relations with more links than are listed.
@@ -107,7 +110,7 @@ pub fn details(snapshot: &Snapshot, table: &str, row: usize) -> Option<Value> {
         "kernel": around.kernel.map(|id| kernel(snapshot, id)),
         "queue": around.queue.map(|queue| queue_name(manifest, queue)),
         "device": device.map(|device| cut(&device.name)),
-        "thread": around.thread.map(|(process, thread)| thread_name(manifest, process, thread)),
+        "thread": around.thread.map(|thread| thread_name(manifest, thread)),
         "bindings": around.bindings,
         "links": around.links,
         "link_counts": around.link_counts,
@@ -142,12 +145,12 @@ fn around(snapshot: &Snapshot, table: &str, row: usize) -> Around {
             let t = &tables.submissions;
             let mut around = Around {
                 title: format!("submission {}", t.id[row]),
-                times: Interval::of_row(
-                    Some(t.begin_ns[row]),
-                    t.end_ns[row].checked_sub(t.begin_ns[row]),
-                ),
+                times: Interval::of_row(Some(t.start_ns[row]), Some(t.duration_ns[row])),
                 queue: Some(t.queue[row]),
-                thread: Some((t.process[row], t.thread[row])),
+                thread: Some(ThreadOf {
+                    process: t.process[row],
+                    thread: t.thread[row],
+                }),
                 ..Around::default()
             };
             around.submitted_by(snapshot, Some(row));
@@ -240,14 +243,20 @@ fn drawn(snapshot: &Snapshot, source: Source, row: usize) -> Around {
         Source::HostCall => {
             let t = &tables.host_calls;
             around.queue = t.queue[row];
-            around.thread = Some((t.process[row], t.thread[row]));
+            around.thread = Some(ThreadOf {
+                process: t.process[row],
+                thread: t.thread[row],
+            });
             around.runs(snapshot, index.submissions_of(row));
         }
         Source::Marker => {
             let t = &tables.markers;
             around.label = Some(t.label[row]);
             around.queue = t.queue[row];
-            around.thread = t.thread[row].map(|thread| (t.process[row], Some(thread)));
+            around.thread = t.thread[row].map(|thread| ThreadOf {
+                process: t.process[row],
+                thread: Some(thread),
+            });
             let command_buffer = t.command_buffer[row].and_then(|id| index.command_buffers.get(id));
             around.links.extend(
                 command_buffer
@@ -265,8 +274,8 @@ impl Around {
     fn of_work(
         &mut self,
         snapshot: &Snapshot,
-        command_buffer: Option<u64>,
-        submission: Option<u64>,
+        command_buffer: Option<CommandBufferId>,
+        submission: Option<SubmissionId>,
     ) {
         let (index, tables) = (snapshot.index(), &snapshot.trace.tables);
         let row = command_buffer.and_then(|id| index.command_buffers.get(id));
@@ -290,7 +299,10 @@ impl Around {
             self.links
                 .push(link(snapshot, "submitted-by", Source::HostCall, call));
         }
-        self.thread = self.thread.or(Some((t.process[row], t.thread[row])));
+        self.thread = self.thread.or(Some(ThreadOf {
+            process: t.process[row],
+            thread: t.thread[row],
+        }));
         self.links
             .push(submission_link(snapshot, "submission", row));
     }
@@ -358,8 +370,8 @@ fn submission_link(snapshot: &Snapshot, relation: &'static str, row: usize) -> L
         row,
         name: format!("submission {}", t.id[row]),
         track: None,
-        start_ns: Some(t.begin_ns[row]),
-        duration_ns: Some(t.end_ns[row].saturating_sub(t.begin_ns[row])),
+        start_ns: Some(t.start_ns[row]),
+        duration_ns: Some(t.duration_ns[row]),
     }
 }
 
@@ -376,7 +388,7 @@ pub fn work_link(snapshot: &Snapshot, source: Source, row: usize) -> Value {
     })
 }
 
-fn label(snapshot: &Snapshot, id: u32) -> Value {
+fn label(snapshot: &Snapshot, id: LabelId) -> Value {
     let labels = &snapshot.trace.tables.labels;
     let ids = &snapshot.index().labels;
     let row = ids.get(id).into_iter();
@@ -386,7 +398,7 @@ fn label(snapshot: &Snapshot, id: u32) -> Value {
     json!({"path": path, "rows": rows})
 }
 
-fn kernel(snapshot: &Snapshot, id: u32) -> Value {
+fn kernel(snapshot: &Snapshot, id: KernelId) -> Value {
     let kernels = &snapshot.trace.tables.kernels;
     let Some(row) = snapshot.index().kernels.get(id) else {
         return Value::Null;
@@ -407,7 +419,7 @@ fn buffer_name(snapshot: &Snapshot, row: usize) -> String {
     }
 }
 
-fn bindings(snapshot: &Snapshot, set: Option<u32>) -> Value {
+fn bindings(snapshot: &Snapshot, set: Option<BindingSetId>) -> Value {
     let rows = &snapshot.trace.tables.bindings;
     let Some(set) = set else {
         return json!({"missing": match rows.is_empty() {

@@ -12,11 +12,11 @@ use gapscope_analysis::timeline::WorkKind;
 use gapscope_trace::manifest::Manifest;
 use gapscope_trace::parallel::each;
 use gapscope_trace::tables::{
-    Barriers, Bindings, Buffers, CommandBuffers, Dependencies, Dispatches, HostCalls, Markers,
-    Submissions, Transfers,
+    CommandBuffers, CounterValues, Counters, Dispatches, HostCalls, Kernels, Labels, Markers,
+    Memory, OpaqueWork, Submissions, Transfers,
 };
 use gapscope_trace::{Diagnostic, Error, Selection, Tables, Trace};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -41,56 +41,41 @@ pub struct Snapshot {
     pub survey: Survey,
     index: OnceLock<Index>,
     /// Of the tracks that have been asked for.
-    placed: Mutex<HashMap<TrackId, Arc<Mutex<Placed>>>>,
+    placed: Mutex<FxHashMap<TrackId, Arc<Mutex<Placed>>>>,
 }
 
 /// What drawing takes of a complete trace. A table of such a trace is one file: if it is damaged in a column that is left
 /// out here, the table is empty once all of it is read, and no row is taken for another. Ids are checked then too.
 fn drawing() -> Selection {
-    Selection::all()
-        .without::<Barriers>()
-        .without::<Bindings>()
-        .without::<Buffers>()
-        .without::<Dependencies>()
-        .without_columns::<Dispatches>(&[
-            "command_buffer",
-            "position",
-            "groups_x",
-            "groups_y",
-            "groups_z",
-            "bindings",
+    const WORK: [&str; 4] = ["queue", "start_ns", "duration_ns", "kind"];
+    Selection::manifest()
+        .columns::<Dispatches>(&["queue", "kernel", "start_ns", "duration_ns"])
+        .columns::<Transfers>(&WORK)
+        .columns::<OpaqueWork>(&WORK)
+        .columns::<CommandBuffers>(&[
+            "queue",
+            "start_ns",
+            "duration_ns",
+            "timing",
             "label",
-            "submission",
+            "name",
         ])
-        .without_columns::<Transfers>(&[
-            "command_buffer",
-            "position",
-            "bytes",
-            "source",
-            "destination",
+        .columns::<Submissions>(&["queue", "start_ns"])
+        .columns::<HostCalls>(&["process", "thread", "call", "start_ns", "duration_ns"])
+        .columns::<Markers>(&[
+            "process",
+            "scope",
             "label",
-            "submission",
-            "host_memory",
-        ])
-        .without_columns::<CommandBuffers>(&[
-            "id",
-            "process",
-            "submission",
-            "seen_ns",
-            "dispatches",
-            "transfers",
-        ])
-        .without_columns::<Submissions>(&[
-            "id",
-            "process",
+            "queue",
             "thread",
-            "end_ns",
-            "command_buffers",
-            "function",
+            "start_ns",
+            "duration_ns",
         ])
-        .without_columns::<HostCalls>(&["count", "busy_ns", "queue", "bytes", "result", "function"])
-        .without_columns::<Markers>(&["command_buffer", "domain", "category", "payload"])
-        .bare()
+        .columns::<Memory>(&["device", "at_ns"])
+        .columns::<CounterValues>(&["counter", "start_ns", "duration_ns"])
+        .with::<Counters>()
+        .with::<Labels>()
+        .with::<Kernels>()
         .unchecked()
 }
 

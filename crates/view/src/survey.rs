@@ -131,7 +131,7 @@ fn in_order(parts: &[Part]) -> Vec<Interval> {
 fn moments(trace: &Trace) -> Interval {
     let (manifest, tables) = (&trace.manifest, &trace.tables);
     let recording = Interval::new(manifest.start_ns, manifest.start_ns.max(manifest.end_ns));
-    let moments = tables.submissions.begin_ns.iter();
+    let moments = tables.submissions.start_ns.iter();
     let moments = moments
         .chain(&tables.memory.at_ns)
         .filter_map(|ns| Interval::of_row(Some(*ns), Some(0)));
@@ -217,6 +217,8 @@ impl Bins {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::track::ThreadOf;
+    use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
     use gapscope_trace::tables::Table;
     use proptest::prelude::*;
 
@@ -235,6 +237,10 @@ mod tests {
             transfer queue=2 kind=copy start_ns=3000000 duration_ns=10
             host_call process=1 thread=7 start_ns=0 duration_ns=4000000",
         );
+        let thread = ThreadOf {
+            process: ProcessId(1),
+            thread: Some(ThreadId(7)),
+        };
         let found: Vec<_> = survey
             .tracks
             .iter()
@@ -243,9 +249,9 @@ mod tests {
         assert_eq!(
             found,
             [
-                (TrackId::Work(1), 1, 0),
-                (TrackId::Work(2), 2, 1),
-                (TrackId::Calls(1, Some(7)), 1, 0),
+                (TrackId::Work(QueueId(1)), 1, 0),
+                (TrackId::Work(QueueId(2)), 2, 1),
+                (TrackId::Calls(thread), 1, 0),
             ]
         );
         assert_eq!(survey.extent, Interval::new(-100, 4_000_000));
@@ -271,7 +277,7 @@ mod tests {
             trace.manifest.end_ns = 4096 * 4;
             for (start_ns, ns) in &times {
                 trace.tables.dispatches.push(gapscope_trace::tables::Dispatch {
-                    queue: 1,
+                    queue: QueueId(1),
                     start_ns: Some(start_ns * 4),
                     duration_ns: Some(ns * 4),
                     ..Default::default()

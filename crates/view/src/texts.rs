@@ -2,7 +2,7 @@
 
 use gapscope_analysis::gaps::Cause;
 use gapscope_trace::Trace;
-use gapscope_trace::column::Column;
+use gapscope_trace::ids::{KernelId, LabelId};
 use gapscope_trace::lookup::IdIndex;
 use gapscope_trace::tables::{HostCallKind, OpaqueWorkKind, Table, TransferKind};
 use rustc_hash::FxHashMap;
@@ -26,9 +26,9 @@ pub fn cut(text: &str) -> String {
 pub struct Texts {
     all: Vec<String>,
     ids: FxHashMap<String, u32>,
-    kernel_index: IdIndex,
+    kernel_index: IdIndex<KernelId>,
     kernels: Vec<u32>,
-    label_index: IdIndex,
+    label_index: IdIndex<LabelId>,
     label_texts: Vec<u32>,
     label_paths: Vec<u32>,
     label_depths: Vec<u32>,
@@ -45,13 +45,12 @@ pub struct Texts {
 impl Texts {
     /// The texts of a trace.
     pub fn of(trace: &Trace) -> Texts {
-        let nothing: [u32; 0] = [];
         let mut texts = Texts {
             all: Vec::new(),
             ids: FxHashMap::default(),
-            kernel_index: IdIndex::new(&nothing),
+            kernel_index: IdIndex::default(),
             kernels: Vec::new(),
-            label_index: IdIndex::new(&nothing),
+            label_index: IdIndex::default(),
             label_texts: Vec::new(),
             label_paths: Vec::new(),
             label_depths: Vec::new(),
@@ -70,18 +69,8 @@ impl Texts {
         texts.causes = Cause::ALL.map(|cause| texts.add(cause.as_str())).into();
         macro_rules! kinds {
             ($list:ident, $kind:ty) => {
-                for text in <$kind>::VALUES
-                    .iter()
-                    .map(|(text, _)| *text)
-                    .chain(["unknown"])
-                {
-                    let id = texts.add(text);
-                    let at = <$kind>::of(text) as usize;
-                    if texts.$list.len() <= at {
-                        texts.$list.resize(at + 1, NONE);
-                    }
-                    texts.$list[at] = id;
-                }
+                let kinds = <$kind>::ALL.iter().chain([&<$kind>::Unknown]);
+                texts.$list = kinds.map(|kind| texts.add(kind.as_str())).collect();
             };
         }
         kinds!(transfers, TransferKind);
@@ -158,28 +147,28 @@ impl Texts {
 
     /// The name of a kernel by its id in the trace.
     #[inline]
-    pub fn kernel(&self, id: u32) -> u32 {
+    pub fn kernel(&self, id: KernelId) -> u32 {
         let row = self.kernel_index.get(id);
         row.and_then(|row| self.kernels.get(row).copied())
             .unwrap_or(self.unknown_kernel)
     }
 
     /// A label's own text.
-    pub fn label(&self, id: u32) -> u32 {
+    pub fn label(&self, id: LabelId) -> u32 {
         let row = self.label_index.get(id);
         row.and_then(|row| self.label_texts.get(row).copied())
             .unwrap_or(self.unknown_label)
     }
 
     /// A label with those around it.
-    pub fn label_path(&self, id: u32) -> u32 {
+    pub fn label_path(&self, id: LabelId) -> u32 {
         let row = self.label_index.get(id);
         row.and_then(|row| self.label_paths.get(row).copied())
             .unwrap_or(self.unknown_label)
     }
 
     /// How many labels a label is in, itself included; 0 for one that the trace does not have.
-    pub fn label_depth(&self, id: u32) -> u32 {
+    pub fn label_depth(&self, id: LabelId) -> u32 {
         let row = self.label_index.get(id);
         row.and_then(|row| self.label_depths.get(row).copied())
             .unwrap_or(0)
@@ -224,14 +213,14 @@ mod tests {
     fn everything_has_its_name() {
         let trace = Trace::from_text(TRACE).unwrap();
         let texts = Texts::of(&trace);
-        assert_eq!(texts.text(texts.kernel(9)), "matmul");
-        assert_eq!(texts.text(texts.kernel(8)), "unknown kernel");
-        assert_eq!(texts.text(texts.label(2)), "attention");
-        assert_eq!(texts.text(texts.label_path(2)), "step / attention");
+        assert_eq!(texts.text(texts.kernel(KernelId(9))), "matmul");
+        assert_eq!(texts.text(texts.kernel(KernelId(8))), "unknown kernel");
+        assert_eq!(texts.text(texts.label(LabelId(2))), "attention");
+        assert_eq!(texts.text(texts.label_path(LabelId(2))), "step / attention");
         assert_eq!(texts.text(texts.command_buffer(0)), "attention");
         assert_eq!(texts.text(texts.command_buffer(1)), "command buffer");
-        for (text, _) in HostCallKind::VALUES {
-            assert_eq!(texts.text(texts.call(HostCallKind::of(text))), *text);
+        for kind in HostCallKind::ALL {
+            assert_eq!(texts.text(texts.call(*kind)), kind.as_str());
         }
     }
 
@@ -244,8 +233,11 @@ mod tests {
         trace = Trace::from_text(&more).unwrap();
         texts.extend(&trace);
         assert_eq!(texts.all()[..before.len()], before);
-        assert_eq!(texts.text(texts.kernel(10)), "softmax");
-        assert_eq!(texts.text(texts.label_path(3)), "step / attention / deep");
+        assert_eq!(texts.text(texts.kernel(KernelId(10))), "softmax");
+        assert_eq!(
+            texts.text(texts.label_path(LabelId(3))),
+            "step / attention / deep"
+        );
     }
 
     #[test]
@@ -253,9 +245,9 @@ mod tests {
         let name = "é".repeat(5_000_000);
         let trace = Trace::from_text(&format!("kernel id=1 name={name}")).unwrap();
         let texts = Texts::of(&trace);
-        let shown = texts.text(texts.kernel(1));
+        let shown = texts.text(texts.kernel(KernelId(1)));
         assert_eq!(shown.chars().count(), MOST_CHARACTERS + 1);
         assert!(shown.ends_with('…'));
-        assert_eq!(texts.find(&name), Some(texts.kernel(1)));
+        assert_eq!(texts.find(&name), Some(texts.kernel(KernelId(1))));
     }
 }

@@ -2,6 +2,7 @@
 
 use gapscope_analysis::intervals::Interval;
 use gapscope_trace::Trace;
+use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{MarkerScope, Timing};
 use std::fmt;
@@ -10,23 +11,31 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TrackId {
     /// What a queue runs.
-    Work(u32),
+    Work(QueueId),
     /// The command buffers of a queue.
-    CommandBuffers(u32),
+    CommandBuffers(QueueId),
     /// Labels in command buffers.
-    Labels(u32),
+    Labels(QueueId),
     /// Labels set on a queue by the host.
-    QueueLabels(u32),
+    QueueLabels(QueueId),
     /// Submissions of a queue that are outstanding: a counter.
-    Depth(u32),
+    Depth(QueueId),
     /// Gaps of a GPU.
     Gaps(u32),
     /// Memory of a GPU: a counter.
     Memory(u32),
-    /// Host calls of a thread of a process; of none, where it is unknown.
-    Calls(u32, Option<u32>),
-    /// Labels of a thread; of none, where it is unknown.
-    ThreadLabels(u32, Option<u32>),
+    /// Host calls of a thread.
+    Calls(ThreadOf),
+    /// Labels of a thread.
+    ThreadLabels(ThreadOf),
+}
+
+/// A thread of a recorded process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ThreadOf {
+    pub process: ProcessId,
+    /// Absent where it is not known which.
+    pub thread: Option<ThreadId>,
 }
 
 impl TrackId {
@@ -49,24 +58,28 @@ impl TrackId {
     pub fn parse(text: &str) -> Option<TrackId> {
         let (owner, kind) = text.rsplit_once('.')?;
         let number = |text: &str, letter: char| text.strip_prefix(letter)?.parse::<u32>().ok();
+        let queue = || number(owner, 'q').map(QueueId);
         let id = match kind {
-            "work" => TrackId::Work(number(owner, 'q')?),
-            "command-buffers" => TrackId::CommandBuffers(number(owner, 'q')?),
-            "queue-labels" => TrackId::QueueLabels(number(owner, 'q')?),
-            "depth" => TrackId::Depth(number(owner, 'q')?),
+            "work" => TrackId::Work(queue()?),
+            "command-buffers" => TrackId::CommandBuffers(queue()?),
+            "queue-labels" => TrackId::QueueLabels(queue()?),
+            "depth" => TrackId::Depth(queue()?),
             "gaps" => TrackId::Gaps(number(owner, 'g')?),
             "memory" => TrackId::Memory(number(owner, 'g')?),
             "labels" | "calls" => match (owner.split_once('.'), kind) {
-                (None, "labels") => TrackId::Labels(number(owner, 'q')?),
+                (None, "labels") => TrackId::Labels(queue()?),
                 (None, _) => return None,
                 (Some((process, thread)), kind) => {
-                    let process = number(process, 'p')?;
-                    let unknown = thread == "unknown";
-                    let thread = number(thread, 't');
+                    let of = ThreadOf {
+                        process: ProcessId(number(process, 'p')?),
+                        thread: match thread {
+                            "unknown" => None,
+                            thread => Some(ThreadId(number(thread, 't')?)),
+                        },
+                    };
                     match kind {
-                        _ if thread.is_none() && !unknown => return None,
-                        "calls" => TrackId::Calls(process, thread),
-                        _ => TrackId::ThreadLabels(process, thread),
+                        "calls" => TrackId::Calls(of),
+                        _ => TrackId::ThreadLabels(of),
                     }
                 }
             },
@@ -103,12 +116,17 @@ impl fmt::Display for TrackId {
             | TrackId::QueueLabels(queue)
             | TrackId::Depth(queue) => write!(f, "q{queue}.{}", self.kind()),
             TrackId::Gaps(gpu) | TrackId::Memory(gpu) => write!(f, "g{gpu}.{}", self.kind()),
-            TrackId::Calls(process, Some(thread)) => write!(f, "p{process}.t{thread}.calls"),
-            TrackId::Calls(process, None) => write!(f, "p{process}.unknown.calls"),
-            TrackId::ThreadLabels(process, Some(thread)) => {
-                write!(f, "p{process}.t{thread}.labels")
-            }
-            TrackId::ThreadLabels(process, None) => write!(f, "p{process}.unknown.labels"),
+            TrackId::Calls(of) => write!(f, "{of}.calls"),
+            TrackId::ThreadLabels(of) => write!(f, "{of}.labels"),
+        }
+    }
+}
+
+impl fmt::Display for ThreadOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.thread {
+            Some(thread) => write!(f, "p{}.t{thread}", self.process),
+            None => write!(f, "p{}.unknown", self.process),
         }
     }
 }
@@ -205,16 +223,19 @@ impl Source {
                 TrackId::Work(tables.command_buffers.queue[row])
             }
             Source::CommandBuffer => TrackId::CommandBuffers(tables.command_buffers.queue[row]),
-            Source::HostCall => TrackId::Calls(
-                tables.host_calls.process[row],
-                tables.host_calls.thread[row],
-            ),
+            Source::HostCall => TrackId::Calls(ThreadOf {
+                process: tables.host_calls.process[row],
+                thread: tables.host_calls.thread[row],
+            }),
             Source::Marker => {
                 let markers = &tables.markers;
                 match (markers.scope[row], markers.queue[row]) {
                     (MarkerScope::CommandBuffer, Some(queue)) => TrackId::Labels(queue),
                     (MarkerScope::Queue, Some(queue)) => TrackId::QueueLabels(queue),
-                    _ => TrackId::ThreadLabels(markers.process[row], markers.thread[row]),
+                    _ => TrackId::ThreadLabels(ThreadOf {
+                        process: markers.process[row],
+                        thread: markers.thread[row],
+                    }),
                 }
             }
         }
@@ -281,18 +302,22 @@ mod tests {
 
     #[test]
     fn ids_are_read_back() {
+        let thread = |process, thread: Option<u32>| ThreadOf {
+            process: ProcessId(process),
+            thread: thread.map(ThreadId),
+        };
         let ids = [
-            TrackId::Work(1),
-            TrackId::CommandBuffers(4294967295),
-            TrackId::Labels(3),
-            TrackId::QueueLabels(4),
-            TrackId::Depth(5),
+            TrackId::Work(QueueId(1)),
+            TrackId::CommandBuffers(QueueId(4294967295)),
+            TrackId::Labels(QueueId(3)),
+            TrackId::QueueLabels(QueueId(4)),
+            TrackId::Depth(QueueId(5)),
             TrackId::Gaps(0),
             TrackId::Memory(2),
-            TrackId::Calls(1, Some(4711)),
-            TrackId::Calls(1, None),
-            TrackId::ThreadLabels(1, Some(4711)),
-            TrackId::ThreadLabels(7, None),
+            TrackId::Calls(thread(1, Some(4711))),
+            TrackId::Calls(thread(1, None)),
+            TrackId::ThreadLabels(thread(1, Some(4711))),
+            TrackId::ThreadLabels(thread(7, None)),
         ];
         for id in ids {
             assert_eq!(TrackId::parse(&id.to_string()), Some(id), "{id}");

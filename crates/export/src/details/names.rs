@@ -4,7 +4,7 @@ use super::Key;
 use crate::texts::{TextId, Texts};
 use gapscope_analysis::gaps::Cause;
 use gapscope_trace::Trace;
-use gapscope_trace::column::Column;
+use gapscope_trace::ids::{KernelId, LabelId};
 use gapscope_trace::lookup::{IdIndex, LabelPaths};
 use gapscope_trace::tables::{HostCallKind, MarkerScope, OpaqueWorkKind, Timing, TransferKind};
 use rustc_hash::FxHashMap;
@@ -13,9 +13,9 @@ use rustc_hash::FxHashMap;
 pub(crate) struct Names {
     pub texts: Texts,
     statics: FxHashMap<&'static str, TextId>,
-    kernel_index: IdIndex,
+    kernel_index: IdIndex<KernelId>,
     kernels: Vec<Kernel>,
-    label_index: IdIndex,
+    label_index: IdIndex<LabelId>,
     labels: Vec<Label>,
     /// By row.
     command_buffers: Vec<TextId>,
@@ -110,16 +110,16 @@ impl Names {
     }
 
     /// The row of a kernel, if the trace has it.
-    pub fn kernel_row(&self, id: u32) -> Option<usize> {
+    pub fn kernel_row(&self, id: KernelId) -> Option<usize> {
         self.kernel_index.get(id)
     }
 
-    pub fn kernel(&self, id: u32) -> &Kernel {
+    pub fn kernel(&self, id: KernelId) -> &Kernel {
         let row = self.kernel_index.get(id);
         &self.kernels[row.unwrap_or(self.kernels.len() - 1)]
     }
 
-    pub fn label(&self, id: u32) -> &Label {
+    pub fn label(&self, id: LabelId) -> &Label {
         let row = self.label_index.get(id);
         &self.labels[row.unwrap_or(self.labels.len() - 1)]
     }
@@ -132,11 +132,11 @@ impl Names {
 /// Every text that names something without the trace's help.
 fn statics() -> impl Iterator<Item = &'static str> {
     let kinds = [
-        TransferKind::VALUES,
-        OpaqueWorkKind::VALUES,
-        HostCallKind::VALUES,
-        MarkerScope::VALUES,
-        Timing::VALUES,
+        TransferKind::TEXTS,
+        OpaqueWorkKind::TEXTS,
+        HostCallKind::TEXTS,
+        MarkerScope::TEXTS,
+        Timing::TEXTS,
     ];
     let kinds = kinds.into_iter().flatten().map(|(text, _)| *text);
     let causes = Cause::ALL.into_iter();

@@ -6,6 +6,9 @@ use crate::details::{Key, Value};
 use crate::scene::{Scene, Track};
 use crate::slice::{Kind, Slice};
 use crate::texts::TextId;
+use gapscope_trace::ids::{Id, KernelId, QueueId};
+use gapscope_trace::manifest::Api;
+use gapscope_trace::tables::OpaqueWorkKind;
 use rustc_hash::FxHashMap;
 use std::io::{self, Write};
 
@@ -28,16 +31,32 @@ const OTHER: u64 = 0;
 const GRAPHICS: u64 = 1;
 const COMPUTE: u64 = 2;
 
+/// Slices of one key have the same specification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum StageKey {
+    /// Dispatches of a kernel.
+    Kernel(KernelId),
+    /// Other work, by its name.
+    Named(Kind, TextId),
+}
+
+/// The specification of a stage.
+struct Specification {
+    iid: u64,
+    name: TextId,
+    description: String,
+    category: u64,
+}
+
 /// The specifications of render stages, and the ids of those that something refers to.
 pub(super) struct Stages {
     /// By place of the group: the number of the GPU, 0 for the first.
     gpus: Vec<Option<u32>>,
     /// Specifications of queues by id of the queue.
-    queues: FxHashMap<u32, u64>,
+    queues: FxHashMap<QueueId, u64>,
     /// Specifications of stages by kind and kernel or name.
-    stages: FxHashMap<(Kind, u32), u64>,
-    /// For each specification of a stage its name, description and category.
-    described: Vec<(u64, TextId, String, u64)>,
+    stages: FxHashMap<StageKey, u64>,
+    specifications: Vec<Specification>,
     /// By target: the render stage that begins it, and whether its command buffer is drawn and has a call that
     /// submitted it.
     firsts: FxHashMap<u32, u64>,
@@ -53,7 +72,7 @@ impl Stages {
             gpus: Vec::new(),
             queues: FxHashMap::default(),
             stages: FxHashMap::default(),
-            described: Vec::new(),
+            specifications: Vec::new(),
             firsts: FxHashMap::default(),
             drawn: vec![false; count],
             submitted: vec![false; count],
@@ -100,21 +119,28 @@ impl Stages {
         stages
     }
 
-    fn describe(&mut self, scene: &Scene, slice: &Slice, key: (Kind, u32), iid: u64) {
+    fn describe(&mut self, scene: &Scene, slice: &Slice, key: StageKey, iid: u64) {
         self.stages.insert(key, iid);
         let mut description = slice.kind.as_str().to_owned();
         let mut category = OTHER;
-        if slice.kind == Kind::Dispatch {
+        if let StageKey::Kernel(kernel) = key {
             category = COMPUTE;
-            for (key, text) in &scene.names.kernel(key.1).details {
+            for (key, text) in &scene.names.kernel(kernel).details {
                 description.push_str(&format!("; {}: {}", key.as_str(), scene.names.texts[*text]));
             }
         }
-        let name = scene.name(slice);
-        if slice.kind == Kind::Opaque && scene.names.texts[name] == "render-pass" {
+        let opaque_work = &scene.trace.tables.opaque_work.kind;
+        if slice.kind == Kind::Opaque
+            && opaque_work[slice.row as usize] == OpaqueWorkKind::RenderPass
+        {
             category = GRAPHICS;
         }
-        self.described.push((iid, name, description, category));
+        self.specifications.push(Specification {
+            iid,
+            name: scene.name(slice),
+            description,
+            category,
+        });
     }
 
     /// The number of a group's GPU.
@@ -158,12 +184,12 @@ impl Stages {
                 data.message(interned::GPU_SPECIFICATIONS, &part);
             }
         }
-        for (iid, name, description, category) in &self.described {
+        for specification in &self.specifications {
             part.clear();
-            part.number(1, *iid);
-            part.text(2, &scene.names.texts[*name]);
-            part.text(3, description);
-            part.number(4, *category);
+            part.number(1, specification.iid);
+            part.text(2, &scene.names.texts[specification.name]);
+            part.text(3, &specification.description);
+            part.number(4, specification.category);
             data.message(interned::GPU_SPECIFICATIONS, &part);
         }
         let manifest = &scene.trace.manifest;
@@ -175,9 +201,9 @@ impl Stages {
             part.number(2, process.pid.into());
             part.number(
                 3,
-                match device.map(|device| device.api.as_str()) {
-                    Some("vulkan") => 2,
-                    Some("cuda") => 4,
+                match device.map(|device| device.api) {
+                    Some(Api::Vulkan) => 2,
+                    Some(Api::Cuda) => 4,
                     _ => 0,
                 },
             );
@@ -186,12 +212,12 @@ impl Stages {
     }
 }
 
-/// Slices of one key have the same specification.
-fn stage_key(scene: &Scene, slice: &Slice) -> (Kind, u32) {
-    let row = slice.row as usize;
+fn stage_key(scene: &Scene, slice: &Slice) -> StageKey {
     match slice.kind {
-        Kind::Dispatch => (slice.kind, scene.trace.tables.dispatches.kernel[row]),
-        kind => (kind, scene.name(slice).0),
+        Kind::Dispatch => {
+            StageKey::Kernel(scene.trace.tables.dispatches.kernel[slice.row as usize])
+        }
+        kind => StageKey::Named(kind, scene.name(slice)),
     }
 }
 
@@ -256,7 +282,7 @@ impl<W: Write> Writer<'_, W> {
     }
 
     /// The interned id of the process that owns a queue.
-    fn context_of(&self, queue: u32) -> Option<u64> {
+    fn context_of(&self, queue: QueueId) -> Option<u64> {
         let manifest = &self.scene.trace.manifest;
         let process = manifest.device_of_queue(queue)?.process;
         let mut processes = manifest.processes.iter();
@@ -304,11 +330,11 @@ impl<W: Write> Writer<'_, W> {
             ),
         };
         if let Some(id) = command_buffer {
-            event.number(stage::COMMAND_BUFFER, id);
+            event.number(stage::COMMAND_BUFFER, id.number());
         }
         let submission = submission.or_else(|| scene.submission_of_command_buffer(command_buffer?));
         // Ids beyond 32 bits do not fit; they are in the trace.
-        if let Some(id) = submission.and_then(|id| u32::try_from(id).ok()) {
+        if let Some(id) = submission.and_then(|id| u32::try_from(id.number()).ok()) {
             event.number(stage::SUBMISSION_ID, id.into());
         }
         scene.details(slice, |key, value| {

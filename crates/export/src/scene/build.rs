@@ -1,7 +1,7 @@
 //! Makes the scene of a trace.
 
 use super::groups::{self, Pids};
-use super::places::{Places, QueueSlices};
+use super::places::{Places, QueueSlices, ThreadOf};
 use super::{Counter, Scene, counters, gaps};
 use crate::Rows;
 use crate::details::Names;
@@ -9,6 +9,7 @@ use crate::slice::{Kind, Slice};
 use gapscope_analysis::Timeline;
 use gapscope_analysis::intervals::Interval;
 use gapscope_trace::Trace;
+use gapscope_trace::ids::{CommandBufferId, ProcessId, QueueId, SubmissionId, ThreadId};
 use gapscope_trace::lookup::IdIndex;
 use gapscope_trace::tables::{HostCallKind, MarkerScope, Table};
 use rustc_hash::FxHashMap;
@@ -22,11 +23,26 @@ struct First {
     index: u32,
 }
 
+/// What launched a piece of work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Launch {
+    command_buffer: Option<CommandBufferId>,
+    submission: Option<SubmissionId>,
+}
+
+/// When and where a host call was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct CallStart {
+    process: ProcessId,
+    thread: ThreadId,
+    start_ns: i64,
+}
+
 struct Builder<'a> {
     trace: &'a Trace,
     places: Places,
-    command_buffers: IdIndex,
-    submissions: IdIndex,
+    command_buffers: IdIndex<CommandBufferId>,
+    submissions: IdIndex<SubmissionId>,
     /// By target: the rows of the command buffers, then those of submissions whose work has no command buffer.
     firsts: Vec<Option<First>>,
     /// By target.
@@ -87,16 +103,22 @@ impl Builder<'_> {
         macro_rules! draw {
             ($table:ident, $kind:expr) => {{
                 let table = &tables.$table;
-                let (mut drawn, mut last) = (0, ((None, None), None));
+                let (mut drawn, mut last) = (0, None);
                 for row in 0..table.len() {
                     let times = Interval::of_row(table.start_ns[row], table.duration_ns[row]);
                     let Some(interval) = times else { continue };
                     drawn += 1;
-                    let ids = (table.command_buffer[row], table.submission[row]);
-                    if last.0 != ids {
-                        last = (ids, self.target(ids));
-                    }
-                    self.draw_one(slice($kind, row, interval), table.queue[row], last.1);
+                    let launch = Launch {
+                        command_buffer: table.command_buffer[row],
+                        submission: table.submission[row],
+                    };
+                    // Neighbours are mostly of one launch.
+                    let target = match last {
+                        Some((same, target)) if same == launch => target,
+                        _ => self.target(launch),
+                    };
+                    last = Some((launch, target));
+                    self.draw_one(slice($kind, row, interval), table.queue[row], target);
                 }
                 self.count(stringify!($table), drawn, table.len());
             }};
@@ -118,11 +140,11 @@ impl Builder<'_> {
     }
 
     /// What an arrow to a piece of work points at: its command buffer, or its submission where it has none.
-    fn target(&self, (command_buffer, submission): (Option<u64>, Option<u64>)) -> Option<usize> {
+    fn target(&self, launch: Launch) -> Option<usize> {
         let command_buffers = self.trace.tables.command_buffers.len();
-        match command_buffer {
+        match launch.command_buffer {
             Some(id) => self.command_buffers.get(id),
-            None => Some(command_buffers + self.submissions.get(submission?)?),
+            None => Some(command_buffers + self.submissions.get(launch.submission?)?),
         }
     }
 
@@ -135,7 +157,7 @@ impl Builder<'_> {
         }
     }
 
-    fn draw_one(&mut self, slice: Slice, queue: u32, target: Option<usize>) {
+    fn draw_one(&mut self, slice: Slice, queue: QueueId, target: Option<usize>) {
         let place = self.places.queue(queue);
         let slices = slices_of(&mut self.places.queues[place].1, slice.kind);
         slices.push(slice);
@@ -168,7 +190,10 @@ impl Builder<'_> {
             let times = Interval::of_row(Some(table.start_ns[row]), Some(table.duration_ns[row]));
             let Some(interval) = times else { continue };
             drawn += 1;
-            let key = (table.process[row], table.thread[row]);
+            let key = ThreadOf {
+                process: table.process[row],
+                thread: table.thread[row],
+            };
             let thread = self.places.threads.entry(key).or_default();
             thread.calls.push(slice(Kind::HostCall, row, interval));
         }
@@ -193,7 +218,10 @@ impl Builder<'_> {
                     self.places.queues[place].1.host_labels.push(slice);
                 }
                 _ => {
-                    let key = (table.process[row], table.thread[row]);
+                    let key = ThreadOf {
+                        process: table.process[row],
+                        thread: table.thread[row],
+                    };
                     let thread = self.places.threads.entry(key).or_default();
                     thread.labels.push(slice);
                 }
@@ -207,9 +235,8 @@ impl Builder<'_> {
     fn link(&mut self) -> Vec<Vec<u32>> {
         let tables = &self.trace.tables;
         let calls = &tables.host_calls;
-        let key = |row: usize| Some((calls.process[row], calls.thread[row]?, calls.start_ns[row]));
         let mut flows: Vec<Vec<u32>> = Vec::new();
-        let mut places: FxHashMap<(u32, u32, i64), u32> = FxHashMap::default();
+        let mut places: FxHashMap<CallStart, u32> = FxHashMap::default();
         for slices in self.places.threads.values_mut() {
             for slice in &mut slices.calls {
                 let row = slice.row as usize;
@@ -219,9 +246,16 @@ impl Builder<'_> {
                 ) {
                     continue;
                 }
-                let Some(key) = key(row) else { continue };
-                // Of calls that begin at one time on one thread, the first gets the arrows.
-                places.entry(key).or_insert_with(|| {
+                let Some(thread) = calls.thread[row] else {
+                    continue;
+                };
+                let start = CallStart {
+                    process: calls.process[row],
+                    thread,
+                    start_ns: calls.start_ns[row],
+                };
+                // Of calls that start at one time on one thread, the first gets the arrows.
+                places.entry(start).or_insert_with(|| {
                     flows.push(Vec::new());
                     slice.flow = flows.len() as u32;
                     slice.flow - 1
@@ -234,10 +268,12 @@ impl Builder<'_> {
             let Some(submission) = self.submission_of(target) else {
                 continue;
             };
-            let begin_ns = s.begin_ns[submission];
-            let thread = s.thread[submission];
-            let key = thread.map(|thread| (s.process[submission], thread, begin_ns));
-            let Some(place) = key.and_then(|key| places.get(&key)) else {
+            let start = s.thread[submission].map(|thread| CallStart {
+                process: s.process[submission],
+                thread,
+                start_ns: s.start_ns[submission],
+            });
+            let Some(place) = start.and_then(|start| places.get(&start)) else {
                 continue;
             };
             flows[*place as usize].push(target as u32);
@@ -259,8 +295,8 @@ impl Builder<'_> {
         let mut drawn = 0;
         let mut outstanding: Vec<Vec<(i64, i64)>> = Vec::new();
         for (row, end_ns) in ends.iter().enumerate() {
-            let begin_ns = tables.submissions.begin_ns[row];
-            let Some(end_ns) = end_ns.filter(|end_ns| *end_ns >= begin_ns) else {
+            let start_ns = tables.submissions.start_ns[row];
+            let Some(end_ns) = end_ns.filter(|end_ns| *end_ns >= start_ns) else {
                 continue;
             };
             drawn += 1;
@@ -268,7 +304,7 @@ impl Builder<'_> {
             if outstanding.len() <= place {
                 outstanding.resize_with(place + 1, Vec::new);
             }
-            outstanding[place].push((begin_ns, end_ns));
+            outstanding[place].push((start_ns, end_ns));
         }
         self.count("submissions", drawn, ends.len());
         let depths = outstanding.iter().enumerate().map(|(place, times)| {
@@ -294,7 +330,7 @@ impl Builder<'_> {
         let slices = queues.chain(threads).flatten();
         let slices = slices.map(|slice| (slice.start_ns, slice.end_ns));
         let tables = &self.trace.tables;
-        let points = tables.submissions.begin_ns.iter();
+        let points = tables.submissions.start_ns.iter();
         let points = points.chain(&tables.memory.at_ns).map(|ns| (*ns, *ns));
         let manifest = &self.trace.manifest;
         let recorded = (manifest.start_ns, manifest.start_ns.max(manifest.end_ns));

@@ -5,6 +5,7 @@ use crate::lanes::Sharing;
 use crate::slice::{Kind, Slice};
 use gapscope_analysis::Timeline;
 use gapscope_analysis::gaps::{Cause, each_gap_before};
+use gapscope_trace::ids::SubmissionId;
 
 /// One cause of a gap: a gap with several is drawn as several slices.
 #[derive(Debug, Clone, Copy)]
@@ -13,7 +14,7 @@ pub(crate) struct GapRow {
     /// Length of the whole gap.
     pub gap_ns: i64,
     /// Id of the submission whose work ends it.
-    pub submission: Option<u64>,
+    pub submission: Option<SubmissionId>,
 }
 
 /// Draws the gaps by cause on a track of each GPU's group.

@@ -1,25 +1,26 @@
 //! Which groups and tracks a trace has, and their names.
 
-use super::places::Places;
+use super::places::{Places, ThreadOf};
 use super::{Group, Track};
 use crate::lanes::{self, Sharing};
 use crate::slice::Slice;
 use crate::texts::cut;
 use gapscope_analysis::Timeline;
 use gapscope_trace::Trace;
+use gapscope_trace::ids::{DeviceId, ProcessId, QueueId, ThreadId};
 
 /// For each queue of `places` its GPU: an index of [`Timeline::gpus`], or one past them for an unknown device.
 pub(super) fn gpu_of_queues(timeline: &Timeline, places: &Places) -> Vec<usize> {
     let manifest = &timeline.trace.manifest;
     let unknown = timeline.gpus.iter().position(|gpu| gpu.devices.is_empty());
     let unknown = unknown.unwrap_or(timeline.gpus.len());
-    let gpu = |id: u32| gpu_of_device(timeline, manifest.queue(id)?.device);
+    let gpu = |id: QueueId| gpu_of_device(timeline, manifest.queue(id)?.device);
     let ids = places.queues.iter().map(|(id, _)| *id);
     ids.map(|id| gpu(id).unwrap_or(unknown)).collect()
 }
 
 /// The index of the GPU of a device.
-pub(super) fn gpu_of_device(timeline: &Timeline, device: u32) -> Option<usize> {
+pub(super) fn gpu_of_device(timeline: &Timeline, device: DeviceId) -> Option<usize> {
     let devices = &timeline.trace.manifest.devices;
     let row = devices.iter().position(|d| d.id == device)?;
     let mut gpus = timeline.gpus.iter();
@@ -78,7 +79,7 @@ pub(super) fn gpus(timeline: &Timeline, places: &mut Places, pids: &mut Pids) ->
 /// A group for each recorded process with its threads, which are taken out of `places`.
 pub(super) fn processes(trace: &Trace, places: &mut Places, pids: &mut Pids) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    let mut ids: Vec<u32> = Vec::new();
+    let mut ids: Vec<ProcessId> = Vec::new();
     for process in &trace.manifest.processes {
         let program = process.executable.rsplit('/').next().unwrap_or_default();
         let name = format!("{} (pid {})", cut(program), process.pid);
@@ -88,7 +89,8 @@ pub(super) fn processes(trace: &Trace, places: &mut Places, pids: &mut Pids) -> 
         groups.push(group(name, pid, true));
         ids.push(process.id);
     }
-    for ((process, thread), slices) in std::mem::take(&mut places.threads) {
+    for (of, slices) in std::mem::take(&mut places.threads) {
+        let process = of.process;
         let place = ids.iter().position(|id| *id == process);
         let place = place.unwrap_or_else(|| {
             ids.push(process);
@@ -96,9 +98,9 @@ pub(super) fn processes(trace: &Trace, places: &mut Places, pids: &mut Pids) -> 
             groups.push(group(name, pids.next(), true));
             groups.len() - 1
         });
-        let name = thread_name(trace, process, thread);
+        let name = thread_name(trace, of);
         let labels = format!("{name} · labels");
-        groups[place].add(name, thread, slices.calls, Sharing::Nested);
+        groups[place].add(name, of.thread, slices.calls, Sharing::Nested);
         groups[place].add(labels, None, slices.labels, Sharing::Nested);
     }
     groups
@@ -109,7 +111,7 @@ impl Group {
     pub(super) fn add(
         &mut self,
         name: String,
-        thread: Option<u32>,
+        thread: Option<ThreadId>,
         slices: Vec<Slice>,
         sharing: Sharing,
     ) {
@@ -136,7 +138,7 @@ fn group(name: String, pid: u32, process: bool) -> Group {
 }
 
 /// The name of a queue.
-pub(super) fn queue_name(trace: &Trace, id: u32) -> String {
+pub(super) fn queue_name(trace: &Trace, id: QueueId) -> String {
     let Some(queue) = trace.manifest.queue(id) else {
         return format!("queue {id} (unknown)");
     };
@@ -153,12 +155,12 @@ pub(super) fn queue_name(trace: &Trace, id: u32) -> String {
     name
 }
 
-fn thread_name(trace: &Trace, process: u32, thread: Option<u32>) -> String {
-    let Some(thread) = thread else {
+fn thread_name(trace: &Trace, of: ThreadOf) -> String {
+    let Some(thread) = of.thread else {
         return "unknown thread".to_owned();
     };
     let mut threads = trace.manifest.threads.iter();
-    let found = threads.find(|t| t.process == process && t.thread == thread);
+    let found = threads.find(|t| t.process == of.process && t.thread == thread);
     match found.map(|found| found.name.as_str()) {
         None | Some("") => format!("thread {thread}"),
         Some(name) => format!("{} ({thread})", cut(name)),

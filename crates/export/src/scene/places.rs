@@ -2,6 +2,7 @@
 
 use crate::slice::Slice;
 use gapscope_trace::Trace;
+use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -23,15 +24,22 @@ pub(super) struct ThreadSlices {
     pub labels: Vec<Slice>,
 }
 
+/// A thread of a recorded process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ThreadOf {
+    pub process: ProcessId,
+    /// Absent where it is not known which.
+    pub thread: Option<ThreadId>,
+}
+
 /// All slices but gaps.
 #[derive(Debug, Default)]
 pub(super) struct Places {
-    queue_places: FxHashMap<u32, usize>,
-    last_queue: Option<(u32, usize)>,
+    queue_places: FxHashMap<QueueId, usize>,
+    last_queue: Option<(QueueId, usize)>,
     /// Each with its id.
-    pub queues: Vec<(u32, QueueSlices)>,
-    /// By id of the process and the system's id of the thread; `None` for labels whose thread is unknown.
-    pub threads: BTreeMap<(u32, Option<u32>), ThreadSlices>,
+    pub queues: Vec<(QueueId, QueueSlices)>,
+    pub threads: BTreeMap<ThreadOf, ThreadSlices>,
 }
 
 impl Places {
@@ -45,7 +53,7 @@ impl Places {
     }
 
     /// The place of a queue in [`Self::queues`].
-    pub fn queue(&mut self, id: u32) -> usize {
+    pub fn queue(&mut self, id: QueueId) -> usize {
         if let Some((last, place)) = self.last_queue
             && last == id
         {

@@ -2,6 +2,7 @@
 
 use super::{chrome, firefox, speedscope};
 use gapscope_trace::Trace;
+use gapscope_trace::ids::{CommandBufferId, KernelId, QueueId};
 use gapscope_trace::tables::*;
 
 fn trace(name: &str) -> Trace {
@@ -44,9 +45,9 @@ fn a_name_of_ten_megabytes_is_cut_and_does_not_swell_the_file() {
     let mut trace = trace(&name);
     for position in 0..10_000 {
         trace.tables.dispatches.push(Dispatch {
-            kernel: 1,
-            command_buffer: Some(1),
-            queue: 1,
+            kernel: KernelId(1),
+            command_buffer: Some(CommandBufferId(1)),
+            queue: QueueId(1),
             position,
             start_ns: Some(1_100_000 + i64::from(position)),
             duration_ns: Some(1),
@@ -69,8 +70,8 @@ fn times_that_cannot_be_are_counted_and_not_drawn() {
     let mut trace = Trace::from_text(super::traces::CROSSING).unwrap();
     for (start_ns, duration_ns) in [(i64::MAX, 1), (0, -1), (i64::MIN, i64::MAX)] {
         trace.tables.dispatches.push(Dispatch {
-            command_buffer: Some(1),
-            queue: 1,
+            command_buffer: Some(CommandBufferId(1)),
+            queue: QueueId(1),
             start_ns: Some(start_ns),
             duration_ns: Some(duration_ns),
             ..Dispatch::default()
@@ -90,7 +91,7 @@ fn the_end_of_time_is_no_trouble() {
     let mut trace = Trace::from_text(super::traces::CROSSING).unwrap();
     trace.manifest.start_ns = i64::MIN;
     trace.manifest.end_ns = i64::MAX;
-    trace.tables.submissions.begin_ns[0] = i64::MIN;
+    trace.tables.submissions.start_ns[0] = i64::MIN;
     trace.tables.memory.at_ns[1] = i64::MAX;
     chrome::export(&trace);
     speedscope::export(&trace);

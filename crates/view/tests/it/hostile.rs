@@ -181,7 +181,7 @@ fn impossible_numbers_are_no_times() {
         host_call process=9 thread=9 call=submit start_ns={} duration_ns=1
         marker process=1 scope=thread label=9 start_ns=0 duration_ns=0
         memory process=1 device=9 at_ns={} event=free allocation=1 bytes=1
-        submission id=1 process=1 queue=1 thread=1 begin_ns=100 end_ns={}",
+        submission id=1 process=1 queue=1 thread=1 start_ns=100 duration_ns={}",
         i64::MIN, i64::MAX, i64::MAX, i64::MAX, u64::MAX, i64::MIN, i64::MIN, i64::MIN
     );
     let client = Client::of(&[folder.trace("odd", &text)]);

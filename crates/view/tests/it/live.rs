@@ -2,6 +2,7 @@
 
 use crate::client::Client;
 use crate::traces::Folder;
+use gapscope_trace::ids::{DeviceId, KernelId, QueueId, SubmissionId};
 use gapscope_trace::manifest::{Device, Manifest, Queue};
 use gapscope_trace::tables::{Dispatch, Kernel, Submission, Table};
 use gapscope_trace::{TraceWriter, manifest};
@@ -21,13 +22,13 @@ fn manifest(complete: bool) -> Manifest {
         start_ns: ORIGIN_NS,
         end_ns: if complete { ORIGIN_NS + 1_000_000 } else { 0 },
         devices: vec![Device {
-            id: 1,
+            id: DeviceId(1),
             name: "GPU".to_owned(),
             ..Device::default()
         }],
         queues: vec![Queue {
-            id: 1,
-            device: 1,
+            id: QueueId(1),
+            device: DeviceId(1),
             ..Queue::default()
         }],
         ..Manifest::default()
@@ -39,14 +40,14 @@ fn record(writer: &mut TraceWriter, from: i64, count: i64) {
         let tables = writer.tables_mut();
         if at % 10 == 0 {
             tables.kernels.push(Kernel {
-                id: (at / 10) as u32,
+                id: KernelId((at / 10) as u32),
                 name: format!("kernel {}", at / 10),
                 ..Kernel::default()
             });
         }
         tables.dispatches.push(Dispatch {
-            queue: 1,
-            kernel: (at / 10) as u32,
+            queue: QueueId(1),
+            kernel: KernelId((at / 10) as u32),
             start_ns: Some(ORIGIN_NS + at * 100),
             duration_ns: Some(150),
             ..Dispatch::default()
@@ -119,10 +120,10 @@ fn what_is_submitted_and_not_timed_yet_has_an_empty_counter() {
     let path = folder.path().join("live.gapscope");
     let mut writer = TraceWriter::create(&path).unwrap();
     writer.tables_mut().submissions.push(Submission {
-        id: 1,
-        queue: 1,
-        begin_ns: ORIGIN_NS + 10,
-        end_ns: ORIGIN_NS + 20,
+        id: SubmissionId(1),
+        queue: QueueId(1),
+        start_ns: ORIGIN_NS + 10,
+        duration_ns: 10,
         command_buffers: 1,
         ..Submission::default()
     });
