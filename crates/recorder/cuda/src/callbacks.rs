@@ -219,13 +219,12 @@ fn record(
 /// As for [`end`].
 unsafe fn apply(effect: Effect, data: &CallbackData, open: &OpenCall, span: Span, target: Target) {
     let put = |kind, event: Option<Snapshot>| {
-        let Some((context, stream)) = target.ids() else {
+        let Some(stream) = target.stream() else {
             return false;
         };
         OPERATIONS.put(&Operation {
             kind,
             correlation: data.correlation,
-            context,
             stream,
             event: event.map(Snapshot::occurrence).unwrap_or_default(),
         })

@@ -1,11 +1,12 @@
 //! From CUPTI's records to events. Nothing here runs on a thread of the program, but in a flush that the program asks for.
 
+mod devices;
 mod kernels;
 mod losses;
 mod memory;
-mod objects;
 mod operations;
 mod overheads;
+mod queues;
 mod reader;
 mod routes;
 mod times;
@@ -16,6 +17,7 @@ use crate::cupti::fields::Record;
 use crate::cupti::numbers::{self, kind};
 use crate::per_process::PerProcess;
 use crate::recorder::Recorder;
+use crate::streams::StreamId;
 use crate::sync::OPERATIONS;
 use gapscope_spool::event::LossKind;
 use gapscope_spool::hook::guard;
@@ -77,10 +79,8 @@ pub fn write_out() {
 }
 
 /// The program named a stream.
-pub fn name_stream(recorder: &'static Recorder, context: u32, stream: u32, name: &str) {
-    reader(recorder)
-        .objects
-        .name(context, stream, name, recorder);
+pub fn name_stream(recorder: &'static Recorder, stream: StreamId, name: &str) {
+    reader(recorder).queues.name(stream, name, recorder);
 }
 
 /// Writes the rest, and how much it was in all.
@@ -102,16 +102,18 @@ impl Reader {
                 kind::GRAPH_TRACE => self.graph(record),
                 kind::OVERHEAD => self.overhead(record),
                 kind::MEMORY2 => {
+                    let devices = &mut self.queues.devices;
                     self.memory
-                        .record(record, &mut self.objects, &mut self.losses, self.recorder)
+                        .record(record, devices, &mut self.losses, self.recorder);
                 }
                 kind::MEMORY_POOL => {
+                    let devices = &mut self.queues.devices;
                     self.memory
-                        .pool(record, &mut self.objects, &mut self.losses, self.recorder)
+                        .pool(record, devices, &mut self.losses, self.recorder);
                 }
-                kind::DEVICE => self.objects.device_facts(record, self.recorder),
-                kind::CONTEXT => self.objects.context(record),
-                kind::STREAM => self.objects.stream(record, self.recorder),
+                kind::DEVICE => self.queues.devices.describe(record, self.recorder),
+                kind::CONTEXT => self.queues.describe_context(record),
+                kind::STREAM => self.queues.describe_stream(record, self.recorder),
                 _ => self.losses.add(
                     LossKind::CudaActivities,
                     "a kind of record that was not asked for",

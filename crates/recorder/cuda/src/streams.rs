@@ -1,12 +1,42 @@
 //! CUPTI's numbers for streams, by the program's handles.
 
 use crate::cupti::Cupti;
+use crate::cupti::numbers::NO_ID;
 use crate::driver;
 use std::ffi::{c_int, c_void};
 
 /// CU_STREAM_LEGACY, CU_STREAM_PER_THREAD
 const LEGACY: usize = 1;
 const PER_THREAD: usize = 2;
+
+/// A stream, by CUPTI's numbers for it and its context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct StreamId {
+    pub context: u32,
+    /// [`NO_ID`] where there is none, or it is not known.
+    pub stream: u32,
+}
+
+impl StreamId {
+    /// No stream, or one that is not known, of this context.
+    pub fn none_of(context: u32) -> StreamId {
+        StreamId {
+            context,
+            stream: NO_ID,
+        }
+    }
+
+    pub fn is_known(self) -> bool {
+        self.stream != NO_ID
+    }
+}
+
+/// A thread's current context, by its handle and CUPTI's number.
+#[derive(Debug, Clone, Copy)]
+pub struct CurrentContext {
+    pub handle: *mut c_void,
+    pub id: u32,
+}
 
 /// A stream as a call names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,26 +71,24 @@ impl Handle {
     }
 }
 
-/// Context and stream, for a stream that is mostly of this context, which is the thread's current one. `None`: CUPTI does
-/// not know them.
+/// The id of a stream that is mostly of the current context. `None`: CUPTI does not know it.
 ///
 /// # Safety
 /// The context is CUPTI's own, and the stream a live one of the program.
-pub unsafe fn ids_in(
-    cupti: &Cupti,
-    (context, context_id): (*mut c_void, u32),
-    stream: Handle,
-) -> Option<(u32, u32)> {
+pub unsafe fn id_in(cupti: &Cupti, current: CurrentContext, stream: Handle) -> Option<StreamId> {
     let stream_id = cupti.functions.stream_id?;
-    let mut id = 0;
+    let mut number = 0;
     let (handle, own) = (stream.stream as *mut c_void, u8::from(stream.per_thread));
     // SAFETY: CUPTI's function; it refuses a stream of another context.
-    let code = unsafe { stream_id(context, handle, own, &mut id) };
-    if code == 0 && !context.is_null() {
-        return Some((context_id, id));
+    let code = unsafe { stream_id(current.handle, handle, own, &mut number) };
+    if code == 0 && !current.handle.is_null() {
+        return Some(StreamId {
+            context: current.id,
+            stream: number,
+        });
     }
     // SAFETY: as the caller promises.
-    unsafe { ids(cupti, stream) }
+    unsafe { id(cupti, stream) }
 }
 
 /// CUPTI's number for a context.
@@ -74,22 +102,25 @@ pub unsafe fn context_id(cupti: &Cupti, context: usize) -> Option<u32> {
     (code == 0).then_some(id)
 }
 
-/// Context and stream. `None`: CUPTI does not know them.
+/// The id of a stream. `None`: CUPTI does not know it.
 ///
 /// # Safety
 /// The stream is a live one of the program.
-pub unsafe fn ids(cupti: &Cupti, stream: Handle) -> Option<(u32, u32)> {
+pub unsafe fn id(cupti: &Cupti, stream: Handle) -> Option<StreamId> {
     let stream_id = cupti.functions.stream_id?;
     let context_of = driver::function("cuStreamGetCtx")?;
-    let (mut context, mut id) = (std::ptr::null_mut(), 0);
+    let (mut context, mut number) = (std::ptr::null_mut(), 0);
     let (there, own) = (stream.stream as *mut c_void, u8::from(stream.per_thread));
     // SAFETY: the driver's and CUPTI's functions with the program's stream; they store into our variables.
     unsafe {
         let context_of: unsafe extern "C" fn(*mut c_void, *mut *mut c_void) -> c_int =
             std::mem::transmute(context_of);
         let known = context_of(stream.for_driver(), &mut context) == 0
-            && stream_id(context, there, own, &mut id) == 0;
-        known.then_some((context_id(cupti, context as usize)?, id))
+            && stream_id(context, there, own, &mut number) == 0;
+        known.then_some(StreamId {
+            context: context_id(cupti, context as usize)?,
+            stream: number,
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Waits and records of events, on their way from the program's threads to the reader of records: a ring of fixed size,
 //! without locks. What does not fit is counted.
 
+use crate::streams::StreamId;
 use gapscope_spool::event::{Span, WaitKind};
 use gapscope_spool::ids;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -18,9 +19,7 @@ pub static OPERATIONS: Ring = Ring::new();
 pub struct Operation {
     pub kind: OperationKind,
     pub correlation: ids::Correlation,
-    /// CUPTI's numbers; the stream's is [`crate::cupti::numbers::NO_ID`] where there is none or it is not known.
-    pub context: u32,
-    pub stream: u32,
+    pub stream: StreamId,
     pub event: Occurrence,
 }
 
@@ -144,7 +143,7 @@ impl Operation {
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         [
             pair(kind, self.correlation.0),
-            pair(self.context, self.stream),
+            pair(self.stream.context, self.stream.stream),
             pair(self.event.event.0, self.event.number),
             span.map_or(NEVER, |span| span.start_ns as u64),
             span.map_or(0, |span| span.duration_ns as u64),
@@ -164,8 +163,10 @@ impl Operation {
                 kind => OperationKind::Wait(WaitKind::from_number((kind - 1) as u8), span),
             },
             correlation: ids::Correlation(high(kind)),
-            context: low(stream),
-            stream: high(stream),
+            stream: StreamId {
+                context: low(stream),
+                stream: high(stream),
+            },
             event: Occurrence {
                 event: ids::CudaEvent(low(event)),
                 number: high(event),
@@ -188,8 +189,7 @@ mod tests {
         Operation {
             kind: OperationKind::Record,
             correlation: ids::Correlation(correlation),
-            context: 1,
-            stream: u32::MAX,
+            stream: StreamId::none_of(1),
             event: Occurrence {
                 event: ids::CudaEvent(u32::MAX),
                 number: 7,
@@ -248,7 +248,7 @@ mod tests {
                 .map(|thread| {
                     scope.spawn(move || {
                         let operation = |n| Operation {
-                            context: thread,
+                            stream: StreamId::none_of(thread),
                             ..record(n)
                         };
                         (1..=EACH).filter(|n| ring.put(&operation(*n))).count() as u32
@@ -257,7 +257,7 @@ mod tests {
                 .collect();
             let mut take = || {
                 while let Some(operation) = ring.take() {
-                    let last = &mut latest[operation.context as usize];
+                    let last = &mut latest[operation.stream.context as usize];
                     assert!(
                         operation.correlation.0 > *last,
                         "in the order of its thread"

@@ -1,5 +1,6 @@
 //! What CUPTI passes to a callback.
 
+use crate::streams::CurrentContext;
 use gapscope_spool::ids;
 use std::ffi::{c_char, c_int, c_void};
 
@@ -19,7 +20,7 @@ pub struct CallbackData {
     result: *const c_int,
     symbol: *const c_char,
     /// The thread's current context.
-    pub context: *mut c_void,
+    context: *mut c_void,
     /// CUPTI's number for it.
     pub context_id: u32,
     shared: *mut u64,
@@ -34,6 +35,14 @@ const _: () = assert!(std::mem::offset_of!(CallbackData, correlation) == 64);
 const _: () = assert!(size_of::<CallbackData>() == 72);
 
 impl CallbackData {
+    /// The thread's current context.
+    pub fn current_context(&self) -> CurrentContext {
+        CurrentContext {
+            handle: self.context,
+            id: self.context_id,
+        }
+    }
+
     /// True at the start of the call.
     pub fn is_enter(&self) -> bool {
         self.site == ENTER

@@ -6,7 +6,7 @@ use super::effect::Effect;
 use crate::cupti::Cupti;
 use crate::cupti::numbers::NO_ID;
 use crate::driver;
-use crate::streams::{self, Handle};
+use crate::streams::{self, Handle, StreamId};
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
@@ -18,7 +18,7 @@ pub enum Target {
     /// A context, with a stream that is not known or none.
     Context(u32),
     /// A stream of a context.
-    Stream(u32, u32),
+    Stream(StreamId),
 }
 
 impl Target {
@@ -43,19 +43,19 @@ impl Target {
                     None => return unknown,
                 }
             }
-            match streams::ids_in(cupti, (data.context, data.context_id), stream) {
-                Some((context, stream)) => Target::Stream(context, stream),
+            match streams::id_in(cupti, data.current_context(), stream) {
+                Some(stream) => Target::Stream(stream),
                 None => unknown,
             }
         }
     }
 
-    /// Context and stream; `None` where there is nothing.
-    pub fn ids(self) -> Option<(u32, u32)> {
+    /// As a stream, which may be none; `None` where there is nothing.
+    pub fn stream(self) -> Option<StreamId> {
         match self {
             Target::Nothing => None,
-            Target::Context(context) => Some((context, NO_ID)),
-            Target::Stream(context, stream) => Some((context, stream)),
+            Target::Context(context) => Some(StreamId::none_of(context)),
+            Target::Stream(stream) => Some(stream),
         }
     }
 }

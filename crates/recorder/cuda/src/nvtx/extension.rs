@@ -5,7 +5,7 @@
 
 use super::domains::Domain;
 use super::label;
-use super::payload::{Data, schemas};
+use super::payload::{Data, register, schemas};
 use crate::recorder::recorder;
 use gapscope_spool::event::LossKind;
 use gapscope_spool::hook::guard;
@@ -60,8 +60,8 @@ pub unsafe fn attach_extension(module: *const Module) -> bool {
     }
     // NVTX3EXT_CBID_…; functions that are not here do nothing.
     let functions: [(usize, *const c_void); 13] = [
-        (0, schemas::register as *const c_void),
-        (1, schemas::register_enum as *const c_void),
+        (0, register::register as *const c_void),
+        (1, register::register_enum as *const c_void),
         (2, label::payload_mark as *const c_void),
         (3, label::payload_push as *const c_void),
         (4, label::payload_pop as *const c_void),

@@ -40,8 +40,8 @@ unsafe fn name_stream(stream: *mut c_void, name: Text<'_>) {
         };
         let stream = streams::Handle::new(stream as usize, false);
         // SAFETY: as the caller promises.
-        if let Some((context, id)) = unsafe { streams::ids(cupti, stream) } {
-            records::name_stream(recorder, context, id, &name.to_text());
+        if let Some(id) = unsafe { streams::id(cupti, stream) } {
+            records::name_stream(recorder, id, &name.to_text());
         }
     });
 }

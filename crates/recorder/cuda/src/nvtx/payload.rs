@@ -3,7 +3,9 @@
 
 mod data;
 mod read;
+pub mod register;
 pub mod schemas;
+mod shape;
 
 pub use data::Data;
 pub use read::read;

@@ -1,7 +1,7 @@
 //! Allocations and memory pools.
 
+use super::devices::Devices;
 use super::losses::{Losses, NO_TIMES};
-use super::objects::Objects;
 use super::times;
 use crate::cupti::fields::{self, Record};
 use crate::recorder::Recorder;
@@ -11,12 +11,24 @@ use rustc_hash::FxHashMap;
 
 #[derive(Debug, Default)]
 pub struct Memory {
-    /// By address: when it was allocated, and its id.
-    live: FxHashMap<u64, (i64, ids::Allocation)>,
+    /// By address.
+    live: FxHashMap<u64, Allocation>,
     /// Older allocations at addresses that are in use again: their frees have not come yet, since records are not in order.
-    older: Vec<(u64, i64, ids::Allocation)>,
+    older: Vec<(u64, Allocation)>,
     next: u32,
-    pools: FxHashMap<(u32, u64), ids::Pool>,
+    pools: FxHashMap<PoolKey, ids::Pool>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Allocation {
+    id: ids::Allocation,
+    made_ns: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct PoolKey {
+    device: u32,
+    address: u64,
 }
 
 impl Memory {
@@ -25,7 +37,7 @@ impl Memory {
     pub unsafe fn record(
         &mut self,
         record: &Record<'_>,
-        objects: &mut Objects,
+        devices: &mut Devices,
         losses: &mut Losses,
         recorder: &Recorder,
     ) {
@@ -41,13 +53,11 @@ impl Memory {
                 1 => {
                     self.next += 1;
                     let memory = ids::Allocation(self.next);
-                    if let Some((before_ns, before)) = self.live.insert(address, (at_ns, memory)) {
-                        self.older.push((address, before_ns, before));
-                    }
+                    self.made(address, memory, at_ns);
                     let heap = heap_of(record.get(KIND), record.get(POOL_TYPE) != 0);
                     recorder.write(&CommonEvent::Allocate {
                         memory,
-                        device: objects.device(record.get(DEVICE), recorder),
+                        device: devices.id(record.get(DEVICE), recorder),
                         heap,
                         bytes: record.get(BYTES),
                         at_ns,
@@ -62,24 +72,24 @@ impl Memory {
         }
     }
 
+    fn made(&mut self, address: u64, id: ids::Allocation, made_ns: i64) {
+        let before = self.live.insert(address, Allocation { id, made_ns });
+        self.older.extend(before.map(|before| (address, before)));
+    }
+
     /// The allocation at `address` that a free at `at_ns` ends: the last one that was made before.
     fn freed(&mut self, address: u64, at_ns: i64) -> Option<ids::Allocation> {
-        if let Some((made_ns, memory)) = self.live.get(&address).copied()
-            && made_ns <= at_ns
+        if let Some(live) = self.live.get(&address).copied()
+            && live.made_ns <= at_ns
         {
             self.live.remove(&address);
-            return Some(memory);
+            return Some(live.id);
         }
-        let fits = |(_, (at, made_ns, _)): &(usize, &(u64, i64, ids::Allocation))| {
-            *at == address && *made_ns <= at_ns
-        };
-        let (index, _) = self
-            .older
-            .iter()
-            .enumerate()
-            .filter(fits)
-            .max_by_key(|(_, (_, made_ns, _))| *made_ns)?;
-        Some(self.older.swap_remove(index).2)
+        let older = self.older.iter().enumerate();
+        let (index, _) = older
+            .filter(|(_, (at, before))| *at == address && before.made_ns <= at_ns)
+            .max_by_key(|(_, (_, before))| before.made_ns)?;
+        Some(self.older.swap_remove(index).1.id)
     }
 
     /// # Safety
@@ -87,7 +97,7 @@ impl Memory {
     pub unsafe fn pool(
         &mut self,
         record: &Record<'_>,
-        objects: &mut Objects,
+        devices: &mut Devices,
         losses: &mut Losses,
         recorder: &Recorder,
     ) {
@@ -99,12 +109,15 @@ impl Memory {
                 return;
             };
             let device = record.get(DEVICE);
-            let key = (device, record.get(ADDRESS));
+            let key = PoolKey {
+                device,
+                address: record.get(ADDRESS),
+            };
             let next = ids::Pool(self.pools.len() as u32 + 1);
             let pool = *self.pools.entry(key).or_insert(next);
             recorder.write(&CudaEvent::Pool {
                 pool,
-                device: objects.device(device, recorder),
+                device: devices.id(device, recorder),
                 edge: match record.get(OPERATION) {
                     2 => PoolEdge::End,
                     _ => PoolEdge::Change,
@@ -133,13 +146,9 @@ mod tests {
     #[test]
     fn a_free_that_comes_late_ends_the_allocation_of_its_own_time() {
         let mut memory = Memory::default();
-        memory.live.insert(7, (10, ids::Allocation(1)));
+        memory.made(7, ids::Allocation(1), 10);
         // The address is allocated again at 30; the free at 20 has not come yet.
-        let before = memory
-            .live
-            .insert(7, (30, ids::Allocation(2)))
-            .map(|(at, id)| (7, at, id));
-        memory.older.extend(before);
+        memory.made(7, ids::Allocation(2), 30);
         assert_eq!(memory.freed(7, 20), Some(ids::Allocation(1)));
         assert_eq!(memory.freed(7, 40), Some(ids::Allocation(2)));
         assert_eq!(memory.freed(7, 50), None);

@@ -19,8 +19,8 @@ impl Reader {
         let new = std::iter::from_fn(|| OPERATIONS.take());
         for operation in before.into_iter().chain(new) {
             let can_wait = !last && self.waiting.len() < MOST_WAITING;
-            let is_named = operation.context != NO_ID;
-            if can_wait && is_named && !self.objects.knows(operation.context) {
+            let context = operation.stream.context;
+            if can_wait && context != NO_ID && !self.queues.knows_context(context) {
                 self.waiting.push(operation);
                 continue;
             }
@@ -36,10 +36,10 @@ impl Reader {
     }
 
     fn wait(&mut self, operation: &Operation, kind: WaitKind, span: Option<Span>) {
-        let (context, stream) = (operation.context, operation.stream);
+        let stream = operation.stream;
         let queue = match kind {
-            WaitKind::HostForContext => self.objects.queue_of_context(context),
-            _ => self.objects.known_queue(context, stream, self.recorder),
+            WaitKind::HostForContext => self.queues.any_of_context(stream.context),
+            _ => self.queues.of_known_stream(stream, self.recorder),
         };
         if queue == ids::Queue::NONE
             && matches!(kind, WaitKind::HostForQueue | WaitKind::QueueForEvent)
@@ -63,8 +63,8 @@ impl Reader {
                 .add(LossKind::EventsOnQueues, "there are too many events");
             return;
         }
-        let (context, stream) = (operation.context, operation.stream);
-        let queue = self.objects.known_queue(context, stream, self.recorder);
+        let stream = operation.stream;
+        let queue = self.queues.of_known_stream(stream, self.recorder);
         if queue == ids::Queue::NONE {
             self.losses.add(LossKind::EventsOnQueues, NO_QUEUE);
             return;

@@ -3,10 +3,11 @@
 use super::kernels::Kernels;
 use super::losses::Losses;
 use super::memory::Memory;
-use super::objects::Objects;
+use super::queues::Queues;
 use super::routes::Routes;
 use crate::cupti::fields::{Field, Record};
 use crate::recorder::Recorder;
+use crate::streams::StreamId;
 use crate::sync::Operation;
 use gapscope_spool::event::{CudaEvent, Packer};
 use gapscope_spool::ids;
@@ -20,7 +21,7 @@ pub struct Reader {
     pub packer: Packer,
     /// Activities in the batches that have been written.
     written: u64,
-    pub objects: Objects,
+    pub queues: Queues,
     pub kernels: Kernels,
     pub routes: Routes,
     pub memory: Memory,
@@ -35,7 +36,7 @@ impl Reader {
             recorder,
             packer: Packer::new(BATCH_BYTES),
             written: 0,
-            objects: Objects::default(),
+            queues: Queues::default(),
             kernels: Kernels::default(),
             routes: Routes::default(),
             memory: Memory::default(),
@@ -70,7 +71,7 @@ impl Reader {
     /// Writes the rest, and how much it was in all.
     pub fn close(&mut self) {
         self.write();
-        self.objects.close(self.recorder);
+        self.queues.devices.close(self.recorder);
         self.recorder.write(&CudaEvent::Activities {
             first: self.written,
             count: 0,
@@ -91,6 +92,7 @@ impl Reader {
         // SAFETY: as the caller promises.
         let [device, context, stream] =
             unsafe { [record.get(device), record.get(context), record.get(stream)] };
-        self.objects.queue(device, context, stream, self.recorder)
+        let stream = StreamId { context, stream };
+        self.queues.of_stream(device, stream, self.recorder)
     }
 }

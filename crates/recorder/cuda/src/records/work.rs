@@ -101,7 +101,7 @@ impl Reader {
             let kinds = [KIND, SOURCE, DESTINATION].map(|field| record.get(field));
             // Both devices are part of the trace.
             for field in [SOURCE_DEVICE, DESTINATION_DEVICE] {
-                self.objects.device(record.get(field), self.recorder);
+                self.queues.devices.id(record.get(field), self.recorder);
             }
             let key = routes::Key::copy(queue, kinds);
             self.transfer(record, key, &transfer_fields!());

@@ -1,7 +1,8 @@
 //! From a program's bytes to names and values.
 
 use super::data::Data;
-use super::schemas::{self, Encoding, Field, Role, Shape};
+use super::schemas;
+use super::shape::{self, Encoding, Field, Role, Shape};
 use crate::nvtx::domains::Domain;
 use crate::nvtx::text::{RegisteredString, Text};
 use std::borrow::Cow;
@@ -80,7 +81,7 @@ impl<'a> Reader<'a> {
                 _ => return self.understood = false,
             },
             kind => {
-                let encoding = schemas::single(kind);
+                let encoding = shape::single(kind);
                 // Of several values that follow each other, none is the value.
                 let encoding = encoding.filter(|encoding| {
                     matches!(encoding, Encoding::OpenText)

@@ -1,0 +1,261 @@
+//! The functions by which the program registers layouts and enumerations.
+
+use super::schemas::{add, find, id_or_new};
+use super::shape::{Encoding, Enum, Field, Layout, Role, Shape, TEXT, UTF8, predefined};
+use crate::nvtx::domains::Domain;
+use gapscope_spool::hook::guard;
+use std::ffi::{CStr, c_char, c_void};
+
+/// Entries of a schema that are looked at.
+const MOST_ENTRIES: usize = 1 << 10;
+
+/// What functions return that register something: its id; 0 is a failure.
+type Registered = u64;
+
+/// NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF32
+const UTF32: u64 = 78;
+const CATEGORY: u64 = 68;
+
+/// NVTX_PAYLOAD_ENTRY_FLAG_…
+mod flag {
+    pub const ELSEWHERE: u64 = 1 << 1 | 1 << 2 | 1 << 3;
+    pub const POINTER: u64 = 1 << 1;
+    pub const ARRAY: u64 = 7 << 4;
+    pub const FIXED_SIZE: u64 = 1 << 4;
+    pub const ZERO_TERMINATED: u64 = 2 << 4;
+    pub const DEEP_COPY: u64 = 1 << 8;
+    pub const HIDE: u64 = 1 << 9;
+    pub const ROLE: u64 = 3 << 10;
+    pub const MESSAGE: u64 = 1 << 10;
+}
+
+/// nvtxPayloadSchemaEntry_t
+#[repr(C)]
+struct Entry {
+    flags: u64,
+    kind: u64,
+    name: *const c_char,
+    description: *const c_char,
+    /// Of an array or a text.
+    length: u64,
+    offset: u64,
+    semantics: *const c_void,
+    reserved: *const c_void,
+}
+
+/// nvtxPayloadSchemaAttr_t
+#[repr(C)]
+pub struct SchemaAttributes {
+    present: u64,
+    name: *const c_char,
+    kind: u64,
+    flags: u64,
+    entries: *const Entry,
+    entry_count: usize,
+    bytes: usize,
+    alignment: usize,
+    id: u64,
+}
+
+/// nvtxPayloadEnum_t
+#[repr(C)]
+struct EnumEntry {
+    name: *const c_char,
+    value: u64,
+    is_flag: i8,
+}
+
+/// nvtxPayloadEnumAttr_t
+#[repr(C)]
+pub struct EnumAttributes {
+    present: u64,
+    name: *const c_char,
+    entries: *const EnumEntry,
+    entry_count: usize,
+    bytes: usize,
+    id: u64,
+}
+
+/// # Safety
+/// `text` is null or NUL-terminated.
+unsafe fn owned(text: *const c_char) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: as the caller promises.
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_string_lossy().into_owned()
+}
+
+/// NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_…
+const HAS_ENTRIES: u64 = 1 << 2 | 1 << 4 | 1 << 5;
+const HAS_ALIGNMENT: u64 = 1 << 7;
+const HAS_ID: u64 = 1 << 8;
+/// NVTX_PAYLOAD_SCHEMA_TYPE_…: a structure, with or without a fixed size; the others are unions.
+const STRUCTURES: std::ops::RangeInclusive<u64> = 1..=2;
+
+pub unsafe extern "C" fn register(
+    domain: *const Domain,
+    attributes: *const SchemaAttributes,
+) -> Registered {
+    let registered = guard(|| {
+        // SAFETY: the program's own attributes, with as many entries as they say.
+        unsafe {
+            let attributes = attributes.as_ref()?;
+            if attributes.present & HAS_ENTRIES != HAS_ENTRIES || attributes.entries.is_null() {
+                return None;
+            }
+            let chosen = if attributes.present & HAS_ID != 0 {
+                attributes.id
+            } else {
+                0
+            };
+            let id = id_or_new(chosen);
+            let count = attributes.entry_count.min(MOST_ENTRIES);
+            let entries = std::slice::from_raw_parts(attributes.entries, count);
+            let alignment = match attributes.present & HAS_ALIGNMENT != 0 {
+                true if attributes.alignment > 0 => attributes.alignment,
+                _ => usize::MAX,
+            };
+            let layout = if STRUCTURES.contains(&attributes.kind) {
+                layout(domain, entries, alignment, count == attributes.entry_count)
+            } else {
+                Layout::default()
+            };
+            add(domain, id, Shape::Layout(layout));
+            Some(id)
+        }
+    });
+    registered.flatten().unwrap_or(0)
+}
+
+/// NVTX_PAYLOAD_ENUM_ATTR_FIELD_…
+const ENUM_HAS_ENTRIES: u64 = 1 << 2 | 1 << 3 | 1 << 4;
+const ENUM_HAS_ID: u64 = 1 << 5;
+
+pub unsafe extern "C" fn register_enum(
+    domain: *const Domain,
+    attributes: *const EnumAttributes,
+) -> Registered {
+    let registered = guard(|| {
+        // SAFETY: the program's own attributes, with as many entries as they say.
+        unsafe {
+            let attributes = attributes.as_ref()?;
+            let whole = attributes.present & ENUM_HAS_ENTRIES == ENUM_HAS_ENTRIES;
+            if !whole || attributes.entries.is_null() || ![1, 2, 4, 8].contains(&attributes.bytes) {
+                return None;
+            }
+            let chosen = if attributes.present & ENUM_HAS_ID != 0 {
+                attributes.id
+            } else {
+                0
+            };
+            let id = id_or_new(chosen);
+            let count = attributes.entry_count.min(MOST_ENTRIES);
+            let entries = std::slice::from_raw_parts(attributes.entries, count);
+            let names = entries.iter().map(|e| (e.value, owned(e.name))).collect();
+            let bytes = attributes.bytes;
+            add(domain, id, Shape::Enum(Enum { bytes, names }));
+            Some(id)
+        }
+    });
+    registered.flatten().unwrap_or(0)
+}
+
+/// The fields that can be read. Behind an entry of unknown size only those are known that say where they are.
+///
+/// # Safety
+/// The names are null or NUL-terminated.
+unsafe fn layout(domain: *const Domain, entries: &[Entry], pack: usize, mut whole: bool) -> Layout {
+    let mut fields = Vec::new();
+    // Where the next entry begins, before alignment; `None` behind one of unknown size.
+    let mut next = Some(0usize);
+    for (index, entry) in entries.iter().enumerate() {
+        let (encoding, size, align) = describe(domain, entry);
+        let explicit = (entry.offset > 0 || index == 0).then_some(entry.offset as usize);
+        let align = align.min(pack).max(1);
+        let offset = explicit.or(next.map(|next| next.next_multiple_of(align)));
+        next = offset
+            .zip(size)
+            .and_then(|(offset, size)| offset.checked_add(size));
+        let (Some(encoding), Some(offset)) = (encoding, offset) else {
+            whole = false;
+            continue;
+        };
+        let is_text = matches!(
+            encoding,
+            Encoding::Text(_) | Encoding::OpenText | Encoding::TextAddress | Encoding::Registered
+        );
+        let role = match entry.flags & flag::ROLE {
+            flag::MESSAGE if is_text => Role::Message,
+            _ if entry.kind == CATEGORY => Role::Category,
+            _ if entry.flags & flag::HIDE != 0 => Role::Hidden,
+            _ => Role::Value,
+        };
+        fields.push(Field {
+            // SAFETY: as the caller promises.
+            name: unsafe { owned(entry.name) },
+            offset,
+            encoding,
+            role,
+        });
+    }
+    Layout { fields, whole }
+}
+
+/// How an entry is read, its size and its alignment, each as far as known.
+fn describe(domain: *const Domain, entry: &Entry) -> (Option<Encoding>, Option<usize>, usize) {
+    let array = entry.flags & flag::ARRAY;
+    if (TEXT..=UTF32).contains(&entry.kind) {
+        return describe_text(entry, array);
+    }
+    if entry.flags & flag::ELSEWHERE != 0 {
+        // An address, or a distance of the type's own size; arrays that lie elsewhere have an address here.
+        let size = (entry.flags & flag::POINTER != 0).then_some(8);
+        return (None, size, 8);
+    }
+    let (encoding, size, align) = match predefined(entry.kind) {
+        Some(Ok(encoding)) => (Some(encoding), encoding.bytes(), encoding.bytes()),
+        Some(Err(size)) => (None, size, size),
+        None => match find(domain, entry.kind).map(|schema| &schema.shape) {
+            Some(Shape::Enum(known)) => (Some(Encoding::Enum(known)), known.bytes, known.bytes),
+            // The structure inside has a size, but whether it is padded at its end the program alone knows.
+            _ => return (None, None, 8),
+        },
+    };
+    match array {
+        0 => (encoding, Some(size), align),
+        flag::FIXED_SIZE => (None, size.checked_mul(entry.length as usize), align),
+        _ => (None, None, align),
+    }
+}
+
+fn describe_text(entry: &Entry, array: u64) -> (Option<Encoding>, Option<usize>, usize) {
+    let unit = match entry.kind {
+        TEXT | UTF8 => 1,
+        UTF32 => 4,
+        _ => 2,
+    };
+    let is_narrow = unit == 1;
+    let is_address = entry.flags & flag::POINTER != 0 || (array == 0 && entry.length == 0);
+    if is_address {
+        // Others point into payloads of the same event, which are as far as the program knows and no further.
+        let may_be_read =
+            entry.flags & flag::DEEP_COPY != 0 || entry.flags & flag::ROLE == flag::MESSAGE;
+        let is_terminated = array == 0 && entry.length == 0 || array == flag::ZERO_TERMINATED;
+        let encoding = (is_narrow && may_be_read && is_terminated).then_some(Encoding::TextAddress);
+        return (encoding, Some(8), 8);
+    }
+    if entry.flags & flag::ELSEWHERE != 0 {
+        return (None, None, unit);
+    }
+    match array {
+        0 | flag::FIXED_SIZE => {
+            let size = unit.checked_mul(entry.length as usize);
+            let encoding = size.filter(|_| is_narrow).map(Encoding::Text);
+            (encoding, size, unit)
+        }
+        flag::ZERO_TERMINATED => (is_narrow.then_some(Encoding::OpenText), None, unit),
+        _ => (None, None, unit),
+    }
+}

@@ -1,0 +1,112 @@
+//! What a schema of the program is: a layout of fields, or an enumeration.
+
+/// A schema.
+pub enum Shape {
+    Layout(Layout),
+    Enum(Enum),
+}
+
+#[derive(Debug, Default)]
+pub struct Layout {
+    pub fields: Vec<Field>,
+    /// Every entry is among the fields.
+    pub whole: bool,
+}
+
+/// A field that can be read.
+#[derive(Debug)]
+pub struct Field {
+    pub name: String,
+    pub offset: usize,
+    pub encoding: Encoding,
+    pub role: Role,
+}
+
+/// What a field is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Value,
+    /// It is the label's text.
+    Message,
+    /// It is the label's category.
+    Category,
+    /// Nothing that is shown.
+    Hidden,
+}
+
+/// How a field is read.
+#[derive(Debug, Clone, Copy)]
+pub enum Encoding {
+    Unsigned(usize),
+    Signed(usize),
+    Float,
+    Double,
+    /// So many bytes, up to the first zero.
+    Text(usize),
+    /// Up to the first zero, however far.
+    OpenText,
+    /// The address of a text that ends with a zero.
+    TextAddress,
+    /// A string that the program has registered.
+    Registered,
+    /// A number with names.
+    Enum(&'static Enum),
+}
+
+#[derive(Debug)]
+pub struct Enum {
+    pub bytes: usize,
+    pub names: Vec<(u64, String)>,
+}
+
+impl Enum {
+    pub fn name(&self, value: u64) -> Option<&str> {
+        let found = self.names.iter().find(|(known, _)| *known == value);
+        found.map(|(_, name)| name.as_str())
+    }
+}
+
+impl Encoding {
+    /// Its bytes in the payload.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Encoding::Unsigned(bytes) | Encoding::Signed(bytes) | Encoding::Text(bytes) => *bytes,
+            Encoding::Float => 4,
+            Encoding::Double | Encoding::TextAddress | Encoding::Registered => 8,
+            Encoding::OpenText => 0,
+            Encoding::Enum(known) => known.bytes,
+        }
+    }
+}
+
+/// NVTX_PAYLOAD_ENTRY_TYPE_…: what is read, or the size of what is not; `None`: no such type.
+pub fn predefined(kind: u64) -> Option<Result<Encoding, usize>> {
+    Some(match kind {
+        1 | 11 => Ok(Encoding::Signed(1)),
+        2 | 12 | 25 | 32 => Ok(Encoding::Unsigned(1)),
+        3 | 13 => Ok(Encoding::Signed(2)),
+        4 | 14 | 26 => Ok(Encoding::Unsigned(2)),
+        5 | 15 => Ok(Encoding::Signed(4)),
+        6 | 16 | 24 | 27 | 68 | 69 | 71 | 73 => Ok(Encoding::Unsigned(4)),
+        7 | 9 | 17 => Ok(Encoding::Signed(8)),
+        8 | 10 | 18 | 22 | 23 | 67 | 70 | 72 | 74 => Ok(Encoding::Unsigned(8)),
+        19 | 43 | 52 => Ok(Encoding::Float),
+        20 | 44 => Ok(Encoding::Double),
+        21 | 33 | 34 | 45 => Err(16),
+        42 | 50 => Err(2),
+        80 => Ok(Encoding::Registered),
+        _ => return None,
+    })
+}
+
+/// A value that is a payload by itself, without a schema.
+pub fn single(kind: u64) -> Option<Encoding> {
+    match kind {
+        TEXT | UTF8 => Some(Encoding::OpenText),
+        kind => predefined(kind)?.ok(),
+    }
+}
+
+/// NVTX_PAYLOAD_ENTRY_TYPE_CSTRING and its like for UTF-8.
+pub const TEXT: u64 = 75;
+pub const UTF8: u64 = 76;

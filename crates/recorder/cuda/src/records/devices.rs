@@ -1,0 +1,181 @@
+//! Devices: written when work names them, so that idle ones are not part of the trace.
+
+use crate::cupti::fields::{self, Record};
+use crate::driver;
+use crate::recorder::Recorder;
+use gapscope_spool::event::{ClockSource, CommonEvent, CudaEvent, DeviceLimits};
+use gapscope_spool::ids;
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+use std::ffi::{CStr, c_char};
+
+/// By CUPTI's numbers.
+#[derive(Debug, Default)]
+pub struct Devices(FxHashMap<u32, Device>);
+
+#[derive(Debug, Default)]
+struct Device {
+    facts: Option<Facts>,
+    used: bool,
+    written: bool,
+}
+
+#[derive(Debug)]
+struct Facts {
+    name: String,
+    uuid: [u8; 16],
+    memory_bytes: u64,
+    limits: DeviceLimits,
+}
+
+/// The id in events; CUPTI's numbers begin at 0, which means "none" in events.
+fn id_of(device: u32) -> ids::Device {
+    ids::Device(device.wrapping_add(1))
+}
+
+impl Devices {
+    /// # Safety
+    /// It is a device's record.
+    pub unsafe fn describe(&mut self, record: &Record<'_>, recorder: &Recorder) {
+        use fields::device::*;
+        // SAFETY: as the caller promises; the name is NUL-terminated or null.
+        unsafe {
+            let number = record.get(ID);
+            let name = record.get(NAME) as *const c_char;
+            let name = if name.is_null() {
+                String::new()
+            } else {
+                CStr::from_ptr(name).to_string_lossy().into_owned()
+            };
+            let is_partition = record.get(PARTITION) != 0;
+            let (name, uuid) = if is_partition {
+                let partition = Partition {
+                    gpu_instance: record.get(GPU_INSTANCE),
+                    compute_instance: record.get(COMPUTE_INSTANCE),
+                    uuid: record.get(PARTITION_UUID),
+                };
+                (partition.name(name), partition.uuid(record.get(UUID)))
+            } else {
+                (name, record.get(UUID))
+            };
+            let device = self.0.entry(number).or_default();
+            device.facts = Some(Facts {
+                name,
+                uuid,
+                memory_bytes: record.get(MEMORY),
+                limits: DeviceLimits {
+                    capability: (record.get(MAJOR), record.get(MINOR)),
+                    multiprocessors: record.get(MULTIPROCESSORS),
+                    core_clock_khz: record.get(CLOCK),
+                    // CUPTI: kBytes a second.
+                    memory_bytes_per_s: record.get(BANDWIDTH).saturating_mul(1000),
+                    l2_bytes: u64::from(record.get(L2)),
+                    threads_per_multiprocessor: record.get(WARPS).saturating_mul(record.get(WARP)),
+                    registers_per_multiprocessor: record.get(REGISTERS),
+                    shared_bytes_per_multiprocessor: u64::from(record.get(SHARED)),
+                    groups_per_multiprocessor: record.get(BLOCKS),
+                    partition: is_partition,
+                },
+            });
+            if device.used {
+                device.write(number, recorder);
+            }
+        }
+    }
+
+    /// The id of a device, which is part of the trace from now on.
+    pub fn id(&mut self, number: u32, recorder: &Recorder) -> ids::Device {
+        let device = self.0.entry(number).or_default();
+        device.used = true;
+        if device.facts.is_some() {
+            device.write(number, recorder);
+        }
+        id_of(number)
+    }
+
+    /// Writes the devices that were used and that CUPTI has not described.
+    pub fn close(&mut self, recorder: &Recorder) {
+        for (number, device) in &mut self.0 {
+            if device.used {
+                device.write(*number, recorder);
+            }
+        }
+    }
+}
+
+impl Device {
+    fn write(&mut self, number: u32, recorder: &Recorder) {
+        if std::mem::replace(&mut self.written, true) {
+            return;
+        }
+        let facts = self.facts.as_ref();
+        recorder.write(&CommonEvent::Device {
+            device: id_of(number),
+            api: Cow::Borrowed("cuda"),
+            name: facts.map_or_else(
+                || Cow::Owned(format!("CUDA device {number}")),
+                |f| Cow::Owned(f.name.clone()),
+            ),
+            driver: Cow::Owned(driver_versions()),
+            uuid: facts.map_or([0; 16], |f| f.uuid),
+            nanoseconds_per_tick: 1.0,
+            clock: ClockSource::Host,
+            heaps: facts.map_or(Vec::new(), |f| vec![f.memory_bytes]),
+        });
+        if let Some(facts) = facts {
+            recorder.write(&CudaEvent::DeviceLimits {
+                device: id_of(number),
+                limits: facts.limits,
+            });
+        }
+    }
+}
+
+/// A part of a GPU (MIG). The parts of one GPU work at the same time, as different GPUs do.
+struct Partition {
+    gpu_instance: u32,
+    compute_instance: u32,
+    /// 0: the driver does not tell it.
+    uuid: [u8; 16],
+}
+
+impl Partition {
+    /// Behind the GPU's name. The driver's own names say the profile: `NVIDIA A100-SXM4-40GB MIG 1g.5gb`.
+    fn name(&self, gpu: String) -> String {
+        let profile = if gpu.contains("MIG") { "" } else { " MIG" };
+        let (of_gpu, of_compute) = (self.gpu_instance, self.compute_instance);
+        format!("{gpu}{profile} {of_gpu}/{of_compute}")
+    }
+
+    /// Its own, or the GPU's, told apart by the instances.
+    fn uuid(&self, gpu: [u8; 16]) -> [u8; 16] {
+        if self.uuid != [0; 16] {
+            return self.uuid;
+        }
+        let mut uuid = gpu;
+        let instances = [self.gpu_instance, self.compute_instance].map(u32::to_le_bytes);
+        for (byte, number) in uuid.iter_mut().zip(instances.as_flattened()) {
+            *byte ^= number;
+        }
+        uuid
+    }
+}
+
+/// `NVIDIA 580.159.04`, with the CUDA version that it supports.
+fn driver_versions() -> String {
+    // NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  Release Build ...
+    let module = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
+    let version = module
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .find(|word| word.contains('.') && word.bytes().all(|b| b.is_ascii_digit() || b == b'.'));
+    let cuda = driver::version().map(|v| format!("CUDA {}.{}", v / 1000, v % 1000 / 10));
+    match (version, cuda) {
+        (Some(version), Some(cuda)) => format!("NVIDIA {version}, {cuda}"),
+        (Some(version), None) => format!("NVIDIA {version}"),
+        (None, Some(cuda)) => cuda,
+        (None, None) => String::new(),
+    }
+}

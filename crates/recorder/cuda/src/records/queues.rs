@@ -1,0 +1,176 @@
+//! Queues: a stream is one from the first work on it, or the first operation, on.
+
+use super::devices::Devices;
+use crate::cupti::fields::{self, Record};
+use crate::recorder::Recorder;
+use crate::streams::StreamId;
+use gapscope_spool::event::{CommonEvent, CudaEvent, Object, StreamKind};
+use gapscope_spool::ids;
+use rustc_hash::FxHashMap;
+
+/// VkQueueFlags of a stream: compute and transfer.
+const COMPUTE_AND_TRANSFER: u32 = 2 | 4;
+
+#[derive(Debug, Default)]
+pub struct Queues {
+    pub devices: Devices,
+    /// By CUPTI's number.
+    contexts: FxHashMap<u32, Context>,
+    streams: FxHashMap<StreamId, Stream>,
+    queues: FxHashMap<StreamId, ids::Queue>,
+    /// What the program calls streams.
+    names: FxHashMap<StreamId, String>,
+    /// That of the last record.
+    last: Option<(StreamId, ids::Queue)>,
+}
+
+#[derive(Debug)]
+struct Context {
+    device: u32,
+    /// `None` until its own record has come.
+    default_stream: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Stream {
+    kind: StreamKind,
+    priority: i32,
+}
+
+impl Queues {
+    /// # Safety
+    /// It is a context's record.
+    pub unsafe fn describe_context(&mut self, record: &Record<'_>) {
+        use fields::context::*;
+        // SAFETY: as the caller promises.
+        unsafe {
+            let context = Context {
+                device: record.get(DEVICE),
+                default_stream: Some(u32::from(record.get(DEFAULT_STREAM))),
+            };
+            self.contexts.insert(record.get(ID), context);
+        }
+    }
+
+    /// # Safety
+    /// It is a stream's record.
+    pub unsafe fn describe_stream(&mut self, record: &Record<'_>, recorder: &Recorder) {
+        use fields::stream::*;
+        // SAFETY: as the caller promises.
+        let (id, stream) = unsafe {
+            let id = StreamId {
+                context: record.get(CONTEXT),
+                stream: record.get(ID),
+            };
+            // CUpti_ActivityStreamFlag
+            let kind = match record.get(FLAG) {
+                1 => StreamKind::Blocking,
+                2 => StreamKind::NonBlocking,
+                3 => StreamKind::Default,
+                _ => StreamKind::Unknown,
+            };
+            let priority = record.get(PRIORITY) as i32;
+            (id, Stream { kind, priority })
+        };
+        self.streams.insert(id, stream);
+        if let Some(queue) = self.queues.get(&id) {
+            stream.write(*queue, recorder);
+        }
+    }
+
+    /// The queue of a stream.
+    #[inline]
+    pub fn of_stream(&mut self, device: u32, stream: StreamId, recorder: &Recorder) -> ids::Queue {
+        if let Some((last, queue)) = self.last
+            && last == stream
+        {
+            return queue;
+        }
+        let queue = match self.queues.get(&stream) {
+            Some(queue) => *queue,
+            None => self.new_queue(device, stream, recorder),
+        };
+        self.last = Some((stream, queue));
+        queue
+    }
+
+    /// The queue of a stream whose device is not named; none when nothing is known of it.
+    pub fn of_known_stream(&mut self, stream: StreamId, recorder: &Recorder) -> ids::Queue {
+        if !stream.is_known() {
+            return ids::Queue::NONE;
+        }
+        if let Some(queue) = self.queues.get(&stream) {
+            return *queue;
+        }
+        match self.contexts.get(&stream.context) {
+            Some(context) => self.of_stream(context.device, stream, recorder),
+            None => ids::Queue::NONE,
+        }
+    }
+
+    /// Whether this context's device is known.
+    pub fn knows_context(&self, context: u32) -> bool {
+        self.contexts.contains_key(&context)
+    }
+
+    /// Any queue of a context; none when it has none so far.
+    pub fn any_of_context(&self, context: u32) -> ids::Queue {
+        let queues = self.queues.iter().filter(|(id, _)| id.context == context);
+        queues.map(|(_, queue)| *queue).min().unwrap_or_default()
+    }
+
+    /// The program named a stream, which may not be in use yet.
+    pub fn name(&mut self, stream: StreamId, name: &str, recorder: &Recorder) {
+        if let Some(queue) = self.queues.get(&stream) {
+            write_name(*queue, name, recorder);
+        }
+        self.names.insert(stream, name.to_owned());
+    }
+
+    #[cold]
+    fn new_queue(&mut self, device: u32, stream: StreamId, recorder: &Recorder) -> ids::Queue {
+        let context = self.contexts.entry(stream.context).or_insert(Context {
+            device,
+            default_stream: None,
+        });
+        let is_default = context.default_stream == Some(stream.stream);
+        let queue = ids::Queue(self.queues.len() as u32 + 1);
+        self.queues.insert(stream, queue);
+        recorder.write(&CommonEvent::Queue {
+            queue,
+            device: self.devices.id(device, recorder),
+            family: stream.context,
+            index: stream.stream,
+            flags: COMPUTE_AND_TRANSFER,
+            timestamp_bits: 64,
+        });
+        let default = is_default.then_some(Stream {
+            kind: StreamKind::Default,
+            priority: 0,
+        });
+        if let Some(known) = self.streams.get(&stream).copied().or(default) {
+            known.write(queue, recorder);
+        }
+        if let Some(name) = self.names.get(&stream) {
+            write_name(queue, name, recorder);
+        }
+        queue
+    }
+}
+
+impl Stream {
+    fn write(self, queue: ids::Queue, recorder: &Recorder) {
+        recorder.write(&CudaEvent::Stream {
+            queue,
+            kind: self.kind,
+            priority: self.priority,
+        });
+    }
+}
+
+fn write_name(queue: ids::Queue, name: &str, recorder: &Recorder) {
+    recorder.write(&CommonEvent::Name {
+        object: Object::Queue(queue),
+        name,
+    });
+}
