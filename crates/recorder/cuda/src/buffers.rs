@@ -46,9 +46,9 @@ fn take() -> *mut u8 {
 }
 
 /// # Safety
-/// The buffer comes from [`take`] and nobody uses it any more.
+/// The buffer comes from [`take`] and nobody uses it anymore.
 unsafe fn put_back(buffer: *mut u8) {
-    // All of it: whether CUPTI wrote behind the records that it counts is not known.
+    // All of it: whether CUPTI wrote past the records that it counts is not known.
     // SAFETY: the buffer has `BYTES` bytes.
     unsafe { std::ptr::write_bytes(buffer, 0, BYTES) };
     for slot in &POOL {
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn completed(
             return;
         };
         if !buffer.is_null() && bytes > 0 {
-            // SAFETY: CUPTI says that so much of the buffer holds records.
+            // SAFETY: CUPTI says that this much of the buffer holds records.
             unsafe { records::read(recorder, cupti, buffer, bytes) };
         }
         // SAFETY: as the caller promises.

@@ -77,7 +77,7 @@ impl Cupti {
         unsafe { (self.functions.enable)(kind) }
     }
 
-    /// Ends what [`Self::enable`] began.
+    /// Ends what [`Self::enable`] started.
     pub fn disable(&self, kind: u32) {
         // SAFETY: CUPTI's function with one of its kinds.
         unsafe { (self.functions.disable)(kind) };
@@ -86,7 +86,7 @@ impl Cupti {
     /// The record after `at` in a buffer.
     ///
     /// # Safety
-    /// CUPTI has filled so many bytes; `at` is null or a record in them.
+    /// CUPTI has filled this many bytes; `at` is null or a record in them.
     #[inline]
     pub unsafe fn next_record(&self, buffer: *mut u8, bytes: usize, at: &mut *mut u8) -> Code {
         // SAFETY: as the caller promises.

@@ -1,4 +1,4 @@
-//! State that a forked child must not share: another thread of the parent may hold its lock for ever.
+//! State that a forked child must not share: another thread of the parent may hold its lock forever.
 
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
@@ -45,12 +45,12 @@ impl<T: Send + Sync> PerProcess<T> {
         let used = match self.current.compare_exchange(current, new, AcqRel, Acquire) {
             Ok(_) => new,
             Err(other) => {
-                // SAFETY: it was made above and nobody has seen it.
+                // SAFETY: it was made above and nobody else has it.
                 drop(unsafe { Box::from_raw(new) });
                 other
             }
         };
-        // SAFETY: as in `get`; it is not null, for only this function stores, and never null.
+        // SAFETY: as in `get`; it is not null, since only this function stores, and never null.
         unsafe { &(*used).value }
     }
 }

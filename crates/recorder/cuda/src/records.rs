@@ -1,4 +1,5 @@
-//! From CUPTI's records to events. Nothing here runs on a thread of the program, but in a flush that the program asks for.
+//! From CUPTI's records to events. Nothing here runs on a thread of the program, except in a flush that the program asks
+//! for.
 
 mod devices;
 mod kernels;

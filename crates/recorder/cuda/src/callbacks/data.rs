@@ -60,7 +60,7 @@ impl CallbackData {
     /// A parameter of a call: all that are asked for are handles, and come before what is shorter.
     ///
     /// # Safety
-    /// The call has so many parameters, and they are pointers.
+    /// The call has that many parameters, and they are pointers.
     pub unsafe fn parameter(&self, at: usize) -> usize {
         // SAFETY: as the caller promises.
         unsafe { self.parameters.cast::<usize>().add(at).read_unaligned() }

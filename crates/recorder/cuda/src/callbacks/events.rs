@@ -179,15 +179,15 @@ mod tests {
         let first = events.record_begins(64).expect("a slot");
         assert_eq!(events.last_record(64), None, "it has not ended");
         events.record_ends(first, true);
-        let seen = events.last_record(64).expect("known");
-        assert_eq!(seen.occurrence(), first.occurrence());
+        let snapshot = events.last_record(64).expect("known");
+        assert_eq!(snapshot.occurrence(), first.occurrence());
         let second = events.record_begins(64).expect("a slot");
-        assert!(!events.is_still(seen), "recorded again");
+        assert!(!events.is_still(snapshot), "recorded again");
         events.record_ends(second, true);
         let last = events.last_record(64).map(Snapshot::occurrence);
         let next = Occurrence {
-            number: seen.occurrence().number + 1,
-            ..seen.occurrence()
+            number: snapshot.occurrence().number + 1,
+            ..snapshot.occurrence()
         };
         assert_eq!(last, Some(next));
         let third = events.record_begins(64).expect("a slot");

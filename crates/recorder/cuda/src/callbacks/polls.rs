@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 /// Threads that are told apart without writing each other's polls too early.
 const SLOTS: usize = 256;
 
-/// Tries to take a thread's polls: a handler of signals may have interrupted it there and not return.
+/// Attempts to take a thread's polls: a signal handler may have interrupted the thread there and not return.
 const TRIES: u32 = 1000;
 
 /// Polls that are not written yet, by thread.
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_was_interrupted_for_good_holds_nobody_up() {
-        // As a signal's handler that calls exit does.
+        // As by a signal handler that calls exit.
         let slot = Slot(Mutex::new(Some(poll(1000))));
         let held = slot.try_lock();
         assert!(held.is_some() && slot.take().is_none());

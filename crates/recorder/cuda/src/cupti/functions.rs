@@ -10,7 +10,7 @@ pub type Completed = unsafe extern "C" fn(*mut c_void, u32, *mut u8, usize, usiz
 pub type Callback = extern "C" fn(*mut c_void, u32, u32, *const c_void);
 
 /// Declares the functions that are looked up, and the one way in which all are. Every libcupti since CUDA 12.0 has the
-/// required ones; the optional ones came later, up to 13.3.
+/// required ones; the optional ones came later.
 macro_rules! functions {
     ($(required $name:ident $symbol:literal ($($argument:ty),*),)+ $(optional $other:ident $other_symbol:literal ($($other_argument:ty),*),)+) => {
         /// The functions of one libcupti.

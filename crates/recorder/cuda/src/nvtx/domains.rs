@@ -55,7 +55,7 @@ pub unsafe fn id(domain: *const Domain, recorder: &Recorder) -> ids::LabelDomain
     domain.id
 }
 
-/// The id of a category: 0 for none, and for numbers beyond 2^16, which no id has room for.
+/// The id of a category: 0 for none, and for numbers of 2^16 and more, which do not fit into an id.
 pub fn category(domain: ids::LabelDomain, category: u32) -> ids::LabelCategory {
     let id = match (u16::try_from(domain.0), u16::try_from(category)) {
         (Ok(domain), Ok(category)) if category != 0 => {

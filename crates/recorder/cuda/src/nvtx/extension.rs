@@ -74,7 +74,7 @@ pub unsafe fn attach_extension(module: *const Module) -> bool {
         (16, deferred as *const c_void),
         (17, deferred_batch as *const c_void),
     ];
-    // SAFETY: NVTX passes one segment of this extension, with so many slots.
+    // SAFETY: NVTX passes one segment of this extension, with that many slots.
     unsafe {
         let segment = &*module.segments;
         if segment.slots.is_null() {

@@ -1,5 +1,5 @@
-//! Payloads: labels with values in C structures, whose layouts the program has registered. NCCL describes its
-//! collectives so.
+//! Payloads: labels with values in C structures, whose layouts the program has registered. NCCL describes
+//! its collectives this way.
 
 mod data;
 mod read;

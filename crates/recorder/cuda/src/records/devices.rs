@@ -35,7 +35,7 @@ fn id_of(device: u32) -> ids::Device {
 
 impl Devices {
     /// # Safety
-    /// It is a device's record.
+    /// The record is a device's.
     pub unsafe fn describe(&mut self, record: &Record<'_>, recorder: &Recorder) {
         use fields::device::*;
         // SAFETY: as the caller promises; the name is NUL-terminated or null.
@@ -135,12 +135,12 @@ impl Device {
 struct Partition {
     gpu_instance: u32,
     compute_instance: u32,
-    /// 0: the driver does not tell it.
+    /// 0: the driver does not say it.
     uuid: [u8; 16],
 }
 
 impl Partition {
-    /// Behind the GPU's name. The driver's own names say the profile: `NVIDIA A100-SXM4-40GB MIG 1g.5gb`.
+    /// Appended to the GPU's name. The driver's own names say the profile: `NVIDIA A100-SXM4-40GB MIG 1g.5gb`.
     fn name(&self, gpu: String) -> String {
         let profile = if gpu.contains("MIG") { "" } else { " MIG" };
         let (of_gpu, of_compute) = (self.gpu_instance, self.compute_instance);

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_char};
 
-/// So many launch shapes are remembered; a program whose every launch differs must not fill the memory.
+/// The most launch shapes that are remembered: a program whose every launch differs must not fill the memory.
 const SHAPES: usize = 1 << 16;
 
 #[derive(Debug, Default)]
@@ -55,7 +55,7 @@ impl Kernels {
     /// The id of the shape of a launch.
     ///
     /// # Safety
-    /// It is a kernel's record.
+    /// The record is a kernel's.
     #[inline]
     pub unsafe fn launch(
         &mut self,

@@ -18,12 +18,12 @@ struct Loss {
 }
 
 impl Losses {
-    /// One more.
+    /// Counts one more.
     pub fn add(&mut self, kind: LossKind, reason: &'static str) {
         self.add_many(kind, 1, reason);
     }
 
-    /// So many more.
+    /// Counts more, if any.
     pub fn add_many(&mut self, kind: LossKind, more: u64, reason: &'static str) {
         let known = (self.0.iter_mut()).find(|loss| loss.kind == kind && loss.reason == reason);
         match known {

@@ -33,7 +33,7 @@ struct PoolKey {
 
 impl Memory {
     /// # Safety
-    /// It is a memory operation's record.
+    /// The record is a memory operation's.
     pub unsafe fn record(
         &mut self,
         record: &Record<'_>,
@@ -93,7 +93,7 @@ impl Memory {
     }
 
     /// # Safety
-    /// It is a memory pool's record.
+    /// The record is a memory pool's.
     pub unsafe fn pool(
         &mut self,
         record: &Record<'_>,
@@ -129,7 +129,7 @@ impl Memory {
     }
 }
 
-/// Heap and flags of a CUpti_ActivityMemoryKind.
+/// The heap of a CUpti_ActivityMemoryKind.
 fn heap_of(kind: u32, pooled: bool) -> u32 {
     match kind {
         1 | 2 => heap::PINNED,

@@ -12,7 +12,7 @@ const OBJECT_THREAD: u32 = 2;
 
 impl Reader {
     /// # Safety
-    /// It is an overhead's.
+    /// The record is an overhead's.
     pub(super) unsafe fn overhead(&mut self, record: &Record<'_>) {
         use fields::overhead::*;
         // SAFETY: as the caller promises.
@@ -34,7 +34,7 @@ impl Reader {
     }
 }
 
-/// Of a CUpti_ActivityOverheadKind.
+/// The kind of a CUpti_ActivityOverheadKind.
 fn kind_of(number: u32) -> OverheadKind {
     match (number & 0xffff, number >> 16) {
         (1, 0) => OverheadKind::Compiler,

@@ -1,4 +1,4 @@
-//! Queues: a stream is one from the first work on it, or the first operation, on.
+//! Queues: a stream becomes one with the first work or operation on it.
 
 use super::devices::Devices;
 use crate::cupti::fields::{self, Record};
@@ -39,7 +39,7 @@ struct Stream {
 
 impl Queues {
     /// # Safety
-    /// It is a context's record.
+    /// The record is a context's.
     pub unsafe fn describe_context(&mut self, record: &Record<'_>) {
         use fields::context::*;
         // SAFETY: as the caller promises.
@@ -53,7 +53,7 @@ impl Queues {
     }
 
     /// # Safety
-    /// It is a stream's record.
+    /// The record is a stream's.
     pub unsafe fn describe_stream(&mut self, record: &Record<'_>, recorder: &Recorder) {
         use fields::stream::*;
         // SAFETY: as the caller promises.

@@ -1,4 +1,4 @@
-//! Turns records into events, with what has been defined already.
+//! What turns records into events, with what has been defined already.
 
 use super::kernels::Kernels;
 use super::losses::Losses;
@@ -12,7 +12,7 @@ use crate::sync::Operation;
 use gapscope_spool::event::{CudaEvent, Packer};
 use gapscope_spool::ids;
 
-/// A batch is written at least when it has so many bytes; each flush writes what there is.
+/// A batch that has at least this many bytes is written; each flush writes what there is.
 const BATCH_BYTES: usize = 32 << 10;
 
 /// The reader of all records of a process.

@@ -1,4 +1,4 @@
-//! Between which places data moves.
+//! Routes: between which kinds of memory transfers move data.
 
 use crate::recorder::Recorder;
 use gapscope_spool::event::{CudaEvent, MemoryPlace, TransferKind};

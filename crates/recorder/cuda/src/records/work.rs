@@ -9,7 +9,7 @@ use crate::window;
 use gapscope_spool::event::{Activity, LossKind};
 use gapscope_spool::ids;
 
-/// Where a record of a transfer has what all of them have.
+/// The fields that all records of transfers have.
 struct Transfer {
     bytes: Field<u64>,
     start: Field<u64>,
@@ -33,7 +33,7 @@ macro_rules! transfer_fields {
 
 impl Reader {
     /// # Safety
-    /// It is a kernel's.
+    /// The record is a kernel's.
     #[inline]
     pub(super) unsafe fn kernel(&mut self, record: &Record<'_>) {
         use fields::kernel::*;
@@ -79,7 +79,7 @@ impl Reader {
     }
 
     /// # Safety
-    /// It is a copy's.
+    /// The record is a copy's.
     pub(super) unsafe fn copy(&mut self, record: &Record<'_>) {
         use fields::copy::*;
         // SAFETY: as the caller promises.
@@ -92,7 +92,7 @@ impl Reader {
     }
 
     /// # Safety
-    /// It is a copy's between devices.
+    /// The record is a copy's between devices.
     pub(super) unsafe fn peer_copy(&mut self, record: &Record<'_>) {
         use fields::peer_copy::*;
         // SAFETY: as the caller promises.
@@ -109,7 +109,7 @@ impl Reader {
     }
 
     /// # Safety
-    /// It is a memset's.
+    /// The record is a memset's.
     pub(super) unsafe fn fill(&mut self, record: &Record<'_>) {
         use fields::fill::*;
         // SAFETY: as the caller promises.
@@ -121,7 +121,7 @@ impl Reader {
     }
 
     /// # Safety
-    /// It is a graph's.
+    /// The record is a graph's.
     pub(super) unsafe fn graph(&mut self, record: &Record<'_>) {
         use fields::graph::*;
         // SAFETY: as the caller promises.

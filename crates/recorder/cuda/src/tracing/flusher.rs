@@ -14,9 +14,9 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-/// At a sudden end of the process at most so much time of records is lost.
+/// At a sudden end of the process at most this much time of records is lost.
 const FLUSH_EVERY: Duration = Duration::from_millis(100);
-/// The end of the program waits at most so long for the last flush, in case the driver hangs.
+/// The longest that the end of the program waits for the last flush, in case the driver hangs.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 static FLUSHER: OnceLock<Thread> = OnceLock::new();

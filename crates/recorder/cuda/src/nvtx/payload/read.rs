@@ -1,4 +1,4 @@
-//! From a program's bytes to names and values.
+//! Decodes a program's bytes to names and values.
 
 use super::data::Data;
 use super::schemas;
@@ -162,7 +162,7 @@ enum Value<'a> {
     Text(Text<'a>),
 }
 
-/// The value of a field; `None` where the payload does not reach so far.
+/// The value of a field; `None` where the payload does not reach that far.
 ///
 /// # Safety
 /// The payload is the program's own and lives for `'a`, and has such a field there, if it reaches that far.

@@ -6,7 +6,7 @@ use crate::nvtx::domains::Domain;
 use gapscope_spool::hook::guard;
 use std::ffi::{CStr, c_char, c_void};
 
-/// Entries of a schema that are looked at.
+/// The most entries of a schema that are read.
 const MOST_ENTRIES: usize = 1 << 10;
 
 /// What functions return that register something: its id; 0 is a failure.
@@ -162,13 +162,13 @@ pub unsafe extern "C" fn register_enum(
     registered.flatten().unwrap_or(0)
 }
 
-/// The fields that can be read. Behind an entry of unknown size only those are known that say where they are.
+/// The fields that can be read. After an entry of unknown size only those are known that say where they are.
 ///
 /// # Safety
 /// The names are null or NUL-terminated.
 unsafe fn layout(domain: *const Domain, entries: &[Entry], pack: usize, mut whole: bool) -> Layout {
     let mut fields = Vec::new();
-    // Where the next entry begins, before alignment; `None` behind one of unknown size.
+    // Where the next entry begins, before alignment; `None` after one of unknown size.
     let mut next = Some(0usize);
     for (index, entry) in entries.iter().enumerate() {
         let (encoding, size, align) = describe(domain, entry);
@@ -219,7 +219,7 @@ fn describe(domain: *const Domain, entry: &Entry) -> (Option<Encoding>, Option<u
         Some(Err(size)) => (None, size, size),
         None => match find(domain, entry.kind).map(|schema| &schema.shape) {
             Some(Shape::Enum(known)) => (Some(Encoding::Enum(known)), known.bytes, known.bytes),
-            // The structure inside has a size, but whether it is padded at its end the program alone knows.
+            // The structure inside has a size, but only the program knows whether it is padded at its end.
             _ => return (None, None, 8),
         },
     };

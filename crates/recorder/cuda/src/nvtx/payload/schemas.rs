@@ -5,7 +5,7 @@ use crate::nvtx::domains::Domain;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 
-/// A program that registers more does so again and again; what is beyond is not understood.
+/// The most schemas: a program that registers more does so again and again, and the rest is not understood.
 const MOST: u32 = 1 << 12;
 
 /// Ids of what the program registers without an id of its own: NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START and its like.
@@ -58,7 +58,7 @@ pub fn add(domain: *const Domain, id: u64, shape: Shape) {
     }));
     let mut newest = NEWEST.load(Acquire);
     loop {
-        // SAFETY: nobody else has seen it yet.
+        // SAFETY: nobody else has it yet.
         unsafe { (*schema).next = newest };
         match NEWEST.compare_exchange_weak(newest, schema, AcqRel, Acquire) {
             Ok(_) => return,

@@ -41,7 +41,7 @@ pub enum Encoding {
     Signed(usize),
     Float,
     Double,
-    /// So many bytes, up to the first zero.
+    /// This many bytes, up to the first zero.
     Text(usize),
     /// Up to the first zero, however far.
     OpenText,
