@@ -28,8 +28,8 @@ def record(arguments):
 
 def report(arguments):
     found = json.loads((Path(arguments[-1]) / "tables.json").read_text())
-    told = {"dispatch_count": len(found.get("dispatches", [])), "verdict": "unknown", "gaps": []}
-    print(json.dumps({**told, **found.get("report", {})}))
+    findings = {"dispatch_count": len(found.get("dispatches", [])), "verdict": "unknown", "gaps": []}
+    print(json.dumps({**findings, **found.get("report", {})}))
     return 0
 
 

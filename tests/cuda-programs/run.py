@@ -47,7 +47,7 @@ def main():
         sys.exit(f"run.py: there is no part {', '.join(unknown)}; --list shows them")
     gapscope = shutil.which(given.gapscope)
     if gapscope is None:
-        sys.exit(f"run.py: {given.gapscope} is no command: give --gapscope PATH")
+        sys.exit(f"run.py: {given.gapscope} is not a command: give --gapscope PATH")
     out = given.out or Path(tempfile.mkdtemp(prefix="cuda-programs-"))
     out.mkdir(parents=True, exist_ok=True)
     mlx = given.mlx.resolve() if given.mlx else None
@@ -74,7 +74,7 @@ def run_part(part, gapscope, given, mlx):
     scratch = tempfile.mkdtemp(prefix=f"{part.name}-")
     bench = Workbench(gapscope, scratch, given.limit or part.limit_s, mlx)
     begin = time.monotonic()
-    bench.begin()
+    bench.start()
     try:
         part.run(bench, result)
     except Failed as failure:

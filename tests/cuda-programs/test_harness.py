@@ -39,7 +39,7 @@ tables = {
     "dispatches": dispatches,
     "transfers": [{"start_ns": 150, "bytes": 64}, {"start_ns": 150, "bytes": ""}, {"start_ns": 200, "bytes": 8}],
     "command_buffers": [{"id": n, "submission": 10 * n, "start_ns": 100 * (n - 1)} for n in (1, 2, 3)],
-    "submissions": [{"id": 10, "begin_ns": 7}, {"id": 20, "begin_ns": 90}, {"id": 30, "begin_ns": 100}],
+    "submissions": [{"id": 10, "start_ns": 7}, {"id": 20, "start_ns": 90}, {"id": 30, "start_ns": 100}],
     "labels": [{"id": 1, "text": "step"}],
     "markers": [{"label": 1}, {"label": 1}],
 }
@@ -62,8 +62,8 @@ tables = {
 }
 json.dump(tables, open(os.environ["FAKE_TABLES"], "w"))
 region = {"begin_ns": 50, "end_ns": 200}
-told = {"graph_launches": 1} if sys.argv[1] == "graph" else {"stream_waits": 2}
-print(json.dumps({"regions": {sys.argv[1]: region}, "result": 4, "kernels": 1, **told}))
+facts = {"graph_launches": 1} if sys.argv[1] == "graph" else {"stream_waits": 2}
+print(json.dumps({"regions": {sys.argv[1]: region}, "result": 4, "kernels": 1, **facts}))
 """
 
 # Obeys orders as `launch_costs.py` does; the turns take 100, 200, 300 ... ns each.
@@ -91,7 +91,7 @@ class Harness(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
         self.bench = Workbench(HERE / "fake_gapscope.py", folder.name, limit_s=60)
-        self.bench.begin()
+        self.bench.start()
         # The other way to read tables is the one on machines with pyarrow, from real Parquet files.
         without = mock.patch.dict(sys.modules, {"pyarrow": None, "pyarrow.parquet": None})
         without.start()
@@ -106,13 +106,13 @@ class Harness(unittest.TestCase):
         return self.bench.recorded(self.program(PROGRAM.replace("UNTIMED", str(untimed))))
 
     def test_work_is_attributed_to_a_region_by_its_start(self):
-        ran, found, told = self.recorded()
+        ran, found, ending = self.recorded()
         span = found.within(100, 200)
         self.assertEqual((span.kernels, span.kernel_ns), (2, 40))
         self.assertEqual(span.by_name, {"a": [1, 10], "b<x, y>": [1, 30]})
         self.assertEqual((span.transfers, span.transfer_bytes, span.command_buffers), (2, 64, 1))
-        self.assertEqual(ran.told["regions"]["r"]["end_ns"], 200)
-        self.assertLessEqual(told["ended_ns"], ran.ended_ns)
+        self.assertEqual(ran.facts["regions"]["r"]["end_ns"], 200)
+        self.assertLessEqual(ending["ended_ns"], ran.ended_ns)
 
     def test_a_kernel_without_a_time_makes_the_total_unknown(self):
         _, found, _ = self.recorded(untimed=True)
@@ -128,7 +128,7 @@ class Harness(unittest.TestCase):
 
     def test_a_program_that_hangs_is_killed_with_its_children(self):
         self.bench.limit_s = 1
-        self.bench.begin()
+        self.bench.start()
         begin = time.monotonic()
         with self.assertRaisesRegex(Failed, "longer than"):
             self.recorded_command("import subprocess; subprocess.run(['sleep', '60'])")
@@ -152,7 +152,7 @@ class Harness(unittest.TestCase):
         def way(name):
             def run(_bench, _command):
                 order.append(name)
-                return SimpleNamespace(told={"milliseconds": speed[name] + len(order)}), {"lost": 0}
+                return SimpleNamespace(facts={"milliseconds": speed[name] + len(order)}), {"lost": 0}
 
             return run
 
@@ -164,9 +164,9 @@ class Harness(unittest.TestCase):
         self.assertAlmostEqual(result.measured["slow"]["ratio"], 21 / 15)
         self.assertAlmostEqual(result.measured["slow"]["ns_per_launch"], 18_000)
 
-    def test_a_way_that_fails_is_told_and_the_others_go_on(self):
+    def test_a_way_that_fails_is_reported_and_the_others_go_on(self):
         def well(_bench, _command):
-            return SimpleNamespace(told={"milliseconds": 1.0}), {}
+            return SimpleNamespace(facts={"milliseconds": 1.0}), {}
 
         def badly(_bench, _command):
             raise Failed("out of paper")
@@ -181,10 +181,10 @@ class Harness(unittest.TestCase):
     def test_a_series_ends_with_its_time(self):
         def slow(_bench, _command):
             time.sleep(0.6)
-            return SimpleNamespace(told={"milliseconds": 1.0}), {}
+            return SimpleNamespace(facts={"milliseconds": 1.0}), {}
 
         self.bench.limit_s = 1
-        self.bench.begin()
+        self.bench.start()
         times = cost.series(self.bench, Result("series"), ["x"], {"none": slow}, 1, rounds=50)
         self.assertEqual(len(times["none"]), 1)
 
@@ -202,7 +202,7 @@ class Harness(unittest.TestCase):
         ways["lacks"] = lacking
         result = Result("relay")
         self.bench.limit_s = relay.SECONDS_TO_END + 5
-        self.bench.begin()
+        self.bench.start()
         with (
             mock.patch.object(relay, "program", lambda _name, folder: [sys.executable, str(runner), str(folder)]),
             mock.patch.object(relay, "MOST_TURNS", 5),
@@ -268,7 +268,7 @@ class Runner(unittest.TestCase):
             results = Path(out) / "results.json"
             return done, json.loads(results.read_text()) if results.exists() else None
 
-    def test_a_failing_part_is_told_and_the_next_runs(self):
+    def test_a_failing_part_is_reported_and_the_next_runs(self):
         # Without CUDA both fail, each for itself.
         done, results = self.run_it("--gapscope", HERE / "fake_gapscope.py", "--limit", "20", "cost-driver", "clock")
         self.assertEqual(done.returncode, 1, done.stderr)
@@ -340,8 +340,8 @@ class Fatbin(unittest.TestCase):
         self.assertEqual(dropped, 24)
         self.assertEqual(kept, library.replace(b"A" * 16, bytes(16)).replace(b"C" * 8, bytes(8)))
 
-    def test_a_file_that_is_no_library_is_refused(self):
-        with self.assertRaisesRegex(ValueError, "no 64-bit ELF"):
+    def test_a_file_that_is_not_a_library_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "not a 64-bit ELF"):
             keep_architecture(b"PK\x03\x04" + bytes(100), 90)
 
 

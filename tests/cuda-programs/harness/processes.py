@@ -1,4 +1,4 @@
-"""Runs programs, with a limit, and gives what they told."""
+"""Runs programs, with a limit, and reads the facts that they print."""
 
 import json
 import os
@@ -28,7 +28,8 @@ class Ran:
     stderr: str
     # When it ended, on CLOCK_MONOTONIC, as seen by the parent that waited for it directly.
     ended_ns: int
-    told: dict = field(default_factory=dict)
+    # What the program says that it did.
+    facts: dict = field(default_factory=dict)
 
     def need(self, status=0):
         """Itself, when it ended with this status (negative: by a signal)."""
@@ -51,7 +52,7 @@ def run(command, limit_s, environment=None, folder=None):
     """Runs a command with its own process group, which is killed at the limit."""
     command = [str(word) for word in command]
     variables = {**os.environ, "PYTHONUNBUFFERED": "1", **(environment or {})}
-    begin = time.monotonic()
+    start = time.monotonic()
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -71,10 +72,10 @@ def run(command, limit_s, environment=None, folder=None):
         end = " | ".join(stderr.strip().splitlines()[-3:])
         raise Failed(f"{shown(command)} ran longer than {limit_s:.0f} s and was killed: {end[-500:]}") from None
     ended_ns = time.monotonic_ns()
-    return Ran(command, process.returncode, time.monotonic() - begin, stdout, stderr, ended_ns, _told(stdout))
+    return Ran(command, process.returncode, time.monotonic() - start, stdout, stderr, ended_ns, _facts(stdout))
 
 
-def _told(stdout):
+def _facts(stdout):
     """The last line of JSON, as region.py and the programs in C print it."""
     for line in reversed(stdout.splitlines()):
         if line.startswith("{"):

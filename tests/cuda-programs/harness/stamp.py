@@ -18,8 +18,8 @@ def main(path, command):
     _, status, used = os.wait4(child, 0)
     ended_ns = time.monotonic_ns()
     with open(path, "w") as file:
-        told = {"ended_ns": ended_ns, "peak_kib": used.ru_maxrss, "cpu_seconds": used.ru_utime + used.ru_stime}
-        json.dump(told, file)
+        ending = {"ended_ns": ended_ns, "peak_kib": used.ru_maxrss, "cpu_seconds": used.ru_utime + used.ru_stime}
+        json.dump(ending, file)
     if os.WIFSIGNALED(status):
         if os.WTERMSIG(status) != signal.SIGKILL:
             signal.signal(os.WTERMSIG(status), signal.SIG_DFL)

@@ -85,9 +85,9 @@ class Trace:
                     values.append(_value(row[name]))
         return found
 
-    def within(self, begin_ns, end_ns):
-        """The work that began in [begin_ns, end_ns)."""
-        # A kernel has a row for each shape of its launches; its whole name tells it from others.
+    def within(self, start_ns, end_ns):
+        """The work that started in [start_ns, end_ns)."""
+        # A kernel has a row for each shape of its launches; its whole name tells them apart from others.
         ids, names, whole_names = self.columns("kernels", "id", "name", "full_name")
         name_of = {key: whole or name for key, name, whole in zip(ids, names, whole_names)}
         kernels, starts, durations = self.columns("dispatches", "kernel", "start_ns", "duration_ns")
@@ -96,13 +96,13 @@ class Trace:
         for kernel, start, duration in zip(kernels, starts, durations):
             if start is None or duration is None:
                 unknown = True
-            elif begin_ns <= start < end_ns:
+            elif start_ns <= start < end_ns:
                 entry = by_name[name_of.get(kernel, str(kernel))]
                 entry[0] += 1
                 entry[1] += duration
         transfers, transfer_bytes = 0, 0
         for start, size in zip(*self.columns("transfers", "start_ns", "bytes")):
-            if start is not None and begin_ns <= start < end_ns:
+            if start is not None and start_ns <= start < end_ns:
                 transfers += 1
                 transfer_bytes += size or 0
         starts = self.columns("command_buffers", "start_ns")[0]
@@ -112,22 +112,22 @@ class Trace:
             by_name=dict(by_name),
             transfers=transfers,
             transfer_bytes=transfer_bytes,
-            command_buffers=sum(start is not None and begin_ns <= start < end_ns for start in starts),
+            command_buffers=sum(start is not None and start_ns <= start < end_ns for start in starts),
         )
 
     def launched_before(self):
-        """For each timed kernel, from the begin of its launch call to its start, in nanoseconds; and kernels whose
+        """For each timed kernel, from the start of its launch call to its start, in nanoseconds; and kernels whose
         call the trace does not have."""
         submission_of = dict(zip(*self.columns("command_buffers", "id", "submission")))
-        begin_of = dict(zip(*self.columns("submissions", "id", "begin_ns")))
+        call_of = dict(zip(*self.columns("submissions", "id", "start_ns")))
         latencies, without = [], 0
         columns = self.columns("dispatches", "command_buffer", "submission", "start_ns")
         for buffer, submission, start in zip(*columns):
-            begin = begin_of.get(submission if submission is not None else submission_of.get(buffer))
-            if begin is None or start is None:
+            call = call_of.get(submission if submission is not None else submission_of.get(buffer))
+            if call is None or start is None:
                 without += 1
             else:
-                latencies.append(start - begin)
+                latencies.append(start - call)
         return latencies, without
 
     def markers(self):

@@ -25,7 +25,7 @@ class Workbench:
             "NVTX_INJECTION64_PATH": None,
         }
 
-    def begin(self):
+    def start(self):
         self._end = time.monotonic() + self.limit_s
 
     def left(self):
@@ -40,17 +40,17 @@ class Workbench:
         return run(command, self.left(), {**self.environment, **environment}).need(status)
 
     def recorded(self, command, *options, status=0, report=False, **environment):
-        """Records a command. Gives how it ran, its trace, and when the command itself had ended."""
+        """Records a command. Returns how it ran, its trace, and when the command itself had ended."""
         path, stamp = self.file(".gapscope"), self.file(".json")
         recorder = [self.gapscope, "record", *([] if report else ["-q"]), "-o", path, *options, "--"]
         wrapped = [sys.executable, HERE / "harness" / "stamp.py", stamp, *command]
         ran = run([*recorder, *wrapped], self.left(), {**self.environment, **environment}).need(status)
-        told = json.loads(stamp.read_text()) if stamp.exists() else {}
+        ending = json.loads(stamp.read_text()) if stamp.exists() else {}
         traces = traces_under(self.gapscope, path)
         if not traces:
             raise Failed(f"no trace was written: {ran.stderr.strip()[-400:]}")
         # That of the whole recording sorts before those inside it.
-        return ran, min(traces, key=lambda trace: len(trace.path.parts)), told
+        return ran, min(traces, key=lambda trace: len(trace.path.parts)), ending
 
     def truth(self, command, **environment):
         """What torch.profiler sees of each region, in a process of its own."""
@@ -74,7 +74,7 @@ class Workbench:
             BARE_REPORT=str(path),
             BARE_CALLS=calls,
         )
-        told = json.loads(path.read_text()) if path.exists() else {"failed": "it was not loaded"}
-        if told["failed"]:
-            raise Failed(f"the bare subscription: {told['failed']} ({told.get('status')})")
-        return ran, told
+        report = json.loads(path.read_text()) if path.exists() else {"failed": "it was not loaded"}
+        if report["failed"]:
+            raise Failed(f"the bare subscription: {report['failed']} ({report.get('status')})")
+        return ran, report

@@ -18,7 +18,7 @@ def keep_architecture(library, architecture):
     while at + 16 <= end:
         magic, _, header, payload = struct.unpack_from("<IHHQ", library, at)
         if magic != MAGIC:
-            # Containers begin at multiples of 8.
+            # Containers start at multiples of 8.
             at += 8 - at % 8
             continue
         entry, at = at + header, at + header + payload
@@ -36,7 +36,7 @@ def keep_architecture(library, architecture):
 def _section(library, wanted):
     """Where a section of a 64-bit ELF file is, and its size."""
     if library[:5] != b"\x7fELF\x02":
-        raise ValueError("this is no 64-bit ELF file")
+        raise ValueError("this is not a 64-bit ELF file")
     (table,) = struct.unpack_from("<Q", library, 0x28)
     entry_size, count, names_index = struct.unpack_from("<HHH", library, 0x3A)
 
@@ -46,7 +46,7 @@ def _section(library, wanted):
     names = header(names_index)[4]
     for index in range(count):
         name, _, _, _, offset, size = header(index)
-        begin = names + name
-        if library[begin : library.index(b"\0", begin)] == wanted:
+        start = names + name
+        if library[start : library.index(b"\0", start)] == wanted:
             return offset, size
     raise ValueError("the library has no GPU code")

@@ -71,11 +71,11 @@ def main(steps, repetitions):
     step, times = trainer(), []
     for repetition in range(repetitions):
         with region(f"steps-{repetition}", torch.cuda.synchronize):
-            begin = time.perf_counter()
+            start = time.perf_counter()
             for _ in range(steps):
                 loss = step()
             torch.cuda.synchronize()
-            times.append((time.perf_counter() - begin) / steps)
+            times.append((time.perf_counter() - start) / steps)
     finish(milliseconds=statistics.median(times) * 1e3, result=round(loss.item(), 3))
 
 

@@ -1,4 +1,4 @@
-"""Tiny launches and a GPT's training steps, as many as it is told, when it is told (`orders.py`).
+"""Tiny launches and a GPT's training steps, as many as ordered, when ordered (`orders.py`).
 
 Argument: the folder of the orders, `tiny N` or `gpt N`. With PROFILE=1 torch.profiler is on all the time.
 """

@@ -17,6 +17,6 @@ def obey(folder, work, prepare=None):
                 return
             if prepare:
                 prepare(what)
-            begin = time.perf_counter_ns()
+            start = time.perf_counter_ns()
             work(what, int(count))
-            print(time.perf_counter_ns() - begin, file=answers, flush=True)
+            print(time.perf_counter_ns() - start, file=answers, flush=True)

@@ -18,9 +18,9 @@ def host_sleep(driver):
     slept = 0
     for _ in range(60):
         driver.launch("spin", 200 * MICROSECOND)
-        begin = time.monotonic_ns()
+        start = time.monotonic_ns()
         time.sleep(0.005)
-        slept += time.monotonic_ns() - begin
+        slept += time.monotonic_ns() - start
     # The kernel runs while the host sleeps.
     return {"kernels": 60, "idle_ns": slept - 60 * 200 * MICROSECOND}
 
@@ -30,10 +30,10 @@ def host_python(driver):
     idle = 0
     for _ in range(100):
         driver.launch("spin", 100 * MICROSECOND)
-        begin = time.monotonic_ns()
-        while time.monotonic_ns() < begin + MILLISECOND:
+        start = time.monotonic_ns()
+        while time.monotonic_ns() < start + MILLISECOND:
             pass
-        idle += time.monotonic_ns() - begin
+        idle += time.monotonic_ns() - start
     return {"kernels": 100, "idle_ns": idle - 100 * 100 * MICROSECOND}
 
 
@@ -123,10 +123,10 @@ def main(name):
         driver.launch("count", counter)
         driver.launch("spin", MICROSECOND)
     with region(name, driver.synchronise):
-        told = WAYS[name](driver)
+        facts = WAYS[name](driver)
     driver.launch("count", counter)
     driver.synchronise()
-    finish(result=driver.read(counter), **told)
+    finish(result=driver.read(counter), **facts)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ def region(name, synchronise, kernels=None):
     if profiler:
         profiler.start()
         synchronise()
-    begin = time.monotonic_ns()
+    start = time.monotonic_ns()
     yield
     synchronise()
     end = time.monotonic_ns()
@@ -34,17 +34,17 @@ def region(name, synchronise, kernels=None):
     if profiler:
         profiler.stop()
         stop_ns = time.monotonic_ns() - end
-    regions[name] = {"begin_ns": begin, "end_ns": end, "kernels": kernels, "profiler_stop_ns": stop_ns}
+    regions[name] = {"begin_ns": start, "end_ns": end, "kernels": kernels, "profiler_stop_ns": stop_ns}
     if profiler and os.environ.get("TRUTH"):
         _truth[name] = _events(profiler)
 
 
-def finish(**told):
+def finish(**facts):
     """Prints what the program knows, as its last line, and writes the truth."""
     if os.environ.get("TRUTH"):
         with open(os.environ["TRUTH"], "w") as file:
             json.dump(_truth, file)
-    print(json.dumps({"regions": regions, **told, "last_ns": time.monotonic_ns()}), flush=True)
+    print(json.dumps({"regions": regions, **facts, "last_ns": time.monotonic_ns()}), flush=True)
 
 
 def new_profiler():

@@ -30,10 +30,10 @@ def main(what, launches, repetitions):
     times = []
     for repetition in range(repetitions):
         with region(f"{what}-{repetition}", torch.cuda.synchronize, kernels=launches):
-            begin = time.perf_counter()
+            start = time.perf_counter()
             run()
             torch.cuda.synchronize()
-            times.append(time.perf_counter() - begin)
+            times.append(time.perf_counter() - start)
     finish(milliseconds=statistics.median(times) * 1e3, result=x.sum().item())
 
 

@@ -1,4 +1,4 @@
-"""Tokens of llama.cpp or pictures of ncnn, on Vulkan, as many as it is told, when it is told; unmodified packages.
+"""Tokens of llama.cpp or pictures of ncnn, on Vulkan, as many as ordered, when ordered; unmodified packages.
 
 Arguments: `llama MODEL FOLDER` or `ncnn FOLDER`; the folder is that of the orders (`orders.py`). `write MODEL LAYERS WIDTH`
 writes a model of llama.cpp's with random weights.

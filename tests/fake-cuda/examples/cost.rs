@@ -1,5 +1,5 @@
 //! What the CUDA library itself costs: nanoseconds of processor time for each record in the callback that CUPTI calls with
-//! full buffers, and on the program's thread for each call of CUDA, in the two callbacks that CUPTI calls at its begin and
+//! full buffers, and on the program's thread for each call of CUDA, in the two callbacks that CUPTI calls at its start and
 //! its end, and for each NVTX label. It says nothing of CUPTI's own cost.
 //!
 //! `cargo build --release -p gapscope-cuda -p fake-cuda && cargo run --release -p fake-cuda --example cost`
@@ -135,7 +135,7 @@ fn report<R: Bytes>(
     );
 }
 
-/// Calls the hook at the begin and at the end of calls, and prints the least and the median cost.
+/// Calls the hook at the start and at the end of calls, and prints the least and the median cost.
 fn calls(what: &str, called: Callback, call: Call, result: c_int) {
     let (domain, number, name) = call;
     // An event, where the call has one.

@@ -189,7 +189,7 @@ struct Api<'a> {
     call: Call,
     /// The driver's call inside the runtime's; it has the same correlation.
     inside: Option<Call>,
-    /// As the structure of the call's parameters; those that are no pointers come last.
+    /// As the structure of the call's parameters; those that are not pointers come last.
     parameters: &'a [usize],
 }
 
@@ -227,25 +227,25 @@ impl Api<'_> {
         [Some(self.call), self.inside].into_iter().flatten()
     }
 
-    /// Calls the subscriber, with the driver unlocked: at the begin, or with the result at the end.
-    fn tell(&self, driver: Locked, correlation: u32, result: Option<c_int>) -> Locked {
+    /// Calls the subscriber, with the driver unlocked: at the start, or with the result at the end.
+    fn call_back(&self, driver: Locked, correlation: u32, result: Option<c_int>) -> Locked {
         if !self.calls().any(cupti::callbacks::are_wanted) {
             return driver;
         }
         drop(driver);
         let context = CONTEXT.get();
-        let tell = |call| {
+        let call_back = |call| {
             cupti::callbacks::deliver(call, self.parameters, correlation, context, result);
         };
         match result {
-            None => self.calls().for_each(tell),
-            Some(_) => self.calls().rev().for_each(tell),
+            None => self.calls().for_each(call_back),
+            Some(_) => self.calls().rev().for_each(call_back),
         }
         self::driver()
     }
 }
 
-/// Runs a call: gives it its number and times, and tells CUPTI and the truth log. A forked child gets an error.
+/// Runs a call: gives it its number and times, and reports it to CUPTI and the truth log. A forked child gets an error.
 fn call<'a>(api: impl Into<Api<'a>>, work: impl FnOnce(&mut Driver, u32, u64) -> c_int) -> c_int {
     let api = api.into();
     let mut driver = driver();
@@ -255,10 +255,10 @@ fn call<'a>(api: impl Into<Api<'a>>, work: impl FnOnce(&mut Driver, u32, u64) ->
     driver.correlation += 1;
     let correlation = driver.correlation;
     let start = now();
-    let mut driver = api.tell(driver, correlation, None);
+    let mut driver = api.call_back(driver, correlation, None);
     // Now, not before: the subscriber may have taken long.
     let result = work(&mut driver, correlation, now());
-    let driver = api.tell(driver, correlation, Some(result));
+    let driver = api.call_back(driver, correlation, Some(result));
     finish(driver, api, correlation, start, result)
 }
 
@@ -271,7 +271,7 @@ fn waiting_call(api: Api<'_>, work: impl FnOnce(&mut Driver, u32) -> Result<u64,
     locked.correlation += 1;
     let correlation = locked.correlation;
     let start = now();
-    let mut locked = api.tell(locked, correlation, None);
+    let mut locked = api.call_back(locked, correlation, None);
     let until = work(&mut locked, correlation);
     drop(locked);
     let result = match until {
@@ -281,7 +281,7 @@ fn waiting_call(api: Api<'_>, work: impl FnOnce(&mut Driver, u32) -> Result<u64,
         }
         Err(code) => code,
     };
-    let driver = api.tell(driver(), correlation, Some(result));
+    let driver = api.call_back(driver(), correlation, Some(result));
     finish(driver, api, correlation, start, result)
 }
 

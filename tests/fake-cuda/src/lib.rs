@@ -6,8 +6,7 @@
 //! found on a real machine:
 //!
 //! - one subscriber; the second is refused, and without any the last one to register callbacks gets all buffers;
-//! - a flush period hands back full buffers only;
-//! - thread ids are shortened pthread handles, and times those of the wall clock, unless told otherwise in time;
+//! - thread ids are shortened pthread handles, and times those of the wall clock, unless set otherwise in time;
 //! - a call of the runtime has the driver's call inside it, with callbacks of its own and the same correlation;
 //! - a graph that is launched after its tracing was switched on too late crashes the program.
 //!
@@ -25,8 +24,8 @@
 //! | `FAKE_CUDA_DROP=9` | nine records are said to be dropped |
 //! | `FAKE_CUDA_ORDER=reverse` | records come the last first |
 //! | `FAKE_CUDA_DEVICE_RECORD=late`, `FAKE_CUDA_CONTEXT_RECORD=late` | the device's record, or those of contexts, come at the end only |
-//! | `FAKE_CUDA_BUFFER=4096` | so many bytes of each buffer are used |
-//! | `FAKE_CUDA_DEVICES=2`, `FAKE_CUDA_KERNEL_NS=5000` | nothing: so many devices; kernels take so long |
+//! | `FAKE_CUDA_BUFFER=4096` | this many bytes of each buffer are used |
+//! | `FAKE_CUDA_DEVICES=2`, `FAKE_CUDA_KERNEL_NS=5000` | nothing: this many devices; kernels take this long |
 //! | `FAKE_CUDA_MIG=1` | nothing: devices are parts of GPUs |
 //! | `FAKE_CUDA_TRUTH=file` | nothing: one JSON line for each kernel, transfer, call, event and wait is appended |
 

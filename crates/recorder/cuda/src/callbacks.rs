@@ -236,12 +236,12 @@ unsafe fn apply(effect: Effect, data: &CallbackData, open: &OpenCall, span: Span
             if let Some(event) = open.event {
                 EVENTS.record_ends(event, is_known && matches!(target, Target::Stream(..)));
             }
-            // SAFETY: as the caller promises: the third parameter is a number of 32 bits.
-            if effect == (Effect::Record { has_flags: true })
-                && unsafe { data.parameter(2) } as u32 & EXTERNAL != 0
-            {
-                // SAFETY: as the caller promises.
-                EVENTS.graph_records(unsafe { data.parameter(0) });
+            if effect == (Effect::Record { has_flags: true }) {
+                // SAFETY: as the caller promises: an event, and as third parameter a number of 32 bits.
+                let (event, flags) = unsafe { (data.parameter(0), data.parameter(2) as u32) };
+                if flags & EXTERNAL != 0 {
+                    EVENTS.graph_records(event);
+                }
             }
         }
         Effect::RecordInGraph { .. } | Effect::Destroy => {}

@@ -29,40 +29,40 @@ def causes(bench, result):
             result.check(way, False, str(failure))
     # Graphs as wholes.
     ran, trace, _ = bench.recorded(program("planted", "graph"), "--mode", "command-buffer")
-    region = ran.told["regions"]["graph"]
+    region = ran.facts["regions"]["graph"]
     span = trace.within(region["begin_ns"], region["end_ns"])
-    result.equal("graphs as wholes: graph launches", span.command_buffers, ran.told["graph_launches"])
+    result.equal("graphs as wholes: graph launches", span.command_buffers, ran.facts["graph_launches"])
     result.equal("graphs as wholes: kernels with times", span.kernels, 0)
 
 
 def one(bench, result, way):
     verdicts, wanted = PLANTED[way]
     ran, trace, _ = bench.recorded(program("planted", way))
-    told, report = ran.told, trace.report()
-    region = told["regions"][way]
+    facts, report = ran.facts, trace.report()
+    region = facts["regions"][way]
     span = trace.within(region["begin_ns"], region["end_ns"])
-    result.equal(f"{way}: result", told["result"], 4)
+    result.equal(f"{way}: result", facts["result"], 4)
     result.equal(f"{way}: nothing lost", trace.losses, [])
-    if "kernels" in told:
-        result.equal(f"{way}: kernels", span.kernels, told["kernels"])
-    if "transfers" in told:
-        result.equal(f"{way}: transfers", span.transfers, told["transfers"])
-        result.equal(f"{way}: bytes", span.transfer_bytes, told["transfer_bytes"])
-    if "stream_waits" in told:
+    if "kernels" in facts:
+        result.equal(f"{way}: kernels", span.kernels, facts["kernels"])
+    if "transfers" in facts:
+        result.equal(f"{way}: transfers", span.transfers, facts["transfers"])
+        result.equal(f"{way}: bytes", span.transfer_bytes, facts["transfer_bytes"])
+    if "stream_waits" in facts:
         known = sum(on is not None for on in trace.columns("dependencies", "waits_for")[0])
-        result.equal(f"{way}: waits of streams for known work", known, told["stream_waits"])
-    if "asked" in told:
+        result.equal(f"{way}: waits of streams for known work", known, facts["stream_waits"])
+    if "asked" in facts:
         calls, counts, starts = trace.columns("host_calls", "call", "count", "start_ns")
         polls = [count for call, count, start in zip(calls, counts, starts)
                  if call == "poll-event" and region["begin_ns"] <= start < region["end_ns"]]  # fmt: skip
-        result.equal(f"{way}: polls", sum(polls), told["asked"])
+        result.equal(f"{way}: polls", sum(polls), facts["asked"])
         result.measure(f"{way}: rows of polls", len(polls))
         late = sum(gap["total_ns"] for gap in report["gaps"] if gap["cause"] == "host-late")
         all_idle = sum(gap["total_ns"] for gap in report["gaps"])
         result.at_most(f"{way}: share of idle time with a late host", late / all_idle if all_idle else 0, 0.3)
-    if "graph_launches" in told:
-        result.equal(f"{way}: graph launches", span.command_buffers, told["graph_launches"])
-        result.equal(f"{way}: kernels in graphs", span.kernels, told["graph_kernels"])
+    if "graph_launches" in facts:
+        result.equal(f"{way}: graph launches", span.command_buffers, facts["graph_launches"])
+        result.equal(f"{way}: kernels in graphs", span.kernels, facts["graph_kernels"])
     order = "count" if way in BY_COUNT else "total_ns"
     gaps = sorted(report["gaps"], key=lambda gap: -gap[order])
     result.measure(f"{way}: clock error ns", report["clock_error_ns"])
@@ -71,6 +71,6 @@ def one(bench, result, way):
         result.one_of(f"{way}: verdict", report["verdict"], verdicts)
     if wanted:
         result.one_of(f"{way}: main cause", gaps[0]["cause"] if gaps else None, wanted)
-    if "idle_ns" in told:
+    if "idle_ns" in facts:
         of_cause = sum(gap["total_ns"] for gap in gaps if gap["cause"] in wanted)
-        result.within(f"{way}: idle time of the cause", of_cause, told["idle_ns"], 0.1)
+        result.within(f"{way}: idle time of the cause", of_cause, facts["idle_ns"], 0.1)

@@ -18,21 +18,21 @@ def clock(bench, result):
     """10^6 launches: no kernel before its call or after its wait; trace at once; nothing lost."""
     launches = machine.build("launches", bench.scratch)
     stamped(bench, result, launches)
-    ran, trace, told = bench.recorded([launches, LAUNCHES, 1000], report=True)
-    exit_to_report_ms = (ran.ended_ns - told["ended_ns"]) / 1e6
+    ran, trace, ending = bench.recorded([launches, LAUNCHES, 1000], report=True)
+    exit_to_report_ms = (ran.ended_ns - ending["ended_ns"]) / 1e6
     result.measure("exit to printed report ms", exit_to_report_ms)
     result.measure("bytes a launch on disk, unstamped", trace.bytes / (LAUNCHES + 1000))
-    result.measure("peak KiB of the program", told["peak_kib"])
+    result.measure("peak KiB of the program", ending["peak_kib"])
 
 
 def stamped(bench, result, launches):
     """Compares a recording with the stamps of the program."""
     stamps_path = bench.file(".stamps")
-    ran, trace, told = bench.recorded([launches, LAUNCHES, 1000, stamps_path], "--no-report")
-    exit_to_trace_ms = (ran.ended_ns - told["ended_ns"]) / 1e6
+    ran, trace, ending = bench.recorded([launches, LAUNCHES, 1000, stamps_path], "--no-report")
+    exit_to_trace_ms = (ran.ended_ns - ending["ended_ns"]) / 1e6
     result.at_most("ms from exit to a trace", exit_to_trace_ms, 1000)
     result.equal("nothing lost", trace.losses, [])
-    region = ran.told["regions"]["launches"]
+    region = ran.facts["regions"]["launches"]
     starts, durations = trace.columns("dispatches", "start_ns", "duration_ns")
     result.equal("kernels", len(starts), LAUNCHES + 1000)
     result.equal("kernels without a time", sum(start is None for start in starts), 0)
@@ -70,7 +70,7 @@ def clock_drift(bench, result):
     for name, count, batch, pause_ns in (("awaited", AWAITED, 1, 0), ("free", FREE, FREE, PAUSE_NS)):
         stamps_path = bench.file(".stamps")
         ran, trace, _ = bench.recorded([launches, count, batch, stamps_path, pause_ns], "--no-report")
-        region = ran.told["regions"]["launches"]
+        region = ran.facts["regions"]["launches"]
         starts, durations = trace.columns("dispatches", "start_ns", "duration_ns")
         timed = sorted((start, start + duration) for start, duration in zip(starts, durations)
                        if start is not None and duration is not None and start >= region["begin_ns"])  # fmt: skip

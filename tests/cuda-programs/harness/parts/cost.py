@@ -12,7 +12,7 @@ SPARE = 1.15
 
 def series(bench, result, command, ways, launches, rounds):
     """Runs `command` in each way in turn, for as many rounds as fit; the order turns with the rounds. A way that fails
-    is told and left out; without the run alone there is nothing to compare with."""
+    is reported and left out; without the run alone there is nothing to compare with."""
     names = list(ways)
     times = {name: [] for name in names}
     extra = {name: {} for name in names}
@@ -30,7 +30,7 @@ def series(bench, result, command, ways, launches, rounds):
                 result.check(name, False, str(failure))
                 del times[name], extra[name]
                 continue
-            times[name].append(ran.told["milliseconds"])
+            times[name].append(ran.facts["milliseconds"])
             for key, value in found.items():
                 extra[name].setdefault(key, []).append(value)
         longest = max(longest, before - bench.left())
@@ -58,14 +58,14 @@ def alone(bench, command):
 
 
 def gapscope(bench, command):
-    ran, trace, told = bench.recorded(command, "--no-report")
+    ran, trace, ending = bench.recorded(command, "--no-report")
     launches = trace.report()["dispatch_count"]
     found = {
         "lost": sum(loss["count"] for loss in trace.losses),
         "kernels": launches,
         "bytes": trace.bytes,
         "bytes_per_kernel": trace.bytes / launches if launches else 0,
-        "exit_to_trace_ms": (ran.ended_ns - told["ended_ns"]) / 1e6,
+        "exit_to_trace_ms": (ran.ended_ns - ending["ended_ns"]) / 1e6,
     }
     rows = trace.rows("dispatches", "transfers", "host_calls", "markers", "submissions")
     if rows:
@@ -75,14 +75,14 @@ def gapscope(bench, command):
 
 def profiler(bench, command):
     ran = bench.profiled(command)
-    stops = [region["profiler_stop_ns"] / 1e6 for region in ran.told["regions"].values()]
+    stops = [region["profiler_stop_ns"] / 1e6 for region in ran.facts["regions"].values()]
     return ran, {"stop_ms": median(stops)}
 
 
 def bare(calls):
     def way(bench, command):
-        ran, told = bench.bare(command, calls)
-        return ran, {"bytes": told["bytes"]}
+        ran, ending = bench.bare(command, calls)
+        return ran, {"bytes": ending["bytes"]}
 
     return way
 
@@ -112,14 +112,14 @@ def five_million(bench, result):
     launches = 5_000_000
     command = [machine.build("launches", bench.scratch), launches, 100_000]
     none = bench.alone(command)
-    ran, trace, told = bench.recorded(command, "--no-report")
+    ran, trace, ending = bench.recorded(command, "--no-report")
     recorded = trace.report()["dispatch_count"]
     lost = sum(loss["count"] for loss in trace.losses if "dispatch" in loss["what"])
     result.equal("kernels recorded, and lost by the ledger", recorded + lost, launches + 1000)
     result.measure("lost", trace.losses)
-    result.measure("peak MiB of the program", told["peak_kib"] / 1024)
+    result.measure("peak MiB of the program", ending["peak_kib"] / 1024)
     result.measure("ns a launch: none, gapscope",
-                   [one.told["milliseconds"] * 1e6 / launches for one in (none, ran)])  # fmt: skip
-    result.measure("ratio", ran.told["milliseconds"] / none.told["milliseconds"])
+                   [one.ending["milliseconds"] * 1e6 / launches for one in (none, ran)])  # fmt: skip
+    result.measure("ratio", ran.facts["milliseconds"] / none.ending["milliseconds"])
     result.measure("bytes a launch on disk", trace.bytes / recorded if recorded else None)
-    result.measure("exit to trace ms", (ran.ended_ns - told["ended_ns"]) / 1e6)
+    result.measure("exit to trace ms", (ran.ended_ns - ending["ended_ns"]) / 1e6)

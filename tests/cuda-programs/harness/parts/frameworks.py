@@ -27,7 +27,7 @@ def total(truth):
 
 
 def region_of(trace, ran, name):
-    region = ran.told["regions"][name]
+    region = ran.facts["regions"][name]
     return trace.within(region["begin_ns"], region["end_ns"])
 
 
@@ -48,7 +48,7 @@ def gpt(bench, result):
         if not ours:
             compare_with_profiler(result, "20 steps", span, truth["steps-0"])
             nothing_lost(result, trace)
-            result.within("the loss is that of a run alone", ran.told["result"], alone.told["result"], 0.01)
+            result.within("the loss is that of a run alone", ran.facts["result"], alone.facts["result"], 0.01)
             matched, without = trace.launched_before()
             result.equal("kernels without a launch call", without, 0)
             result.equal("kernels that start before their launch call", sum(ns < 0 for ns in matched), 0)
@@ -75,7 +75,7 @@ def inference(bench, result):
     ran, trace, _ = bench.recorded(command)
     _, truth = bench.truth(command)
     nothing_lost(result, trace)
-    result.equal("results are those of a run alone", ran.told["result"], alone.told["result"])
+    result.equal("results are those of a run alone", ran.facts["result"], alone.facts["result"])
     for way in ways:
         span = region_of(trace, ran, way)
         result.measure(f"{way}: kernels, command buffers", [span.kernels, span.command_buffers])
@@ -98,10 +98,10 @@ def jax(bench, result):
     alone = bench.alone(command)
     ran, trace, _ = bench.recorded(command)
     nothing_lost(result, trace)
-    result.equal("the result is that of a run alone", ran.told["result"], alone.told["result"])
+    result.equal("the result is that of a run alone", ran.facts["result"], alone.facts["result"])
     for way in ("jit", "eager"):
         span = region_of(trace, ran, way)
-        result.equal(f"{way}: kernels", span.kernels, ran.told["regions"][way]["kernels"])
+        result.equal(f"{way}: kernels", span.kernels, ran.facts["regions"][way]["kernels"])
         result.measure(f"{way}: kernel ms", None if span.kernel_ns is None else span.kernel_ns / 1e6)
         result.measure(f"{way}: names", sorted(span.by_name)[:6])
 
@@ -122,9 +122,9 @@ def mlx(bench, result):
             span = region_of(trace, ran, way)
             report = trace.report()
             nothing_lost(result, trace, f"{name}: ")
-            result.equal(f"{name}: result", ran.told["result"], alone.told["result"])
-            result.equal(f"{name}: kernels", span.kernels, ran.told["regions"][way]["kernels"])
-            region = ran.told["regions"][way]
+            result.equal(f"{name}: result", ran.facts["result"], alone.facts["result"])
+            result.equal(f"{name}: kernels", span.kernels, ran.facts["regions"][way]["kernels"])
+            region = ran.facts["regions"][way]
             seen[name] = {
                 "wall_ms": (region["end_ns"] - region["begin_ns"]) / 1e6,
                 "kernels": span.kernels,

@@ -12,9 +12,9 @@ def workers(bench, result):
     alone = bench.alone(command)
     ran, trace, _ = bench.recorded(command)
     nothing_lost(result, trace)
-    result.equal("the result is that of a run alone", ran.told["result"], alone.told["result"])
+    result.equal("the result is that of a run alone", ran.facts["result"], alone.facts["result"])
     span = region_of(trace, ran, "loader")
-    result.equal("loader: kernels", span.kernels, ran.told["regions"]["loader"]["kernels"])
+    result.equal("loader: kernels", span.kernels, ran.facts["regions"]["loader"]["kernels"])
     result.equal("loader: copies", span.transfers, 80)
     with_work = {device["process"] for device in trace.manifest["devices"]}
     result.equal("processes with a device", len(with_work), 3)
@@ -32,13 +32,13 @@ def workers(bench, result):
 
 @part("own-profiler", needs=["torch"])
 def own_profiler(bench, result):
-    """A program that uses torch.profiler itself: all is recorded, and the user is told."""
+    """A program that uses torch.profiler itself: all is recorded, and the user is informed."""
     command = program("own_profiler")
     ran, trace, _ = bench.recorded(command)
     span = region_of(trace, ran, "all")
     result.equal("kernels", span.kernels, 1600)
-    result.equal("the result", ran.told["result"], 1601.0)
-    result.measure("kernels that the program's profiler saw", ran.told["kernels_that_the_profiler_saw"])
+    result.equal("the result", ran.facts["result"], 1601.0)
+    result.measure("kernels that the program's profiler saw", ran.facts["kernels_that_the_profiler_saw"])
     result.measure("notes", trace.manifest.get("notes", []))
     result.measure("losses", trace.losses)
     result.measure("the program's stderr", ran.stderr.strip()[-300:])
@@ -54,8 +54,8 @@ def nvtx(bench, result):
     result.equal("ranges step, inner; marks", [markers["step"], markers["inner"], markers["done"]], [10, 10, 10])
     result.equal("kernels under step", trace.report("--label", "step")["dispatch_count"], 40)
     result.equal("kernels under inner", trace.report("--label", "inner")["dispatch_count"], 10)
-    result.measure("import gapscope", ran.told["gapscope"])
-    if ran.told["gapscope"] is None:
+    result.measure("import gapscope", ran.facts["gapscope"])
+    if ran.facts["gapscope"] is None:
         result.unchecked("ranges of the package", "it cannot be imported")
         return
     result.equal("ranges of the package", markers["python turn"], 5)

@@ -21,11 +21,11 @@ def ranks(bench, result):
     result.measure("GPUs", machine.gpu_count())
     bench.alone(command)
     ran, trace, _ = bench.recorded(command)
-    told = {one["rank"]: one for one in map(json.loads, filter(lambda l: l.startswith("{"), ran.stdout.splitlines()))}
-    result.equal("ranks that told their end", sorted(told), [0, 1])
+    facts = {one["rank"]: one for one in map(json.loads, filter(lambda l: l.startswith("{"), ran.stdout.splitlines()))}
+    result.equal("ranks that reported their end", sorted(facts), [0, 1])
     traces = {one.path.name: one for one in traces_under(bench.gapscope, trace.folder) if one.path != trace.folder}
     result.equal("traces of ranks", sorted(traces), ["rank=0", "rank=1"])
-    for rank, own in told.items():
+    for rank, own in facts.items():
         one = traces[f"rank={rank}"]
         result.equal(f"rank {rank}: nothing lost", one.losses, [])
         markers = one.markers()
@@ -35,15 +35,15 @@ def ranks(bench, result):
         # One multiplication a step, and with NCCL one collective.
         wanted = STEPS * (2 if own["backend"] == "nccl" else 1)
         result.equal(f"rank {rank}: kernels in the region of its own clock", span.kernels, wanted)
-    result.measure("backend", told[0]["backend"])
-    if told[0]["backend"] == "nccl":
+    result.measure("backend", facts[0]["backend"])
+    if facts[0]["backend"] == "nccl":
         one = traces["rank=0"]
         ids, names = one.columns("kernels", "id", "name")
         collectives = {key for key, name in zip(ids, names) if "nccl" in name.lower()}
         rows = zip(*one.columns("dispatches", "kernel", "start_ns", "duration_ns"))
-        region = told[0]["regions"]["steps"]
+        region = facts[0]["regions"]["steps"]
         long = [ns for kernel, start, ns in rows if kernel in collectives and start >= region["begin_ns"] and ns > LATE_NS]
-        result.equal("collectives in which rank 0 waited for rank 1", len(long), len(told[0]["late_steps"]))
+        result.equal("collectives in which rank 0 waited for rank 1", len(long), len(facts[0]["late_steps"]))
     report = trace.report()
     said = {key: value for key, value in report.items() if "rank" in key or "collective" in key}
     result.check("the report speaks of ranks", any(said.values()), sorted(said))

@@ -87,20 +87,20 @@ def relay(bench, result, ways, command=("launch_costs",), turn=TURN, seconds=Non
             except Failed as failure:
                 result.check(name, False, str(failure))
         for runner in list(runners):
-            told(result, runners, runner, lambda: runner.answer(SECONDS_TO_START))
+            attempt(result, runners, runner, lambda: runner.answer(SECONDS_TO_START))
         turns = 0
         while turns < MOST_TURNS and (turns == 0 or time.monotonic() < until):
             for what, (count, *_) in turn.items():
                 start = turns % len(runners)
                 for runner in runners[start:] + runners[:start]:
-                    span = told(result, runners, runner, lambda: runner.work(what, count))
+                    span = attempt(result, runners, runner, lambda: runner.work(what, count))
                     if span is not None:
                         spans.setdefault((what, runner.name), {})[turns] = span
             turns += 1
         for runner in runners:
             runner.order("end", 0)
         until = time.monotonic() + 3 * SECONDS_TO_END
-        ends = {runner.name: told(result, runners, runner, lambda: runner.end(until)) for runner in list(runners)}
+        ends = {runner.name: attempt(result, runners, runner, lambda: runner.end(until)) for runner in list(runners)}
     finally:
         for runner in runners:
             runner.kill()
@@ -109,8 +109,8 @@ def relay(bench, result, ways, command=("launch_costs",), turn=TURN, seconds=Non
     return spans
 
 
-def told(result, runners, runner, action):
-    """What the action gives. A way that fails is told and left out; without the run alone there is no comparison."""
+def attempt(result, runners, runner, action):
+    """What the action returns. A way that fails is reported and left out; without the run alone there is no comparison."""
     try:
         return action()
     except Failed as failure:
@@ -192,7 +192,7 @@ class Runner:
         os.write(self.pipes[0], f"{what} {count}\n".encode())
 
     def work(self, what, count):
-        """The nanoseconds that so many took."""
+        """The nanoseconds that this many took."""
         self.order(what, count)
         return int(self.answer(SECONDS_OF_A_TURN))
 

@@ -14,9 +14,9 @@
 //! | `copies`, `waits`, `memory`, `pool` | transfers both ways and a fill; events between streams; allocations |
 //! | `runtime-waits`, `own-stream` | as `waits`, through the runtime; through the default streams' other handles |
 //! | `captured-waits`, `reused-event` | events in a capture and after it; one with the handle of a destroyed one |
-//! | `graph-events` | waits for events that graphs put too |
+//! | `graph-events` | waits for events that graphs record too |
 //! | `refused-waits`, `other-context` | calls that fail; the stream of a context that is not current |
-//! | `many-events:N` | N events, each put on a stream once |
+//! | `many-events:N` | N events, each recorded on a stream once |
 //! | `wait-threads:T:N` | T threads, N times an event on one stream of its own, and another that waits for it |
 //! | `read`, `peer`, `managed` | a copy that the call awaits; copies between devices; managed memory |
 //! | `polls:N`, `runtime-polls:N` | N kernels, each awaited by asking again and again; prints how often |
@@ -136,7 +136,7 @@ fn run(cuda: &Cuda, step: &str) {
         "sync" => cuda.synchronise(),
         "sleep" => std::thread::sleep(Duration::from_millis(number(0))),
         "exit" => std::process::exit(number(0) as i32),
-        // SAFETY: they end the process, as they shall.
+        // SAFETY: they end the process, as they should.
         "_exit" => unsafe { libc::_exit(0) },
         "abort" => std::process::abort(),
         // SAFETY: as above.
@@ -147,7 +147,7 @@ fn run(cuda: &Cuda, step: &str) {
     }
 }
 
-/// Works on so many threads at once, in this thread's context.
+/// Works on this many threads at once, in this thread's context.
 fn on_threads(cuda: &Cuda, threads: u64, work: impl Fn() + Sync) {
     let context = cuda.current();
     std::thread::scope(|scope| {
@@ -160,7 +160,7 @@ fn on_threads(cuda: &Cuda, threads: u64, work: impl Fn() + Sync) {
     });
 }
 
-/// Runs a step while another thread works, which says when it has begun and is told to stop.
+/// Runs a step while another thread works, which says when it has started and is asked to stop.
 fn meanwhile(cuda: &Cuda, step: &str, work: impl Fn(&AtomicBool, &AtomicBool) + Sync) {
     let (begun, stop) = (AtomicBool::new(false), AtomicBool::new(false));
     let context = cuda.current();
@@ -178,7 +178,7 @@ fn meanwhile(cuda: &Cuda, step: &str, work: impl Fn(&AtomicBool, &AtomicBool) + 
     });
 }
 
-/// A child without exec. It may not use the parent's CUDA: its launches fail, and that is no failure of the test.
+/// A child without exec. It may not use the parent's CUDA: its launches fail, and that is not a failure of the test.
 fn fork(cuda: &Cuda, step: &str, in_order: bool) {
     // SAFETY: the child does one step and ends.
     unsafe {

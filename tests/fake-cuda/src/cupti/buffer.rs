@@ -154,7 +154,7 @@ fn finish(buffer: &mut Buffer, number: u64) {
     }
 }
 
-/// The length of the record at the begin of `bytes`; `None` at the end and for a kind that does not exist.
+/// The length of the record at the start of `bytes`; `None` at the end and for a kind that does not exist.
 pub fn size_of_record(bytes: &[u8]) -> Option<usize> {
     let kind = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?);
     let size = records::size_of_kind(kind)?;

@@ -34,7 +34,7 @@ pub fn are_wanted((domain, number, _): Call) -> bool {
     state.callback.is_some() && state.callbacks.contains(&(domain, number))
 }
 
-/// Calls the subscriber, if he wants that, at the begin of a call; at its end where there is a result.
+/// Calls the subscriber, if it wants that, at the start of a call; at its end where there is a result.
 pub fn deliver(
     call: Call,
     parameters: &[usize],

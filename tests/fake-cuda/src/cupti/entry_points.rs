@@ -2,7 +2,7 @@
 
 use super::buffer::{Callbacks, size_of_record, take_dropped};
 use super::callbacks::Callback;
-use super::{Completed, Requested, clock, now, state};
+use super::{Completed, Requested, now, state};
 use crate::config::config;
 use crate::{driver, names, records};
 use std::ffi::{c_char, c_int, c_void};
@@ -176,12 +176,6 @@ pub extern "C" fn cuptiActivityFlushAll(flags: u32) -> c_int {
     SUCCESS
 }
 
-/// Hands back full buffers only, as the real one does: they are handed back anyway.
-#[unsafe(no_mangle)]
-pub extern "C" fn cuptiActivityFlushPeriod(_milliseconds: u32) -> c_int {
-    SUCCESS
-}
-
 /// CUpti_ActivityAttribute: buffers of threads, which CUPTI knows since CUDA 12.3.
 const BUFFERS_OF_THREADS: u32 = 9;
 
@@ -226,13 +220,6 @@ pub extern "C" fn cuptiActivityRegisterTimestampCallback(
 #[unsafe(no_mangle)]
 pub extern "C" fn cuptiSetThreadIdType(kind: u32) -> c_int {
     state().system_threads = kind == 1;
-    SUCCESS
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuptiGetTimestamp(timestamp: *mut u64) -> c_int {
-    // SAFETY: the caller's variable.
-    unsafe { *timestamp = clock(libc::CLOCK_REALTIME) };
     SUCCESS
 }
 

@@ -58,7 +58,7 @@ pub fn launch(api: Api<'_>, executable: usize, stream: usize) -> c_int {
         };
         if cupti::state().graphs_traced_late {
             // As libcupti 13.0.85 does.
-            // SAFETY: it ends the process, as it shall.
+            // SAFETY: it ends the process, as it should.
             unsafe { libc::raise(libc::SIGSEGV) };
         }
         let each = config().kernel_ns;

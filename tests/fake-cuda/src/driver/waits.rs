@@ -36,7 +36,7 @@ struct Event {
     occurrence: u64,
 }
 
-/// Streams that are captured, by their place, and events that were put on them.
+/// Streams that are captured, by their place, and events that were recorded on them.
 #[derive(Default)]
 pub struct Captures {
     streams: HashSet<usize>,
@@ -181,7 +181,7 @@ fn record(api: Api<'_>, event: usize, on: usize) -> c_int {
             return INVALID_HANDLE;
         };
         if driver.is_capturing(on) {
-            // It is put on no stream.
+            // It is recorded on no stream.
             driver.captures.events.insert(event);
             return SUCCESS;
         }
@@ -373,7 +373,7 @@ pub unsafe extern "C" fn cuStreamEndCapture(stream: usize, graph: *mut usize) ->
     code
 }
 
-/// Gives a graph a node that puts an event; the stub's graphs do not do it.
+/// Gives a graph a node that records an event; the stub's graphs do not do it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddEventRecordNode(
     node: *mut usize,

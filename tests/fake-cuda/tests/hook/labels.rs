@@ -65,7 +65,7 @@ fn a_category_that_has_no_room_is_counted_and_the_label_is_there() {
     let outcome = Stub::new().run("far-category");
     let process = outcome.only();
     let [label, _] = &process.labels[..] else {
-        panic!("a begin and an end")
+        panic!("a start and an end")
     };
     assert_eq!((label.text.as_str(), label.category), ("far", 0));
     let reason = "their number, or that of their domain, is beyond 65535";

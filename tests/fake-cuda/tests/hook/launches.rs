@@ -60,7 +60,7 @@ fn every_kernel_is_recorded_as_it_ran_and_has_its_call() {
     assert_eq!(process.calls_of("cuLaunchKernel").len(), 500);
 }
 
-/// Every call is there once, of its thread and with its result, between the stub's begin and end of it.
+/// Every call is there once, of its thread and with its result, between its start and its end in the stub.
 fn each_call_is_recorded_once(process: &Recorded, outcome: &Outcome) {
     let truth = calls(outcome);
     let key = |name: &str, thread, result| (name.to_owned(), thread, result);

@@ -52,7 +52,7 @@ pub struct Wait {
     pub correlation: u32,
 }
 
-/// An event was put on a queue.
+/// An event was recorded on a queue.
 #[derive(Debug, Clone)]
 pub struct EventRecord {
     pub event: u32,

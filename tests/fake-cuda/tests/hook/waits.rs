@@ -40,10 +40,10 @@ fn awaited(process: &Recorded, wait: &Wait) -> Option<u32> {
 }
 
 fn record_fact(correlation: u32, call: &str, place: &str) -> String {
-    format!("{correlation:6} {call} puts an event on {place}")
+    format!("{correlation:6} {call} records an event on {place}")
 }
 
-/// `of`: the call that put the event.
+/// `of`: the call that recorded the event.
 fn wait_fact(correlation: u32, call: &str, kind: WaitKind, place: &str, of: Option<u32>) -> String {
     let place = match kind {
         WaitKind::QueueForEvent | WaitKind::HostForQueue => place,
@@ -151,7 +151,7 @@ fn expect(process: &Recorded, expected: &[(&str, WaitKind)]) {
 }
 
 #[test]
-fn waits_name_the_event_and_the_queue_that_it_was_put_on() {
+fn waits_name_the_event_and_the_queue_that_it_was_recorded_on() {
     let outcome = run(&[], "waits");
     let process = outcome.whole();
     let [record] = &process.event_records[..] else {
@@ -179,7 +179,7 @@ fn waits_name_the_event_and_the_queue_that_it_was_put_on() {
 }
 
 #[test]
-fn a_call_of_the_runtime_is_told_once_though_the_driver_is_called_inside() {
+fn a_call_of_the_runtime_is_recorded_once_though_the_driver_is_called_inside() {
     let outcome = run(&[], "runtime-waits");
     let process = outcome.whole();
     assert_eq!(process.event_records.len(), 2);
@@ -214,7 +214,7 @@ fn default_streams_are_found_by_all_their_handles() {
 }
 
 #[test]
-fn what_goes_into_a_graph_is_put_on_no_queue() {
+fn what_goes_into_a_graph_is_on_no_queue() {
     let outcome = run(&[], "captured-waits sync");
     let process = outcome.whole();
     assert_eq!(process.event_records.len(), 2, "before and after");
@@ -234,7 +234,7 @@ fn an_event_with_the_handle_of_a_destroyed_one_is_another() {
 }
 
 #[test]
-fn of_events_that_graphs_put_too_no_record_is_the_last() {
+fn of_events_that_graphs_record_too_no_record_is_the_last() {
     let outcome = Stub::new().run("graph-events sync");
     let process = outcome.whole();
     assert_eq!(process.event_records.len(), 2);
@@ -245,7 +245,7 @@ fn of_events_that_graphs_put_too_no_record_is_the_last() {
 }
 
 #[test]
-fn calls_that_fail_are_no_waits() {
+fn calls_that_fail_are_not_waits() {
     let outcome = run(&[], "refused-waits");
     let process = outcome.whole();
     assert_eq!((process.event_records.len(), process.waits.len()), (1, 0));
@@ -298,7 +298,7 @@ fn outside_the_window_nothing_waits() {
 }
 
 #[test]
-fn a_forked_child_that_asks_tells_nothing() {
+fn a_forked_child_that_asks_records_nothing() {
     let outcome = run(&[], "waits fork:waits fork-exit:waits sync");
     assert_eq!(outcome.whole().waits.len(), 5);
 }
@@ -327,7 +327,7 @@ fn waits_and_events_of_contexts_that_are_not_known_yet_wait_for_them() {
 }
 
 #[test]
-fn of_more_events_than_are_told_apart_each_is_told_or_counted() {
+fn of_more_events_than_are_told_apart_each_is_recorded_or_counted() {
     const EVENTS: u64 = 70_000;
     let stub = Stub::new().without("FAKE_CUDA_TRUTH");
     let outcome = stub.run(&format!("launch:1 many-events:{EVENTS} sync"));
@@ -343,7 +343,7 @@ fn of_more_events_than_are_told_apart_each_is_told_or_counted() {
 }
 
 #[test]
-fn what_cannot_be_told_is_counted() {
+fn what_cannot_be_recorded_is_counted() {
     let outcome = Stub::new()
         .with("FAKE_CUDA_STREAM_IDS", "refuse")
         .run("waits");

@@ -207,14 +207,14 @@ impl Functions {
     }
 
     /// A range of the process, with another payload at its end.
-    fn range(&self, domain: usize, begin: &[Data], end: &[Data]) {
+    fn range(&self, domain: usize, start_data: &[Data], end: &[Data]) {
         // SAFETY: as above.
         unsafe {
             let start: unsafe extern "C" fn(usize, *const Data, usize) -> u64 =
                 std::mem::transmute(self.0[5]);
             let stop: unsafe extern "C" fn(usize, u64, *const Data, usize) =
                 std::mem::transmute(self.0[6]);
-            let range = start(domain, begin.as_ptr(), begin.len());
+            let range = start(domain, start_data.as_ptr(), start_data.len());
             stop(domain, range, end.as_ptr(), end.len());
         }
     }

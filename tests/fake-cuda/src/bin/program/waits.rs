@@ -97,7 +97,7 @@ impl Cuda {
         }
     }
 
-    /// Events that graphs put too, one by a node and one by a capture: which of their records a wait is for is not told.
+    /// Events that graphs record too, one by a node and one by a capture: which of their records a wait is for is not known.
     pub fn graph_events(&self, name: &str) {
         const EXTERNAL: c_uint = 1;
         let (first, second) = (self.stream(1), self.stream(1));
