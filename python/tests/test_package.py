@@ -217,7 +217,7 @@ class WithHooks(unittest.TestCase):
             there.symlink_to("nowhere")
             for path, sentence in (
                 (there, "there already"),
-                (Path(folder) / "no" / "a.gapscope", "no folder"),
+                (Path(folder) / "no" / "a.gapscope", "is not a folder"),
                 (Path(folder) / "a.gputrace", "end it with .gapscope"),
             ):
                 with self.assertRaisesRegex(gapscope.CaptureError, sentence):

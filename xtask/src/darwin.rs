@@ -1,4 +1,4 @@
-//! `cargo xtask darwin`: type-checks, lints and links for macOS what is only compiled there, on a machine that is no
+//! `cargo xtask darwin`: type-checks, lints and links for macOS what is only compiled there, on a machine that is not a
 //! Mac. Nothing of it runs.
 //!
 //! The compiler's own support for macOS needs its standard library for that system. It comes, in this order, from

@@ -10,7 +10,7 @@ pub fn run() -> Result<()> {
     if !cfg!(target_os = "linux") {
         bail!(
             "recording works on Linux; here the workload itself runs: `cargo run --release --package fusion`, and so does \
-             everything that reads a trace: `cargo run --release --package gapscope -- report TRACE`"
+             everything that reads a trace: `cargo run --release -- report TRACE`"
         );
     }
     vulkan::ensure_any_driver()?;

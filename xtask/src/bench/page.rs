@@ -26,7 +26,7 @@ impl Page {
             format!(
                 "{} has no lines {} and {}",
                 self.path.display(),
-                begin(part),
+                start(part),
                 END
             )
         })?;
@@ -41,15 +41,15 @@ impl Page {
 
 const END: &str = "<!-- end -->";
 
-fn begin(part: &str) -> String {
+fn start(part: &str) -> String {
     format!("<!-- measured: {part} -->")
 }
 
 fn replaced(text: &str, part: &str, content: &str) -> Option<String> {
-    let begin = begin(part);
-    let (before, rest) = text.split_once(&begin)?;
+    let start = start(part);
+    let (before, rest) = text.split_once(&start)?;
     let (_, after) = rest.split_once(END)?;
-    Some(format!("{before}{begin}\n{content}\n{END}{after}"))
+    Some(format!("{before}{start}\n{content}\n{END}{after}"))
 }
 
 #[cfg(test)]
