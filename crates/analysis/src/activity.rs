@@ -246,8 +246,14 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert_eq!(busy_us(None), [100, 100, 0, 0, 0, 0, 0, 0, 100, 100]);
-        assert_eq!(busy_us(Some(1)), [100, 100, 0, 0, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(busy_us(Some(2)), [0, 0, 0, 0, 0, 0, 0, 0, 100, 100]);
+        assert_eq!(
+            busy_us(Some(QueueId(1))),
+            [100, 100, 0, 0, 0, 0, 0, 0, 0, 0]
+        );
+        assert_eq!(
+            busy_us(Some(QueueId(2))),
+            [0, 0, 0, 0, 0, 0, 0, 0, 100, 100]
+        );
         let causes: Vec<_> = row(None).slices.iter().map(|s| s.idle_cause).collect();
         assert_eq!(causes[1], None);
         assert_eq!(causes[4], Some(Cause::HostLate));

@@ -39,7 +39,11 @@ pub fn document(
         blocks.push(Block::Item(text));
     }
     for loss in &manifest.losses {
-        let what = format!("{} {}", number::count(loss.count), fit::clean(&loss.what));
+        let what = format!(
+            "{} {}",
+            number::count(loss.count),
+            fit::clean(loss.kind.as_str())
+        );
         let text = Text::new().with(Tone::Warning, what);
         blocks.push(Block::Item(
             text.and(format!(": {}", fit::clean(&loss.reason))),
@@ -142,11 +146,7 @@ fn processes(manifest: &Manifest) -> Vec<Block> {
 fn devices(manifest: &Manifest) -> Vec<Block> {
     let mut blocks = Vec::new();
     for device in &manifest.devices {
-        let aside = format!(
-            "{}, {}",
-            fit::clean(&device.api),
-            fit::clean(&device.driver)
-        );
+        let aside = format!("{}, {}", device.api, fit::clean(&device.driver));
         blocks.push(Block::Heading(fit::clean(&device.name), aside));
         blocks.push(Block::Table(device_facts(device)));
         let mut table = Table::new([

@@ -1,6 +1,7 @@
 //! The words of the API that a program used. Analyses and JSON have words of their own, the same for all APIs.
 
 use gapscope_analysis::Findings;
+use gapscope_trace::manifest::Api;
 
 /// Words for what a report is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +34,7 @@ impl Vocabulary {
     /// The words of the API that all devices were used through; the common ones where there are several.
     pub fn of(findings: &Findings) -> Vocabulary {
         let mut devices = findings.devices.iter();
-        let cuda = |api: &str| api == "cuda";
+        let cuda = |api: &Api| *api == Api::Cuda;
         match devices.next() {
             Some(first) if cuda(&first.api) && devices.all(|d| cuda(&d.api)) => CUDA,
             _ => NEUTRAL,

@@ -125,7 +125,7 @@ fn the_advice_for_a_late_host_says_when_its_thread_is_not_known() {
     let unknown = "it is not known which thread submits, or what it did";
     let page = words(text);
     assert!(page.contains(known) && !page.contains(unknown), "{page}");
-    let page = words(&text.replace(" thread=4242 begin_ns", " begin_ns"));
+    let page = words(&text.replace(" thread=4242 start_ns", " start_ns"));
     assert!(
         page.contains(&format!("→ {unknown}: prepare work ahead")) && !page.contains(known),
         "{page}"

@@ -5,6 +5,7 @@ use gapscope_analysis::Findings;
 use gapscope_analysis::gaps::Cause::*;
 use gapscope_analysis::verdict::Bound;
 use gapscope_trace::Trace;
+use gapscope_trace::ids::{QueueId, SubmissionId, ThreadId};
 
 /// A kernel from 0 to 100 us, launched by thread 7, then what `rest` says.
 fn after_a_kernel(rest: &str) -> Findings {
@@ -42,7 +43,10 @@ fn a_kernel_without_a_command_buffer_is_explained_by_its_own_launch() {
     assert_eq!(findings.command_buffer_count, 0, "no graph was launched");
     assert_eq!(findings.dispatch_count, 2);
     let gap = &findings.idle_time.longest[0];
-    assert_eq!((gap.submission, gap.thread), (Some(2), Some(7)));
+    assert_eq!(
+        (gap.submission, gap.thread),
+        (Some(SubmissionId(2)), Some(ThreadId(7)))
+    );
     assert_eq!(findings.latency[0].submission_count, 2);
 }
 
@@ -150,7 +154,10 @@ fn a_stream_that_waits_for_an_event_waits_for_the_other_streams_work() {
         causes(&stream.causes),
         [(OtherQueue, 50), (QueueHandover, 10)]
     );
-    assert_eq!(findings.idle_time.longest[0].waited_for_queue, Some(2));
+    assert_eq!(
+        findings.idle_time.longest[0].waited_for_queue,
+        Some(QueueId(2))
+    );
 }
 
 #[test]

@@ -4,6 +4,7 @@ use crate::program::{Program, US, causes};
 use gapscope_analysis::gaps::Cause::*;
 use gapscope_analysis::intervals::Interval;
 use gapscope_analysis::{Findings, Options};
+use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
 
 /// Work from 0 to 100 us, then a gap to 200 us that `plant` explains.
 fn gap(plant: impl FnOnce(&mut Program)) -> Findings {
@@ -27,7 +28,7 @@ fn work_that_is_submitted_late_is_a_late_host_then_the_call_then_the_launch() {
     assert_eq!(gap.cause, HostLate);
     assert_eq!(
         (gap.thread, gap.thread_name.as_deref()),
-        (Some(7), Some("main"))
+        (Some(ThreadId(7)), Some("main"))
     );
     assert_eq!(gap.before.name, "work");
     assert_eq!(gap.host_calls[0].call, "outside of GPU calls");
@@ -49,7 +50,7 @@ fn without_the_submitting_thread_what_the_host_did_is_not_known() {
     );
     assert_eq!(findings.idle_time.unknown_host_ns, 50 * US);
     let gap = &findings.idle_time.longest[0];
-    assert_eq!((gap.process_id, gap.thread), (Some(1), None));
+    assert_eq!((gap.process_id, gap.thread), (Some(ProcessId(1)), None));
     assert_eq!((&gap.thread_name, gap.host_calls.len()), (&None, 0));
     let mut parts = findings.verdict_evidence.parts.iter();
     let host = parts.find(|part| part.what == "host").unwrap();
@@ -275,7 +276,7 @@ fn queues_that_hand_over_idle_for_each_other_and_the_device_hardly() {
     let findings = p.findings();
     assert_eq!(causes(&findings.gaps), [(QueueHandover, 90)]);
     let idle = &findings.idle_time;
-    assert_eq!(idle.longest[0].waited_for_queue, Some(1));
+    assert_eq!(idle.longest[0].waited_for_queue, Some(QueueId(1)));
     for queue in &idle.queues {
         // Between its own turns a queue idles 110 us: 10 of hand-over to the other, 90 of the other's work, 10 back.
         assert_eq!(
@@ -321,7 +322,10 @@ fn a_device_waits_for_another_device() {
     );
     assert_eq!(findings.idle_time.devices.len(), 2);
     assert_eq!(findings.idle_time.devices[1].total_ns, 0);
-    assert_eq!(findings.idle_time.longest[0].waited_for_queue, Some(2));
+    assert_eq!(
+        findings.idle_time.longest[0].waited_for_queue,
+        Some(QueueId(2))
+    );
     assert_eq!(findings.gpu_busy_ns, Some(180 * US));
     assert_eq!(findings.clock_error_ns, None);
 }
@@ -342,7 +346,10 @@ fn two_processes_on_one_gpu_fill_each_others_gaps() {
     assert_eq!(findings.gaps, []);
     assert_eq!(findings.devices.len(), 1);
     assert_eq!(findings.devices[0].busy_ns, Some(200 * US));
-    assert_eq!(findings.devices[0].process_ids, [1, 2]);
+    assert_eq!(
+        findings.devices[0].process_ids,
+        [ProcessId(1), ProcessId(2)]
+    );
     assert_eq!(findings.clock_error_ns, Some(9));
     assert_eq!(
         causes(&findings.idle_time.queues[0].causes),

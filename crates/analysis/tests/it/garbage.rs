@@ -3,6 +3,7 @@
 use gapscope_analysis::intervals::Interval;
 use gapscope_analysis::{Findings, Options, Timeline, UnderLabel, activity};
 use gapscope_trace::Trace;
+use gapscope_trace::ids::*;
 use gapscope_trace::manifest::{Device, Queue, SamplingMode};
 use gapscope_trace::tables::*;
 use proptest::prelude::*;
@@ -73,67 +74,70 @@ prop_compose! {
             SamplingMode::DispatchSerialised,
         ][mode];
         for device in 0..devices {
-            let mut row = Device { id: device, uuid: "aa".repeat(device as usize % 2), ..Device::default() };
+            let mut row = Device { id: DeviceId(device), uuid: "aa".repeat(device as usize % 2), ..Device::default() };
             row.clock.error_ns = (device > 0).then_some(i64::MAX);
             manifest.devices.push(row);
-            manifest.queues.push(Queue { id: device, device, ..Queue::default() });
+            manifest.queues.push(Queue { id: QueueId(device), device: DeviceId(device), ..Queue::default() });
         }
         let t = &mut trace.tables;
         for (cb, queue, kernel, start_ns, duration_ns, label) in dispatches {
             t.dispatches.push(Dispatch {
                 // Every third names its submission and has no command buffer.
-                command_buffer: (cb % 3 > 0).then_some(cb.into()), submission: (cb % 3 == 0).then_some(cb.into()), queue, kernel, start_ns, duration_ns, label, bindings: label,
+                command_buffer: (cb % 3 > 0).then_some(CommandBufferId(cb.into())), submission: (cb % 3 == 0).then_some(SubmissionId(cb.into())),
+                queue: QueueId(queue), kernel: KernelId(kernel), start_ns, duration_ns, label: label.map(LabelId), bindings: label.map(BindingSetId),
                 ..Dispatch::default()
             });
         }
         for (cb, queue, _, start_ns, duration_ns, label) in transfers {
             t.transfers.push(Transfer {
-                command_buffer: Some(cb.into()), queue, start_ns, duration_ns, label, bytes: label.map(u64::from),
+                command_buffer: Some(CommandBufferId(cb.into())), queue: QueueId(queue), start_ns, duration_ns, label: label.map(LabelId), bytes: label.map(u64::from),
                 ..Transfer::default()
             });
         }
         for (cb, queue, _, start_ns, duration_ns, label) in opaque {
             t.opaque_work.push(OpaqueWorkRow {
-                command_buffer: Some(cb.into()), queue, start_ns, duration_ns, label, ..OpaqueWorkRow::default()
+                command_buffer: Some(CommandBufferId(cb.into())), queue: QueueId(queue), start_ns, duration_ns, label: label.map(LabelId),
+                ..OpaqueWorkRow::default()
             });
         }
         for ((cb, queue, count, start_ns, duration_ns, label), submission, timing) in command_buffers {
             let timing = [Timing::Measured, Timing::Bracketed, Timing::NotSeen][timing];
             t.command_buffers.push(CommandBuffer {
-                id: cb.into(), queue, submission: submission.into(), start_ns, duration_ns, timing, label,
+                id: CommandBufferId(cb.into()), queue: QueueId(queue), submission: SubmissionId(submission.into()), start_ns, duration_ns, timing,
+                label: label.map(LabelId),
                 dispatches: count, ..CommandBuffer::default()
             });
         }
-        for (id, queue, begin_ns, end_ns, command_buffers) in submissions {
+        for (id, queue, start_ns, duration_ns, command_buffers) in submissions {
             t.submissions.push(Submission {
-                id: id.into(), queue, begin_ns, end_ns, command_buffers,
+                id: SubmissionId(id.into()), queue: QueueId(queue), start_ns, duration_ns, command_buffers,
                 function: FUNCTIONS[id as usize % FUNCTIONS.len()].map(Into::into), ..Submission::default()
             });
         }
         for (submission, waits_for, host_signal_ns) in dependencies {
             t.dependencies.push(Dependency {
-                submission: submission.into(), waits_for: waits_for.map(u64::from), host_signal_ns,
+                submission: SubmissionId(submission.into()), waits_for: waits_for.map(|id| SubmissionId(id.into())), host_signal_ns,
             });
         }
         for (call, start_ns, duration_ns, thread, count) in calls {
             t.host_calls.push(HostCall {
-                call: CALLS[call], start_ns, duration_ns, thread: (thread % 3).checked_sub(1), count, ..HostCall::default()
+                call: CALLS[call], start_ns, duration_ns, thread: (thread % 3).checked_sub(1).map(ThreadId), count, ..HostCall::default()
             });
         }
         for (id, parent) in labels {
-            t.labels.push(Label { id, text: (id % 3).to_string(), parent });
-            t.markers.push(Marker { label: id, ..Marker::default() });
+            t.labels.push(Label { id: LabelId(id), text: (id % 3).to_string(), parent: parent.map(LabelId) });
+            t.markers.push(Marker { label: LabelId(id), ..Marker::default() });
         }
         for (device, at_ns, free, allocation, bytes) in memory {
             let event = if free { MemoryEvent::Free } else { MemoryEvent::Allocate };
-            t.memory.push(MemoryRow { device, at_ns, event, allocation, bytes, heap: allocation % 2, ..MemoryRow::default() });
+            t.memory.push(MemoryRow { device: DeviceId(device), at_ns, event, allocation: AllocationId(allocation), bytes, heap: allocation % 2, ..MemoryRow::default() });
         }
         for (id, buffer, offset_bytes, bytes) in bindings {
-            t.bindings.push(Binding { id, buffer, offset_bytes, bytes, ..Binding::default() });
-            t.buffers.push(Buffer { id: buffer, bytes: offset_bytes, ..Buffer::default() });
+            t.bindings.push(Binding { id: BindingSetId(id), buffer: BufferId(buffer), offset_bytes, bytes, ..Binding::default() });
+            t.buffers.push(Buffer { id: BufferId(buffer), bytes: offset_bytes, ..Buffer::default() });
         }
         for id in kernels {
-            t.kernels.push(Kernel { id, name: (id % 3).to_string(), ..Kernel::default() });
+            t.kernels.push(Kernel { id: KernelId(id), name: (id % 3).to_string(), ..Kernel::default() });
         }
         trace
     }
@@ -274,34 +278,39 @@ proptest! {
             let mut trace = Trace::default();
             trace.manifest.devices.push(Device::default());
             for id in 0..3 {
-                trace.manifest.queues.push(Queue { id, ..Queue::default() });
+                trace.manifest.queues.push(Queue { id: QueueId(id), ..Queue::default() });
             }
             let t = &mut trace.tables;
             for at in order(works.len()) {
                 let (start, duration, queue, ..) = works[at];
                 let (start_ns, duration_ns) = (Some(start), Some(duration));
                 t.dispatches.push(Dispatch {
-                    command_buffer: Some(at as u64), queue, kernel: queue, start_ns, duration_ns, ..Dispatch::default()
+                    command_buffer: Some(CommandBufferId(at as u64)), queue: QueueId(queue), kernel: KernelId(queue), start_ns, duration_ns,
+                    ..Dispatch::default()
                 });
             }
             for at in order(works.len()) {
-                let (_, _, queue, begin_ns, call) = works[at];
-                let id = at as u64;
-                t.command_buffers.push(CommandBuffer { id, queue, submission: id, dispatches: 1, ..CommandBuffer::default() });
+                let (_, _, queue, start_ns, duration_ns) = works[at];
+                let (id, queue) = (SubmissionId(at as u64), QueueId(queue));
+                t.command_buffers.push(CommandBuffer {
+                    id: CommandBufferId(at as u64), queue, submission: id, dispatches: 1, ..CommandBuffer::default()
+                });
                 t.submissions.push(Submission {
-                    id, queue, begin_ns, end_ns: begin_ns + call, command_buffers: 1, ..Submission::default()
+                    id, queue, start_ns, duration_ns, command_buffers: 1, ..Submission::default()
                 });
             }
             for at in order(calls.len()) {
                 let (call, start_ns, duration_ns) = calls[at];
-                t.host_calls.push(HostCall { call: CALLS[call], start_ns, duration_ns, thread: Some(0), count: 2, ..HostCall::default() });
+                t.host_calls.push(HostCall { call: CALLS[call], start_ns, duration_ns, thread: Some(ThreadId(0)), count: 2, ..HostCall::default() });
             }
             for at in order(depends.len()) {
                 let (submission, on) = depends[at];
-                t.dependencies.push(Dependency { submission, waits_for: Some(on), host_signal_ns: None });
+                t.dependencies.push(Dependency {
+                    submission: SubmissionId(submission), waits_for: Some(SubmissionId(on)), host_signal_ns: None,
+                });
             }
             for id in 0..3 {
-                t.kernels.push(Kernel { id, name: id.to_string(), ..Kernel::default() });
+                t.kernels.push(Kernel { id: KernelId(id), name: id.to_string(), ..Kernel::default() });
             }
             trace
         };

@@ -54,15 +54,16 @@ impl Program {
     }
 
     /// A submission without work; gives its id.
-    pub fn submit(&mut self, queue: u32, [begin, end]: [i64; 2]) -> u64 {
+    pub fn submit(&mut self, queue: u32, [start, end]: [i64; 2]) -> u64 {
         let id = self.next;
+        let duration = end - start;
         self.next += 1;
         writeln!(
             self.text,
-            "submission id={id} process=1 queue={queue} thread=7 begin_ns={begin}us end_ns={end}us command_buffers=1"
+            "submission id={id} process=1 queue={queue} thread=7 start_ns={start}us duration_ns={duration}us command_buffers=1"
         )
         .unwrap();
-        self.call("submit", [begin, end]);
+        self.call("submit", [start, end]);
         id
     }
 
@@ -70,11 +71,11 @@ impl Program {
         self.call_on(7, call, span);
     }
 
-    pub fn call_on(&mut self, thread: u32, call: &str, [begin, end]: [i64; 2]) {
-        let duration = end - begin;
+    pub fn call_on(&mut self, thread: u32, call: &str, [start, end]: [i64; 2]) {
+        let duration = end - start;
         writeln!(
             self.text,
-            "host_call process=1 thread={thread} call={call} start_ns={begin}us duration_ns={duration}us"
+            "host_call process=1 thread={thread} call={call} start_ns={start}us duration_ns={duration}us"
         )
         .unwrap();
     }

@@ -2,6 +2,7 @@
 
 use crate::program::{Program, US, findings};
 use gapscope_analysis::{Findings, Timeline, activity};
+use gapscope_trace::ids::{CommandBufferId, LabelId};
 use gapscope_trace::lookup::LabelPaths;
 
 #[test]
@@ -135,7 +136,7 @@ fn a_label_has_one_path_however_deep_it_lies() {
     let labels = p.findings().labels;
     let innermost = labels.iter().find(|label| label.text == "99").unwrap();
     let paths = LabelPaths::new(&p.trace().tables.labels);
-    assert_eq!(Some(innermost.path.as_str()), paths.get(99));
+    assert_eq!(Some(innermost.path.as_str()), paths.get(LabelId(99)));
 }
 
 #[test]
@@ -155,7 +156,7 @@ fn command_buffers_are_counted_and_stepped_by_queue() {
     );
     assert_eq!(table.start_to_start.timed_count, 2);
     assert_eq!(table.start_to_start.max_ns, Some(200 * US));
-    assert_eq!(table.longest[0].id, 4);
+    assert_eq!(table.longest[0].id, CommandBufferId(4));
     assert_eq!(table.longest.len(), 4);
     let timings: Vec<_> = table.timings.iter().map(|t| (t.timing, t.count)).collect();
     assert_eq!(timings, [("measured", 4), ("device-lost", 1)]);

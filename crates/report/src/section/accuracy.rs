@@ -60,7 +60,11 @@ pub(crate) fn blocks(findings: &Findings, remarks: &[String]) -> Vec<Block> {
                 .strong("Lost: ")
                 .with(
                     Tone::Warning,
-                    format!("{} {}", number::count(loss.count), fit::clean(&loss.what)),
+                    format!(
+                        "{} {}",
+                        number::count(loss.count),
+                        fit::clean(loss.kind.as_str())
+                    ),
                 )
                 .and(format!(": {}", fit::clean(&loss.reason))),
         );

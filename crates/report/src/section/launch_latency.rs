@@ -6,6 +6,7 @@ use crate::vocabulary::Vocabulary;
 use crate::{fit, number};
 use gapscope_analysis::Findings;
 use gapscope_analysis::durations::Durations;
+use gapscope_trace::ids::QueueId;
 
 pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     let vocabulary = Vocabulary::of(findings);
@@ -80,7 +81,7 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     blocks
 }
 
-fn name(findings: &Findings, queue_id: u32) -> String {
+fn name(findings: &Findings, queue_id: QueueId) -> String {
     let queues = findings.devices.iter().flat_map(|d| &d.queues);
     let mut named = queues.filter(|q| q.queue_id == queue_id);
     let name = named.find_map(|q| q.name.as_deref());
