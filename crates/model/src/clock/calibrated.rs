@@ -1,0 +1,287 @@
+//! Clocks of which the driver reads both sides at once: linear pieces between samples.
+
+use super::{Line, Point, RATE_TOLERANCE, Rate, Ticks, within_decades};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// Samples kept for mapping. Rows wait for the next sample only, so that older pieces are never asked for.
+const KEPT: usize = 4096;
+
+/// A piece is at least so much longer than the errors at its ends, so that its slope is right to a thousandth.
+const LEAST_LENGTH: i64 = 1000;
+
+/// Extrapolation takes its rate from samples so far back.
+const BASELINE_NS: i64 = 10_000_000_000;
+
+/// Linear pieces between samples.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Calibrated {
+    nominal: Rate,
+    samples: VecDeque<Sample>,
+    first: Option<Sample>,
+    used: u32,
+    /// The greatest error of the pieces that were used and are no longer kept.
+    dropped_error_ns: i64,
+    /// The greatest error of a time that was mapped outside the samples.
+    outside_error_ns: i64,
+    /// Times have been mapped: earlier samples must stay.
+    mapped: bool,
+    /// The piece that was used last, by the index of its first sample.
+    #[serde(skip)]
+    cursor: usize,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Sample {
+    ticks: i64,
+    host_ns: i64,
+    error_ns: i64,
+    /// From here to the next sample.
+    rate: Rate,
+    /// Times between here and the next sample have been mapped.
+    used: bool,
+}
+
+/// How well a clock is mapped.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fit {
+    /// The greatest error of a mapped time.
+    pub error_ns: i64,
+    /// Samples used.
+    pub samples: u32,
+    /// Rate of the device's clock against the host's, less one, in parts per million, from first to last sample; `None`
+    /// with one sample.
+    pub drift_ppm: Option<f64>,
+}
+
+impl Sample {
+    fn point(&self) -> Point {
+        Point {
+            ticks: self.ticks.into(),
+            host_ns: self.host_ns.into(),
+        }
+    }
+}
+
+impl Calibrated {
+    /// A map of a clock of `rate` nanoseconds a tick, as its driver says.
+    pub fn new(rate: f64) -> Calibrated {
+        Calibrated {
+            nominal: Rate::from_f64(rate),
+            samples: VecDeque::new(),
+            first: None,
+            used: 0,
+            dropped_error_ns: 0,
+            outside_error_ns: 0,
+            mapped: false,
+            cursor: 0,
+        }
+    }
+
+    /// Adds a sample. False when the device's clock went back.
+    pub fn add(&mut self, ticks: Ticks, host_ns: i64, error_ns: i64) -> bool {
+        let sample = Sample {
+            ticks: ticks.0,
+            host_ns,
+            error_ns,
+            rate: self.nominal,
+            used: false,
+        };
+        let Some(last) = self.samples.back().copied() else {
+            self.first = Some(sample);
+            self.samples.push_back(sample);
+            self.used = 1;
+            return true;
+        };
+        let (length_ns, length) = (host_ns - last.host_ns, ticks.0 - last.ticks);
+        if length_ns < 0 {
+            // Samples of several threads: they need not be written in the order in which they were taken.
+            return true;
+        }
+        if length < 0 {
+            return false;
+        }
+        if length_ns < LEAST_LENGTH.saturating_mul((last.error_ns + error_ns).max(1)) || length == 0
+        {
+            if self.samples.len() == 1 && !self.mapped && error_ns < last.error_ns {
+                self.samples[0] = sample;
+                self.first = Some(sample);
+            }
+            return true;
+        }
+        if let Some(last) = self.samples.back_mut() {
+            last.rate = Rate::of(length_ns, length);
+        }
+        self.samples.push_back(sample);
+        self.used += 1;
+        if self.samples.len() > KEPT {
+            if self.samples[0].used {
+                self.dropped_error_ns = self.dropped_error_ns.max(self.piece_error_ns(0));
+            }
+            self.samples.pop_front();
+            self.cursor = self.cursor.saturating_sub(1);
+        }
+        true
+    }
+
+    /// The ticks at a host time, about.
+    pub fn ticks_at(&self, host_ns: i64) -> Option<Ticks> {
+        let after = self.samples.partition_point(|s| s.host_ns <= host_ns);
+        let sample = self.samples.get(after.saturating_sub(1))?;
+        let ns = host_ns.saturating_sub(sample.host_ns);
+        let ticks = within_decades((ns as f64 / sample.rate.as_f64()) as i64);
+        Some(Ticks(sample.ticks.saturating_add(ticks)))
+    }
+
+    /// How far a host time lies outside the samples.
+    pub fn distance_ns(&self, host_ns: i64) -> i64 {
+        match (self.samples.front(), self.samples.back()) {
+            (Some(first), Some(last)) => (first.host_ns.saturating_sub(host_ns))
+                .max(host_ns.saturating_sub(last.host_ns))
+                .max(0),
+            _ => i64::MAX,
+        }
+    }
+
+    /// True when a sample lies behind `ticks`.
+    pub fn covers(&self, ticks: Ticks) -> bool {
+        self.samples.len() > 1 && self.samples.back().is_some_and(|s| s.ticks >= ticks.0)
+    }
+
+    /// The host's time of `ticks`, which counts for the error of the map; `None` without a sample.
+    #[inline]
+    pub fn host_ns(&mut self, ticks: Ticks) -> Option<i64> {
+        self.mapped = true;
+        let cursor = self.cursor;
+        if let (Some(from), Some(to)) = (self.samples.get(cursor), self.samples.get(cursor + 1))
+            && from.used
+            && from.ticks <= ticks.0
+            && ticks.0 <= to.ticks
+        {
+            return Some(from.host_ns + from.rate.ns(ticks.0 - from.ticks));
+        }
+        self.seek(ticks)
+    }
+
+    fn seek(&mut self, ticks: Ticks) -> Option<i64> {
+        let after = self.samples.partition_point(|s| s.ticks <= ticks.0);
+        if after > 0 && after < self.samples.len() {
+            self.cursor = after - 1;
+            let from = &mut self.samples[self.cursor];
+            from.used = true;
+            return Some(from.host_ns + from.rate.ns(ticks.0 - from.ticks));
+        }
+        let (host_ns, error_ns) = self.outside(ticks)?;
+        self.outside_error_ns = self.outside_error_ns.max(error_ns);
+        Some(host_ns)
+    }
+
+    /// About when `ticks` was, without counting it.
+    pub fn estimate_ns(&self, ticks: Ticks) -> Option<i64> {
+        let after = self.samples.partition_point(|s| s.ticks <= ticks.0);
+        let from = self.samples.get(after.saturating_sub(1))?;
+        Some(
+            from.host_ns
+                .saturating_add(from.rate.ns(ticks.0.saturating_sub(from.ticks))),
+        )
+    }
+
+    /// The host time of `ticks` before the first or behind the last sample, and its error.
+    fn outside(&self, ticks: Ticks) -> Option<(i64, i64)> {
+        let (first, last) = (self.samples.front()?, self.samples.back()?);
+        let behind = ticks.0 >= last.ticks;
+        let anchor = if behind { last } else { first };
+        let far = self.samples.iter().filter(|s| {
+            s.ticks != anchor.ticks && (s.host_ns - anchor.host_ns).abs() <= BASELINE_NS
+        });
+        let far = if behind {
+            far.min_by_key(|s| s.ticks)
+        } else {
+            far.max_by_key(|s| s.ticks)
+        };
+        let (rate, uncertainty) = match far.or_else(|| self.neighbour(behind)) {
+            Some(far) => {
+                let (from, to) = if behind { (far, anchor) } else { (anchor, far) };
+                let length_ns = to.host_ns - from.host_ns;
+                let rate = Rate::of(length_ns, to.ticks - from.ticks);
+                // How far the rate is from the nominal one is the scale on which it may still change.
+                let drift = (rate.as_f64() / self.nominal.as_f64() - 1.0).abs();
+                let reading = (from.error_ns + to.error_ns) as f64 / length_ns.max(1) as f64;
+                (rate, reading + drift)
+            }
+            None => (self.nominal, RATE_TOLERANCE),
+        };
+        let ns = rate.ns(ticks.0.saturating_sub(anchor.ticks));
+        let growth = (ns.unsigned_abs() as f64 * uncertainty).ceil() as i64;
+        let error = anchor.error_ns.saturating_add(growth).saturating_add(1);
+        Some((anchor.host_ns.saturating_add(ns), error))
+    }
+
+    fn neighbour(&self, behind: bool) -> Option<&Sample> {
+        let count = self.samples.len();
+        if count < 2 {
+            return None;
+        }
+        self.samples.get(if behind { count - 2 } else { 1 })
+    }
+
+    /// The error of times between samples `index` and `index + 1`: that of the samples, and how far the true map
+    /// may bend away from the line between them.
+    fn piece_error_ns(&self, index: usize) -> i64 {
+        let (from, to) = (self.samples[index], self.samples[index + 1]);
+        let reading = from.error_ns.max(to.error_ns);
+        let bend = [index, index + 1]
+            .into_iter()
+            .filter_map(|interior| self.bend_ns(interior, index))
+            .max()
+            .unwrap_or_else(|| {
+                // No neighbours to tell. At worst all the drift of the piece lies in a part of it.
+                let nominal_ns = self.nominal.ns(to.ticks - from.ticks);
+                (to.host_ns - from.host_ns - nominal_ns).abs() + from.error_ns + to.error_ns
+            });
+        reading.saturating_add(bend).saturating_add(1)
+    }
+
+    /// What sample `interior`, by its deviation from the line between its neighbours, says of the bend of a piece
+    /// beside it. `None` when it has not two neighbours at comparable distances.
+    fn bend_ns(&self, interior: usize, piece: usize) -> Option<i64> {
+        let before = self.samples.get(interior.checked_sub(1)?)?;
+        let (at, after) = (self.samples.get(interior)?, self.samples.get(interior + 1)?);
+        let (left, right) = (at.host_ns - before.host_ns, after.host_ns - at.host_ns);
+        if left > 4 * right || right > 4 * left {
+            return None;
+        }
+        let line = Line {
+            from: before.point(),
+            to: after.point(),
+        };
+        let off = i64::try_from(line.deviation_ns(at.point())).unwrap_or(i64::MAX);
+        let reading = at.error_ns + before.error_ns.max(after.error_ns);
+        let deviation = off.saturating_add(reading);
+        // With a bounded second derivative M the deviation is at most M left right / 2, and a piece of length h
+        // bends by at most M h h / 8.
+        let length = if piece == interior { right } else { left } as f64;
+        Some(
+            (deviation as f64 * length * length / (4.0 * left as f64 * right as f64)).ceil() as i64,
+        )
+    }
+
+    /// How well it maps; `None` without a sample.
+    pub fn fit(&self) -> Option<Fit> {
+        let (first, last) = (self.first?, self.samples.back()?);
+        let count = self.samples.len();
+        let used = (0..count.saturating_sub(1)).filter(|piece| self.samples[*piece].used);
+        let error_ns = used
+            .map(|piece| self.piece_error_ns(piece))
+            .fold(self.dropped_error_ns, i64::max)
+            .max(self.outside_error_ns)
+            .max(first.error_ns);
+        let host = (last.host_ns - first.host_ns) as f64;
+        let device = (last.ticks - first.ticks) as f64 * self.nominal.as_f64();
+        Some(Fit {
+            error_ns,
+            samples: self.used,
+            drift_ppm: (count >= 2 && host > 0.0).then(|| (device / host - 1.0) * 1e6),
+        })
+    }
+}

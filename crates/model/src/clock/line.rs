@@ -1,0 +1,54 @@
+//! Straight lines between samples.
+
+/// Both clocks at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Point {
+    /// The device, in its own ticks.
+    pub ticks: i128,
+    /// The host, in nanoseconds.
+    pub host_ns: i128,
+}
+
+/// The line through two points, in integers: no rounding adds up.
+#[derive(Debug, Clone, Copy)]
+pub struct Line {
+    /// The earlier one.
+    pub from: Point,
+    /// The later one, at more ticks.
+    pub to: Point,
+}
+
+impl Line {
+    /// The host's time on the line, rounded to the nearest.
+    pub fn host_ns(&self, ticks: i128) -> i128 {
+        // From the nearer end, so that nothing rests on the farther one.
+        let near = if ticks >= self.to.ticks {
+            self.to
+        } else {
+            self.from
+        };
+        let product = (ticks - near.ticks) * (self.to.host_ns - self.from.host_ns);
+        near.host_ns + rounded(product, self.ticks())
+    }
+
+    /// How far a point lies from the line, in nanoseconds.
+    pub fn deviation_ns(&self, point: Point) -> u64 {
+        let off = point.host_ns - self.host_ns(point.ticks);
+        u64::try_from(off.abs()).unwrap_or(u64::MAX)
+    }
+
+    /// Its length in ticks, at least 1.
+    pub fn ticks(&self) -> i128 {
+        (self.to.ticks - self.from.ticks).max(1)
+    }
+}
+
+/// A quotient rounded to the nearest; `divisor` is positive.
+fn rounded(dividend: i128, divisor: i128) -> i128 {
+    let half = divisor / 2;
+    if dividend >= 0 {
+        (dividend + half) / divisor
+    } else {
+        (dividend - half) / divisor
+    }
+}
