@@ -3,7 +3,7 @@
 //! Rows are pushed as rows, with all their columns named, so that a new column does not compile where nobody thought
 //! of it.
 
-use crate::ids::{KernelId, LabelId, QueueId};
+use crate::ids::{DeviceId, KernelId, LabelId, ProcessId, QueueId};
 use crate::tables::{Label, Labels as LabelTable, Table};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ macro_rules! counted {
         }
     )+};
 }
-counted!(KernelId, LabelId, QueueId);
+counted!(KernelId, LabelId, ProcessId, DeviceId, QueueId);
 
 impl CountedId for u32 {
     fn counted(index: usize) -> Self {

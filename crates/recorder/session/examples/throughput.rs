@@ -10,6 +10,7 @@ use gapscope_spool::event::{
 use gapscope_spool::ids as hook;
 use gapscope_spool::reader::Until;
 use gapscope_spool::{Event, Spool, SpoolReader};
+use gapscope_trace::ids::ProcessId;
 use gapscope_trace::manifest::{Manifest, SamplingMode};
 use gapscope_trace::tables::Table;
 use gapscope_trace::{Tables, TraceWriter};
@@ -36,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut assembler = Assembler::new(SamplingMode::Dispatch);
     let mut tables = Tables::default();
     drain(&spool, &mut assembler, |assembler, thread, event| {
-        assembler.apply(0, thread, event, &mut tables);
+        assembler.apply(ProcessId(0), thread, event, &mut tables);
         if tables.dispatches.len() > TraceWriter::BATCH_ROWS {
             tables.dispatches.clear();
             tables.barriers.clear();
@@ -52,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut assembler = Assembler::new(SamplingMode::Dispatch);
     let mut writer = TraceWriter::create(&folder.path().join("t.gapscope"))?;
     drain(&spool, &mut assembler, |assembler, thread, event| {
-        assembler.apply(0, thread, event, writer.tables_mut());
+        assembler.apply(ProcessId(0), thread, event, writer.tables_mut());
         Ok(writer.flush_full()?)
     })?;
     say("spool, assembler and writer", dispatches, written);

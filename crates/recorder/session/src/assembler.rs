@@ -14,18 +14,18 @@ mod device;
 mod expand;
 mod finish;
 mod host;
+mod hull;
+mod indexed;
 mod instance;
 mod kernel_names;
 mod kernels;
-mod labels;
-mod ledger;
 mod objects;
 mod placement;
 mod process;
 mod recent;
 mod recording;
 mod semaphores;
-mod spans;
+mod spanning;
 mod submit;
 #[cfg(test)]
 mod tests;
@@ -34,25 +34,30 @@ mod thread_labels;
 use crate::names::Names;
 pub use captures::Capture;
 use device::{Device, Queue};
+use gapscope_model::{Ledger, LossKind};
+use gapscope_trace::build::Labels;
+use gapscope_trace::ids::{
+    AllocationId, CommandBufferId, DeviceId, ProcessId, QueueId, SubmissionId,
+};
 use gapscope_trace::manifest::{self, Manifest, SamplingMode};
 use gapscope_trace::tables::Tables;
 use host::HostMarker;
+use indexed::Indexed;
 use instance::Instance;
 use kernels::Kernels;
-use labels::Labels;
-use ledger::Ledger;
 use process::Process;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Turns events into rows.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Assembler {
     mode: SamplingMode,
-    processes: Vec<Process>,
-    devices: Vec<Device>,
-    queues: Vec<Queue>,
+    processes: Indexed<ProcessId, Process>,
+    devices: Indexed<DeviceId, Device>,
+    queues: Indexed<QueueId, Queue>,
     kernels: Kernels,
     labels: Labels,
     buffers: buffers::Buffers,
@@ -74,7 +79,7 @@ pub struct Assembler {
     #[serde(skip)]
     new_sources: Vec<Source>,
     #[serde(skip)]
-    recent: Vec<Activity>,
+    recent: Vec<BusyInterval>,
 }
 
 /// The code of kernels, to be kept with the trace.
@@ -88,11 +93,11 @@ pub struct Source {
     pub bytes: Vec<u8>,
 }
 
-/// A command buffer's time on a device, for the progress line.
+/// A time in which a device was busy, for the progress line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Activity {
-    /// Begin on the host's clock, about.
-    pub begin_ns: i64,
+pub struct BusyInterval {
+    /// Start on the host's clock, about.
+    pub start_ns: i64,
     /// End.
     pub end_ns: i64,
 }
@@ -102,9 +107,9 @@ impl Assembler {
     pub fn new(mode: SamplingMode) -> Assembler {
         Assembler {
             mode,
-            processes: Vec::new(),
-            devices: Vec::new(),
-            queues: Vec::new(),
+            processes: Indexed::default(),
+            devices: Indexed::default(),
+            queues: Indexed::default(),
             kernels: Kernels::default(),
             labels: Labels::default(),
             buffers: buffers::Buffers::default(),
@@ -126,8 +131,8 @@ impl Assembler {
     }
 
     /// A process has appeared. Returns its id in the trace, which [`Self::apply`] takes.
-    pub fn add_process(&mut self, pid: u32, start_ns: i64) -> u32 {
-        let id = self.processes.len() as u32;
+    pub fn add_process(&mut self, pid: u32, start_ns: i64) -> ProcessId {
+        let id = self.processes.next_id();
         let facts = manifest::Process {
             id,
             pid,
@@ -137,13 +142,12 @@ impl Assembler {
         self.processes.push(Process {
             facts,
             ..Process::default()
-        });
-        id
+        })
     }
 
     /// Nothing more comes from a process: what is open is given up, and all its times are settled.
-    pub fn end_process(&mut self, process: u32, tables: &mut Tables) {
-        let state = &mut self.processes[process as usize];
+    pub fn end_process(&mut self, process: ProcessId, tables: &mut Tables) {
+        let state = &mut self.processes[process];
         if std::mem::replace(&mut state.finished, true) {
             return;
         }
@@ -157,31 +161,29 @@ impl Assembler {
             self.finished(instance, tables);
         }
         self.finish_cuda(process, tables);
-        for device in 0..self.devices.len() as u32 {
-            if self.devices[device as usize].facts.process == process {
-                self.settle(device, true, tables);
-            }
+        let devices: Vec<DeviceId> = self.devices_of(process).collect();
+        for device in devices {
+            self.settle(device, true, tables);
         }
-        let state = &mut self.processes[process as usize];
+        let state = &mut self.processes[process];
         state.semaphores.finish(tables);
         state.recordings.clear();
         state.host_labels.finish(process, tables);
-        let mut queues: Vec<u32> = state.queues.values().copied().collect();
+        let mut queues: Vec<QueueId> = state.queues.values().copied().collect();
         queues.sort_unstable();
         for queue in queues {
-            for span in self.queues[queue as usize].spans.finish() {
-                let (label, command_buffer) = (span.label, span.command_buffer);
-                expand::label_marker(process, queue, label, command_buffer, span.hull, tables);
+            for open in self.queues[queue].spanning.finish() {
+                expand::label_marker(process, queue, &open, tables);
             }
-            for (label, begin_ns) in std::mem::take(&mut self.queues[queue as usize].labels) {
-                HostMarker::on_queue(queue, label, begin_ns).write(process, None, tables);
+            for open in std::mem::take(&mut self.queues[queue].labels) {
+                HostMarker::on_queue(queue, open.label, open.start_ns).write(process, None, tables);
             }
         }
     }
 
     /// A process is gone, and did not say that it would go: what CUDA's tracing had not delivered is not in the trace.
-    pub fn ended_suddenly(&mut self, process: u32) {
-        let state = &self.processes[process as usize];
+    pub fn ended_suddenly(&mut self, process: ProcessId) {
+        let state = &self.processes[process];
         if state.facts.end_ns.is_none() && state.cuda.is_used {
             let pid = state.facts.pid;
             self.note(&format!(
@@ -193,11 +195,11 @@ impl Assembler {
 
     /// Ends all processes and appends the rows that could change until now: kernels, labels and buffers.
     pub fn finish(&mut self, names: &Names, tables: &mut Tables) {
-        for process in 0..self.processes.len() as u32 {
+        for process in self.processes.ids() {
             self.end_process(process, tables);
         }
         self.kernels.write(names, &self.labels, tables);
-        self.labels.write(tables);
+        self.labels.push_into(&mut tables.labels);
         self.buffers.write(tables);
     }
 
@@ -214,8 +216,8 @@ impl Assembler {
     }
 
     /// Counts something that was not recorded.
-    pub fn lose(&mut self, what: &str, count: u64, reason: &str) {
-        self.ledger.add(what, count, reason);
+    pub fn lose(&mut self, kind: LossKind, count: u64, reason: impl Into<Cow<'static, str>>) {
+        self.ledger.add(kind, count, reason);
     }
 
     /// Fills in what the assembler knows of a recording: processes, threads, devices, queues and losses.
@@ -247,7 +249,7 @@ impl Assembler {
         self.latest_ns
     }
 
-    /// When the first submission began.
+    /// When the first submission started.
     pub fn first_submit_ns(&self) -> Option<i64> {
         self.first_submit_ns
     }
@@ -273,9 +275,35 @@ impl Assembler {
         std::mem::take(&mut self.new_sources)
     }
 
-    /// Command buffers seen finished since the last call.
-    pub fn take_activity(&mut self) -> Vec<Activity> {
+    /// When devices were busy, as far as that is new since the last call.
+    pub fn take_busy(&mut self) -> Vec<BusyInterval> {
         std::mem::take(&mut self.recent)
+    }
+
+    /// The devices of a process.
+    fn devices_of(&self, process: ProcessId) -> impl Iterator<Item = DeviceId> {
+        let all = self.devices.ids();
+        all.filter(move |device| self.devices[*device].facts.process == process)
+    }
+
+    /// The id of a new submission, by a call that started then.
+    fn next_submission(&mut self, start_ns: i64) -> SubmissionId {
+        let first = self.first_submit_ns.unwrap_or(start_ns);
+        self.first_submit_ns = Some(first.min(start_ns));
+        self.submissions += 1;
+        SubmissionId(self.submissions - 1)
+    }
+
+    /// The id of a new command buffer.
+    fn next_command_buffer(&mut self) -> CommandBufferId {
+        self.command_buffers += 1;
+        CommandBufferId(self.command_buffers - 1)
+    }
+
+    /// The id of a new allocation.
+    fn next_allocation(&mut self) -> AllocationId {
+        self.allocations += 1;
+        AllocationId(self.allocations - 1)
     }
 
     fn saw(&mut self, at_ns: i64) {

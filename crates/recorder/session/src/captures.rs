@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::assembler::Capture;
 use crate::drain::Drain;
+use gapscope_model::LossKind;
 use gapscope_trace::manifest::Loss;
 use gapscope_trace::{Trace, TraceWriter};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -66,7 +67,7 @@ impl Captures {
             if let Some(failure) = &failure {
                 drain
                     .assembler
-                    .lose("captures", 1, &format!("not written: {failure}"));
+                    .lose(LossKind::Captures, 1, format!("not written: {failure}"));
             }
             drain.capture_done(capture.process, capture.number, failure.is_some());
             self.done.push(WrittenCapture {
@@ -121,7 +122,7 @@ impl Captures {
                     let _ = fs::remove_dir_all(path);
                 }
                 let lost = format!("not written: {failure}");
-                drain.assembler.lose("captures", 1, &lost);
+                drain.assembler.lose(LossKind::Captures, 1, lost);
                 return Some(own);
             }
             made.push(path);
@@ -173,7 +174,7 @@ fn since(before: &[Loss], now: Vec<Loss>) -> Vec<Loss> {
     for loss in &mut new {
         let known = before
             .iter()
-            .find(|b| b.what == loss.what && b.reason == loss.reason);
+            .find(|b| b.kind == loss.kind && b.reason == loss.reason);
         loss.count -= known.map_or(0, |b| b.count.min(loss.count));
     }
     new.retain(|loss| loss.count > 0);

@@ -1,31 +1,23 @@
 //! Device clocks: from raw ticks to nanoseconds of the host's monotonic clock, with an error bound.
 //!
 //! Raw ticks have as many bits as the queue says and wrap; they are *unwrapped* to [`Ticks`] with the host times that
-//! enclose a command buffer. Ticks become host times through [`calibrated`] samples of both clocks, or, where the
-//! driver gives none, through [`brackets`].
+//! enclose a command buffer. Ticks become host times through samples of both clocks ([`Calibrated`]), or, where
+//! the driver gives none, through [`brackets`].
 
 mod brackets;
-mod calibrated;
 mod causal;
-mod fixed;
 #[cfg(test)]
 mod tests;
 
 use brackets::Brackets;
-use calibrated::Calibrated;
 pub use causal::Causal;
+pub use gapscope_model::clock::Ticks;
+use gapscope_model::clock::{Calibrated, RATE_TOLERANCE, within_decades as sane};
 use gapscope_spool::event::ClockSource;
-use gapscope_trace::manifest;
+use gapscope_trace::manifest::{self, ClockMethod};
 use serde::{Deserialize, Serialize};
 
-/// Device ticks since the clock's first reading, unwrapped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Ticks(pub i64);
-
-/// The most by which an oscillator is off its nominal rate, the host's steering included.
-const RATE_TOLERANCE: f64 = 200e-6;
-
-/// A device time may lie so far outside the host times that enclose it before it counts as wrong.
+/// A device time may lie this far outside the host times that enclose it before it counts as wrong.
 const CONTRADICTION_NS: i64 = 10_000_000;
 
 /// Why a raw time cannot be placed.
@@ -232,7 +224,17 @@ impl DeviceClock {
     /// What the manifest says of the map.
     pub fn summary(&self) -> manifest::Clock {
         let mut clock = match &self.method {
-            Method::Calibrated(samples) => samples.summary(),
+            Method::Calibrated(samples) => {
+                samples
+                    .fit()
+                    .map_or_else(Default::default, |fit| manifest::Clock {
+                        method: ClockMethod::Calibrated,
+                        error_ns: Some(fit.error_ns),
+                        samples: fit.samples,
+                        drift_ppm: fit.drift_ppm,
+                        nanoseconds_per_tick: self.rate,
+                    })
+            }
             Method::Brackets(brackets) => brackets.summary(),
             Method::Host(causal) => causal.summary(),
         };
@@ -248,10 +250,4 @@ fn nearest(offset: u64, bits: u32, expected: Ticks) -> Ticks {
     Ticks(sane(
         expected.0.wrapping_add(((ahead << shift) as i64) >> shift),
     ))
-}
-
-/// Within decades of the clock's zero: a damaged record must not overflow what is computed with it.
-fn sane(value: i64) -> i64 {
-    const FARTHEST: i64 = 1 << 60;
-    value.clamp(-FARTHEST, FARTHEST)
 }

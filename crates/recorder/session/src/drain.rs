@@ -6,13 +6,15 @@ mod process;
 mod ranks;
 
 use crate::Error;
-use crate::assembler::{Activity, Assembler};
+use crate::assembler::{Assembler, BusyInterval};
 use crate::names::Names;
 use checkpoint::{Checkpoint, CheckpointRef, Position, STATE_VERSION};
 pub use finish::remove_leftovers;
 use finish::write_sources;
+use gapscope_model::LossKind;
 use gapscope_spool::reader::{Damage, Until};
 use gapscope_spool::{ProcessSpool, SpoolReader};
+use gapscope_trace::ids::ProcessId;
 use gapscope_trace::manifest::{Manifest, SamplingMode};
 use gapscope_trace::{Parts, Selection, Trace, TraceWriter};
 use process::Drained;
@@ -144,9 +146,9 @@ impl Drain {
                 let error = error.to_string();
                 if !self.unreadable.contains(&error) {
                     self.assembler.lose(
-                        "processes",
+                        LossKind::Processes,
                         1,
-                        &format!("their spool cannot be read: {error}"),
+                        format!("their spool cannot be read: {error}"),
                     );
                     self.unreadable.push(error);
                 }
@@ -252,12 +254,12 @@ impl Drain {
     }
 
     /// Command buffers seen finished since the last call.
-    pub fn take_activity(&mut self) -> Vec<Activity> {
-        let mut activity = self.assembler.take_activity();
+    pub fn take_busy(&mut self) -> Vec<BusyInterval> {
+        let mut busy = self.assembler.take_busy();
         for rank in &mut self.ranks {
-            activity.extend(rank.assembler.take_activity());
+            busy.extend(rank.assembler.take_busy());
         }
-        activity
+        busy
     }
 
     /// Makes everything drained so far durable, then deletes it from the spool.
@@ -287,7 +289,7 @@ impl Drain {
     }
 
     /// Tells a process that the session is done with one of its captures.
-    pub fn capture_done(&self, process: u32, number: u32, failed: bool) {
+    pub fn capture_done(&self, process: ProcessId, number: u32, failed: bool) {
         let of_own = |p: &&Drained| p.trace.is_none() && p.id == process;
         let Some(process) = self.processes.iter().find(of_own) else {
             return;

@@ -1,6 +1,6 @@
 //! How a recording goes, for a live display.
 
-use crate::assembler::Activity;
+use crate::assembler::BusyInterval;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -28,30 +28,30 @@ pub struct Progress {
 /// Command buffers of the last second.
 #[derive(Debug, Default)]
 pub struct Recent {
-    activity: VecDeque<Activity>,
+    busy: VecDeque<BusyInterval>,
 }
 
 impl Recent {
     /// Adds command buffers that were seen finished.
-    pub fn add(&mut self, activity: Vec<Activity>) {
-        self.activity.extend(activity);
+    pub fn add(&mut self, busy: Vec<BusyInterval>) {
+        self.busy.extend(busy);
     }
 
     /// The share of the last second that the union of the command buffers covers.
     pub fn busy_share(&mut self, now_ns: i64) -> Option<f64> {
         let from_ns = now_ns - WINDOW_NS;
-        self.activity.retain(|a| a.end_ns > from_ns);
-        if self.activity.is_empty() {
+        self.busy.retain(|a| a.end_ns > from_ns);
+        if self.busy.is_empty() {
             return None;
         }
-        let intervals = self.activity.make_contiguous();
-        intervals.sort_unstable_by_key(|a| a.begin_ns);
+        let intervals = self.busy.make_contiguous();
+        intervals.sort_unstable_by_key(|a| a.start_ns);
         let (mut busy_ns, mut reached_ns) = (0, from_ns);
         for interval in intervals {
-            let begin_ns = interval.begin_ns.max(reached_ns);
+            let start_ns = interval.start_ns.max(reached_ns);
             let end_ns = interval.end_ns.min(now_ns);
-            if end_ns > begin_ns {
-                busy_ns += end_ns - begin_ns;
+            if end_ns > start_ns {
+                busy_ns += end_ns - start_ns;
                 reached_ns = end_ns;
             }
         }
@@ -67,8 +67,8 @@ mod tests {
     fn the_busy_share_is_of_the_union_in_the_last_second() {
         let mut recent = Recent::default();
         assert_eq!(recent.busy_share(5_000_000_000), None);
-        let of = |begin_ms: i64, end_ms: i64| Activity {
-            begin_ns: begin_ms * 1_000_000,
+        let of = |start_ms: i64, end_ms: i64| BusyInterval {
+            start_ns: start_ms * 1_000_000,
             end_ns: end_ms * 1_000_000,
         };
         recent.add(vec![

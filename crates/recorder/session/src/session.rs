@@ -219,10 +219,10 @@ impl Run {
             manifest.exit = Some(exit);
             manifest.end_ns = end_ns.max(manifest.start_ns);
             if let Some(since_ns) = since_ns {
-                manifest.begin_at(since_ns);
+                manifest.start_at(since_ns);
             }
             if let Some((begin_ns, end_ns)) = window {
-                manifest.begin_at(begin_ns);
+                manifest.start_at(begin_ns);
                 manifest.end_ns = end_ns;
             }
             manifest.notes.extend(notes.iter().cloned());
@@ -313,7 +313,7 @@ impl Run {
             *checkpointed = Instant::now();
         }
         let now_ns = monotonic_ns();
-        self.recent.add(self.drain.take_activity());
+        self.recent.add(self.drain.take_busy());
         let progress = Progress {
             elapsed: Duration::from_nanos((now_ns - self.child.started_ns).max(0) as u64),
             recording: match self.recording.start {

@@ -7,6 +7,7 @@ mod vulkan;
 use super::Assembler;
 use gapscope_spool::event::Event;
 use gapscope_spool::ids as hook;
+use gapscope_trace::ids::ProcessId;
 use gapscope_trace::tables::Tables;
 
 impl Assembler {
@@ -16,7 +17,7 @@ impl Assembler {
     /// `process` is not one of [`Self::add_process`].
     pub fn apply<'a>(
         &mut self,
-        process: u32,
+        process: ProcessId,
         thread: hook::Thread,
         event: impl Into<Event<'a>>,
         tables: &mut Tables,

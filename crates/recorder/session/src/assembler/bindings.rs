@@ -4,6 +4,7 @@ use super::buffers::Buffers;
 use super::recent::Recent;
 use gapscope_spool::event::{self, BindingAccess};
 use gapscope_spool::ids as hook;
+use gapscope_trace::ids::{BindingSetId, BufferId, KernelId, ProcessId};
 use gapscope_trace::tables::{Access, Binding, Table, Tables};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -20,7 +21,7 @@ struct Range {
     binding: u32,
     element: u32,
     /// `None`: a null descriptor, or a buffer that is not known.
-    buffer: Option<u32>,
+    buffer: Option<BufferId>,
     dynamic: bool,
     offset: u64,
     bytes: u64,
@@ -33,7 +34,7 @@ struct Reach {
     set: u32,
     binding: u32,
     element: u32,
-    buffer: u32,
+    buffer: BufferId,
     offset: u64,
     bytes: u64,
     reads: bool,
@@ -59,7 +60,7 @@ impl Contents {
         &mut self,
         content: hook::BindingContent,
         entries: &[event::Binding],
-        buffer: impl Fn(hook::Buffer) -> Option<u32>,
+        buffer: impl Fn(hook::Buffer) -> Option<BufferId>,
         buffers: &Buffers,
     ) -> u64 {
         let mut unknown = 0;
@@ -114,7 +115,7 @@ impl Contents {
 pub struct Bound {
     sets: Vec<BoundSet>,
     /// The last answer and the kernel it was for; `None` after a change.
-    last: Option<(u32, Option<u32>)>,
+    last: Option<(KernelId, Option<BindingSetId>)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -174,10 +175,10 @@ pub struct BindingSets {
     next: u32,
     /// A set that was forgotten here gets a second id: its rows are then in the trace twice.
     #[serde(skip)]
-    ids: Recent<Box<[Reach]>, u32>,
+    ids: Recent<Box<[Reach]>, BindingSetId>,
     /// Answers by kernel, sets, contents and dynamic offsets, so that a repeated dispatch costs one look-up.
     #[serde(skip)]
-    answers: Recent<Box<[u32]>, Option<u32>>,
+    answers: Recent<Box<[u32]>, Option<BindingSetId>>,
     #[serde(skip)]
     key: Vec<u32>,
     #[serde(skip)]
@@ -189,20 +190,20 @@ impl BindingSets {
     /// `accesses`: what the kernel's code declares; empty when that is not known.
     pub fn reached(
         &mut self,
-        process: u32,
-        kernel: u32,
+        process: ProcessId,
+        kernel: KernelId,
         accesses: &[BindingAccess],
         bound: &mut Bound,
         contents: &mut Contents,
         tables: &mut Tables,
-    ) -> Option<u32> {
+    ) -> Option<BindingSetId> {
         if let Some((last, id)) = bound.last
             && last == kernel
         {
             return id;
         }
         self.key.clear();
-        self.key.extend([process, kernel]);
+        self.key.extend([process.0, kernel.0]);
         for set in &bound.sets {
             let kept = contents.kept_of(set.content);
             let offsets = set.dynamic_offsets.len() as u32;
@@ -228,7 +229,7 @@ impl BindingSets {
         bound: &Bound,
         contents: &mut Contents,
         tables: &mut Tables,
-    ) -> Option<u32> {
+    ) -> Option<BindingSetId> {
         self.reaches.clear();
         for set in &bound.sets {
             let kept = contents.kept_of(set.content);
@@ -270,7 +271,7 @@ impl BindingSets {
         if let Some(id) = self.ids.get(self.reaches.as_slice()) {
             return Some(*id);
         }
-        let id = self.next;
+        let id = BindingSetId(self.next);
         self.next += 1;
         for reach in &self.reaches {
             tables.bindings.push(Binding {

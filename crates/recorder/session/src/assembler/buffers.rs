@@ -1,5 +1,6 @@
 //! Buffers and the allocations behind them.
 
+use gapscope_trace::ids::{AllocationId, BufferId, DeviceId, ProcessId};
 use gapscope_trace::tables::{Buffer, Table, Tables};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -8,23 +9,23 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Buffers {
     next: u32,
-    alive: FxHashMap<u32, Alive>,
+    alive: FxHashMap<BufferId, Alive>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Alive {
-    process: u32,
-    device: u32,
+    process: ProcessId,
+    device: DeviceId,
     bytes: u64,
-    allocation: Option<u32>,
+    allocation: Option<AllocationId>,
     offset: Option<u64>,
     name: Option<String>,
 }
 
 impl Buffers {
     /// A new buffer. Returns its id.
-    pub fn add(&mut self, process: u32, device: u32, bytes: u64) -> u32 {
-        let id = self.next;
+    pub fn add(&mut self, process: ProcessId, device: DeviceId, bytes: u64) -> BufferId {
+        let id = BufferId(self.next);
         self.next += 1;
         let (allocation, offset, name) = (None, None, None);
         self.alive.insert(
@@ -42,12 +43,12 @@ impl Buffers {
     }
 
     /// The size of a buffer that exists.
-    pub fn bytes(&self, id: u32) -> Option<u64> {
+    pub fn bytes(&self, id: BufferId) -> Option<u64> {
         self.alive.get(&id).map(|b| b.bytes)
     }
 
     /// A buffer got its memory.
-    pub fn bind(&mut self, id: u32, allocation: Option<u32>, offset: u64) {
+    pub fn bind(&mut self, id: BufferId, allocation: Option<AllocationId>, offset: u64) {
         if let Some(buffer) = self.alive.get_mut(&id) {
             buffer.allocation = allocation;
             buffer.offset = Some(offset);
@@ -55,14 +56,14 @@ impl Buffers {
     }
 
     /// The program named a buffer.
-    pub fn name(&mut self, id: u32, name: Option<String>) {
+    pub fn name(&mut self, id: BufferId, name: Option<String>) {
         if let Some(buffer) = self.alive.get_mut(&id) {
             buffer.name = name;
         }
     }
 
     /// A buffer is gone: nothing can change any more, so it becomes a row.
-    pub fn end(&mut self, id: u32, tables: &mut Tables) {
+    pub fn end(&mut self, id: BufferId, tables: &mut Tables) {
         if let Some(buffer) = self.alive.remove(&id) {
             buffer.write(id, tables);
         }
@@ -79,7 +80,7 @@ impl Buffers {
 }
 
 impl Alive {
-    fn write(self, id: u32, tables: &mut Tables) {
+    fn write(self, id: BufferId, tables: &mut Tables) {
         tables.buffers.push(Buffer {
             id,
             process: self.process,

@@ -3,6 +3,7 @@
 use super::Assembler;
 use gapscope_spool::event::LabelEdge;
 use gapscope_spool::ids as hook;
+use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::manifest::Loss;
 use gapscope_trace::tables::{Marker, MarkerScope, Table, Tables};
 use serde::{Deserialize, Serialize};
@@ -12,9 +13,9 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capture {
     /// Id of the process in the trace.
-    pub process: u32,
+    pub process: ProcessId,
     /// The system's id of the thread that began it.
-    pub thread: u32,
+    pub thread: ThreadId,
     /// Its number in the process.
     pub number: u32,
     /// The trace that the program wants of it.
@@ -30,7 +31,7 @@ pub struct Capture {
 impl Assembler {
     pub(super) fn capture(
         &mut self,
-        (process, thread): (u32, hook::Thread),
+        (process, thread): (ProcessId, hook::Thread),
         hook::Capture(number): hook::Capture,
         edge: LabelEdge,
         path: &[u8],
@@ -43,7 +44,7 @@ impl Assembler {
             let lost_before = self.ledger.losses();
             self.captures.push(Capture {
                 process,
-                thread: thread.0,
+                thread: ThreadId(thread.0),
                 number,
                 path,
                 begin_ns: at_ns,
@@ -59,16 +60,19 @@ impl Assembler {
         capture.end_ns = Some(at_ns);
         let begin_ns = capture.begin_ns;
         let thread = capture.thread;
-        let text = self.labels.text(&format!("capture {number}"));
-        let label = self.labels.label(None, text);
+        let label = self.labels.named(None, &format!("capture {number}"));
         tables.markers.push(Marker {
             process,
             scope: MarkerScope::Thread,
             label,
+            queue: None,
             thread: Some(thread),
+            command_buffer: None,
             start_ns: Some(begin_ns),
             duration_ns: Some(at_ns.saturating_sub(begin_ns)),
-            ..Marker::default()
+            domain: None,
+            category: None,
+            payload: None,
         });
     }
 
@@ -78,16 +82,16 @@ impl Assembler {
     }
 
     /// Processes of the trace that are the same process of the system as `process`: each hook in it has its own.
-    pub fn same_process(&self, process: u32) -> Vec<u32> {
-        let pid = self.processes[process as usize].facts.pid;
+    pub fn same_process(&self, process: ProcessId) -> Vec<ProcessId> {
+        let pid = self.processes[process].facts.pid;
         let same = self.processes.iter().filter(|p| p.facts.pid == pid);
         same.map(|p| p.facts.id).collect()
     }
 
     /// True when all work that these processes submitted until `end_ns` has been seen to its end.
-    pub fn seen_until(&self, processes: &[u32], end_ns: i64) -> bool {
+    pub fn seen_until(&self, processes: &[ProcessId], end_ns: i64) -> bool {
         processes.iter().all(|process| {
-            let mut open = self.processes[*process as usize].instances.values();
+            let mut open = self.processes[*process].instances.values();
             !open.any(|instance| instance.submitted_ns <= end_ns)
         })
     }

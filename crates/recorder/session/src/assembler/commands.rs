@@ -2,20 +2,22 @@
 
 use super::Assembler;
 use super::recording::Step;
-use gapscope_spool::event::{Command, Op, OpaqueWorkKind, TransferKind};
+use gapscope_spool::event::{Command, LossKind, Op, OpaqueWorkKind, TransferKind};
 use gapscope_spool::ids as hook;
 use gapscope_trace::Tables;
+use gapscope_trace::build::{Labels, TextId};
+use gapscope_trace::ids::ProcessId;
 
 impl Assembler {
     /// Commands, in order, of a recording.
     pub(super) fn commands(
         &mut self,
-        process: u32,
+        process: ProcessId,
         recording: hook::Recording,
         bytes: &[u8],
         tables: &mut Tables,
     ) {
-        let state = &mut self.processes[process as usize];
+        let state = &mut self.processes[process];
         let mut target = state.recordings.remove(&recording).unwrap_or_default();
         target.steps.reserve(bytes.len() / size_of::<Command>());
         let (mut not_understood, mut unknown_sets) = (0, 0);
@@ -29,7 +31,7 @@ impl Assembler {
             };
             let step = match op {
                 Op::Begin => {
-                    target.begin_query = query;
+                    target.start_query = query;
                     Step::Begin { query }
                 }
                 Op::End => {
@@ -124,10 +126,10 @@ impl Assembler {
         target.queries = target.queries.min(most_queries(target.steps.len()));
         state.recordings.insert(recording, target);
         let reason = "this version does not know their kind";
-        self.ledger.add("commands", not_understood, reason);
+        self.ledger.add(LossKind::Commands, not_understood, reason);
         let reason = "the record of what they hold is missing, or long ago";
         self.ledger
-            .add("bound descriptor sets", unknown_sets, reason);
+            .add(LossKind::BoundDescriptorSets, unknown_sets, reason);
     }
 }
 
@@ -149,10 +151,10 @@ fn most_queries(commands: usize) -> u32 {
 
 /// The trace's id of a process's text.
 pub(super) fn text(
-    texts: &rustc_hash::FxHashMap<hook::Text, u32>,
-    labels: &mut super::labels::Labels,
+    texts: &rustc_hash::FxHashMap<hook::Text, TextId>,
+    labels: &mut Labels,
     text: hook::Text,
-) -> u32 {
+) -> TextId {
     match texts.get(&text) {
         Some(id) => *id,
         None => labels.text("unknown label"),

@@ -1,8 +1,9 @@
 //! Devices and queues, with the instances that wait for their device's clock.
 
 use super::instance::Instance;
-use super::spans::Spans;
+use super::spanning::SpanningLabels;
 use crate::clock::{Causal, DeviceClock, Ticks};
+use gapscope_trace::ids::LabelId;
 use gapscope_trace::manifest;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -27,12 +28,21 @@ pub struct Device {
 pub struct Queue {
     /// What the manifest says.
     pub facts: manifest::Queue,
-    /// Labels that are open on it: label and begin.
-    pub labels: Vec<(u32, i64)>,
+    /// Labels that are open on it, outermost first.
+    pub labels: Vec<OpenQueueLabel>,
     /// Labels of command buffers that span several of them.
-    pub spans: Spans,
-    /// When the last command buffer on it began: later ones begin no earlier.
-    pub last_begin: Option<Ticks>,
+    pub spanning: SpanningLabels,
+    /// When the last command buffer on it started: later ones start no earlier.
+    pub last_start: Option<Ticks>,
+}
+
+/// A label that is open on a queue.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct OpenQueueLabel {
+    /// The label.
+    pub label: LabelId,
+    /// When it started.
+    pub start_ns: i64,
 }
 
 impl Device {

@@ -1,16 +1,19 @@
 //! From a finished instance to rows.
 
-use super::instance::Instance;
+use super::hull::Hull;
+use super::instance::{Instance, RawInterval};
 use super::kernels::Kernels;
-use super::labels::Labels;
-use super::ledger::Ledger;
-use super::placement::{Placement, REASONS, REASONS_IN_ORDER, Unknown};
-use super::recording::{Recording, Step};
-use super::spans::{Spans, join};
-use gapscope_spool::event::{NO_QUERY, NO_TICKS, OpaqueWorkKind};
+use super::placement::{Placement, REASONS, REASONS_IN_ORDER, UnknownTime};
+use super::recording::{QueryPair, Recording, Step};
+use super::spanning::{SpanningId, SpanningLabel, SpanningLabels};
+use gapscope_model::{Ledger, LossKind};
+use gapscope_spool::event::{NO_QUERY, NO_TICKS, OpaqueWorkKind, Span};
 use gapscope_spool::ids as hook;
+use gapscope_trace::build::{Labels, TextId};
+use gapscope_trace::ids::{CommandBufferId, LabelId, ProcessId, QueueId};
 use gapscope_trace::tables::{
-    self, Barrier, CommandBuffer, Marker, MarkerScope, OpaqueWorkRow, Table, Tables, Timing,
+    Barrier, CommandBuffer, Dispatch, Marker, MarkerScope, OpaqueWorkRow, Table, Tables, Timing,
+    Transfer,
 };
 use rustc_hash::FxHashMap;
 
@@ -32,7 +35,7 @@ pub struct Expansion<'a> {
     pub sampled: bool,
     pub kernels: &'a mut Kernels,
     pub labels: &'a mut Labels,
-    pub spans: &'a mut Spans,
+    pub spanning: &'a mut SpanningLabels,
     pub ledger: &'a mut Ledger,
     pub tables: &'a mut Tables,
     pub state: State,
@@ -48,16 +51,16 @@ pub struct State {
     top_level: TopLevel,
     /// Rows of instants that wait for the next timed command.
     instants: Vec<usize>,
-    lost: [[u64; REASONS]; 4],
+    lost: [[u64; REASONS]; LOSSES.len()],
 }
 
 /// A label that is open in the command buffer, with the hull of what was timed inside it.
 struct OpenLabel {
-    label: u32,
-    text: u32,
-    hull: Option<(i64, i64)>,
+    label: LabelId,
+    text: TextId,
+    hull: Hull,
     /// It spans several command buffers.
-    span: Option<u32>,
+    spanning: Option<SpanningId>,
 }
 
 /// The labels of the outermost level.
@@ -65,30 +68,31 @@ struct OpenLabel {
 enum TopLevel {
     #[default]
     None,
-    Only(u32),
+    Only(LabelId),
     Several,
 }
 
-/// What a lost time was of.
+/// What has a time that may be lost.
 #[derive(Clone, Copy)]
 #[repr(usize)]
-enum Work {
+enum TimedWork {
     CommandBuffer,
     Dispatch,
     Transfer,
     Opaque,
 }
 
-const WORK: [&str; 4] = [
-    "command-buffer times",
-    "dispatch times",
-    "transfer times",
-    "opaque-work times",
+/// The losses of [`TimedWork`], by number.
+const LOSSES: [LossKind; 4] = [
+    LossKind::CommandBufferTimes,
+    LossKind::DispatchTimes,
+    LossKind::TransferTimes,
+    LossKind::OpaqueWorkTimes,
 ];
 
 impl Expansion<'_> {
-    /// Appends all rows of the instance. Returns the number of dispatches and the command buffer's interval.
-    pub fn run(mut self) -> (u32, Option<(i64, i64)>) {
+    /// Appends all rows of the instance. Returns the number of dispatches.
+    pub fn run(mut self) -> u32 {
         let recording = self.recordings.get(&self.instance.recording);
         let around = self.inherit();
         let own = match recording {
@@ -108,20 +112,20 @@ impl Expansion<'_> {
                 let reason = if never {
                     self.reason
                 } else {
-                    Unknown::NotRecorded.reason("")
+                    UnknownTime::NotRecorded.reason("")
                 };
-                self.ledger.add("command buffers' contents", 1, reason);
+                self.ledger.add(LossKind::CommandBufferContents, 1, reason);
                 let unknown = if never {
-                    Unknown::Instance
+                    UnknownTime::Instance
                 } else {
-                    Unknown::NotRecorded
+                    UnknownTime::NotRecorded
                 };
                 self.bracketed().unwrap_or(Err(unknown))
             }
         };
         self.leave_open();
-        let interval = self.count(Work::CommandBuffer, own, true);
-        if interval.is_none() && self.timing == Timing::Measured {
+        let span = self.count(TimedWork::CommandBuffer, own, true);
+        if span.is_none() && self.timing == Timing::Measured {
             self.timing = Timing::Unknown;
         }
         let only_label = match self.state.top_level {
@@ -133,8 +137,8 @@ impl Expansion<'_> {
             process: self.instance.process,
             queue: self.instance.queue,
             submission: self.instance.submission,
-            start_ns: interval.map(|i| i.0),
-            duration_ns: interval.map(|i| i.1),
+            start_ns: span.map(|span| span.start_ns),
+            duration_ns: span.map(|span| span.duration_ns),
             seen_ns: self.instance.seen_ns,
             timing: self.timing,
             dispatches: self.state.dispatches,
@@ -142,27 +146,27 @@ impl Expansion<'_> {
             label: self.instance.label.or(around).or(only_label),
             name: recording.and_then(|r| r.name.clone()),
         });
-        for (work, reasons) in self.state.lost.iter().enumerate() {
+        for (kind, reasons) in LOSSES.iter().zip(self.state.lost) {
             for (unknown, count) in REASONS_IN_ORDER.iter().zip(reasons) {
                 self.ledger
-                    .add(WORK[work], *count, unknown.reason(self.reason));
+                    .add(kind.clone(), count, unknown.reason(self.reason));
             }
         }
-        (self.state.dispatches, interval)
+        self.state.dispatches
     }
 
-    fn bracketed(&mut self) -> Option<Result<(i64, i64), Unknown>> {
-        let (begin, end) = self.instance.bracket?;
-        self.placement.as_mut().map(|p| p.interval(begin, end))
+    fn bracketed(&mut self) -> Option<Result<Span, UnknownTime>> {
+        let bracket = self.instance.bracket?;
+        self.placement.as_mut().map(|p| p.span(bracket))
     }
 
-    /// The interval of the command buffer as a whole.
-    fn whole(&mut self, recording: &Recording) -> Result<(i64, i64), Unknown> {
+    /// The time of the command buffer as a whole.
+    fn whole(&mut self, recording: &Recording) -> Result<Span, UnknownTime> {
         if let Some(whole) = self.bracketed() {
             return whole;
         }
         let ticks = self.instance.ticks(self.instance.recording);
-        self.interval(ticks, recording.begin_query, recording.end_query)
+        self.between(ticks, recording.ends())
     }
 
     fn reserve(&mut self, recording: &Recording) {
@@ -174,29 +178,32 @@ impl Expansion<'_> {
         }
     }
 
-    /// The interval between two queries.
+    /// The time between two queries.
     #[inline]
-    fn interval(&mut self, ticks: &[u64], begin: u32, end: u32) -> Result<(i64, i64), Unknown> {
+    fn between(&mut self, ticks: &[u64], queries: QueryPair) -> Result<Span, UnknownTime> {
         let Some(placement) = &mut self.placement else {
-            return Err(Unknown::Instance);
+            return Err(UnknownTime::Instance);
         };
-        if begin == NO_QUERY || end == NO_QUERY {
-            return Err(Unknown::NotTimed);
+        if queries.start == NO_QUERY || queries.end == NO_QUERY {
+            return Err(UnknownTime::NotTimed);
         }
         let tick = |query: u32| ticks.get(query as usize).copied().unwrap_or(NO_TICKS);
-        placement.interval(tick(begin), tick(end))
+        placement.span(RawInterval {
+            start: tick(queries.start),
+            end: tick(queries.end),
+        })
     }
 
     /// Counts an unknown time.
     #[inline]
     fn count(
         &mut self,
-        work: Work,
-        time: Result<(i64, i64), Unknown>,
+        work: TimedWork,
+        time: Result<Span, UnknownTime>,
         wanted: bool,
-    ) -> Option<(i64, i64)> {
+    ) -> Option<Span> {
         match time {
-            Ok(interval) => Some(interval),
+            Ok(span) => Some(span),
             Err(unknown) => {
                 if wanted {
                     self.state.lost[work as usize][unknown as usize] += 1;
@@ -208,15 +215,15 @@ impl Expansion<'_> {
 
     /// Something inside the command buffer was timed.
     #[inline]
-    fn timed(&mut self, interval: Option<(i64, i64)>) {
-        let Some((start, duration)) = interval else {
+    fn timed(&mut self, span: Option<Span>) {
+        let Some(span) = span else {
             return;
         };
         if let Some(open) = self.state.open.last_mut() {
-            open.hull = Some(join(open.hull, (start, start + duration)));
+            open.hull.add(span);
         }
         for row in self.state.instants.drain(..) {
-            self.tables.markers.start_ns[row] = Some(start);
+            self.tables.markers.start_ns[row] = Some(span.start_ns);
         }
     }
 
@@ -236,24 +243,26 @@ impl Expansion<'_> {
                     groups,
                 } => {
                     let time = self.step_time(ticks, query, untimed);
-                    let interval = self.count(Work::Dispatch, time, self.sampled);
-                    self.timed(interval);
-                    let label = self.state.open.last().map(|o| (o.label, o.text));
-                    self.kernels.dispatched(kernel, label.map(|l| l.1));
-                    let [x, y, z] = groups.map_or([None; 3], |g| g.map(Some));
-                    let rows = &mut self.tables.dispatches;
-                    rows.command_buffer.push(Some(self.instance.command_buffer));
-                    rows.position.push(self.state.position);
-                    rows.queue.push(self.instance.queue);
-                    rows.kernel.push(kernel);
-                    rows.start_ns.push(interval.map(|i| i.0));
-                    rows.duration_ns.push(interval.map(|i| i.1));
-                    rows.groups_x.push(x);
-                    rows.groups_y.push(y);
-                    rows.groups_z.push(z);
-                    rows.bindings.push(bindings);
-                    rows.label.push(label.map(|l| l.0));
-                    rows.submission.push(None);
+                    let span = self.count(TimedWork::Dispatch, time, self.sampled);
+                    self.timed(span);
+                    let open = self.state.open.last();
+                    self.kernels.dispatched(kernel, open.map(|open| open.text));
+                    let [groups_x, groups_y, groups_z] =
+                        groups.map_or([None; 3], |groups| groups.map(Some));
+                    self.tables.dispatches.push(Dispatch {
+                        command_buffer: Some(self.instance.command_buffer),
+                        position: self.state.position,
+                        queue: self.instance.queue,
+                        kernel,
+                        start_ns: span.map(|span| span.start_ns),
+                        duration_ns: span.map(|span| span.duration_ns),
+                        groups_x,
+                        groups_y,
+                        groups_z,
+                        bindings,
+                        label: open.map(|open| open.label),
+                        submission: None,
+                    });
                     self.state.position += 1;
                     self.state.dispatches += 1;
                 }
@@ -265,21 +274,22 @@ impl Expansion<'_> {
                     destination,
                 } => {
                     let time = self.step_time(ticks, query, untimed);
-                    let interval = self.count(Work::Transfer, time, self.sampled);
-                    self.timed(interval);
-                    let rows = &mut self.tables.transfers;
-                    rows.command_buffer.push(Some(self.instance.command_buffer));
-                    rows.position.push(self.state.position);
-                    rows.queue.push(self.instance.queue);
-                    rows.kind.push(tables::TransferKind::of(kind.as_str()));
-                    rows.bytes.push(bytes);
-                    rows.start_ns.push(interval.map(|i| i.0));
-                    rows.duration_ns.push(interval.map(|i| i.1));
-                    rows.source.push(source);
-                    rows.destination.push(destination);
-                    rows.label.push(self.state.open.last().map(|o| o.label));
-                    rows.submission.push(None);
-                    rows.host_memory.push(None);
+                    let span = self.count(TimedWork::Transfer, time, self.sampled);
+                    self.timed(span);
+                    self.tables.transfers.push(Transfer {
+                        command_buffer: Some(self.instance.command_buffer),
+                        position: self.state.position,
+                        queue: self.instance.queue,
+                        kind,
+                        bytes,
+                        start_ns: span.map(|span| span.start_ns),
+                        duration_ns: span.map(|span| span.duration_ns),
+                        source,
+                        destination,
+                        label: self.state.open.last().map(|open| open.label),
+                        submission: None,
+                        host_memory: None,
+                    });
                     self.state.position += 1;
                     self.state.transfers += 1;
                 }
@@ -295,7 +305,7 @@ impl Expansion<'_> {
                     });
                     self.state.position += 1;
                 }
-                Step::LabelBegin { text } => self.begin_label(text),
+                Step::LabelBegin { text } => self.start_label(text),
                 Step::LabelEnd => {
                     if self.state.open.len() > base {
                         self.end_label();
@@ -309,11 +319,11 @@ impl Expansion<'_> {
                 }
                 Step::OpaqueBegin { query, kind } => opaque = Some((query, kind)),
                 Step::OpaqueEnd { query } => {
-                    if let Some((begin, kind)) = opaque.take() {
+                    if let Some((start, kind)) = opaque.take() {
                         let time = if untimed {
-                            Err(Unknown::Secondary)
+                            Err(UnknownTime::Secondary)
                         } else {
-                            self.interval(ticks, begin, query)
+                            self.between(ticks, QueryPair { start, end: query })
                         };
                         self.opaque_work(time, kind);
                     }
@@ -326,36 +336,26 @@ impl Expansion<'_> {
     }
 
     #[inline]
-    fn step_time(
-        &mut self,
-        ticks: &[u64],
-        query: u32,
-        untimed: bool,
-    ) -> Result<(i64, i64), Unknown> {
+    fn step_time(&mut self, ticks: &[u64], query: u32, untimed: bool) -> Result<Span, UnknownTime> {
         if self.instance.bracket.is_some() {
-            return Err(Unknown::Instance);
+            return Err(UnknownTime::Instance);
         }
         if untimed {
-            return Err(Unknown::Secondary);
+            return Err(UnknownTime::Secondary);
         }
-        let end = if query == NO_QUERY {
-            NO_QUERY
-        } else {
-            query + 1
-        };
-        self.interval(ticks, query, end)
+        self.between(ticks, QueryPair::from(query))
     }
 
-    fn opaque_work(&mut self, time: Result<(i64, i64), Unknown>, kind: OpaqueWorkKind) {
-        let interval = self.count(Work::Opaque, time, self.sampled);
-        self.timed(interval);
+    fn opaque_work(&mut self, time: Result<Span, UnknownTime>, kind: OpaqueWorkKind) {
+        let span = self.count(TimedWork::Opaque, time, self.sampled);
+        self.timed(span);
         self.tables.opaque_work.push(OpaqueWorkRow {
             command_buffer: Some(self.instance.command_buffer),
             position: self.state.position,
             queue: self.instance.queue,
-            kind: tables::OpaqueWorkKind::of(kind.as_str()),
-            start_ns: interval.map(|i| i.0),
-            duration_ns: interval.map(|i| i.1),
+            kind,
+            start_ns: span.map(|span| span.start_ns),
+            duration_ns: span.map(|span| span.duration_ns),
             label: self.state.open.last().map(|o| o.label),
             submission: None,
         });
@@ -373,14 +373,13 @@ impl Expansion<'_> {
         overwritten: bool,
     ) {
         if query != NO_QUERY && !untimed {
-            let time = self.interval(ticks, query, query + 1);
+            let time = self.between(ticks, QueryPair::from(query));
             self.opaque_work(time, OpaqueWorkKind::Other);
         }
         let known = self.recordings.get(&recording).filter(|_| depth < DEEPEST);
         let Some(secondary) = known else {
             let reason = "the record of their commands is missing";
-            self.ledger
-                .add("secondary command buffers' contents", 1, reason);
+            self.ledger.add(LossKind::SecondaryContents, 1, reason);
             return;
         };
         let instance = self.instance;
@@ -394,14 +393,14 @@ impl Expansion<'_> {
     }
 
     /// Opens the labels that were open before. Gives the innermost.
-    fn inherit(&mut self) -> Option<u32> {
+    fn inherit(&mut self) -> Option<LabelId> {
         for id in &self.instance.spanning.inherited {
-            if let Some(span) = self.spans.get(*id) {
+            if let Some(known) = self.spanning.get(*id) {
                 self.state.open.push(OpenLabel {
-                    label: span.label,
-                    text: span.text,
-                    hull: None,
-                    span: Some(*id),
+                    label: known.label,
+                    text: known.text,
+                    hull: Hull::default(),
+                    spanning: Some(*id),
                 });
             }
         }
@@ -411,16 +410,16 @@ impl Expansion<'_> {
     /// Ends the command buffer's share of the labels that are open behind it, and those that nobody ends.
     fn leave_open(&mut self) {
         let left_open = &self.instance.spanning.left_open;
-        let own = self.state.open.iter_mut().filter(|o| o.span.is_none());
+        let own = self.state.open.iter_mut().filter(|o| o.spanning.is_none());
         for (open, id) in own.zip(left_open) {
-            open.span = Some(*id);
+            open.spanning = Some(*id);
         }
         while !self.state.open.is_empty() {
             self.end_label();
         }
     }
 
-    fn begin_label(&mut self, text: u32) {
+    fn start_label(&mut self, text: TextId) {
         let around = self.state.open.last().map(|o| o.label);
         // What is said around the submission is said around all that is in it.
         let parent = around.or(self.instance.label);
@@ -435,8 +434,8 @@ impl Expansion<'_> {
         self.state.open.push(OpenLabel {
             label,
             text,
-            hull: None,
-            span: None,
+            hull: Hull::default(),
+            spanning: None,
         });
     }
 
@@ -444,41 +443,73 @@ impl Expansion<'_> {
         let Some(ended) = self.state.open.pop() else {
             return;
         };
-        if let (Some(inner), Some(outer)) = (ended.hull, self.state.open.last_mut()) {
-            outer.hull = Some(join(outer.hull, inner));
+        if let Some(outer) = self.state.open.last_mut() {
+            outer.hull.join(ended.hull);
         }
-        match ended.span {
-            None => self.marker(ended.label, self.instance.command_buffer, ended.hull),
+        let (process, queue) = (self.instance.process, self.instance.queue);
+        match ended.spanning {
+            None => command_buffer_marker(
+                process,
+                queue,
+                ended.label,
+                self.instance.command_buffer,
+                ended.hull.span(),
+                self.tables,
+            ),
             Some(id) => {
-                if let Some(span) = self.spans.expanded(id, ended.hull) {
-                    self.marker(span.label, span.command_buffer, span.hull);
+                if let Some(known) = self.spanning.expanded(id, ended.hull) {
+                    label_marker(process, queue, &known, self.tables);
                 }
             }
         }
     }
 
-    fn instant(&mut self, text: u32) {
+    fn instant(&mut self, text: TextId) {
         let parent = self.state.open.last().map(|o| o.label);
         let label = self.labels.label(parent, text);
         let row = self.tables.markers.len();
-        self.marker(label, self.instance.command_buffer, None);
-        self.tables.markers.duration_ns[row] = Some(0);
+        self.tables.markers.push(Marker {
+            process: self.instance.process,
+            scope: MarkerScope::CommandBuffer,
+            label,
+            queue: Some(self.instance.queue),
+            thread: None,
+            command_buffer: Some(self.instance.command_buffer),
+            start_ns: None,
+            duration_ns: Some(0),
+            domain: None,
+            category: None,
+            payload: None,
+        });
         self.state.instants.push(row);
-    }
-
-    fn marker(&mut self, label: u32, command_buffer: u64, hull: Option<(i64, i64)>) {
-        let (process, queue) = (self.instance.process, self.instance.queue);
-        label_marker(process, queue, label, command_buffer, hull, self.tables);
     }
 }
 
-/// The row of a label in command buffers.
+/// The row of a label over several command buffers.
 pub fn label_marker(
-    process: u32,
-    queue: u32,
-    label: u32,
-    command_buffer: u64,
-    hull: Option<(i64, i64)>,
+    process: ProcessId,
+    queue: QueueId,
+    known: &SpanningLabel,
+    tables: &mut Tables,
+) {
+    let span = known.hull.span();
+    command_buffer_marker(
+        process,
+        queue,
+        known.label,
+        known.command_buffer,
+        span,
+        tables,
+    );
+}
+
+/// The row of a label in command buffers.
+fn command_buffer_marker(
+    process: ProcessId,
+    queue: QueueId,
+    label: LabelId,
+    command_buffer: CommandBufferId,
+    span: Option<Span>,
     tables: &mut Tables,
 ) {
     tables.markers.push(Marker {
@@ -488,8 +519,10 @@ pub fn label_marker(
         queue: Some(queue),
         thread: None,
         command_buffer: Some(command_buffer),
-        start_ns: hull.map(|h| h.0),
-        duration_ns: hull.map(|h| h.1 - h.0),
-        ..Marker::default()
+        start_ns: span.map(|span| span.start_ns),
+        duration_ns: span.map(|span| span.duration_ns),
+        domain: None,
+        category: None,
+        payload: None,
     });
 }

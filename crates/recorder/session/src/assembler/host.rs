@@ -2,9 +2,11 @@
 
 use super::Assembler;
 use super::commands;
+use super::device::OpenQueueLabel;
 use super::thread_labels::ThreadLabel;
 use gapscope_spool::event::{LabelEdge, LabelScope};
 use gapscope_spool::ids as hook;
+use gapscope_trace::ids::{LabelId, ProcessId, QueueId, ThreadId};
 use gapscope_trace::tables::{Marker, MarkerScope, Table, Tables};
 use std::sync::Arc;
 
@@ -12,7 +14,7 @@ impl Assembler {
     #[allow(clippy::too_many_arguments)]
     pub(super) fn label(
         &mut self,
-        process: u32,
+        process: ProcessId,
         thread: hook::Thread,
         scope: LabelScope,
         edge: LabelEdge,
@@ -43,22 +45,25 @@ impl Assembler {
 
     fn queue_label(
         &mut self,
-        process: u32,
-        queue: u32,
+        process: ProcessId,
+        queue: QueueId,
         edge: LabelEdge,
         text: hook::Text,
         at_ns: i64,
         tables: &mut Tables,
     ) {
-        let state = &mut self.processes[process as usize];
+        let state = &mut self.processes[process];
         let text = commands::text(&state.texts, &mut self.labels, text);
-        let open = &mut self.queues[queue as usize].labels;
-        let parent = open.last().map(|(label, _)| *label);
+        let open = &mut self.queues[queue].labels;
+        let parent = open.last().map(|open| open.label);
         match edge {
-            LabelEdge::Begin => open.push((self.labels.label(parent, text), at_ns)),
+            LabelEdge::Begin => open.push(OpenQueueLabel {
+                label: self.labels.label(parent, text),
+                start_ns: at_ns,
+            }),
             LabelEdge::End => {
-                if let Some((label, begin_ns)) = open.pop() {
-                    HostMarker::on_queue(queue, label, begin_ns).write(
+                if let Some(ended) = open.pop() {
+                    HostMarker::on_queue(queue, ended.label, ended.start_ns).write(
                         process,
                         Some(at_ns),
                         tables,
@@ -76,23 +81,23 @@ impl Assembler {
 /// A label that the host set.
 pub(super) struct HostMarker<'a> {
     pub scope: MarkerScope,
-    pub label: u32,
-    pub queue: Option<u32>,
-    pub thread: Option<u32>,
-    pub begin_ns: i64,
+    pub label: LabelId,
+    pub queue: Option<QueueId>,
+    pub thread: Option<ThreadId>,
+    pub start_ns: i64,
     pub domain: Option<&'a Arc<str>>,
     pub category: Option<&'a Arc<str>>,
     pub payload: Option<&'a Arc<str>>,
 }
 
 impl HostMarker<'_> {
-    pub fn on_queue(queue: u32, label: u32, begin_ns: i64) -> HostMarker<'static> {
+    pub fn on_queue(queue: QueueId, label: LabelId, start_ns: i64) -> HostMarker<'static> {
         HostMarker {
             scope: MarkerScope::Queue,
             label,
             queue: Some(queue),
             thread: None,
-            begin_ns,
+            start_ns,
             domain: None,
             category: None,
             payload: None,
@@ -100,7 +105,7 @@ impl HostMarker<'_> {
     }
 
     /// Appends its row. `end_ns`: absent when it was never ended.
-    pub fn write(&self, process: u32, end_ns: Option<i64>, tables: &mut Tables) {
+    pub fn write(&self, process: ProcessId, end_ns: Option<i64>, tables: &mut Tables) {
         tables.markers.push(Marker {
             process,
             scope: self.scope,
@@ -108,8 +113,8 @@ impl HostMarker<'_> {
             queue: self.queue,
             thread: self.thread,
             command_buffer: None,
-            start_ns: Some(self.begin_ns),
-            duration_ns: end_ns.map(|end| end.saturating_sub(self.begin_ns)),
+            start_ns: Some(self.start_ns),
+            duration_ns: end_ns.map(|end| end.saturating_sub(self.start_ns)),
             domain: self.domain.cloned(),
             category: self.category.cloned(),
             payload: self.payload.cloned(),

@@ -1,68 +1,87 @@
 //! Instances: submitted executions of recordings, on their way to rows.
 
-use super::spans::Spanning;
+use super::spanning::SpannedBuffer;
 use crate::clock::{Ticks, Unplaced};
 use gapscope_spool::event::{NO_TICKS, Outcome};
 use gapscope_spool::ids as hook;
+use gapscope_trace::ids::{CommandBufferId, LabelId, ProcessId, QueueId, SubmissionId};
 use serde::{Deserialize, Serialize};
 
 /// A submitted execution of a recording.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Instance {
     /// Id of its process.
-    pub process: u32,
+    pub process: ProcessId,
     /// Id of the command buffer in the trace.
-    pub command_buffer: u64,
+    pub command_buffer: CommandBufferId,
     /// What it executes, in the process's ids.
     pub recording: hook::Recording,
     /// Id of its submission in the trace.
-    pub submission: u64,
+    pub submission: SubmissionId,
     /// Id of its queue in the trace.
-    pub queue: u32,
-    /// When the call that submitted it began.
+    pub queue: QueueId,
+    /// When the call that submitted it started.
     pub submitted_ns: i64,
     /// The label around its submission.
-    pub label: Option<u32>,
+    pub label: Option<LabelId>,
     /// Labels that span it and others.
-    pub spanning: Spanning,
+    pub spanning: SpannedBuffer,
     /// Timestamps, of its own recording and of those that it executes.
     pub timestamps: Vec<Timestamps>,
-    /// Raw ticks before and after it, where it was bracketed.
-    pub bracket: Option<(u64, u64)>,
+    /// Where it was bracketed.
+    pub bracket: Option<RawInterval>,
     /// How its timing ended.
     pub outcome: Option<Outcome>,
     /// When it was seen finished.
     pub seen_ns: Option<i64>,
     /// Where it lies on its device's clock.
-    pub place: Place,
+    pub position: ClockPosition,
+}
+
+/// Raw ticks before and after something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RawInterval {
+    /// Before it.
+    pub start: u64,
+    /// After it.
+    pub end: u64,
+}
+
+/// A raw reading of a device's clock, and where it lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    /// As the device wrote it.
+    pub raw: u64,
+    /// Unwrapped.
+    pub ticks: Ticks,
 }
 
 /// Where an instance lies on its device's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Place {
+pub enum ClockPosition {
     /// Not known yet.
-    Open,
+    Pending,
     /// Known.
-    At {
-        /// A raw reading of the instance, unwrapped.
-        base: (u64, Ticks),
+    Known {
+        /// The first reading of the instance.
+        start: Reading,
         /// Its last reading.
         end: Ticks,
         /// No time inside it can be longer.
         longest: i64,
     },
     /// Never to be known.
-    Nowhere(Why),
+    Unknown(NoPosition),
 }
 
-/// Why an instance has no place on its device's clock.
+/// Why an instance has no position on its device's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Why {
+pub enum NoPosition {
     /// Its timing ended otherwise: see the outcome.
     NotTimed,
     /// The device wrote none of its timestamps.
     NotDelivered,
-    /// Its timestamps are zero, or end before they begin.
+    /// Its timestamps are zero, or end before they start.
     Invalid,
     /// See [`Unplaced`].
     Unplaced(Unplaced),

@@ -1,9 +1,11 @@
 //! Kernels and their names.
 
+use super::indexed::Indexed;
 use super::kernel_names::{self, CppName};
-use super::labels::Labels;
 use crate::names::Names;
 use gapscope_spool::event::{BindingAccess, LaunchShape};
+use gapscope_trace::build::{Labels, TextId};
+use gapscope_trace::ids::{KernelId, ProcessId};
 use gapscope_trace::tables::{self, NameSource, Table, Tables};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -26,18 +28,18 @@ const LONGEST_SPECIALISATION: usize = 32;
 /// All kernels of the trace.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Kernels {
-    kernels: Vec<Kernel>,
+    kernels: Indexed<KernelId, Kernel>,
     /// Rows of kernels that are launched in several sizes.
-    shaped: FxHashMap<(u32, Shape), u32>,
+    shaped: FxHashMap<(KernelId, Shape), KernelId>,
     /// The kernel of each process for dispatches whose kernel is not known.
-    unknown: FxHashMap<u32, u32>,
+    unknown: FxHashMap<ProcessId, KernelId>,
 }
 
 /// What is known of a kernel.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Kernel {
     /// Id of its process.
-    pub process: u32,
+    pub process: ProcessId,
     /// Hash of its code.
     pub source: Option<[u8; 16]>,
     /// Its entry point; empty when not known.
@@ -80,20 +82,18 @@ const MOST_SHAPES: u32 = 1 << 12;
 pub(super) enum CommonLabel {
     #[default]
     NotDispatched,
-    Always(u32),
+    Always(TextId),
     Various,
 }
 
 impl Kernels {
     /// A new kernel. Returns its id.
-    pub fn add(&mut self, kernel: Kernel) -> u32 {
-        let id = self.kernels.len() as u32;
-        self.kernels.push(kernel);
-        id
+    pub fn add(&mut self, kernel: Kernel) -> KernelId {
+        self.kernels.push(kernel)
     }
 
     /// The kernel of a process for dispatches whose kernel is not known.
-    pub fn unknown(&mut self, process: u32) -> u32 {
+    pub fn unknown(&mut self, process: ProcessId) -> KernelId {
         if let Some(id) = self.unknown.get(&process) {
             return *id;
         }
@@ -106,7 +106,7 @@ impl Kernels {
     }
 
     /// The row of a kernel that is launched in this way: its own for the first way, another for each further one.
-    pub fn shaped(&mut self, id: u32, launch: &LaunchShape) -> u32 {
+    pub fn shaped(&mut self, id: KernelId, launch: &LaunchShape) -> KernelId {
         let shape = Shape {
             local_size: launch.local_size,
             registers: launch.registers,
@@ -117,7 +117,7 @@ impl Kernels {
         if let Some(row) = self.shaped.get(&(id, shape)) {
             return *row;
         }
-        let Some(kernel) = self.kernels.get_mut(id as usize) else {
+        let Some(kernel) = self.kernels.get_mut(id) else {
             return id;
         };
         let row = match kernel.shapes {
@@ -137,31 +137,28 @@ impl Kernels {
                     shape: Some(shape),
                     ..Kernel::default()
                 };
-                self.kernels.push(another);
-                self.kernels.len() as u32 - 1
+                self.kernels.push(another)
             }
         };
-        self.kernels[id as usize].shapes += 1;
+        self.kernels[id].shapes += 1;
         self.shaped.insert((id, shape), row);
         row
     }
 
     /// What the kernel's code declares of its bindings.
-    pub fn accesses(&self, id: u32) -> &[BindingAccess] {
-        self.kernels
-            .get(id as usize)
-            .map_or(&[], |k| k.accesses.as_slice())
+    pub fn accesses(&self, id: KernelId) -> &[BindingAccess] {
+        self.kernels.get(id).map_or(&[], |k| k.accesses.as_slice())
     }
 
     /// For a change of what is known.
-    pub fn get_mut(&mut self, id: u32) -> Option<&mut Kernel> {
-        self.kernels.get_mut(id as usize)
+    pub fn get_mut(&mut self, id: KernelId) -> Option<&mut Kernel> {
+        self.kernels.get_mut(id)
     }
 
     /// The innermost label around a dispatch of the kernel has this text.
     #[inline]
-    pub fn dispatched(&mut self, id: u32, text: Option<u32>) {
-        if let Some(kernel) = self.kernels.get_mut(id as usize) {
+    pub fn dispatched(&mut self, id: KernelId, text: Option<TextId>) {
+        if let Some(kernel) = self.kernels.get_mut(id) {
             kernel.label = match (kernel.label, text) {
                 (CommonLabel::NotDispatched, Some(text)) => CommonLabel::Always(text),
                 (CommonLabel::Always(before), Some(text)) if before == text => {
@@ -177,7 +174,7 @@ impl Kernels {
     fn demangled(&self) -> FxHashMap<&str, (String, String)> {
         let mut names: FxHashMap<&str, CppName> = FxHashMap::default();
         let mut mangled: FxHashMap<String, u32> = FxHashMap::default();
-        for kernel in &self.kernels {
+        for kernel in self.kernels.iter() {
             let entry = kernel.entry_point.as_str();
             if !names.contains_key(entry)
                 && let Some(name) = kernel_names::demangle(entry)
@@ -201,7 +198,7 @@ impl Kernels {
     pub fn write(&self, names: &Names, labels: &Labels, tables: &mut Tables) {
         let naming = Naming::of(&self.kernels, labels);
         let demangled = self.demangled();
-        for (id, kernel) in self.kernels.iter().enumerate() {
+        for (id, kernel) in self.kernels.ids().zip(self.kernels.iter()) {
             let (name, name_source) = naming.name(kernel, names, labels);
             let cpp = demangled.get(kernel.entry_point.as_str());
             let (name, full_name) = match cpp.filter(|_| name == kernel.entry_point) {
@@ -213,7 +210,7 @@ impl Kernels {
                 .map_or(kernel.local_size, |s| s.local_size)
                 .map(|threads| Some(threads).filter(|t| *t > 0));
             tables.kernels.push(tables::Kernel {
-                id: id as u32,
+                id,
                 process: kernel.process,
                 name,
                 name_source,
@@ -242,14 +239,14 @@ struct Naming<'a> {
 }
 
 impl<'a> Naming<'a> {
-    fn of(kernels: &'a [Kernel], labels: &'a Labels) -> Naming<'a> {
+    fn of(kernels: &'a Indexed<KernelId, Kernel>, labels: &'a Labels) -> Naming<'a> {
         let mut by_label: FxHashMap<&str, (Option<[u8; 16]>, &str)> = FxHashMap::default();
         let mut by_source: FxHashMap<[u8; 16], &str> = FxHashMap::default();
         let mut naming = Naming {
             shared_labels: FxHashSet::default(),
             shared_sources: FxHashSet::default(),
         };
-        for kernel in kernels {
+        for kernel in kernels.iter() {
             let code = (kernel.source, kernel.specialisation.as_str());
             if let CommonLabel::Always(text) = kernel.label {
                 let text = labels.text_of(text);

@@ -3,19 +3,21 @@
 use super::device::{Device, Queue};
 use super::process::Allocation;
 use super::{Assembler, Source, kernels};
+use gapscope_model::LossKind;
 use gapscope_spool::event::{
     Binding, DeviceLimits, Object, PoolEdge, SourceFormat, StreamKind, heap,
 };
 use gapscope_spool::ids as hook;
+use gapscope_trace::ids::{DeviceId, ProcessId, QueueId, ThreadId};
 use gapscope_trace::manifest;
 use gapscope_trace::tables::{MemoryEvent, MemoryRow, Table, Tables};
 use std::sync::Arc;
 
 impl Assembler {
     /// The trace's id of a process's device. One that was never announced (its record is lost) is made.
-    pub(super) fn device(&mut self, process: u32, device: hook::Device) -> u32 {
-        let next = self.devices.len() as u32;
-        let id = *self.processes[process as usize]
+    pub(super) fn device(&mut self, process: ProcessId, device: hook::Device) -> DeviceId {
+        let next = self.devices.next_id();
+        let id = *self.processes[process]
             .devices
             .entry(device)
             .or_insert(next);
@@ -37,11 +39,11 @@ impl Assembler {
     }
 
     /// The trace's id of a process's queue. One that was never announced (its record is lost) is made.
-    pub(super) fn queue(&mut self, process: u32, queue: hook::Queue) -> u32 {
-        if let Some(id) = self.processes[process as usize].queues.get(&queue) {
+    pub(super) fn queue(&mut self, process: ProcessId, queue: hook::Queue) -> QueueId {
+        if let Some(id) = self.processes[process].queues.get(&queue) {
             return *id;
         }
-        let id = self.queues.len() as u32;
+        let id = self.queues.next_id();
         // `CommonEvent::Queue` corrects the device at once where there is one.
         let known = self
             .devices
@@ -52,7 +54,7 @@ impl Assembler {
             Some(device) => device,
             None => self.device(process, hook::Device(u32::MAX)),
         };
-        self.processes[process as usize].queues.insert(queue, id);
+        self.processes[process].queues.insert(queue, id);
         self.queues.push(Queue {
             facts: manifest::Queue {
                 id,
@@ -60,8 +62,8 @@ impl Assembler {
                 ..manifest::Queue::default()
             },
             labels: Vec::new(),
-            spans: Default::default(),
-            last_begin: None,
+            spanning: Default::default(),
+            last_start: None,
         });
         id
     }
@@ -78,8 +80,8 @@ impl Assembler {
         }
     }
 
-    pub(super) fn name(&mut self, process: u32, object: Object, name: &str) {
-        let state = &mut self.processes[process as usize];
+    pub(super) fn name(&mut self, process: ProcessId, object: Object, name: &str) {
+        let state = &mut self.processes[process];
         let name = Some(name).filter(|n| !n.is_empty()).map(str::to_owned);
         match object {
             Object::Kernel(id) | Object::KernelSource(id) => {
@@ -101,9 +103,10 @@ impl Assembler {
             }
             Object::Queue(id) => {
                 let id = self.queue(process, id);
-                self.queues[id as usize].facts.name = name;
+                self.queues[id].facts.name = name;
             }
             Object::Thread(hook::Thread(id)) => {
+                let id = ThreadId(id);
                 let known = state.threads.iter_mut().find(|t| t.thread == id);
                 if let (Some(thread), Some(name)) = (known, name) {
                     thread.name = name;
@@ -123,7 +126,7 @@ impl Assembler {
 
     pub(super) fn memory(
         &mut self,
-        process: u32,
+        process: ProcessId,
         allocation: Allocation,
         event: MemoryEvent,
         at_ns: i64,
@@ -144,13 +147,13 @@ impl Assembler {
     /// What is known of a stream.
     pub(super) fn stream(
         &mut self,
-        process: u32,
+        process: ProcessId,
         queue: hook::Queue,
         kind: StreamKind,
         priority: i32,
     ) {
         let id = self.queue(process, queue);
-        let facts = &mut self.queues[id as usize].facts;
+        let facts = &mut self.queues[id].facts;
         facts.kind = (kind != StreamKind::Unknown).then(|| kind.to_string());
         facts.priority = Some(priority);
     }
@@ -158,7 +161,7 @@ impl Assembler {
     /// What a device can do.
     pub(super) fn device_limits(
         &mut self,
-        process: u32,
+        process: ProcessId,
         device: hook::Device,
         limits: DeviceLimits,
     ) {
@@ -177,7 +180,7 @@ impl Assembler {
         let id = self.device(process, device);
         let known = |value: u32| (value > 0).then_some(value);
         let bytes = |value: u64| (value > 0).then_some(value);
-        self.devices[id as usize].facts.limits = Some(manifest::DeviceLimits {
+        self.devices[id].facts.limits = Some(manifest::DeviceLimits {
             compute_capability: (major > 0).then(|| format!("{major}.{minor}")),
             multiprocessors: known(multiprocessors),
             core_clock_khz: known(core_clock_khz),
@@ -195,9 +198,9 @@ impl Assembler {
     #[allow(clippy::too_many_arguments)]
     pub(super) fn pool(
         &mut self,
-        process: u32,
+        process: ProcessId,
         pool: hook::Pool,
-        device: u32,
+        device: DeviceId,
         edge: PoolEdge,
         bytes: u64,
         at_ns: i64,
@@ -206,10 +209,10 @@ impl Assembler {
         if at_ns <= 0 {
             // The pool's next event says all that this one said.
             let reason = "the tracing library delivered no times";
-            self.ledger.add("memory events", 1, reason);
+            self.ledger.add(LossKind::MemoryEvents, 1, reason);
             return;
         }
-        let pools = &mut self.processes[process as usize].pools;
+        let pools = &mut self.processes[process].pools;
         let before = pools.get(&pool).copied();
         let bytes = if edge == PoolEdge::End { 0 } else { bytes };
         if before.map_or(0, |b| b.bytes) == bytes {
@@ -221,13 +224,12 @@ impl Assembler {
         }
         if bytes > 0 {
             let allocation = Allocation {
-                id: self.allocations,
+                id: self.next_allocation(),
                 device,
                 heap: heap::DEVICE,
                 bytes,
             };
-            self.allocations += 1;
-            let pools = &mut self.processes[process as usize].pools;
+            let pools = &mut self.processes[process].pools;
             pools.insert(pool, allocation);
             self.memory(process, allocation, MemoryEvent::Allocate, at_ns, tables);
         }
@@ -241,11 +243,11 @@ impl Assembler {
 
     pub(super) fn bindings(
         &mut self,
-        process: u32,
+        process: ProcessId,
         content: hook::BindingContent,
         entries: &[Binding],
     ) {
-        let state = &mut self.processes[process as usize];
+        let state = &mut self.processes[process];
         let ids = &state.buffers;
         let unknown = state.contents.add(
             content,
@@ -254,7 +256,7 @@ impl Assembler {
             &self.buffers,
         );
         self.ledger
-            .add("bindings", unknown, "their buffer is not known");
+            .add(LossKind::Bindings, unknown, "their buffer is not known");
     }
 }
 

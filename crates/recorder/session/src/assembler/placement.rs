@@ -1,19 +1,20 @@
 //! Raw ticks of an instance on the host's clock, and why some have no place there.
 
+use super::instance::{RawInterval, Reading};
 use crate::clock::{DeviceClock, Ticks};
-use gapscope_spool::event::NO_TICKS;
+use gapscope_spool::event::{NO_TICKS, Span};
 
 /// Why a time is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
-pub enum Unknown {
+pub enum UnknownTime {
     /// The instance has no times, or none inside it.
     Instance,
     /// The command had no queries.
     NotTimed,
     /// The device did not write the timestamp.
     NotDelivered,
-    /// The end lies before the begin, or the value is zero.
+    /// The end lies before the start, or the value is zero.
     Invalid,
     /// Executed by a command buffer that timed it as a whole.
     Secondary,
@@ -23,23 +24,23 @@ pub enum Unknown {
     NotRecorded,
 }
 
-/// Number of [`Unknown`]s.
+/// Number of [`UnknownTime`]s.
 pub const REASONS: usize = 7;
 
 /// The reason of times that lack a map of the device's clock.
 pub const NO_CLOCK: &str = "the device's clock could not be mapped to the host's";
 
-impl Unknown {
+impl UnknownTime {
     /// The ledger's phrase. `instance`: the reason of an instance that has no times.
     pub fn reason(self, instance: &'static str) -> &'static str {
         match self {
-            Unknown::Instance => instance,
-            Unknown::NotTimed => "the hook could not time the command",
-            Unknown::NotDelivered => "the device wrote no timestamp",
-            Unknown::Invalid => "invalid device timestamps",
-            Unknown::Secondary => "a secondary command buffer was timed as a whole",
-            Unknown::Clock => NO_CLOCK,
-            Unknown::NotRecorded => "the record of the commands is missing",
+            UnknownTime::Instance => instance,
+            UnknownTime::NotTimed => "the hook could not time the command",
+            UnknownTime::NotDelivered => "the device wrote no timestamp",
+            UnknownTime::Invalid => "invalid device timestamps",
+            UnknownTime::Secondary => "a secondary command buffer was timed as a whole",
+            UnknownTime::Clock => NO_CLOCK,
+            UnknownTime::NotRecorded => "the record of the commands is missing",
         }
     }
 }
@@ -49,8 +50,8 @@ pub struct Placement<'a> {
     pub clock: &'a mut DeviceClock,
     /// Valid bits of the queue's timestamps.
     pub bits: u32,
-    /// A raw reading of the instance and where it lies.
-    pub base: (u64, Ticks),
+    /// A reading of the instance.
+    pub base: Reading,
     /// A longer time than this is invalid.
     pub longest: i64,
 }
@@ -64,39 +65,43 @@ impl Placement<'_> {
         }
     }
 
-    /// Begin and duration of what lies between two raw readings.
+    /// The time between two raw readings.
     #[inline]
-    pub fn interval(&mut self, begin: u64, end: u64) -> Result<(i64, i64), Unknown> {
-        let (start, stop) = self.ticks(begin, end)?;
-        let start = self.clock.host_ns(start).ok_or(Unknown::Clock)?;
-        let stop = self.clock.host_ns(stop).ok_or(Unknown::Clock)?;
-        Ok((start, stop - start))
+    pub fn span(&mut self, raw: RawInterval) -> Result<Span, UnknownTime> {
+        let (start, end) = self.ticks(raw)?;
+        let start_ns = self.clock.host_ns(start).ok_or(UnknownTime::Clock)?;
+        let end_ns = self.clock.host_ns(end).ok_or(UnknownTime::Clock)?;
+        Ok(Span {
+            start_ns,
+            duration_ns: end_ns - start_ns,
+        })
     }
 
     /// The unwrapped ticks of two raw readings.
     #[inline]
-    pub fn ticks(&self, begin: u64, end: u64) -> Result<(Ticks, Ticks), Unknown> {
-        if begin == NO_TICKS || end == NO_TICKS {
-            return Err(Unknown::NotDelivered);
+    fn ticks(&self, raw: RawInterval) -> Result<(Ticks, Ticks), UnknownTime> {
+        let RawInterval { start, end } = raw;
+        if start == NO_TICKS || end == NO_TICKS {
+            return Err(UnknownTime::NotDelivered);
         }
-        let length = (end.wrapping_sub(begin) & self.mask()) as i64;
-        if begin == 0 || end == 0 || length < 0 || length > self.longest {
-            return Err(Unknown::Invalid);
+        let length = (end.wrapping_sub(start) & self.mask()) as i64;
+        if start == 0 || end == 0 || length < 0 || length > self.longest {
+            return Err(UnknownTime::Invalid);
         }
         let shift = 64 - self.bits.clamp(1, 64);
-        let from_base = ((begin.wrapping_sub(self.base.0) << shift) as i64) >> shift;
-        let start = self.base.1.0.wrapping_add(from_base);
-        Ok((Ticks(start), Ticks(start.wrapping_add(length))))
+        let from_base = ((start.wrapping_sub(self.base.raw) << shift) as i64) >> shift;
+        let from = self.base.ticks.0.wrapping_add(from_base);
+        Ok((Ticks(from), Ticks(from.wrapping_add(length))))
     }
 }
 
-/// All of [`Unknown`], by number.
-pub const REASONS_IN_ORDER: [Unknown; REASONS] = [
-    Unknown::Instance,
-    Unknown::NotTimed,
-    Unknown::NotDelivered,
-    Unknown::Invalid,
-    Unknown::Secondary,
-    Unknown::Clock,
-    Unknown::NotRecorded,
+/// All of [`UnknownTime`], by number.
+pub const REASONS_IN_ORDER: [UnknownTime; REASONS] = [
+    UnknownTime::Instance,
+    UnknownTime::NotTimed,
+    UnknownTime::NotDelivered,
+    UnknownTime::Invalid,
+    UnknownTime::Secondary,
+    UnknownTime::Clock,
+    UnknownTime::NotRecorded,
 ];

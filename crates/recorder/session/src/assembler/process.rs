@@ -7,6 +7,8 @@ use super::recording::Recording;
 use super::semaphores::Semaphores;
 use super::thread_labels::HostLabels;
 use gapscope_spool::ids as hook;
+use gapscope_trace::build::TextId;
+use gapscope_trace::ids::{AllocationId, BufferId, DeviceId, KernelId, QueueId};
 use gapscope_trace::manifest;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -19,15 +21,15 @@ pub struct Process {
     /// Threads that have written.
     pub threads: Vec<manifest::Thread>,
     /// From its ids to the trace's.
-    pub devices: FxHashMap<hook::Device, u32>,
+    pub devices: FxHashMap<hook::Device, DeviceId>,
     /// As above.
-    pub queues: FxHashMap<hook::Queue, u32>,
+    pub queues: FxHashMap<hook::Queue, QueueId>,
     /// As above.
-    pub kernels: FxHashMap<hook::Kernel, u32>,
+    pub kernels: FxHashMap<hook::Kernel, KernelId>,
     /// As above.
-    pub texts: FxHashMap<hook::Text, u32>,
+    pub texts: FxHashMap<hook::Text, TextId>,
     /// As above.
-    pub buffers: FxHashMap<hook::Buffer, u32>,
+    pub buffers: FxHashMap<hook::Buffer, BufferId>,
     /// Allocations that exist.
     pub allocations: FxHashMap<hook::Allocation, Allocation>,
     /// What memory pools hold.
@@ -51,8 +53,8 @@ pub struct Process {
 /// An allocation of device memory.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Allocation {
-    pub id: u32,
-    pub device: u32,
+    pub id: AllocationId,
+    pub device: DeviceId,
     pub heap: u32,
     pub bytes: u64,
 }

@@ -3,6 +3,8 @@
 use super::bindings::Bound;
 use gapscope_spool::event::{NO_QUERY, OpaqueWorkKind, TransferKind};
 use gapscope_spool::ids as hook;
+use gapscope_trace::build::TextId;
+use gapscope_trace::ids::{BindingSetId, BufferId, KernelId};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -15,8 +17,8 @@ pub struct Recording {
     pub name: Option<String>,
     /// One more than its greatest query.
     pub queries: u32,
-    /// Query of its begin.
-    pub begin_query: u32,
+    /// Query of its start.
+    pub start_query: u32,
     /// Query of its end.
     pub end_query: u32,
     /// Instances that are not yet expanded, and recordings that execute this one.
@@ -25,10 +27,10 @@ pub struct Recording {
     pub ended: bool,
     /// Secondary recordings that it executes, with the number of executions.
     pub secondaries: FxHashMap<hook::Recording, u32>,
-    /// Labels that it ends and did not begin.
+    /// Labels that it ends and did not start.
     pub label_ends: u32,
     /// Texts of the labels that are open behind its last command.
-    pub open_labels: Vec<u32>,
+    pub open_labels: Vec<TextId>,
     /// Descriptor sets bound behind its last command.
     pub bound: Bound,
 }
@@ -39,7 +41,7 @@ impl Default for Recording {
             steps: Vec::new(),
             name: None,
             queries: 0,
-            begin_query: NO_QUERY,
+            start_query: NO_QUERY,
             end_query: NO_QUERY,
             users: 0,
             ended: false,
@@ -51,18 +53,48 @@ impl Default for Recording {
     }
 }
 
+/// The queries around something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueryPair {
+    /// Before it.
+    pub start: u32,
+    /// After it.
+    pub end: u32,
+}
+
+impl QueryPair {
+    /// A query and the next one.
+    pub fn from(start: u32) -> QueryPair {
+        let end = match start {
+            NO_QUERY => NO_QUERY,
+            start => start + 1,
+        };
+        QueryPair { start, end }
+    }
+}
+
+impl Recording {
+    /// The queries of its start and end.
+    pub fn ends(&self) -> QueryPair {
+        QueryPair {
+            start: self.start_query,
+            end: self.end_query,
+        }
+    }
+}
+
 /// A command. Queries are indices into the timestamps of the recording, or [`NO_QUERY`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Step {
-    /// The command buffer begins.
+    /// The command buffer starts.
     Begin { query: u32 },
     /// It ends.
     End { query: u32 },
     /// A kernel execution.
     Dispatch {
         query: u32,
-        kernel: u32,
-        bindings: Option<u32>,
+        kernel: KernelId,
+        bindings: Option<BindingSetId>,
         /// `None`: they come from a buffer.
         groups: Option<[u32; 3]>,
     },
@@ -71,26 +103,26 @@ pub enum Step {
         query: u32,
         kind: TransferKind,
         bytes: Option<u64>,
-        source: Option<u32>,
-        destination: Option<u32>,
+        source: Option<BufferId>,
+        destination: Option<BufferId>,
     },
     /// A barrier.
     Barrier {
         source_stages: u64,
         destination_stages: u64,
     },
-    /// A label begins.
-    LabelBegin { text: u32 },
+    /// A label starts.
+    LabelBegin { text: TextId },
     /// The innermost label ends.
     LabelEnd,
     /// An instant.
-    LabelInstant { text: u32 },
+    LabelInstant { text: TextId },
     /// A secondary recording is executed.
     Execute {
         query: u32,
         recording: hook::Recording,
     },
-    /// Work that is timed as a whole begins.
+    /// Work that is timed as a whole starts.
     OpaqueBegin { query: u32, kind: OpaqueWorkKind },
     /// It ends.
     OpaqueEnd { query: u32 },

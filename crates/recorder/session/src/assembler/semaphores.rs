@@ -2,6 +2,7 @@
 
 use gapscope_spool::event::SemaphoreValue;
 use gapscope_spool::ids as hook;
+use gapscope_trace::ids::SubmissionId;
 use gapscope_trace::tables::{Dependency, Table, Tables};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ const KEPT_SIGNALS: usize = 256;
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Semaphores {
     /// The submission that last signalled each binary semaphore.
-    binary: FxHashMap<hook::Semaphore, u64>,
+    binary: FxHashMap<hook::Semaphore, SubmissionId>,
     timelines: FxHashMap<hook::Semaphore, Timeline>,
 }
 
@@ -22,12 +23,12 @@ pub struct Semaphores {
 struct Timeline {
     signals: VecDeque<(u64, Signal)>,
     /// Values waited for before they were signalled.
-    waits: Vec<(u64, u64)>,
+    waits: Vec<(u64, SubmissionId)>,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 enum Signal {
-    Submission(u64),
+    Submission(SubmissionId),
     Host(i64),
 }
 
@@ -35,7 +36,7 @@ impl Semaphores {
     /// A submission waits for semaphores, then signals others.
     pub fn submit(
         &mut self,
-        submission: u64,
+        submission: SubmissionId,
         waits: &[SemaphoreValue],
         signals: &[SemaphoreValue],
         tables: &mut Tables,
@@ -84,7 +85,7 @@ impl Semaphores {
 
     /// The signals of the remaining waits are not known.
     pub fn finish(&mut self, tables: &mut Tables) {
-        let mut open: Vec<u64> = self
+        let mut open: Vec<SubmissionId> = self
             .timelines
             .values_mut()
             .flat_map(|t| t.waits.drain(..))
@@ -107,7 +108,7 @@ impl Timeline {
     }
 }
 
-fn write(submission: u64, signal: Option<Signal>, tables: &mut Tables) {
+fn write(submission: SubmissionId, signal: Option<Signal>, tables: &mut Tables) {
     let (waits_for, host_signal_ns) = match signal {
         Some(Signal::Submission(id)) => (Some(id), None),
         Some(Signal::Host(at_ns)) => (None, Some(at_ns)),

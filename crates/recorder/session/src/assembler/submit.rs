@@ -1,10 +1,12 @@
 //! Submissions.
 
 use super::Assembler;
-use super::instance::{Instance, Place};
+use super::instance::{ClockPosition, Instance};
 use gapscope_spool::event::{Instance as Submitted, SemaphoreValue, Span};
 use gapscope_spool::ids as hook;
-use gapscope_trace::tables::{Submission, Table, Tables};
+use gapscope_trace::build::TextId;
+use gapscope_trace::ids::{CommandBufferId, ProcessId, ThreadId};
+use gapscope_trace::tables::{Submission, SubmissionKind, Table, Tables};
 
 /// The host's part of a submission.
 pub(super) struct SubmitCall {
@@ -17,7 +19,7 @@ pub(super) struct SubmitCall {
 impl Assembler {
     pub(super) fn submit(
         &mut self,
-        process: u32,
+        process: ProcessId,
         call: SubmitCall,
         instances: &[Submitted],
         waits: &[SemaphoreValue],
@@ -25,26 +27,25 @@ impl Assembler {
         tables: &mut Tables,
     ) {
         let queue = self.queue(process, call.queue);
-        let submission = self.submissions;
-        self.submissions += 1;
-        self.first_submit_ns.get_or_insert(call.span.start_ns);
-        let of_queue = self.queues[queue as usize].labels.last();
-        let of_queue = of_queue.map(|(label, _)| *label);
-        let state = &mut self.processes[process as usize];
+        let submission = self.next_submission(call.span.start_ns);
+        let of_queue = self.queues[queue].labels.last();
+        let of_queue = of_queue.map(|open| open.label);
+        let state = &mut self.processes[process];
         // What the thread says that it is doing is about all that it submits.
         let of_thread = || state.host_labels.at(call.thread, call.span.start_ns);
         let label = of_queue.or_else(|| of_thread().ok().flatten());
-        let spans = &mut self.queues[queue as usize].spans;
+        let spanning_labels = &mut self.queues[queue].spanning;
         for submitted in instances {
-            let (mut ends, mut opens): (u32, &[u32]) = (0, &[]);
+            let (mut ends, mut opens): (u32, &[TextId]) = (0, &[]);
             if let Some(recording) = state.recordings.get_mut(&submitted.recording) {
                 recording.users += 1;
                 (ends, opens) = (recording.label_ends, &recording.open_labels);
             }
-            let spanning = spans.submit(self.command_buffers, ends, opens, &mut self.labels);
+            let command_buffer = CommandBufferId(self.command_buffers);
+            let spanning = spanning_labels.submit(command_buffer, ends, opens, &mut self.labels);
             let instance = Instance {
                 process,
-                command_buffer: self.command_buffers,
+                command_buffer,
                 recording: submitted.recording,
                 submission,
                 queue,
@@ -55,7 +56,7 @@ impl Assembler {
                 bracket: None,
                 outcome: None,
                 seen_ns: None,
-                place: Place::Open,
+                position: ClockPosition::Pending,
             };
             self.command_buffers += 1;
             state.instances.insert(submitted.instance, instance);
@@ -65,9 +66,10 @@ impl Assembler {
             id: submission,
             process,
             queue,
-            thread: Some(call.thread.0),
-            begin_ns: call.span.start_ns,
-            end_ns: call.span.end_ns(),
+            thread: Some(ThreadId(call.thread.0)),
+            kind: SubmissionKind::CommandBuffers,
+            start_ns: call.span.start_ns,
+            duration_ns: call.span.duration_ns,
             command_buffers: instances.len() as u32,
             function: None,
         });

@@ -1,18 +1,19 @@
-//! Labels on host threads: what is open, and what was when. Calls are told of long after they were made, so each
-//! thread remembers its labels of the past.
+//! Labels on host threads: what is open, and what was when. Records of calls come long after them, so each thread
+//! remembers its labels of the past.
 
 use super::Assembler;
 use super::commands;
 use super::host::HostMarker;
 use gapscope_spool::event::{LabelEdge, LabelScope, Payload};
 use gapscope_spool::ids as hook;
+use gapscope_trace::ids::{LabelId, ProcessId, ThreadId};
 use gapscope_trace::tables::{MarkerScope, Tables};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A thread remembers so many changes: at 10 us each, more than a second.
+/// Changes that a thread remembers: at 10 us each, more than a second.
 const MOST_REMEMBERED: usize = 1 << 17;
 
 /// Labels of one process's threads.
@@ -20,7 +21,7 @@ const MOST_REMEMBERED: usize = 1 << 17;
 pub struct HostLabels {
     threads: FxHashMap<hook::Thread, ThreadLabels>,
     /// Ranges of the process, by their ids.
-    ranges: FxHashMap<hook::LabelRange, Open>,
+    ranges: FxHashMap<hook::LabelRange, OpenLabel>,
     /// Names of domains and categories.
     domains: FxHashMap<hook::LabelDomain, Arc<str>>,
     categories: FxHashMap<hook::LabelCategory, Arc<str>>,
@@ -29,20 +30,20 @@ pub struct HostLabels {
 /// Labels of one thread.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct ThreadLabels {
-    /// In the order in which they began, those of all domains.
-    open: Vec<Open>,
+    /// In the order in which they started, those of all domains.
+    open: Vec<OpenLabel>,
     /// The innermost label from each moment on.
-    past: VecDeque<(i64, Option<u32>)>,
+    past: VecDeque<LabelChange>,
     /// The innermost label before `past` is not known any more.
     forgotten: bool,
     /// An instant that may get a detail yet.
-    instant: Option<Open>,
-    last: Last,
+    instant: Option<OpenLabel>,
+    last: LastLabel,
 }
 
 /// The label that a thread wrote last.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-enum Last {
+enum LastLabel {
     #[default]
     None,
     Open,
@@ -50,11 +51,22 @@ enum Last {
     Instant,
 }
 
+/// The innermost label of a thread, from a moment on.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct LabelChange {
+    since_ns: i64,
+    label: Option<LabelId>,
+}
+
+/// What was at a moment is not remembered any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Forgotten;
+
 /// A label that is open.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Open {
-    label: u32,
-    begin_ns: i64,
+struct OpenLabel {
+    label: LabelId,
+    start_ns: i64,
     thread: hook::Thread,
     domain: hook::LabelDomain,
     category: hook::LabelCategory,
@@ -72,34 +84,34 @@ impl HostLabels {
         self.categories.insert(category, Arc::from(name));
     }
 
-    /// The innermost label on a thread at a moment; `Err` when that is forgotten.
-    pub fn at(&self, thread: hook::Thread, at_ns: i64) -> Result<Option<u32>, ()> {
+    /// The innermost label on a thread at a moment; [`Forgotten`] when it was too long ago.
+    pub fn at(&self, thread: hook::Thread, at_ns: i64) -> Result<Option<LabelId>, Forgotten> {
         let Some(labels) = self.threads.get(&thread) else {
             return Ok(None);
         };
         let past = &labels.past;
         // Mostly the call is of the last moments.
-        let changes = past.partition_point(|(since_ns, _)| *since_ns <= at_ns);
+        let changes = past.partition_point(|change| change.since_ns <= at_ns);
         match changes.checked_sub(1).and_then(|last| past.get(last)) {
-            Some((_, label)) => Ok(*label),
-            None if labels.forgotten => Err(()),
+            Some(change) => Ok(change.label),
+            None if labels.forgotten => Err(Forgotten),
             None => Ok(None),
         }
     }
 
     /// The label that a thread wrote last.
-    fn last_of(&mut self, thread: hook::Thread) -> Option<&mut Open> {
+    fn last_of(&mut self, thread: hook::Thread) -> Option<&mut OpenLabel> {
         let labels = self.threads.get_mut(&thread)?;
         match labels.last {
-            Last::None => None,
-            Last::Open => labels.open.last_mut(),
-            Last::Range(range) => self.ranges.get_mut(&range),
-            Last::Instant => labels.instant.as_mut(),
+            LastLabel::None => None,
+            LastLabel::Open => labels.open.last_mut(),
+            LastLabel::Range(range) => self.ranges.get_mut(&range),
+            LastLabel::Instant => labels.instant.as_mut(),
         }
     }
 
     /// The label that ends next in a scope.
-    fn innermost(&mut self, thread: hook::Thread, scope: LabelScope) -> Option<&mut Open> {
+    fn innermost(&mut self, thread: hook::Thread, scope: LabelScope) -> Option<&mut OpenLabel> {
         let domain = match scope {
             LabelScope::Range { range, .. } => return self.ranges.get_mut(&range),
             LabelScope::Thread => hook::LabelDomain::NONE,
@@ -110,13 +122,13 @@ impl HostLabels {
         open.iter_mut().rfind(|open| open.domain == domain)
     }
 
-    fn marker<'a>(&'a self, open: &'a Open, scope: MarkerScope) -> HostMarker<'a> {
+    fn marker<'a>(&'a self, open: &'a OpenLabel, scope: MarkerScope) -> HostMarker<'a> {
         HostMarker {
             scope,
             label: open.label,
             queue: None,
-            thread: Some(open.thread.0),
-            begin_ns: open.begin_ns,
+            thread: Some(ThreadId(open.thread.0)),
+            start_ns: open.start_ns,
             domain: self.domains.get(&open.domain),
             category: self.categories.get(&open.category),
             payload: open.payload.as_ref(),
@@ -124,7 +136,7 @@ impl HostLabels {
     }
 
     /// Rows for what is still open: nothing more comes.
-    pub fn finish(&mut self, process: u32, tables: &mut Tables) {
+    pub fn finish(&mut self, process: ProcessId, tables: &mut Tables) {
         let mut threads: Vec<_> = std::mem::take(&mut self.threads).into_iter().collect();
         threads.sort_unstable_by_key(|(thread, _)| *thread);
         for (_, labels) in threads {
@@ -135,7 +147,7 @@ impl HostLabels {
             if let Some(instant) = &labels.instant {
                 self.marker(instant, MarkerScope::Thread).write(
                     process,
-                    Some(instant.begin_ns),
+                    Some(instant.start_ns),
                     tables,
                 );
             }
@@ -156,13 +168,18 @@ impl ThreadLabels {
             self.forgotten = true;
         }
         // The clock of one thread does not go back, and a damaged record must not make it seem so.
-        let at_ns = self.past.back().map_or(at_ns, |(last, _)| at_ns.max(*last));
-        self.past
-            .push_back((at_ns, self.open.last().map(|o| o.label)));
+        let at_ns = self
+            .past
+            .back()
+            .map_or(at_ns, |last| at_ns.max(last.since_ns));
+        self.past.push_back(LabelChange {
+            since_ns: at_ns,
+            label: self.open.last().map(|open| open.label),
+        });
     }
 }
 
-/// A label's event on a thread.
+/// One end of a label on a thread.
 pub(super) struct ThreadLabel {
     pub thread: hook::Thread,
     pub domain: hook::LabelDomain,
@@ -174,7 +191,12 @@ pub(super) struct ThreadLabel {
 }
 
 impl Assembler {
-    pub(super) fn thread_label(&mut self, process: u32, event: ThreadLabel, tables: &mut Tables) {
+    pub(super) fn thread_label(
+        &mut self,
+        process: ProcessId,
+        event: ThreadLabel,
+        tables: &mut Tables,
+    ) {
         let ThreadLabel {
             thread,
             domain,
@@ -183,21 +205,21 @@ impl Assembler {
             text,
             at_ns,
         } = event;
-        let state = &mut self.processes[process as usize];
+        let state = &mut self.processes[process];
         let mut all = std::mem::take(&mut state.host_labels);
         let labels = all.threads.entry(thread).or_default();
         if let Some(instant) = labels.instant.take() {
             all.marker(&instant, MarkerScope::Thread).write(
                 process,
-                Some(instant.begin_ns),
+                Some(instant.start_ns),
                 tables,
             );
         }
-        let mut open = |parent: Option<u32>| {
+        let mut open = |parent: Option<LabelId>| {
             let text = commands::text(&state.texts, &mut self.labels, text);
-            Open {
+            OpenLabel {
                 label: self.labels.label(parent, text),
-                begin_ns: at_ns,
+                start_ns: at_ns,
                 thread,
                 domain,
                 category: hook::LabelCategory::NONE,
@@ -207,7 +229,7 @@ impl Assembler {
         match (edge, range) {
             (LabelEdge::Begin, Some(range)) => {
                 all.ranges.insert(range, open(None));
-                all.threads.entry(thread).or_default().last = Last::Range(range);
+                all.threads.entry(thread).or_default().last = LastLabel::Range(range);
             }
             (LabelEdge::End, Some(range)) => {
                 if let Some(open) = all.ranges.remove(&range) {
@@ -222,11 +244,11 @@ impl Assembler {
                 match edge {
                     LabelEdge::Begin => {
                         labels.open.push(open(parent));
-                        labels.last = Last::Open;
+                        labels.last = LastLabel::Open;
                         labels.remember(at_ns);
                     }
                     LabelEdge::End => {
-                        labels.last = Last::None;
+                        labels.last = LastLabel::None;
                         if let Some(at) = inner {
                             let ended = labels.open.remove(at);
                             labels.remember(at_ns);
@@ -239,23 +261,23 @@ impl Assembler {
                     }
                     LabelEdge::Instant => {
                         labels.instant = Some(open(parent));
-                        labels.last = Last::Instant;
+                        labels.last = LastLabel::Instant;
                     }
                 }
             }
         }
-        self.processes[process as usize].host_labels = all;
+        self.processes[process].host_labels = all;
     }
 
     /// More of the label that a thread wrote last.
     pub(super) fn label_detail(
         &mut self,
-        process: u32,
+        process: ProcessId,
         thread: hook::Thread,
         category: hook::LabelCategory,
         payload: Option<Payload>,
     ) {
-        let all = &mut self.processes[process as usize].host_labels;
+        let all = &mut self.processes[process].host_labels;
         if let Some(open) = all.last_of(thread) {
             open.category = category;
             open.payload = payload.map(|payload| match payload {
@@ -269,12 +291,12 @@ impl Assembler {
     /// The value of the label that a thread wrote last, or that it ends next in a scope, in parts.
     pub(super) fn label_payload(
         &mut self,
-        process: u32,
+        process: ProcessId,
         thread: hook::Thread,
         ending: Option<LabelScope>,
         text: &str,
     ) {
-        let all = &mut self.processes[process as usize].host_labels;
+        let all = &mut self.processes[process].host_labels;
         let open = match ending {
             None => all.last_of(thread),
             Some(scope) => all.innermost(thread, scope),

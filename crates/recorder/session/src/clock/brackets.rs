@@ -5,8 +5,7 @@
 //! The map goes through the middle of the feasible offsets at knots, and straight between them; half the width of the
 //! feasible interval is its error.
 
-use super::fixed::Rate;
-use super::{RATE_TOLERANCE, Ticks};
+use gapscope_model::clock::{RATE_TOLERANCE, Rate, Ticks, within_decades};
 use gapscope_trace::manifest::{self, ClockMethod};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -137,7 +136,7 @@ impl Brackets {
         let moved = |(from, bound): (i64, i64), widening: f64| {
             let distance = (at - from) as f64;
             let widened = (drift * distance + widening * distance.abs()).round();
-            super::sane(bound.saturating_add(widened as i64))
+            within_decades(bound.saturating_add(widened as i64))
         };
         let index = at.div_euclid(KNOT_NS);
         let (mut lower, mut upper) = (None, None);

@@ -5,6 +5,7 @@ use crate::Error;
 use crate::assembler::Assembler;
 use gapscope_spool::Rank;
 use gapscope_trace::Parts;
+use gapscope_trace::ids::ProcessId;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::Write;
@@ -12,7 +13,7 @@ use std::path::Path;
 
 pub const STATE: &str = "parts/state";
 /// The version of [`STATE`]: it changes with everything in it, so that a gapscope reads only its own.
-pub const STATE_VERSION: u32 = 7;
+pub const STATE_VERSION: u32 = 8;
 
 /// What a checkpoint holds.
 #[derive(Serialize, Deserialize)]
@@ -30,7 +31,7 @@ pub struct Checkpoint {
 pub struct Position {
     pub folder: String,
     pub trace: Option<usize>,
-    pub id: u32,
+    pub id: ProcessId,
     pub position: u64,
     pub missing_records: u64,
     pub undecodable_records: u64,

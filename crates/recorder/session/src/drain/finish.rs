@@ -4,6 +4,7 @@ use super::{Drain, LAYER, SPOOL};
 use crate::Error;
 use crate::assembler::Assembler;
 use crate::names::Names;
+use gapscope_model::LossKind;
 use gapscope_trace::TraceWriter;
 use gapscope_trace::manifest::{self, Manifest};
 use std::fs;
@@ -54,18 +55,18 @@ impl Drain {
                 None => &mut self.assembler,
             };
             lose.lose(
-                "records",
+                LossKind::Records,
                 dropped,
                 "the spool was at its limit or the disk was full",
             );
             lose.lose(
-                "records",
+                LossKind::Records,
                 damage.missing_records - dropped,
                 "begun and never completed: the process or its thread was killed, or the file is torn",
             );
-            lose.lose("records", damage.undecodable_records, "damaged");
+            lose.lose(LossKind::Records, damage.undecodable_records, "damaged");
             lose.lose(
-                "processes",
+                LossKind::Processes,
                 page.unrecorded_children.load(Relaxed),
                 "forked from a recorded one, and their spool could not be made",
             );
@@ -76,11 +77,11 @@ impl Drain {
                 None => &mut self.assembler,
             };
             lose.lose(
-                "records",
+                LossKind::Records,
                 gone.missing_records,
                 "begun and never completed: the process or its thread was killed, or the file is torn",
             );
-            lose.lose("records", gone.undecodable_records, "damaged");
+            lose.lose(LossKind::Records, gone.undecodable_records, "damaged");
         }
     }
 }

@@ -3,13 +3,14 @@
 use crate::procfs;
 use gapscope_spool::ProcessSpool;
 use gapscope_spool::reader::Damage;
+use gapscope_trace::ids::ProcessId;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
 /// A process whose spool is drained.
 #[derive(Debug)]
 pub struct Drained {
     /// Its id in its trace.
-    pub id: u32,
+    pub id: ProcessId,
     /// Index of its rank's trace; `None` for the recording's own.
     pub(super) trace: Option<usize>,
     pub(super) spool: ProcessSpool,

@@ -3,6 +3,7 @@
 use super::Drain;
 use crate::Error;
 use crate::assembler::Assembler;
+use gapscope_model::LossKind;
 use gapscope_spool::Rank;
 use gapscope_trace::manifest::{self, Manifest};
 use gapscope_trace::{Parts, TraceWriter};
@@ -35,7 +36,7 @@ impl Drain {
             }),
             Err(error) => {
                 let reason = format!("they are in the recording's own: {error}");
-                self.assembler.lose("traces of ranks", 1, &reason);
+                self.assembler.lose(LossKind::RankTraces, 1, reason);
                 return None;
             }
         }
@@ -52,7 +53,7 @@ impl Drain {
                 let (id, number) = (capture.process, capture.number);
                 rank.refused += 1;
                 let reason = "a recording of several ranks has no captures";
-                rank.assembler.lose("captures", 1, reason);
+                rank.assembler.lose(LossKind::Captures, 1, reason);
                 for process in &self.processes {
                     if process.trace == Some(at) && process.id == id {
                         process.capture_done(number, true);

@@ -8,6 +8,7 @@ use gapscope_spool::event::{
 };
 use gapscope_spool::ids as hook;
 use gapscope_spool::{Spool, monotonic_ns};
+use gapscope_trace::ids::CommandBufferId;
 use gapscope_trace::tables::Table;
 use std::borrow::Cow;
 use std::sync::atomic::Ordering::SeqCst;
@@ -179,13 +180,13 @@ fn dies(death: Death) {
     };
     assert_eq!(dispatches, expected * 3, "{death:?}");
     assert_eq!(losses.len(), 1, "{losses:?}");
-    assert_eq!(losses[0].what, "dispatch times");
+    assert_eq!(losses[0].kind, LossKind::DispatchTimes);
     assert_eq!(losses[0].count, expected, "those without queries");
     let (found, diagnostics) =
         gapscope_trace::read(&trace, &gapscope_trace::Selection::all()).unwrap();
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
     assert!(found.manifest.complete);
-    let ids: Vec<u64> = (0..expected).collect();
+    let ids: Vec<CommandBufferId> = (0..expected).map(CommandBufferId).collect();
     assert_eq!(found.tables.command_buffers.id, ids, "{death:?}");
     assert_eq!(found.tables.submissions.len() as u64, expected);
     let timed = found.tables.dispatches.start_ns.iter().flatten().count() as u64;
@@ -217,7 +218,10 @@ fn records_that_never_became_whole_are_counted_exactly() {
             panic!("it was not complete");
         };
         assert_eq!(dispatches, 60);
-        let records: Vec<_> = losses.iter().filter(|l| l.what == "records").collect();
+        let records: Vec<_> = losses
+            .iter()
+            .filter(|l| l.kind == LossKind::Records)
+            .collect();
         assert_eq!(records.len(), 2, "{losses:?}");
         let count = |part: &str| {
             records

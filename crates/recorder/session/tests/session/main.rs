@@ -8,7 +8,7 @@ use gapscope_spool::event::{
     self, ClockSource, Command, CommonEvent, Instance, Op, Span, VulkanEvent,
 };
 use gapscope_spool::ids as hook;
-use gapscope_spool::{Event, Spool, monotonic_ns};
+use gapscope_spool::{Spool, monotonic_ns};
 use gapscope_trace::Selection;
 use gapscope_trace::manifest::{Exit, SamplingMode};
 use gapscope_trace::tables::Table;
@@ -243,7 +243,7 @@ fn a_program_is_recorded_and_its_exit_code_given_back() {
             .all(|d| *d == Some(100))
     );
     let inside = |ns: &i64| (manifest.start_ns..=manifest.end_ns).contains(ns);
-    assert!(found.tables.submissions.begin_ns.iter().all(inside));
+    assert!(found.tables.submissions.start_ns.iter().all(inside));
     for leftover in ["spool", "layer", "parts"] {
         assert!(!trace.join(leftover).exists(), "{leftover}");
     }
@@ -350,7 +350,7 @@ fn a_delayed_recording_begins_later() {
     assert_eq!(recorded.dispatches, 10);
     let (found, _) = gapscope_trace::read(&trace, &Selection::all()).unwrap();
     assert!(found.manifest.start_ns >= before + 300_000_000);
-    assert!(found.tables.submissions.begin_ns[0] >= found.manifest.start_ns);
+    assert!(found.tables.submissions.start_ns[0] >= found.manifest.start_ns);
 }
 
 #[test]

@@ -5,20 +5,21 @@ use super::super::kernels::{self, Kernel};
 use super::super::objects::capabilities;
 use super::super::process::Allocation;
 use crate::clock::DeviceClock;
-use gapscope_spool::event::CommonEvent;
+use gapscope_spool::event::{CommonEvent, LossKind};
 use gapscope_spool::ids as hook;
-use gapscope_trace::manifest;
+use gapscope_trace::ids::{ProcessId, ThreadId};
+use gapscope_trace::manifest::{self, Api};
 use gapscope_trace::tables::{MemoryEvent, Tables};
 
 impl Assembler {
     pub(super) fn apply_common(
         &mut self,
-        process: u32,
+        process: ProcessId,
         thread: hook::Thread,
         event: CommonEvent<'_>,
         tables: &mut Tables,
     ) {
-        let state = &mut self.processes[process as usize];
+        let state = &mut self.processes[process];
         match event {
             CommonEvent::Process {
                 pid,
@@ -40,7 +41,7 @@ impl Assembler {
                 self.saw(at_ns);
             }
             CommonEvent::Thread { thread, name } => {
-                let thread = thread.0;
+                let thread = ThreadId(thread.0);
                 if !state.threads.iter().any(|t| t.thread == thread) {
                     let name = name.to_owned();
                     state.threads.push(manifest::Thread {
@@ -61,8 +62,8 @@ impl Assembler {
                 heaps,
             } => {
                 let id = self.device(process, device);
-                let known = &mut self.devices[id as usize];
-                known.facts.api = api.into_owned();
+                let known = &mut self.devices[id];
+                known.facts.api = Api::of(&api);
                 known.facts.name = name.into_owned();
                 known.facts.driver = driver.into_owned();
                 known.facts.uuid = kernels::hex(uuid);
@@ -75,7 +76,7 @@ impl Assembler {
                 at_ns,
             } => {
                 let id = self.device(process, device);
-                let known = &mut self.devices[id as usize];
+                let known = &mut self.devices[id];
                 known.facts.lost |= lost;
                 known.ended = true;
                 self.saw(at_ns);
@@ -91,13 +92,13 @@ impl Assembler {
             } => {
                 let device = self.device(process, device);
                 let id = self.queue(process, queue);
-                let facts = &mut self.queues[id as usize].facts;
+                let facts = &mut self.queues[id].facts;
                 facts.device = device;
                 facts.family = family;
                 facts.index = index;
                 facts.capabilities = capabilities(flags);
                 facts.timestamp_bits = timestamp_bits.min(64);
-                if let Some(clock) = &mut self.devices[device as usize].clock {
+                if let Some(clock) = &mut self.devices[device].clock {
                     clock.queue_bits(timestamp_bits);
                 }
             }
@@ -108,12 +109,12 @@ impl Assembler {
                 error_ns,
             } => {
                 let id = self.device(process, device);
-                let used = match &mut self.devices[id as usize].clock {
+                let used = match &mut self.devices[id].clock {
                     Some(clock) => clock.sample(ticks, host_ns, error_ns),
                     None => true,
                 };
                 self.ledger.add(
-                    "clock samples",
+                    LossKind::ClockSamples,
                     u64::from(!used),
                     "the device's clock went back",
                 );
@@ -159,13 +160,12 @@ impl Assembler {
             } => {
                 let device = self.device(process, device);
                 let allocation = Allocation {
-                    id: self.allocations,
+                    id: self.next_allocation(),
                     device,
                     heap,
                     bytes,
                 };
-                self.allocations += 1;
-                self.processes[process as usize]
+                self.processes[process]
                     .allocations
                     .insert(memory, allocation);
                 self.memory(process, allocation, MemoryEvent::Allocate, at_ns, tables);
@@ -175,7 +175,7 @@ impl Assembler {
                     self.memory(process, allocation, MemoryEvent::Free, at_ns, tables)
                 }
                 None => self.ledger.add(
-                    "memory frees",
+                    LossKind::MemoryFrees,
                     1,
                     "the record of their allocation is missing",
                 ),
@@ -192,7 +192,7 @@ impl Assembler {
                 kind,
                 count,
                 reason,
-            } => self.ledger.add(kind.as_str(), count, &reason),
+            } => self.ledger.add(kind, count, reason.into_owned()),
             CommonEvent::Capture {
                 capture,
                 edge,

@@ -1,14 +1,16 @@
 //! What the CUDA library tells.
 
 use super::super::Assembler;
+use super::super::cuda::{Batch, CallRecord};
 use gapscope_spool::event::CudaEvent;
 use gapscope_spool::ids as hook;
+use gapscope_trace::ids::ProcessId;
 use gapscope_trace::tables::Tables;
 
 impl Assembler {
     pub(super) fn apply_cuda(
         &mut self,
-        process: u32,
+        process: ProcessId,
         thread: hook::Thread,
         event: CudaEvent<'_>,
         tables: &mut Tables,
@@ -18,23 +20,34 @@ impl Assembler {
                 first,
                 count,
                 bytes,
-            } => self.activities(process, first, count, bytes, tables),
-            CudaEvent::Function { function, name, .. } => {
-                self.cuda_function(process, function, &name);
+            } => {
+                let batch = Batch {
+                    first,
+                    count,
+                    bytes,
+                };
+                self.activities(process, batch, tables);
             }
+            CudaEvent::Function {
+                function,
+                class,
+                name,
+            } => self.cuda_function(process, function, class, &name),
             CudaEvent::Called {
                 function,
                 span,
                 correlation,
                 result,
-            } => self.called(
-                process,
-                thread,
-                (function, result),
-                span,
-                correlation,
-                tables,
-            ),
+            } => {
+                let record = CallRecord {
+                    function,
+                    thread,
+                    correlation,
+                    span,
+                    result,
+                };
+                self.called(process, record, tables);
+            }
             CudaEvent::Polled {
                 function,
                 thread,
@@ -43,8 +56,14 @@ impl Assembler {
                 busy_ns,
                 result,
             } => {
-                let (function, polls) = ((function, result), (count, busy_ns));
-                self.polled(process, thread, function, span, polls, tables);
+                let record = CallRecord {
+                    function,
+                    thread,
+                    correlation: hook::Correlation::NONE,
+                    span,
+                    result,
+                };
+                self.polled(process, record, count, busy_ns, tables);
             }
             CudaEvent::Launch { launch, shape } => self.cuda_launch(process, launch, &shape),
             CudaEvent::LaunchesEnd { below } => self.cuda_launches_end(process, below),

@@ -1,20 +1,22 @@
 //! What the Vulkan layer tells.
 
 use super::super::Assembler;
+use super::super::instance::RawInterval;
 use super::super::submit::SubmitCall;
-use gapscope_spool::event::{Outcome, VulkanEvent};
+use gapscope_spool::event::{LossKind, Outcome, VulkanEvent};
 use gapscope_spool::ids as hook;
-use gapscope_trace::tables::{self, HostCall, Table, Tables};
+use gapscope_trace::ids::{ProcessId, ThreadId};
+use gapscope_trace::tables::{HostCall, Table, Tables};
 
 impl Assembler {
     pub(super) fn apply_vulkan(
         &mut self,
-        process: u32,
+        process: ProcessId,
         thread: hook::Thread,
         event: VulkanEvent<'_>,
         tables: &mut Tables,
     ) {
-        let state = &mut self.processes[process as usize];
+        let state = &mut self.processes[process];
         match event {
             VulkanEvent::Buffer {
                 buffer,
@@ -24,7 +26,7 @@ impl Assembler {
             } => {
                 let device = self.device(process, device);
                 let id = self.buffers.add(process, device, bytes);
-                self.processes[process as usize].buffers.insert(buffer, id);
+                self.processes[process].buffers.insert(buffer, id);
                 self.saw(at_ns);
             }
             VulkanEvent::BufferMemory {
@@ -79,18 +81,28 @@ impl Assembler {
                     Some(instance) => instance.add(recording, first_query, ticks, most),
                     None => ticks.len() as u64 / 8,
                 };
-                self.ledger
-                    .add("timestamps", lost, "the record of their command is missing");
+                self.ledger.add(
+                    LossKind::Timestamps,
+                    lost,
+                    "the record of their command is missing",
+                );
             }
             VulkanEvent::Bracket {
                 instance,
                 begin_ticks,
                 end_ticks,
             } => match state.instances.get_mut(&instance) {
-                Some(instance) => instance.bracket = Some((begin_ticks, end_ticks)),
-                None => self
-                    .ledger
-                    .add("timestamps", 2, "the record of their command is missing"),
+                Some(instance) => {
+                    instance.bracket = Some(RawInterval {
+                        start: begin_ticks,
+                        end: end_ticks,
+                    });
+                }
+                None => self.ledger.add(
+                    LossKind::Timestamps,
+                    2,
+                    "the record of their command is missing",
+                ),
             },
             VulkanEvent::InstanceEnd {
                 instance,
@@ -116,8 +128,8 @@ impl Assembler {
                 let queue = queue.map(|q| self.queue(process, q));
                 tables.host_calls.push(HostCall {
                     process,
-                    thread: Some(thread.0),
-                    call: tables::HostCallKind::of(call.as_str()),
+                    thread: Some(ThreadId(thread.0)),
+                    call,
                     start_ns: span.start_ns,
                     duration_ns: span.duration_ns,
                     count,

@@ -1,16 +1,25 @@
 //! Host calls.
 
-use super::function::Does;
 use super::{Assembler, Cuda, Half};
+use gapscope_model::cuda::FunctionClass;
 use gapscope_spool::event::{BETWEEN_POLLS_NS, OverheadKind, Span};
 use gapscope_spool::ids as hook;
+use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
 use gapscope_trace::tables::{HostCall, HostCallKind, Table, Tables};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The thread that a record names.
-pub(super) fn known_thread(thread: hook::Thread) -> Option<u32> {
-    thread.some().map(|thread| thread.0)
+pub(super) fn known_thread(thread: hook::Thread) -> Option<ThreadId> {
+    thread.some().map(|thread| ThreadId(thread.0))
+}
+
+/// A function that the program calls.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Function {
+    pub class: FunctionClass,
+    /// Without suffixes for versions.
+    pub name: Arc<str>,
 }
 
 /// A host call.
@@ -18,80 +27,79 @@ pub(super) fn known_thread(thread: hook::Thread) -> Option<u32> {
 pub struct Call {
     pub function: hook::Function,
     pub thread: hook::Thread,
-    /// Begin and end.
-    pub times: (i64, i64),
+    pub correlation: hook::Correlation,
+    pub span: Span,
     pub result: i32,
 }
 
-/// Polls that are folded into one row.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Poll {
-    call: Call,
-    begin_ns: i64,
-    end_ns: i64,
-    count: u32,
-    busy_ns: i64,
+/// Calls that asked for the same state, one after the other.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Polls {
+    /// From the start of the first to the return of the last.
+    pub call: Call,
+    pub count: u32,
+    /// Time inside the calls.
+    pub busy_ns: i64,
 }
 
 impl Cuda {
-    pub(super) fn does(&self, call: &Call) -> Does {
-        self.functions
-            .get(&call.function)
-            .map_or(Does::Other, |f| f.does)
+    pub(super) fn class(&self, call: &Call) -> FunctionClass {
+        let function = self.functions.get(&call.function);
+        function.map_or(FunctionClass::Unknown, |f| f.class)
     }
 
     pub(super) fn name(&self, call: &Call) -> Option<Arc<str>> {
         self.functions.get(&call.function).map(|f| f.name.clone())
     }
 
-    /// Ends the folded polls of a thread.
-    pub(super) fn end_poll(&mut self, process: u32, thread: hook::Thread, tables: &mut Tables) {
-        if let Some(poll) = self.polls.remove(&thread) {
+    /// Ends the polls of a thread.
+    pub(super) fn end_polls(
+        &mut self,
+        process: ProcessId,
+        thread: hook::Thread,
+        tables: &mut Tables,
+    ) {
+        if let Some(polls) = self.polls.remove(&thread) {
             tables.host_calls.push(HostCall {
                 process,
                 thread: known_thread(thread),
                 call: HostCallKind::PollEvent,
-                start_ns: poll.begin_ns,
-                duration_ns: poll.end_ns.saturating_sub(poll.begin_ns),
-                count: poll.count,
-                busy_ns: poll.busy_ns,
+                start_ns: polls.call.span.start_ns,
+                duration_ns: polls.call.span.duration_ns,
+                count: polls.count,
+                busy_ns: polls.busy_ns,
                 queue: None,
                 bytes: None,
-                result: poll.call.result,
-                function: self.name(&poll.call),
+                result: polls.call.result,
+                function: self.name(&polls.call),
             });
         }
     }
 
-    /// Polls of a thread, `count` of them with `busy_ns` inside, follow those before, or begin a new row.
-    pub(super) fn poll(
-        &mut self,
-        process: u32,
-        call: Call,
-        (count, busy_ns): (u32, i64),
-        tables: &mut Tables,
-    ) {
-        let (begin_ns, end_ns) = call.times;
-        if let Some(poll) = self.polls.get_mut(&call.thread)
-            && poll.call.function == call.function
-            && begin_ns >= poll.begin_ns
-            && begin_ns.saturating_sub(poll.end_ns) <= BETWEEN_POLLS_NS
+    /// Polls of a thread follow those before, or start a new row.
+    pub(super) fn poll(&mut self, process: ProcessId, new: Polls, tables: &mut Tables) {
+        let thread = new.call.thread;
+        if let Some(polls) = self.polls.get_mut(&thread)
+            && polls.goes_on(&new)
         {
-            poll.end_ns = poll.end_ns.max(end_ns);
-            poll.count = poll.count.saturating_add(count);
-            poll.busy_ns = poll.busy_ns.saturating_add(busy_ns);
-            poll.call.result = call.result;
+            let end_ns = polls.call.span.end_ns().max(new.call.span.end_ns());
+            polls.call.span = Span::between(polls.call.span.start_ns, end_ns);
+            polls.call.result = new.call.result;
+            polls.count = polls.count.saturating_add(new.count);
+            polls.busy_ns = polls.busy_ns.saturating_add(new.busy_ns);
             return;
         }
-        self.end_poll(process, call.thread, tables);
-        let poll = Poll {
-            call,
-            begin_ns,
-            end_ns,
-            count,
-            busy_ns,
-        };
-        self.polls.insert(call.thread, poll);
+        self.end_polls(process, thread, tables);
+        self.polls.insert(thread, new);
+    }
+}
+
+impl Polls {
+    fn goes_on(&self, next: &Polls) -> bool {
+        let (span, next_ns) = (self.call.span, next.call.span.start_ns);
+        self.call.function == next.call.function
+            && next_ns >= span.start_ns
+            && next_ns.saturating_sub(span.end_ns()) <= BETWEEN_POLLS_NS
     }
 }
 
@@ -99,40 +107,35 @@ impl Assembler {
     /// A call has come.
     pub(super) fn cuda_call(
         &mut self,
-        process: u32,
+        process: ProcessId,
         cuda: &mut Cuda,
-        correlation: hook::Correlation,
         call: Call,
         tables: &mut Tables,
     ) {
-        let (does, (begin_ns, end_ns)) = (cuda.does(&call), call.times);
+        let class = cuda.class(&call);
         if !cuda.polls.is_empty() {
-            cuda.end_poll(process, call.thread, tables);
+            cuda.end_polls(process, call.thread, tables);
         }
-        match does {
-            Does::BeginCapture => cuda.graph_captures.began(begin_ns),
-            Does::EndCapture => cuda.graph_captures.ended(end_ns),
+        match class {
+            FunctionClass::BeginCapture => cuda.graph_captures.started(call.span.start_ns),
+            FunctionClass::EndCapture => cuda.graph_captures.ended(call.span.end_ns()),
             _ => {}
         }
-        let before = if does.submits() || does.waits() {
-            cuda.slots.remove(&correlation).map(|slot| slot.half)
-        } else {
-            self.host_call(process, cuda, &call, does.kind(), None, tables);
+        if class.submission_kind().is_none() && !class.is_wait() {
+            self.host_call(process, cuda, &call, None, tables);
             return;
-        };
-        match before {
-            Some(Half::Work(first, more)) => {
-                self.launch_with(process, cuda, (correlation, call), (first, more), tables);
-            }
-            Some(Half::Wait(queue)) if does.waits() => {
-                self.host_call(process, cuda, &call, does.kind(), Some(queue), tables);
+        }
+        match cuda.slots.remove(&call.correlation).map(|slot| slot.half) {
+            Some(Half::Work(work)) => self.launch(process, cuda, call, work, tables),
+            Some(Half::Wait(queue)) if class.is_wait() => {
+                self.host_call(process, cuda, &call, Some(queue), tables);
             }
             other => {
                 if let Some(stale) = other {
                     // Correlations wrap.
                     self.give_up(process, cuda, stale, tables);
                 }
-                cuda.put(correlation, Half::Call(call));
+                cuda.put(call.correlation, Half::Call(call));
             }
         }
     }
@@ -140,48 +143,42 @@ impl Assembler {
     /// The queue that a call waits for.
     pub(super) fn cuda_wait(
         &mut self,
-        process: u32,
+        process: ProcessId,
         cuda: &mut Cuda,
         correlation: hook::Correlation,
-        queue: u32,
+        queue: QueueId,
         tables: &mut Tables,
     ) {
         match cuda.slots.get(&correlation).map(|slot| &slot.half) {
             Some(Half::Call(call)) => {
                 let call = *call;
-                let does = cuda.does(&call);
-                if does.waits() {
+                if cuda.class(&call).is_wait() {
                     cuda.slots.remove(&correlation);
-                    self.host_call(process, cuda, &call, does.kind(), Some(queue), tables);
+                    self.host_call(process, cuda, &call, Some(queue), tables);
                 }
             }
             Some(_) => {}
-            None => {
-                cuda.put(correlation, Half::Wait(queue));
-            }
+            None => cuda.put(correlation, Half::Wait(queue)),
         }
     }
 
     /// The row of a call.
     pub(super) fn host_call(
         &mut self,
-        process: u32,
+        process: ProcessId,
         cuda: &Cuda,
         call: &Call,
-        kind: HostCallKind,
-        queue: Option<u32>,
+        queue: Option<QueueId>,
         tables: &mut Tables,
     ) {
-        let (begin_ns, end_ns) = call.times;
-        let duration_ns = end_ns.saturating_sub(begin_ns);
         tables.host_calls.push(HostCall {
             process,
             thread: known_thread(call.thread),
-            call: kind,
-            start_ns: begin_ns,
-            duration_ns,
+            call: cuda.class(call).host_call_kind(),
+            start_ns: call.span.start_ns,
+            duration_ns: call.span.duration_ns,
             count: 1,
-            busy_ns: duration_ns,
+            busy_ns: call.span.duration_ns,
             queue,
             bytes: None,
             result: call.result,
@@ -192,7 +189,7 @@ impl Assembler {
     /// Time that the driver or the tracing took.
     pub(super) fn cuda_overhead(
         &mut self,
-        process: u32,
+        process: ProcessId,
         kind: OverheadKind,
         thread: hook::Thread,
         span: Option<Span>,

@@ -4,6 +4,7 @@
 //! recorded there, and what after a wait.
 
 use gapscope_spool::ids as hook;
+use gapscope_trace::ids::{QueueId, SubmissionId};
 use gapscope_trace::tables::{Dependency, Table, Tables};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -15,45 +16,67 @@ const MOST_SUBMISSIONS: usize = 1 << 12;
 const MOST_OCCURRENCES: usize = 1 << 16;
 /// Waits of a queue that no submission has followed.
 const MOST_WAITS: usize = 1 << 10;
-/// So long, by the newest times told of, the records of what a wait refers to may come later than it.
+/// The records of what a wait refers to may come this much later than it, by the newest times recorded.
 const SETTLED_NS: i64 = 1_000_000_000;
 
-/// An event and its occurrence; occurrence 0: the latest.
-type Occurrence = (hook::CudaEvent, u64);
+/// One occurrence of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Occurrence {
+    pub event: hook::CudaEvent,
+    /// Tells the event's occurrences apart; 0: the latest.
+    pub number: u64,
+}
+
+/// The place of an event, or of a wait for one, among what is put on a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueuePlace {
+    pub queue: QueueId,
+    /// Of the call that put it there.
+    pub correlation: hook::Correlation,
+}
 
 /// Events, and waits for them.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct EventWaits {
-    /// Correlation and id of the submissions of each queue, in order.
-    submissions: FxHashMap<u32, VecDeque<(hook::Correlation, u64)>>,
-    /// Queue and correlation.
-    records: FxHashMap<Occurrence, (u32, hook::Correlation)>,
+    /// The submissions of each queue, in order.
+    submissions: FxHashMap<QueueId, VecDeque<Submitted>>,
+    records: FxHashMap<Occurrence, QueuePlace>,
     remembered: VecDeque<Occurrence>,
     /// Waits that the next submission of a queue has.
-    waits: FxHashMap<u32, VecDeque<(hook::Correlation, Occurrence)>>,
+    waits: FxHashMap<QueueId, VecDeque<Wait>>,
     /// Waits whose submission is known; the first to be settled first.
-    open: VecDeque<Open>,
+    open: VecDeque<OpenWait>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Submitted {
+    correlation: hook::Correlation,
+    submission: SubmissionId,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Wait {
+    correlation: hook::Correlation,
+    occurrence: Occurrence,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Open {
+struct OpenWait {
     since_ns: i64,
-    submission: u64,
-    queue: u32,
-    /// Of the call that put the wait on the queue.
-    correlation: hook::Correlation,
+    submission: SubmissionId,
+    place: QueuePlace,
     occurrence: Occurrence,
 }
 
 impl EventWaits {
     /// An event was put on a queue.
-    pub fn recorded(&mut self, occurrence: Occurrence, queue: u32, correlation: hook::Correlation) {
-        for occurrence in [occurrence, (occurrence.0, 0)] {
-            if self
-                .records
-                .insert(occurrence, (queue, correlation))
-                .is_none()
-            {
+    pub fn recorded(&mut self, occurrence: Occurrence, place: QueuePlace) {
+        let latest = Occurrence {
+            number: 0,
+            ..occurrence
+        };
+        for occurrence in [occurrence, latest] {
+            if self.records.insert(occurrence, place).is_none() {
                 self.remembered.push_back(occurrence);
             }
         }
@@ -64,75 +87,75 @@ impl EventWaits {
         }
     }
 
-    /// The queue that an occurrence of an event was put on, and the correlation of the call that did.
-    pub fn record_of(&self, occurrence: Occurrence) -> Option<(u32, hook::Correlation)> {
+    /// Where an occurrence of an event was put.
+    pub fn record_of(&self, occurrence: Occurrence) -> Option<QueuePlace> {
         self.records.get(&occurrence).copied()
     }
 
     /// A wait for an event was put on a queue.
-    pub fn waits(
-        &mut self,
-        queue: u32,
-        correlation: hook::Correlation,
-        occurrence: Occurrence,
-        now_ns: i64,
-    ) {
-        let known = self.submissions.get(&queue);
+    pub fn waits(&mut self, place: QueuePlace, occurrence: Occurrence, now_ns: i64) {
+        let correlation = place.correlation;
+        let known = self.submissions.get(&place.queue);
         let after = known.and_then(|known| {
-            let at = known.partition_point(|(other, _)| !correlation.is_before(*other));
+            let at = known.partition_point(|other| !correlation.is_before(other.correlation));
             known.get(at)
         });
         match after {
-            Some((_, submission)) => self.open.push_back(Open {
+            Some(after) => self.open.push_back(OpenWait {
                 since_ns: now_ns,
-                submission: *submission,
-                queue,
-                correlation,
+                submission: after.submission,
+                place,
                 occurrence,
             }),
             None => {
-                let waits = self.waits.entry(queue).or_default();
+                let waits = self.waits.entry(place.queue).or_default();
                 if waits.len() == MOST_WAITS {
                     waits.pop_front();
                 }
-                waits.push_back((correlation, occurrence));
+                waits.push_back(Wait {
+                    correlation,
+                    occurrence,
+                });
             }
         }
     }
 
     /// Work was put on a queue.
     #[inline]
-    pub fn submitted(
-        &mut self,
-        queue: u32,
-        correlation: hook::Correlation,
-        submission: u64,
-        now_ns: i64,
-    ) {
+    pub fn submitted(&mut self, place: QueuePlace, submission: SubmissionId, now_ns: i64) {
+        let QueuePlace { queue, correlation } = place;
         let known = self.submissions.entry(queue).or_default();
         if known.len() == MOST_SUBMISSIONS {
             known.pop_front();
         }
         let mut at = known.len();
-        while at > 0 && correlation.is_before(known[at - 1].0) {
+        while at > 0 && correlation.is_before(known[at - 1].correlation) {
             at -= 1;
         }
-        known.insert(at, (correlation, submission));
+        known.insert(
+            at,
+            Submitted {
+                correlation,
+                submission,
+            },
+        );
         if self.waits.is_empty() {
             return;
         }
         let Some(waits) = self.waits.get_mut(&queue) else {
             return;
         };
-        waits.retain(|(wait, occurrence)| {
-            let attached = wait.is_before(correlation);
+        waits.retain(|wait| {
+            let attached = wait.correlation.is_before(correlation);
             if attached {
-                self.open.push_back(Open {
+                self.open.push_back(OpenWait {
                     since_ns: now_ns,
                     submission,
-                    queue,
-                    correlation: *wait,
-                    occurrence: *occurrence,
+                    place: QueuePlace {
+                        queue,
+                        correlation: wait.correlation,
+                    },
+                    occurrence: wait.occurrence,
                 });
             }
             !attached
@@ -151,50 +174,47 @@ impl EventWaits {
             let Some(open) = self.open.pop_front() else {
                 break;
             };
-            match self.find(&open) {
-                Found::Nothing => {}
-                Found::Submission(waits_for) => tables.dependencies.push(Dependency {
-                    submission: open.submission,
-                    waits_for: Some(waits_for),
-                    host_signal_ns: None,
-                }),
-                Found::Unknown => tables.dependencies.push(Dependency {
-                    submission: open.submission,
-                    waits_for: None,
-                    host_signal_ns: None,
-                }),
-            }
+            let waits_for = match self.awaited(&open) {
+                Awaited::Nothing => continue,
+                Awaited::Submission(id) => Some(id),
+                Awaited::Unknown => None,
+            };
+            tables.dependencies.push(Dependency {
+                submission: open.submission,
+                waits_for,
+                host_signal_ns: None,
+            });
         }
     }
 
-    fn find(&self, open: &Open) -> Found {
-        let Some((queue, recorded)) = self.records.get(&open.occurrence) else {
-            return Found::Unknown;
+    fn awaited(&self, open: &OpenWait) -> Awaited {
+        let Some(record) = self.records.get(&open.occurrence) else {
+            return Awaited::Unknown;
         };
-        if *queue == open.queue {
-            return Found::Nothing;
+        if record.queue == open.place.queue {
+            return Awaited::Nothing;
         }
-        if open.occurrence.1 == 0 && !recorded.is_before(open.correlation) {
+        if open.occurrence.number == 0 && !record.correlation.is_before(open.place.correlation) {
             // The event was recorded again meanwhile.
-            return Found::Unknown;
+            return Awaited::Unknown;
         }
-        let Some(known) = self.submissions.get(queue) else {
-            return Found::Nothing;
+        let Some(known) = self.submissions.get(&record.queue) else {
+            return Awaited::Nothing;
         };
-        let at = known.partition_point(|(other, _)| other.is_before(*recorded));
+        let at = known.partition_point(|other| other.correlation.is_before(record.correlation));
         match at.checked_sub(1).and_then(|at| known.get(at)) {
-            Some((_, submission)) => Found::Submission(*submission),
-            None if known.len() == MOST_SUBMISSIONS => Found::Unknown,
-            None => Found::Nothing,
+            Some(before) => Awaited::Submission(before.submission),
+            None if known.len() == MOST_SUBMISSIONS => Awaited::Unknown,
+            None => Awaited::Nothing,
         }
     }
 }
 
 /// What a wait is for.
-enum Found {
+enum Awaited {
     /// For nothing that takes time.
     Nothing,
-    Submission(u64),
+    Submission(SubmissionId),
     Unknown,
 }
 
@@ -202,57 +222,77 @@ enum Found {
 mod tests {
     use super::*;
 
+    fn place(queue: u32, correlation: u32) -> QueuePlace {
+        QueuePlace {
+            queue: QueueId(queue),
+            correlation: hook::Correlation(correlation),
+        }
+    }
+
+    fn event(event: u32, number: u64) -> Occurrence {
+        Occurrence {
+            event: hook::CudaEvent(event),
+            number,
+        }
+    }
+
+    fn submit(waits: &mut EventWaits, queue: u32, correlation: u32, submission: u64) {
+        waits.submitted(place(queue, correlation), SubmissionId(submission), 0);
+    }
+
     fn rows(waits: &mut EventWaits) -> Vec<(u64, Option<u64>)> {
         let mut tables = Tables::default();
         waits.settle(0, true, &mut tables);
         let rows = tables.dependencies;
-        rows.submission.into_iter().zip(rows.waits_for).collect()
+        let ids = rows.submission.into_iter().zip(rows.waits_for);
+        ids.map(|(id, waits_for)| (id.0, waits_for.map(|id| id.0)))
+            .collect()
     }
 
     #[test]
     fn a_wait_is_for_what_was_submitted_before_the_record() {
         let mut waits = EventWaits::default();
-        waits.submitted(1, hook::Correlation(10), 100, 0);
-        waits.submitted(1, hook::Correlation(14), 101, 0);
-        waits.recorded((hook::CudaEvent(5), 1), 1, hook::Correlation(12));
-        waits.waits(2, hook::Correlation(13), (hook::CudaEvent(5), 1), 0);
+        submit(&mut waits, 1, 10, 100);
+        submit(&mut waits, 1, 14, 101);
+        waits.recorded(event(5, 1), place(1, 12));
+        waits.waits(place(2, 13), event(5, 1), 0);
         // What was on the queue before the wait does not wait.
-        waits.submitted(2, hook::Correlation(11), 200, 0);
-        waits.submitted(2, hook::Correlation(15), 201, 0);
-        waits.submitted(2, hook::Correlation(16), 202, 0);
+        submit(&mut waits, 2, 11, 200);
+        submit(&mut waits, 2, 15, 201);
+        submit(&mut waits, 2, 16, 202);
         assert_eq!(rows(&mut waits), [(201, Some(100))]);
     }
 
     #[test]
     fn the_records_may_come_in_any_order() {
         let mut waits = EventWaits::default();
-        waits.submitted(2, hook::Correlation(15), 201, 0);
-        waits.submitted(2, hook::Correlation(11), 200, 0);
-        waits.waits(2, hook::Correlation(13), (hook::CudaEvent(5), 1), 0);
-        waits.recorded((hook::CudaEvent(5), 1), 1, hook::Correlation(12));
-        waits.submitted(1, hook::Correlation(14), 101, 0);
-        waits.submitted(1, hook::Correlation(10), 100, 0);
+        submit(&mut waits, 2, 15, 201);
+        submit(&mut waits, 2, 11, 200);
+        waits.waits(place(2, 13), event(5, 1), 0);
+        waits.recorded(event(5, 1), place(1, 12));
+        submit(&mut waits, 1, 14, 101);
+        submit(&mut waits, 1, 10, 100);
         assert_eq!(rows(&mut waits), [(201, Some(100))]);
     }
 
     #[test]
     fn a_wait_for_a_record_that_is_missing_is_unknown_and_one_on_the_same_queue_is_none() {
         let mut waits = EventWaits::default();
-        waits.submitted(2, hook::Correlation(1), 199, 0);
-        waits.recorded((hook::CudaEvent(6), 1), 2, hook::Correlation(2));
-        waits.waits(2, hook::Correlation(3), (hook::CudaEvent(5), 1), 0);
-        waits.waits(2, hook::Correlation(4), (hook::CudaEvent(6), 1), 0);
-        waits.submitted(2, hook::Correlation(5), 200, 0);
+        submit(&mut waits, 2, 1, 199);
+        waits.recorded(event(6, 1), place(2, 2));
+        waits.waits(place(2, 3), event(5, 1), 0);
+        waits.waits(place(2, 4), event(6, 1), 0);
+        submit(&mut waits, 2, 5, 200);
         assert_eq!(rows(&mut waits), [(200, None)]);
     }
 
     #[test]
     fn correlations_may_wrap() {
         let mut waits = EventWaits::default();
-        waits.submitted(1, hook::Correlation(u32::MAX - 1), 100, 0);
-        waits.recorded((hook::CudaEvent(5), 0), 1, hook::Correlation(u32::MAX));
-        waits.waits(2, hook::Correlation(1), (hook::CudaEvent(5), 0), 0);
-        waits.submitted(2, hook::Correlation(2), 200, 0);
+        submit(&mut waits, 1, u32::MAX - 1, 100);
+        waits.recorded(event(5, 0), place(1, u32::MAX));
+        waits.waits(place(2, 1), event(5, 0), 0);
+        submit(&mut waits, 2, 2, 200);
         assert_eq!(rows(&mut waits), [(200, Some(100))]);
     }
 }

@@ -3,35 +3,43 @@
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Begins and ends that are remembered.
+/// Starts and ends that are remembered.
 const MOST: usize = 1 << 12;
 
-/// Begins and ends of captures of one process, whatever the stream and the thread: work is captured from other threads
+/// Starts and ends of captures of one process, whatever the stream and the thread: work is captured from other threads
 /// too.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct GraphCaptures {
-    /// Time, and 1 for a begin, -1 for an end; in order of time.
-    edges: VecDeque<(i64, i32)>,
+    /// In order of time.
+    edges: VecDeque<Edge>,
     /// Nothing is known before this.
     since_ns: Option<i64>,
 }
 
+/// One end of a capture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Edge {
+    at_ns: i64,
+    /// What it adds to the captures in progress: 1 at a start, -1 at an end.
+    step: i32,
+}
+
 impl GraphCaptures {
     /// A capture began.
-    pub fn began(&mut self, at_ns: i64) {
-        self.add((at_ns, 1));
+    pub fn started(&mut self, at_ns: i64) {
+        self.add(Edge { at_ns, step: 1 });
     }
 
     /// A capture ended.
     pub fn ended(&mut self, at_ns: i64) {
-        self.add((at_ns, -1));
+        self.add(Edge { at_ns, step: -1 });
     }
 
-    fn add(&mut self, edge: (i64, i32)) {
+    fn add(&mut self, edge: Edge) {
         let at = self.edges.partition_point(|other| *other < edge);
         self.edges.insert(at, edge);
         if self.edges.len() > MOST {
-            self.since_ns = self.edges.pop_front().map(|(at_ns, _)| at_ns);
+            self.since_ns = self.edges.pop_front().map(|edge| edge.at_ns);
         }
     }
 
@@ -39,36 +47,50 @@ impl GraphCaptures {
     pub fn periods(&self) -> Periods {
         let mut periods = Vec::new();
         if let Some(since_ns) = self.since_ns {
-            periods.push((i64::MIN, since_ns));
+            periods.push(Period {
+                start_ns: i64::MIN,
+                end_ns: since_ns,
+            });
         }
-        let (mut open, mut begin_ns) = (0, 0);
-        for (at_ns, step) in &self.edges {
+        let (mut open, mut start_ns) = (0, 0);
+        for Edge { at_ns, step } in &self.edges {
             if open == 0 && *step > 0 {
-                begin_ns = *at_ns;
+                start_ns = *at_ns;
             }
-            // An end whose begin is not known closes nothing.
+            // An end whose start is not known closes nothing.
             let before = open;
             open = (open + step).max(0);
             if before > 0 && open == 0 {
-                periods.push((begin_ns, *at_ns));
+                periods.push(Period {
+                    start_ns,
+                    end_ns: *at_ns,
+                });
             }
         }
         if open > 0 {
-            periods.push((begin_ns, i64::MAX));
+            periods.push(Period {
+                start_ns,
+                end_ns: i64::MAX,
+            });
         }
         Periods(periods)
     }
 }
 
 /// Periods of time in order.
-pub struct Periods(Vec<(i64, i64)>);
+pub struct Periods(Vec<Period>);
+
+struct Period {
+    start_ns: i64,
+    end_ns: i64,
+}
 
 impl Periods {
     /// True when a time lies in one.
     pub fn contain(&self, at_ns: i64) -> bool {
-        let after = self.0.partition_point(|(begin_ns, _)| *begin_ns <= at_ns);
+        let after = self.0.partition_point(|period| period.start_ns <= at_ns);
         let last = after.checked_sub(1).and_then(|at| self.0.get(at));
-        last.is_some_and(|(_, end_ns)| at_ns <= *end_ns)
+        last.is_some_and(|period| at_ns <= period.end_ns)
     }
 }
 
@@ -81,10 +103,10 @@ mod tests {
         let mut captures = GraphCaptures::default();
         // The runtime's call and the driver's inside it.
         captures.ended(50);
-        captures.began(10);
-        captures.began(11);
+        captures.started(10);
+        captures.started(11);
         captures.ended(49);
-        captures.began(100);
+        captures.started(100);
         let periods = captures.periods();
         for (at_ns, inside) in [(9, false), (10, true), (50, true), (51, false), (100, true)] {
             assert_eq!(periods.contain(at_ns), inside, "{at_ns}");
@@ -96,7 +118,7 @@ mod tests {
     fn long_ago_is_not_known() {
         let mut captures = GraphCaptures::default();
         for turn in 0..MOST as i64 {
-            captures.began(turn * 10);
+            captures.started(turn * 10);
             captures.ended(turn * 10 + 5);
         }
         let periods = captures.periods();

@@ -1,7 +1,9 @@
 //! Which work had ended before a waiting call returned: for the bound of device times.
 
+use super::event_waits::QueuePlace;
 use gapscope_spool::event::Span;
 use gapscope_spool::ids as hook;
+use gapscope_trace::ids::QueueId;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -13,70 +15,95 @@ const MOST: usize = 256;
 /// Waits for queues and work on them.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Returns {
-    queues: FxHashMap<u32, Queue>,
+    queues: FxHashMap<QueueId, QueueReturns>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Queue {
-    /// Return and correlation of the launching call, end of the work.
-    works: VecDeque<(i64, hook::Correlation, i64)>,
-    /// Begin and end of the wait.
-    waits: VecDeque<(i64, i64)>,
-    /// Correlation of the call that put the event on the queue, and when a call returned that had waited for it.
-    event_waits: VecDeque<(hook::Correlation, i64)>,
+struct QueueReturns {
+    works: VecDeque<EndedWork>,
+    waits: VecDeque<Span>,
+    event_waits: VecDeque<EventWait>,
+}
+
+/// Work that ended, and the call that had launched it.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct EndedWork {
+    /// When the call returned.
+    pub launched_ns: i64,
+    /// Of the call.
+    pub launch: hook::Correlation,
+    /// The end of the work.
+    pub end_ns: i64,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct EventWait {
+    /// Of the call that put the event on the queue.
+    recorded: hook::Correlation,
+    /// When a call returned that had waited for it.
+    return_ns: i64,
+}
+
+/// Work that had ended when a call returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Return {
+    /// The end of the last of it.
+    pub end_ns: i64,
+    /// The return.
+    pub return_ns: i64,
 }
 
 impl Returns {
-    /// The host waited for a queue. Gives the end of the last work that had to end first, and the wait's return.
-    pub fn waited(&mut self, queue: u32, wait: Span) -> Option<(i64, i64)> {
+    /// The host waited for a queue. Gives the last work that had to end first.
+    pub fn waited(&mut self, queue: QueueId, wait: Span) -> Option<Return> {
         let queue = self.queues.entry(queue).or_default();
-        let (begin_ns, end_ns) = (wait.start_ns, wait.end_ns());
-        remember(&mut queue.waits, (begin_ns, end_ns), |a, b| a.0 < b.0);
+        remember(&mut queue.waits, wait, |a, b| a.start_ns < b.start_ns);
         // A call that had not returned may have been of another thread, and have put its work behind the wait.
         let before = queue
             .works
-            .partition_point(|(launched_ns, ..)| *launched_ns <= begin_ns);
-        let (.., last_ns) = queue.works.get(before.checked_sub(1)?)?;
-        Some((*last_ns, end_ns))
+            .partition_point(|work| work.launched_ns <= wait.start_ns);
+        let last = queue.works.get(before.checked_sub(1)?)?;
+        Some(Return {
+            end_ns: last.end_ns,
+            return_ns: wait.end_ns(),
+        })
     }
 
-    /// The host waited until `return_ns` for an event that the call `recorded` had put on a queue. As [`Self::waited`].
-    pub fn waited_for_event(
-        &mut self,
-        queue: u32,
-        recorded: hook::Correlation,
-        return_ns: i64,
-    ) -> Option<(i64, i64)> {
-        let queue = self.queues.entry(queue).or_default();
-        let wait = (recorded, return_ns);
-        remember(&mut queue.event_waits, wait, |a, b| a.0.is_before(b.0));
-        let mut works = queue.works.iter().rev();
-        let (.., last_ns) = works.find(|(_, launch, _)| launch.is_before(recorded))?;
-        Some((*last_ns, return_ns))
-    }
-
-    /// Work ended on a queue, which the call `launch` had put there when it returned at `launched_ns`. Gives its end and a
-    /// return that it must lie before.
-    #[inline]
-    pub fn ended(
-        &mut self,
-        queue: u32,
-        (launched_ns, launch): (i64, hook::Correlation),
-        end_ns: i64,
-    ) -> Option<(i64, i64)> {
-        let queue = self.queues.entry(queue).or_default();
-        remember(&mut queue.works, (launched_ns, launch, end_ns), |a, b| {
-            a.0 < b.0
+    /// The host waited until `return_ns` for an event that was put there. As [`Self::waited`].
+    pub fn waited_for_event(&mut self, record: QueuePlace, return_ns: i64) -> Option<Return> {
+        let queue = self.queues.entry(record.queue).or_default();
+        let recorded = record.correlation;
+        let wait = EventWait {
+            recorded,
+            return_ns,
+        };
+        remember(&mut queue.event_waits, wait, |a, b| {
+            a.recorded.is_before(b.recorded)
         });
+        let mut works = queue.works.iter().rev();
+        let last = works.find(|work| work.launch.is_before(recorded))?;
+        Some(Return {
+            end_ns: last.end_ns,
+            return_ns,
+        })
+    }
+
+    /// Work ended on a queue. Gives a return that its end must lie before.
+    #[inline]
+    pub fn ended(&mut self, queue: QueueId, work: EndedWork) -> Option<Return> {
+        let queue = self.queues.entry(queue).or_default();
+        remember(&mut queue.works, work, |a, b| a.launched_ns < b.launched_ns);
         let after = queue
             .waits
-            .partition_point(|(begin_ns, _)| *begin_ns < launched_ns);
-        let waited = queue.waits.get(after).map(|(_, return_ns)| *return_ns);
+            .partition_point(|wait| wait.start_ns < work.launched_ns);
+        let waited = queue.waits.get(after).map(Span::end_ns);
         let events = &queue.event_waits;
-        let after = events.partition_point(|(recorded, _)| !launch.is_before(*recorded));
-        let event = events.get(after).map(|(_, return_ns)| *return_ns);
-        let return_ns = waited.into_iter().chain(event).min()?;
-        Some((end_ns, return_ns))
+        let after = events.partition_point(|wait| !work.launch.is_before(wait.recorded));
+        let event = events.get(after).map(|wait| wait.return_ns);
+        Some(Return {
+            end_ns: work.end_ns,
+            return_ns: waited.into_iter().chain(event).min()?,
+        })
     }
 }
 
@@ -97,59 +124,60 @@ fn remember<T>(halves: &mut VecDeque<T>, half: T, before: impl Fn(&T, &T) -> boo
 mod tests {
     use super::*;
 
-    fn span(start_ns: i64, end_ns: i64) -> Span {
-        Span {
-            start_ns,
-            duration_ns: end_ns - start_ns,
+    const QUEUE: QueueId = QueueId(1);
+
+    fn work(launched_ns: i64, launch: u32, end_ns: i64) -> EndedWork {
+        EndedWork {
+            launched_ns,
+            launch: hook::Correlation(launch),
+            end_ns,
         }
+    }
+
+    fn record(queue: u32, correlation: u32) -> QueuePlace {
+        QueuePlace {
+            queue: QueueId(queue),
+            correlation: hook::Correlation(correlation),
+        }
+    }
+
+    fn bound(end_ns: i64, return_ns: i64) -> Option<Return> {
+        Some(Return { end_ns, return_ns })
     }
 
     #[test]
     fn a_wait_bounds_the_work_that_was_launched_before_it() {
         let mut returns = Returns::default();
-        assert_eq!(returns.ended(1, (10, hook::Correlation(1)), 100), None);
-        assert_eq!(returns.waited(2, span(50, 120)), None, "another queue");
-        assert_eq!(returns.waited(1, span(50, 120)), Some((100, 120)));
+        let wait = Span::between(50, 120);
+        assert_eq!(returns.ended(QUEUE, work(10, 1, 100)), None);
+        assert_eq!(returns.waited(QueueId(2), wait), None, "another queue");
+        assert_eq!(returns.waited(QUEUE, wait), bound(100, 120));
         // Work that is told of after the wait.
-        assert_eq!(
-            returns.ended(1, (20, hook::Correlation(2)), 110),
-            Some((110, 120))
-        );
+        assert_eq!(returns.ended(QUEUE, work(20, 2, 110)), bound(110, 120));
         // Work that was launched after it.
-        assert_eq!(returns.ended(1, (130, hook::Correlation(4)), 200), None);
+        assert_eq!(returns.ended(QUEUE, work(130, 4, 200)), None);
         // The first of several waits that follow.
-        returns.waited(1, span(400, 500));
-        returns.waited(1, span(300, 350));
-        assert_eq!(
-            returns.ended(1, (150, hook::Correlation(5)), 340),
-            Some((340, 350))
-        );
+        returns.waited(QUEUE, Span::between(400, 500));
+        returns.waited(QUEUE, Span::between(300, 350));
+        assert_eq!(returns.ended(QUEUE, work(150, 5, 340)), bound(340, 350));
     }
 
     #[test]
     fn a_wait_for_an_event_bounds_the_work_that_was_launched_before_the_event() {
         let mut returns = Returns::default();
-        assert_eq!(returns.ended(1, (10, hook::Correlation(1)), 100), None);
-        assert_eq!(returns.ended(1, (30, hook::Correlation(5)), 900), None);
+        assert_eq!(returns.ended(QUEUE, work(10, 1, 100)), None);
+        assert_eq!(returns.ended(QUEUE, work(30, 5, 900)), None);
         // The event was put between the two; the second may still run.
-        assert_eq!(
-            returns.waited_for_event(1, hook::Correlation(3), 120),
-            Some((100, 120))
-        );
+        let event = record(1, 3);
+        assert_eq!(returns.waited_for_event(event, 120), bound(100, 120));
         // Work that is told of after the wait: before the event, and behind it.
-        assert_eq!(
-            returns.ended(1, (15, hook::Correlation(2)), 110),
-            Some((110, 120))
-        );
-        assert_eq!(returns.ended(1, (40, hook::Correlation(6)), 950), None);
+        assert_eq!(returns.ended(QUEUE, work(15, 2, 110)), bound(110, 120));
+        assert_eq!(returns.ended(QUEUE, work(40, 6, 950)), None);
         // A wait for the stream that ended earlier bounds better.
-        returns.waited(1, span(50, 115));
+        returns.waited(QUEUE, Span::between(50, 115));
+        assert_eq!(returns.ended(QUEUE, work(16, 2, 112)), bound(112, 115));
         assert_eq!(
-            returns.ended(1, (16, hook::Correlation(2)), 112),
-            Some((112, 115))
-        );
-        assert_eq!(
-            returns.waited_for_event(2, hook::Correlation(3), 120),
+            returns.waited_for_event(record(2, 3), 120),
             None,
             "another queue"
         );

@@ -1,98 +1,113 @@
 //! Work on the device, and the launches that caused it.
 
 use super::call::{Call, known_thread};
-use super::function::{Does, Launches};
-use super::{Assembler, Cuda, Half, Launch};
-use crate::assembler::Activity as Busy;
-use gapscope_spool::event::{Span, TransferKind};
+use super::event_waits::QueuePlace;
+use super::returns::{EndedWork, Return};
+use super::{Assembler, Cuda, Half, KernelLaunch};
+use crate::assembler::BusyInterval;
+use crate::assembler::hull::Hull;
+use gapscope_model::cuda::FunctionClass;
+use gapscope_model::{LossKind, MemoryPlace, SubmissionKind, TransferKind};
+use gapscope_spool::event::Span;
 use gapscope_spool::ids as hook;
+use gapscope_trace::ids::{CommandBufferId, KernelId, LabelId, ProcessId, QueueId, SubmissionId};
 use gapscope_trace::tables::{
-    self, CommandBuffer, HostCallKind, OpaqueWorkKind, OpaqueWorkRow, Submission, Table, Tables,
-    Timing,
+    CommandBuffer, Dispatch, OpaqueWorkKind, OpaqueWorkRow, Submission, Table, Tables, Timing,
+    Transfer,
 };
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 /// Pieces of work that the progress line takes in at once.
 const MOST_RECENT: usize = 1 << 16;
 
-/// A way for data, in the trace's ids.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// A way of transfers, in the trace's ids.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Route {
-    pub queue: u32,
+    pub queue: QueueId,
     pub kind: TransferKind,
-    pub host_memory: Option<Arc<str>>,
+    pub host_memory: Option<MemoryPlace>,
 }
 
 /// A piece of work on the device.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Work {
-    queue: u32,
-    /// Begin and duration.
-    times: Option<(i64, i64)>,
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct DeviceWork {
+    queue: QueueId,
+    span: Option<Span>,
     /// It is a node of a graph, or a whole one.
     of_graph: bool,
-    what: What,
+    kind: DeviceWorkKind,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
-enum What {
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+enum DeviceWorkKind {
     Kernel {
-        kernel: u32,
+        kernel: KernelId,
         groups: [u32; 3],
     },
     Transfer {
         kind: TransferKind,
         bytes: u64,
-        host_memory: Option<Arc<str>>,
+        host_memory: Option<MemoryPlace>,
     },
     Graph,
 }
 
-/// A launch, for its work.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Launched {
-    /// Id of its submission; `None` where the record of the call is missing.
-    submission: Option<u64>,
-    /// The call: when it began, when it returned, and its correlation.
-    call: Option<(i64, i64, hook::Correlation)>,
-    /// It returned only when its copy had ended.
-    awaited: bool,
-    /// The innermost label on the thread that called.
-    label: Option<u32>,
-    /// Pieces of work so far.
-    position: u32,
-    graph: Option<Box<Graph>>,
+/// The work of one call.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LaunchedWork {
+    pub first: DeviceWork,
+    pub more: Vec<DeviceWork>,
 }
 
-/// The launch of a graph: a command buffer that is still being told of.
+/// A launch, for its work.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Launch {
+    /// `None` where the record of the call is missing, as the call.
+    submission: Option<SubmissionId>,
+    call: Option<Call>,
+    /// The call returned only when its copy had ended.
+    awaited: bool,
+    /// The innermost label on the thread that called.
+    label: Option<LabelId>,
+    /// Pieces of work so far.
+    position: u32,
+    graph: Option<Box<GraphLaunch>>,
+}
+
+/// The launch of a graph: a command buffer of which more may come.
 #[derive(Debug, Serialize, Deserialize)]
-struct Graph {
-    id: u64,
-    queue: u32,
-    /// From the begin of its first node to the end of its last.
-    hull: Option<(i64, i64)>,
+struct GraphLaunch {
+    id: CommandBufferId,
+    queue: QueueId,
+    hull: Hull,
     dispatches: u32,
     transfers: u32,
 }
 
-impl Work {
-    pub(super) fn kernel(launch: Launch, span: Option<Span>, of_graph: bool) -> Work {
-        let (kernel, groups) = (launch.kernel, launch.groups);
-        Work {
-            queue: launch.queue,
-            times: span.map(|s| (s.start_ns, s.duration_ns)),
+impl DeviceWork {
+    pub(super) fn kernel(shape: KernelLaunch, span: Option<Span>, of_graph: bool) -> DeviceWork {
+        DeviceWork {
+            queue: shape.queue,
+            span,
             of_graph,
-            what: What::Kernel { kernel, groups },
+            kind: DeviceWorkKind::Kernel {
+                kernel: shape.kernel,
+                groups: shape.groups,
+            },
         }
     }
 
-    pub(super) fn transfer(route: Route, bytes: u64, span: Option<Span>, of_graph: bool) -> Work {
-        Work {
+    pub(super) fn transfer(
+        route: Route,
+        bytes: u64,
+        span: Option<Span>,
+        of_graph: bool,
+    ) -> DeviceWork {
+        DeviceWork {
             queue: route.queue,
-            times: span.map(|s| (s.start_ns, s.duration_ns)),
+            span,
             of_graph,
-            what: What::Transfer {
+            kind: DeviceWorkKind::Transfer {
                 kind: route.kind,
                 bytes,
                 host_memory: route.host_memory,
@@ -100,27 +115,27 @@ impl Work {
         }
     }
 
-    /// True for copies that a copying call without `Async` in its name sees to their end, as CUDA documents: those to the
-    /// host, and those from pinned memory. From pageable memory only a staging copy is awaited, on a device nothing.
-    fn is_awaited(&self) -> bool {
-        match &self.what {
-            What::Transfer {
-                kind, host_memory, ..
-            } => match kind {
-                TransferKind::DeviceToHost => true,
-                TransferKind::HostToDevice => host_memory.as_deref() == Some("pinned"),
-                _ => false,
-            },
-            _ => false,
+    pub(super) fn graph(queue: QueueId, span: Option<Span>) -> DeviceWork {
+        DeviceWork {
+            queue,
+            span,
+            of_graph: true,
+            kind: DeviceWorkKind::Graph,
         }
     }
 
-    pub(super) fn graph(queue: u32, span: Option<Span>) -> Work {
-        Work {
-            queue,
-            times: span.map(|s| (s.start_ns, s.duration_ns)),
-            of_graph: true,
-            what: What::Graph,
+    /// True for copies that a copying call without `Async` in its name sees to their end, as CUDA documents: those to the
+    /// host, and those from pinned memory. From pageable memory only a staging copy is awaited, on a device nothing.
+    fn is_awaited(&self) -> bool {
+        match self.kind {
+            DeviceWorkKind::Transfer {
+                kind, host_memory, ..
+            } => match kind {
+                TransferKind::DeviceToHost => true,
+                TransferKind::HostToDevice => host_memory == Some(MemoryPlace::Pinned),
+                _ => false,
+            },
+            _ => false,
         }
     }
 }
@@ -130,95 +145,96 @@ impl Assembler {
     #[inline]
     pub(super) fn cuda_work(
         &mut self,
-        process: u32,
+        process: ProcessId,
         cuda: &mut Cuda,
         correlation: hook::Correlation,
-        work: Work,
+        work: DeviceWork,
         tables: &mut Tables,
     ) {
+        let alone = || LaunchedWork {
+            first: work,
+            more: Vec::new(),
+        };
         if correlation == hook::Correlation::NONE {
-            self.without_call(process, work, Vec::new(), tables);
+            self.without_call(process, alone(), tables);
             return;
         }
         match cuda.slots.get_mut(&correlation).map(|slot| &mut slot.half) {
-            Some(Half::Launched(launched)) => {
-                let mut launched = std::mem::take(launched);
-                self.write_work(cuda, &mut launched, work, tables);
+            Some(Half::Launched(launch)) => {
+                let mut launch = std::mem::take(launch);
+                self.write_work(cuda, &mut launch, work, tables);
                 if let Some(slot) = cuda.slots.get_mut(&correlation) {
-                    slot.half = Half::Launched(launched);
+                    slot.half = Half::Launched(launch);
                 }
             }
-            Some(Half::Work(_, more)) => more.push(work),
+            Some(Half::Work(known)) => known.more.push(work),
             Some(Half::Call(call)) => {
                 let call = *call;
-                self.launch_with(
-                    process,
-                    cuda,
-                    (correlation, call),
-                    (work, Vec::new()),
-                    tables,
-                );
+                self.launch(process, cuda, call, alone(), tables);
             }
-            Some(Half::Wait(_)) | None => {
-                cuda.put(correlation, Half::Work(work, Vec::new()));
-            }
+            Some(Half::Wait(_)) | None => cuda.put(correlation, Half::Work(alone())),
         }
     }
 
     /// A call and its first work have both come.
-    pub(super) fn launch_with(
+    pub(super) fn launch(
         &mut self,
-        process: u32,
+        process: ProcessId,
         cuda: &mut Cuda,
-        (correlation, call): (hook::Correlation, Call),
-        (first, more): (Work, Vec<Work>),
+        call: Call,
+        work: LaunchedWork,
         tables: &mut Tables,
     ) {
-        let (queue, of_graph) = (first.queue, first.of_graph);
-        let (begin_ns, end_ns) = call.times;
-        let id = self.submissions;
-        self.submissions += 1;
-        self.first_submit_ns = Some(
-            self.first_submit_ns
-                .map_or(begin_ns, |first| first.min(begin_ns)),
-        );
+        let LaunchedWork { first, more } = work;
+        let (queue, start_ns) = (first.queue, call.span.start_ns);
+        let class = cuda.class(&call);
+        let submission = self.next_submission(start_ns);
         tables.submissions.push(Submission {
-            id,
+            id: submission,
             process,
             queue,
+            kind: class.submission_kind().unwrap_or_default(),
             thread: known_thread(call.thread),
-            begin_ns,
-            end_ns,
-            command_buffers: u32::from(of_graph),
+            start_ns,
+            duration_ns: call.span.duration_ns,
+            command_buffers: u32::from(first.of_graph),
             function: cuda.name(&call),
         });
-        let copies_and_waits = cuda.does(&call) == Does::CopyAndWait;
+        let copies_and_waits = class == FunctionClass::CopyAndWait;
         if copies_and_waits {
-            let kind = HostCallKind::CopyAndWait;
-            self.host_call(process, cuda, &call, kind, Some(queue), tables);
+            self.host_call(process, cuda, &call, Some(queue), tables);
         }
-        cuda.event_waits
-            .submitted(queue, correlation, id, self.latest_ns);
-        cuda.latest_launch_ns = cuda.latest_launch_ns.max(Some(begin_ns));
-        let mut launched = Launched {
-            submission: Some(id),
-            call: Some((begin_ns, end_ns, correlation)),
-            awaited: copies_and_waits && first.is_awaited(),
-            label: self.label_at(process, call.thread, begin_ns),
-            ..Launched::default()
+        let place = QueuePlace {
+            queue,
+            correlation: call.correlation,
         };
-        self.write_work(cuda, &mut launched, first, tables);
+        cuda.event_waits
+            .submitted(place, submission, self.latest_ns);
+        cuda.latest_launch_ns = cuda.latest_launch_ns.max(Some(start_ns));
+        let mut launch = Launch {
+            submission: Some(submission),
+            call: Some(call),
+            awaited: copies_and_waits && first.is_awaited(),
+            label: self.label_at(process, call.thread, start_ns),
+            ..Launch::default()
+        };
+        self.write_work(cuda, &mut launch, first, tables);
         for work in more {
-            self.write_work(cuda, &mut launched, work, tables);
+            self.write_work(cuda, &mut launch, work, tables);
         }
-        cuda.put(correlation, Half::Launched(launched));
+        cuda.put(call.correlation, Half::Launched(launch));
     }
 
-    fn label_at(&mut self, process: u32, thread: hook::Thread, at_ns: i64) -> Option<u32> {
-        let labels = &self.processes[process as usize].host_labels;
-        labels.at(thread, at_ns).unwrap_or_else(|()| {
+    fn label_at(
+        &mut self,
+        process: ProcessId,
+        thread: hook::Thread,
+        at_ns: i64,
+    ) -> Option<LabelId> {
+        let labels = &self.processes[process].host_labels;
+        labels.at(thread, at_ns).unwrap_or_else(|_| {
             let reason = "the record of the call came too late";
-            self.ledger.add("labels of GPU work", 1, reason);
+            self.ledger.add(LossKind::LabelsOfWork, 1, reason);
             None
         })
     }
@@ -226,20 +242,20 @@ impl Assembler {
     /// Work whose call is not in the trace.
     pub(super) fn without_call(
         &mut self,
-        process: u32,
-        first: Work,
-        more: Vec<Work>,
+        process: ProcessId,
+        work: LaunchedWork,
         tables: &mut Tables,
     ) {
+        let LaunchedWork { first, more } = work;
         let count = 1 + more.len() as u64;
         let reason = "the record of the call is missing";
-        self.ledger.add("host calls of GPU work", count, reason);
-        let mut launched = Launched::default();
+        self.ledger.add(LossKind::HostCallsOfWork, count, reason);
+        let mut launch = Launch::default();
         let nothing = &mut Cuda::default();
         for work in std::iter::once(first).chain(more) {
-            self.write_work(nothing, &mut launched, work, tables);
+            self.write_work(nothing, &mut launch, work, tables);
         }
-        self.close_graph(process, launched, tables);
+        self.close_graph(process, launch, tables);
     }
 
     /// The row of a piece of work.
@@ -247,101 +263,77 @@ impl Assembler {
     fn write_work(
         &mut self,
         cuda: &mut Cuda,
-        launched: &mut Launched,
-        work: Work,
+        launch: &mut Launch,
+        work: DeviceWork,
         tables: &mut Tables,
     ) {
-        let Work {
-            queue,
-            times,
-            of_graph,
-            what,
-        } = work;
-        if let Some((start_ns, duration_ns)) = times {
-            let end_ns = start_ns.saturating_add(duration_ns);
+        let queue = work.queue;
+        if let Some(span) = work.span {
             // For the progress line only, and nobody may be looking.
             if self.recent.len() < MOST_RECENT {
-                self.recent.push(Busy {
-                    begin_ns: start_ns,
-                    end_ns,
+                self.recent.push(BusyInterval {
+                    start_ns: span.start_ns,
+                    end_ns: span.end_ns(),
                 });
             }
-            if let Some((begin_ns, return_ns, correlation)) = launched.call {
-                self.launched(queue, begin_ns, start_ns);
-                let call = (return_ns, correlation);
-                let bound = cuda.returns.ended(queue, call, end_ns);
-                self.returned(queue, bound);
-                self.returned(queue, launched.awaited.then_some((end_ns, return_ns)));
+            if let Some(call) = launch.call {
+                self.bound_launch(cuda, &call, launch.awaited, queue, span);
             }
         }
-        let mut command_buffer = None;
-        if of_graph {
-            let graph = launched.graph.get_or_insert_with(|| {
-                let id = self.command_buffers;
-                self.command_buffers += 1;
-                Box::new(Graph {
-                    id,
-                    queue,
-                    hull: None,
-                    dispatches: 0,
-                    transfers: 0,
-                })
-            });
-            command_buffer = Some(graph.id);
-            if let Some((start_ns, duration_ns)) = times {
-                let own = (start_ns, start_ns.saturating_add(duration_ns));
-                graph.hull = Some(crate::assembler::spans::join(graph.hull, own));
-            }
-            match what {
-                What::Kernel { .. } => graph.dispatches += 1,
-                What::Transfer { .. } => graph.transfers += 1,
-                What::Graph => {}
-            }
-        }
-        let position = launched.position;
-        launched.position += 1;
-        let (start_ns, duration_ns) = (times.map(|t| t.0), times.map(|t| t.1));
-        let submission = launched.submission.filter(|_| command_buffer.is_none());
-        let lost = match what {
-            What::Kernel { kernel, groups } => {
+        let command_buffer = match work.of_graph {
+            true => Some(self.add_to_graph(launch, &work)),
+            false => None,
+        };
+        let position = launch.position;
+        launch.position += 1;
+        let (start_ns, duration_ns) = (
+            work.span.map(|span| span.start_ns),
+            work.span.map(|span| span.duration_ns),
+        );
+        let label = launch.label;
+        let submission = launch.submission.filter(|_| command_buffer.is_none());
+        let lost = match work.kind {
+            DeviceWorkKind::Kernel { kernel, groups } => {
                 self.dispatches += 1;
-                let [x, y, z] = groups.map(|g| Some(g).filter(|g| *g > 0));
-                let rows = &mut tables.dispatches;
-                rows.command_buffer.push(command_buffer);
-                rows.position.push(position);
-                rows.queue.push(queue);
-                rows.kernel.push(kernel);
-                rows.start_ns.push(start_ns);
-                rows.duration_ns.push(duration_ns);
-                rows.groups_x.push(x);
-                rows.groups_y.push(y);
-                rows.groups_z.push(z);
-                rows.bindings.push(None);
-                rows.label.push(launched.label);
-                rows.submission.push(submission);
-                "dispatch times"
+                let [groups_x, groups_y, groups_z] = groups.map(|g| Some(g).filter(|g| *g > 0));
+                tables.dispatches.push(Dispatch {
+                    command_buffer,
+                    position,
+                    queue,
+                    kernel,
+                    start_ns,
+                    duration_ns,
+                    groups_x,
+                    groups_y,
+                    groups_z,
+                    bindings: None,
+                    label,
+                    submission,
+                });
+                LossKind::DispatchTimes
             }
-            What::Transfer {
+            DeviceWorkKind::Transfer {
                 kind,
                 bytes,
                 host_memory,
             } => {
-                let rows = &mut tables.transfers;
-                rows.command_buffer.push(command_buffer);
-                rows.position.push(position);
-                rows.queue.push(queue);
-                rows.kind.push(tables::TransferKind::of(kind.as_str()));
-                rows.bytes.push(Some(bytes));
-                rows.start_ns.push(start_ns);
-                rows.duration_ns.push(duration_ns);
-                rows.source.push(None);
-                rows.destination.push(None);
-                rows.label.push(launched.label);
-                rows.submission.push(submission);
-                rows.host_memory.push(host_memory);
-                "transfer times"
+                tables.transfers.push(Transfer {
+                    command_buffer,
+                    position,
+                    queue,
+                    kind,
+                    bytes: Some(bytes),
+                    start_ns,
+                    duration_ns,
+                    source: None,
+                    destination: None,
+                    label,
+                    submission,
+                    host_memory,
+                });
+                LossKind::TransferTimes
             }
-            What::Graph => {
+            DeviceWorkKind::Graph => {
                 tables.opaque_work.push(OpaqueWorkRow {
                     command_buffer,
                     position,
@@ -349,52 +341,93 @@ impl Assembler {
                     kind: OpaqueWorkKind::Graph,
                     start_ns,
                     duration_ns,
-                    label: launched.label,
+                    label,
                     submission,
                 });
-                "opaque-work times"
+                LossKind::OpaqueWorkTimes
             }
         };
-        if times.is_none() {
+        if work.span.is_none() {
             let reason = "the tracing library delivered no times";
             self.ledger.add(lost, 1, reason);
         }
     }
 
+    /// Adds a piece of work to the command buffer of its graph.
+    fn add_to_graph(&mut self, launch: &mut Launch, work: &DeviceWork) -> CommandBufferId {
+        let graph = launch.graph.get_or_insert_with(|| {
+            Box::new(GraphLaunch {
+                id: self.next_command_buffer(),
+                queue: work.queue,
+                hull: Hull::default(),
+                dispatches: 0,
+                transfers: 0,
+            })
+        });
+        if let Some(span) = work.span {
+            graph.hull.add(span);
+        }
+        match work.kind {
+            DeviceWorkKind::Kernel { .. } => graph.dispatches += 1,
+            DeviceWorkKind::Transfer { .. } => graph.transfers += 1,
+            DeviceWorkKind::Graph => {}
+        }
+        graph.id
+    }
+
     /// Nothing more comes for a launch.
-    pub(super) fn close_graph(&mut self, process: u32, launched: Launched, tables: &mut Tables) {
-        let Some(graph) = launched.graph else { return };
+    pub(super) fn close_graph(&mut self, process: ProcessId, launch: Launch, tables: &mut Tables) {
+        let Some(graph) = launch.graph else { return };
+        let span = graph.hull.span();
         tables.command_buffers.push(CommandBuffer {
             id: graph.id,
             process,
             queue: graph.queue,
-            submission: launched.submission.unwrap_or(u64::MAX),
-            start_ns: graph.hull.map(|h| h.0),
-            duration_ns: graph.hull.map(|h| h.1 - h.0),
+            submission: launch.submission.unwrap_or(SubmissionId(u64::MAX)),
+            start_ns: span.map(|span| span.start_ns),
+            duration_ns: span.map(|span| span.duration_ns),
             seen_ns: None,
-            timing: match graph.hull {
+            timing: match span {
                 Some(_) => Timing::Measured,
                 None => Timing::Unknown,
             },
             dispatches: graph.dispatches,
             transfers: graph.transfers,
-            label: launched.label,
+            label: launch.label,
             name: None,
         });
     }
 
-    /// Work began on a queue after the call that launched it.
-    fn launched(&mut self, queue: u32, call_ns: i64, start_ns: i64) {
-        let device = self.queues[queue as usize].facts.device as usize;
-        if let Some(causal) = self.devices[device].causal() {
-            causal.launched(call_ns, start_ns);
+    /// Work started on a queue after the call that launched it, and ended before a call returned that waited for it.
+    fn bound_launch(
+        &mut self,
+        cuda: &mut Cuda,
+        call: &Call,
+        awaited: bool,
+        queue: QueueId,
+        work: Span,
+    ) {
+        if let Some(causal) = self.devices[self.queues[queue].facts.device].causal() {
+            causal.launched(call.span.start_ns, work.start_ns);
         }
+        let ended = EndedWork {
+            launched_ns: call.span.end_ns(),
+            launch: call.correlation,
+            end_ns: work.end_ns(),
+        };
+        let bound = cuda.returns.ended(queue, ended);
+        self.returned(queue, bound);
+        let own = Return {
+            end_ns: work.end_ns(),
+            return_ns: call.span.end_ns(),
+        };
+        self.returned(queue, awaited.then_some(own));
     }
 
     /// Work on a queue ended before a call returned that waited for it.
-    pub(super) fn returned(&mut self, queue: u32, bound: Option<(i64, i64)>) {
-        let device = self.queues[queue as usize].facts.device as usize;
-        if let Some((end_ns, return_ns)) = bound
+    pub(super) fn returned(&mut self, queue: QueueId, bound: Option<Return>) {
+        let device = self.queues[queue].facts.device;
+        if let Some(Return { end_ns, return_ns }) = bound
             && let Some(causal) = self.devices[device].causal()
         {
             causal.returned(end_ns, return_ns);
@@ -403,10 +436,10 @@ impl Assembler {
 }
 
 /// What a launch that never got its work was to launch.
-pub(super) fn missing(does: Does) -> &'static str {
-    match does {
-        Does::Launch(Launches::Kernel) => "dispatches",
-        Does::Launch(Launches::Graph) => "command buffers",
-        _ => "transfers",
+pub(super) fn missing(kind: SubmissionKind) -> LossKind {
+    match kind {
+        SubmissionKind::Kernel => LossKind::Dispatches,
+        SubmissionKind::Graph => LossKind::CommandBuffers,
+        _ => LossKind::Transfers,
     }
 }

@@ -4,6 +4,7 @@ use super::Program;
 use super::program::{Commands, losses};
 use gapscope_spool::event::*;
 use gapscope_spool::ids as hook;
+use gapscope_trace::ids::BindingSetId;
 use gapscope_trace::tables::{Access, Table};
 use std::borrow::Cow;
 
@@ -89,17 +90,18 @@ fn a_dispatch_reaches_what_is_bound_and_declared() {
     });
     program.run(5, &ticks.iter().map(|t| t + 1000).collect::<Vec<_>>());
     let (manifest, tables) = program.finish();
-    let expected = [None, Some(0), Some(0), Some(1), Some(2), Some(2)];
+    let expected =
+        [None, Some(0), Some(0), Some(1), Some(2), Some(2)].map(|id| id.map(BindingSetId));
     assert_eq!(tables.dispatches.bindings[..6], expected);
     assert_eq!(tables.dispatches.bindings[6..], expected);
     let rows: Vec<_> = (0..tables.bindings.len())
         .map(|row| tables.bindings.row(row))
         .map(|b| {
             (
-                b.id,
+                b.id.0,
                 b.set,
                 b.binding,
-                b.buffer,
+                b.buffer.0,
                 b.offset_bytes,
                 b.bytes,
                 b.access,

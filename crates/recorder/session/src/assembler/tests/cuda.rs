@@ -13,6 +13,7 @@ use gapscope_spool::event::*;
 use gapscope_spool::ids as hook;
 use gapscope_spool::model::cuda::FunctionClass;
 use gapscope_trace::Tables;
+use gapscope_trace::ids::ProcessId;
 use gapscope_trace::manifest::{ClockMethod, Manifest, SamplingMode};
 use gapscope_trace::tables::{HostCallKind, MarkerScope, OpaqueWorkKind, Table};
 use proptest::prelude::*;
@@ -45,7 +46,7 @@ const END_CAPTURE: u32 = 10;
 struct Cuda {
     assembler: Assembler,
     tables: Tables,
-    process: u32,
+    process: ProcessId,
     written: u64,
 }
 

@@ -7,6 +7,7 @@ use crate::assembler::Assembler;
 use gapscope_spool::Event;
 use gapscope_spool::event::*;
 use gapscope_spool::ids as hook;
+use gapscope_trace::ids::ProcessId;
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{Table, Timing};
 use gapscope_trace::{Tables, TraceWriter};
@@ -424,7 +425,7 @@ pub fn check(tables: &Tables) {
 
 proptest! {
     #[test]
-    fn any_stream_of_events_is_survived(events in proptest::collection::vec((0..2u32, event()), 0..120)) {
+    fn any_stream_of_events_is_survived(events in proptest::collection::vec(((0..2u32).prop_map(ProcessId), event()), 0..120)) {
         let mut assembler = Assembler::new(SamplingMode::Dispatch);
         let mut tables = Tables::default();
         for pid in [1, 2] {
@@ -441,7 +442,7 @@ proptest! {
 
     #[test]
     fn a_resumed_assembler_makes_the_same_rows(
-        events in proptest::collection::vec((0..2u32, event()), 0..80),
+        events in proptest::collection::vec(((0..2u32).prop_map(ProcessId), event()), 0..80),
         at in 0..80usize,
     ) {
         let new = || {

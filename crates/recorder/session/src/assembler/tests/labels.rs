@@ -4,6 +4,7 @@ use super::Program;
 use super::program::{Commands, losses};
 use gapscope_spool::event::*;
 use gapscope_spool::ids as hook;
+use gapscope_trace::ids::LabelId;
 use gapscope_trace::tables::{MarkerScope, Table};
 
 #[test]
@@ -36,7 +37,7 @@ fn a_label_spans_the_command_buffers_between_its_begin_and_its_end() {
     }
     let (manifest, tables) = program.finish();
     assert_eq!(losses(&manifest), []);
-    let text = |label: &Option<u32>| label.map(|l| tables.labels.text[l as usize].as_str());
+    let text = |label: &Option<LabelId>| label.map(|l| tables.labels.text[l.0 as usize].as_str());
     assert_eq!(
         tables.dispatches.label.iter().map(text).collect::<Vec<_>>(),
         [Some("step"), None, Some("pass"), Some("pass")]
@@ -48,9 +49,9 @@ fn a_label_spans_the_command_buffers_between_its_begin_and_its_end() {
         .map(|row| tables.markers.row(row))
         .map(|m| {
             (
-                m.queue,
+                m.queue.map(|id| id.0),
                 text(&Some(m.label)),
-                m.command_buffer,
+                m.command_buffer.map(|id| id.0),
                 m.start_ns,
                 m.duration_ns,
             )
@@ -66,7 +67,7 @@ fn a_label_spans_the_command_buffers_between_its_begin_and_its_end() {
             (Some(1), Some("pass"), Some(3), at(11), Some(2)),
         ]
     );
-    let of = |id: u64| tables.command_buffers.id.iter().position(|i| *i == id);
+    let of = |id: u64| tables.command_buffers.id.iter().position(|i| i.0 == id);
     let labels: Vec<_> = (0..4)
         .map(|id| text(&tables.command_buffers.label[of(id).unwrap()]))
         .collect();
@@ -134,9 +135,9 @@ fn labels_on_queues_and_threads_are_host_markers() {
         .map(|m| {
             (
                 m.scope,
-                m.label,
-                m.queue,
-                m.thread,
+                m.label.0,
+                m.queue.map(|id| id.0),
+                m.thread.map(|id| id.0),
                 m.start_ns,
                 m.duration_ns,
             )
@@ -151,8 +152,8 @@ fn labels_on_queues_and_threads_are_host_markers() {
             (MarkerScope::Thread, 1, None, Some(10), Some(110), None),
         ]
     );
-    assert_eq!(tables.labels.parent, [None, None, Some(0)]);
-    assert_eq!(tables.command_buffers.label, [Some(0)]);
+    assert_eq!(tables.labels.parent, [None, None, Some(LabelId(0))]);
+    assert_eq!(tables.command_buffers.label, [Some(LabelId(0))]);
 }
 
 #[test]
@@ -172,7 +173,7 @@ fn what_a_thread_submits_under_its_label_carries_it() {
     program.event(label(LabelEdge::End, 1 << 40));
     let (_, tables) = program.finish();
     assert_eq!(tables.labels.text, ["step"]);
-    assert_eq!(tables.command_buffers.label, [None, Some(0)]);
+    assert_eq!(tables.command_buffers.label, [None, Some(LabelId(0))]);
 }
 
 #[test]
@@ -191,6 +192,6 @@ fn labels_inside_a_command_buffer_nest_in_the_label_around_its_submission() {
     program.run(5, &[1_001_000, 1_001_010, 1_001_020, 1_001_030]);
     let (_, tables) = program.finish();
     assert_eq!(tables.labels.text, ["step", "layer"]);
-    assert_eq!(tables.labels.parent, [None, Some(0)]);
-    assert_eq!(tables.dispatches.label, [Some(1)]);
+    assert_eq!(tables.labels.parent, [None, Some(LabelId(0))]);
+    assert_eq!(tables.dispatches.label, [Some(LabelId(1))]);
 }

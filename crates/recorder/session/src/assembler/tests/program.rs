@@ -6,6 +6,7 @@ use gapscope_spool::event::*;
 use gapscope_spool::ids as hook;
 use gapscope_spool::{Event, event};
 use gapscope_trace::Tables;
+use gapscope_trace::ids::ProcessId;
 use gapscope_trace::manifest::{Manifest, SamplingMode};
 use std::borrow::Cow;
 
@@ -13,7 +14,7 @@ use std::borrow::Cow;
 pub struct Program {
     pub assembler: Assembler,
     pub tables: Tables,
-    pub process: u32,
+    pub process: ProcessId,
     pub now_ns: i64,
     next_instance: u64,
 }
@@ -242,6 +243,6 @@ pub fn losses(manifest: &Manifest) -> Vec<(String, u64)> {
     manifest
         .losses
         .iter()
-        .map(|l| (format!("{} ({})", l.what, l.reason), l.count))
+        .map(|l| (format!("{} ({})", l.kind, l.reason), l.count))
         .collect()
 }

@@ -4,6 +4,9 @@ use super::Program;
 use super::program::{Commands, losses};
 use gapscope_spool::event::*;
 use gapscope_spool::ids as hook;
+use gapscope_trace::ids::{
+    BufferId, CommandBufferId, DeviceId, KernelId, LabelId, ProcessId, QueueId, SubmissionId,
+};
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{OpaqueWorkKind, Table, Timing, TransferKind};
 use std::borrow::Cow;
@@ -34,7 +37,10 @@ fn a_resubmitted_recording_has_its_own_rows_each_time() {
     assert_eq!(losses(&manifest), []);
     let rows = &tables.dispatches;
     let at = at as i64;
-    assert_eq!(rows.command_buffer, [0, 0, 1, 1].map(Some));
+    assert_eq!(
+        rows.command_buffer,
+        [0, 0, 1, 1].map(|id| Some(CommandBufferId(id)))
+    );
     assert_eq!(rows.position, [0, 1, 0, 1]);
     assert_eq!(rows.start_ns, [10, 30, 1010, 1030].map(|t| Some(at + t)));
     assert_eq!(rows.duration_ns, [10, 15, 10, 16].map(Some));
@@ -43,7 +49,7 @@ fn a_resubmitted_recording_has_its_own_rows_each_time() {
     assert_eq!(buffers.start_ns, [Some(at), Some(at + 1000)]);
     assert_eq!(buffers.duration_ns, [Some(50); 2]);
     assert_eq!(buffers.timing, [Timing::Measured; 2]);
-    assert_eq!(buffers.submission, [0, 1]);
+    assert_eq!(buffers.submission, [0, 1].map(SubmissionId));
     assert_eq!(buffers.dispatches, [2, 2]);
     assert_eq!(tables.kernels.name, ["square"]);
 }
@@ -256,11 +262,11 @@ fn a_secondary_recording_has_its_own_times_below_the_label_of_its_execution() {
     let (manifest, tables) = program.finish();
     assert_eq!(losses(&manifest), []);
     assert_eq!(tables.dispatches.duration_ns, [Some(4)]);
-    let label = tables.dispatches.label[0].unwrap() as usize;
+    let label = tables.dispatches.label[0].unwrap().0 as usize;
     assert_eq!(tables.labels.text[label], "inside");
-    let parent = tables.labels.parent[label].unwrap() as usize;
+    let parent = tables.labels.parent[label].unwrap().0 as usize;
     assert_eq!(tables.labels.text[parent], "outside");
-    assert_eq!(tables.command_buffers.label, [Some(parent as u32)]);
+    assert_eq!(tables.command_buffers.label, [Some(LabelId(parent as u32))]);
     assert_eq!(tables.markers.duration_ns, [Some(4), Some(4)]);
     assert_eq!(tables.markers.start_ns, [Some(t as i64 + 5); 2]);
 }
@@ -328,8 +334,8 @@ fn transfers_barriers_and_opaque_work_have_their_positions() {
         [TransferKind::Copy, TransferKind::CopyImage]
     );
     assert_eq!(tables.transfers.bytes, [Some(4096), None]);
-    assert_eq!(tables.transfers.source, [Some(0), None]);
-    assert_eq!(tables.transfers.destination, [Some(1), None]);
+    assert_eq!(tables.transfers.source, [Some(BufferId(0)), None]);
+    assert_eq!(tables.transfers.destination, [Some(BufferId(1)), None]);
     assert_eq!(tables.transfers.duration_ns, [Some(3), Some(7)]);
     assert_eq!(tables.transfers.position, [0, 3]);
     assert_eq!(tables.barriers.position, [1]);
@@ -363,7 +369,7 @@ fn waits_find_the_submission_that_signals() {
     let (_, tables) = program.finish();
     let rows: Vec<_> = (0..tables.dependencies.len())
         .map(|row| tables.dependencies.row(row))
-        .map(|d| (d.submission, d.waits_for, d.host_signal_ns))
+        .map(|d| (d.submission.0, d.waits_for.map(|id| id.0), d.host_signal_ns))
         .collect();
     assert_eq!(
         rows,
@@ -441,12 +447,12 @@ fn two_processes_keep_their_ids_apart() {
     }
     let (manifest, tables) = program.finish();
     assert_eq!(tables.kernels.name, ["first", "second"]);
-    assert_eq!(tables.kernels.process, [0, 1]);
+    assert_eq!(tables.kernels.process, [0, 1].map(ProcessId));
     let mut rows: Vec<_> = (0..2).map(|row| tables.dispatches.row(row)).collect();
     rows.sort_unstable_by_key(|r| r.kernel);
-    assert_eq!([rows[0].kernel, rows[1].kernel], [0, 1]);
-    assert_eq!([rows[0].queue, rows[1].queue], [0, 2]);
-    assert_eq!(manifest.queues[2].device, 1);
+    assert_eq!([rows[0].kernel, rows[1].kernel], [0, 1].map(KernelId));
+    assert_eq!([rows[0].queue, rows[1].queue], [0, 2].map(QueueId));
+    assert_eq!(manifest.queues[2].device, DeviceId(1));
     assert_eq!(manifest.queues[2].capabilities, ["graphics"]);
     assert_eq!(manifest.devices[1].name, "other GPU");
 }

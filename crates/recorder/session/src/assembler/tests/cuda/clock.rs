@@ -121,6 +121,6 @@ fn work_before_its_launch_is_counted() {
     cuda.batch(&[call(LAUNCH, 1, 1000, 1005), kernel(1, 1, 990, 1020)]);
     cuda.end(2000);
     let (manifest, _) = cuda.finish();
-    assert_eq!(manifest.losses[0].what, "plausible device times");
+    assert_eq!(manifest.losses[0].kind, LossKind::PlausibleDeviceTimes);
     assert_eq!(manifest.losses[0].count, 1);
 }

@@ -1,6 +1,7 @@
 //! Labels around launches.
 
 use super::*;
+use gapscope_trace::ids::LabelId;
 
 #[test]
 fn a_kernel_has_the_label_around_its_call_however_late_it_is_told_of() {
@@ -62,7 +63,7 @@ fn a_kernel_has_the_label_around_its_call_however_late_it_is_told_of() {
         .dispatches
         .label
         .iter()
-        .map(|id| id.map(|id| tables.labels.text[id as usize].as_str()))
+        .map(|id| id.map(|id| tables.labels.text[id.0 as usize].as_str()))
         .collect();
     assert_eq!(
         texts,
@@ -77,7 +78,7 @@ fn a_kernel_has_the_label_around_its_call_however_late_it_is_told_of() {
     let parents: Vec<_> = tables.labels.parent.clone();
     assert_eq!(
         parents,
-        [None, Some(0), None, None],
+        [None, Some(LabelId(0)), None, None],
         "a domain nests for itself"
     );
 }

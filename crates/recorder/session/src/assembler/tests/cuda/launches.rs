@@ -2,6 +2,8 @@
 
 use super::*;
 use gapscope_spool::ids as hook;
+use gapscope_trace::ids::{CommandBufferId, KernelId, ProcessId, QueueId, SubmissionId};
+use gapscope_trace::tables::SubmissionKind;
 
 #[test]
 fn a_launch_and_its_kernel_find_each_other_whichever_comes_first() {
@@ -12,17 +14,22 @@ fn a_launch_and_its_kernel_find_each_other_whichever_comes_first() {
     let (manifest, tables) = cuda.finish();
     let d = &tables.dispatches;
     assert_eq!(d.command_buffer, [None, None]);
-    assert_eq!(d.submission, [Some(0), Some(1)]);
+    assert_eq!(d.submission, [Some(SubmissionId(0)), Some(SubmissionId(1))]);
     assert_eq!(d.start_ns, [Some(1010), Some(1030)]);
     assert_eq!(d.duration_ns, [Some(10), Some(10)]);
     assert_eq!(d.groups_x, [Some(8), Some(8)]);
     let s = &tables.submissions;
     assert_eq!(
-        (s.begin_ns.as_slice(), s.end_ns.as_slice()),
-        ([1000, 1006].as_slice(), [1005, 1011].as_slice())
+        (s.start_ns.as_slice(), s.duration_ns.as_slice()),
+        ([1000, 1006].as_slice(), [5, 5].as_slice())
     );
     assert_eq!(s.function[0].as_deref(), Some("cudaLaunchKernel"));
-    assert_eq!(s.command_buffers, [0, 0], "a launch is no command buffer");
+    assert_eq!(s.kind, [SubmissionKind::Kernel; 2]);
+    assert_eq!(
+        s.command_buffers,
+        [0, 0],
+        "a launch is not a command buffer"
+    );
     assert!(tables.command_buffers.is_empty() && tables.host_calls.is_empty());
     assert_eq!(manifest.losses, []);
 }
@@ -53,8 +60,8 @@ fn kernels_are_named_and_have_a_row_for_each_size() {
     assert_eq!(k.registers, [Some(40); 3]);
     assert_eq!(k.static_shared_bytes, [Some(16); 3]);
     assert_eq!(k.dynamic_shared_bytes, [Some(1024); 3]);
-    assert_eq!(tables.dispatches.kernel, [0, 0, 1, 2]);
-    assert_eq!(tables.dispatches.queue, [0, 1, 0, 0]);
+    assert_eq!(tables.dispatches.kernel, [0, 0, 1, 2].map(KernelId));
+    assert_eq!(tables.dispatches.queue, [0, 1, 0, 0].map(QueueId));
 }
 
 #[test]
@@ -73,14 +80,14 @@ fn a_graph_launch_is_a_command_buffer_of_its_nodes() {
     cuda.end(2000);
     let (manifest, tables) = cuda.finish();
     let c = &tables.command_buffers;
-    assert_eq!(c.id, [0, 1]);
+    assert_eq!(c.id, [0, 1].map(CommandBufferId));
     assert_eq!(c.start_ns, [Some(1010), Some(1110)]);
     assert_eq!(c.duration_ns, [Some(50), Some(50)]);
     assert_eq!(c.dispatches, [3, 0]);
-    assert_eq!(c.submission, [0, 1]);
+    assert_eq!(c.submission, [0, 1].map(SubmissionId));
     assert_eq!(tables.submissions.command_buffers, [1, 1]);
     let d = &tables.dispatches;
-    assert_eq!(d.command_buffer, [Some(0); 3]);
+    assert_eq!(d.command_buffer, [Some(CommandBufferId(0)); 3]);
     assert_eq!(d.submission, [None; 3]);
     assert_eq!(d.position, [0, 1, 2]);
     assert_eq!(tables.opaque_work.kind, [OpaqueWorkKind::Graph]);
@@ -109,11 +116,11 @@ fn copies_have_their_direction_and_a_synchronous_one_is_a_wait_too() {
         [gapscope_trace::tables::TransferKind::HostToDevice; 2]
     );
     assert_eq!(t.bytes, [Some(4096); 2]);
-    assert_eq!(t.host_memory[0].as_deref(), Some("pageable"));
+    assert_eq!(t.host_memory[0], Some(MemoryPlace::Pageable));
     let h = &tables.host_calls;
     assert_eq!(
         (h.call.as_slice(), h.queue[0]),
-        ([HostCallKind::CopyAndWait].as_slice(), Some(0))
+        ([HostCallKind::CopyAndWait].as_slice(), Some(QueueId(0)))
     );
     assert_eq!(manifest.losses, []);
 }
@@ -144,8 +151,8 @@ fn a_stream_that_waits_for_an_event_depends_on_the_work_before_it() {
     ]);
     cuda.end(2000);
     let (_, tables) = cuda.finish();
-    assert_eq!(tables.dependencies.submission, [1]);
-    assert_eq!(tables.dependencies.waits_for, [Some(0)]);
+    assert_eq!(tables.dependencies.submission, [SubmissionId(1)]);
+    assert_eq!(tables.dependencies.waits_for, [Some(SubmissionId(0))]);
 }
 
 #[test]
@@ -172,7 +179,7 @@ fn what_has_no_other_half_is_counted() {
     cuda.batch(&[]);
     let (manifest, tables) = cuda.finish();
     assert_eq!(tables.dispatches.start_ns, [Some(1010), None]);
-    assert_eq!(tables.dispatches.submission, [Some(0), None]);
+    assert_eq!(tables.dispatches.submission, [Some(SubmissionId(0)), None]);
     let launches = tables
         .host_calls
         .call
@@ -182,7 +189,7 @@ fn what_has_no_other_half_is_counted() {
     let losses: Vec<_> = manifest
         .losses
         .iter()
-        .map(|l| (l.what.as_str(), l.count))
+        .map(|l| (l.kind.as_str(), l.count))
         .collect();
     assert_eq!(
         losses,
@@ -218,7 +225,7 @@ fn launches_whose_work_never_came_are_counted_when_a_process_is_gone() {
     assert_eq!(tables.dispatches.len(), 1);
     let lost: Vec<(&str, u64)> = (manifest.losses.iter())
         .filter(|loss| loss.reason.contains("was gone before"))
-        .map(|loss| (loss.what.as_str(), loss.count))
+        .map(|loss| (loss.kind.as_str(), loss.count))
         .collect();
     assert_eq!(
         lost,
@@ -237,6 +244,6 @@ fn memory_stays_bounded_when_no_call_comes_with_its_work() {
         cuda.batch(&batch);
         cuda.tables.dispatches.clear();
     }
-    let waiting = cuda.assembler.processes[0].cuda.waiting();
+    let waiting = cuda.assembler.processes[ProcessId(0)].cuda.waiting();
     assert!(waiting <= most as usize + 8192, "{waiting}");
 }
