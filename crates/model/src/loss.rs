@@ -186,7 +186,7 @@ impl std::fmt::Display for Loss {
     }
 }
 
-/// Past so many different losses, new ones are counted together: reasons may hold texts of the program.
+/// Past this many different losses, new ones are counted together: reasons may hold texts of the program.
 const MOST: usize = 256;
 
 /// Counts by what was lost and why.

@@ -4,13 +4,13 @@ use super::{Line, Point, RATE_TOLERANCE, Rate, Ticks, within_decades};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Samples kept for mapping. Rows wait for the next sample only, so that older pieces are never asked for.
+/// Samples kept for mapping. Rows wait for the next sample only, so older pieces are never needed.
 const KEPT: usize = 4096;
 
-/// A piece is at least so much longer than the errors at its ends, so that its slope is right to a thousandth.
+/// A piece is at least this many times as long as the errors at its ends, so that its slope is right to a thousandth.
 const LEAST_LENGTH: i64 = 1000;
 
-/// Extrapolation takes its rate from samples so far back.
+/// Extrapolation takes its rate from samples this far back.
 const BASELINE_NS: i64 = 10_000_000_000;
 
 /// Linear pieces between samples.

@@ -26,7 +26,7 @@ impl Rate {
         self.0 as f64 / (1u64 << SHIFT) as f64
     }
 
-    /// The nanoseconds of so many ticks.
+    /// The nanoseconds of a number of ticks.
     #[inline]
     pub fn ns(self, ticks: i64) -> i64 {
         let product = i128::from(ticks).saturating_mul(self.0);

@@ -7,7 +7,7 @@
 
 use gapscope_recorder::{Assembler, Names};
 use gapscope_spool::event::{
-    Activity, ClockSource, CommonEvent, CudaEvent, LaunchShape, Packer, Span, WaitKind,
+    Activity, Api, ClockSource, CommonEvent, CudaEvent, LaunchShape, Packer, Span, WaitKind,
 };
 use gapscope_spool::ids as hook;
 use gapscope_spool::model::cuda::FunctionClass;
@@ -138,7 +138,7 @@ fn fill(root: &Path, launches: u32) -> Result<u64, Box<dyn Error>> {
     let spool = Spool::create(root.to_owned(), u64::MAX, true, hello)?;
     spool.write(&CommonEvent::Device {
         device: hook::Device(1),
-        api: "cuda".into(),
+        api: Api::Cuda,
         name: "made-up GPU".into(),
         driver: "".into(),
         uuid: [1; 16],

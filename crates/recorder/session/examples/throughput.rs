@@ -5,7 +5,7 @@
 
 use gapscope_recorder::{Assembler, Names};
 use gapscope_spool::event::{
-    self, Binding, ClockSource, Command, CommonEvent, NO_QUERY, Op, Outcome, Span, VulkanEvent,
+    self, Api, Binding, ClockSource, Command, CommonEvent, NO_QUERY, Op, Outcome, Span, VulkanEvent,
 };
 use gapscope_spool::ids as hook;
 use gapscope_spool::reader::Until;
@@ -131,7 +131,7 @@ fn fill(root: &Path, command_buffers: u32) -> Result<(), Box<dyn Error>> {
     let spool = Spool::create(root.to_owned(), u64::MAX, true, hello)?;
     spool.write(&CommonEvent::Device {
         device: hook::Device(1),
-        api: "vulkan".into(),
+        api: Api::Vulkan,
         name: "made-up GPU".into(),
         driver: "".into(),
         uuid: [1; 16],

@@ -14,7 +14,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Work of a capture that is not seen finished so long after its end is not waited for.
+/// Work of a capture that is not seen finished this long after its end is not waited for.
 const WAIT: Duration = Duration::from_secs(10);
 
 /// A capture that the session is done with.
@@ -29,7 +29,7 @@ pub struct WrittenCapture {
 /// The captures of one recording.
 #[derive(Debug, Default)]
 pub struct Captures {
-    /// Those that the session is done with, in the order in which they began.
+    /// Those that the session is done with, in the order in which they started.
     done: Vec<WrittenCapture>,
     /// When the end of the first that is not done was seen.
     ended: Option<Instant>,
@@ -38,10 +38,10 @@ pub struct Captures {
 /// What is left of a recording of captures alone.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Remains {
-    /// The recording's own trace, from the first begin to the last end.
+    /// The recording's own trace, from the first start to the last end.
     Own {
-        /// Begin.
-        begin_ns: i64,
+        /// Start.
+        start_ns: i64,
         /// End.
         end_ns: i64,
     },
@@ -93,11 +93,11 @@ impl Captures {
     /// far as these names are free.
     pub fn alone(&mut self, drain: &mut Drain, end_ns: i64) -> Option<Remains> {
         let captures = drain.assembler.captures().to_vec();
-        let begin_ns = captures.iter().map(|c| c.begin_ns).min()?;
+        let start_ns = captures.iter().map(|c| c.start_ns).min()?;
         let end_of = |c: &Capture| c.end_ns.unwrap_or(end_ns);
         let last_ns = captures.iter().map(end_of).max()?;
         let own = Remains::Own {
-            begin_ns,
+            start_ns,
             end_ns: last_ns,
         };
         let unnamed = captures.iter().filter(|c| c.path.is_none()).count();
@@ -147,7 +147,7 @@ impl Captures {
             .map(Remains::Captures)
     }
 
-    /// What has become of them.
+    /// Those that the session is done with.
     pub fn done(&self) -> &[WrittenCapture] {
         &self.done
     }
@@ -165,7 +165,7 @@ fn trace(drain: &mut Drain, capture: &Capture, end_ns: i64) -> Result<Trace, Err
     let mut whole = drain.so_far()?;
     let processes = drain.assembler.same_process(capture.process);
     whole.manifest.losses = since(&capture.lost_before, losses);
-    Ok(whole.window(&processes, capture.begin_ns, end_ns))
+    Ok(whole.window(&processes, capture.start_ns, end_ns))
 }
 
 /// What was lost after `before`.

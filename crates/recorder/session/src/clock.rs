@@ -40,8 +40,16 @@ pub struct DeviceClock {
     /// The raw reading at `Ticks(0)`.
     epoch: Option<u64>,
     /// Samples that came before the bits were known.
-    early: Vec<(u64, i64, u32)>,
+    early: Vec<RawSample>,
     method: Method,
+}
+
+/// Both clocks at one moment, before it is known how the device's wraps.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct RawSample {
+    raw: u64,
+    host_ns: i64,
+    error_ns: u32,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -74,14 +82,14 @@ impl DeviceClock {
         }
     }
 
-    /// A queue's timestamps have so many valid bits.
+    /// A queue's timestamps have this many valid bits.
     pub fn queue_bits(&mut self, bits: u32) {
         if bits == 0 || self.bits.is_some() {
             return;
         }
         self.bits = Some(bits.min(64));
-        for (ticks, host_ns, error_ns) in std::mem::take(&mut self.early) {
-            self.sample(ticks, host_ns, error_ns);
+        for early in std::mem::take(&mut self.early) {
+            self.sample(early.raw, early.host_ns, early.error_ns);
         }
     }
 
@@ -95,7 +103,11 @@ impl DeviceClock {
             /// More cannot come before a queue is used, unless the program never uses one.
             const MOST: usize = 1 << 12;
             if self.early.len() < MOST {
-                self.early.push((raw, host_ns, error_ns));
+                self.early.push(RawSample {
+                    raw,
+                    host_ns,
+                    error_ns,
+                });
             }
             return true;
         };
@@ -105,11 +117,11 @@ impl DeviceClock {
         samples.add(ticks, host_ns, i64::from(error_ns))
     }
 
-    /// A command buffer began and ended on the device inside these host times. Only without samples it is of use.
-    pub fn bracket(&mut self, begin: Ticks, end: Ticks, submitted_ns: i64, seen_ns: i64) {
+    /// A command buffer ran on the device inside these host times, which is of use without samples only.
+    pub fn bracket(&mut self, start: Ticks, end: Ticks, submitted_ns: i64, seen_ns: i64) {
         if let Method::Brackets(brackets) = &mut self.method {
-            let [begin, end] = [begin, end].map(|t| Ticks(sane(t.0)));
-            brackets.add(begin, end, sane(submitted_ns), sane(seen_ns));
+            let [start, end] = [start, end].map(|t| Ticks(sane(t.0)));
+            brackets.add(start, end, sane(submitted_ns), sane(seen_ns));
         }
     }
 

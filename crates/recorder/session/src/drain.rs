@@ -17,7 +17,7 @@ use gapscope_spool::{ProcessSpool, SpoolReader};
 use gapscope_trace::ids::ProcessId;
 use gapscope_trace::manifest::{Manifest, SamplingMode};
 use gapscope_trace::{Parts, Selection, Trace, TraceWriter};
-use process::Drained;
+use process::DrainedProcess;
 use ranks::{RankTrace, rank_folder};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -37,7 +37,7 @@ pub struct Header {
     pub mode: SamplingMode,
     /// Names for kernels.
     pub names: Names,
-    /// Begin on the host's monotonic clock.
+    /// Start on the host's monotonic clock.
     pub start_ns: i64,
     /// The same on the wall clock.
     pub start_unix_ns: i64,
@@ -56,10 +56,10 @@ pub struct Drain {
     /// Traces of ranks, in folders of their own.
     ranks: Vec<RankTrace>,
     spool: SpoolReader,
-    processes: Vec<Drained>,
+    processes: Vec<DrainedProcess>,
     /// Positions of a checkpoint, of processes that have not been found again yet.
     resumed: Vec<Position>,
-    /// Folders that are no spools of processes, said once.
+    /// Folders that are not spools of processes, reported once.
     unreadable: Vec<String>,
 }
 
@@ -129,13 +129,16 @@ impl Drain {
     }
 
     /// The processes that have appeared.
-    pub fn processes(&self) -> &[Drained] {
+    pub fn processes(&self) -> &[DrainedProcess] {
         &self.processes
     }
 
     /// Bytes of spool that the processes have made and that are not deleted yet.
     pub fn waiting_bytes(&self) -> u64 {
-        self.processes.iter().map(Drained::waiting_bytes).sum()
+        self.processes
+            .iter()
+            .map(DrainedProcess::waiting_bytes)
+            .sum()
     }
 
     /// Finds new processes.
@@ -178,7 +181,7 @@ impl Drain {
                     (trace, id, Damage::default())
                 }
             };
-            self.processes.push(Drained {
+            self.processes.push(DrainedProcess {
                 id,
                 trace,
                 spool,
@@ -290,7 +293,7 @@ impl Drain {
 
     /// Tells a process that the session is done with one of its captures.
     pub fn capture_done(&self, process: ProcessId, number: u32, failed: bool) {
-        let of_own = |p: &&Drained| p.trace.is_none() && p.id == process;
+        let of_own = |p: &&DrainedProcess| p.trace.is_none() && p.id == process;
         let Some(process) = self.processes.iter().find(of_own) else {
             return;
         };

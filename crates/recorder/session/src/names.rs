@@ -138,7 +138,7 @@ fn parse_line(line: &str) -> Result<Name, String> {
         || !(LEAST_DIGITS..=MOST_DIGITS).contains(&hash.len())
     {
         return Err(format!(
-            "`{hash}` is no SPIR-V hash; give {LEAST_DIGITS} to {MOST_DIGITS} hexadecimal digits of the one in the report"
+            "`{hash}` is not a SPIR-V hash; give {LEAST_DIGITS} to {MOST_DIGITS} hexadecimal digits of the one in the report"
         ));
     }
     Ok(Name {
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn an_error_names_its_line() {
         for (text, line, part) in [
-            ("48373bb5 = a\nxyz = b", 2, "`xyz` is no SPIR-V hash"),
+            ("48373bb5 = a\nxyz = b", 2, "`xyz` is not a SPIR-V hash"),
             ("483 = a", 1, "hexadecimal digits"),
             ("# c\n48373bb5", 2, "there is no name"),
             ("48373bb5 1:02 3:04 = a", 1, "`3:04` is not understood"),

@@ -202,7 +202,7 @@ impl Run {
                         captures: self.captures.done().to_vec(),
                     });
                 }
-                Some(Remains::Own { begin_ns, end_ns }) => window = Some((begin_ns, end_ns)),
+                Some(Remains::Own { start_ns, end_ns }) => window = Some((start_ns, end_ns)),
                 None => {}
             }
         }
@@ -221,8 +221,8 @@ impl Run {
             if let Some(since_ns) = since_ns {
                 manifest.start_at(since_ns);
             }
-            if let Some((begin_ns, end_ns)) = window {
-                manifest.start_at(begin_ns);
+            if let Some((start_ns, end_ns)) = window {
+                manifest.start_at(start_ns);
                 manifest.end_ns = end_ns;
             }
             manifest.notes.extend(notes.iter().cloned());

@@ -1,4 +1,4 @@
-//! What hooks tell the session.
+//! What hooks write for the session.
 //!
 //! Host times are nanoseconds of the monotonic clock; device times are raw ticks, which the session maps with
 //! [`CommonEvent::ClockSample`]s, unless the device's clock is [`ClockSource::Host`].
@@ -22,7 +22,7 @@ pub use common::{BindingAccess, ClockSource, CommonEvent, Object, SourceFormat};
 pub use cuda::{CudaEvent, DeviceLimits, LaunchShape, PoolEdge, heap};
 pub use encoding::EventGroup;
 pub use gapscope_model::{
-    HostCallKind, LossKind, MemoryPlace, OpaqueWorkKind, StreamKind, TransferKind,
+    Api, HostCallKind, LossKind, MemoryPlace, OpaqueWorkKind, StreamKind, TransferKind,
 };
 pub use label::{LabelEdge, LabelScope, Payload};
 pub use packed::{Packer, Torn, unpack};

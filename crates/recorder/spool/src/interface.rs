@@ -135,7 +135,7 @@ pub struct Table {
     pub pop_label: extern "C" fn() -> i32,
     /// Sets a label at this moment on the calling thread.
     pub instant_label: unsafe extern "C" fn(*const c_char, usize) -> i32,
-    /// Waits at most so many nanoseconds until the times of all work that has finished are in the spool.
+    /// Waits at most this many nanoseconds until the times of all work that has finished are in the spool.
     pub flush: extern "C" fn(u64) -> i32,
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::{Duration, Instant};
 
-/// A number that was taken and that nobody commits for so long is lost: its thread ended between the two, or hangs
+/// A number that was taken and is not committed for this long is lost: its thread ended between the two, or hangs
 /// there. What may still come of it is passed over, so that it is counted once.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -165,7 +165,7 @@ impl ProcessSpool {
     /// Delivers new records in sequence, each with its thread. Returns how many.
     ///
     /// # Errors
-    /// The folder cannot be read. A damaged chunk is no error: its rest is counted in [`Self::damage`].
+    /// The folder cannot be read. A damaged chunk is not an error: its rest is counted in [`Self::damage`].
     pub fn drain(
         &mut self,
         until: Until,

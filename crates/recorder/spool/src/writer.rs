@@ -17,7 +17,7 @@ const MOST_CHUNK_BYTES: usize = 1 << 20;
 const CHUNKS_GROW: usize = 4;
 /// What a thread still writes when its own log is gone is little.
 const LATE_CHUNK_BYTES: usize = 16 << 10;
-/// So often a thread asks for the log of late records before it drops one.
+/// How often a thread asks for the log of late records before it drops one.
 const LATE_TRIES: u32 = 1000;
 /// Default of [`crate::env::LIMIT`]: 2 GiB.
 const DEFAULT_LIMIT: u64 = 2 << 30;
@@ -273,7 +273,7 @@ impl Spool {
         home.drop_record();
     }
 
-    /// The first log of a process begins with its greeting.
+    /// The first log of a process starts with its greeting.
     fn greet(&self, log: &mut ThreadLog) {
         if !log.home.greeted.swap(true, Relaxed) {
             log.write(self.limit, &(self.hello)());

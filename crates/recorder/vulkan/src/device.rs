@@ -19,7 +19,7 @@ use crate::timing::clock::Clock;
 use crate::timing::harvester::Harvester;
 use crate::timing::queries::Queries;
 use ash::vk;
-use gapscope_spool::event::{ClockSource, CommonEvent};
+use gapscope_spool::event::{Api, ClockSource, CommonEvent};
 use gapscope_spool::{ids, monotonic_ns};
 use std::borrow::Cow;
 
@@ -105,7 +105,7 @@ impl Device {
         let heaps = &memory.memory_heaps[..memory.memory_heap_count as usize];
         self.recorder.write(&CommonEvent::Device {
             device: self.id,
-            api: Cow::Borrowed("vulkan"),
+            api: Api::Vulkan,
             name: Cow::Owned(identity.name),
             driver: Cow::Owned(identity.driver),
             uuid: identity.uuid,

@@ -3,7 +3,7 @@
 use crate::cupti::fields::{self, Record};
 use crate::driver;
 use crate::recorder::Recorder;
-use gapscope_spool::event::{ClockSource, CommonEvent, CudaEvent, DeviceLimits};
+use gapscope_spool::event::{Api, ClockSource, CommonEvent, CudaEvent, DeviceLimits};
 use gapscope_spool::ids;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -111,7 +111,7 @@ impl Device {
         let facts = self.facts.as_ref();
         recorder.write(&CommonEvent::Device {
             device: id_of(number),
-            api: Cow::Borrowed("cuda"),
+            api: Api::Cuda,
             name: facts.map_or_else(
                 || Cow::Owned(format!("CUDA device {number}")),
                 |f| Cow::Owned(f.name.clone()),

@@ -14,10 +14,10 @@ use std::sync::Arc;
 const DYNAMIC: [u32; 2] = [8, 9];
 
 /// What one descriptor set holds, in the trace's ids.
-type Content = Arc<[Range]>;
+type Content = Arc<[ContentRange]>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-struct Range {
+struct ContentRange {
     binding: u32,
     element: u32,
     /// `None`: a null descriptor, or a buffer that is not known.
@@ -30,7 +30,7 @@ struct Range {
 
 /// One row of a set of bindings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-struct Reach {
+struct ReachedRange {
     set: u32,
     binding: u32,
     element: u32,
@@ -64,11 +64,11 @@ impl Contents {
         buffers: &Buffers,
     ) -> u64 {
         let mut unknown = 0;
-        let mut ranges: Vec<Range> = Vec::with_capacity(entries.len());
+        let mut ranges: Vec<ContentRange> = Vec::with_capacity(entries.len());
         for entry in entries {
             let known = buffer(entry.buffer).and_then(|id| Some((id, buffers.bytes(id)?)));
             unknown += u64::from(known.is_none() && entry.buffer != hook::Buffer::NONE);
-            ranges.push(Range {
+            ranges.push(ContentRange {
                 binding: entry.binding,
                 element: entry.element,
                 buffer: known.map(|(id, _)| id),
@@ -112,7 +112,7 @@ impl Contents {
 
 /// The descriptor sets that are bound while a recording is being recorded.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Bound {
+pub struct BoundSets {
     sets: Vec<BoundSet>,
     /// The last answer and the kernel it was for; `None` after a change.
     last: Option<(KernelId, Option<BindingSetId>)>,
@@ -125,7 +125,7 @@ struct BoundSet {
     dynamic_offsets: Vec<u32>,
 }
 
-impl Bound {
+impl BoundSets {
     /// A set is bound.
     pub fn bind(&mut self, set: u32, content: hook::BindingContent) {
         self.last = None;
@@ -175,25 +175,25 @@ pub struct BindingSets {
     next: u32,
     /// A set that was forgotten here gets a second id: its rows are then in the trace twice.
     #[serde(skip)]
-    ids: Recent<Box<[Reach]>, BindingSetId>,
+    ids: Recent<Box<[ReachedRange]>, BindingSetId>,
     /// Answers by kernel, sets, contents and dynamic offsets, so that a repeated dispatch costs one look-up.
     #[serde(skip)]
     answers: Recent<Box<[u32]>, Option<BindingSetId>>,
     #[serde(skip)]
     key: Vec<u32>,
     #[serde(skip)]
-    reaches: Vec<Reach>,
+    reached_ranges: Vec<ReachedRange>,
 }
 
 impl BindingSets {
-    /// The id of what `kernel` reaches through the bound sets; `None` when it reaches no buffer that is known.
+    /// The id of what `kernel` reached_ranges through the bound sets; `None` when it reached_ranges no buffer that is known.
     /// `accesses`: what the kernel's code declares; empty when that is not known.
     pub fn reached(
         &mut self,
         process: ProcessId,
         kernel: KernelId,
         accesses: &[BindingAccess],
-        bound: &mut Bound,
+        bound: &mut BoundSets,
         contents: &mut Contents,
         tables: &mut Tables,
     ) -> Option<BindingSetId> {
@@ -226,11 +226,11 @@ impl BindingSets {
     fn resolve(
         &mut self,
         accesses: &[BindingAccess],
-        bound: &Bound,
+        bound: &BoundSets,
         contents: &mut Contents,
         tables: &mut Tables,
     ) -> Option<BindingSetId> {
-        self.reaches.clear();
+        self.reached_ranges.clear();
         for set in &bound.sets {
             let kept = contents.kept_of(set.content);
             let Some(content) = kept.and_then(|kept| contents.kept.get(&kept)) else {
@@ -253,7 +253,7 @@ impl BindingSets {
                     continue;
                 }
                 let offset = range.offset.saturating_add(u64::from(moved));
-                self.reaches.push(Reach {
+                self.reached_ranges.push(ReachedRange {
                     set: set.set,
                     binding: range.binding,
                     element: range.element,
@@ -265,15 +265,15 @@ impl BindingSets {
                 });
             }
         }
-        if self.reaches.is_empty() {
+        if self.reached_ranges.is_empty() {
             return None;
         }
-        if let Some(id) = self.ids.get(self.reaches.as_slice()) {
+        if let Some(id) = self.ids.get(self.reached_ranges.as_slice()) {
             return Some(*id);
         }
         let id = BindingSetId(self.next);
         self.next += 1;
-        for reach in &self.reaches {
+        for reach in &self.reached_ranges {
             tables.bindings.push(Binding {
                 id,
                 set: reach.set,
@@ -290,7 +290,7 @@ impl BindingSets {
                 },
             });
         }
-        self.ids.insert(self.reaches.as_slice().into(), id);
+        self.ids.insert(self.reached_ranges.as_slice().into(), id);
         Some(id)
     }
 }

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Buffers {
     next: u32,
-    alive: FxHashMap<BufferId, Alive>,
+    alive: FxHashMap<BufferId, LiveBuffer>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Alive {
+struct LiveBuffer {
     process: ProcessId,
     device: DeviceId,
     bytes: u64,
@@ -30,7 +30,7 @@ impl Buffers {
         let (allocation, offset, name) = (None, None, None);
         self.alive.insert(
             id,
-            Alive {
+            LiveBuffer {
                 process,
                 device,
                 bytes,
@@ -79,7 +79,7 @@ impl Buffers {
     }
 }
 
-impl Alive {
+impl LiveBuffer {
     fn write(self, id: BufferId, tables: &mut Tables) {
         tables.buffers.push(Buffer {
             id,

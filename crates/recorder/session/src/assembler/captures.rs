@@ -14,14 +14,14 @@ use std::path::PathBuf;
 pub struct Capture {
     /// Id of the process in the trace.
     pub process: ProcessId,
-    /// The system's id of the thread that began it.
+    /// The thread that started it.
     pub thread: ThreadId,
     /// Its number in the process.
     pub number: u32,
     /// The trace that the program wants of it.
     pub path: Option<PathBuf>,
-    /// Begin on the host's clock.
-    pub begin_ns: i64,
+    /// Start on the host's clock.
+    pub start_ns: i64,
     /// End; absent while it is open.
     pub end_ns: Option<i64>,
     /// What had been lost before it.
@@ -47,7 +47,7 @@ impl Assembler {
                 thread: ThreadId(thread.0),
                 number,
                 path,
-                begin_ns: at_ns,
+                start_ns: at_ns,
                 end_ns: None,
                 lost_before,
             });
@@ -58,7 +58,7 @@ impl Assembler {
             return;
         };
         capture.end_ns = Some(at_ns);
-        let begin_ns = capture.begin_ns;
+        let start_ns = capture.start_ns;
         let thread = capture.thread;
         let label = self.labels.named(None, &format!("capture {number}"));
         tables.markers.push(Marker {
@@ -68,15 +68,15 @@ impl Assembler {
             queue: None,
             thread: Some(thread),
             command_buffer: None,
-            start_ns: Some(begin_ns),
-            duration_ns: Some(at_ns.saturating_sub(begin_ns)),
+            start_ns: Some(start_ns),
+            duration_ns: Some(at_ns.saturating_sub(start_ns)),
             domain: None,
             category: None,
             payload: None,
         });
     }
 
-    /// All captures so far, in the order in which they began.
+    /// All captures so far, in the order in which they started.
     pub fn captures(&self) -> &[Capture] {
         &self.captures
     }

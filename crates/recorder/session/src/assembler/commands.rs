@@ -141,7 +141,7 @@ fn opaque_work(number: u32) -> OpaqueWorkKind {
     }
 }
 
-/// More queries than a recording of so many commands can have, the hook's gaps between pools included: a damaged
+/// More queries than a recording of this many commands can have, the hook's gaps between pools included: a damaged
 /// record must not ask for memory without bounds.
 fn most_queries(commands: usize) -> u32 {
     u32::try_from(commands).map_or(u32::MAX, |commands| {

@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 /// The recording of a command buffer that was recorded while recording was off.
 const NOT_RECORDED: hook::Recording = hook::Recording::NONE;
 
-/// Secondary recordings nest at most so deep; a deeper one is a damaged spool.
+/// Secondary recordings nest at most this deep; a deeper one is a damaged spool.
 const DEEPEST: u32 = 8;
 
 /// Expands one instance.

@@ -16,8 +16,8 @@ use gapscope_trace::tables::{Table, Tables, Timing};
 /// More memory than this does not wait for a clock sample.
 const MOST_WAITING_BYTES: usize = 64 << 20;
 
-/// So many rows of a table are written before more are made: a clock sample may settle the work of a million dispatches at
-/// once. A table that has so many is always written by the next flush.
+/// With this many rows in a table, they are written before more are made: a clock sample may settle the work of a million
+/// dispatches at once. A table that has as many is always written by the next flush.
 const MOST_ROWS: usize = 2 * TraceWriter::BATCH_ROWS;
 
 impl Assembler {

@@ -44,7 +44,7 @@ pub struct Process {
     pub semaphores: Semaphores,
     /// Labels on its threads.
     pub host_labels: HostLabels,
-    /// What CUDA's tracing library told of it.
+    /// Its use of CUDA.
     pub cuda: Cuda,
     /// It is gone: nothing more comes.
     pub finished: bool,

@@ -1,6 +1,6 @@
 //! Recordings: the commands of a command buffer, in the trace's ids, ready to be expanded for each instance.
 
-use super::bindings::Bound;
+use super::bindings::BoundSets;
 use gapscope_spool::event::{NO_QUERY, OpaqueWorkKind, TransferKind};
 use gapscope_spool::ids as hook;
 use gapscope_trace::build::TextId;
@@ -32,7 +32,7 @@ pub struct Recording {
     /// Texts of the labels that are open behind its last command.
     pub open_labels: Vec<TextId>,
     /// Descriptor sets bound behind its last command.
-    pub bound: Bound,
+    pub bound: BoundSets,
 }
 
 impl Default for Recording {
@@ -48,7 +48,7 @@ impl Default for Recording {
             secondaries: FxHashMap::default(),
             label_ends: 0,
             open_labels: Vec::new(),
-            bound: Bound::default(),
+            bound: BoundSets::default(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Clocks without samples: the offset is bounded by what encloses each command buffer.
 //!
-//! A command buffer begins no earlier than its submission and ends no later than it is seen finished. Both bound the
+//! A command buffer starts no earlier than its submission and ends no later than it is seen finished. Both bound the
 //! offset between the clocks at one moment, and, as the rate is off by at most a known tolerance, near that moment.
 //! The map goes through the middle of the feasible offsets at knots, and straight between them; half the width of the
 //! feasible interval is its error.
@@ -16,10 +16,10 @@ const KNOT_NS: i64 = 20_000_000;
 /// Bounds farther away than this say nothing that nearer ones do not.
 const HORIZON: i64 = 1000;
 
-/// A fitted rate may still change by so much.
+/// A fitted rate may still change by this share.
 const WANDER: f64 = 20e-6;
 
-/// Bounds so far apart tell the rate.
+/// Bounds this far apart determine the rate.
 const FIT_NS: i64 = 1_000_000_000;
 
 /// Windows that the rate is fitted against.
@@ -33,24 +33,52 @@ pub struct Brackets {
     references: Vec<Window>,
     knots: BTreeMap<i64, Knot>,
     /// Bounds of the offset's change, as a share of time, if it is constant.
-    change: (f64, f64),
+    change: RateRange,
     used: u32,
     error_ns: i64,
     /// Bounds contradicted one another: the error is not known.
     contradicted: bool,
 }
 
-/// The tightest bounds of a window, each with its moment on the nominal device clock.
+/// The tightest bounds of a window.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Window {
-    lower: Option<(i64, i64)>,
-    upper: Option<(i64, i64)>,
+    lower: Option<Bound>,
+    upper: Option<Bound>,
+}
+
+/// A bound of the offset.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Bound {
+    /// When, on the nominal device clock.
+    at: i64,
+    offset_ns: i64,
+}
+
+/// Offsets between two bounds.
+#[derive(Debug, Clone, Copy)]
+struct Feasible {
+    lower_ns: i64,
+    upper_ns: i64,
+}
+
+/// A range of rates, as shares of time.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct RateRange {
+    least: f64,
+    most: f64,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Knot {
     offset_ns: i64,
     error_ns: i64,
+}
+
+impl Feasible {
+    fn middle_ns(self) -> i64 {
+        self.lower_ns.midpoint(self.upper_ns)
+    }
 }
 
 impl Brackets {
@@ -60,26 +88,35 @@ impl Brackets {
             windows: BTreeMap::new(),
             references: Vec::new(),
             knots: BTreeMap::new(),
-            change: (-RATE_TOLERANCE, RATE_TOLERANCE),
+            change: RateRange {
+                least: -RATE_TOLERANCE,
+                most: RATE_TOLERANCE,
+            },
             used: 0,
             error_ns: 0,
             contradicted: false,
         }
     }
 
-    pub fn add(&mut self, begin: Ticks, end: Ticks, submitted_ns: i64, seen_ns: i64) {
-        let (begin, end) = (self.rate.ns(begin.0), self.rate.ns(end.0));
-        let lower = submitted_ns.saturating_sub(begin);
+    pub fn add(&mut self, start: Ticks, end: Ticks, submitted_ns: i64, seen_ns: i64) {
+        let (start, end) = (self.rate.ns(start.0), self.rate.ns(end.0));
+        let lower = submitted_ns.saturating_sub(start);
         let upper = seen_ns.saturating_sub(end);
         let newest = self.windows.last_key_value().map(|(index, _)| *index);
-        let window = self.windows.entry(begin.div_euclid(KNOT_NS)).or_default();
-        if window.lower.is_none_or(|(_, bound)| lower > bound) {
-            window.lower = Some((begin, lower));
+        let window = self.windows.entry(start.div_euclid(KNOT_NS)).or_default();
+        if window.lower.is_none_or(|bound| lower > bound.offset_ns) {
+            window.lower = Some(Bound {
+                at: start,
+                offset_ns: lower,
+            });
         }
         let index = end.div_euclid(KNOT_NS);
         let window = self.windows.entry(index).or_default();
-        if window.upper.is_none_or(|(_, bound)| upper < bound) {
-            window.upper = Some((end, upper));
+        if window.upper.is_none_or(|bound| upper < bound.offset_ns) {
+            window.upper = Some(Bound {
+                at: end,
+                offset_ns: upper,
+            });
         }
         self.used += 1;
         if let Some(newest) = newest.filter(|newest| index > *newest) {
@@ -96,17 +133,17 @@ impl Brackets {
         if self.references.len() < REFERENCES {
             self.references.push(window);
         }
-        let slope = |from: Option<(i64, i64)>, to: Option<(i64, i64)>| {
-            let ((from_at, from), (to_at, to)) = from.zip(to)?;
-            let length = to_at - from_at;
-            (length >= FIT_NS).then(|| (to - from) as f64 / length as f64)
+        let slope = |from: Option<Bound>, to: Option<Bound>| {
+            let (from, to) = from.zip(to)?;
+            let length = to.at - from.at;
+            (length >= FIT_NS).then(|| (to.offset_ns - from.offset_ns) as f64 / length as f64)
         };
         for reference in &self.references {
             if let Some(least) = slope(reference.upper, window.lower) {
-                self.change.0 = self.change.0.max(least);
+                self.change.least = self.change.least.max(least);
             }
             if let Some(most) = slope(reference.lower, window.upper) {
-                self.change.1 = self.change.1.min(most);
+                self.change.most = self.change.most.min(most);
             }
         }
     }
@@ -120,7 +157,7 @@ impl Brackets {
 
     /// The change of the offset with time, and how far it may be off.
     fn drift(&self) -> (f64, f64) {
-        let (least, most) = self.change;
+        let RateRange { least, most } = self.change;
         let tolerance = (most - least) / 2.0 + WANDER;
         // A rate that is not constant shows as a contradiction; then nothing was learnt.
         if least <= most && tolerance < RATE_TOLERANCE {
@@ -131,12 +168,12 @@ impl Brackets {
     }
 
     /// The feasible offsets at a moment of the nominal device clock.
-    fn feasible(&self, at: i64) -> Option<(i64, i64)> {
+    fn feasible(&self, at: i64) -> Option<Feasible> {
         let (drift, tolerance) = self.drift();
-        let moved = |(from, bound): (i64, i64), widening: f64| {
-            let distance = (at - from) as f64;
+        let moved = |bound: Bound, widening: f64| {
+            let distance = (at - bound.at) as f64;
             let widened = (drift * distance + widening * distance.abs()).round();
-            within_decades(bound.saturating_add(widened as i64))
+            within_decades(bound.offset_ns.saturating_add(widened as i64))
         };
         let index = at.div_euclid(KNOT_NS);
         let (mut lower, mut upper) = (None, None);
@@ -149,22 +186,25 @@ impl Brackets {
                 (a, b) => a.or(b),
             };
         }
-        lower.zip(upper)
+        Some(Feasible {
+            lower_ns: lower?,
+            upper_ns: upper?,
+        })
     }
 
     /// The feasible offsets at the newest bounds.
-    fn newest(&self) -> Option<(i64, i64)> {
+    fn newest(&self) -> Option<Feasible> {
         let (index, _) = self.windows.last_key_value()?;
         self.feasible(*index * KNOT_NS)
     }
 
     /// The ticks at a host time: the least and the greatest that are feasible.
     pub fn ticks_at(&self, host_ns: i64) -> Option<(Ticks, Ticks)> {
-        let (lower, upper) = self.newest()?;
+        let newest = self.newest()?;
         let ticks = |offset: i64| {
             Ticks((host_ns.saturating_sub(offset) as f64 / self.rate.as_f64()) as i64)
         };
-        Some((ticks(upper), ticks(lower)))
+        Some((ticks(newest.upper_ns), ticks(newest.lower_ns)))
     }
 
     /// True when bounds from behind `ticks` are there too.
@@ -192,8 +232,8 @@ impl Brackets {
     }
 
     pub fn estimate_ns(&self, ticks: Ticks) -> Option<i64> {
-        let (lower, upper) = self.newest()?;
-        Some(self.rate.ns(ticks.0).saturating_add(lower.midpoint(upper)))
+        let offset_ns = self.newest()?.middle_ns();
+        Some(self.rate.ns(ticks.0).saturating_add(offset_ns))
     }
 
     /// The map at a knot. Once used, it stays.
@@ -201,18 +241,18 @@ impl Brackets {
         if let Some(knot) = self.knots.get(&index) {
             return Some(*knot);
         }
-        let (lower, upper) = self.feasible(index * KNOT_NS)?;
-        self.contradicted |= lower > upper;
+        let feasible = self.feasible(index * KNOT_NS)?;
+        self.contradicted |= feasible.lower_ns > feasible.upper_ns;
         let knot = Knot {
-            offset_ns: lower.midpoint(upper),
-            error_ns: (upper - lower).abs() / 2 + 1,
+            offset_ns: feasible.middle_ns(),
+            error_ns: (feasible.upper_ns - feasible.lower_ns).abs() / 2 + 1,
         };
         self.knots.insert(index, knot);
         Some(knot)
     }
 
     pub fn summary(&self) -> manifest::Clock {
-        let (least, most) = self.change;
+        let RateRange { least, most } = self.change;
         let fitted = least <= most && (most - least) / 2.0 < RATE_TOLERANCE / 2.0;
         manifest::Clock {
             method: if self.used > 0 {

@@ -1,7 +1,7 @@
 //! How far device times can be off that come on the host's clock already: the driver's tracing library maps them and
 //! does not say how well, so that cause and effect must.
 //!
-//! Work begins after the call that launched it, and ends before a call returns that waited for it. So a device time
+//! Work starts after the call that launched it, and ends before a call returns that waited for it. So a device time
 //! that the library puts early or late by more than these distances would break cause and effect. The distances are
 //! least where the device was idle and where the host waited; between such moments the offset may move, at most as the
 //! constants below say.
@@ -20,7 +20,7 @@ const NEAR_NS_PER_S: i64 = 20_000;
 /// a second; what lies above is taken for the launches' own latency, which such a run cannot tell from the clocks.
 const STEP_NS: i64 = 2_600;
 const FAR_NS_PER_S: i64 = 600;
-/// Windows of time, each with its least distances, begin so long.
+/// Windows of time, each with its least distances, have this length at first.
 const FIRST_WIDTH_NS: i64 = 50_000_000;
 /// With more windows than this, two become one.
 const MOST_WINDOWS: usize = 1 << 14;
@@ -40,7 +40,7 @@ pub struct Causal {
 /// The least distances in a window of time.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Window {
-    /// From a call to the begin of its work; negative where the work seems to begin first.
+    /// From a call to the start of its work; negative where the work seems to start first.
     after_call_ns: i64,
     /// From the end of work to the return of a call that waited for it.
     before_return_ns: i64,
@@ -74,7 +74,7 @@ impl Default for Causal {
 }
 
 impl Causal {
-    /// Work began at `start_ns` that a call launched which began at `call_ns`.
+    /// Work started at `start_ns` that a call launched which started at `call_ns`.
     #[inline]
     pub fn launched(&mut self, call_ns: i64, start_ns: i64) {
         let after_call_ns = start_ns.saturating_sub(call_ns);
@@ -134,7 +134,7 @@ impl Causal {
         }
     }
 
-    /// Launches whose work seems to begin before them.
+    /// Launches whose work seems to start before them.
     pub fn early_launches(&self) -> u64 {
         self.early
     }
@@ -175,7 +175,7 @@ impl Causal {
         spread
     }
 
-    /// How far the offset moves in so many windows.
+    /// How far the offset moves in this many windows.
     fn moved_ns(&self, windows: i64, ns_per_s: i64) -> i64 {
         // Windows are whole milliseconds wide.
         let milliseconds = windows.saturating_mul(self.width_ns) / 1_000_000;

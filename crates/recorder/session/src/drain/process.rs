@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 
 /// A process whose spool is drained.
 #[derive(Debug)]
-pub struct Drained {
+pub struct DrainedProcess {
     /// Its id in its trace.
     pub id: ProcessId,
     /// Index of its rank's trace; `None` for the recording's own.
@@ -20,7 +20,7 @@ pub struct Drained {
     pub(super) ended: bool,
 }
 
-impl Drained {
+impl DrainedProcess {
     /// The system's id.
     pub fn pid(&self) -> u32 {
         self.spool.pid()

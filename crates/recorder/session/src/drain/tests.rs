@@ -4,7 +4,7 @@ use super::checkpoint::STATE;
 use super::*;
 use crate::{Recovered, recover};
 use gapscope_spool::event::{
-    ClockSource, Command, CommonEvent, Instance, NO_QUERY, Op, Outcome, Span, VulkanEvent,
+    Api, ClockSource, Command, CommonEvent, Instance, NO_QUERY, Op, Outcome, Span, VulkanEvent,
 };
 use gapscope_spool::ids as hook;
 use gapscope_spool::{Spool, monotonic_ns};
@@ -24,7 +24,7 @@ impl Program {
         let spool = Spool::create(spool_folder(folder), 1 << 30, true, hello).unwrap();
         spool.write(&CommonEvent::Device {
             device: hook::Device(1),
-            api: Cow::Borrowed("vulkan"),
+            api: Api::Vulkan,
             name: Cow::Borrowed("made-up GPU"),
             driver: Cow::Borrowed(""),
             uuid: [1; 16],

@@ -5,7 +5,7 @@ mod nested;
 
 use gapscope_recorder::{Error, Names, Outcome, Recorded, Recording, Recovered, Start, recover};
 use gapscope_spool::event::{
-    self, ClockSource, Command, CommonEvent, Instance, Op, Span, VulkanEvent,
+    self, Api, ClockSource, Command, CommonEvent, Instance, Op, Span, VulkanEvent,
 };
 use gapscope_spool::ids as hook;
 use gapscope_spool::{Spool, monotonic_ns};
@@ -108,7 +108,7 @@ fn program() -> Program {
         .expect("the session names the spool");
     spool.write(&CommonEvent::Device {
         device: hook::Device(1),
-        api: Cow::Borrowed("vulkan"),
+        api: Api::Vulkan,
         name: Cow::Borrowed("made-up GPU"),
         driver: Cow::Borrowed(""),
         uuid: [1; 16],

@@ -35,7 +35,7 @@ pub enum Activity {
         /// It is a node of a graph.
         of_graph: bool,
     },
-    /// A whole graph ran: its nodes are not told apart.
+    /// A whole graph ran: its nodes are not distinguished.
     GraphRun {
         /// The queue that it was launched on.
         queue: ids::Queue,

@@ -1,8 +1,8 @@
-//! What hooks of every API tell: processes, devices, queues, kernels, memory, labels and losses.
+//! Events that hooks of every API write: processes, devices, queues, kernels, memory, labels and losses.
 
 use super::{LabelEdge, LabelScope};
 use crate::ids;
-use gapscope_model::LossKind;
+use gapscope_model::{Api, LossKind};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -38,8 +38,8 @@ pub enum CommonEvent<'a> {
     Device {
         /// The device.
         device: ids::Device,
-        /// `vulkan`, `cuda`.
-        api: Cow<'a, str>,
+        /// The interface through which it is used.
+        api: Api,
         /// As the driver names it.
         name: Cow<'a, str>,
         /// Driver name and version.
@@ -153,20 +153,20 @@ pub enum CommonEvent<'a> {
     Label {
         /// Where it is.
         scope: LabelScope,
-        /// Begin, end or instant.
+        /// Its start, its end, or an instant.
         edge: LabelEdge,
         /// Its text; none at the end.
         text: ids::Text,
         /// When the program said so.
         at_ns: i64,
     },
-    /// The program begins or ends a capture: a window in which it is recorded.
+    /// The program starts or stops a capture: a window in which it is recorded.
     Capture {
         /// The capture.
         capture: ids::Capture,
-        /// Begin or end.
+        /// Its start or its end.
         edge: LabelEdge,
-        /// At the begin: the absolute path of the trace that the session shall write; empty: none.
+        /// At the start: the absolute path of the trace that the session shall write; empty: none.
         #[serde(with = "serde_bytes")]
         path: Cow<'a, [u8]>,
         /// When.

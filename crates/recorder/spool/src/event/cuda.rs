@@ -1,6 +1,6 @@
-//! What the CUDA library tells.
+//! Events of the CUDA library.
 //!
-//! The driver's tracing library tells of single kernels and transfers after they happened. They come packed in batches of
+//! The driver's tracing library reports single kernels and transfers after they happened. They come packed in batches of
 //! [`super::Activity`] entries; what many entries share ([`CudaEvent::Launch`], [`CudaEvent::Route`]) is written once,
 //! before the first batch that refers to it. Calls are written by the threads that make them ([`CudaEvent::Called`]).
 

@@ -1,4 +1,4 @@
-//! What the Vulkan layer tells.
+//! Events of the Vulkan layer.
 //!
 //! A command buffer is *recorded* once and may run many times. So its commands are written once, as a recording, and
 //! each submitted instance refers to it; the session expands instances into dispatches.

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// How the file names of hooks begin.
+/// How the file names of hooks start.
 const FILE_PREFIX: &[u8] = b"libgapscope_";
 
 /// A hook that is loaded into this process.

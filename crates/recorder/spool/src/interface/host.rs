@@ -30,7 +30,7 @@ pub trait Host: Sync + 'static {
     /// The id of a text, which is written to the spool once.
     fn text(&self, text: &str) -> ids::Text;
 
-    /// Recording is about to begin or to end.
+    /// Recording is about to start or to stop.
     fn recording_changes(&self) {}
 
     /// Writes what is known of finished work to the spool; true when no work is pending any more.
@@ -144,7 +144,7 @@ unsafe extern "C" fn start_capture<H: Host>(
         if !was_recording {
             host.recording_changes();
         }
-        // Written first: what is recorded because of the capture comes behind its begin.
+        // Written first: what is recorded because of the capture follows its start.
         host.spool().write(&CommonEvent::Capture {
             capture: ids::Capture(number),
             edge: LabelEdge::Begin,

@@ -1,4 +1,4 @@
-//! What every hook tells.
+//! Events of every hook.
 
 use super::super::Assembler;
 use super::super::kernels::{self, Kernel};
@@ -8,7 +8,7 @@ use crate::clock::DeviceClock;
 use gapscope_spool::event::{CommonEvent, LossKind};
 use gapscope_spool::ids as hook;
 use gapscope_trace::ids::{ProcessId, ThreadId};
-use gapscope_trace::manifest::{self, Api};
+use gapscope_trace::manifest;
 use gapscope_trace::tables::{MemoryEvent, Tables};
 
 impl Assembler {
@@ -63,7 +63,7 @@ impl Assembler {
             } => {
                 let id = self.device(process, device);
                 let known = &mut self.devices[id];
-                known.facts.api = Api::of(&api);
+                known.facts.api = api;
                 known.facts.name = name.into_owned();
                 known.facts.driver = driver.into_owned();
                 known.facts.uuid = kernels::hex(uuid);

@@ -1,4 +1,4 @@
-//! What the CUDA library tells.
+//! Events of the CUDA library.
 
 use super::super::Assembler;
 use super::super::cuda::{Batch, CallRecord};

@@ -1,4 +1,4 @@
-//! What the Vulkan layer tells.
+//! Events of the Vulkan layer.
 
 use super::super::Assembler;
 use super::super::instance::RawInterval;

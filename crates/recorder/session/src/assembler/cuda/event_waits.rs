@@ -1,6 +1,6 @@
 //! Streams that wait for events of other streams: which submission waits for which.
 //!
-//! Correlations are given in the order of the calls, so they tell what was put on a stream before an event was
+//! Correlations are given in the order of the calls, so they say what was put on a stream before an event was
 //! recorded there, and what after a wait.
 
 use gapscope_spool::ids as hook;

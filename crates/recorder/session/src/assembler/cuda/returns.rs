@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(returns.ended(QUEUE, work(10, 1, 100)), None);
         assert_eq!(returns.waited(QueueId(2), wait), None, "another queue");
         assert_eq!(returns.waited(QUEUE, wait), bound(100, 120));
-        // Work that is told of after the wait.
+        // Work whose record comes after the wait.
         assert_eq!(returns.ended(QUEUE, work(20, 2, 110)), bound(110, 120));
         // Work that was launched after it.
         assert_eq!(returns.ended(QUEUE, work(130, 4, 200)), None);
@@ -170,7 +170,7 @@ mod tests {
         // The event was put between the two; the second may still run.
         let event = record(1, 3);
         assert_eq!(returns.waited_for_event(event, 120), bound(100, 120));
-        // Work that is told of after the wait: before the event, and behind it.
+        // Work whose record comes after the wait: before the event, and behind it.
         assert_eq!(returns.ended(QUEUE, work(15, 2, 110)), bound(110, 120));
         assert_eq!(returns.ended(QUEUE, work(40, 6, 950)), None);
         // A wait for the stream that ended earlier bounds better.

@@ -62,7 +62,7 @@ impl Cuda {
         };
         cuda.event(CommonEvent::Device {
             device: hook::Device(1),
-            api: Cow::Borrowed("cuda"),
+            api: Api::Cuda,
             name: Cow::Borrowed("made-up GPU"),
             driver: Cow::Borrowed("580"),
             uuid: [7; 16],

@@ -137,7 +137,7 @@ fn a_device_without_samples_has_no_times() {
     let mut program = Program::new();
     program.event(CommonEvent::Device {
         device: hook::Device(2),
-        api: Cow::Borrowed("vulkan"),
+        api: Api::Vulkan,
         name: Cow::Borrowed("no clock"),
         driver: Cow::Borrowed(""),
         uuid: [0; 16],
@@ -221,7 +221,7 @@ fn event() -> impl Strategy<Value = Event<'static>> {
             .prop_map(|(device, rate, calibrated)| {
                 CommonEvent::Device {
                     device: hook::Device(device),
-                    api: "vulkan".into(),
+                    api: Api::Vulkan,
                     name: "".into(),
                     driver: "".into(),
                     uuid: [0; 16],

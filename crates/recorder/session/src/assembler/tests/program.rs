@@ -90,7 +90,7 @@ impl Program {
         });
         program.event(CommonEvent::Device {
             device: hook::Device(1),
-            api: Cow::Borrowed("vulkan"),
+            api: Api::Vulkan,
             name: Cow::Borrowed("made-up GPU"),
             driver: Cow::Borrowed("driver 1"),
             uuid: [7; 16],

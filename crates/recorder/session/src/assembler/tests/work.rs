@@ -419,7 +419,7 @@ fn two_processes_keep_their_ids_apart() {
     program.process = second;
     program.event(CommonEvent::Device {
         device: hook::Device(1),
-        api: Cow::Borrowed("vulkan"),
+        api: Api::Vulkan,
         name: Cow::Borrowed("other GPU"),
         driver: Cow::Borrowed("driver 2"),
         uuid: [8; 16],
