@@ -1,6 +1,6 @@
-//! What an importer is, and the table of all.
+//! What an importer is.
 
-use crate::{Error, xctrace};
+use crate::{Error, IMPORTERS};
 use gapscope_trace::manifest::{Exit, Loss};
 use gapscope_trace::tables::Tables;
 use gapscope_trace::{Trace, TraceWriter};
@@ -18,9 +18,6 @@ pub struct Importer {
     /// Makes one trace of files and folders.
     pub read: fn(&[PathBuf], &Options) -> Result<Trace, Error>,
 }
-
-/// All importers, in the order in which they are asked.
-pub const IMPORTERS: &[Importer] = &[xctrace::IMPORTER];
 
 /// How to import.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -12,4 +12,7 @@ mod importer;
 pub mod xctrace;
 
 pub use error::Error;
-pub use importer::{IMPORTERS, Imported, Importer, Options, import};
+pub use importer::{Imported, Importer, Options, import};
+
+/// All importers, in the order in which they are asked whose files these are.
+pub const IMPORTERS: &[Importer] = &[xctrace::IMPORTER];

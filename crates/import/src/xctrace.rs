@@ -18,7 +18,7 @@
 //! **Traps.** A table that does not exist is exported as an empty document with exit status 0. Values stand once and
 //! are referred to later, at any depth. A missing value keeps its place as `<sentinel/>`. A second table may lack its
 //! schema. xctrace may crash when all is written. Rows are of all processes. Intervals nest and overlap. Some systems
-//! export no GPU intervals of compute work. None of these gives a wrong number here; each that occurs is said.
+//! export no GPU intervals of compute work. None of these gives a wrong number here; each that occurs is noted.
 
 mod build;
 mod cell;
@@ -83,7 +83,7 @@ pub fn read(inputs: &[PathBuf], options: &Options) -> Result<Trace, Error> {
 /// The rows that a file of one table has: how the maker of exports checks them.
 ///
 /// # Errors
-/// The file cannot be read, or is no export of tables.
+/// The file cannot be read, or is not an export of tables.
 pub fn check(path: &Path) -> Result<Checked, Error> {
     let summary = match read_document(path, &mut Facts::default())? {
         Document::Tables(summary) => summary,

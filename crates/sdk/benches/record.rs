@@ -76,9 +76,9 @@ fn at_once(threads: usize, work: impl Fn() + Sync) -> Duration {
     let ready = Barrier::new(threads);
     let took = || {
         ready.wait();
-        let begun = Instant::now();
+        let started = Instant::now();
         work();
-        begun.elapsed()
+        started.elapsed()
     };
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..threads).map(|_| scope.spawn(took)).collect();

@@ -12,12 +12,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for pass in 1..=4 {
         let mut capture = Capture::from_env(&gpu.device);
         // Before the first command buffer of the pass is made.
-        let begun = capture
+        let started = capture
             .as_mut()
             .map_err(|why| why.clone())
             .and_then(|c| c.begin());
         gpu.forward("forward", 4, false);
-        let outcome = begun.and_then(|()| capture.and_then(|mut capture| capture.end()));
+        let outcome = started.and_then(|()| capture.and_then(|mut capture| capture.end()));
         match outcome {
             Ok(captured) => println!("pass {pass}: captured {:?}", captured.destination),
             Err(why) => println!("pass {pass}: {why}"),

@@ -18,12 +18,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         gpu.forward("warm-up", LAYERS, fused);
         gpu.wait()?;
         gpu.profiler.profile().reset();
-        let begun = Instant::now();
+        let started = Instant::now();
         for _ in 0..RUNS {
             gpu.forward(name, LAYERS, fused);
         }
         gpu.wait()?;
-        results.push((name, begun.elapsed(), gpu.profiler.profile().snapshot()));
+        results.push((name, started.elapsed(), gpu.profiler.profile().snapshot()));
     }
     for (name, took, snapshot) in &results {
         println!(

@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "--json" => println!("{}", profile.snapshot().to_json()),
             "--dispatches" => println!("{}", serde_json::to_string(&profile.dump_dispatches())?),
             "--trace" => profile.write_trace(arguments.next().ok_or("--trace wants a path")?)?,
-            other => return Err(format!("{other} is no option").into()),
+            other => return Err(format!("{other} is not an option").into()),
         }
         printed = true;
     }

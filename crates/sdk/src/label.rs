@@ -4,7 +4,7 @@
 //! submits (Vulkan) or launches (CUDA) while it is open. Without a recording a label costs a few nanoseconds.
 //!
 //! A hook comes into the process with its first Vulkan instance or CUDA context. A label looks for it as long as there
-//! is none, and every 10 ms for one of the other kind; labels that begin before it are in no recording.
+//! is none, and every 10 ms for one of the other kind; labels that start before it are not recorded.
 
 use std::marker::PhantomData;
 
@@ -122,7 +122,7 @@ mod hooks {
 
     /// True when any hook took it.
     fn each(work: impl Fn(&Hook) -> Status) -> bool {
-        // Not `any`: every hook is told. One that was found later than a label began refuses its end.
+        // Not `any`: every hook is told. One that was found after a label had started refuses its end.
         hooks().fold(false, |taken, hook| (work(hook) == Status::Done) | taken)
     }
 

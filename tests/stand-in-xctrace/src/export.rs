@@ -2,7 +2,7 @@
 
 use crate::document::{Cell, EMPTY, escaped, write};
 use crate::quirks::Quirks;
-use crate::scene::{CommandBuffer, Encoder, EncoderKind, Scene};
+use crate::scene::{CommandBuffer, Encoder, EncoderKind, GpuRow, Process, Scene};
 use crate::schemas::SCHEMAS;
 use std::fmt::Write;
 
@@ -77,16 +77,16 @@ impl Scene {
                 })
                 .collect(),
             "metal-application-event-interval" => (self.debug_groups.iter())
-                .map(|(start, duration, text)| {
+                .map(|group| {
                     vec![
-                        Cell::time(*start),
-                        Cell::duration(*duration),
+                        Cell::time(group.start_ns),
+                        Cell::duration(group.duration_ns),
                         Cell::number(0),
                         Cell::text(GPU),
                         Cell::text("Debug Groups"),
                         Cell::Process(&self.process),
                         Cell::Thread(&self.thread, &self.process),
-                        Cell::Label(text.clone(), &self.process),
+                        Cell::Label(group.text.clone(), &self.process),
                         Cell::id(1),
                         Cell::number(0),
                         Cell::number(57119),
@@ -140,30 +140,34 @@ impl Scene {
         let mut rows = Vec::new();
         for (cb, n, encoder) in self.encoders().filter(|_| !quirks.no_gpu_rows) {
             let label = format!("{}:{}", cb.shown(), encoder.shown(n));
-            for (start, duration, depth) in &encoder.gpu {
-                rows.push(interval_row(
-                    *start,
-                    *duration,
-                    cb.committed_ns,
-                    *depth,
-                    &label,
-                    &self.process,
-                    encoder.channel(),
-                    (cb.id, encoder.id),
-                ));
+            for run in &encoder.gpu {
+                let interval = GpuInterval {
+                    run: *run,
+                    committed_ns: cb.committed_ns,
+                    label: &label,
+                    process: &self.process,
+                    channel: encoder.channel(),
+                    command_buffer: cb.id,
+                    encoder: encoder.id,
+                };
+                rows.push(interval.row());
             }
         }
-        for (process, start, duration) in &self.others {
-            rows.push(interval_row(
-                *start,
-                *duration,
-                *start,
-                0,
-                "Compositor:Render",
-                process,
-                "Fragment",
-                (1, 2),
-            ));
+        for other in &self.others {
+            let interval = GpuInterval {
+                run: GpuRow {
+                    start_ns: other.start_ns,
+                    duration_ns: other.duration_ns,
+                    depth: 0,
+                },
+                committed_ns: other.start_ns,
+                label: "Compositor:Render",
+                process: &other.process,
+                channel: "Fragment",
+                command_buffer: 1,
+                encoder: 2,
+            };
+            rows.push(interval.row());
         }
         rows
     }
@@ -221,18 +225,18 @@ impl Scene {
 
     fn resource_allocations(&self) -> Vec<Vec<Cell<'_>>> {
         (self.allocations.iter().zip(0x15_4d18_0000u64..))
-            .map(|((at, lifetime, bytes), id)| {
+            .map(|(allocation, id)| {
                 vec![
-                    Cell::time(*at),
-                    lifetime.map_or(Cell::Null, Cell::duration),
+                    Cell::time(allocation.at_ns),
+                    allocation.lifetime_ns.map_or(Cell::Null, Cell::duration),
                     Cell::Process(&self.process),
                     Cell::Thread(&self.thread, &self.process),
                     Cell::id(id),
                     Cell::id(NO_ID),
                     Cell::text(format!("Resource {id:#x}")),
                     Cell::Null,
-                    Cell::number(*bytes),
-                    Cell::number(*bytes),
+                    Cell::number(allocation.bytes),
+                    Cell::number(allocation.bytes),
                     Cell::text("Resource"),
                     Cell::text(GPU),
                     Cell::text("Buffer"),
@@ -244,16 +248,18 @@ impl Scene {
             .collect()
     }
 
-    /// (GPU submission, command buffer, encoder, start, duration)
-    fn gpu_runs(&self) -> impl Iterator<Item = (u64, u64, u64, i64, i64)> {
+    fn gpu_runs(&self) -> impl Iterator<Item = GpuRun> {
         let runs = self.encoders().flat_map(|(cb, _, encoder)| {
-            encoder
-                .gpu
-                .iter()
-                .map(move |(start, duration, _)| (cb.id, encoder.id, *start, *duration))
+            let rows = encoder.gpu.iter();
+            rows.map(move |row| (cb.id, encoder.id, *row))
         });
-        runs.zip(0x4e18_9059u64..)
-            .map(|((cb, encoder, start, duration), id)| (id, cb, encoder, start, duration))
+        let numbered = runs.zip(0x4e18_9059u64..);
+        numbered.map(|((command_buffer, encoder, row), submission)| GpuRun {
+            submission,
+            command_buffer,
+            encoder,
+            row,
+        })
     }
 
     fn points(&self) -> Vec<Vec<Cell<'_>>> {
@@ -269,22 +275,29 @@ impl Scene {
             ]
         };
         self.gpu_runs()
-            .flat_map(|(id, _, _, start, duration)| {
-                [point(start, 1, id), point(start + duration, 2, id)]
-            })
+            .flat_map(
+                |GpuRun {
+                     submission, row, ..
+                 }| {
+                    [
+                        point(row.start_ns, 1, submission),
+                        point(row.start_ns + row.duration_ns, 2, submission),
+                    ]
+                },
+            )
             .collect()
     }
 
     fn gpu_submissions(&self) -> Vec<Vec<Cell<'_>>> {
         self.gpu_runs()
-            .map(|(id, cb, encoder, start, _)| {
+            .map(|run| {
                 vec![
-                    Cell::time(start - 1000),
-                    Cell::id(cb),
-                    Cell::id(id),
-                    Cell::id(id + (21 << 32)),
+                    Cell::time(run.row.start_ns - 1000),
+                    Cell::id(run.command_buffer),
+                    Cell::id(run.submission),
+                    Cell::id(run.submission + (21 << 32)),
                     Cell::id(0),
-                    Cell::id(encoder),
+                    Cell::id(run.encoder),
                     Cell::number(1463),
                     Cell::id(NO_ID),
                     Cell::number(0),
@@ -301,60 +314,67 @@ impl Scene {
     }
 
     fn states(&self) -> Vec<Vec<Cell<'_>>> {
-        let own = self
-            .gpu_runs()
-            .map(|(.., start, duration)| (start, duration));
-        let others = self
-            .others
-            .iter()
-            .map(|(_, start, duration)| (*start, *duration));
-        own.chain(others)
-            .map(|(start, duration)| {
-                vec![
-                    Cell::time(start),
-                    Cell::duration(duration),
-                    Cell::text("Active"),
-                    Cell::text("1 channels active"),
-                    Cell::number(3),
-                    Cell::number(1),
-                    Cell::text(GPU),
-                ]
-            })
-            .collect()
+        let active = |start_ns, duration_ns| {
+            vec![
+                Cell::time(start_ns),
+                Cell::duration(duration_ns),
+                Cell::text("Active"),
+                Cell::text("1 channels active"),
+                Cell::number(3),
+                Cell::number(1),
+                Cell::text(GPU),
+            ]
+        };
+        let own = self.gpu_runs().map(|run| run.row);
+        let own = own.map(|row| active(row.start_ns, row.duration_ns));
+        let others = self.others.iter();
+        let others = others.map(|other| active(other.start_ns, other.duration_ns));
+        own.chain(others).collect()
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "a row has that many columns")]
-fn interval_row<'a>(
-    start: i64,
-    duration: i64,
-    committed: i64,
-    depth: u64,
-    label: &str,
-    process: &'a crate::Process,
-    channel: &str,
-    (command_buffer, encoder): (u64, u64),
-) -> Vec<Cell<'a>> {
-    vec![
-        Cell::time(start),
-        Cell::duration(duration),
-        Cell::text(channel),
-        Cell::text("Frame 1"),
-        Cell::duration(start - committed),
-        Cell::number(depth),
-        Cell::Label(label.to_owned(), process),
-        Cell::text("Active"),
-        Cell::number(1),
-        Cell::number(0),
-        Cell::Process(process),
-        Cell::text(GPU),
-        Cell::Null,
-        Cell::Null,
-        Cell::number(0),
-        Cell::id(command_buffer),
-        Cell::id(encoder),
-        Cell::number(1_310_232_665),
-    ]
+/// One run of an encoder on the GPU.
+struct GpuRun {
+    submission: u64,
+    command_buffer: u64,
+    encoder: u64,
+    row: GpuRow,
+}
+
+/// A row of `metal-gpu-intervals`.
+struct GpuInterval<'a, 'label> {
+    run: GpuRow,
+    committed_ns: i64,
+    label: &'label str,
+    process: &'a Process,
+    channel: &'static str,
+    command_buffer: u64,
+    encoder: u64,
+}
+
+impl<'a> GpuInterval<'a, '_> {
+    fn row(self) -> Vec<Cell<'a>> {
+        vec![
+            Cell::time(self.run.start_ns),
+            Cell::duration(self.run.duration_ns),
+            Cell::text(self.channel),
+            Cell::text("Frame 1"),
+            Cell::duration(self.run.start_ns - self.committed_ns),
+            Cell::number(self.run.depth),
+            Cell::Label(self.label.to_owned(), self.process),
+            Cell::text("Active"),
+            Cell::number(1),
+            Cell::number(0),
+            Cell::Process(self.process),
+            Cell::text(GPU),
+            Cell::Null,
+            Cell::Null,
+            Cell::number(0),
+            Cell::id(self.command_buffer),
+            Cell::id(self.encoder),
+            Cell::number(1_310_232_665),
+        ]
+    }
 }
 
 impl CommandBuffer {

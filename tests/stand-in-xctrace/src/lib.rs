@@ -1,4 +1,4 @@
-//! A stand-in for Apple's `xctrace`, for tests on machines that are no Mac. It records nothing: it writes the exports
+//! A stand-in for Apple's `xctrace`, for tests on machines that are not Macs. It records nothing: it writes the exports
 //! that xctrace would write of a planted [`Scene`].
 //!
 //! What it writes follows real exports in grammar, in schemas and in their oddities ([`Quirks`]): columns and types are
@@ -14,5 +14,8 @@ mod scene;
 mod schemas;
 
 pub use quirks::{Cut, Quirks};
-pub use scene::{CommandBuffer, Encoder, EncoderKind, Process, Scene, Thread};
+pub use scene::{
+    Allocation, CommandBuffer, DebugGroup, Encoder, EncoderKind, GpuRow, OtherWork, Process, Scene,
+    Thread,
+};
 pub use schemas::SCHEMAS;

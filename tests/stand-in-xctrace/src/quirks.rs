@@ -23,7 +23,7 @@ pub struct Quirks {
     pub forward_references: bool,
     /// The process has no GPU intervals, as compute work on some systems.
     pub no_gpu_rows: bool,
-    /// Nor begins and ends of GPU work.
+    /// Nor starts and ends of GPU work.
     pub no_points: bool,
     /// Every table is exported as an empty result.
     pub empty: bool,
@@ -39,7 +39,7 @@ impl Quirks {
     /// Reads a list of names with commas between.
     ///
     /// # Errors
-    /// A name that is none.
+    /// An unknown name.
     pub fn parse(text: &str) -> Result<Quirks, String> {
         let mut quirks = Quirks::default();
         for name in text.split(',').filter(|name| !name.is_empty()) {

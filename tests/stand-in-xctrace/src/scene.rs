@@ -38,8 +38,52 @@ pub struct Encoder {
     pub kind: EncoderKind,
     /// The label that the program set; may be empty.
     pub label: String,
-    /// Rows of the GPU: start, duration, nesting depth.
-    pub gpu: Vec<(i64, i64, u64)>,
+    /// Rows of the GPU.
+    pub gpu: Vec<GpuRow>,
+}
+
+/// A row of the GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GpuRow {
+    /// When the GPU started.
+    pub start_ns: i64,
+    /// For how long it ran.
+    pub duration_ns: i64,
+    /// How deep it is nested.
+    pub depth: u64,
+}
+
+/// GPU work of another process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherWork {
+    /// The process.
+    pub process: Process,
+    /// When the GPU started it.
+    pub start_ns: i64,
+    /// For how long it ran.
+    pub duration_ns: i64,
+}
+
+/// A debug group of the program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DebugGroup {
+    /// When it was pushed.
+    pub start_ns: i64,
+    /// Until it was popped.
+    pub duration_ns: i64,
+    /// Its text.
+    pub text: String,
+}
+
+/// An allocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allocation {
+    /// When it was made.
+    pub at_ns: i64,
+    /// Until it was freed, if it was.
+    pub lifetime_ns: Option<i64>,
+    /// Its size.
+    pub bytes: u64,
 }
 
 /// A committed command buffer.
@@ -76,14 +120,14 @@ pub struct Scene {
     pub epoch_ticks: u64,
     /// What it committed.
     pub command_buffers: Vec<CommandBuffer>,
-    /// GPU work of other processes: start and duration.
-    pub others: Vec<(Process, i64, i64)>,
-    /// Debug groups of the program on its main thread: start, duration, text.
-    pub debug_groups: Vec<(i64, i64, String)>,
+    /// GPU work of other processes.
+    pub others: Vec<OtherWork>,
+    /// Debug groups of the program on its main thread.
+    pub debug_groups: Vec<DebugGroup>,
     /// Names of its compute shaders.
     pub shaders: Vec<String>,
-    /// Allocations: time, lifetime, bytes.
-    pub allocations: Vec<(i64, Option<i64>, u64)>,
+    /// What it allocated.
+    pub allocations: Vec<Allocation>,
 }
 
 /// The id of a resource, encoder or command buffer: the machine counts them together.
@@ -110,7 +154,11 @@ impl Scene {
                         id: FIRST_ID + 2 * n + 1,
                         kind: EncoderKind::Compute,
                         label: String::new(),
-                        gpu: vec![(start_ns, duration_ns, 0)],
+                        gpu: vec![GpuRow {
+                            start_ns,
+                            duration_ns,
+                            depth: 0,
+                        }],
                     }],
                 }
             })

@@ -157,7 +157,7 @@ impl Builder {
         let own = made.iter().filter(|i| self.is_target(i.pid)).count();
         if own > 0 {
             self.facts.notes.push(format!(
-                "GPU times are made of {own} begins and ends of work (metal-gpu-execution-points), as metal-gpu-intervals has no rows of this process: kinds of work are not known."
+                "GPU times are made of {own} starts and ends of work (metal-gpu-execution-points), as metal-gpu-intervals has no rows of this process: kinds of work are not known."
             ));
             self.facts.intervals.extend(made);
         }
@@ -290,7 +290,7 @@ impl Builder {
         self.facts.losses.add(
             LossKind::CommandBufferCommits,
             uncommitted,
-            "they ran on the GPU and have no row of their commit: they were committed before the recording began, or the table was not exported",
+            "they ran on the GPU and have no row of their commit: they were committed before the recording started, or the table was not exported",
         );
         self.facts.losses.add(
             LossKind::CommandBuffersOfWork,

@@ -153,7 +153,7 @@ struct Waiting {
     cells: Vec<Cell>,
 }
 
-/// Reads the rest of a document whose root element has begun, and gives each row to `take`.
+/// Reads the rest of a document whose root element has started, and gives each row to `take`.
 pub(crate) fn read<R: BufRead>(
     reader: &mut Reader<R>,
     take: &mut dyn FnMut(&Schema, Row),

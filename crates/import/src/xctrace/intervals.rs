@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn begins_and_ends_make_intervals_of_their_command_buffer() {
+    fn starts_and_ends_make_intervals_of_their_command_buffer() {
         let point = |at_ns, is_start, gpu_submission| ExecutionPoint {
             at_ns,
             is_start,

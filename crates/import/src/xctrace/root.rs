@@ -13,7 +13,7 @@ pub enum DocumentError {
     #[error("it has no XML element")]
     NoElement,
     /// It is a text.
-    #[error("it begins with text, not with XML")]
+    #[error("it starts with text, not with XML")]
     Text,
     /// It is XML of another kind.
     #[error("its root element is <{0}>")]

@@ -35,7 +35,7 @@ pub struct Run {
     pub system: Option<String>,
     /// The model of the machine.
     pub model: Option<String>,
-    /// When it began, ISO 8601.
+    /// When it started, ISO 8601.
     pub start_date: Option<String>,
     /// How long it took, nanoseconds.
     pub duration_ns: Option<i64>,
@@ -78,7 +78,7 @@ impl Run {
     }
 }
 
-/// Reads the rest of a document whose root element has begun.
+/// Reads the rest of a document whose root element has started.
 pub(super) fn read<R: BufRead>(reader: &mut Reader<R>) -> Result<Toc, DocumentError> {
     reader.config_mut().expand_empty_elements = true;
     let mut toc = Toc::default();

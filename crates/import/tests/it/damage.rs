@@ -68,7 +68,7 @@ fn shifted_cells_are_refused_and_never_read_as_other_columns() {
     assert_eq!(
         trace.tables.opaque_work.start_ns.len(),
         6,
-        "begins and ends of work stand in"
+        "starts and ends of work stand in"
     );
     exports.remove("metal-gpu-execution-points");
     let trace = exports.trace();
@@ -100,7 +100,7 @@ fn no_gpu_rows_are_unknown_times_and_not_an_idle_gpu() {
 }
 
 #[test]
-fn begins_and_ends_of_work_stand_in_for_missing_intervals() {
+fn starts_and_ends_of_work_stand_in_for_missing_intervals() {
     let trace = with("no-gpu-rows").trace();
     let planted = plain(&Scene::labelled_chain(6));
     assert_eq!(

@@ -7,10 +7,28 @@ use gapscope_trace::ids::{CommandBufferId, ThreadId};
 use gapscope_trace::lookup::LabelPaths;
 use gapscope_trace::manifest::{ClockMethod, Exit, SamplingMode};
 use gapscope_trace::tables::{MarkerScope, MemoryEvent, OpaqueWorkKind, Timing};
-use stand_in_xctrace::{Encoder, EncoderKind, Process, Quirks, Scene};
+use stand_in_xctrace::{
+    Allocation, DebugGroup, Encoder, EncoderKind, GpuRow, OtherWork, Process, Quirks, Scene,
+};
 
 /// Mach's absolute time at the start of the stand-in's traces: 2897656234073 ticks of 125/3 ns.
 const EPOCH_NS: i64 = 120_735_676_419_708;
+
+fn gpu_row(start_ns: i64, duration_ns: i64, depth: u64) -> GpuRow {
+    GpuRow {
+        start_ns,
+        duration_ns,
+        depth,
+    }
+}
+
+fn other(process: &Process, start_ns: i64, duration_ns: i64) -> OtherWork {
+    OtherWork {
+        process: process.clone(),
+        start_ns,
+        duration_ns,
+    }
+}
 
 #[test]
 fn command_buffers_have_their_commits_times_and_notices() {
@@ -97,12 +115,12 @@ fn labels_of_the_program_are_kept_and_instruments_own_are_not() {
 #[test]
 fn rows_that_overlap_within_an_encoder_are_one_piece_of_work() {
     let mut scene = Scene::chain(1);
-    let start = scene.command_buffers[0].encoders[0].gpu[0].0;
+    let start = scene.command_buffers[0].encoders[0].gpu[0].start_ns;
     scene.command_buffers[0].encoders[0].gpu = vec![
-        (start, 100, 0),
-        (start + 10, 20, 1),
-        (start + 50, 150, 1),
-        (start + 500, 10, 0),
+        gpu_row(start, 100, 0),
+        gpu_row(start + 10, 20, 1),
+        gpu_row(start + 50, 150, 1),
+        gpu_row(start + 500, 10, 0),
     ];
     let trace = plain(&scene);
     let work = &trace.tables.opaque_work;
@@ -115,13 +133,13 @@ fn rows_that_overlap_within_an_encoder_are_one_piece_of_work() {
 fn blits_are_transfers_and_draws_are_render_passes() {
     let mut scene = Scene::chain(1);
     let cb = &mut scene.command_buffers[0];
-    let start = cb.encoders[0].gpu[0].0 + 300_000;
+    let start = cb.encoders[0].gpu[0].start_ns + 300_000;
     for (id, kind) in [(901, EncoderKind::Blit), (902, EncoderKind::Render)] {
         cb.encoders.push(Encoder {
             id,
             kind,
             label: String::new(),
-            gpu: vec![(start + id as i64 * 100, 50, 0)],
+            gpu: vec![gpu_row(start + id as i64 * 100, 50, 0)],
         });
     }
     cb.completed_ns = Some(start + 1_000_000);
@@ -141,8 +159,8 @@ fn work_of_other_processes_is_named_and_left_out() {
         name: "WindowServer".to_owned(),
     };
     scene.others = vec![
-        (server.clone(), 700_000, 400_000),
-        (server, 800_000, 700_000),
+        other(&server, 700_000, 400_000),
+        other(&server, 800_000, 700_000),
     ];
     let trace = plain(&scene);
     assert_eq!(trace.tables.opaque_work.start_ns.len(), 2);
@@ -161,7 +179,7 @@ fn the_process_must_be_clear() {
         pid: 635,
         name: "WindowServer".to_owned(),
     };
-    scene.others = vec![(server, 0, 10)];
+    scene.others = vec![other(&server, 0, 10)];
     let exports = Exports::of(&scene, &Quirks::default());
     exports.remove("toc");
     let error = exports.read().unwrap_err();
@@ -187,9 +205,18 @@ fn the_process_must_be_clear() {
 #[test]
 fn the_program_around_the_work_is_there() {
     let mut scene = Scene::chain(1);
-    scene.debug_groups = vec![(100, 50, "layer 3".to_owned())];
+    scene.debug_groups = vec![DebugGroup {
+        start_ns: 100,
+        duration_ns: 50,
+        text: "layer 3".to_owned(),
+    }];
     scene.shaders = vec!["gemm".to_owned(), "softmax".to_owned()];
-    scene.allocations = vec![(10, Some(90), 4096), (20, None, 8192)];
+    let allocation = |at_ns, lifetime_ns, bytes| Allocation {
+        at_ns,
+        lifetime_ns,
+        bytes,
+    };
+    scene.allocations = vec![allocation(10, Some(90), 4096), allocation(20, None, 8192)];
     let trace = plain(&scene);
     let paths = LabelPaths::new(&trace.tables.labels);
     let markers: Vec<_> = (trace.tables.markers.label.iter())

@@ -22,9 +22,10 @@ fn scenes() -> impl Strategy<Value = Scene> {
         {
             cb.created_ns = created;
             cb.committed_ns = created + encoding;
-            let start = cb.committed_ns + latency;
-            cb.encoders[0].gpu = vec![(start, duration, 0)];
-            cb.completed_ns = Some(start + duration + 1);
+            let start_ns = cb.committed_ns + latency;
+            let run = &mut cb.encoders[0].gpu[0];
+            (run.start_ns, run.duration_ns) = (start_ns, duration);
+            cb.completed_ns = Some(start_ns + duration + 1);
         }
         scene
     })
@@ -40,8 +41,8 @@ proptest! {
         let base = trace.manifest.start_ns;
         let mut planted: Vec<_> = (scene.command_buffers.iter())
             .map(|cb| {
-                let (start, duration, _) = cb.encoders[0].gpu[0];
-                (base + cb.committed_ns, base + start, duration, cb.label.clone())
+                let run = cb.encoders[0].gpu[0];
+                (base + cb.committed_ns, base + run.start_ns, run.duration_ns, cb.label.clone())
             })
             .collect();
         planted.sort();

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum Error {
     /// No command was given.
-    #[error("there is no command to record: write it behind `--`")]
+    #[error("there is no command to record: write it after `--`")]
     NoCommand,
     /// The command is not there.
     #[error("cannot run {}: {reason}", command.display())]

@@ -70,13 +70,13 @@ fn find(program: &OsStr) -> Result<PathBuf, Error> {
 /// The interpreter that a script's first line names, with its argument. `env` is looked through: it would be the
 /// recorded program.
 fn interpreter(script: &Path) -> Option<Vec<OsString>> {
-    let mut begin = Vec::new();
+    let mut start = Vec::new();
     File::open(script)
         .ok()?
         .take(512)
-        .read_to_end(&mut begin)
+        .read_to_end(&mut start)
         .ok()?;
-    let line = begin
+    let line = start
         .strip_prefix(b"#!")?
         .split(|byte| *byte == b'\n')
         .next()?;

@@ -116,7 +116,7 @@ impl Gpu {
         })
     }
 
-    /// Submits so many layers as one command buffer: two kernels each, or one that does both.
+    /// Submits layers as one command buffer: two kernels each, or one that does both.
     pub fn forward(&self, label: &str, layers: u32, fused: bool) {
         let mut encoder = self.profiler.encoder(label);
         for layer in 0..layers {

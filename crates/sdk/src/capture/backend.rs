@@ -81,7 +81,7 @@ pub trait Backend: Send + Sync {
     /// The extension that files of this backend have, without the dot.
     fn extension(&self) -> &'static str;
 
-    /// The free space in bytes below which a capture is not begun.
+    /// The free space in bytes below which a capture is not started.
     fn least_free_bytes(&self) -> u64 {
         256 << 20
     }

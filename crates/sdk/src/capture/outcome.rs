@@ -83,10 +83,10 @@ pub enum NotCaptured {
     )]
     Spent,
     /// A capture runs.
-    #[error("a capture runs already: end it before another begins")]
+    #[error("a capture is already running: end it before another starts")]
     AlreadyCapturing,
     /// `end` without `begin`, or `stop_capture` without `start_capture`.
-    #[error("no capture has been begun")]
+    #[error("no capture has been started")]
     NotBegun,
     /// The capture has ended; a [`super::Capture`] is for one window.
     #[error("this capture has ended: make another one for another window")]
@@ -121,8 +121,8 @@ pub enum NotCaptured {
         /// The path.
         path: PathBuf,
     },
-    /// The folder of the path does not exist or is no folder.
-    #[error("{parent} is no folder: make it, or choose another path for the capture")]
+    /// The folder of the path does not exist or is not a folder.
+    #[error("{parent} is not a folder: make it, or choose another path for the capture")]
     NoParent {
         /// The folder.
         parent: PathBuf,

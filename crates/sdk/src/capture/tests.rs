@@ -190,7 +190,7 @@ fn one_capture_is_made_and_only_a_success_counts() {
     capture.end().unwrap();
     assert_eq!(f.capture("b.fake").unwrap_err(), NotCaptured::Spent);
     f.capture_as("b.fake", false)
-        .expect("a capture by code is no one-shot");
+        .expect("a capture by code is not a one-shot");
 }
 
 #[test]

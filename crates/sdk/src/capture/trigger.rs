@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 /// fn decode(device: &impl CaptureDevice) {
 ///     let mut trigger = Trigger::from_env(); // GAPSCOPE_CAPTURE, …_SKIP, …_TAKE
 ///     for _token in 0..100 {
-///         let _unit = trigger.unit(device); // begins the capture where it is due; dropping it ends the unit
+///         let _unit = trigger.unit(device); // starts the capture where it is due; dropping it ends the unit
 ///         // … encode and submit …
 ///     }
 /// }
@@ -30,7 +30,7 @@ pub struct Trigger {
     /// Set by signal handlers.
     signalled: Arc<AtomicBool>,
     once: &'static Once,
-    /// Units begun.
+    /// Units that have started.
     units: u64,
     /// Units inside units are one.
     depth: u32,
@@ -59,7 +59,7 @@ struct RunningCapture {
 pub struct Arm(Arc<AtomicU64>);
 
 impl Arm {
-    /// The `n`-th unit from now is captured: 1 is the next that begins. 0 disarms. Arming again replaces.
+    /// The `n`-th unit from now is captured: 1 is the next that starts. 0 disarms. Arming again replaces.
     ///
     /// ```
     /// # use gapscope_sdk::Trigger;
@@ -144,7 +144,7 @@ impl Trigger {
         self
     }
 
-    /// Lets so many units pass first.
+    /// Lets this many units pass first.
     ///
     /// ```
     /// # use gapscope_sdk::Trigger;
@@ -170,7 +170,7 @@ impl Trigger {
         self
     }
 
-    /// A capture holds so many units; 0 counts as 1.
+    /// A capture holds this many units; 0 counts as 1.
     ///
     /// ```
     /// # use gapscope_sdk::Trigger;
@@ -266,14 +266,14 @@ impl Trigger {
         if !self.arm.count() {
             return Err(self.not_this());
         }
-        let begun = Capture::prepare(
+        let started = Capture::prepare(
             device.backend(),
             numbered(&destination, self.captured + 1),
             false,
             self.once,
         )
         .and_then(|mut capture| capture.begin().map(|()| capture));
-        match begun {
+        match started {
             Ok(capture) => {
                 self.running = Some(RunningCapture {
                     capture,
@@ -294,7 +294,7 @@ impl Trigger {
     ///
     /// ```
     /// # use gapscope_sdk::Trigger;
-    /// assert_eq!(Trigger::to("x.gapscope").end_unit(), None, "no unit has begun");
+    /// assert_eq!(Trigger::to("x.gapscope").end_unit(), None, "no unit has started");
     /// ```
     pub fn end_unit(&mut self) -> Option<Result<Captured, NotCaptured>> {
         self.depth = self.depth.checked_sub(1)?;
@@ -324,10 +324,10 @@ impl Trigger {
     /// }
     /// ```
     pub fn unit(&mut self, device: &(impl CaptureDevice + ?Sized)) -> Unit<'_> {
-        let begun = self.begin_unit(device);
+        let started = self.begin_unit(device);
         Unit {
             trigger: self,
-            begun,
+            started,
         }
     }
 
@@ -373,7 +373,7 @@ impl Trigger {
 #[derive(Debug)]
 pub struct Unit<'a> {
     trigger: &'a mut Trigger,
-    begun: Result<(), NotCaptured>,
+    started: Result<(), NotCaptured>,
 }
 
 impl Unit<'_> {
@@ -388,7 +388,7 @@ impl Unit<'_> {
     /// # }
     /// ```
     pub fn captured(&self) -> Result<(), &NotCaptured> {
-        self.begun.as_ref().copied()
+        self.started.as_ref().copied()
     }
 
     /// Ends it; the outcome of the capture if this was its last unit.

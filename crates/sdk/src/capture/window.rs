@@ -155,7 +155,7 @@ impl Capture {
     ///
     /// ```
     /// # fn example(capture: &gapscope_sdk::Capture) {
-    /// assert!(!capture.is_running(), "it has not begun");
+    /// assert!(!capture.is_running(), "it has not started");
     /// # }
     /// ```
     pub fn is_running(&self) -> bool {

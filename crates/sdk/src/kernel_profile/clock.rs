@@ -76,7 +76,7 @@ pub enum NoTime {
 /// use gapscope_sdk::kernel_profile::{Clock, ClockPair};
 ///
 /// let mut clock = Clock::default();
-/// // 24 MHz ticks, clocks that do not begin together.
+/// // 24 MHz ticks, clocks that do not start together.
 /// clock.add(ClockPair { cpu_ns: 5_000_000_000, gpu_ticks: 1_000, error_ns: Some(500) });
 /// clock.add(ClockPair { cpu_ns: 6_000_000_000, gpu_ticks: 24_001_000, error_ns: Some(300) });
 /// let time = clock.convert(12_001_000).unwrap();

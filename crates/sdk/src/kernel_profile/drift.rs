@@ -56,7 +56,7 @@ pub struct Drift {
     pub verdict: Verdict,
 }
 
-/// What a drift means; [`Drift`] shows how one is had.
+/// What a drift means; [`Drift`] shows how to get one.
 ///
 /// ```
 /// # use gapscope_sdk::kernel_profile::Verdict;

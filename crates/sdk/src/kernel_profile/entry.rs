@@ -30,7 +30,7 @@ pub struct CommandBufferId(pub(super) u64);
 ///     ..DispatchEntry::default()
 /// });
 /// let snapshot = profile.snapshot();
-/// assert!(snapshot.kernels.is_empty(), "an unknown time is no time of 0");
+/// assert!(snapshot.kernels.is_empty(), "an unknown time is not a time of 0");
 /// assert_eq!(snapshot.losses[0].reason, "the GPU failed to sample its clock");
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -51,7 +51,7 @@ pub struct DispatchEntry {
     pub group_size: Option<[u32; 3]>,
     /// How long it took; from start and end where they are given.
     pub gpu_ns: Option<u64>,
-    /// When the device began it.
+    /// When the device started it.
     pub start_gpu_ns: Option<u64>,
     /// When it ended.
     pub end_gpu_ns: Option<u64>,
@@ -91,7 +91,7 @@ pub struct PassEntry {
     pub dispatches: u32,
     /// How long it took; from start and end where they are given.
     pub gpu_ns: Option<u64>,
-    /// When the device began it.
+    /// When the device started it.
     pub start_gpu_ns: Option<u64>,
     /// When it ended.
     pub end_gpu_ns: Option<u64>,
@@ -116,9 +116,9 @@ pub struct CommandBufferEntry {
     pub label: Cow<'static, str>,
     /// The queue that ran it, by a name.
     pub queue: Cow<'static, str>,
-    /// When the call that submitted it began.
+    /// When the call that submitted it started.
     pub submitted_ns: Option<u64>,
-    /// When the device began it.
+    /// When the device started it.
     pub start_ns: Option<u64>,
     /// When it ended.
     pub end_ns: Option<u64>,
@@ -226,7 +226,7 @@ pub(super) fn duration(
 ) -> Result<u64, &'static str> {
     match (start_ns, end_ns) {
         (Some(0), Some(0)) => Err("the device delivered zeros"),
-        (Some(start), Some(end)) if end < start => Err("it ends before it begins"),
+        (Some(start), Some(end)) if end < start => Err("it ends before it starts"),
         (Some(start), Some(end)) => Ok(end - start),
         _ => said_ns.ok_or("the device delivered none"),
     }

@@ -108,7 +108,7 @@ impl Profile {
         Profile::with_limits(Limits::default())
     }
 
-    /// An empty profile that keeps at most so much.
+    /// An empty profile with other limits.
     ///
     /// ```
     /// # use gapscope_sdk::kernel_profile::{Limits, Profile};
@@ -201,7 +201,7 @@ impl Profile {
     /// # use gapscope_sdk::kernel_profile::{PassEntry, Profile};
     /// # let profile = Profile::new();
     /// profile.record_pass(PassEntry { label: "attention".into(), gpu_ns: Some(40_000), ..PassEntry::default() });
-    /// assert!(profile.dump().is_empty(), "passes are no command buffers");
+    /// assert!(profile.dump().is_empty(), "passes are not command buffers");
     /// ```
     pub fn record_pass(&self, mut entry: PassEntry) {
         let mut shard = self.shard();

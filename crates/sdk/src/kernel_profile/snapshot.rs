@@ -26,7 +26,7 @@ pub struct Snapshot {
     pub sampling: Sampling,
     /// The device.
     pub device: DeviceInfo,
-    /// How long the profile had been gathering, in nanoseconds.
+    /// How long the profile has been recording, in nanoseconds.
     pub elapsed_ns: u64,
     /// The labels with their times, the longest in sum first, equal ones by name.
     pub labels: Vec<(String, ProfileEntry)>,

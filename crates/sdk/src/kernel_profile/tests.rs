@@ -384,7 +384,7 @@ fn a_bent_clock_shows_in_the_error() {
 }
 
 proptest! {
-    /// Two clocks that do not begin together and differ in rate, with readings that are off by at most `error`.
+    /// Two clocks that do not start together and differ in rate, with readings that are off by at most `error`.
     #[test]
     fn a_converted_time_is_within_its_bound(
         start in 0_u64..1 << 62,

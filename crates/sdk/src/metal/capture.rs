@@ -240,7 +240,7 @@ impl<M: CaptureManager> Running for Window<M> {
             true => Ok(()),
             false => Err(NotCaptured::Stop {
                 backend: BACKEND,
-                reason: "it had been stopped by something else in the process".to_owned(),
+                reason: "something else in the process had stopped it".to_owned(),
             }),
         }
     }
@@ -249,9 +249,9 @@ impl<M: CaptureManager> Running for Window<M> {
         let Some(path) = self.destination.path() else {
             return Ok(());
         };
-        let begun = Instant::now();
+        let started = Instant::now();
         while self.manager.is_capturing() {
-            if begun.elapsed() > WRITTEN_WITHIN {
+            if started.elapsed() > WRITTEN_WITHIN {
                 return Err(NotCaptured::NotWritten {
                     path: path.to_owned(),
                     reason: "Metal has not written it in 60 s".to_owned(),

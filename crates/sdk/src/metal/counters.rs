@@ -155,7 +155,7 @@ pub struct Sampled {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unsampled {
-    /// No buffer could be had for its samples.
+    /// There was no buffer for its samples.
     #[error("no buffer for counter samples could be had ({0})")]
     NoBuffer(String),
     /// The samples could not be read.
@@ -255,7 +255,7 @@ impl<C: Counters> Samples<C> {
     /// Two samples for a piece of work.
     ///
     /// # Errors
-    /// No buffer can be had. It is not tried again for this command buffer.
+    /// There is no buffer. It is not tried again for this command buffer.
     ///
     /// ```
     /// # use gapscope_sdk::metal::{Counters, Resolved, SamplePair, Samples};

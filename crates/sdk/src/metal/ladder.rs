@@ -114,7 +114,7 @@ impl Ladder {
         !matches!(self, Ladder::CommandBuffers { .. })
     }
 
-    /// Puts into a profile how its times are had: once for each device.
+    /// Notes in a profile where its times come from: once for each device.
     ///
     /// ```
     /// use gapscope_sdk::{kernel_profile::{Profile, Sampling}, metal::Ladder};

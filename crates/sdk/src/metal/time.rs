@@ -26,7 +26,7 @@ pub struct Completion {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GpuTime {
-    /// When it began.
+    /// When it started.
     pub start_ns: u64,
     /// When it ended.
     pub end_ns: u64,
@@ -48,7 +48,7 @@ pub enum UnknownTime {
     /// Metal gave no times, as for an empty command buffer.
     #[error("Metal gave no GPU times (an empty command buffer has none)")]
     Absent,
-    /// The times are no numbers, or end before they begin.
+    /// The times are not numbers, or end before they start.
     #[error("Metal gave impossible GPU times")]
     Impossible,
 }

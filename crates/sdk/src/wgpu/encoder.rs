@@ -72,7 +72,7 @@ impl Encoder {
                 None => pass.timestamp_writes.clone(),
             },
         };
-        let begun = self.encoder.begin_compute_pass(&described);
+        let opened = self.encoder.begin_compute_pass(&described);
         if self.inner.lists_work() {
             self.batch.passes.push(EncodedPass {
                 pair,
@@ -81,7 +81,7 @@ impl Encoder {
                 is_taken,
             });
         }
-        ComputePass::new(begun, &self.inner, &mut self.batch, label)
+        ComputePass::new(opened, &self.inner, &mut self.batch, label)
     }
 
     /// Finishes the command buffer. Its times are recorded when it has run: see [`super::Profiler::harvest`].

@@ -36,7 +36,7 @@ pub(super) struct Inner {
     /// Nanoseconds of a tick.
     pub period_ns: f64,
     profile: ProfileHandle,
-    /// Results say once how they were had.
+    /// Results say once where they come from.
     said: Once,
     pool: Mutex<Pool>,
     arrived: Mutex<Vec<ArrivedBatch>>,
@@ -162,7 +162,7 @@ impl Profiler {
         self.0.capability
     }
 
-    /// How times are had, and why no more is timed, in a sentence; every result says it too.
+    /// Where times come from, and why no more is timed, in a sentence; every result says it too.
     ///
     /// ```no_run
     /// # fn example(profiler: &gapscope_sdk::wgpu::Profiler, device: &wgpu::Device, queue: &wgpu::Queue) {
@@ -286,12 +286,12 @@ impl Inner {
         self.encoders && self.capability != Capability::Nothing
     }
 
-    /// Whether there is more to be said of passes and dispatches than how many there were.
+    /// Whether passes and dispatches are listed, not only counted.
     pub fn lists_work(&self) -> bool {
         self.capability <= Capability::Passes
     }
 
-    /// Says how times are had; before the first, and once.
+    /// Notes where times come from: once, before the first.
     fn say(&self) {
         self.said.call_once(|| {
             let profile = self.profile();

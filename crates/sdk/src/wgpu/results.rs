@@ -23,7 +23,7 @@ struct Times {
     whole: Measured,
     passes: Vec<Measured>,
     dispatches: Vec<Measured>,
-    /// To the host's clock; `None`: there is no way.
+    /// To the host's clock, where that is possible.
     offset: Option<Offset>,
     seen_ns: Option<u64>,
 }

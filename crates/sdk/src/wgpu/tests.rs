@@ -97,20 +97,20 @@ impl Gpu {
         encoder.finish()
     }
 
-    /// Runs them; everything that is known, and when the host began and saw the end.
+    /// Runs them; everything that is known, and when the host started and saw the end.
     fn run(&self, profiler: &Profiler, passes: &[u32]) -> (Snapshot, (u64, u64)) {
         // Compiles the kernel, which would count as the first dispatch's time.
         self.queue.submit([self.encode(profiler, [1])]);
         profiler.wait().unwrap();
         profiler.profile().reset();
-        let begun = host_now_ns();
+        let started = host_now_ns();
         self.queue
             .submit([self.encode(profiler, passes.iter().copied())]);
         assert_eq!(
             profiler.wait().unwrap(),
             usize::from(profiler.capability() != Capability::Nothing)
         );
-        (profiler.profile().snapshot(), (begun, host_now_ns()))
+        (profiler.profile().snapshot(), (started, host_now_ns()))
     }
 }
 
@@ -141,7 +141,7 @@ fn total(of: &[(String, crate::kernel_profile::ProfileEntry)]) -> u64 {
 }
 
 /// What holds on every rung that times passes: passes lie in their command buffer and inside what the host saw.
-fn assert_passes_within(profiler: &Profiler, snapshot: &Snapshot, (begun, seen): (u64, u64)) {
+fn assert_passes_within(profiler: &Profiler, snapshot: &Snapshot, (started, seen): (u64, u64)) {
     let names: Vec<_> = snapshot
         .passes
         .iter()
@@ -156,14 +156,14 @@ fn assert_passes_within(profiler: &Profiler, snapshot: &Snapshot, (begun, seen):
         "passes do not overlap here"
     );
     assert!(
-        whole.total_ns <= seen - begun,
+        whole.total_ns <= seen - started,
         "the host saw it take no less"
     );
     let error_ns = snapshot.clock_error_ns.expect("the bounds say it");
-    assert!(error_ns <= seen - begun);
+    assert!(error_ns <= seen - started);
     for (_, dispatches) in profiler.profile().dump_dispatches() {
         for dispatch in dispatches.iter().filter(|d| d.start_gpu_ns.is_some()) {
-            let inside = begun.saturating_sub(error_ns)..=seen + error_ns;
+            let inside = started.saturating_sub(error_ns)..=seen + error_ns;
             assert!(
                 inside.contains(&dispatch.start_gpu_ns.unwrap()),
                 "{dispatch:?}"
@@ -221,15 +221,15 @@ fn command_buffers_alone_are_timed_when_no_more_is_wanted() {
     let Some(gpu) = gpu(ENCODERS) else { return };
     let profiler = gpu.profiler().0.at_most(Capability::CommandBuffers);
     assert_eq!(profiler.capability(), Capability::CommandBuffers);
-    let (snapshot, (begun, seen)) = gpu.run(&profiler, &[3, 1]);
+    let (snapshot, (started, seen)) = gpu.run(&profiler, &[3, 1]);
     assert_said(&snapshot, Sampling::CommandBuffer, "as the program wanted");
-    assert!((1..=seen - begun).contains(&total(&snapshot.labels)));
+    assert!((1..=seen - started).contains(&total(&snapshot.labels)));
     assert!(snapshot.passes.is_empty() && snapshot.kernels.is_empty());
     assert_eq!(lost(&snapshot, "dispatch times"), 4);
 }
 
 #[test]
-fn what_is_wanted_at_most_is_chosen_from_what_can_be_had() {
+fn the_most_that_is_wanted_and_possible_is_chosen() {
     let choose = Capability::choose;
     assert_eq!(choose(ALL, Capability::Passes), Capability::Passes);
     assert_eq!(choose(ALL, Capability::Nothing), Capability::Nothing);

@@ -97,7 +97,7 @@ fn record(arguments: &[String], quirks: &Quirks) -> Result<u8, String> {
         return Err(format!("{} already exists", record.output.display()));
     }
     println!("Starting recording with the Metal System Trace template.");
-    let begun = Instant::now();
+    let started = Instant::now();
     let (pid, status) = match (record.attach, record.launch.split_first()) {
         (Some(pid), _) => {
             std::thread::sleep(record.time_limit.unwrap_or_default());
@@ -120,7 +120,7 @@ fn record(arguments: &[String], quirks: &Quirks) -> Result<u8, String> {
                 }
                 if record
                     .time_limit
-                    .is_some_and(|limit| begun.elapsed() >= limit)
+                    .is_some_and(|limit| started.elapsed() >= limit)
                 {
                     child.kill().map_err(|error| error.to_string())?;
                     child.wait().map_err(|error| error.to_string())?;

@@ -32,12 +32,12 @@ pub struct AppleCaptureManager {
 
 struct Scope(Retained<ProtocolObject<dyn MTLCaptureScope>>);
 
-// SAFETY: a scope is begun and ended by whoever holds the lock around it; only its reference count is shared, which is
+// SAFETY: a scope is started and ended by whoever holds the lock around it; only its reference count is shared, which is
 // atomic.
 unsafe impl Send for Scope {}
 
 impl Device {
-    /// The device as something to capture: the work of `queues`, which are waited for before the window begins and
+    /// The device as something to capture: the work of `queues`, which are waited for before the window starts and
     /// before it ends, by an empty command buffer each, which the capture shows as `gapscope: wait`. Of
     /// [`Object::Queue`] and [`Object::Scope`] the first queue is captured; without one, the device.
     ///
