@@ -4,7 +4,7 @@ use crate::args::{Boundaries, Record};
 use crate::failure::{CANNOT_RECORD, Failure};
 use crate::{exit, page};
 use gapscope_analysis::quantity as number;
-use gapscope_metal::{Boundary, GpuCapture, GpuWindow, Launched, Length};
+use gapscope_metal::{Boundary, GpuCapture, GpuWindow, LaunchOutcome, Length};
 use gapscope_trace::manifest::Exit;
 use std::process::ExitCode;
 
@@ -24,8 +24,8 @@ pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
         output: arguments.gputrace.clone().unwrap_or_default(),
     };
     let tool = GpuCapture::find().map_err(|error| cannot(error.into()))?;
-    let Launched { exit, captured } = match arguments.attach {
-        Some(pid) => Launched {
+    let LaunchOutcome { exit, captured } = match arguments.attach {
+        Some(pid) => LaunchOutcome {
             exit: Exit::Code(0),
             captured: tool.capture(pid, &window),
         },

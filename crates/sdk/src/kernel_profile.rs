@@ -35,13 +35,12 @@
 //!
 //! **Drift** ([`Drift`]) compares the dispatches with their command buffers, in a stated direction.
 
-mod about;
 mod aggregate;
-mod clock;
 mod drift;
 mod entry;
 pub(crate) mod environment;
 mod handle;
+mod info;
 mod profile;
 mod rows;
 mod sequence;
@@ -55,13 +54,13 @@ pub use crate::mlx::kernel_profile::{
     record_clock_pair, record_dispatch, reset,
 };
 pub use aggregate::ProfileEntry;
-pub use clock::{Clock, ClockPair, HostTime, NoTime};
 pub use drift::{Drift, Verdict};
 pub use entry::{
     CommandBufferEntry, CommandBufferId, DeviceInfo, DispatchEntry, KernelEntry, PassEntry,
     Sampling,
 };
 pub use environment::{COMMAND_BUFFER_VARIABLES, DISPATCH_VARIABLES};
+pub use gapscope_model::clock::{ClockPair, HostTime, NoTime, PairedClock as Clock};
 pub use gapscope_model::{Loss, LossKind};
 pub use handle::ProfileHandle;
 pub use profile::{Limits, Profile};

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 /// When something ran, or why that is not known.
-pub(crate) type Measured = Result<Interval, Cow<'static, str>>;
+pub(crate) type MeasuredInterval = Result<Interval, Cow<'static, str>>;
 
 /// A pass, and what was measured of it itself.
 #[derive(Debug, Clone)]
@@ -13,14 +13,14 @@ pub(crate) struct MeasuredPass {
     /// Its dispatches, by their indices in the command buffer.
     pub inside: Range<usize>,
     /// `None`: it was not timed itself.
-    pub measured: Option<Measured>,
+    pub measured: Option<MeasuredInterval>,
 }
 
 /// When each pass and each dispatch ran.
 #[derive(Debug)]
-pub(crate) struct Settled {
-    pub passes: Vec<Measured>,
-    pub dispatches: Vec<Measured>,
+pub(crate) struct WorkTimes {
+    pub passes: Vec<MeasuredInterval>,
+    pub dispatches: Vec<MeasuredInterval>,
 }
 
 /// Why a dispatch has no time where the program asked for none.
@@ -32,9 +32,12 @@ const NOT_ALONE: Cow<'static, str> =
 
 /// The time of each pass and of each dispatch, by what was measured. A pass that was not timed itself is from its first
 /// dispatch to its last, and a dispatch that was not, and is alone in its pass, has the pass's time.
-pub(crate) fn settle(passes: &[MeasuredPass], dispatches: &[Option<Measured>]) -> Settled {
+pub(crate) fn settle(
+    passes: &[MeasuredPass],
+    dispatches: &[Option<MeasuredInterval>],
+) -> WorkTimes {
     let unknown = || Err(NOT_ALONE);
-    let mut of_dispatches: Vec<Measured> = dispatches
+    let mut of_dispatches: Vec<MeasuredInterval> = dispatches
         .iter()
         .map(|measured| measured.clone().unwrap_or_else(unknown))
         .collect();
@@ -53,14 +56,14 @@ pub(crate) fn settle(passes: &[MeasuredPass], dispatches: &[Option<Measured>]) -
         }
         of_passes.push(of_pass);
     }
-    Settled {
+    WorkTimes {
         passes: of_passes,
         dispatches: of_dispatches,
     }
 }
 
 /// From the first start to the last end of those that are known.
-pub(crate) fn hull(measured: &[Measured]) -> Measured {
+pub(crate) fn hull(measured: &[MeasuredInterval]) -> MeasuredInterval {
     let known = measured.iter().filter_map(|one| one.as_ref().ok().copied());
     let why = || measured.iter().find_map(|one| one.clone().err());
     let hull = known.reduce(Interval::hull);
@@ -71,15 +74,15 @@ pub(crate) fn hull(measured: &[Measured]) -> Measured {
 mod tests {
     use super::*;
 
-    fn ran(start_ns: u64, end_ns: u64) -> Measured {
+    fn ran(start_ns: u64, end_ns: u64) -> MeasuredInterval {
         Ok(Interval { start_ns, end_ns })
     }
 
-    fn lost() -> Measured {
+    fn lost() -> MeasuredInterval {
         Err("no queries".into())
     }
 
-    fn pass(inside: Range<usize>, measured: Option<Measured>) -> MeasuredPass {
+    fn pass(inside: Range<usize>, measured: Option<MeasuredInterval>) -> MeasuredPass {
         MeasuredPass { inside, measured }
     }
 

@@ -281,7 +281,7 @@ fn gpucapture_captures_a_command_when_it_sees_it() {
         window.output.display()
     );
     let command: Vec<_> = ["sh", "-c", &waits].iter().map(Into::into).collect();
-    let Launched { exit, captured } = gpucapture().launch(&command, &window).unwrap();
+    let LaunchOutcome { exit, captured } = gpucapture().launch(&command, &window).unwrap();
     assert_eq!(exit, Exit::Code(3), "the command's own");
     let written = std::fs::read_to_string(window.output.join("capture")).unwrap();
     assert_eq!(captured.unwrap(), written.len() as u64);
@@ -297,7 +297,7 @@ fn a_command_that_gpucapture_never_sees_is_said_and_ends_as_it_did() {
         let command: Vec<_> = command.iter().map(Into::into).collect();
         GpuCapture::at(&blind).unwrap().launch(&command, &window)
     };
-    let Launched { exit, captured } = launch(&["sh", "-c", "sleep 0.3; exit 5"]).unwrap();
+    let LaunchOutcome { exit, captured } = launch(&["sh", "-c", "sleep 0.3; exit 5"]).unwrap();
     assert_eq!(exit, Exit::Code(5));
     let said = captured.unwrap_err().to_string();
     assert!(said.contains("before gpucapture saw it"), "{said}");

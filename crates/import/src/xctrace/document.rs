@@ -148,7 +148,7 @@ enum Cell {
     },
 }
 
-struct Waiting {
+struct WaitingRow {
     schema: Rc<Schema>,
     cells: Vec<Cell>,
 }
@@ -183,7 +183,7 @@ struct Document<'a> {
     /// The schema that is being read.
     fresh: Option<Schema>,
     /// Rows with references to values that had not come.
-    waiting: Vec<Waiting>,
+    waiting: Vec<WaitingRow>,
     summary: Summary,
     cells: Vec<Cell>,
     values_of_row: Vec<Value>,
@@ -383,7 +383,7 @@ impl Document<'_> {
         if let Some(fault) = fault {
             self.damaged(&schema.name, fault);
         } else if cells.iter().any(|cell| matches!(cell, Cell::Later { .. })) {
-            self.waiting.push(Waiting { schema, cells });
+            self.waiting.push(WaitingRow { schema, cells });
             return;
         } else {
             self.hand_over(&schema, &cells);
@@ -393,7 +393,7 @@ impl Document<'_> {
 
     /// Rows whose references led forwards: at the end of the document all values are known.
     fn read_waiting(&mut self) {
-        for Waiting { schema, mut cells } in std::mem::take(&mut self.waiting) {
+        for WaitingRow { schema, mut cells } in std::mem::take(&mut self.waiting) {
             let mut dangling = false;
             for cell in &mut cells {
                 let Cell::Later { tag, id } = cell else {

@@ -66,14 +66,14 @@ pub(crate) fn export(
             run.number, table.schema
         );
         match exporter.table(table.schema, &xpath)? {
-            Exported::Written(written) => {
+            TableExport::Written(written) => {
                 exports.files.push(written.file);
                 exports.notes.extend(written.note);
             }
-            Exported::Missing { reason } if table.needed => {
+            TableExport::Missing { reason } if table.needed => {
                 return Err(not_exported(table.schema, reason));
             }
-            Exported::Missing { reason } => exports.notes.push(format!(
+            TableExport::Missing { reason } => exports.notes.push(format!(
                 "No {}: xctrace did not export {} ({reason}).",
                 table.gives, table.schema
             )),
@@ -97,7 +97,7 @@ struct ExportExit {
 }
 
 /// What came of the export of a table.
-enum Exported {
+enum TableExport {
     Written(WrittenTable),
     Missing { reason: String },
 }
@@ -113,7 +113,7 @@ impl Exporter<'_> {
         self.folder.join(format!("{name}.xml"))
     }
 
-    fn table(&self, schema: &str, xpath: &str) -> Result<Exported, Error> {
+    fn table(&self, schema: &str, xpath: &str) -> Result<TableExport, Error> {
         let mut torn: Option<WrittenTable> = None;
         let mut reason = String::new();
         for attempt in 1..=ATTEMPTS {
@@ -130,7 +130,7 @@ impl Exporter<'_> {
                             said.status
                         )
                     });
-                    return Ok(Exported::Written(WrittenTable { file: path, note }));
+                    return Ok(TableExport::Written(WrittenTable { file: path, note }));
                 }
                 Ok(found) if found.nodes > 0 => {
                     let note = format!(
@@ -147,14 +147,14 @@ impl Exporter<'_> {
                     let reason =
                         "it wrote an empty result, although its table of contents lists the table"
                             .to_owned();
-                    return Ok(Exported::Missing { reason });
+                    return Ok(TableExport::Missing { reason });
                 }
                 Err(error) => reason = format!("{error}; {}", said.words),
             }
         }
         Ok(match torn {
-            Some(written) => Exported::Written(written),
-            None => Exported::Missing { reason },
+            Some(written) => TableExport::Written(written),
+            None => TableExport::Missing { reason },
         })
     }
 

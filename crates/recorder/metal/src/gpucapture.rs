@@ -31,7 +31,7 @@ pub struct GpuCapture {
 
 /// How a command ended, and what was captured of it.
 #[derive(Debug)]
-pub struct Launched {
+pub struct LaunchOutcome {
     /// How the command ended.
     pub exit: Exit,
     /// The size of the capture in bytes, or why there is none.
@@ -121,7 +121,7 @@ impl GpuCapture {
     ///
     /// # Errors
     /// The path cannot be used, or the command cannot be run; nothing has run then.
-    pub fn launch(&self, command: &[OsString], window: &GpuWindow) -> Result<Launched, Error> {
+    pub fn launch(&self, command: &[OsString], window: &GpuWindow) -> Result<LaunchOutcome, Error> {
         check_path(&window.output)?;
         let command = resolved(command)?;
         let interrupts = Interrupts::take().map_err(Error::io(&self.program))?;
@@ -137,7 +137,7 @@ impl GpuCapture {
                 let reason = format!(
                     "the command ended ({status}) before gpucapture saw it: it used no GPU, or not for long"
                 );
-                return Ok(Launched {
+                return Ok(LaunchOutcome {
                     exit: exit_of(status),
                     captured: Err(Error::NotCaptured { reason }),
                 });
@@ -156,7 +156,7 @@ impl GpuCapture {
             }
         };
         let ended = interrupts.wait(&mut child, program)?;
-        Ok(Launched {
+        Ok(LaunchOutcome {
             exit: exit_of(ended.status),
             captured,
         })

@@ -19,6 +19,6 @@ mod target_output;
 mod tool;
 
 pub use error::Error;
-pub use gpucapture::{Boundary, GPUCAPTURE_VARIABLE, GpuCapture, GpuWindow, Launched, Length};
+pub use gpucapture::{Boundary, GPUCAPTURE_VARIABLE, GpuCapture, GpuWindow, LaunchOutcome, Length};
 pub use recording::{Outcome, Recorded, Recording, Stage, Target, import_bundle};
 pub use tool::{XCTRACE_VARIABLE, Xctrace};

@@ -136,7 +136,7 @@ impl Recording {
         bundle: &Path,
         folder: &Path,
         interrupts: &Interrupts,
-    ) -> Result<Ended, Error> {
+    ) -> Result<RecordingEnd, Error> {
         let printed = folder.join("stdout");
         let mut command = self.xctrace.command([
             "record",
@@ -188,7 +188,7 @@ impl Recording {
                 reason: format!("{words} ({status})"),
             });
         }
-        Ok(Ended {
+        Ok(RecordingEnd {
             interrupted,
             took: started.elapsed(),
         })
@@ -199,7 +199,7 @@ impl Recording {
         bundle: &Path,
         folder: &Path,
         version: &str,
-        ended: &Ended,
+        ended: &RecordingEnd,
         interrupts: &Interrupts,
         show: &mut impl FnMut(Stage),
     ) -> Result<Recorded, Error> {
@@ -271,7 +271,7 @@ impl Recording {
     }
 }
 
-struct Ended {
+struct RecordingEnd {
     interrupted: bool,
     took: Duration,
 }

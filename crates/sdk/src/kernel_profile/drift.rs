@@ -1,8 +1,8 @@
 //! Dispatches against their command buffers.
 
 use super::entry::{CommandBufferId, Sampling};
-use super::profile::Gathered;
-use super::shard::Of;
+use super::profile::ProfileContents;
+use super::shard::TimedKind;
 use crate::interval::Interval;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -98,9 +98,9 @@ struct LabelDispatches {
     untimed: u64,
 }
 
-pub(super) fn drifts(gathered: &Gathered) -> Vec<Drift> {
-    let merged = &gathered.merged;
-    let serialised = gathered.about.sampling == Sampling::DispatchSerialised;
+pub(super) fn drifts(contents: &ProfileContents) -> Vec<Drift> {
+    let merged = &contents.merged;
+    let serialised = contents.info.sampling == Sampling::DispatchSerialised;
     let mut by_instance: FxHashMap<CommandBufferId, Vec<Option<Interval>>> = FxHashMap::default();
     let mut by_label: FxHashMap<Arc<str>, LabelDispatches> = FxHashMap::default();
     for row in &merged.dispatches {
@@ -141,7 +141,7 @@ pub(super) fn drifts(gathered: &Gathered) -> Vec<Drift> {
         .map(|(label, sums)| sums.drift(label, serialised))
         .collect();
     for (label, dispatches) in by_label.iter().filter(|(_, of)| of.untimed == 0) {
-        let times = merged.times(Of::Label).get(label);
+        let times = merged.times(TimedKind::Label).get(label);
         if let Some(entry) = times.and_then(|times| times.entry()) {
             let sums = Sums {
                 command_buffers: entry.count,

@@ -1,18 +1,17 @@
 //! A profile: what the process has one of by default, and may have more of.
 
-use super::about::About;
-#[cfg(feature = "wgpu")]
-use super::about::ClockBounds;
-use super::clock::{Clock, ClockPair, HostTime, NoTime};
 use super::entry::{
     CommandBufferEntry, CommandBufferId, DeviceInfo, DispatchEntry, PassEntry, Sampling, because,
     duration,
 };
+#[cfg(feature = "wgpu")]
+use super::info::ClockBounds;
+use super::info::ProfileInfo;
 use super::rows::{CommandBufferRow, PassRow};
 use super::sequence::Sequence;
-use super::shard::{Names, Of, SHARDS, Shard, place};
+use super::shard::{Names, SHARDS, Shard, TimedKind, place};
 use super::snapshot::Snapshot;
-use super::{ProfileEntry, host_now_ns};
+use super::{Clock, ClockPair, HostTime, NoTime, ProfileEntry, host_now_ns};
 use gapscope_model::LossKind;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -77,12 +76,12 @@ pub struct Profile {
     dispatches: Sequence,
     command_buffers: Sequence,
     ids: AtomicU64,
-    about: Mutex<About>,
+    info: Mutex<ProfileInfo>,
 }
 
 /// Everything that was recorded, merged.
-pub(super) struct Gathered {
-    pub about: About,
+pub(super) struct ProfileContents {
+    pub info: ProfileInfo,
     pub merged: Shard,
 }
 
@@ -122,9 +121,9 @@ impl Profile {
             dispatches: Sequence::default(),
             command_buffers: Sequence::default(),
             ids: AtomicU64::new(1),
-            about: Mutex::new(About {
+            info: Mutex::new(ProfileInfo {
                 since_ns: host_now_ns(),
-                ..About::default()
+                ..ProfileInfo::default()
             }),
         }
     }
@@ -143,7 +142,8 @@ impl Profile {
     /// ```
     #[inline]
     pub fn record(&self, label: &str, gpu_ns: u64) {
-        self.shard().add(Of::Label, label, gpu_ns, &self.names);
+        self.shard()
+            .add(TimedKind::Label, label, gpu_ns, &self.names);
     }
 
     /// A new command buffer's identity: dispatches that name it are told apart from those of other command buffers
@@ -178,7 +178,7 @@ impl Profile {
     pub fn record_command_buffer(&self, mut entry: CommandBufferEntry) {
         let mut shard = self.shard();
         match duration(entry.start_ns, entry.end_ns, None) {
-            Ok(ns) => shard.add(Of::Label, &entry.label, ns, &self.names),
+            Ok(ns) => shard.add(TimedKind::Label, &entry.label, ns, &self.names),
             Err(reason) => {
                 (entry.start_ns, entry.end_ns) = (None, None);
                 let because = because(&mut entry.unknown_because, reason);
@@ -208,7 +208,7 @@ impl Profile {
         match duration(entry.start_gpu_ns, entry.end_gpu_ns, entry.gpu_ns) {
             Ok(ns) => {
                 entry.gpu_ns = Some(ns);
-                shard.add(Of::Pass, &entry.label, ns, &self.names);
+                shard.add(TimedKind::Pass, &entry.label, ns, &self.names);
             }
             Err(reason) => {
                 (entry.start_gpu_ns, entry.end_gpu_ns) = (None, None);
@@ -242,7 +242,7 @@ impl Profile {
                         true => &entry.op_kind,
                         false => &entry.kernel,
                     };
-                    shard.add(Of::Kernel, name, ns, &self.names);
+                    shard.add(TimedKind::Kernel, name, ns, &self.names);
                     let start_ns = entry.start_gpu_ns.filter(|_| entry.end_gpu_ns.is_some());
                     (start_ns, Some(ns))
                 }
@@ -306,7 +306,7 @@ impl Profile {
     /// profile.add_clock_pair(ClockPair { cpu_ns: 5_000, gpu_ticks: 120, error_ns: Some(80) });
     /// ```
     pub fn add_clock_pair(&self, pair: ClockPair) {
-        lock(&self.about).clock.add(pair);
+        lock(&self.info).clock.add(pair);
     }
 
     /// The length of a device tick, as the driver says it: then one clock sample is enough.
@@ -319,9 +319,7 @@ impl Profile {
     /// assert_eq!(profile.convert(48).unwrap().ns, 1_001_000);
     /// ```
     pub fn set_nanoseconds_per_tick(&self, nanoseconds: f64) {
-        lock(&self.about)
-            .clock
-            .set_nanoseconds_per_tick(nanoseconds);
+        lock(&self.info).clock.set_nanoseconds_per_tick(nanoseconds);
     }
 
     /// The host's time of a device tick, with its error.
@@ -334,7 +332,7 @@ impl Profile {
     /// assert_eq!(Profile::new().convert(24), Err(NoTime::NoSamples));
     /// ```
     pub fn convert(&self, ticks: u64) -> Result<HostTime, NoTime> {
-        lock(&self.about).clock.convert(ticks)
+        lock(&self.info).clock.convert(ticks)
     }
 
     /// The clock as it is now, to convert many ticks at one.
@@ -346,13 +344,13 @@ impl Profile {
     /// assert_eq!(profile.clock().pairs().len(), 1);
     /// ```
     pub fn clock(&self) -> Clock {
-        lock(&self.about).clock.clone()
+        lock(&self.info).clock.clone()
     }
 
     /// Times are mapped by bounds from submissions: those of one more, with this error.
     #[cfg(feature = "wgpu")]
     pub(crate) fn add_bound(&self, error_ns: u64) {
-        let bounds = &mut lock(&self.about).bounds;
+        let bounds = &mut lock(&self.info).bounds;
         *bounds = Some(match *bounds {
             None => ClockBounds {
                 samples: 1,
@@ -374,7 +372,7 @@ impl Profile {
     /// assert_eq!(profile.snapshot().sampling.as_str(), "dispatch-serialised");
     /// ```
     pub fn set_sampling(&self, sampling: Sampling) {
-        lock(&self.about).sampling = sampling;
+        lock(&self.info).sampling = sampling;
     }
 
     /// The device, for snapshots and traces.
@@ -385,7 +383,7 @@ impl Profile {
     /// profile.set_device(DeviceInfo { name: "Apple M3 Ultra".into(), ..DeviceInfo::default() });
     /// ```
     pub fn set_device(&self, device: DeviceInfo) {
-        lock(&self.about).device = device;
+        lock(&self.info).device = device;
     }
 
     /// A sentence that every result shall print, once.
@@ -398,9 +396,9 @@ impl Profile {
     /// assert_eq!(profile.snapshot().notes.len(), 1);
     /// ```
     pub fn note(&self, sentence: impl Into<String>) {
-        let (sentence, mut about) = (sentence.into(), lock(&self.about));
-        if !about.notes.contains(&sentence) {
-            about.notes.push(sentence);
+        let (sentence, mut info) = (sentence.into(), lock(&self.info));
+        if !info.notes.contains(&sentence) {
+            info.notes.push(sentence);
         }
     }
 
@@ -422,10 +420,10 @@ impl Profile {
         self.names.reset(self.limits.names);
         self.dispatches.reset();
         self.command_buffers.reset();
-        let mut about = lock(&self.about);
-        about.clock = Clock::default();
-        about.bounds = None;
-        about.since_ns = host_now_ns();
+        let mut info = lock(&self.info);
+        info.clock = Clock::default();
+        info.bounds = None;
+        info.since_ns = host_now_ns();
     }
 
     /// The labels with their times, the longest in sum first, equal ones by name. Nothing is forgotten.
@@ -439,7 +437,7 @@ impl Profile {
     /// assert_eq!(labels, ["attention", "embed"]);
     /// ```
     pub fn dump(&self) -> Vec<(String, ProfileEntry)> {
-        super::snapshot::entries(self.gather().merged.times(Of::Label))
+        super::snapshot::entries(self.gather().merged.times(TimedKind::Label))
     }
 
     /// The dispatches by the label of their command buffer; see [`super::dump_dispatches`].
@@ -481,21 +479,21 @@ impl Profile {
     }
 
     /// All shards as one, of one moment, with rows in their order ([`Shard::sort`]).
-    pub(super) fn gather(&self) -> Gathered {
+    pub(super) fn gather(&self) -> ProfileContents {
         let shards: Vec<_> = self.shards.iter().map(|s| lock(&s.0)).collect();
-        let about = lock(&self.about).clone();
+        let info = lock(&self.info).clone();
         let mut merged = Shard::default();
         for shard in &shards {
             merged.merge(shard);
         }
         drop(shards);
         merged.sort();
-        let refused = about.clock.refused();
+        let refused = info.clock.refused();
         merged.ledger.add(
             LossKind::ClockSamples,
             refused,
             "they contradict the others",
         );
-        Gathered { about, merged }
+        ProfileContents { info, merged }
     }
 }

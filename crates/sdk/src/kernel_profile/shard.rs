@@ -37,20 +37,20 @@ pub(super) fn place() -> usize {
 
 /// What times are of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Of {
+pub(super) enum TimedKind {
     Label,
     Kernel,
     Pass,
 }
 
-impl Of {
+impl TimedKind {
     const ALL: usize = 3;
 
     fn loss_kind(self) -> LossKind {
         match self {
-            Of::Label => LossKind::Labels,
-            Of::Kernel => LossKind::Kernels,
-            Of::Pass => LossKind::Passes,
+            TimedKind::Label => LossKind::Labels,
+            TimedKind::Kernel => LossKind::Kernels,
+            TimedKind::Pass => LossKind::Passes,
         }
     }
 }
@@ -81,7 +81,7 @@ pub(super) type Times = FxHashMap<Arc<str>, Aggregate>;
 /// What some threads have recorded.
 #[derive(Debug, Default)]
 pub(super) struct Shard {
-    times: [Times; Of::ALL],
+    times: [Times; TimedKind::ALL],
     pub command_buffers: Vec<CommandBufferRow>,
     pub passes: Vec<PassRow>,
     pub dispatches: Vec<DispatchRow>,
@@ -95,29 +95,29 @@ pub(super) struct Shard {
 impl Shard {
     /// Adds a time under a name.
     #[inline]
-    pub fn add(&mut self, of: Of, name: &str, ns: u64, names: &Names) {
-        match self.times[of as usize].get_mut(name) {
+    pub fn add(&mut self, kind: TimedKind, name: &str, ns: u64, names: &Names) {
+        match self.times[kind as usize].get_mut(name) {
             Some(times) => times.add(ns),
-            None => self.add_new(of, name, ns, names),
+            None => self.add_new(kind, name, ns, names),
         }
     }
 
     #[cold]
-    fn add_new(&mut self, of: Of, name: &str, ns: u64, names: &Names) {
+    fn add_new(&mut self, kind: TimedKind, name: &str, ns: u64, names: &Names) {
         let name = if names.take() {
             self.text(name)
         } else {
             let reason = "more different ones than the limit; their times are together";
-            self.ledger.add(of.loss_kind(), 1, reason);
+            self.ledger.add(kind.loss_kind(), 1, reason);
             self.text(OTHERS)
         };
-        let times = self.times[of as usize].entry(name);
+        let times = self.times[kind as usize].entry(name);
         times.or_insert_with(Aggregate::new).add(ns);
     }
 
     /// The times under their names.
-    pub fn times(&self, of: Of) -> &Times {
-        &self.times[of as usize]
+    pub fn times(&self, kind: TimedKind) -> &Times {
+        &self.times[kind as usize]
     }
 
     /// Adds what another shard holds.

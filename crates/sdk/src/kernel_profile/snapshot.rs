@@ -1,8 +1,8 @@
 //! Everything that a profile knows at one moment.
 
 use super::drift::drifts;
-use super::profile::Gathered;
-use super::shard::{Of, Times};
+use super::profile::ProfileContents;
+use super::shard::{TimedKind, Times};
 use super::{DeviceInfo, Drift, KernelEntry, Loss, ProfileEntry, Sampling, Verdict, host_now_ns};
 use serde::Serialize;
 use std::fmt;
@@ -51,26 +51,26 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    pub(super) fn of(gathered: &Gathered) -> Snapshot {
-        let (about, merged) = (&gathered.about, &gathered.merged);
+    pub(super) fn of(contents: &ProfileContents) -> Snapshot {
+        let (info, merged) = (&contents.info, &contents.merged);
         let kernel = |(name, times)| KernelEntry { name, times };
         Snapshot {
-            sampling: about.sampling,
-            device: about.device.clone(),
-            elapsed_ns: host_now_ns().saturating_sub(about.since_ns),
-            labels: entries(merged.times(Of::Label)),
-            kernels: entries(merged.times(Of::Kernel))
+            sampling: info.sampling,
+            device: info.device.clone(),
+            elapsed_ns: host_now_ns().saturating_sub(info.since_ns),
+            labels: entries(merged.times(TimedKind::Label)),
+            kernels: entries(merged.times(TimedKind::Kernel))
                 .into_iter()
                 .map(kernel)
                 .collect(),
-            passes: entries(merged.times(Of::Pass)),
+            passes: entries(merged.times(TimedKind::Pass)),
             command_buffers: merged.command_buffers.len() as u64,
             dispatches: merged.dispatches.len() as u64,
-            drift: drifts(gathered),
-            clock_samples: about.clock_samples(),
-            clock_error_ns: about.clock_error_ns(),
+            drift: drifts(contents),
+            clock_samples: info.clock_samples(),
+            clock_error_ns: info.clock_error_ns(),
             losses: merged.ledger.losses(),
-            notes: about.notes.clone(),
+            notes: info.notes.clone(),
         }
     }
 

@@ -1,7 +1,6 @@
 //! What goes in comes out, with what is missing counted.
 
 use super::*;
-use proptest::prelude::*;
 
 fn dispatch(
     profile: &Profile,
@@ -327,96 +326,4 @@ fn passes_have_a_table_of_their_own() {
         text.contains("  pass\n") && text.contains("layer 0"),
         "{text}"
     );
-}
-
-#[test]
-fn a_clock_needs_two_samples_or_a_period() {
-    let mut clock = Clock::default();
-    assert_eq!(clock.convert(5), Err(NoTime::NoSamples));
-    clock.add(ClockPair {
-        cpu_ns: 1_000,
-        gpu_ticks: 10,
-        error_ns: None,
-    });
-    assert_eq!(clock.convert(20), Err(NoTime::OneSample));
-    clock.set_nanoseconds_per_tick(2.0);
-    assert_eq!(clock.convert(20).unwrap().ns, 1_020);
-    clock.add(ClockPair {
-        cpu_ns: 2_000,
-        gpu_ticks: 20,
-        error_ns: None,
-    });
-    assert_eq!(
-        clock.convert(15).unwrap().ns,
-        1_500,
-        "samples beat the driver's word"
-    );
-    assert_eq!(clock.convert(15).unwrap().error_ns, None);
-}
-
-#[test]
-fn a_clock_refuses_contradictions() {
-    let mut clock = Clock::default();
-    clock.add(ClockPair {
-        cpu_ns: 1_000,
-        gpu_ticks: 10,
-        error_ns: None,
-    });
-    clock.add(ClockPair {
-        cpu_ns: 900,
-        gpu_ticks: 20,
-        error_ns: None,
-    });
-    assert_eq!((clock.pairs().len(), clock.refused()), (1, 1));
-}
-
-#[test]
-fn a_bent_clock_shows_in_the_error() {
-    let mut clock = Clock::default();
-    for (cpu_ns, gpu_ticks) in [(0, 1), (1_500, 1_001), (2_000, 2_001)] {
-        clock.add(ClockPair {
-            cpu_ns,
-            gpu_ticks,
-            error_ns: Some(1),
-        });
-    }
-    assert_eq!(clock.error_ns(), Some(500));
-}
-
-proptest! {
-    /// Two clocks that do not start together and differ in rate, with readings that are off by at most `error`.
-    #[test]
-    fn a_converted_time_is_within_its_bound(
-        start in 0_u64..1 << 62,
-        ticks_start in 0_u64..1 << 50,
-        period_ps in 1_000_u64..1_000_000,
-        error in 0_u64..10_000,
-        readings in prop::collection::vec((1_u64..1_000_000_000, -1.0_f64..1.0), 2..20),
-        asked in 0.0_f64..1.0,
-    ) {
-        let truth = |ticks: u64| {
-            let since = u128::from(ticks - ticks_start);
-            start + u64::try_from(since * u128::from(period_ps) / 1_000).unwrap()
-        };
-        let mut clock = Clock::default();
-        let mut ticks = ticks_start;
-        for (gap, off) in readings {
-            ticks += gap;
-            let off = (off * error as f64) as i64;
-            clock.add(ClockPair {
-                cpu_ns: truth(ticks).saturating_add_signed(off),
-                gpu_ticks: ticks,
-                error_ns: Some(error),
-            });
-        }
-        if clock.pairs().len() > 1 {
-            let first = clock.pairs()[0].gpu_ticks;
-            let last = clock.pairs().last().unwrap().gpu_ticks;
-            let tick = first + ((last - first) as f64 * asked) as u64;
-            let time = clock.convert(tick).unwrap();
-            let wrong = time.ns.abs_diff(truth(tick));
-            prop_assert!(wrong <= time.error_ns.unwrap() + 2, "{wrong} ns wrong, {time:?}");
-            prop_assert!(!time.extrapolated);
-        }
-    }
 }

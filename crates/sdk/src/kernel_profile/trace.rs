@@ -6,8 +6,8 @@ mod pass_order;
 #[cfg(test)]
 mod tests;
 
-use super::profile::{Gathered, Profile};
-use super::shard::Of;
+use super::profile::{Profile, ProfileContents};
+use super::shard::TimedKind;
 use builder::Builder;
 use gapscope_model::LossKind;
 use gapscope_trace::tables::{Table, Tables};
@@ -69,13 +69,13 @@ impl Profile {
     }
 }
 
-fn trace(gathered: &Gathered) -> Result<Trace, TraceError> {
-    let merged = &gathered.merged;
+fn trace(contents: &ProfileContents) -> Result<Trace, TraceError> {
+    let merged = &contents.merged;
     let mut builder = Builder::default();
     for row in &merged.command_buffers {
         builder.command_buffer(row);
     }
-    let work = PassesAsWork::of(gathered);
+    let work = PassesAsWork::of(contents);
     for row in &merged.passes {
         builder.pass(row, &work);
     }
@@ -100,14 +100,14 @@ fn trace(gathered: &Gathered) -> Result<Trace, TraceError> {
     }
     let timed = merged.command_buffers.iter();
     let timed = timed.filter(|row| row.interval().is_some()).count() as u64;
-    let counts = merged.times(Of::Label).values();
+    let counts = merged.times(TimedKind::Label).values();
     let summed: u64 = counts.filter_map(|a| a.entry()).map(|e| e.count).sum();
     losses.add(
         LossKind::CommandBuffers,
         summed.saturating_sub(timed),
         "only the sum of their times was recorded",
     );
-    let manifest = manifest::of(&gathered.about, &builder.queues, extent, losses.losses());
+    let manifest = manifest::of(&contents.info, &builder.queues, extent, losses.losses());
     Ok(Trace {
         manifest,
         tables: builder.tables,

@@ -8,7 +8,7 @@ use crate::kernel_profile::{
     CommandBufferEntry, CommandBufferId, DispatchEntry, LossKind, PassEntry, ProfileHandle,
     host_now_ns,
 };
-use crate::passes::{Measured, MeasuredPass, WANTED_NO_MORE, settle};
+use crate::passes::{MeasuredInterval, MeasuredPass, WANTED_NO_MORE, settle};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -338,7 +338,7 @@ impl<C: Counters + 'static> Batch<C> {
         self.profile.add_clock_pair(self.counters.clock_pair());
         let clock = self.profile.clock();
         let resolved = self.samples.resolve(&*self.counters);
-        let measured = |samples: &Result<SamplePair, Unsampled>| -> Measured {
+        let measured = |samples: &Result<SamplePair, Unsampled>| -> MeasuredInterval {
             let ticks = samples.clone().and_then(|pair| resolved.at(pair));
             let ticks = ticks.map_err(|why| why.to_string())?;
             let host = |ticks| clock.convert(ticks).map_err(|why| why.to_string());

@@ -8,7 +8,7 @@ use super::clock::DeviceClock;
 use super::profiler::{Inner, lock};
 use crate::interval::Interval;
 use crate::kernel_profile::{CommandBufferEntry, DispatchEntry, LossKind, PassEntry};
-use crate::passes::{Measured, MeasuredPass, Settled, WANTED_NO_MORE, hull, settle};
+use crate::passes::{MeasuredInterval, MeasuredPass, WANTED_NO_MORE, WorkTimes, hull, settle};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -20,9 +20,9 @@ const NO_BOUNDS: &str = "its device times contradict the host times around them"
 
 /// The times of a batch on the device's clock.
 struct Times {
-    whole: Measured,
-    passes: Vec<Measured>,
-    dispatches: Vec<Measured>,
+    whole: MeasuredInterval,
+    passes: Vec<MeasuredInterval>,
+    dispatches: Vec<MeasuredInterval>,
     /// To the host's clock, where that is possible.
     offset: Option<Offset>,
     seen_ns: Option<u64>,
@@ -168,7 +168,7 @@ fn ranges(batch: &Batch) -> impl Iterator<Item = Range<usize>> {
 
 impl Times {
     fn unknown(batch: &Batch, reason: &'static str) -> Times {
-        let unknown = Measured::Err(Cow::Borrowed(reason));
+        let unknown = MeasuredInterval::Err(Cow::Borrowed(reason));
         Times {
             whole: unknown.clone(),
             passes: vec![unknown.clone(); batch.passes.len()],
@@ -190,7 +190,7 @@ impl Times {
             let ticks = ticks.get(query as usize)?;
             clock.device_ns(*ticks, period_ns)
         };
-        let mut measure = |pair: Option<QueryPair>| -> Measured {
+        let mut measure = |pair: Option<QueryPair>| -> MeasuredInterval {
             let pair = pair.ok_or(NO_QUERIES)?;
             let start_ns = device_ns(pair.start()).ok_or(NO_TIME)?;
             let end_ns = device_ns(pair.end()).ok_or(NO_TIME)?;
@@ -199,7 +199,7 @@ impl Times {
                 false => Err(NO_TIME.into()),
             }
         };
-        let measured: Vec<Option<Measured>> = (batch.dispatches.iter())
+        let measured: Vec<Option<MeasuredInterval>> = (batch.dispatches.iter())
             .map(|d| (capability == Capability::Dispatches).then(|| measure(d.pair)))
             .collect();
         let passes: Vec<_> = (batch.passes.iter().zip(ranges(batch)))
@@ -213,7 +213,7 @@ impl Times {
             })
             .collect();
         let around = batch.whole.map(|_| measure(batch.whole));
-        let Settled { passes, dispatches } = settle(&passes, &measured);
+        let WorkTimes { passes, dispatches } = settle(&passes, &measured);
         let whole = around.unwrap_or_else(|| hull(&passes));
         let offset = whole
             .as_ref()

@@ -1,7 +1,7 @@
 //! The manifest of a profile's trace.
 
 use super::{Extent, signed};
-use crate::kernel_profile::about::About;
+use crate::kernel_profile::info::ProfileInfo;
 use crate::kernel_profile::{Sampling, host_now_ns};
 use gapscope_trace::build::Interner;
 use gapscope_trace::ids::QueueId;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 pub(super) fn of(
-    about: &About,
+    info: &ProfileInfo,
     queues: &Interner<Arc<str>, QueueId>,
     extent: Extent,
     losses: Vec<Loss>,
@@ -26,7 +26,7 @@ pub(super) fn of(
     let mut notes = vec![
         "The program measured this itself: host calls and dependencies are not known.".to_owned(),
     ];
-    notes.extend(about.notes.iter().cloned());
+    notes.extend(info.notes.iter().cloned());
     let queue = |(id, name): (QueueId, &Arc<str>)| Queue {
         id,
         capabilities: vec!["compute".to_owned()],
@@ -37,7 +37,7 @@ pub(super) fn of(
     Manifest {
         gapscope_version: env!("CARGO_PKG_VERSION").to_owned(),
         command: arguments.clone(),
-        sampling_mode: match about.sampling {
+        sampling_mode: match info.sampling {
             Sampling::Dispatch => SamplingMode::Dispatch,
             Sampling::DispatchSerialised => SamplingMode::DispatchSerialised,
             Sampling::Pass => SamplingMode::Pass,
@@ -62,10 +62,10 @@ pub(super) fn of(
             ..Process::default()
         }],
         devices: vec![Device {
-            api: Api::of(&about.device.api),
-            name: about.device.name.clone(),
-            driver: about.device.driver.clone(),
-            clock: clock(about),
+            api: Api::of(&info.device.api),
+            name: info.device.name.clone(),
+            driver: info.device.driver.clone(),
+            clock: clock(info),
             ..Device::default()
         }],
         queues: queues.iter().map(queue).collect(),
@@ -75,16 +75,16 @@ pub(super) fn of(
     }
 }
 
-fn clock(about: &About) -> Clock {
+fn clock(info: &ProfileInfo) -> Clock {
     Clock {
-        method: match (about.bounds, about.clock.pairs().len()) {
+        method: match (info.bounds, info.clock.pairs().len()) {
             (Some(_), _) => ClockMethod::Brackets,
             (None, 0) => ClockMethod::None,
             (None, _) => ClockMethod::Calibrated,
         },
-        error_ns: about.clock_error_ns().map(signed),
-        samples: u32::try_from(about.clock_samples()).unwrap_or(u32::MAX),
+        error_ns: info.clock_error_ns().map(signed),
+        samples: u32::try_from(info.clock_samples()).unwrap_or(u32::MAX),
         drift_ppm: None,
-        nanoseconds_per_tick: about.clock.nanoseconds_per_tick().unwrap_or(0.0),
+        nanoseconds_per_tick: info.clock.nanoseconds_per_tick().unwrap_or(0.0),
     }
 }

@@ -1,6 +1,6 @@
 //! Passes among the commands of their command buffer.
 
-use crate::kernel_profile::profile::Gathered;
+use crate::kernel_profile::profile::ProfileContents;
 use crate::kernel_profile::rows::PassRow;
 use crate::kernel_profile::{CommandBufferId, Sampling};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -27,12 +27,12 @@ impl PassOrder {
 pub(super) struct PassesAsWork(FxHashMap<CommandBufferId, Vec<PassOrder>>);
 
 impl PassesAsWork {
-    pub fn of(gathered: &Gathered) -> PassesAsWork {
+    pub fn of(contents: &ProfileContents) -> PassesAsWork {
         let mut work = PassesAsWork::default();
-        if gathered.about.sampling != Sampling::Pass {
+        if contents.info.sampling != Sampling::Pass {
             return work;
         }
-        let merged = &gathered.merged;
+        let merged = &contents.merged;
         let timed = merged.dispatches.iter();
         let timed = timed.filter(|dispatch| dispatch.duration_ns().is_some());
         let timed: FxHashSet<_> = timed

@@ -1,11 +1,11 @@
 //! What is known of the whole profile.
 
-use super::clock::Clock;
+use super::Clock;
 use super::entry::{DeviceInfo, Sampling};
 
 /// What is known of the whole.
 #[derive(Debug, Clone, Default)]
-pub(super) struct About {
+pub(super) struct ProfileInfo {
     pub clock: Clock,
     pub sampling: Sampling,
     pub device: DeviceInfo,
@@ -23,7 +23,7 @@ pub(super) struct ClockBounds {
     pub error_ns: u64,
 }
 
-impl About {
+impl ProfileInfo {
     /// Samples or bounds by which times were mapped.
     pub fn clock_samples(&self) -> u64 {
         match self.bounds {
