@@ -43,10 +43,10 @@ def picture(report: dict[str, Any]) -> str:
     ]
     for index, row in enumerate(rows):
         parts.append(_row(report, row, index * (BAR + STRIP + BETWEEN)))
-    begin_ns = activity["window"]["start_ns"] - report.get("start_ns", 0)
+    start_ns = activity["window"]["start_ns"] - report.get("start_ns", 0)
     y = height - 3
-    parts.append(f'<text x="{LEFT}" y="{y}">{duration(begin_ns)}</text>')
-    parts.append(f'<text x="{WIDTH}" y="{y}" text-anchor="end">{duration(begin_ns + window_ns)}</text>')
+    parts.append(f'<text x="{LEFT}" y="{y}">{duration(start_ns)}</text>')
+    parts.append(f'<text x="{WIDTH}" y="{y}" text-anchor="end">{duration(start_ns + window_ns)}</text>')
     return "".join(parts) + "</svg>"
 
 

@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import _version1
 from ._command import CommandError, command
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 #: The version of the trace format that this package reads.
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 class TraceError(ValueError):
@@ -92,7 +93,7 @@ class Trace:
         return str(self.report["verdict"])
 
     def file(self, table: str) -> Path:
-        """The Parquet file of a table, for tools that read it themselves, such as DuckDB."""
+        """The Parquet file of a table, for tools that read it themselves, such as DuckDB. It has the columns of its version."""
         if table not in self.tables:
             raise TraceError(f"the trace has no table {table!r}; it has {', '.join(self.tables)}")
         return self.path / f"{table}.parquet"
@@ -106,7 +107,7 @@ class Trace:
         module = _package("pandas", "to_pandas", "pandas")
         _package("pyarrow", "to_pandas", "pandas")
         frame: pandas.DataFrame = module.read_parquet(file, engine="pyarrow", dtype_backend="numpy_nullable")
-        return frame
+        return _version1.pandas_table(frame)
 
     def to_polars(self, table: str) -> polars.DataFrame:
         """A table as a Polars DataFrame.
@@ -115,7 +116,7 @@ class Trace:
         """
         file = self.file(table)
         frame: polars.DataFrame = _package("polars", "to_polars", "polars").read_parquet(file)
-        return frame
+        return _version1.polars_table(frame)
 
     def to_arrow(self, table: str) -> pyarrow.Table:
         """A table as a pyarrow Table.
@@ -125,7 +126,7 @@ class Trace:
         file = self.file(table)
         _package("pyarrow", "to_arrow", "arrow")
         rows: pyarrow.Table = importlib.import_module("pyarrow.parquet").read_table(file)
-        return rows
+        return _version1.arrow_table(rows)
 
     def __repr__(self) -> str:
         return f"gapscope.load({str(self.path)!r})"
@@ -143,7 +144,7 @@ class Trace:
 
 
 def load(path: str | os.PathLike[str]) -> Trace:
-    """Opens a trace. Raises TraceError, which says what to do, when it is none or is not complete."""
+    """Opens a trace. Raises TraceError, which says what to do, when it is not a trace or is not complete."""
     return Trace(path)
 
 

@@ -17,7 +17,8 @@ import gapscope
 from gapscope import Status, _hooks, _html, _picture
 from gapscope._quantity import count, duration, share
 
-FIXTURE = Path(os.environ["GAPSCOPE_FIXTURES"]) / "v1.gapscope"
+FIXTURES = Path(os.environ["GAPSCOPE_FIXTURES"])
+FIXTURE = FIXTURES / "v2.gapscope"
 HOSTILE = "<script>alert('x')</script>\u202e\x00\"&"
 
 
@@ -244,7 +245,19 @@ class Traces(unittest.TestCase):
         self.assertEqual(len(trace.report["activity"]["rows"][0]["slices"]), 240)
         self.assertEqual(eval(repr(trace), {"gapscope": gapscope}).path, FIXTURE)
 
-    def test_what_is_no_complete_trace_says_what_to_do(self):
+    def test_version_1_has_the_times_of_this_version(self):
+        old, new = (gapscope.load(FIXTURES / f"v{version}.gapscope") for version in (1, 2))
+        for trace in (old, new):
+            pandas, polars, arrow = (read("submissions") for read in (trace.to_pandas, trace.to_polars, trace.to_arrow))
+            for column, values in (("start_ns", [1_100_000_000, 1_200_000_000]), ("duration_ns", [20_000, 20_000])):
+                self.assertEqual(pandas[column].tolist(), values)
+                self.assertEqual(polars[column].to_list(), values)
+                self.assertEqual(arrow[column].to_pylist(), values)
+            self.assertEqual(list(pandas.columns), polars.columns)
+            self.assertEqual(arrow.column_names, polars.columns)
+            self.assertNotIn("end_ns", arrow.column_names)
+
+    def test_what_is_not_a_complete_trace_says_what_to_do(self):
         for path, sentence in (
             (FIXTURE / "nothing", "no trace.json"),
             (self.broken(complete=False), "gapscope recover"),
