@@ -10,8 +10,9 @@
 use crate::intervals::{Busy, Interval, union, union_length_ns};
 use crate::quantity::ratio;
 use crate::timeline::{Gpu, Timeline};
+use crate::vocabulary::{UNKNOWN_DEVICE, Vocabulary};
 use gapscope_trace::ids::{DeviceId, ProcessId, QueueId};
-use gapscope_trace::manifest::{Api, ClockMethod, Queue};
+use gapscope_trace::manifest::{Api, ClockMethod};
 use serde::Serialize;
 
 /// A physical GPU: all devices of the trace, of whatever process, with one uuid.
@@ -63,8 +64,8 @@ pub struct DeviceBusy {
 pub struct QueueBusy {
     /// Id of the queue in the trace.
     pub queue_id: QueueId,
-    /// Name that the program gave it; of a CUDA stream without one, its number: `stream 7`.
-    pub name: Option<String>,
+    /// What it is called ([`Vocabulary::queue`]).
+    pub name: String,
     /// What it can do.
     pub capabilities: Vec<String>,
     /// From the begin of its first work to the end of its last.
@@ -215,7 +216,7 @@ fn device_busy(timeline: &Timeline, index: usize, analysed: Option<Interval>) ->
     };
     DeviceBusy {
         index: index as u32,
-        name: first.map_or("unknown device".to_owned(), |device| device.name.clone()),
+        name: first.map_or(UNKNOWN_DEVICE.to_owned(), |device| device.name.clone()),
         api: first.map_or(Api::Unknown, |device| device.api),
         driver: first.map_or(String::new(), |device| device.driver.clone()),
         uuid: first.map_or(String::new(), |device| device.uuid.clone()),
@@ -243,27 +244,21 @@ fn device_busy(timeline: &Timeline, index: usize, analysed: Option<Interval>) ->
     }
 }
 
-/// What people call a CUDA stream.
-fn stream(timeline: &Timeline, queue: &Queue) -> Option<String> {
-    let devices = &timeline.trace.manifest.devices;
-    let device = devices.iter().find(|d| d.id == queue.device)?;
-    (device.api == Api::Cuda).then(|| format!("stream {}", queue.index))
-}
-
 fn queues_busy(
     timeline: &Timeline,
     index: usize,
     passed: &Passed,
     analysed: Option<Interval>,
 ) -> Vec<QueueBusy> {
-    let listed = &timeline.trace.manifest.queues;
+    let manifest = &timeline.trace.manifest;
+    let vocabulary = Vocabulary::of(manifest);
     (timeline.queues.iter().zip(&passed.queues))
         .filter(|(queue, _)| queue.gpu as usize == index)
         .map(|(queue, (window, busy, analysed_busy))| {
-            let row = queue.row.map(|row| &listed[row as usize]);
+            let row = queue.row.map(|row| &manifest.queues[row as usize]);
             QueueBusy {
                 queue_id: queue.id,
-                name: row.and_then(|row| row.name.clone().or_else(|| stream(timeline, row))),
+                name: vocabulary.queue(queue.id),
                 capabilities: row.map_or(Vec::new(), |row| row.capabilities.clone()),
                 work_window: *window,
                 busy_ns: window.map(|_| busy.length_ns),

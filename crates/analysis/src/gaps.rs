@@ -31,11 +31,13 @@
 //! against unrecorded commands inside a command buffer; work of programs that are not in the trace. Host and device
 //! times agree only within the clock's error: [`IdleTime::uncertain_ns`] says how much idle time that can move.
 
+mod cause;
 mod each;
 pub(crate) mod explain;
 mod totals;
 mod walk;
 
+pub use cause::{Cause, CauseFacts, Family, Side};
 pub use each::{each_gap, each_gap_before};
 pub use walk::{GapTeller, idle_time};
 
@@ -48,127 +50,9 @@ use crate::intervals::Interval;
 use gapscope_trace::ids::{CommandBufferId, ProcessId, QueueId, SubmissionId, ThreadId};
 use serde::Serialize;
 
-/// Why a device ran nothing. Each nanosecond of a gap has exactly one cause.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Cause {
-    /// The host had not yet begun to submit the next work: the submitting thread ran its own code, or it is not known which
-    /// thread that was, or what it did ([`IdleTime::unknown_host_ns`]).
-    HostLate,
-    /// The host had not yet begun to submit: the submitting thread was compiling pipelines or shaders.
-    HostCompile,
-    /// The host had not yet begun to submit: the submitting thread was allocating, freeing or mapping memory.
-    HostAllocate,
-    /// The host was inside a submission call.
-    SubmitCall,
-    /// The host waited for the GPU to finish, and began the next submission only after: a serialisation point.
-    AfterHostWait,
-    /// The next work was submitted and waited for work on another queue that had not finished.
-    OtherQueue,
-    /// The next work waited for another queue's work, and that had finished: the hand-over itself.
-    QueueHandover,
-    /// The next work was submitted and waited for a signal that the host had not given.
-    HostSignal,
-    /// The next work was submitted and free to start: the time the device took to start it.
-    LaunchLatency,
-    /// A graph was being launched: the host's call, and the time the device took to start the graph.
-    GraphLaunch,
-    /// Between two commands of one command buffer: barriers, and commands that are not recorded.
-    WithinCommandBuffer,
-    /// The host had not yet submitted: the submitting thread was held up by the recording.
-    Recording,
-    /// The trace does not say.
-    Unknown,
-}
-
-impl Cause {
-    /// All causes.
-    pub const ALL: [Cause; 13] = [
-        Cause::HostLate,
-        Cause::HostCompile,
-        Cause::HostAllocate,
-        Cause::SubmitCall,
-        Cause::AfterHostWait,
-        Cause::OtherQueue,
-        Cause::QueueHandover,
-        Cause::HostSignal,
-        Cause::LaunchLatency,
-        Cause::GraphLaunch,
-        Cause::WithinCommandBuffer,
-        Cause::Recording,
-        Cause::Unknown,
-    ];
-
-    /// Its stable name, as in the JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Cause::HostLate => "host-late",
-            Cause::HostCompile => "host-compile",
-            Cause::HostAllocate => "host-allocate",
-            Cause::SubmitCall => "submit-call",
-            Cause::AfterHostWait => "after-host-wait",
-            Cause::OtherQueue => "other-queue",
-            Cause::QueueHandover => "queue-handover",
-            Cause::HostSignal => "host-signal",
-            Cause::LaunchLatency => "launch-latency",
-            Cause::GraphLaunch => "graph-launch",
-            Cause::WithinCommandBuffer => "within-command-buffer",
-            Cause::Recording => "recording",
-            Cause::Unknown => "unknown",
-        }
-    }
-
-    /// What it means, in one sentence.
-    pub const fn explanation(self) -> &'static str {
-        match self {
-            Cause::HostLate => {
-                "The next work had not been submitted: the submitting thread was in code of the program, or it is not known which thread that is, or what it did."
-            }
-            Cause::HostCompile => {
-                "The next work had not been submitted: the submitting thread was compiling or loading code."
-            }
-            Cause::HostAllocate => {
-                "The next work had not been submitted: the submitting thread was allocating, freeing or mapping memory."
-            }
-            Cause::SubmitCall => "The host was inside a submission call.",
-            Cause::AfterHostWait => {
-                "The host waited for the GPU to finish before it submitted the next work: a serialisation point."
-            }
-            Cause::OtherQueue => {
-                "The next work was waiting for unfinished work on another queue or device."
-            }
-            Cause::QueueHandover => {
-                "Another queue had finished what the next work waited for: the hand-over between queues itself."
-            }
-            Cause::HostSignal => {
-                "The next work was submitted and waited for a signal from the host."
-            }
-            Cause::LaunchLatency => {
-                "The next work was submitted and free to start: the device took this long to start it."
-            }
-            Cause::WithinCommandBuffer => {
-                "Between commands of one command buffer: barriers, and commands that are not recorded."
-            }
-            Cause::GraphLaunch => {
-                "A graph was being launched: the host's call, and the time the device took to start the graph."
-            }
-            Cause::Recording => {
-                "The next work had not been submitted: the submitting thread was held up by the recording itself."
-            }
-            Cause::Unknown => "The trace does not say.",
-        }
-    }
-}
-
 impl GapPart {
     pub(crate) fn interval(&self) -> Interval {
         Interval::new(self.start_ns, self.start_ns + self.duration_ns)
-    }
-}
-
-impl std::fmt::Display for Cause {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.as_str())
     }
 }
 

@@ -29,6 +29,7 @@ pub mod timeline;
 pub mod transfers;
 pub mod under_label;
 pub mod verdict;
+pub mod vocabulary;
 pub mod warm_up;
 pub mod work;
 
@@ -36,3 +37,4 @@ pub use activity::activity;
 pub use findings::{Findings, Options};
 pub use timeline::Timeline;
 pub use under_label::UnderLabel;
+pub use vocabulary::Vocabulary;

@@ -5,8 +5,8 @@
 //! that one counts from its begin to its end. In `pass` mode dispatches without times lie in passes, which are opaque
 //! work, and are none themselves. In `command-buffer` mode work is the command buffers with known times.
 //!
-//! A physical GPU is all devices of the trace with one uuid, whatever the process; a device without a uuid is a GPU of
-//! its own. Work on a queue that the manifest does not list belongs to a GPU named `unknown device`.
+//! [`Gpus`](crate::vocabulary::Gpus) says which devices are one GPU. Work on a queue that the manifest does not list belongs
+//! to a GPU named `unknown device`.
 
 mod build;
 mod dispatches;

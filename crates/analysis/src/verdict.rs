@@ -20,8 +20,9 @@
 //! equal work ([`crate::work`]) before believing in a busy device.
 
 use crate::busy::DeviceBusy;
-use crate::gaps::{Cause, IdleTime};
+use crate::gaps::{Cause, IdleTime, Side};
 use crate::quantity::{Nanoseconds, Percent, ratio};
+use gapscope_trace::manifest::Api;
 use serde::Serialize;
 use std::cmp::Reverse;
 
@@ -113,16 +114,15 @@ pub fn verdict(devices: &[DeviceBusy], idle: &IdleTime) -> (Bound, Evidence) {
             "No GPU work has known times, so nothing can be said about what bounds the program.",
         );
     }
-    let of = |causes: &[Cause]| {
+    let of = |side: Side| {
         (idle.causes.iter())
-            .filter(|total| causes.contains(&total.cause))
+            .filter(|total| total.cause.side() == side)
             .fold(0i64, |sum, total| sum.saturating_add(total.total_ns))
     };
-    use Cause::*;
-    let host_ns = of(&[HostLate, HostCompile, HostAllocate, SubmitCall, Recording]);
-    let sync_ns = of(&[AfterHostWait, OtherQueue, QueueHandover, HostSignal]);
-    let launch_ns = of(&[LaunchLatency, GraphLaunch, WithinCommandBuffer]);
-    let unknown_ns = of(&[Unknown]).saturating_add(idle.below_threshold_ns);
+    let host_ns = of(Side::Host);
+    let sync_ns = of(Side::Sync);
+    let launch_ns = of(Side::Launch);
+    let unknown_ns = of(Side::Unknown).saturating_add(idle.below_threshold_ns);
     let compute_ns = busy_ns - transfer_ns;
     let part = |what, total_ns: i64, text: &str| {
         let share = ratio(total_ns, window_ns);
@@ -242,15 +242,10 @@ fn unknown(sentence: &str) -> (Bound, Evidence) {
 
 /// What the host mostly did while it was late, as the end of a sentence.
 fn most(idle: &IdleTime) -> String {
-    let doing = |cause| match cause {
-        Cause::HostLate => Some("in code of the program"),
-        Cause::HostCompile => Some("compiling or loading code"),
-        Cause::Recording => Some("held up by the recording itself"),
-        Cause::HostAllocate => Some("allocating, freeing or mapping memory"),
-        Cause::SubmitCall => Some("inside submission calls"),
-        _ => None,
-    };
-    let late = (idle.causes.iter()).filter_map(|total| Some((total, doing(total.cause)?)));
+    let late = (idle.causes.iter()).filter_map(|total| {
+        let facts = total.cause.facts(Api::Unknown);
+        Some((total, facts.host_was?))
+    });
     let total_ns = (late.clone()).fold(0i64, |sum, (total, _)| sum.saturating_add(total.total_ns));
     let known = late.map(|(total, doing)| match total.cause {
         Cause::HostLate => (total.total_ns - idle.unknown_host_ns, doing),

@@ -1,6 +1,7 @@
 //! What a report says, apart from how it is drawn: [`crate::terminal`] and [`crate::markdown`] draw the same document.
 
 use crate::fit;
+use gapscope_analysis::gaps::Family;
 
 /// A report.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -40,8 +41,8 @@ pub enum Tone {
     Good,
     /// Something to look at.
     Warning,
-    /// The cause of a gap, by its rank among the causes.
-    Cause(u8),
+    /// The cause of a gap: causes that belong together look alike.
+    Cause(Family),
 }
 
 /// Text in pieces, each with its tone.

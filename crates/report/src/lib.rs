@@ -16,7 +16,6 @@ mod page;
 pub mod ranks;
 mod section;
 pub mod terminal;
-mod vocabulary;
 
 pub use document::Document;
 use gapscope_analysis::quantity as number;

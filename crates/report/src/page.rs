@@ -3,8 +3,9 @@
 use crate::document::{Block, Document, Text, Tone};
 use crate::fit;
 use crate::section::{self, *};
-use gapscope_analysis::Findings;
 use gapscope_analysis::activity::Activity;
+use gapscope_analysis::vocabulary::file_name;
+use gapscope_analysis::{Findings, Vocabulary};
 use gapscope_trace::Manifest;
 use gapscope_trace::manifest::Exit;
 
@@ -31,23 +32,27 @@ impl Report<'_> {
     /// The report as a document.
     pub fn document(&self) -> Document {
         let findings = self.findings;
+        let names = Vocabulary::of(self.manifest);
+        let words = names.words();
         let mut blocks = self.head();
         if let Some(comparison) = &findings.equal_work {
             blocks.extend(equal_work::blocks(comparison));
             blocks.extend(accuracy::blocks(findings, self.remarks));
             return Document { blocks };
         }
-        blocks.extend(verdict::blocks(findings));
+        blocks.extend(verdict::blocks(findings, words));
         // Times of the recording are printed from its begin.
         let origin_ns = self.manifest.start_ns;
-        blocks.extend(timeline::blocks(findings, self.activity, origin_ns));
-        blocks.extend(gaps::blocks(findings, self.top, origin_ns));
+        blocks.extend(timeline::blocks(findings, &names, self.activity, origin_ns));
+        blocks.extend(gaps::blocks(findings, words, self.top, origin_ns));
         blocks.extend(kernels::blocks(findings, self.top));
         blocks.extend(labels::blocks(findings, self.top));
-        blocks.extend(command_buffers::blocks(findings, self.top, origin_ns));
+        blocks.extend(command_buffers::blocks(
+            findings, words, self.top, origin_ns,
+        ));
         blocks.extend(transfers::blocks(findings));
         blocks.extend(memory::blocks(findings, origin_ns));
-        blocks.extend(launch_latency::blocks(findings));
+        blocks.extend(launch_latency::blocks(findings, &names));
         blocks.extend(section::accuracy::blocks(findings, self.remarks));
         Document { blocks }
     }
@@ -56,7 +61,7 @@ impl Report<'_> {
         let mut command = self.manifest.command.clone();
         if let Some(program) = command.first_mut() {
             // Where the program lies is in `info`; what it was told to do matters more.
-            *program = program.rsplit('/').next().unwrap_or_default().to_owned();
+            *program = file_name(program).to_owned();
         }
         let command = fit::clean(&command_line(&command));
         let mut blocks = vec![Block::Title(command, accuracy::short(self.findings))];

@@ -4,6 +4,7 @@ use crate::document::{Block, Column, Document, Table, Text, Tone};
 use crate::page::command_line;
 use crate::{fit, number};
 use gapscope_analysis::ranks::{CollectiveKind, RankFindings};
+use gapscope_analysis::vocabulary::file_name;
 use gapscope_trace::Manifest;
 use serde::Serialize;
 
@@ -28,7 +29,7 @@ impl RanksReport<'_> {
         let findings = self.findings;
         let mut command = self.manifest.command.clone();
         if let Some(program) = command.first_mut() {
-            *program = program.rsplit('/').next().unwrap_or_default().to_owned();
+            *program = file_name(program).to_owned();
         }
         let aside = match findings.world_size {
             Some(size) if size as usize != findings.ranks.len() => {

@@ -2,6 +2,7 @@
 
 use crate::document::{Block, Document, Table, Text, Tone};
 use crate::fit;
+use gapscope_analysis::gaps::Family;
 
 /// The terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -182,7 +183,14 @@ fn escape(tone: Tone) -> Option<&'static str> {
         Tone::Faint => Some("2"),
         Tone::Good => Some("32"),
         Tone::Warning => Some("1;33"),
-        Tone::Cause(rank) => Some(["31", "35", "33", "36", "34", "90"][usize::from(rank.min(5))]),
+        Tone::Cause(family) => Some(match family {
+            Family::Host => "31",
+            Family::HostWait => "35",
+            Family::Queues => "33",
+            Family::Launch => "36",
+            Family::CommandBuffer => "34",
+            Family::Unknown => "90",
+        }),
     }
 }
 

@@ -5,8 +5,9 @@ use super::dispatches::{DispatchColumns, Launched, Untimed};
 use super::times::{CommandBufferTimes, QueueOfGpu, SubmissionTimes};
 use super::work::{Gpu, Work, WorkKind};
 use crate::intervals::Interval;
+use crate::vocabulary::Gpus;
 use gapscope_trace::Trace;
-use gapscope_trace::ids::{CommandBufferId, DeviceId, QueueId};
+use gapscope_trace::ids::{CommandBufferId, QueueId};
 use gapscope_trace::lookup::{IdIndex, NONE};
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{Dispatches, Table, Timing};
@@ -15,7 +16,7 @@ use std::collections::HashMap;
 /// A timeline in the making: first the dispatches, then the rest.
 pub(super) struct Builder<'a> {
     timeline: Timeline<'a>,
-    gpu_of_device: HashMap<DeviceId, u32>,
+    listed: Gpus,
     /// The GPU of queues that the manifest does not list.
     stray: Option<u32>,
     /// Queues that were found since [`Timeline::queue_ids`] was made.
@@ -50,7 +51,7 @@ impl<'a> Builder<'a> {
                 kernel_ids: IdIndex::new(&tables.kernels.id),
                 dispatches: DispatchColumns::default(),
             },
-            gpu_of_device: HashMap::new(),
+            listed: Gpus::of(&trace.manifest),
             stray: None,
             fresh_queues: HashMap::new(),
             inside: trace.manifest.sampling_mode != SamplingMode::CommandBuffer,
@@ -67,27 +68,18 @@ impl<'a> Builder<'a> {
     }
 
     fn find_gpus(&mut self) {
-        let mut by_uuid: HashMap<&str, u32> = HashMap::new();
-        let gpus = &mut self.timeline.gpus;
-        for (row, device) in self.timeline.trace.manifest.devices.iter().enumerate() {
-            let fresh = gpus.len() as u32;
-            let gpu = match device.uuid.as_str() {
-                "" => fresh,
-                uuid => *by_uuid.entry(uuid).or_insert(fresh),
-            };
-            if gpu == fresh {
-                gpus.push(Gpu::default());
-            }
-            gpus[gpu as usize].devices.push(row);
-            self.gpu_of_device.entry(device.id).or_insert(gpu);
-        }
+        let gpus = (0..self.listed.count()).map(|gpu| Gpu {
+            devices: self.listed.rows(gpu).to_vec(),
+            works: Vec::new(),
+        });
+        self.timeline.gpus = gpus.collect();
     }
 
     fn find_queues(&mut self) {
         let trace = self.timeline.trace;
         for (row, queue) in trace.manifest.queues.iter().enumerate() {
-            let gpu = self.gpu_of_device.get(&queue.device).copied();
-            self.add_queue(queue.id, gpu, Some(row as u32));
+            let gpu = self.listed.of_device(queue.device);
+            self.add_queue(queue.id, gpu.map(|gpu| gpu as u32), Some(row as u32));
         }
         let tables = &trace.tables;
         let mut last = None;

@@ -2,32 +2,23 @@
 
 use super::{count, dispatches, duration, mean, or_unknown};
 use crate::document::{Block, Column, Table, Text};
-use crate::vocabulary::Vocabulary;
 use crate::{fit, number};
 use gapscope_analysis::Findings;
 use gapscope_analysis::command_buffers::CommandBufferRow;
 use gapscope_analysis::durations::Durations;
+use gapscope_analysis::vocabulary::Words;
 
-pub(crate) fn blocks(findings: &Findings, top: usize, origin_ns: i64) -> Vec<Block> {
+pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, origin_ns: i64) -> Vec<Block> {
     let all = &findings.command_buffers;
     if all.count == 0 {
         return Vec::new();
     }
-    let vocabulary = Vocabulary::of(findings);
-    let title = match vocabulary.cuda {
-        true => "Graph launches",
-        false => "Command buffers",
-    };
     let aside = format!(
         "{} in {}",
         number::count(all.count),
-        number::of(
-            all.submission_count,
-            vocabulary.submission.0,
-            vocabulary.submission.1
-        )
+        words.submission.count(all.submission_count)
     );
-    let mut blocks = vec![Block::Heading(title.into(), aside)];
+    let mut blocks = vec![Block::Heading(words.command_buffer.title(), aside)];
     let mut table = Table::new([
         Column::text("time"),
         Column::number("count"),

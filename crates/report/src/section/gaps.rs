@@ -2,14 +2,13 @@
 
 use super::{bar, count};
 use crate::cause;
-use crate::document::{Block, Column, Table, Text};
-use crate::vocabulary::Vocabulary;
+use crate::document::{Block, Column, Table, Text, Tone};
 use crate::{fit, number};
 use gapscope_analysis::Findings;
 use gapscope_analysis::gaps::{Gap, HostTime};
+use gapscope_analysis::vocabulary::Words;
 
-pub(crate) fn blocks(findings: &Findings, top: usize, origin_ns: i64) -> Vec<Block> {
-    let vocabulary = Vocabulary::of(findings);
+pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, origin_ns: i64) -> Vec<Block> {
     let idle = &findings.idle_time;
     let window: i64 = window_ns(findings);
     if window == 0 {
@@ -39,20 +38,20 @@ pub(crate) fn blocks(findings: &Findings, top: usize, origin_ns: i64) -> Vec<Blo
     ]);
     table.note_title = "what to do".into();
     for gap in &findings.gaps {
-        let words = cause::words(gap.cause, &vocabulary);
+        let facts = gap.cause.facts(words.api);
         let share = gap.total_ns as f64 / window as f64;
         let row = table.row([
-            Text::new().with(words.tone, words.letter.to_string()),
-            Text::new().strong(words.name),
+            Text::new().with(Tone::Cause(facts.family), facts.letter.to_string()),
+            Text::new().strong(facts.name),
             number::duration(gap.total_ns).into(),
             number::share(share).into(),
             count(gap.count),
             count(gap.main_count),
-            Text::new().with(words.tone, bar(share, 12)),
+            Text::new().with(Tone::Cause(facts.family), bar(share, 12)),
         ]);
         // Advice on what is hardly there would hide the advice that counts.
         if share >= 0.01 {
-            row.note = Some(Text::new().faint(cause::advice(gap, idle, &vocabulary)));
+            row.note = Some(Text::new().faint(cause::advice(gap, idle, words)));
         }
     }
     blocks.push(Block::Table(table));
@@ -77,7 +76,7 @@ pub(crate) fn blocks(findings: &Findings, top: usize, origin_ns: i64) -> Vec<Blo
         );
         blocks.push(Block::Sentence(Text::new().faint(text)));
     }
-    blocks.extend(longest(findings, top.min(5), origin_ns));
+    blocks.extend(longest(findings, words, top.min(5), origin_ns));
     blocks
 }
 
@@ -112,8 +111,7 @@ fn host_call(call: &HostTime) -> String {
     }
 }
 
-fn longest(findings: &Findings, top: usize, origin_ns: i64) -> Vec<Block> {
-    let vocabulary = Vocabulary::of(findings);
+fn longest(findings: &Findings, words: &Words, top: usize, origin_ns: i64) -> Vec<Block> {
     let gaps = &findings.idle_time.longest;
     if gaps.is_empty() || top == 0 {
         return Vec::new();
@@ -125,11 +123,11 @@ fn longest(findings: &Findings, top: usize, origin_ns: i64) -> Vec<Block> {
         Column::name("between"),
     ]);
     for gap in &gaps[..gaps.len().min(top)] {
-        let words = cause::words(gap.cause, &vocabulary);
+        let facts = gap.cause.facts(words.api);
         table.row([
             number::duration(gap.duration_ns).into(),
             number::duration(gap.start_ns - origin_ns).into(),
-            Text::new().with(words.tone, words.name),
+            Text::new().with(Tone::Cause(facts.family), facts.name),
             between(gap).into(),
         ]);
     }

@@ -2,23 +2,21 @@
 
 use super::{count, duration, mean, or_unknown};
 use crate::document::{Block, Column, Table, Text};
-use crate::vocabulary::Vocabulary;
 use crate::{fit, number};
-use gapscope_analysis::Findings;
 use gapscope_analysis::durations::Durations;
-use gapscope_trace::ids::QueueId;
+use gapscope_analysis::{Findings, Vocabulary};
 
-pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
-    let vocabulary = Vocabulary::of(findings);
+pub(crate) fn blocks(findings: &Findings, names: &Vocabulary) -> Vec<Block> {
+    let words = names.words();
     let queues = findings.latency.iter().filter(|q| q.submission_count > 0);
     let mut blocks = Vec::new();
     let several = findings.latency.len() > 1;
     for queue in queues {
         let mut table = Table::new([
             Column::text(&if several {
-                name(findings, queue.queue_id)
+                fit::clean(&names.queue(queue.queue_id))
             } else {
-                vocabulary.submission.1.to_owned()
+                words.submission.many.to_owned()
             }),
             Column::number("count"),
             Column::number("mean"),
@@ -38,24 +36,17 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
         };
         // Where only the moments of calls are known, nothing is to be said of how long they took.
         if queue.submit_calls.timed_count > 0 {
-            row(
-                &format!("{} call", if vocabulary.cuda { "launch" } else { "submit" }),
-                &queue.submit_calls,
-            );
+            row(&format!("{} call", words.submit), &queue.submit_calls);
         }
         row(
-            &format!("call → start, {} idle", vocabulary.queue.0),
+            &format!("call → start, {} idle", words.queue.one),
             &queue.submit_to_start_idle,
         );
         row("call → start, all", &queue.submit_to_start);
         blocks.push(Block::Table(table));
         let depth = or_unknown(queue.mean_depth, |mean| format!("{mean:.1}")).plain_text();
         let most = or_unknown(queue.max_depth, |max| number::count(max.into())).plain_text();
-        let in_flight = if vocabulary.cuda {
-            "Launches"
-        } else {
-            "Submissions"
-        };
+        let in_flight = words.submission.title();
         let mut text = format!("{in_flight} in flight: {depth} on average, at most {most}");
         if let Some(zero) = queue.depth_zero_ns.filter(|ns| *ns > 0) {
             text.push_str(&format!("; none for {}", number::duration(zero)));
@@ -74,16 +65,8 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
         }
     }
     if !blocks.is_empty() {
-        let call = if vocabulary.cuda { "launch" } else { "submit" };
-        let aside = format!("from the begin of the {call} call");
+        let aside = format!("from the start of the {} call", words.submit);
         blocks.insert(0, Block::Heading("Launch latency".into(), aside));
     }
     blocks
-}
-
-fn name(findings: &Findings, queue_id: QueueId) -> String {
-    let queues = findings.devices.iter().flat_map(|d| &d.queues);
-    let mut named = queues.filter(|q| q.queue_id == queue_id);
-    let name = named.find_map(|q| q.name.as_deref());
-    name.map_or(format!("queue {queue_id}"), fit::clean)
 }

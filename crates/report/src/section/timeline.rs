@@ -1,10 +1,9 @@
 //! The timeline as a picture: busy share by slice of time, and why the rest was idle.
 
-use crate::cause;
 use crate::document::{Block, Text, Tone};
 use crate::{fit, number};
-use gapscope_analysis::Findings;
 use gapscope_analysis::activity::{Activity, ActivityRow, Slice};
+use gapscope_analysis::{Findings, Vocabulary};
 
 /// Columns for the name of a row.
 const NAME: usize = 12;
@@ -21,7 +20,12 @@ pub const fn slices(columns: usize) -> usize {
     }
 }
 
-pub(crate) fn blocks(findings: &Findings, activity: &Activity, origin_ns: i64) -> Vec<Block> {
+pub(crate) fn blocks(
+    findings: &Findings,
+    names: &Vocabulary,
+    activity: &Activity,
+    origin_ns: i64,
+) -> Vec<Block> {
     let Some(longest) = activity.rows.iter().map(|row| row.slices.len()).max() else {
         return Vec::new();
     };
@@ -29,9 +33,9 @@ pub(crate) fn blocks(findings: &Findings, activity: &Activity, origin_ns: i64) -
     let from = activity.window.start_ns - origin_ns;
     let mut lines = Vec::new();
     for row in &activity.rows {
-        lines.push(busy_line(findings, row));
+        lines.push(busy_line(findings, names, row));
         if row.queue_id.is_none() && row.slices.iter().any(|s| s.idle_cause.is_some()) {
-            lines.push(idle_line(row));
+            lines.push(idle_line(names, row));
         }
     }
     lines.push(axis(from, span, longest));
@@ -45,19 +49,13 @@ pub(crate) fn blocks(findings: &Findings, activity: &Activity, origin_ns: i64) -
     ]
 }
 
-fn busy_line(findings: &Findings, row: &ActivityRow) -> Text {
+fn busy_line(findings: &Findings, names: &Vocabulary, row: &ActivityRow) -> Text {
     let name = match row.queue_id {
         None => match findings.devices.get(row.device as usize) {
             Some(device) => short(&fit::clean(&device.name)).to_owned(),
             None => format!("device {}", row.device),
         },
-        Some(id) => {
-            let queues = findings.devices.iter().flat_map(|d| &d.queues);
-            let named = queues
-                .filter(|q| q.queue_id == id)
-                .find_map(|q| q.name.as_deref());
-            named.map_or(format!("queue {id}"), fit::clean)
-        }
+        Some(id) => fit::clean(&names.queue(id)),
     };
     let name = fit::clip(&name, NAME);
     let padding = " ".repeat(NAME + 1 - fit::width(&name));
@@ -88,15 +86,15 @@ fn glyph(slice: &Slice) -> char {
 }
 
 /// The letter of the main cause under each slice that is idle for a tenth of it or more.
-fn idle_line(row: &ActivityRow) -> Text {
+fn idle_line(names: &Vocabulary, row: &ActivityRow) -> Text {
     let title = "idle by";
     let mut line = Text::new().faint(format!("{title:width$}", width = NAME + 1));
     for slice in &row.slices {
         let idle = slice.length_ns - slice.busy_ns;
         match slice.idle_cause {
             Some(cause) if idle * 10 >= slice.length_ns => {
-                let (letter, tone) = cause::mark(cause);
-                line.push(tone, letter.to_string());
+                let facts = cause.facts(names.words().api);
+                line.push(Tone::Cause(facts.family), facts.letter.to_string());
             }
             _ => line.push(Tone::Plain, " "),
         }

@@ -3,12 +3,12 @@
 use super::dispatches;
 use super::transfers::all_written;
 use crate::document::{Block, Text, Tone};
-use crate::vocabulary::Vocabulary;
 use crate::{fit, number};
 use gapscope_analysis::Findings;
 use gapscope_analysis::verdict::Bound;
+use gapscope_analysis::vocabulary::Words;
 
-pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
+pub(crate) fn blocks(findings: &Findings, words: &Words) -> Vec<Block> {
     let bound = findings.verdict;
     let tone = match bound {
         Bound::DeviceBound => Tone::Good,
@@ -23,7 +23,7 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     for part in &evidence.parts {
         blocks.push(Block::Item(Text::new().and(fit::clean(&part.sentence))));
     }
-    blocks.push(Block::Sentence(totals(findings)));
+    blocks.push(Block::Sentence(totals(findings, words)));
     if !findings.warm_up.reason.is_empty() {
         let reason = fit::clean(&findings.warm_up.reason);
         blocks.push(Block::Sentence(Text::new().faint(reason)));
@@ -32,8 +32,7 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
 }
 
 /// Wall, busy and counts in one line.
-fn totals(findings: &Findings) -> Text {
-    let vocabulary = Vocabulary::of(findings);
+fn totals(findings: &Findings, words: &Words) -> Text {
     let known = |ns: Option<i64>| ns.map_or("unknown".to_owned(), number::duration);
     let mut text = Text::new().and("Recorded ").strong(known(findings.wall_ns));
     if let Some(window) = findings.work_window {
@@ -53,16 +52,8 @@ fn totals(findings: &Findings) -> Text {
             Some(count) => number::of(count, "dispatch", "dispatches"),
             None => "an unknown number of dispatches".to_owned(),
         },
-        number::of(
-            findings.command_buffer_count,
-            vocabulary.command_buffer.0,
-            vocabulary.command_buffer.1
-        ),
-        number::of(
-            findings.submission_count,
-            vocabulary.submission.0,
-            vocabulary.submission.1
-        ),
+        words.command_buffer.count(findings.command_buffer_count),
+        words.submission.count(findings.submission_count),
         match findings.transfer_count {
             0 => "no transfers".to_owned(),
             count => format!(

@@ -1,0 +1,310 @@
+//! The causes of idle time: all that is known of each, in one entry.
+//!
+//! To add a cause, add its entry here and the place that finds it (`explain.rs`, or `host.rs` for what a thread does). Report,
+//! page and exports read the entry; the tables in `docs/guide.md` and `python/gapscope/_causes.py` are written from it by
+//! `UPDATE=1 cargo test -p gapscope-analysis causes`.
+
+use gapscope_trace::manifest::Api;
+use serde::Serialize;
+
+/// Which part of the verdict's time a cause counts for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Side {
+    /// The host had not submitted.
+    Host,
+    /// Host and device, or queues, waited for each other.
+    Sync,
+    /// The device started or ordered what it had.
+    Launch,
+    /// The trace does not say.
+    Unknown,
+}
+
+/// Causes that belong together, and share a colour where there are few.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Family {
+    /// The host had not submitted.
+    Host,
+    /// The host waited for the device, or the device for the host.
+    HostWait,
+    /// A queue waited for another.
+    Queues,
+    /// The device started what it had.
+    Launch,
+    /// The commands of a command buffer waited for each other.
+    CommandBuffer,
+    /// The trace does not say.
+    Unknown,
+}
+
+impl Family {
+    /// The part of the verdict's time that its causes count for.
+    pub const fn side(self) -> Side {
+        match self {
+            Family::Host => Side::Host,
+            Family::HostWait | Family::Queues => Side::Sync,
+            Family::Launch | Family::CommandBuffer => Side::Launch,
+            Family::Unknown => Side::Unknown,
+        }
+    }
+}
+
+/// All that is known of a cause, in the words of an API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct CauseFacts {
+    /// The cause; in JSON its stable name.
+    pub cause: Cause,
+    /// The causes that it belongs to.
+    pub family: Family,
+    /// The part of the verdict's time that it counts for.
+    pub side: Side,
+    /// Its mark in the report's timeline.
+    pub letter: char,
+    /// Its colour, `#rrggbb`, on light and on dark ground. The hues are near Okabe and Ito's palette, moved apart by search
+    /// for the greatest least distance with each colour blindness; a family shares a hue.
+    pub colour: &'static str,
+    /// Its name, for people.
+    pub name: &'static str,
+    /// What happened, in one sentence.
+    pub sentence: &'static str,
+    /// What to do about it, without a full stop.
+    pub advice: &'static str,
+    /// What the submitting thread was doing, as the end of a sentence; of causes on the host's side.
+    pub host_was: Option<&'static str>,
+}
+
+macro_rules! causes {
+    ($(
+        $(#[doc = $doc:literal])+
+        $cause:ident = $key:literal {
+            family: $family:ident,
+            letter: $letter:literal,
+            colour: $colour:literal,
+            name: $name:literal,
+            sentence: $sentence:literal,
+            advice: $advice:literal,
+            $(host_was: $host_was:literal,)?
+            $(in_cuda: { $($field:ident: $words:literal),+ $(,)? },)?
+        }
+    )+) => {
+        /// Why a device ran nothing. Each nanosecond of a gap has exactly one cause.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Cause {
+            $($(#[doc = $doc])+ $cause,)+
+        }
+
+        impl Cause {
+            /// All causes.
+            pub const ALL: [Cause; [$(Cause::$cause),+].len()] = [$(Cause::$cause),+];
+
+            /// Its stable name, as in the JSON.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Cause::$cause => $key,)+
+                }
+            }
+
+            /// What is known of it, in the words of an API; `Unknown` for the words that suit several.
+            pub fn facts(self, api: Api) -> CauseFacts {
+                match self {
+                    $(Cause::$cause => {
+                        let facts = CauseFacts {
+                            cause: self,
+                            family: Family::$family,
+                            side: Family::$family.side(),
+                            letter: $letter,
+                            colour: $colour,
+                            name: $name,
+                            sentence: $sentence,
+                            advice: $advice,
+                            host_was: causes!(@option $($host_was)?),
+                        };
+                        match api {
+                            Api::Cuda => causes!(@with facts $($($field: $words),+)?),
+                            Api::Vulkan | Api::Metal | Api::Unknown => facts,
+                        }
+                    })+
+                }
+            }
+        }
+    };
+    (@option) => { None };
+    (@option $value:literal) => { Some($value) };
+    (@with $facts:ident) => { $facts };
+    (@with $facts:ident $($field:ident: $words:literal),+) => { CauseFacts { $($field: $words,)+ ..$facts } };
+}
+
+causes! {
+    /// The host had not yet started to submit the next work: the submitting thread ran its own code, or it is not known
+    /// which thread that was, or what it did ([`IdleTime::unknown_host_ns`](super::IdleTime::unknown_host_ns)).
+    HostLate = "host-late" {
+        family: Host,
+        letter: 'h',
+        colour: "#d26a1a",
+        name: "host late",
+        sentence: "The next work had not been submitted: the submitting thread was in code of the program, or it is not known which thread that is, or what it did.",
+        advice: "the submitting thread ran its own code: prepare work ahead, or submit more at once",
+        host_was: "in code of the program",
+        in_cuda: {
+            advice: "the launching thread ran its own code, such as Python: launch ahead, or put many launches into a graph",
+        },
+    }
+    /// The host had not yet started to submit: the submitting thread was compiling pipelines or shaders.
+    HostCompile = "host-compile" {
+        family: Host,
+        letter: 'c',
+        colour: "#a5522c",
+        name: "host compiles",
+        sentence: "The next work had not been submitted: the submitting thread was compiling or loading code.",
+        advice: "create pipelines and shaders before the loop, or keep a pipeline cache",
+        host_was: "compiling or loading code",
+        in_cuda: {
+            name: "host loads code",
+            advice: "load modules and instantiate graphs before the loop, or warm up; CUDA_MODULE_LOADING=EAGER loads at once",
+        },
+    }
+    /// The host had not yet started to submit: the submitting thread was allocating, freeing or mapping memory.
+    HostAllocate = "host-allocate" {
+        family: Host,
+        letter: 'a',
+        colour: "#8b2b05",
+        name: "host allocates",
+        sentence: "The next work had not been submitted: the submitting thread was allocating, freeing or mapping memory.",
+        advice: "allocate once and reuse; keep buffers mapped",
+        host_was: "allocating, freeing or mapping memory",
+        in_cuda: { advice: "allocate once and reuse, or from a memory pool (cudaMallocAsync)" },
+    }
+    /// The host was inside a submission call.
+    SubmitCall = "submit-call" {
+        family: Host,
+        letter: 's',
+        colour: "#e0991c",
+        name: "submit call",
+        sentence: "The host was inside a submission call.",
+        advice: "put several command buffers into one submission",
+        host_was: "inside submission calls",
+        in_cuda: {
+            name: "launch call",
+            advice: "put many small launches into a graph, or fuse kernels",
+        },
+    }
+    /// The host waited for the GPU to finish, and started the next submission only after: a serialisation point.
+    AfterHostWait = "after-host-wait" {
+        family: HostWait,
+        letter: 'w',
+        colour: "#ae6fbf",
+        name: "after host wait",
+        sentence: "The host waited for the GPU to finish before it submitted the next work: a serialisation point.",
+        advice: "the wait serialises host and GPU: submit the next work before waiting",
+        in_cuda: {
+            advice: "the wait serialises host and GPU: synchronise less often, and copy results asynchronously to pinned memory",
+        },
+    }
+    /// The next work was submitted and waited for work on another queue that had not finished.
+    OtherQueue = "other-queue" {
+        family: Queues,
+        letter: 'q',
+        colour: "#115da5",
+        name: "other queue",
+        sentence: "The next work was waiting for unfinished work on another queue or device.",
+        advice: "it waited for another queue's work: shorten that, or give this queue independent work",
+        in_cuda: {
+            name: "other stream",
+            advice: "it waited for an event of another stream: shorten that stream's work, or give this one independent work",
+        },
+    }
+    /// The next work waited for another queue's work, and that had finished: the hand-over itself.
+    QueueHandover = "queue-handover" {
+        family: Queues,
+        letter: 'o',
+        colour: "#65b0ff",
+        name: "queue hand-over",
+        sentence: "Another queue had finished what the next work waited for: the hand-over between queues itself.",
+        advice: "keep work that depends on each other on one queue",
+        in_cuda: {
+            name: "stream hand-over",
+            advice: "keep work that depends on each other on one stream",
+        },
+    }
+    /// The next work was submitted and waited for a signal that the host had not given.
+    HostSignal = "host-signal" {
+        family: HostWait,
+        letter: 'g',
+        colour: "#b3a6b6",
+        name: "host signal",
+        sentence: "The next work was submitted and waited for a signal from the host.",
+        advice: "signal earlier, or let the work before signal",
+    }
+    /// The next work was submitted and free to start: the time the device took to start it.
+    LaunchLatency = "launch-latency" {
+        family: Launch,
+        letter: 'l',
+        colour: "#409e76",
+        name: "launch latency",
+        sentence: "The next work was submitted and free to start: the device took this long to start it.",
+        advice: "the device's own time to start work: fewer and larger submissions",
+        in_cuda: { advice: "the device's own time to start work: fewer and larger kernels, or a graph" },
+    }
+    /// A graph was being launched: the host's call, and the time the device took to start the graph.
+    GraphLaunch = "graph-launch" {
+        family: Launch,
+        letter: 'n',
+        colour: "#57e6bf",
+        name: "graph launch",
+        sentence: "A graph was being launched: the host's call, and the time the device took to start the graph.",
+        advice: "put more work into each graph, and launch the next before the last has ended",
+    }
+    /// Between two commands of one command buffer: barriers, and commands that are not recorded.
+    WithinCommandBuffer = "within-command-buffer" {
+        family: CommandBuffer,
+        letter: 'b',
+        colour: "#ccd166",
+        name: "within command buffer",
+        sentence: "Between commands of one command buffer: barriers, and commands that are not recorded.",
+        advice: "barriers between dispatches: fewer of them, or fuse the kernels",
+        in_cuda: {
+            name: "within a graph",
+            advice: "dependencies between the graph's nodes: fewer of them, or fuse kernels",
+        },
+    }
+    /// The host had not yet submitted: the submitting thread was held up by the recording.
+    Recording = "recording" {
+        family: Host,
+        letter: 'r',
+        colour: "#4a4e57",
+        name: "recording",
+        sentence: "The next work had not been submitted: the submitting thread was held up by the recording itself.",
+        advice: "gapscope's own cost: the program without it does not wait here",
+        host_was: "held up by the recording itself",
+    }
+    /// The trace does not say.
+    Unknown = "unknown" {
+        family: Unknown,
+        letter: '?',
+        colour: "#716c79",
+        name: "unknown",
+        sentence: "The trace does not say.",
+        advice: "the trace does not say",
+    }
+}
+
+impl Cause {
+    /// What it means, in one sentence.
+    pub fn explanation(self) -> &'static str {
+        self.facts(Api::Unknown).sentence
+    }
+
+    /// The part of the verdict's time that it counts for.
+    pub fn side(self) -> Side {
+        self.facts(Api::Unknown).side
+    }
+}
+
+impl std::fmt::Display for Cause {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
