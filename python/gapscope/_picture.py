@@ -5,26 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._causes import COLOURS
 from ._quantity import duration, share
 from ._text import escaped
 
 WIDTH, LEFT, BAR, STRIP, BETWEEN, AXIS = 880, 150, 26, 5, 9, 16
 
-#: Causes that belong together share a colour; it can be told apart by people who see few colours.
-COLOURS = {
-    "host-late": "#d55e00",
-    "host-compile": "#d55e00",
-    "host-allocate": "#d55e00",
-    "submit-call": "#e69f00",
-    "after-host-wait": "#cc79a7",
-    "host-signal": "#cc79a7",
-    "other-queue": "#56b4e9",
-    "queue-handover": "#56b4e9",
-    "launch-latency": "#009e73",
-    "graph-launch": "#009e73",
-    "graph-launch": "#009e73",
-    "within-command-buffer": "#009e73",
-}
 BUSY, OTHER = "#0072b2", "#888888"
 
 
@@ -82,6 +68,9 @@ def _row(report: dict[str, Any], row: dict[str, Any], top: int) -> str:
 def _name(report: dict[str, Any], row: dict[str, Any]) -> str:
     devices = report.get("devices", [])
     index = row.get("device", -1)
-    device = str(devices[index].get("name", "device")) if 0 <= index < len(devices) else "device"
+    device = devices[index] if 0 <= index < len(devices) else {}
     queue = row.get("queue_id")
-    return device if queue is None else f"queue {queue}"
+    if queue is None:
+        return str(device.get("name", "device"))
+    names = [found.get("name") for found in device.get("queues", []) if found.get("queue_id") == queue]
+    return str(names[0] if names and names[0] else f"queue {queue}")

@@ -236,7 +236,7 @@ causes! {
         colour: "#b3a6b6",
         name: "host signal",
         sentence: "The next work was submitted and waited for a signal from the host.",
-        advice: "signal earlier, or let the work before signal",
+        advice: "signal earlier, or let earlier work signal",
     }
     /// The next work was submitted and free to start: the time the device took to start it.
     LaunchLatency = "launch-latency" {
@@ -277,7 +277,7 @@ causes! {
         colour: "#4a4e57",
         name: "recording",
         sentence: "The next work had not been submitted: the submitting thread was held up by the recording itself.",
-        advice: "gapscope's own cost: the program without it does not wait here",
+        advice: "the recording's own cost: without it the program does not wait here",
         host_was: "held up by the recording itself",
     }
     /// The trace does not say.
@@ -287,7 +287,7 @@ causes! {
         colour: "#716c79",
         name: "unknown",
         sentence: "The trace does not say.",
-        advice: "the trace does not say",
+        advice: "the losses may say why",
     }
 }
 

@@ -1,5 +1,6 @@
 //! Text trace -> findings.
 
+mod causes;
 mod cuda;
 mod gaps;
 mod garbage;
