@@ -3,6 +3,7 @@
 use crate::bound_bytes::BindingSets;
 use crate::busy::{self, DeviceBusy};
 use crate::command_buffers::{self, CommandBuffers};
+use crate::counters::{self, CounterRow};
 use crate::drift::{self, Drift};
 use crate::gaps::{self, GapTotal, IdleTime};
 use crate::intervals::Interval;
@@ -17,8 +18,8 @@ use crate::warm_up::{self, WarmUp};
 use crate::work::{self, WorkComparison};
 use gapscope_trace::manifest::{Loss, SamplingMode};
 use gapscope_trace::tables::{
-    Bindings, Buffers, Dependencies, Dispatches, HostCalls, Kernels, Labels, Markers, Memory,
-    OpaqueWork, Submissions, Table, Transfers,
+    Bindings, Buffers, CounterValues, Counters, Dependencies, Dispatches, HostCalls, Kernels,
+    Labels, Markers, Memory, OpaqueWork, Submissions, Table, Transfers,
 };
 use gapscope_trace::{Selection, Trace};
 use serde::Serialize;
@@ -102,6 +103,8 @@ pub struct Findings {
     pub warm_up: WarmUp,
     /// Device memory.
     pub memory: Vec<MemoryRow>,
+    /// Counters as they were measured.
+    pub counters: Vec<CounterRow>,
     /// Drift of dispatches against command buffers.
     pub drift: Drift,
     /// Launch latency and queue depth by queue.
@@ -169,6 +172,8 @@ impl Findings {
             .with::<Dependencies>()
             .with::<Labels>()
             .with::<Memory>()
+            .with::<Counters>()
+            .with::<CounterValues>()
             .with::<Buffers>()
             .with::<Bindings>()
             .with::<Kernels>()
@@ -251,6 +256,7 @@ impl Findings {
             transfers,
             warm_up,
             memory: memory_timeline::memory_timeline(timeline),
+            counters: counters::counter_rows(timeline),
             drift: drift::drift(timeline, options.longest),
             latency: latency::latency(timeline),
             equal_work: (options.equal_work.as_ref())

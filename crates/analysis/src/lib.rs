@@ -7,9 +7,11 @@
 #![warn(missing_docs)]
 
 pub mod activity;
+mod allocations;
 pub mod bound_bytes;
 pub mod busy;
 pub mod command_buffers;
+pub mod counters;
 pub mod dataflow;
 pub mod drift;
 pub mod durations;
@@ -24,7 +26,6 @@ pub mod latency;
 pub mod memory_timeline;
 pub mod quantity;
 pub mod ranks;
-pub mod series;
 pub mod timeline;
 pub mod transfers;
 pub mod under_label;
@@ -34,6 +35,7 @@ pub mod warm_up;
 pub mod work;
 
 pub use activity::activity;
+pub use counters::counters;
 pub use findings::{Findings, Options};
 pub use timeline::Timeline;
 pub use under_label::UnderLabel;

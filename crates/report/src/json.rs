@@ -7,6 +7,7 @@ use crate::page::Report;
 use gapscope_analysis::activity::Activity;
 use gapscope_analysis::busy::DeviceBusy;
 use gapscope_analysis::command_buffers::CommandBuffers;
+use gapscope_analysis::counters::CounterRow;
 use gapscope_analysis::drift::Drift;
 use gapscope_analysis::gaps::IdleTime;
 use gapscope_analysis::intervals::Interval;
@@ -84,6 +85,8 @@ struct Json<'a> {
     command_buffers: &'a CommandBuffers,
     transfers: &'a [TransferRow],
     memory: &'a [MemoryRow],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    counters: &'a [CounterRow],
     launch_latency: &'a [QueueLatency],
     drift: &'a Drift,
     equal_work: Option<&'a WorkComparison>,
@@ -162,6 +165,7 @@ impl<'a> Json<'a> {
             command_buffers: &findings.command_buffers,
             transfers: &findings.transfers,
             memory: &findings.memory,
+            counters: &findings.counters,
             launch_latency: &findings.latency,
             drift: &findings.drift,
             equal_work: findings.equal_work.as_ref(),

@@ -52,6 +52,7 @@ impl Report<'_> {
         ));
         blocks.extend(transfers::blocks(findings));
         blocks.extend(memory::blocks(findings, origin_ns));
+        blocks.extend(counters::blocks(findings, &names));
         blocks.extend(launch_latency::blocks(findings, &names));
         blocks.extend(section::accuracy::blocks(findings, self.remarks));
         Document { blocks }

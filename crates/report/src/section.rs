@@ -2,6 +2,7 @@
 
 pub(crate) mod accuracy;
 pub(crate) mod command_buffers;
+pub(crate) mod counters;
 pub(crate) mod equal_work;
 pub(crate) mod gaps;
 pub(crate) mod kernels;

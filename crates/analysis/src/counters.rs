@@ -1,0 +1,339 @@
+//! Counters: quantities over time.
+//!
+//! There are three origins of counters and one kind of them: device memory is added up from allocations, the depth of a queue
+//! from submissions, and all others are in the trace as they were measured. Whatever draws or writes counters takes them
+//! all from [`counters`].
+
+use crate::allocations::{Change, each_step};
+use crate::intervals::Interval;
+use crate::timeline::Timeline;
+use crate::vocabulary::Gpus;
+use gapscope_trace::ids::{CounterId, QueueId};
+use gapscope_trace::lookup::IdIndex;
+use gapscope_trace::tables::{CounterUnit, Table};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A quantity over time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Counter {
+    /// Which one it is.
+    pub key: CounterKey,
+    /// What it is of.
+    pub owner: CounterOwner,
+    /// Its name: `device memory allocated`.
+    pub name: String,
+    /// The unit of its values.
+    pub unit: CounterUnit,
+    /// Where its values come from: `allocations`, `submissions`, or what the trace says.
+    pub source: String,
+    /// Its values by start.
+    pub samples: Vec<Sample>,
+}
+
+/// What tells the counters of a trace apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CounterKey {
+    /// Memory that the programs had allocated on a GPU, an index of [`Timeline::gpus`].
+    DeviceMemory(usize),
+    /// Submissions of a queue that are not finished.
+    QueueDepth(QueueId),
+    /// A counter of the trace's table.
+    Recorded(CounterId),
+}
+
+/// What a counter is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CounterOwner {
+    /// A GPU, an index of [`Timeline::gpus`].
+    Gpu(usize),
+    /// A queue.
+    Queue(QueueId),
+    /// The host, or a device that the manifest does not list.
+    Host,
+}
+
+/// A value of a counter.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// From when.
+    pub start_ns: i64,
+    /// For how long it is the mean; absent for a value that holds until the next sample.
+    pub duration_ns: Option<i64>,
+    /// The value.
+    pub value: f64,
+}
+
+/// All counters of a trace: of device memory by GPU, of queue depth by queue, then the recorded ones as the trace lists them.
+pub fn counters(timeline: &Timeline) -> Vec<Counter> {
+    let mut counters = device_memory(timeline);
+    counters.extend(queue_depths(timeline));
+    counters.extend(recorded(timeline));
+    counters
+}
+
+/// Device memory that the programs had allocated, for each GPU with allocations. Frees of what the trace does not show
+/// allocated do not count.
+pub fn device_memory(timeline: &Timeline) -> Vec<Counter> {
+    let mut steps: BTreeMap<usize, Vec<Step>> = BTreeMap::new();
+    each_step(timeline, |step| {
+        let by = match step.change {
+            Change::Allocated { bytes } => i128::from(bytes),
+            Change::Freed { bytes } => -i128::from(bytes),
+            Change::FreedUnknown => return,
+        };
+        let at_ns = step.at_ns;
+        steps.entry(step.gpu).or_default().push(Step { at_ns, by });
+    });
+    let counter = |(gpu, steps)| Counter {
+        key: CounterKey::DeviceMemory(gpu),
+        owner: CounterOwner::Gpu(gpu),
+        name: "device memory allocated".to_owned(),
+        unit: CounterUnit::Bytes,
+        source: "allocations".to_owned(),
+        samples: sums(steps),
+    };
+    steps.into_iter().map(counter).collect()
+}
+
+/// Submissions of each queue that are not finished: from the start of the call to the end of their last work. Submissions
+/// without timed work are left out, and queues without any other.
+pub fn queue_depths(timeline: &Timeline) -> Vec<Counter> {
+    let starts = &timeline.trace.tables.submissions.start_ns;
+    let mut steps: BTreeMap<QueueId, Vec<Step>> = BTreeMap::new();
+    for (times, start_ns) in timeline.submissions.iter().zip(starts) {
+        if let Some(work) = times.interval().filter(|work| work.end_ns >= *start_ns) {
+            let queue = timeline.queues[times.queue as usize].id;
+            steps.entry(queue).or_default().extend([
+                Step {
+                    at_ns: *start_ns,
+                    by: 1,
+                },
+                Step {
+                    at_ns: work.end_ns,
+                    by: -1,
+                },
+            ]);
+        }
+    }
+    let counter = |(queue, mut steps): (QueueId, Vec<Step>)| {
+        steps.sort_unstable_by_key(|step| step.at_ns);
+        Counter {
+            key: CounterKey::QueueDepth(queue),
+            owner: CounterOwner::Queue(queue),
+            name: "submissions outstanding".to_owned(),
+            unit: CounterUnit::Count,
+            source: "submissions".to_owned(),
+            samples: sums(steps),
+        }
+    };
+    steps.into_iter().map(counter).collect()
+}
+
+/// The counters of the trace's table, with those of its values that are finite.
+pub fn recorded(timeline: &Timeline) -> Vec<Counter> {
+    let tables = &timeline.trace.tables;
+    let (listed, values) = (&tables.counters, &tables.counter_values);
+    let rows = IdIndex::new(&listed.id);
+    let gpus = Gpus::of(&timeline.trace.manifest);
+    let counter = |row: usize| Counter {
+        key: CounterKey::Recorded(listed.id[row]),
+        owner: match (listed.queue[row], listed.device[row]) {
+            (Some(queue), _) => CounterOwner::Queue(queue),
+            (None, Some(device)) => {
+                let gpu = gpus.of_device(device);
+                gpu.map_or(CounterOwner::Host, CounterOwner::Gpu)
+            }
+            (None, None) => CounterOwner::Host,
+        },
+        name: listed.name[row].clone(),
+        unit: listed.unit[row],
+        source: listed.source[row].clone(),
+        samples: Vec::new(),
+    };
+    let mut counters: Vec<Counter> = (0..listed.len()).map(counter).collect();
+    for row in 0..values.len() {
+        if let Some(counter) = rows.get(values.counter[row])
+            && values.value[row].is_finite()
+        {
+            counters[counter].samples.push(Sample {
+                start_ns: values.start_ns[row],
+                duration_ns: values.duration_ns[row].filter(|ns| *ns >= 0),
+                value: values.value[row],
+            });
+        }
+    }
+    for counter in &mut counters {
+        counter.samples.sort_by_key(|sample| sample.start_ns);
+    }
+    counters
+}
+
+/// A recorded counter in figures.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CounterRow {
+    /// Its name.
+    pub name: String,
+    /// The unit of its values.
+    pub unit: CounterUnit,
+    /// Index in the findings of the device that it is of; absent for the host's, and where a queue is named.
+    pub device: Option<u32>,
+    /// Id of the queue that it is of.
+    pub queue_id: Option<QueueId>,
+    /// Where its values come from.
+    pub source: String,
+    /// How many values it has.
+    pub value_count: u64,
+    /// Their mean over the time that they hold.
+    pub mean: Option<f64>,
+    /// The least.
+    pub min: Option<f64>,
+    /// The greatest.
+    pub max: Option<f64>,
+}
+
+/// The recorded counters in figures.
+pub fn counter_rows(timeline: &Timeline) -> Vec<CounterRow> {
+    let end_ns = timeline.trace.manifest.end_ns;
+    let row = |counter: Counter| {
+        let values = || counter.samples.iter().map(|sample| sample.value);
+        CounterRow {
+            device: match counter.owner {
+                CounterOwner::Gpu(gpu) => Some(gpu as u32),
+                CounterOwner::Queue(_) | CounterOwner::Host => None,
+            },
+            queue_id: match counter.owner {
+                CounterOwner::Queue(queue) => Some(queue),
+                CounterOwner::Gpu(_) | CounterOwner::Host => None,
+            },
+            value_count: counter.samples.len() as u64,
+            mean: counter.mean(end_ns),
+            min: values().reduce(f64::min),
+            max: values().reduce(f64::max),
+            name: counter.name,
+            unit: counter.unit,
+            source: counter.source,
+        }
+    };
+    recorded(timeline).into_iter().map(row).collect()
+}
+
+impl Counter {
+    /// The mean over the time that its values hold, the last one until `end_ns`. Where they hold for no time, each counts
+    /// as much.
+    fn mean(&self, end_ns: i64) -> Option<f64> {
+        let nexts = self.samples.iter().skip(1).map(|next| next.start_ns);
+        let (mut area, mut held_ns, mut sum) = (0.0, 0.0, 0.0);
+        for (sample, next_ns) in self.samples.iter().zip(nexts.chain([end_ns])) {
+            let until_ns = match sample.duration_ns {
+                Some(ns) => sample.start_ns.saturating_add(ns),
+                None => next_ns,
+            };
+            let ns = Interval::new(sample.start_ns, until_ns).length_ns() as f64;
+            area += sample.value * ns;
+            held_ns += ns;
+            sum += sample.value;
+        }
+        match held_ns > 0.0 {
+            true => Some(area / held_ns),
+            false if self.samples.is_empty() => None,
+            false => Some(sum / self.samples.len() as f64),
+        }
+    }
+}
+
+/// A change of a quantity.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    at_ns: i64,
+    by: i128,
+}
+
+/// The values after all steps of each time.
+fn sums(steps: Vec<Step>) -> Vec<Sample> {
+    let mut samples: Vec<Sample> = Vec::new();
+    let mut value = 0i128;
+    for step in steps {
+        value += step.by;
+        let sample = Sample {
+            start_ns: step.at_ns,
+            duration_ns: None,
+            value: value.max(0) as f64,
+        };
+        match samples.last_mut() {
+            Some(last) if last.start_ns == step.at_ns => *last = sample,
+            _ => samples.push(sample),
+        }
+    }
+    samples
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gapscope_trace::Trace;
+
+    fn values(counter: &Counter) -> Vec<(i64, f64)> {
+        let samples = counter.samples.iter();
+        samples
+            .map(|sample| (sample.start_ns, sample.value))
+            .collect()
+    }
+
+    #[test]
+    fn memory_is_by_gpu_and_depth_by_queue() {
+        let trace = Trace::from_text(
+            "device id=1\nqueue id=4 device=1
+            memory process=1 device=1 at_ns=10 event=allocate allocation=1 bytes=100
+            memory process=1 device=1 at_ns=20 event=allocate allocation=2 bytes=50
+            memory process=1 device=1 at_ns=20 event=free allocation=1 bytes=100
+            memory process=1 device=1 at_ns=30 event=free allocation=9 bytes=7
+            submission id=1 process=1 queue=4 thread=1 start_ns=0 duration_ns=5
+            submission id=2 process=1 queue=4 thread=1 start_ns=6 duration_ns=1
+            submission id=3 process=1 queue=4 thread=1 start_ns=20 duration_ns=1
+            command_buffer id=1 queue=4 submission=1 dispatches=1
+            command_buffer id=3 queue=4 submission=3 dispatches=1
+            dispatch command_buffer=1 queue=4 kernel=1 start_ns=10 duration_ns=30
+            dispatch command_buffer=3 queue=4 kernel=1 start_ns=40 duration_ns=5",
+        )
+        .unwrap();
+        let counters = counters(&Timeline::of(&trace));
+        let keys: Vec<_> = counters.iter().map(|counter| counter.key).collect();
+        let depth = CounterKey::QueueDepth(QueueId(4));
+        assert_eq!(keys, [CounterKey::DeviceMemory(0), depth]);
+        assert_eq!(values(&counters[0]), [(10, 100.0), (20, 50.0)]);
+        let depths = [(0, 1.0), (20, 2.0), (40, 1.0), (45, 0.0)];
+        assert_eq!(values(&counters[1]), depths);
+    }
+
+    #[test]
+    fn the_mean_of_a_recorded_counter_is_over_time() {
+        let trace = Trace::from_text(
+            "manifest start_ns=0 end_ns=100
+            device id=1\nqueue id=4 device=1
+            counter id=1 name=power unit=watts device=1 source=driver
+            counter id=2 name=load unit=percent queue=4 source=sampler
+            counter id=3 name=none unit=count source=sampler
+            counter_value counter=1 start_ns=60 value=200
+            counter_value counter=1 start_ns=0 value=100
+            counter_value counter=2 start_ns=0 duration_ns=10 value=10
+            counter_value counter=2 start_ns=50 duration_ns=30 value=50
+            counter_value counter=9 start_ns=0 value=1",
+        )
+        .unwrap();
+        let rows = counter_rows(&Timeline::of(&trace));
+        assert_eq!(
+            rows[0].mean,
+            Some(140.0),
+            "60 ns of 100 W, then 40 ns of 200 W"
+        );
+        assert_eq!((rows[0].min, rows[0].max), (Some(100.0), Some(200.0)));
+        assert_eq!((rows[0].device, rows[0].queue_id), (Some(0), None));
+        assert_eq!(rows[1].mean, Some(40.0), "10 ns of 10 %, 30 ns of 50 %");
+        assert_eq!((rows[1].device, rows[1].queue_id), (None, Some(QueueId(4))));
+        assert_eq!(
+            (rows[2].value_count, rows[2].mean, rows[2].max),
+            (0, None, None)
+        );
+    }
+}

@@ -1,0 +1,70 @@
+//! Counters that the trace has as they were measured.
+
+use super::{count, or_unknown};
+use crate::document::{Block, Column, Table, Text};
+use crate::{fit, number};
+use gapscope_analysis::counters::CounterRow;
+use gapscope_analysis::{Findings, Vocabulary};
+use gapscope_trace::tables::CounterUnit;
+
+pub(crate) fn blocks(findings: &Findings, names: &Vocabulary) -> Vec<Block> {
+    if findings.counters.is_empty() {
+        return Vec::new();
+    }
+    let mut table = Table::new([
+        Column::name("counter"),
+        Column::text("of").spare(1),
+        Column::number("values").spare(3),
+        Column::number("mean"),
+        Column::number("min"),
+        Column::number("max"),
+        Column::text("from").spare(2),
+    ]);
+    for row in &findings.counters {
+        let value = |value| or_unknown(value, |value| with_unit(value, row.unit));
+        table.row([
+            Text::new().strong(fit::clean(&row.name)),
+            fit::clean(&owner(row, names)).into(),
+            count(row.value_count),
+            value(row.mean),
+            value(row.min),
+            value(row.max),
+            fit::clean(&row.source).into(),
+        ]);
+    }
+    let aside = "mean: over time".to_owned();
+    vec![
+        Block::Heading("Counters".into(), aside),
+        Block::Table(table),
+    ]
+}
+
+fn owner(row: &CounterRow, names: &Vocabulary) -> String {
+    match (row.queue_id, row.device) {
+        (Some(queue), _) => names.queue(queue),
+        (None, Some(gpu)) => names.gpus().name(gpu as usize).to_owned(),
+        (None, None) => "host".to_owned(),
+    }
+}
+
+fn with_unit(value: f64, unit: CounterUnit) -> String {
+    match unit {
+        CounterUnit::Bytes => number::bytes(value.max(0.0).round() as u64),
+        CounterUnit::BytesPerSecond => {
+            format!("{}/s", number::bytes(value.max(0.0).round() as u64))
+        }
+        CounterUnit::Percent => format!("{value:.1} %"),
+        CounterUnit::Hertz => format!("{:.1} MHz", value / 1e6),
+        CounterUnit::Watts => format!("{value:.1} W"),
+        CounterUnit::Celsius => format!("{value:.1} °C"),
+        CounterUnit::Count | CounterUnit::Unknown => plain(value),
+    }
+}
+
+fn plain(value: f64) -> String {
+    if value.fract() == 0.0 && (0.0..1e15).contains(&value) {
+        number::count(value as u64)
+    } else {
+        format!("{value:.2}")
+    }
+}
