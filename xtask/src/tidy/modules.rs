@@ -1,5 +1,5 @@
 //! In one crate, modules use each other in one direction: state below, what composes it above. Modules that use each
-//! other in a circle can only be read and changed together.
+//! other in a circle can only be read and changed together. The same holds for its folders.
 
 mod paths;
 
@@ -10,7 +10,7 @@ use super::workspace::Package;
 use paths::UsedPath;
 
 /// The crates for which this holds.
-const LAYERED: &[&str] = &["gapscope-cuda", "gapscope-vulkan"];
+const LAYERED: &[&str] = &["gapscope-cuda", "gapscope-spool", "gapscope-vulkan"];
 
 /// The segments of a module's path; empty for the root of the crate.
 type Module = Vec<String>;
@@ -33,16 +33,16 @@ pub fn problems(package: &Package, root: &Path, files: &[String]) -> Vec<String>
             sources.insert(module, text);
         }
     }
-    circle(&uses(&sources))
-        .map(|circle| {
-            format!(
-                "{}: its modules use each other in a circle: {}",
-                package.name,
-                circle.join(" -> ")
-            )
-        })
-        .into_iter()
-        .collect()
+    let modules = uses(&sources);
+    let found = circle(&modules).or_else(|| circle(&folders(&modules)));
+    let problem = found.map(|circle| {
+        format!(
+            "{}: its modules use each other in a circle: {}",
+            package.name,
+            circle.join(" -> ")
+        )
+    });
+    problem.into_iter().collect()
 }
 
 /// The module that a file holds, by its name from the folder of the crate's root.
@@ -119,6 +119,18 @@ fn uses(sources: &BTreeMap<Module, String>) -> BTreeMap<Module, BTreeSet<Module>
     uses
 }
 
+/// What the folders of a crate use of each other; a file beside them is a folder of its own.
+fn folders(uses: &BTreeMap<Module, BTreeSet<Module>>) -> BTreeMap<Module, BTreeSet<Module>> {
+    let folder = |module: &Module| module.iter().take(1).cloned().collect::<Module>();
+    let mut folders: BTreeMap<Module, BTreeSet<Module>> = BTreeMap::new();
+    for (module, used) in uses {
+        let user = folder(module);
+        let used = used.iter().map(folder).filter(|used| *used != user);
+        folders.entry(user.clone()).or_default().extend(used);
+    }
+    folders
+}
+
 /// Modules each of which uses the next, and the last one the first.
 fn circle(uses: &BTreeMap<Module, BTreeSet<Module>>) -> Option<Vec<String>> {
     fn search<'a>(
@@ -159,12 +171,16 @@ fn circle(uses: &BTreeMap<Module, BTreeSet<Module>>) -> Option<Vec<String>> {
 mod tests {
     use super::*;
 
-    fn circle_of(sources: &[(&str, &str)]) -> Option<Vec<String>> {
+    fn uses_of(sources: &[(&str, &str)]) -> BTreeMap<Module, BTreeSet<Module>> {
         let sources = sources
             .iter()
             .map(|(file, text)| (module_of(file).unwrap(), (*text).to_owned()))
             .collect();
-        circle(&uses(&sources))
+        uses(&sources)
+    }
+
+    fn circle_of(sources: &[(&str, &str)]) -> Option<Vec<String>> {
+        circle(&uses_of(sources))
     }
 
     #[test]
@@ -205,6 +221,19 @@ mod tests {
             ("a/part.rs", "use super::State; pub fn put(state: State) {}"),
         ]);
         assert_eq!(found.unwrap(), ["a", "a::part", "a"]);
+    }
+
+    #[test]
+    fn folders_in_a_circle_are_found_where_their_modules_are_in_none() {
+        let uses = uses_of(&[
+            ("a.rs", "mod low; mod high;"),
+            ("b.rs", "mod middle;"),
+            ("a/low.rs", ""),
+            ("a/high.rs", "use crate::b::middle;"),
+            ("b/middle.rs", "use crate::a::low;"),
+        ]);
+        assert_eq!(circle(&uses), None);
+        assert_eq!(circle(&folders(&uses)).unwrap(), ["a", "b", "a"]);
     }
 
     #[test]
