@@ -3,6 +3,7 @@
 
 use crate::computed::Definition;
 use crate::library::Library;
+use crate::schema::ColumnFacts;
 use crate::source::Source;
 use datafusion::arrow::array::{ArrayRef, Int64Array, StringViewArray, UInt32Array, UInt64Array};
 use datafusion::arrow::datatypes::DataType;
@@ -15,42 +16,45 @@ use gapscope_trace::{Manifest, Selection, Trace, read};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-const FIGURES: [(&str, DataType, &str); 5] = [
-    (
-        "pieces",
-        DataType::UInt64,
-        "Pieces of work with known times: dispatches, transfers and opaque work; command buffers where only they were timed.",
-    ),
-    (
-        "start_ns",
-        DataType::Int64,
-        "When the first of them started.",
-    ),
-    ("end_ns", DataType::Int64, "When the last of them ended."),
-    (
-        "work_ns",
-        DataType::Int64,
-        "The sum of their times; of work that overlaps each counts.",
-    ),
-    (
-        "busy_ns",
-        DataType::Int64,
-        "Time in which at least one of them ran.",
-    ),
-];
+/// The columns of [`Activity::figures`].
+fn figures() -> [ColumnFacts; 5] {
+    [
+        ColumnFacts::own(
+            "pieces",
+            DataType::UInt64,
+            "Pieces of work with known times: dispatches, transfers and opaque work; command buffers where only they were timed.",
+        ),
+        ColumnFacts::own(
+            "start_ns",
+            DataType::Int64,
+            "When the first of them started.",
+        ),
+        ColumnFacts::own("end_ns", DataType::Int64, "When the last of them ended."),
+        ColumnFacts::own(
+            "work_ns",
+            DataType::Int64,
+            "The sum of their times; of work that overlaps each counts.",
+        ),
+        ColumnFacts::own(
+            "busy_ns",
+            DataType::Int64,
+            "Time in which at least one of them ran.",
+        ),
+    ]
+}
 
 /// Devices as physical ones, however many processes used them.
 pub(crate) fn of_devices() -> Definition {
     definition(
         "device_activity",
         "How long each physical device ran something, between its first and its last work. Computed when asked for.",
-        &[
-            (
+        vec![
+            ColumnFacts::own(
                 "device",
                 DataType::UInt32,
                 "Id of the device; where several processes used it, the first id.",
             ),
-            ("device_name", DataType::Utf8View, "Name of the device."),
+            ColumnFacts::own("device_name", DataType::Utf8View, "Name of the device."),
         ],
         |library, source| {
             let activity = Activity::of(library, source, |manifest, queue| {
@@ -82,7 +86,11 @@ pub(crate) fn of_processes() -> Definition {
     definition(
         "process_activity",
         "How long the GPU work of each process ran, on whatever devices. Computed when asked for.",
-        &[("process", DataType::UInt32, "Id of the process.")],
+        vec![ColumnFacts::own(
+            "process",
+            DataType::UInt32,
+            "Id of the process.",
+        )],
         |library, source| {
             let activity = Activity::of(library, source, |manifest, queue| {
                 Some(manifest.device_of_queue(queue)?.process)
@@ -98,16 +106,14 @@ pub(crate) fn of_processes() -> Definition {
 fn definition(
     name: &'static str,
     meaning: &'static str,
-    keys: &[(&'static str, DataType, &'static str)],
+    mut columns: Vec<ColumnFacts>,
     rows: fn(&Library, &Source) -> Vec<ArrayRef>,
 ) -> Definition {
-    let columns = keys.iter().chain(&FIGURES);
-    let columns =
-        columns.map(|(name, data_type, meaning)| (*name, data_type.clone(), (*meaning).to_owned()));
+    columns.extend(figures());
     Definition {
         name,
         meaning,
-        columns: columns.collect(),
+        columns,
         rows,
     }
 }
@@ -203,7 +209,7 @@ impl<I: Copy + Ord> Activity<I> {
         Activity(works)
     }
 
-    /// In the order of [`FIGURES`].
+    /// In the order of [`figures`].
     fn figures(&self) -> Vec<ArrayRef> {
         let each = |figure: fn(&[Interval]) -> i64| {
             Arc::new(Int64Array::from_iter_values(

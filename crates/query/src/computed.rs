@@ -3,11 +3,11 @@
 
 use crate::library::Library;
 use crate::scan::{RowGroups, Unit};
-use crate::schema::{ColumnFacts, Origin, TableFacts, common_columns, schema};
-use crate::source::{Partition, Source};
+use crate::schema::{ColumnFacts, Origin, TableFacts};
+use crate::source::Source;
 use async_trait::async_trait;
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::DataFusionError;
@@ -30,8 +30,8 @@ type Result<T> = std::result::Result<T, DataFusionError>;
 pub(crate) struct Definition {
     pub name: &'static str,
     pub meaning: &'static str,
-    /// The columns of its own: name, type, what it says.
-    pub columns: Vec<(&'static str, DataType, String)>,
+    /// The columns of its own.
+    pub columns: Vec<ColumnFacts>,
     /// The rows of a trace, in an array for each of these columns. What it lacks it says to the library.
     pub rows: fn(&Library, &Source) -> Vec<ArrayRef>,
 }
@@ -46,33 +46,22 @@ pub(crate) struct ComputedTable {
 
 impl ComputedTable {
     pub fn new(definition: Definition, library: Arc<Library>) -> ComputedTable {
+        let partitions = &library.traces.partitions;
+        let facts = TableFacts::new(
+            definition.name,
+            definition.meaning,
+            partitions,
+            definition.columns,
+        );
         ComputedTable {
             rows: definition.rows,
-            facts: Arc::new(facts(definition, &library.traces.partitions)),
+            facts: Arc::new(facts),
             library,
         }
     }
 
     pub fn facts(&self) -> Arc<TableFacts> {
         self.facts.clone()
-    }
-}
-
-fn facts(definition: Definition, partitions: &[Partition]) -> TableFacts {
-    let taken: Vec<&str> = definition.columns.iter().map(|(name, ..)| *name).collect();
-    let mut columns = common_columns(partitions, &taken);
-    let own = definition.columns.into_iter();
-    columns.extend(own.map(|(name, data_type, meaning)| ColumnFacts {
-        name: name.to_owned(),
-        data_type,
-        meaning,
-        origin: Origin::File,
-    }));
-    TableFacts {
-        name: definition.name,
-        meaning: definition.meaning,
-        schema: schema(&columns),
-        columns,
     }
 }
 
@@ -235,10 +224,12 @@ fn batch(
     own: Vec<ArrayRef>,
 ) -> Result<RecordBatch> {
     let count = own.first().map_or(0, |array| array.len());
-    let common = facts.columns.iter().filter(|c| c.origin != Origin::File);
-    let common = common.map(|column| {
-        let value = library.constant(column.origin, source);
-        value.to_array_of_size(count)
+    let common = facts.columns.iter().filter_map(|column| {
+        let Origin::Trace(value) = column.origin else {
+            return None;
+        };
+        let value = library.traces.value(value, source);
+        Some(value.to_array_of_size(count))
     });
     let mut arrays = common.collect::<Result<Vec<ArrayRef>>>()?;
     arrays.extend(own);

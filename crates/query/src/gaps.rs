@@ -2,6 +2,7 @@
 
 use crate::computed::Definition;
 use crate::library::Library;
+use crate::schema::ColumnFacts;
 use crate::source::Source;
 use datafusion::arrow::array::{
     ArrayRef, BooleanArray, Int64Array, StringViewArray, UInt32Array, UInt64Array,
@@ -15,60 +16,51 @@ use gapscope_trace::table_file::guarded;
 use gapscope_trace::{Trace, read};
 use std::sync::Arc;
 
-/// The columns of its own: name, type, what it says.
-const COLUMNS: [(&str, DataType, &str); 10] = [
-    (
-        "device",
-        DataType::UInt32,
-        "Id of the device; where several processes used it, the first id.",
-    ),
-    ("device_name", DataType::Utf8View, "Name of the device."),
-    (
-        "gap",
-        DataType::UInt64,
-        "Number of the gap in its trace: its parts, each with a cause of its own, share it.",
-    ),
-    (
-        "cause",
-        DataType::Utf8View,
-        "Why the device ran nothing in this part.",
-    ),
-    ("start_ns", DataType::Int64, "When this part started."),
-    ("duration_ns", DataType::Int64, "How long it lasted."),
-    ("gap_ns", DataType::Int64, "Length of the whole gap."),
-    (
-        "submission",
-        DataType::UInt64,
-        "Id of the submission whose work ended the gap.",
-    ),
-    (
-        "label_path",
-        DataType::Utf8View,
-        "Label of the work that ended the gap, in its nesting.",
-    ),
-    (
-        "warm_up",
-        DataType::Boolean,
-        "It is in the warm-up, which `gapscope report` leaves out by default.",
-    ),
-];
-
 /// What the table is.
 pub(crate) fn table() -> Definition {
-    let columns = COLUMNS.into_iter().map(|(name, data_type, meaning)| {
-        let meaning = match name {
-            "cause" => {
-                let causes = Cause::ALL.map(Cause::as_str);
-                format!("{meaning} One of {}.", causes.join(", "))
-            }
-            _ => meaning.to_owned(),
-        };
-        (name, data_type, meaning)
-    });
+    let causes = Cause::ALL.map(Cause::as_str);
     Definition {
         name: "gaps",
         meaning: "Gaps: time in which a device ran nothing between two pieces of work, by cause. Computed when asked for.",
-        columns: columns.collect(),
+        columns: vec![
+            ColumnFacts::own(
+                "device",
+                DataType::UInt32,
+                "Id of the device; where several processes used it, the first id.",
+            ),
+            ColumnFacts::own("device_name", DataType::Utf8View, "Name of the device."),
+            ColumnFacts::own(
+                "gap",
+                DataType::UInt64,
+                "Number of the gap in its trace: its parts, each with a cause of its own, share it.",
+            ),
+            ColumnFacts::own(
+                "cause",
+                DataType::Utf8View,
+                format!(
+                    "Why the device ran nothing in this part. One of {}.",
+                    causes.join(", ")
+                ),
+            ),
+            ColumnFacts::own("start_ns", DataType::Int64, "When this part started."),
+            ColumnFacts::own("duration_ns", DataType::Int64, "How long it lasted."),
+            ColumnFacts::own("gap_ns", DataType::Int64, "Length of the whole gap."),
+            ColumnFacts::own(
+                "submission",
+                DataType::UInt64,
+                "Id of the submission whose work ended the gap.",
+            ),
+            ColumnFacts::own(
+                "label_path",
+                DataType::Utf8View,
+                "Label of the work that ended the gap, in its nesting.",
+            ),
+            ColumnFacts::own(
+                "warm_up",
+                DataType::Boolean,
+                "It is in the warm-up, which `gapscope report` leaves out by default.",
+            ),
+        ],
         rows: |library, source| of_trace(library, source).arrays(),
     }
 }

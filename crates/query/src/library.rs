@@ -1,8 +1,6 @@
 //! The traces of a session, and what was met while reading them.
 
-use crate::schema::Origin;
 use crate::source::Traces;
-use datafusion::common::ScalarValue;
 use std::sync::{Mutex, PoisonError};
 
 /// Shared by the tables of a session.
@@ -17,25 +15,6 @@ impl Library {
         Library {
             traces,
             remarks: Mutex::default(),
-        }
-    }
-
-    /// The value of a column that all rows of a trace share.
-    ///
-    /// # Panics
-    /// The column is of a file.
-    pub fn constant(&self, origin: Origin, source: usize) -> ScalarValue {
-        let source = &self.traces.sources[source];
-        match origin {
-            Origin::Trace => ScalarValue::Utf8View(Some(source.name.clone())),
-            Origin::Partition(index) => {
-                let value = source.partitions[index].clone();
-                match self.traces.partitions[index].is_integer {
-                    true => ScalarValue::Int64(value.and_then(|value| value.parse().ok())),
-                    false => ScalarValue::Utf8View(value),
-                }
-            }
-            Origin::File | Origin::Name(_) => unreachable!("rows differ in it"),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What the manifests say, as tables.
 
-use crate::schema::{ColumnFacts, Origin, TableFacts, common_columns, schema};
+use crate::schema::{ColumnFacts, Origin, TableFacts};
 use crate::source::{Source, Traces};
 use datafusion::arrow::array::{ArrayRef, RecordBatch, new_empty_array};
 use datafusion::arrow::datatypes::DataType;
@@ -13,20 +13,20 @@ use std::sync::Arc;
 /// The rows that one trace adds.
 type Rows = fn(&Source) -> Vec<Vec<ScalarValue>>;
 
-/// A column: name, type, what it says.
-type Column = (&'static str, DataType, &'static str);
-
 struct ManifestTable {
     name: &'static str,
     meaning: &'static str,
-    columns: Vec<Column>,
+    columns: Vec<ColumnFacts>,
     rows: Rows,
 }
 
-/// A table and what it is.
-type Filled = (Arc<TableFacts>, Arc<MemTable>);
+/// A table with its rows.
+pub(crate) struct Filled {
+    pub facts: Arc<TableFacts>,
+    pub table: Arc<MemTable>,
+}
 
-/// The tables, each with what it holds.
+/// The tables.
 pub(crate) fn tables(traces: &Traces) -> Result<Vec<Filled>, DataFusionError> {
     let tables = definitions().into_iter();
     tables.map(|table| table.fill(traces)).collect()
@@ -34,39 +34,16 @@ pub(crate) fn tables(traces: &Traces) -> Result<Vec<Filled>, DataFusionError> {
 
 impl ManifestTable {
     fn fill(self, traces: &Traces) -> Result<Filled, DataFusionError> {
-        let taken: Vec<&str> = self.columns.iter().map(|(name, ..)| *name).collect();
-        let mut columns = common_columns(&traces.partitions, &taken);
-        let own = self.columns.into_iter();
-        columns.extend(own.map(|(name, data_type, meaning)| ColumnFacts {
-            name: name.to_owned(),
-            data_type,
-            meaning: meaning.to_owned(),
-            origin: Origin::File,
-        }));
-        let facts = Arc::new(TableFacts {
-            name: self.name,
-            meaning: self.meaning,
-            schema: schema(&columns),
-            columns,
-        });
+        let facts = TableFacts::new(self.name, self.meaning, &traces.partitions, self.columns);
         let mut values: Vec<Vec<ScalarValue>> = facts.columns.iter().map(|_| Vec::new()).collect();
-        for source in &traces.sources {
+        for (index, source) in traces.sources.iter().enumerate() {
             for row in (self.rows)(source) {
                 let common = facts
                     .columns
                     .iter()
-                    .map_while(|column| match column.origin {
-                        Origin::Trace => Some(text(&source.name)),
-                        Origin::Partition(index) => {
-                            let value = source.partitions[index].clone();
-                            Some(match traces.partitions[index].is_integer {
-                                true => {
-                                    ScalarValue::Int64(value.and_then(|value| value.parse().ok()))
-                                }
-                                false => ScalarValue::Utf8View(value),
-                            })
-                        }
-                        _ => None,
+                    .filter_map(|column| match column.origin {
+                        Origin::Trace(value) => Some(traces.value(value, index)),
+                        Origin::Own | Origin::Name(_) => None,
                     });
                 for (column, value) in values.iter_mut().zip(common.chain(row)) {
                     column.push(value);
@@ -82,7 +59,10 @@ impl ManifestTable {
             .collect::<Result<_, _>>()?;
         let batch = RecordBatch::try_new(facts.schema.clone(), arrays)?;
         let table = MemTable::try_new(facts.schema.clone(), vec![vec![batch]])?;
-        Ok((facts, Arc::new(table)))
+        Ok(Filled {
+            facts: Arc::new(facts),
+            table: Arc::new(table),
+        })
     }
 }
 
@@ -107,35 +87,36 @@ const NUMBER: DataType = DataType::UInt32;
 const NS: DataType = DataType::Int64;
 
 fn definitions() -> Vec<ManifestTable> {
+    let own = ColumnFacts::own::<&str>;
     vec![
         ManifestTable {
             name: "traces",
             meaning: "Traces: a row for each.",
             columns: vec![
-                ("command", TEXT, "The recorded command."),
-                (
+                own("command", TEXT, "The recorded command."),
+                own(
                     "exit_code",
                     DataType::Int32,
                     "How it ended, if with a code.",
                 ),
-                (
+                own(
                     "exit_signal",
                     DataType::Int32,
                     "How it ended, if by a signal.",
                 ),
-                ("sampling_mode", TEXT, "How the GPU was sampled."),
-                ("start_ns", NS, "Start of the recording."),
-                ("end_ns", NS, "Its end."),
-                (
+                own("sampling_mode", TEXT, "How the GPU was sampled."),
+                own("start_ns", NS, "Start of the recording."),
+                own("end_ns", NS, "Its end."),
+                own(
                     "start_unix_ns",
                     NS,
                     "Start on the wall clock, nanoseconds since 1970, where that is known.",
                 ),
-                ("system", TEXT, "Operating system."),
-                ("processor", TEXT, "Processor."),
-                ("cores", NUMBER, "Logical cores, where they are known."),
-                ("gapscope_version", TEXT, "The gapscope that wrote it."),
-                (
+                own("system", TEXT, "Operating system."),
+                own("processor", TEXT, "Processor."),
+                own("cores", NUMBER, "Logical cores, where they are known."),
+                own("gapscope_version", TEXT, "The gapscope that wrote it."),
+                own(
                     "clock_error_ns",
                     NS,
                     "The greatest error of a device time; unknown if one device's is.",
@@ -147,19 +128,19 @@ fn definitions() -> Vec<ManifestTable> {
             name: "devices",
             meaning: "Devices, each as one process used it.",
             columns: vec![
-                ("id", NUMBER, "Id in the trace."),
-                ("process", NUMBER, "Id of the process."),
-                ("api", TEXT, "`vulkan`, `cuda`, `metal`."),
-                ("name", TEXT, "Name."),
-                ("driver", TEXT, "Driver and version."),
-                ("uuid", TEXT, "Tells physical devices apart."),
-                (
+                own("id", NUMBER, "Id in the trace."),
+                own("process", NUMBER, "Id of the process."),
+                own("api", TEXT, "`vulkan`, `cuda`, `metal`."),
+                own("name", TEXT, "Name."),
+                own("driver", TEXT, "Driver and version."),
+                own("uuid", TEXT, "Tells physical devices apart."),
+                own(
                     "lost",
                     DataType::Boolean,
                     "The driver said that the device was lost.",
                 ),
-                ("clock_method", TEXT, "Where clock samples come from."),
-                ("clock_error_ns", NS, "The greatest error of a mapped time."),
+                own("clock_method", TEXT, "Where clock samples come from."),
+                own("clock_error_ns", NS, "The greatest error of a mapped time."),
             ],
             rows: |source| {
                 let devices = source.manifest.devices.iter();
@@ -183,12 +164,12 @@ fn definitions() -> Vec<ManifestTable> {
             name: "queues",
             meaning: "Queues.",
             columns: vec![
-                ("id", NUMBER, "Id in the trace."),
-                ("device", NUMBER, "Id of the device."),
-                ("family", NUMBER, "Queue family."),
-                ("index", NUMBER, "Index in the family."),
-                ("capabilities", TEXT, "What it can do, joined by commas."),
-                ("name", TEXT, "Name that the program gave it."),
+                own("id", NUMBER, "Id in the trace."),
+                own("device", NUMBER, "Id of the device."),
+                own("family", NUMBER, "Queue family."),
+                own("index", NUMBER, "Index in the family."),
+                own("capabilities", TEXT, "What it can do, joined by commas."),
+                own("name", TEXT, "Name that the program gave it."),
             ],
             rows: |source| {
                 let queues = source.manifest.queues.iter();
@@ -209,13 +190,13 @@ fn definitions() -> Vec<ManifestTable> {
             name: "processes",
             meaning: "Recorded processes.",
             columns: vec![
-                ("id", NUMBER, "Id in the trace."),
-                ("pid", NUMBER, "The system's id."),
-                ("parent_pid", NUMBER, "The parent's, where it is known."),
-                ("executable", TEXT, "Path of the executable."),
-                ("arguments", TEXT, "Arguments, joined by spaces."),
-                ("start_ns", NS, "When its recording started."),
-                ("end_ns", NS, "When it ended in an orderly way."),
+                own("id", NUMBER, "Id in the trace."),
+                own("pid", NUMBER, "The system's id."),
+                own("parent_pid", NUMBER, "The parent's, where it is known."),
+                own("executable", TEXT, "Path of the executable."),
+                own("arguments", TEXT, "Arguments, joined by spaces."),
+                own("start_ns", NS, "When its recording started."),
+                own("end_ns", NS, "When it ended in an orderly way."),
             ],
             rows: |source| {
                 let processes = source.manifest.processes.iter();
@@ -237,9 +218,9 @@ fn definitions() -> Vec<ManifestTable> {
             name: "threads",
             meaning: "Threads that made host calls.",
             columns: vec![
-                ("process", NUMBER, "Id of the process."),
-                ("thread", NUMBER, "The system's id."),
-                ("name", TEXT, "Its name."),
+                own("process", NUMBER, "Id of the process."),
+                own("thread", NUMBER, "The system's id."),
+                own("name", TEXT, "Its name."),
             ],
             rows: |source| {
                 let threads = source.manifest.threads.iter();
@@ -253,9 +234,9 @@ fn definitions() -> Vec<ManifestTable> {
             name: "losses",
             meaning: "What was not recorded.",
             columns: vec![
-                ("what", TEXT, "What, in the plural."),
-                ("count", DataType::UInt64, "How many."),
-                ("reason", TEXT, "Why."),
+                own("what", TEXT, "What, in the plural."),
+                own("count", DataType::UInt64, "How many."),
+                own("reason", TEXT, "Why."),
             ],
             rows: |source| {
                 let losses = source.manifest.losses.iter();

@@ -27,14 +27,21 @@ pub(crate) struct ColumnFacts {
 /// Where the values of a column come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Origin {
-    /// The name of the trace.
-    Trace,
-    /// A folder: an index of [`crate::Traces::partitions`].
-    Partition(usize),
-    /// The file of the table.
-    File,
+    /// The trace as a whole.
+    Trace(TraceValue),
+    /// The table itself: its file, or what computes its rows.
+    Own,
     /// The name behind an id in the file.
     Name(Name),
+}
+
+/// A value that all rows of a trace share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum TraceValue {
+    /// The trace's name.
+    Name,
+    /// A folder's value: an index of [`crate::Traces::partitions`].
+    Partition(usize),
 }
 
 /// A name behind an id.
@@ -102,38 +109,60 @@ impl Name {
     }
 }
 
+impl ColumnFacts {
+    /// A column of the table's own.
+    pub fn own<M: Into<String>>(name: &str, data_type: DataType, meaning: M) -> ColumnFacts {
+        ColumnFacts {
+            name: name.to_owned(),
+            data_type,
+            meaning: meaning.into(),
+            origin: Origin::Own,
+        }
+    }
+}
+
 impl TableFacts {
+    /// A table of these columns, behind `trace` and those of folders, with which every table starts. A folder that is
+    /// called as one of `columns` is in `folder_NAME`.
+    pub fn new(
+        name: &'static str,
+        meaning: &'static str,
+        partitions: &[Partition],
+        columns: Vec<ColumnFacts>,
+    ) -> TableFacts {
+        let mut all = vec![ColumnFacts {
+            origin: Origin::Trace(TraceValue::Name),
+            ..ColumnFacts::own(
+                "trace",
+                DataType::Utf8View,
+                "The trace: its path as it was given.",
+            )
+        }];
+        for (index, partition) in partitions.iter().enumerate() {
+            let mut taken = all[..1].iter().chain(&columns);
+            let name = match taken.any(|column| column.name == partition.name) {
+                true => format!("folder_{}", partition.name),
+                false => partition.name.clone(),
+            };
+            let meaning = format!("From the folder {}=….", partition.name);
+            all.push(ColumnFacts {
+                origin: Origin::Trace(TraceValue::Partition(index)),
+                ..ColumnFacts::own(&name, partition.data_type(), meaning)
+            });
+        }
+        all.extend(columns);
+        TableFacts {
+            name,
+            meaning,
+            schema: schema(&all),
+            columns: all,
+        }
+    }
+
     /// The place of a column.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }
-}
-
-/// The column `trace` and those of folders, with which every table starts. `taken` are the table's own names: a folder
-/// of such a name is in `folder_NAME`.
-pub(crate) fn common_columns(partitions: &[Partition], taken: &[&str]) -> Vec<ColumnFacts> {
-    let trace = ColumnFacts {
-        name: "trace".to_owned(),
-        data_type: DataType::Utf8View,
-        meaning: "The trace: its path as it was given.".to_owned(),
-        origin: Origin::Trace,
-    };
-    let folders = partitions.iter().enumerate().map(|(index, partition)| {
-        let is_taken = partition.name == "trace" || taken.contains(&partition.name.as_str());
-        ColumnFacts {
-            name: match is_taken {
-                true => format!("folder_{}", partition.name),
-                false => partition.name.clone(),
-            },
-            data_type: match partition.is_integer {
-                true => DataType::Int64,
-                false => DataType::Utf8View,
-            },
-            meaning: format!("From the folder {}=….", partition.name),
-            origin: Origin::Partition(index),
-        }
-    });
-    std::iter::once(trace).chain(folders).collect()
 }
 
 /// All tables of the trace format.
@@ -147,44 +176,33 @@ pub(crate) fn tables(partitions: &[Partition]) -> Vec<Arc<TableFacts>> {
 }
 
 fn table<T: Table>(partitions: &[Partition]) -> TableFacts {
-    let own = T::columns();
-    let names = Name::of_table(T::NAME, |column| T::COLUMNS.contains(&column));
-    let mut taken = T::COLUMNS.to_vec();
-    taken.extend(names.iter().map(|name| name.column().0));
-    let mut columns = common_columns(partitions, &taken);
-    for column in own {
+    let own = T::columns().into_iter().map(|column| {
         let mut meaning = column.meaning.trim().to_owned();
         if !column.values.is_empty() {
             let values: Vec<&str> = column.values.iter().map(|(value, _)| *value).collect();
             meaning = format!("{meaning} One of {}.", values.join(", "));
         }
-        columns.push(ColumnFacts {
-            name: column.name.to_owned(),
-            data_type: data_type(column),
-            meaning,
-            origin: Origin::File,
-        });
-    }
-    for name in names {
+        ColumnFacts::own(column.name, data_type(column.data_type), meaning)
+    });
+    let names = Name::of_table(T::NAME, |column| T::COLUMNS.contains(&column));
+    let names = names.into_iter().map(|name| {
         let (column, meaning) = name.column();
-        columns.push(ColumnFacts {
-            name: column.to_owned(),
-            data_type: DataType::Utf8View,
-            meaning: meaning.to_owned(),
+        ColumnFacts {
             origin: Origin::Name(name),
-        });
-    }
-    TableFacts {
-        name: T::NAME,
-        meaning: T::MEANING.trim(),
-        schema: schema(&columns),
-        columns,
-    }
+            ..ColumnFacts::own(column, DataType::Utf8View, meaning)
+        }
+    });
+    TableFacts::new(
+        T::NAME,
+        T::MEANING.trim(),
+        partitions,
+        own.chain(names).collect(),
+    )
 }
 
-/// The type of a column in SQL.
-fn data_type(column: gapscope_trace::tables::ColumnFacts) -> DataType {
-    match column.data_type {
+/// The type in SQL of a column of the trace.
+fn data_type(of_trace: DataType) -> DataType {
+    match of_trace {
         DataType::Dictionary(..) => DataType::Utf8View,
         number => number,
     }

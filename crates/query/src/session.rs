@@ -57,9 +57,10 @@ impl Session {
         let library = Arc::new(Library::new(traces));
         let mut tables = Vec::new();
         let failed = |error: DataFusionError| Error::Failed(sentence(&error, &[]));
-        for (facts, table) in manifests::tables(&library.traces).map_err(failed)? {
-            context.register_table(facts.name, table).map_err(failed)?;
-            tables.push(facts);
+        for filled in manifests::tables(&library.traces).map_err(failed)? {
+            let registered = context.register_table(filled.facts.name, filled.table);
+            registered.map_err(failed)?;
+            tables.push(filled.facts);
         }
         for facts in schema::tables(&library.traces.partitions) {
             let table = TraceTable::new(facts.clone(), library.clone());

@@ -1,6 +1,9 @@
 //! The traces of a session: what was given, globs expanded, and what their folders are called.
 
 use crate::Error;
+use crate::schema::TraceValue;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
 use gapscope_trace::{Manifest, read_manifest};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -25,6 +28,15 @@ pub(crate) struct Partition {
     pub name: String,
     /// Every value is a whole number.
     pub is_integer: bool,
+}
+
+impl Partition {
+    pub fn data_type(&self) -> DataType {
+        match self.is_integer {
+            true => DataType::Int64,
+            false => DataType::Utf8View,
+        }
+    }
 }
 
 /// The traces of a session.
@@ -64,6 +76,21 @@ impl Traces {
         }
         traces.find_partitions();
         Ok(traces)
+    }
+
+    /// A value that all rows of a trace share.
+    pub(crate) fn value(&self, value: TraceValue, source: usize) -> ScalarValue {
+        let source = &self.sources[source];
+        match value {
+            TraceValue::Name => ScalarValue::Utf8View(Some(source.name.clone())),
+            TraceValue::Partition(index) => {
+                let value = source.partitions[index].clone();
+                match self.partitions[index].is_integer {
+                    true => ScalarValue::Int64(value.and_then(|value| value.parse().ok())),
+                    false => ScalarValue::Utf8View(value),
+                }
+            }
+        }
     }
 
     /// Adds a trace unless it is there already.

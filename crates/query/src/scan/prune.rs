@@ -3,9 +3,7 @@
 use super::plan::Unit;
 use crate::schema::{Origin, TableFacts};
 use crate::source::Traces;
-use datafusion::arrow::array::{
-    ArrayRef, BooleanArray, Int64Array, StringViewArray, UInt64Array, new_null_array,
-};
+use datafusion::arrow::array::{ArrayRef, BooleanArray, UInt64Array, new_null_array};
 use datafusion::arrow::compute::concat;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::catalog::Session;
@@ -50,36 +48,19 @@ impl RowGroups<'_> {
 
     /// The value that all rows of a row group have.
     fn constants(&self, column: &Column) -> Option<ArrayRef> {
-        let place = self.facts.column(&column.name)?;
-        let sources = self
-            .units
-            .iter()
-            .map(|unit| &self.traces.sources[unit.source]);
-        match self.facts.columns[place].origin {
-            Origin::Trace => {
-                let names = sources.map(|source| Some(source.name.as_str()));
-                Some(Arc::new(names.collect::<StringViewArray>()))
-            }
-            Origin::Partition(index) => {
-                let values = sources.map(|source| source.partitions[index].as_deref());
-                Some(match self.traces.partitions[index].is_integer {
-                    true => Arc::new(
-                        values
-                            .map(|value| value?.parse().ok())
-                            .collect::<Int64Array>(),
-                    ),
-                    false => Arc::new(values.collect::<StringViewArray>()),
-                })
-            }
-            Origin::File | Origin::Name(_) => None,
-        }
+        let column = &self.facts.columns[self.facts.column(&column.name)?];
+        let Origin::Trace(value) = column.origin else {
+            return None;
+        };
+        let units = self.units.iter();
+        ScalarValue::iter_to_array(units.map(|unit| self.traces.value(value, unit.source))).ok()
     }
 
     /// A statistic of a column of the files, for each row group. Where a footer does not have it, it is null: unknown.
     fn of_files(&self, column: &Column, statistic: Statistic) -> Option<ArrayRef> {
         let known = &self.facts.columns[self.facts.column(&column.name)?];
         let data_type = match statistic {
-            _ if known.origin != Origin::File => return None,
+            _ if known.origin != Origin::Own => return None,
             Statistic::Absent => &DataType::UInt64,
             // Texts may be cut short, and NaN stands in no order.
             _ if !known.data_type.is_integer() => return None,

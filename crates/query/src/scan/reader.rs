@@ -3,10 +3,9 @@
 use super::names::Names;
 use super::plan::Unit;
 use crate::library::Library;
-use crate::schema::{ColumnFacts, Name, Origin};
+use crate::schema::{ColumnFacts, Name, Origin, TraceValue};
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::common::ScalarValue;
 use datafusion::error::DataFusionError;
 use gapscope_trace::table_file::{Batches, TableFile};
 use std::collections::HashMap;
@@ -25,7 +24,7 @@ pub(super) struct Reader {
     units: std::vec::IntoIter<Unit>,
     batch_rows: usize,
     left: Option<usize>,
-    source: Option<OfSource>,
+    source: OfSource,
     open: Option<Open>,
     failed: bool,
 }
@@ -34,16 +33,13 @@ pub(super) struct Reader {
 struct OfSource {
     index: usize,
     names: HashMap<Name, Names>,
-    /// Columns with one value in every row, each as long as a batch may be.
-    constants: HashMap<Origin, ArrayRef>,
+    /// Columns with one value in every row, as long as the longest batch so far.
+    values: HashMap<TraceValue, ArrayRef>,
 }
 
 /// The row group that is being read.
 enum Open {
-    Columns {
-        source: usize,
-        batches: Batches,
-    },
+    Columns(Batches),
     /// No column of the file is needed: so many rows are left.
     Rows(usize),
 }
@@ -66,9 +62,9 @@ impl Reader {
         };
         for column in &columns {
             match column.origin {
-                Origin::File => need(&column.name),
+                Origin::Own => need(&column.name),
                 Origin::Name(name) => name.keys().iter().for_each(|key| need(key)),
-                Origin::Trace | Origin::Partition(_) => {}
+                Origin::Trace(_) => {}
             }
         }
         Reader {
@@ -77,10 +73,10 @@ impl Reader {
             columns: columns.into(),
             schema,
             of_file,
+            source: OfSource::new(units.first().map_or(0, |unit| unit.source)),
             units: units.into_iter(),
             batch_rows,
             left: limit,
-            source: None,
             open: None,
             failed: false,
         }
@@ -99,10 +95,9 @@ impl Reader {
                     *left -= rows;
                     Some((rows, None))
                 }
-                Some(Open::Columns { source, batches }) => {
-                    let source = *source;
+                Some(Open::Columns(batches)) => {
                     let next = batches.next().transpose();
-                    let next = next.map_err(|reason| self.damaged(source, &reason))?;
+                    let next = next.map_err(|reason| self.damaged(&reason))?;
                     next.map(|batch| (batch.num_rows(), Some(batch)))
                 }
             };
@@ -117,16 +112,8 @@ impl Reader {
     }
 
     fn start(&mut self, unit: Unit) -> Result<()> {
-        if self
-            .source
-            .as_ref()
-            .is_none_or(|source| source.index != unit.source)
-        {
-            self.source = Some(OfSource {
-                index: unit.source,
-                names: HashMap::new(),
-                constants: HashMap::new(),
-            });
+        if self.source.index != unit.source {
+            self.source = OfSource::new(unit.source);
         }
         let Some(file) = &self.files[unit.source] else {
             return Ok(());
@@ -137,17 +124,14 @@ impl Reader {
             true => Open::Rows(unit.rows),
             false => {
                 let batches = file.read(&known, Some(unit.row_group), self.batch_rows);
-                Open::Columns {
-                    source: unit.source,
-                    batches: batches.map_err(|reason| self.damaged(unit.source, &reason))?,
-                }
+                Open::Columns(batches.map_err(|reason| self.damaged(&reason))?)
             }
         });
         Ok(())
     }
 
-    fn damaged(&self, source: usize, reason: &str) -> DataFusionError {
-        let source = &self.library.traces.sources[source];
+    fn damaged(&self, reason: &str) -> DataFusionError {
+        let source = &self.library.traces.sources[self.source.index];
         DataFusionError::Execution(format!(
             "{} is damaged ({reason}): leave this trace out",
             source.name
@@ -164,21 +148,17 @@ impl Reader {
         for column in columns.iter() {
             let missing = || new_null_array(&column.data_type, rows);
             arrays.push(match column.origin {
-                Origin::File => of_file(&column.name).unwrap_or_else(missing),
+                Origin::Own => of_file(&column.name).unwrap_or_else(missing),
                 Origin::Name(name) => {
                     let keys = name.keys().iter().map(|key| of_file(key));
                     match keys.collect::<Option<Vec<ArrayRef>>>() {
-                        Some(keys) => self.names(name).resolve(&keys)?,
+                        Some(keys) => self.source.names(name, &self.library).resolve(&keys)?,
                         None => missing(),
                     }
                 }
-                Origin::Trace | Origin::Partition(_) => {
-                    let constant = self.constant(column.origin)?;
-                    if constant.len() < rows {
-                        self.value(column.origin).to_array_of_size(rows)?
-                    } else {
-                        constant.slice(0, rows)
-                    }
+                Origin::Trace(value) => {
+                    let value = self.source.value(value, rows, &self.library)?;
+                    value.slice(0, rows)
                 }
             });
         }
@@ -186,40 +166,31 @@ impl Reader {
         let batch = RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)?;
         Ok(batch.slice(0, keep))
     }
+}
 
-    fn names(&mut self, name: Name) -> &Names {
-        let of_source = self
-            .source
-            .as_mut()
-            .expect("a row group of a trace is open");
-        let source = &self.library.traces.sources[of_source.index];
-        let names = of_source.names.entry(name);
+impl OfSource {
+    fn new(index: usize) -> OfSource {
+        OfSource {
+            index,
+            names: HashMap::new(),
+            values: HashMap::new(),
+        }
+    }
+
+    fn names(&mut self, name: Name, library: &Library) -> &Names {
+        let source = &library.traces.sources[self.index];
+        let names = self.names.entry(name);
         names.or_insert_with(|| Names::of(name, source))
     }
 
-    /// The value of a column in every row of the trace that is being read.
-    fn value(&self, origin: Origin) -> ScalarValue {
-        let of_source = self
-            .source
-            .as_ref()
-            .expect("a row group of a trace is open");
-        self.library.constant(origin, of_source.index)
-    }
-
-    fn constant(&mut self, origin: Origin) -> Result<ArrayRef> {
-        let of_source = self
-            .source
-            .as_ref()
-            .expect("a row group of a trace is open");
-        if let Some(array) = of_source.constants.get(&origin) {
+    /// A column of one value, of at least so many rows.
+    fn value(&mut self, value: TraceValue, rows: usize, library: &Library) -> Result<ArrayRef> {
+        if let Some(array) = self.values.get(&value).filter(|array| array.len() >= rows) {
             return Ok(array.clone());
         }
-        let array = self.value(origin).to_array_of_size(self.batch_rows)?;
-        let of_source = self
-            .source
-            .as_mut()
-            .expect("a row group of a trace is open");
-        of_source.constants.insert(origin, array.clone());
+        let scalar = library.traces.value(value, self.index);
+        let array = scalar.to_array_of_size(rows)?;
+        self.values.insert(value, array.clone());
         Ok(array)
     }
 }

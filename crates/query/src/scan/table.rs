@@ -69,7 +69,7 @@ fn open(folder: &Path, facts: &TableFacts) -> Result<TableFile, String> {
         OpenError::Missing => format!("{} is missing: its rows are unknown", path.display()),
         OpenError::Unreadable(reason) => unreadable(reason),
     })?;
-    let of_file = facts.columns.iter().filter(|c| c.origin == Origin::File);
+    let of_file = facts.columns.iter().filter(|c| c.origin == Origin::Own);
     for column in of_file {
         if let Some(found) = file.foreign_type(&column.name) {
             return Err(unreadable(format!(
