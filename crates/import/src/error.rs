@@ -16,7 +16,7 @@ pub enum Error {
         source: io::Error,
     },
     /// No importer knows such files.
-    #[error("{} is not of a tool that gapscope knows; it imports {reads}", path.display())]
+    #[error("gapscope does not know what made {}; it imports {reads}", path.display())]
     Unrecognised {
         /// The file or folder.
         path: PathBuf,

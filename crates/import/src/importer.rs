@@ -1,9 +1,8 @@
 //! What an importer is.
 
 use crate::{Error, IMPORTERS};
-use gapscope_trace::manifest::{Exit, Loss};
 use gapscope_trace::tables::Tables;
-use gapscope_trace::{Trace, TraceWriter};
+use gapscope_trace::{Loss, Trace, TraceWriter};
 use std::path::{Path, PathBuf};
 
 /// Makes traces of the files of one tool.
@@ -35,8 +34,6 @@ pub struct Options {
 pub struct Imported {
     /// The folder of the trace.
     pub output: PathBuf,
-    /// How the process ended, if the files say it.
-    pub exit: Option<Exit>,
     /// Command buffers in the trace.
     pub command_buffers: u64,
     /// Pieces of GPU work with times.
@@ -75,7 +72,6 @@ impl Importer {
         let trace = (self.read)(inputs, options)?;
         let imported = Imported {
             output: output.to_owned(),
-            exit: trace.manifest.exit,
             command_buffers: trace.tables.command_buffers.id.len() as u64,
             timed_work: timed_work(&trace.tables),
             losses: trace.manifest.losses.clone(),

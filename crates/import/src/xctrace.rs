@@ -30,6 +30,8 @@ mod files;
 mod intervals;
 mod labels;
 mod root;
+mod row;
+mod summary;
 mod toc;
 
 pub use files::is_bundle;
@@ -37,7 +39,6 @@ pub use root::DocumentError;
 pub use toc::{Run, Toc};
 
 use crate::{Error, Importer, Options};
-use document::{Ending, Summary};
 use facts::Facts;
 use gapscope_trace::Trace;
 use quick_xml::Reader;
@@ -45,6 +46,7 @@ use root::{Root, root};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
+use summary::{Ending, Summary};
 
 /// A table that an import uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -28,7 +28,7 @@ pub(crate) const WANTED_NO_MORE: &str = "the program wanted times of command buf
 
 /// Why a dispatch has no time where its pass has one.
 const NOT_ALONE: Cow<'static, str> =
-    Cow::Borrowed("only the time of its pass can be had, which holds others too");
+    Cow::Borrowed("only its pass was timed, which holds other dispatches too");
 
 /// The time of each pass and of each dispatch, by what was measured. A pass that was not timed itself is from its first
 /// dispatch to its last, and a dispatch that was not, and is alone in its pass, has the pass's time.

@@ -44,7 +44,7 @@
 //!
 //! **Cost.** Two timestamps a dispatch, and one copy of 8 bytes for each at the end of the command buffer. Results are
 //! mapped when wgpu says that they are there and read later; nothing waits for the GPU. Query sets are taken in chunks
-//! from a pool, as many as the command buffer needs: nothing is cut off. Where no memory can be had, what is not timed
+//! from a pool, as many as the command buffer needs: nothing is cut off. Where there is no memory, what is not timed
 //! is counted as a loss.
 //!
 //! **The host's clock.** wgpu cannot read both clocks at once, so device times are mapped by bounds: a command buffer

@@ -6,127 +6,16 @@
 //! lack its schema, and then has that of the node before.
 
 use super::cell::{Element, Kind, Value};
+use super::row::{Column, Row, Schema};
+use super::summary::{Damage, Ending, Summary};
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::rc::Rc;
 
 /// Elements nest no deeper than this in a row; what does is damage.
 const DEEPEST: usize = 64;
-
-/// The columns of a table.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Schema {
-    pub name: String,
-    columns: Vec<Column>,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Column {
-    mnemonic: String,
-    engineering_type: String,
-}
-
-impl Schema {
-    /// The first of `mnemonics` that it has no column for.
-    pub fn lacks<'a>(&self, mnemonics: &[&'a str]) -> Option<&'a str> {
-        let has = |mnemonic: &str| self.columns.iter().any(|c| c.mnemonic == mnemonic);
-        mnemonics.iter().copied().find(|mnemonic| !has(mnemonic))
-    }
-
-    fn place(&self, mnemonic: &str) -> Option<usize> {
-        self.columns.iter().position(|c| c.mnemonic == mnemonic)
-    }
-}
-
-/// A row whose cells stand in the order of the schema's columns.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Row<'a> {
-    schema: &'a Schema,
-    cells: &'a [Value],
-}
-
-impl Row<'_> {
-    fn value(&self, mnemonic: &str) -> Option<&Value> {
-        self.cells.get(self.schema.place(mnemonic)?)
-    }
-
-    /// A whole number.
-    pub fn number(&self, mnemonic: &str) -> Option<u64> {
-        match self.value(mnemonic)? {
-            Value::Number(number) => Some(*number),
-            _ => None,
-        }
-    }
-
-    /// A time or duration in nanoseconds.
-    pub fn ns(&self, mnemonic: &str) -> Option<i64> {
-        i64::try_from(self.number(mnemonic)?).ok()
-    }
-
-    /// An id: all bits set, and 0, mean none.
-    pub fn id(&self, mnemonic: &str) -> Option<u64> {
-        self.number(mnemonic)
-            .filter(|id| *id != u64::MAX && *id != 0)
-    }
-
-    /// A text that is not empty.
-    pub fn text(&self, mnemonic: &str) -> Option<&Rc<str>> {
-        match self.value(mnemonic)? {
-            Value::Text(text) if !text.is_empty() => Some(text),
-            _ => None,
-        }
-    }
-
-    pub fn process(&self, mnemonic: &str) -> Option<&Rc<super::cell::Process>> {
-        match self.value(mnemonic)? {
-            Value::Process(process) => Some(process),
-            _ => None,
-        }
-    }
-
-    pub fn thread(&self, mnemonic: &str) -> Option<&Rc<super::cell::Thread>> {
-        match self.value(mnemonic)? {
-            Value::Thread(thread) => Some(thread),
-            _ => None,
-        }
-    }
-}
-
-/// How a document ended.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// With the tag that closes it.
-    #[default]
-    Complete,
-    /// After a whole row or node: xctrace may have crashed when all was written, or before.
-    AfterRow,
-    /// Inside a row, which is lost.
-    InRow,
-    /// It is not XML from here on.
-    Malformed(String),
-}
-
-/// What there is to say of a document beside its rows.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Summary {
-    /// Nodes; none is what xctrace writes when the table or the run does not exist.
-    pub nodes: u64,
-    /// Rows of each table that were read.
-    pub rows: BTreeMap<String, u64>,
-    /// Rows that were not.
-    pub damaged: BTreeMap<Damage, u64>,
-    pub ending: Ending,
-}
-
-/// Why rows of a table were not read.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Damage {
-    pub table: String,
-    pub reason: &'static str,
-}
 
 const WRONG_CELLS: &str = "the row has not one cell for each column";
 const WRONG_TYPE: &str = "a cell is not of its column's type";

@@ -1,10 +1,12 @@
 //! What the rows of the exports say, before they are put together.
 
+mod records;
 mod tables;
 
-use super::cell::{Process, Thread};
-use super::document::{Ending, Row, Schema, Summary};
+use super::cell::Process;
 use super::intervals::Span;
+use super::row::{Row, Schema};
+use super::summary::{Ending, Summary};
 use super::toc::Toc;
 use gapscope_trace::{Ledger, LossKind};
 use std::borrow::Cow;
@@ -12,121 +14,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use tables::columns;
 
+pub(crate) use records::*;
 pub(crate) use tables::TABLES;
-
-/// The channel that a GPU interval ran on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Channel {
-    Compute,
-    Render,
-    Blit,
-    Other,
-}
-
-/// A stretch of GPU work.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct GpuInterval {
-    pub start_ns: i64,
-    pub duration_ns: i64,
-    pub channel: Channel,
-    pub pid: Option<u32>,
-    pub command_buffer: Option<u64>,
-    pub encoder: Option<u64>,
-}
-
-/// A command buffer as the application committed it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Submission {
-    /// When it was created.
-    pub created_ns: i64,
-    /// When it was committed.
-    pub committed_ns: i64,
-    pub pid: Option<u32>,
-    pub thread: Option<Rc<Thread>>,
-    pub command_buffer: u64,
-}
-
-/// An encoder as the application made it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Encoder {
-    pub pid: Option<u32>,
-    pub command_buffer: Option<u64>,
-    pub encoder: u64,
-    pub command_buffer_label: Option<Rc<str>>,
-    pub label: Option<Rc<str>>,
-}
-
-/// A stretch of time on the host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct HostInterval {
-    pub start_ns: i64,
-    pub duration_ns: i64,
-    pub pid: Option<u32>,
-    pub thread: Option<Rc<Thread>>,
-    /// What it is of, such as `Completion Handlers`.
-    pub group: Rc<str>,
-    pub text: Rc<str>,
-}
-
-/// A compiled shader.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Shader {
-    pub pid: Option<u32>,
-    pub id: u64,
-    pub name: Rc<str>,
-    pub label: Option<Rc<str>>,
-    pub shader_type: Option<Rc<str>>,
-}
-
-/// An allocated resource.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Allocation {
-    pub at_ns: i64,
-    /// How long it lived; absent when it did to the end.
-    pub lifetime_ns: Option<i64>,
-    pub pid: Option<u32>,
-    pub resource: u64,
-    pub bytes: u64,
-}
-
-/// The start or end of GPU work on a channel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ExecutionPoint {
-    pub at_ns: i64,
-    pub is_start: bool,
-    pub gpu_submission: u64,
-}
-
-/// Which command buffer a piece of GPU work is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct GpuSubmission {
-    pub gpu_submission: u64,
-    pub command_buffer: u64,
-    pub encoder: Option<u64>,
-    pub pid: Option<u32>,
-}
-
-/// A command buffer was seen finished.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Completion {
-    pub at_ns: i64,
-    pub command_buffer: u64,
-}
-
-/// A command buffer ended with an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Failure {
-    pub command_buffer: u64,
-    /// MTLCommandBufferError.
-    pub code: u64,
-}
-
-/// A shader spilled registers to memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Spill {
-    pub bytes: u64,
-    pub pid: Option<u32>,
-}
 
 /// Everything that was read.
 #[derive(Debug, Default)]
@@ -203,7 +92,7 @@ impl Facts {
                 let interval = GpuInterval {
                     start_ns: row.ns("start")?,
                     duration_ns: row.ns("duration")?,
-                    channel: channel(row.text("channel-name").map(|text| &**text)),
+                    channel: Channel::named(row.text("channel-name").map(|text| &**text)),
                     pid: self.pid(row.process("process")),
                     command_buffer: row.id("cmdbuffer-id"),
                     encoder: row.id("encoder-id"),
@@ -411,21 +300,4 @@ impl Facts {
 /// Rows of a table or file of the exports, as what is lost.
 fn rows_of(table: &str) -> LossKind {
     LossKind::Other(Cow::Owned(format!("rows of {table}")))
-}
-
-fn channel(name: Option<&str>) -> Channel {
-    let Some(name) = name else {
-        return Channel::Other;
-    };
-    let name = name.to_ascii_lowercase();
-    let is = |words: &[&str]| words.iter().any(|word| name.contains(word));
-    if is(&["vertex", "fragment", "render", "tiler", "object", "mesh"]) {
-        Channel::Render
-    } else if is(&["blit", "copy", "dma", "transfer"]) {
-        Channel::Blit
-    } else if is(&["compute"]) {
-        Channel::Compute
-    } else {
-        Channel::Other
-    }
 }

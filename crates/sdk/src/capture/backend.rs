@@ -95,7 +95,7 @@ pub trait Backend: Send + Sync {
     /// Waits until the device has finished everything that the program has submitted to it.
     ///
     /// # Errors
-    /// [`NotCaptured::Synchronise`]: the device could not be waited for.
+    /// [`NotCaptured::Synchronise`]: waiting for the device failed.
     fn synchronise(&self) -> Result<(), NotCaptured>;
 
     /// Starts a capture.

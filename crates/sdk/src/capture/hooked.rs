@@ -89,7 +89,7 @@ fn reason(status: Status) -> String {
         Status::NotRecorded => "no session records this process",
         Status::AlreadyCapturing => "another capture of this process is open",
         Status::NotCapturing => "it does not know this capture",
-        Status::BadText => "the path is longer than it takes",
+        Status::BadText => "the path is too long for it",
         Status::NotWritten => "the session could not write it; its standard error says why",
         Status::NoSession => "the session that recorded this process is gone",
         Status::TimedOut => {

@@ -70,7 +70,7 @@ pub enum NotCaptured {
         expected: &'static str,
     },
     /// The schedule does not choose this unit of work.
-    #[error("unit {unit} is not to be captured: {schedule}")]
+    #[error("unit {unit} is not captured: {schedule}")]
     NotThisUnit {
         /// The unit, counted from 1.
         unit: u64,
@@ -157,8 +157,8 @@ pub enum NotCaptured {
         /// What is wanted.
         wanted_bytes: u64,
     },
-    /// The device could not be waited for.
-    #[error("the device could not be waited for: {reason}")]
+    /// Waiting for the device failed.
+    #[error("waiting for the device failed: {reason}")]
     Synchronise {
         /// What it said.
         reason: String,
@@ -172,7 +172,7 @@ pub enum NotCaptured {
         reason: String,
     },
     /// The capture did not stop in order.
-    #[error("{backend} did not stop the capture in order: {reason}")]
+    #[error("{backend} did not stop the capture properly: {reason}")]
     Stop {
         /// What captures.
         backend: &'static str,

@@ -156,7 +156,7 @@ pub struct Sampled {
 #[non_exhaustive]
 pub enum Unsampled {
     /// There was no buffer for its samples.
-    #[error("no buffer for counter samples could be had ({0})")]
+    #[error("Metal gave no buffer for counter samples ({0})")]
     NoBuffer(String),
     /// The samples could not be read.
     #[error("the counter samples could not be read ({0})")]

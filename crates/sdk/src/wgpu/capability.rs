@@ -72,16 +72,16 @@ impl Capability {
                 "wgpu timed each dispatch by timestamps inside passes; a pass and a command buffer are from their first dispatch to their last, because the device was made without TIMESTAMP_QUERY_INSIDE_ENCODERS."
             }
             (Capability::Passes, true) => {
-                "wgpu timed passes at their boundaries and each command buffer: single dispatches have times only where their pass has no other, because the device was made without TIMESTAMP_QUERY_INSIDE_PASSES, or has not got it, or because the program wanted no more."
+                "wgpu timed passes at their boundaries and each command buffer: single dispatches have times only where their pass has no other, because the device was made without TIMESTAMP_QUERY_INSIDE_PASSES, or does not have it, or because the program wanted no more."
             }
             (Capability::Passes, false) => {
-                "wgpu timed passes at their boundaries, and a command buffer from its first pass to its last: the device was made without TIMESTAMP_QUERY_INSIDE_PASSES and TIMESTAMP_QUERY_INSIDE_ENCODERS, or has not got them."
+                "wgpu timed passes at their boundaries, and a command buffer from its first pass to its last: the device was made without TIMESTAMP_QUERY_INSIDE_PASSES and TIMESTAMP_QUERY_INSIDE_ENCODERS, or does not have them."
             }
             (Capability::CommandBuffers, _) => {
                 "wgpu timed command buffers only, as the program wanted."
             }
             (Capability::Nothing, _) => {
-                "wgpu timed nothing: the device was made without TIMESTAMP_QUERY, or has not got it."
+                "wgpu timed nothing: the device was made without TIMESTAMP_QUERY, or does not have it."
             }
         }
     }

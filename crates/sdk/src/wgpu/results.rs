@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 /// Why a time is not known.
-const NO_QUERIES: &str = "no memory for timestamps could be had";
+const NO_QUERIES: &str = "there was no memory for timestamps";
 const NO_TIME: &str = "the device delivered no usable timestamps";
 const TAKEN: &str = "the program times this pass itself";
 const NO_BOUNDS: &str = "its device times contradict the host times around them";

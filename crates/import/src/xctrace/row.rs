@@ -1,0 +1,84 @@
+//! Rows of a table, by the names of its columns.
+
+use super::cell::{Process, Thread, Value};
+use std::rc::Rc;
+
+/// The columns of a table.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Schema {
+    pub name: String,
+    pub columns: Vec<Column>,
+}
+
+/// A column.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Column {
+    pub mnemonic: String,
+    pub engineering_type: String,
+}
+
+impl Schema {
+    /// The first of `mnemonics` that it has no column for.
+    pub fn lacks<'a>(&self, mnemonics: &[&'a str]) -> Option<&'a str> {
+        let has = |mnemonic: &str| self.columns.iter().any(|c| c.mnemonic == mnemonic);
+        mnemonics.iter().copied().find(|mnemonic| !has(mnemonic))
+    }
+
+    fn index_of(&self, mnemonic: &str) -> Option<usize> {
+        self.columns.iter().position(|c| c.mnemonic == mnemonic)
+    }
+}
+
+/// A row whose cells stand in the order of the schema's columns.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Row<'a> {
+    pub schema: &'a Schema,
+    pub cells: &'a [Value],
+}
+
+impl Row<'_> {
+    fn value(&self, mnemonic: &str) -> Option<&Value> {
+        self.cells.get(self.schema.index_of(mnemonic)?)
+    }
+
+    /// A whole number.
+    pub fn number(&self, mnemonic: &str) -> Option<u64> {
+        match self.value(mnemonic)? {
+            Value::Number(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// A time or duration in nanoseconds.
+    pub fn ns(&self, mnemonic: &str) -> Option<i64> {
+        i64::try_from(self.number(mnemonic)?).ok()
+    }
+
+    /// An id: all bits set, and 0, mean none.
+    pub fn id(&self, mnemonic: &str) -> Option<u64> {
+        self.number(mnemonic)
+            .filter(|id| *id != u64::MAX && *id != 0)
+    }
+
+    /// A text that is not empty.
+    pub fn text(&self, mnemonic: &str) -> Option<&Rc<str>> {
+        match self.value(mnemonic)? {
+            Value::Text(text) if !text.is_empty() => Some(text),
+            _ => None,
+        }
+    }
+
+    pub fn process(&self, mnemonic: &str) -> Option<&Rc<Process>> {
+        match self.value(mnemonic)? {
+            Value::Process(process) => Some(process),
+            _ => None,
+        }
+    }
+
+    pub fn thread(&self, mnemonic: &str) -> Option<&Rc<Thread>> {
+        match self.value(mnemonic)? {
+            Value::Thread(thread) => Some(thread),
+            _ => None,
+        }
+    }
+}
