@@ -3,7 +3,7 @@
 //! The bytes of a dispatch are those of the buffer ranges bound to it: for reading, those that its code may read; for
 //! writing likewise. A byte that two bindings of one direction cover counts once. That is an upper bound on the
 //! distinct bytes the dispatch reaches through bindings, and for kernels that touch each element of their arrays once
-//! it is the very number. It is no measurement of memory traffic: a kernel may touch less than is bound, or the same
+//! it is that very number. It is not a measurement of memory traffic: a kernel may touch less than is bound, or the same
 //! byte many times, and caches stand between. Memory reached through device addresses, push constants, and images is
 //! not in it. A binding with unknown access counts in both directions.
 

@@ -38,19 +38,19 @@ pub struct DeviceBusy {
     pub clock_method: ClockMethod,
     /// The greatest error of a mapped time; absent when it is not known.
     pub clock_error_ns: Option<i64>,
-    /// From the begin of its first work to the end of its last. Absent when nothing on it was timed.
+    /// From the start of its first work to the end of its last. Absent when nothing on it was timed.
     pub work_window: Option<Interval>,
     /// Time in which it ran something, over the whole recording: the union of its work.
     pub busy_ns: Option<i64>,
     /// Part of `busy_ns` in which it ran transfers and nothing else. Absent where sampling cannot tell.
     pub transfer_only_ns: Option<i64>,
-    /// From the begin of the recording to its first work.
+    /// From the start of the recording to its first work.
     pub before_first_ns: Option<i64>,
     /// From the end of its last work to the end of the recording.
     pub after_last_ns: Option<i64>,
     /// The same over the analysed window (without warm-up): `busy_ns + idle_ns == window_ns`.
     pub analysed: Option<BusyShare>,
-    /// Command buffers that count as busy from begin to end, because not all that is inside has times: their inner
+    /// Command buffers that count as busy from start to end, because not all that is inside has times: their inner
     /// gaps are not seen, so `busy_ns` is an upper bound by those.
     pub command_buffers_counted_whole: u64,
     /// Command buffers without any known time: not in `busy_ns`.
@@ -68,7 +68,7 @@ pub struct QueueBusy {
     pub name: String,
     /// What it can do.
     pub capabilities: Vec<String>,
-    /// From the begin of its first work to the end of its last.
+    /// From the start of its first work to the end of its last.
     pub work_window: Option<Interval>,
     /// Time in which it ran something, over the whole recording.
     pub busy_ns: Option<i64>,
@@ -133,9 +133,9 @@ pub fn any_busy_ns(timeline: &Timeline) -> Option<i64> {
     }
 }
 
-/// Busy time of one GPU and its queues, in one pass over its work.
+/// Busy time of one GPU and its queues, added up in one walk over its work.
 #[derive(Debug, Default)]
-struct Passed {
+struct Totals {
     all: Busy,
     computing: Busy,
     analysed: Busy,
@@ -143,40 +143,48 @@ struct Passed {
     /// Some work may both compute and move data.
     mixed: bool,
     analysed_mixed: bool,
-    /// By index of the queue: from first to last work, busy, busy in the analysed window.
-    queues: Vec<(Option<Interval>, Busy, Busy)>,
+    /// By index of the queue.
+    queues: Vec<QueueTotals>,
 }
 
-impl Passed {
-    fn of(timeline: &Timeline, gpu: &Gpu, analysed: Option<Interval>) -> Passed {
-        let mut passed = Passed {
-            queues: vec![Default::default(); timeline.queues.len()],
-            ..Passed::default()
+/// Busy time of one queue.
+#[derive(Debug, Clone, Default)]
+struct QueueTotals {
+    work_window: Option<Interval>,
+    all: Busy,
+    analysed: Busy,
+}
+
+impl Totals {
+    fn of(timeline: &Timeline, gpu: &Gpu, analysed: Option<Interval>) -> Totals {
+        let mut totals = Totals {
+            queues: vec![QueueTotals::default(); timeline.queues.len()],
+            ..Totals::default()
         };
         for work in &gpu.works {
             let interval = work.interval;
             let inside =
                 analysed.map_or(Interval::default(), |window| interval.intersection(window));
-            passed.all.add(interval);
-            passed.analysed.add(inside);
+            totals.all.add(interval);
+            totals.analysed.add(inside);
             match timeline.is_transfer(work) {
                 Some(true) => {}
                 Some(false) => {
-                    passed.computing.add(interval);
-                    passed.analysed_computing.add(inside);
+                    totals.computing.add(interval);
+                    totals.analysed_computing.add(inside);
                 }
                 None => {
-                    passed.mixed = true;
-                    passed.analysed_mixed |= !inside.is_empty();
+                    totals.mixed = true;
+                    totals.analysed_mixed |= !inside.is_empty();
                 }
             }
-            let (window, busy, analysed_busy) =
-                &mut passed.queues[timeline.queue_of(work) as usize];
-            *window = Some(window.map_or(interval, |window| window.hull(interval)));
-            busy.add(interval);
-            analysed_busy.add(inside);
+            let queue = &mut totals.queues[timeline.queue_of(work) as usize];
+            let window = queue.work_window;
+            queue.work_window = Some(window.map_or(interval, |window| window.hull(interval)));
+            queue.all.add(interval);
+            queue.analysed.add(inside);
         }
-        passed
+        totals
     }
 }
 
@@ -197,20 +205,20 @@ fn device_busy(timeline: &Timeline, index: usize, analysed: Option<Interval>) ->
             .iter()
             .filter(|times| of_gpu(times.queue))
     };
-    let passed = Passed::of(timeline, gpu, analysed);
+    let totals = Totals::of(timeline, gpu, analysed);
     let work_window = gpu.work_window();
     let transfer_only = |mixed: bool, all: Busy, computing: Busy| {
         (!mixed).then(|| all.length_ns - computing.length_ns)
     };
     let share = |(window, analysed): (Interval, Interval)| {
         let transfer_only_ns = transfer_only(
-            passed.analysed_mixed,
-            passed.analysed,
-            passed.analysed_computing,
+            totals.analysed_mixed,
+            totals.analysed,
+            totals.analysed_computing,
         );
         BusyShare::new(
             window.intersection(analysed),
-            passed.analysed.length_ns,
+            totals.analysed.length_ns,
             transfer_only_ns,
         )
     };
@@ -226,9 +234,9 @@ fn device_busy(timeline: &Timeline, index: usize, analysed: Option<Interval>) ->
         clock_method: first.map_or(ClockMethod::None, |device| device.clock.method),
         clock_error_ns: timeline.clock_error_ns(index),
         work_window,
-        busy_ns: work_window.map(|_| passed.all.length_ns),
+        busy_ns: work_window.map(|_| totals.all.length_ns),
         transfer_only_ns: work_window
-            .and_then(|_| transfer_only(passed.mixed, passed.all, passed.computing)),
+            .and_then(|_| transfer_only(totals.mixed, totals.all, totals.computing)),
         before_first_ns: work_window
             .filter(|_| manifest.start_ns != 0)
             .map(|window| window.start_ns.saturating_sub(manifest.start_ns)),
@@ -240,30 +248,35 @@ fn device_busy(timeline: &Timeline, index: usize, analysed: Option<Interval>) ->
         command_buffers_untimed: times()
             .filter(|times| times.first_start_ns > times.last_end_ns && times.own.is_none())
             .count() as u64,
-        queues: queues_busy(timeline, index, &passed, analysed),
+        queues: queues_busy(timeline, index, &totals, analysed),
     }
 }
 
 fn queues_busy(
     timeline: &Timeline,
     index: usize,
-    passed: &Passed,
+    totals: &Totals,
     analysed: Option<Interval>,
 ) -> Vec<QueueBusy> {
     let manifest = &timeline.trace.manifest;
     let vocabulary = Vocabulary::of(manifest);
-    (timeline.queues.iter().zip(&passed.queues))
+    (timeline.queues.iter().zip(&totals.queues))
         .filter(|(queue, _)| queue.gpu as usize == index)
-        .map(|(queue, (window, busy, analysed_busy))| {
+        .map(|(queue, totals)| {
+            let window = totals.work_window;
             let row = queue.row.map(|row| &manifest.queues[row as usize]);
             QueueBusy {
                 queue_id: queue.id,
                 name: vocabulary.queue(queue.id),
                 capabilities: row.map_or(Vec::new(), |row| row.capabilities.clone()),
-                work_window: *window,
-                busy_ns: window.map(|_| busy.length_ns),
+                work_window: window,
+                busy_ns: window.map(|_| totals.all.length_ns),
                 analysed: window.zip(analysed).map(|(window, analysed)| {
-                    BusyShare::new(window.intersection(analysed), analysed_busy.length_ns, None)
+                    BusyShare::new(
+                        window.intersection(analysed),
+                        totals.analysed.length_ns,
+                        None,
+                    )
                 }),
             }
         })

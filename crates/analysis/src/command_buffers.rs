@@ -1,7 +1,7 @@
 //! The command-buffer table.
 //!
 //! A row is one submitted instance: a command buffer that is submitted ten times counts ten times. Its duration is
-//! from its begin to its end on the device, waits at barriers inside it included. `dispatches` counts what is recorded in it,
+//! from its start to its end on the device, waits at barriers inside it included. `dispatches` counts what is recorded in it,
 //! whether timed or not.
 
 use crate::durations::Durations;
@@ -39,7 +39,7 @@ pub struct CommandBuffers {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TimingCount {
     /// `measured`, `bracketed`, or why the times are unknown.
-    pub timing: &'static str,
+    pub timing: Timing,
     /// Command buffers.
     pub count: u64,
 }
@@ -65,6 +65,13 @@ pub struct CommandBufferRow {
     pub transfer_count: u32,
 }
 
+/// When a command buffer started, and on which queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Start {
+    queue: u32,
+    start_ns: i64,
+}
+
 /// All command buffers; of the timed ones the `longest` are listed.
 pub fn command_buffers(timeline: &Timeline, longest: usize) -> CommandBuffers {
     let rows = &timeline.trace.tables.command_buffers;
@@ -82,10 +89,7 @@ pub fn command_buffers(timeline: &Timeline, longest: usize) -> CommandBuffers {
     }
     let mut timings: Vec<TimingCount> = timings
         .into_iter()
-        .map(|(timing, count)| TimingCount {
-            timing: timing.as_str(),
-            count,
-        })
+        .map(|(timing, count)| TimingCount { timing, count })
         .collect();
     timings.sort_by_key(|row| Reverse(row.count));
 
@@ -94,13 +98,18 @@ pub fn command_buffers(timeline: &Timeline, longest: usize) -> CommandBuffers {
         .iter()
         .filter_map(|t| Some(t.own?.length_ns()))
         .collect();
-    let mut starts: Vec<(u32, i64)> = (times.iter())
-        .filter_map(|t| Some((t.queue, t.own?.start_ns)))
+    let mut starts: Vec<Start> = (times.iter())
+        .filter_map(|t| {
+            Some(Start {
+                queue: t.queue,
+                start_ns: t.own?.start_ns,
+            })
+        })
         .collect();
     starts.sort();
     let mut steps: Vec<i64> = (starts.windows(2))
-        .filter(|pair| pair[0].0 == pair[1].0)
-        .map(|pair| pair[1].1 - pair[0].1)
+        .filter(|pair| pair[0].queue == pair[1].queue)
+        .map(|pair| pair[1].start_ns - pair[0].start_ns)
         .collect();
     let mut by_length: Vec<usize> = (0..rows.len())
         .filter(|row| times[*row].own.is_some())

@@ -31,7 +31,7 @@ pub struct Counter {
     pub samples: Vec<Sample>,
 }
 
-/// What tells the counters of a trace apart.
+/// What distinguishes the counters of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CounterKey {
     /// Memory that the programs had allocated on a GPU, an index of [`Timeline::gpus`].

@@ -8,8 +8,8 @@
 //! | `dispatch-serialised` | that, and the sum of the work is at most the command buffer's duration: nothing overlaps |
 //! | `command-buffer` | nothing to compare: the work has no times |
 //!
-//! In `dispatch` mode the sum may exceed the duration, for dispatches overlap: this is no fault. A union far below the
-//! duration is none either: barriers, unrecorded commands and the sampling itself take the rest. Breaking the bound
+//! In `dispatch` mode the sum may exceed the duration, for dispatches overlap: this is not a fault. A union far below the
+//! duration is not one either: barriers, unrecorded commands and the sampling itself take the rest. Breaking the bound
 //! by more than the tolerance means that clocks or timestamps are wrong.
 
 use crate::quantity::Percent;
@@ -63,6 +63,12 @@ pub struct DriftRow {
     pub outside_ns: i64,
 }
 
+/// A command buffer, and by how much it breaks the bound of the mode.
+struct Compared {
+    over_ns: i64,
+    row: DriftRow,
+}
+
 /// Drift over the whole recording; the `longest` worst command buffers are listed.
 pub fn drift(timeline: &Timeline, longest: usize) -> Drift {
     let mode = timeline.trace.manifest.sampling_mode;
@@ -74,7 +80,7 @@ pub fn drift(timeline: &Timeline, longest: usize) -> Drift {
         };
     }
     let table = &timeline.trace.tables.command_buffers;
-    let mut rows: Vec<(i64, DriftRow)> = Vec::new();
+    let mut compared: Vec<Compared> = Vec::new();
     let mut ratios: Vec<f64> = Vec::new();
     let (mut own, mut sum, mut union) = (0i128, 0i128, 0i128);
     let mut violation_count = 0;
@@ -103,28 +109,30 @@ pub fn drift(timeline: &Timeline, longest: usize) -> Drift {
         }
         let tolerance_ns = TOLERANCE_NS.max((duration_ns as f64 * TOLERANCE_SHARE) as i64);
         violation_count += u64::from(over_ns > tolerance_ns);
-        let drift = DriftRow {
-            command_buffer: table.id[row],
-            duration_ns,
-            sum_ns: times.sum_ns,
-            union_ns: times.union_ns,
-            outside_ns,
-        };
-        rows.push((over_ns, drift));
+        compared.push(Compared {
+            over_ns,
+            row: DriftRow {
+                command_buffer: table.id[row],
+                duration_ns,
+                sum_ns: times.sum_ns,
+                union_ns: times.union_ns,
+                outside_ns,
+            },
+        });
     }
-    let count = rows.len() as u64;
-    let worst = |(over_ns, row): &(i64, DriftRow)| {
+    let count = compared.len() as u64;
+    let worst = |Compared { over_ns, row }: &Compared| {
         (
             Reverse(*over_ns),
             row.union_ns - row.duration_ns,
             row.command_buffer,
         )
     };
-    if longest < rows.len() {
-        rows.select_nth_unstable_by_key(longest, worst);
-        rows.truncate(longest);
+    if longest < compared.len() {
+        compared.select_nth_unstable_by_key(longest, worst);
+        compared.truncate(longest);
     }
-    rows.sort_by_key(worst);
+    compared.sort_by_key(worst);
     ratios.sort_by(f64::total_cmp);
     let ratio = |part: i128| (own > 0).then(|| part as f64 / own as f64);
     let bound = match mode {
@@ -154,7 +162,7 @@ pub fn drift(timeline: &Timeline, longest: usize) -> Drift {
         min_union_ratio: ratios.first().copied(),
         max_union_ratio: ratios.last().copied(),
         violation_count,
-        worst: rows.into_iter().map(|(_, row)| row).collect(),
+        worst: compared.into_iter().map(|compared| compared.row).collect(),
         sentence,
     }
 }

@@ -5,6 +5,7 @@ use crate::busy::{self, DeviceBusy};
 use crate::command_buffers::{self, CommandBuffers};
 use crate::counters::{self, CounterRow};
 use crate::drift::{self, Drift};
+use crate::equal_work::{self, WorkComparison};
 use crate::gaps::{self, GapTotal, IdleTime};
 use crate::intervals::Interval;
 use crate::kernels::{self, Kernel};
@@ -15,7 +16,6 @@ use crate::timeline::Timeline;
 use crate::transfers::{self, TransferRow};
 use crate::verdict::{self, Bound, Evidence};
 use crate::warm_up::{self, WarmUp};
-use crate::work::{self, WorkComparison};
 use gapscope_trace::manifest::{Loss, SamplingMode};
 use gapscope_trace::tables::{
     Bindings, Buffers, CounterValues, Counters, Dependencies, Dispatches, HostCalls, Kernels,
@@ -60,7 +60,7 @@ pub struct Findings {
     pub wall_ns: Option<i64>,
     /// Time in which at least one device ran something, over the whole recording. Absent when nothing was timed.
     pub gpu_busy_ns: Option<i64>,
-    /// From the begin of the first work of any device to the end of the last.
+    /// From the start of the first work of any device to the end of the last.
     pub work_window: Option<Interval>,
     /// The part of it that gaps and verdict are of: without warm-up.
     pub analysed_window: Option<Interval>,
@@ -259,8 +259,9 @@ impl Findings {
             counters: counters::counter_rows(timeline),
             drift: drift::drift(timeline, options.longest),
             latency: latency::latency(timeline),
-            equal_work: (options.equal_work.as_ref())
-                .and_then(|(before, after)| work::equal_work(timeline, bindings, before, after)),
+            equal_work: (options.equal_work.as_ref()).and_then(|(before, after)| {
+                equal_work::equal_work(timeline, bindings, before, after)
+            }),
             losses: manifest.losses.clone(),
             notes: manifest.notes.clone(),
         }

@@ -39,7 +39,7 @@ mod walk;
 
 pub use cause::{Cause, CauseFacts, Family, Side};
 pub use each::{each_gap, each_gap_before};
-pub use walk::{GapTeller, idle_time};
+pub use walk::{GapFinder, idle_time};
 
 /// Longest time outside of calls, between the return of a wait and the next submission, that counts as part of the
 /// wait's round trip: recording and handing over a small command buffer takes 5 to 100 us, so a program that needs
@@ -157,8 +157,9 @@ pub struct Gap {
     pub thread_name: Option<String>,
     /// Id of the submission.
     pub submission: Option<SubmissionId>,
-    /// When the submission call began.
-    pub submit_begin_ns: Option<i64>,
+    /// When the submission call started.
+    #[serde(rename = "submit_begin_ns")]
+    pub submit_start_ns: Option<i64>,
     /// What that thread did in the gap before the submission call, the longest first.
     pub host_calls: Vec<HostTime>,
     /// Calls that other threads of the process were in at that time: several threads may sum to more than the gap.

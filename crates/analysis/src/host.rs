@@ -32,8 +32,8 @@ pub(crate) struct Segment {
     pub(crate) function: u32,
     /// Calls folded into it.
     pub(crate) count: u32,
-    /// When the whole call began.
-    pub(crate) begin_ns: i64,
+    /// When the whole call started.
+    pub(crate) call_start_ns: i64,
 }
 
 impl Segment {
@@ -80,14 +80,14 @@ impl Host {
         let calls = &trace.tables.host_calls;
         let mut functions = Functions::default();
         let mut threads: HashMap<HostThread, Vec<Segment>> = HashMap::new();
-        let mut add = |thread, (call, function), count, start_ns, duration_ns| {
+        let mut add = |thread, call, function, count, start_ns, duration_ns| {
             if let Some(interval) = Interval::of_row(Some(start_ns), Some(duration_ns)) {
                 threads.entry(thread).or_default().push(Segment {
                     interval,
                     call,
                     function,
                     count,
-                    begin_ns: interval.start_ns,
+                    call_start_ns: interval.start_ns,
                 });
             }
         };
@@ -104,7 +104,8 @@ impl Host {
             }
             add(
                 thread,
-                (calls.call[row], functions.index(&calls.function[row])),
+                calls.call[row],
+                functions.index(&calls.function[row]),
                 calls.count[row],
                 calls.start_ns[row],
                 calls.duration_ns[row],
@@ -119,8 +120,15 @@ impl Host {
                 continue;
             };
             let (start_ns, duration_ns) = (rows.start_ns[row], rows.duration_ns[row]);
-            let call = (HostCallKind::Submit, functions.index(&rows.function[row]));
-            add(thread, call, 1, start_ns, duration_ns);
+            let function = functions.index(&rows.function[row]);
+            add(
+                thread,
+                HostCallKind::Submit,
+                function,
+                1,
+                start_ns,
+                duration_ns,
+            );
         }
         for calls in threads.values_mut() {
             *calls = flatten(std::mem::take(calls));
@@ -217,7 +225,7 @@ fn flatten(mut calls: Vec<Segment>) -> Vec<Segment> {
     calls
 }
 
-/// The segments of calls in order of their begin that overlap each other.
+/// The segments of calls in order of their start that overlap each other.
 fn flatten_nested(calls: &[Segment], segments: &mut Vec<Segment>) {
     let mut open: Vec<&Segment> = Vec::new();
     let mut now_ns = i64::MIN;
@@ -248,28 +256,44 @@ fn flatten_nested(calls: &[Segment], segments: &mut Vec<Segment>) {
     }
 }
 
+/// Time in the calls of one kind and function.
+#[derive(Debug, Clone, Copy)]
+struct CallTotal {
+    call: HostCallKind,
+    /// Index of the function's name, or [`NONE`].
+    function: u32,
+    count: u64,
+    total_ns: i64,
+}
+
 /// Host time by call, added up.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HostTotals {
-    /// By call and function: how often, and how long.
-    calls: Vec<((HostCallKind, u32), u64, i64)>,
+    /// For each call and function that occurs.
+    calls: Vec<CallTotal>,
     outside_ns: i64,
 }
 
 impl HostTotals {
     pub(crate) fn add_segment(&mut self, segment: &Segment, ns: i64) {
-        let key = (segment.call, segment.function);
+        let Segment { call, function, .. } = *segment;
         // A program calls few functions.
-        let at = match self.calls.iter().position(|(known, ..)| *known == key) {
+        let known = |total: &CallTotal| total.call == call && total.function == function;
+        let at = match self.calls.iter().position(known) {
             Some(at) => at,
             None => {
-                self.calls.push((key, 0, 0));
+                self.calls.push(CallTotal {
+                    call,
+                    function,
+                    count: 0,
+                    total_ns: 0,
+                });
                 self.calls.len() - 1
             }
         };
-        let (_, count, total_ns) = &mut self.calls[at];
-        *count = count.saturating_add(u64::from(segment.count));
-        *total_ns = total_ns.saturating_add(ns);
+        let total = &mut self.calls[at];
+        total.count = total.count.saturating_add(u64::from(segment.count));
+        total.total_ns = total.total_ns.saturating_add(ns);
     }
 
     pub(crate) fn add_outside(&mut self, ns: i64) {
@@ -278,15 +302,12 @@ impl HostTotals {
 
     /// The longest first.
     pub(crate) fn into_rows(self, host: &Host) -> Vec<HostTime> {
-        let calls = self
-            .calls
-            .into_iter()
-            .map(|((call, function), count, total_ns)| HostTime {
-                call: call.as_str(),
-                function: (host.functions.get(function as usize)).map(|name| name.to_string()),
-                count,
-                total_ns,
-            });
+        let calls = self.calls.into_iter().map(|total| HostTime {
+            call: total.call.as_str(),
+            function: (host.functions.get(total.function as usize)).map(ToString::to_string),
+            count: total.count,
+            total_ns: total.total_ns,
+        });
         let outside = (self.outside_ns > 0).then_some(HostTime {
             call: OUTSIDE,
             function: None,
@@ -310,7 +331,7 @@ mod tests {
             call,
             function: NONE,
             count: 1,
-            begin_ns: start,
+            call_start_ns: start,
         }
     }
 

@@ -13,7 +13,7 @@ use crate::durations::{Durations, GroupedDurations};
 use crate::intervals::{Busy, Interval};
 use crate::quantity::ratio;
 use crate::timeline::{Timeline, Work, WorkKind};
-use gapscope_trace::tables::Table;
+use gapscope_trace::tables::{NameSource, Table};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -24,7 +24,7 @@ pub struct Kernel {
     /// The kernel's name.
     pub name: String,
     /// Where the name comes from.
-    pub name_source: &'static str,
+    pub name_source: NameSource,
     /// Kernels with this name that differ in code, entry point or specialisation.
     pub variants: u32,
     /// Dispatches, with or without known times.
@@ -74,7 +74,7 @@ pub fn kernels(
             if group == fresh {
                 kernels.push(Kernel {
                     name: table.name[row].clone(),
-                    name_source: table.name_source[row].as_str(),
+                    name_source: table.name_source[row],
                     ..Kernel::default()
                 });
                 variants.push(HashSet::new());
@@ -93,7 +93,6 @@ pub fn kernels(
     let stray = kernels.len() as u32;
     kernels.push(Kernel {
         name: UNKNOWN.to_owned(),
-        name_source: "unknown",
         ..Kernel::default()
     });
     let dispatches = &timeline.dispatches;

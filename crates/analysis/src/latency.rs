@@ -1,9 +1,9 @@
 //! Launch latency and queue depth.
 //!
-//! Latency is from the begin of the host's submission call to the start of the submission's first work on the device.
+//! Latency is from the start of the host's submission call to the start of the submission's first work on the device.
 //! For a submission that finds its queue without unfinished work it is launch latency proper, the submission call
 //! included; otherwise it is mostly time in the queue, which is good: the device never has to wait. A submission is
-//! outstanding from the begin of its call to the end of its last work, and the depth is how many are.
+//! outstanding from the start of its call to the end of its last work, and the depth is how many are.
 //!
 //! Both compare host times with device times, so they are right within the clock's error. Submissions without timed
 //! work are left out.
@@ -22,7 +22,7 @@ pub struct QueueLatency {
     pub queue_id: QueueId,
     /// Submissions with timed work.
     pub submission_count: u64,
-    /// From the begin of the submission call to the start of its first work: all submissions.
+    /// From the start of the submission call to the start of its first work: all submissions.
     pub submit_to_start: Durations,
     /// The same for submissions that found the queue without unfinished work: launch latency proper. The others
     /// waited in the queue.
@@ -59,7 +59,7 @@ pub fn latency(timeline: &Timeline) -> Vec<QueueLatency> {
         .collect()
 }
 
-/// `rows`: submissions by begin, not empty.
+/// `rows`: submissions by start, not empty.
 fn queue_latency(timeline: &Timeline, queue: usize, rows: &[u32]) -> QueueLatency {
     let table = &timeline.trace.tables.submissions;
     let of_gpu = timeline.queues[queue];

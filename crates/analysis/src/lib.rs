@@ -15,6 +15,7 @@ pub mod counters;
 pub mod dataflow;
 pub mod drift;
 pub mod durations;
+pub mod equal_work;
 pub mod findings;
 pub mod gaps;
 mod host;
@@ -32,7 +33,6 @@ pub mod under_label;
 pub mod verdict;
 pub mod vocabulary;
 pub mod warm_up;
-pub mod work;
 
 pub use activity::activity;
 pub use counters::counters;

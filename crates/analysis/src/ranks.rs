@@ -1,13 +1,13 @@
 //! The ranks of a distributed program side by side: collectives matched across them, who arrives last, who waits.
 //!
 //! A *collective* is an operation that all ranks take part in, such as an all-reduce. On the device it is a kernel of
-//! NCCL (or RCCL, whose names are the same), told by its name; on the host, a label that begins with `nccl`. The n-th
-//! one of a kind on one rank is the n-th one of that kind on every other. Its *arrival* on a rank is the begin of its
+//! NCCL (or RCCL, whose names are the same), recognised by its name; on the host, a label that begins with `nccl`. The n-th
+//! one of a kind on one rank is the n-th one of that kind on every other. Its *arrival* on a rank is the start of its
 //! kernel there; its *skew* is from the first arrival to the last, and each rank waits for the last one.
 //!
 //! Kernels of most kinds cannot end before all ranks have arrived. Where the matched kernels of such a kind do not all
-//! overlap, they were no one collective (of a part of the ranks, or one was not recorded): they are counted and are in
-//! no skew.
+//! overlap, they were not one collective (of a part of the ranks, or one was not recorded): they are counted, and no skew has
+//! them.
 //!
 //! What this cannot know: communicators of a part of the ranks, except by that test; which rank is late by its own fault,
 //! and which because it waited elsewhere before. Arrivals of different ranks compare only where their traces have one
@@ -209,7 +209,7 @@ pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
 /// Why no times of the ranks can be compared.
 fn different_hosts(digests: &[&RankDigest]) -> Option<String> {
     if digests.len() < 2 {
-        return Some("there is one rank only".to_owned());
+        return Some("there is only one rank".to_owned());
     }
     let first = digests[0];
     for other in &digests[1..] {
@@ -246,7 +246,7 @@ fn unknown_clock(digests: &[&RankDigest]) -> Option<String> {
     }
 }
 
-/// Within what device times of two ranks compare: of any two, the worst.
+/// The greatest distance within which device times of two ranks compare.
 fn clock_error_ns(digests: &[&RankDigest]) -> Option<i64> {
     let errors: Option<Vec<i64>> = digests.iter().map(|d| d.clock_error_ns).collect();
     let mut errors = errors?;
@@ -310,7 +310,7 @@ fn sentences(findings: &RankFindings) -> Vec<String> {
         if let Some(contradictory_count @ 1..) = row.contradictory_count {
             sentences.push(format!(
                 "{contradictory_count} of {} matched {} do not overlap on all ranks: they are of a part of the ranks, or \
-                 some were not recorded; they are in no skew.",
+                 some were not recorded; no skew counts them.",
                 row.matched_count, row.kind
             ));
         }

@@ -2,7 +2,7 @@
 //!
 //! *Work* is what makes a device busy. In the dispatch modes it is every dispatch, transfer and piece of opaque work
 //! with known times, and besides them every command buffer that has times of its own while something inside has none:
-//! that one counts from its begin to its end. In `pass` mode dispatches without times lie in passes, which are opaque
+//! that one counts from its start to its end. In `pass` mode dispatches without times lie in passes, which are opaque
 //! work, and are none themselves. In `command-buffer` mode work is the command buffers with known times.
 //!
 //! [`Gpus`](crate::vocabulary::Gpus) says which devices are one GPU. Work on a queue that the manifest does not list belongs
@@ -180,7 +180,7 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    /// From the begin of the first work of any GPU to the end of the last.
+    /// From the start of the first work of any GPU to the end of the last.
     pub fn work_window(&self) -> Option<Interval> {
         self.gpus
             .iter()

@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 /// Transfers of one kind, over the whole recording.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct TransferRow {
-    /// `copy`, `fill`, …
-    pub kind: &'static str,
+    /// What they do.
+    pub kind: TransferKind,
     /// Transfers.
     pub count: u64,
     /// Bytes written by those of known size.
@@ -67,7 +67,7 @@ pub fn transfers_in(timeline: &Timeline, window: Option<Interval>) -> Vec<Transf
             union(&mut sized_set);
             let sized_ns = length_ns(&sized_set);
             TransferRow {
-                kind: kind.as_str(),
+                kind,
                 count: mine.len() as u64,
                 bytes: (mine.iter())
                     .filter_map(|row| rows.bytes[*row])

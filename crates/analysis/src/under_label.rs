@@ -8,16 +8,16 @@ use gapscope_trace::ids::{CommandBufferId, Id, LabelId, SubmissionId};
 use gapscope_trace::lookup::IdIndex;
 use gapscope_trace::tables::{Dispatches, Table, Tables};
 
-/// Where the rows of a table of work belong.
-struct Places<'a> {
+/// The columns of a table of work that say where its rows belong.
+struct Owners<'a> {
     command_buffers: &'a [Option<CommandBufferId>],
     labels: &'a [Option<LabelId>],
     submissions: &'a [Option<SubmissionId>],
 }
 
-macro_rules! places {
+macro_rules! owners {
     ($rows:expr) => {
-        Places {
+        Owners {
             command_buffers: &$rows.command_buffer,
             labels: &$rows.label,
             submissions: &$rows.submission,
@@ -43,13 +43,13 @@ impl UnderLabel {
     ) -> Option<UnderLabel> {
         let mut under = Under::of(trace, text);
         let mut dispatches = 0;
-        feed(&mut |piece| dispatches += under.add(places!(piece)))?;
+        feed(&mut |piece| dispatches += under.add(owners!(piece)))?;
         if !under.any {
             return Some(UnderLabel { part: None });
         }
         let part = under.trace(trace);
         let (timeline, ()) = Timeline::of_pieces(&part, dispatches, |take| {
-            feed(&mut |piece| take(&piece.select(&under.meant(&places!(piece)))))
+            feed(&mut |piece| take(&piece.select(&under.selected(&owners!(piece)))))
         })?;
         let options = Options {
             exclude_warm_up: false,
@@ -134,8 +134,8 @@ impl Under {
         let rows = &tables.labels;
         let mut labels = Marked::none(&rows.id);
         for row in 0..rows.len() {
-            let meant = |row: usize| rows.text[row].contains(text);
-            if rows.outwards(&labels.ids, row).any(meant) {
+            let matches = |row: usize| rows.text[row].contains(text);
+            if rows.outwards(&labels.ids, row).any(matches) {
                 labels.mark(rows.id[row]);
             }
         }
@@ -153,13 +153,13 @@ impl Under {
             around,
             submissions: Marked::none(&tables.submissions.id),
         };
-        under.add(places!(tables.transfers));
-        under.add(places!(tables.opaque_work));
+        under.add(owners!(tables.transfers));
+        under.add(owners!(tables.opaque_work));
         under
     }
 
-    /// Which rows are meant: those under the labels by themselves, or by their command buffer.
-    fn meant(&self, work: &Places) -> Vec<bool> {
+    /// Which rows are selected: those under the labels by themselves, or by their command buffer.
+    fn selected(&self, work: &Owners) -> Vec<bool> {
         let rows = work.labels.iter().zip(work.command_buffers);
         rows.map(|(label, command_buffer)| match label {
             Some(label) => self.labels.has(*label),
@@ -168,11 +168,11 @@ impl Under {
         .collect()
     }
 
-    /// Marks where the rows belong that are meant, and gives their number.
-    fn add(&mut self, work: Places) -> usize {
+    /// Marks where the selected rows belong, and gives their number.
+    fn add(&mut self, work: Owners) -> usize {
         let mut count = 0;
-        let meant = self.meant(&work).into_iter().enumerate();
-        for (row, _) in meant.filter(|(_, meant)| *meant) {
+        let selected = self.selected(&work).into_iter().enumerate();
+        for (row, _) in selected.filter(|(_, selected)| *selected) {
             count += 1;
             if let Some(id) = work.command_buffers[row] {
                 self.command_buffers.mark(id);
@@ -199,10 +199,12 @@ impl Under {
             tables: Tables {
                 command_buffers,
                 submissions: from.submissions.select(&submissions),
-                transfers: from.transfers.select(&self.meant(&places!(from.transfers))),
+                transfers: from
+                    .transfers
+                    .select(&self.selected(&owners!(from.transfers))),
                 opaque_work: from
                     .opaque_work
-                    .select(&self.meant(&places!(from.opaque_work))),
+                    .select(&self.selected(&owners!(from.opaque_work))),
                 kernels: from.kernels.clone(),
                 labels: from.labels.clone(),
                 markers: from.markers.clone(),

@@ -1,6 +1,6 @@
 //! What things are called, wherever they are shown: in reports, on the page, in exports and in queries.
 //!
-//! Ids of a trace are no names: they say only which rows belong together. A queue has the name that the program gave it,
+//! Ids of a trace are not names: they say only which rows belong together. A queue has the name that the program gave it,
 //! or one in the words of its API: `stream 7`, `queue 0.1` (family and index), `command queue 2`. Where processes share a
 //! queue's name, the pid is behind it. [`Words`] are the nouns of an API, [`Gpus`] the physical GPUs.
 
@@ -149,7 +149,7 @@ fn queue_names(manifest: &Manifest) -> HashMap<QueueId, String> {
     }))
 }
 
-/// A queue without a name of its own, by what tells queues of its API apart.
+/// A queue without a name of its own, by what distinguishes queues of its API.
 fn unnamed(queue: &Queue, api: Api) -> String {
     let noun = Words::of(api).queue.one;
     match api {

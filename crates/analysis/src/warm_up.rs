@@ -1,4 +1,4 @@
-//! Warm-up: the part at the beginning that is not like the rest.
+//! Warm-up: the part at the startning that is not like the rest.
 //!
 //! Programs compile pipelines, and drivers compile kernels, when they are first used. Left in, this hides what the
 //! program does afterwards. Signs of warm-up are calls that create pipelines or shader modules or load code after the
@@ -24,9 +24,9 @@ use serde::Serialize;
 pub const SLOW: i64 = 3;
 /// Timed dispatches that a kernel needs before its median says something.
 pub const LEAST_DISPATCHES: u64 = 5;
-/// The first sign must lie in this share of the work window: warm-up is at the beginning.
+/// The first sign must lie in this share of the work window: warm-up is at the startning.
 pub const FIRST_SHARE: f64 = 0.1;
-/// Most of the work window that may be left out: what is the greater part is no exception.
+/// Most of the work window that may be left out: what is the greater part is not an exception.
 pub const MOST_SHARE: f64 = 0.5;
 /// Command buffers, or launches that are in none, that must start after it, so that there is something left to judge.
 pub const LEAST_COMMAND_BUFFERS: u64 = 4;
@@ -85,7 +85,8 @@ pub fn warm_up(timeline: &Timeline, kernels: &[Kernel]) -> WarmUp {
     };
     let Some(cut_ns) = timeline.gpus.iter().filter_map(next).min() else {
         return kept(
-            "Code is compiled or first run until the last GPU work: this is no warm-up.".to_owned(),
+            "Code is compiled or first run until the last GPU work: this is not warm-up."
+                .to_owned(),
         );
     };
     let excluded = Interval::new(window.start_ns, cut_ns);
@@ -116,7 +117,7 @@ pub fn warm_up(timeline: &Timeline, kernels: &[Kernel]) -> WarmUp {
     }
     if later > taken {
         return kept(format!(
-            "Code is compiled or first run throughout ({}, of these {taken} at the begin): this is no warm-up.",
+            "Code is compiled or first run throughout ({}, of these {taken} at the start): this is not warm-up.",
             quantity::of(signs.len() as u64, "time", "times")
         ));
     }
@@ -145,10 +146,10 @@ fn none_found(timeline: &Timeline, kernels: &[Kernel]) -> &'static str {
     let enough = |kernel: &Kernel| kernel.durations.timed_count >= LEAST_DISPATCHES;
     match (calls, kernels.iter().any(enough)) {
         (true, true) => {
-            "No warm-up was found: nothing is compiled at the begin, and first dispatches are no slower than others."
+            "No warm-up was found: nothing is compiled at the start, and first dispatches are no slower than others."
         }
         (true, false) => {
-            "No warm-up was found: nothing is compiled at the begin. Whether first dispatches are slower is not known: too few have times."
+            "No warm-up was found: nothing is compiled at the start. Whether first dispatches are slower is not known: too few have times."
         }
         (false, true) => {
             "No warm-up was found: first dispatches are no slower than others. What the host compiled is not in the trace."

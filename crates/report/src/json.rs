@@ -9,6 +9,7 @@ use gapscope_analysis::busy::DeviceBusy;
 use gapscope_analysis::command_buffers::CommandBuffers;
 use gapscope_analysis::counters::CounterRow;
 use gapscope_analysis::drift::Drift;
+use gapscope_analysis::equal_work::WorkComparison;
 use gapscope_analysis::gaps::IdleTime;
 use gapscope_analysis::intervals::Interval;
 use gapscope_analysis::kernels::Kernel;
@@ -18,7 +19,6 @@ use gapscope_analysis::memory_timeline::MemoryRow;
 use gapscope_analysis::transfers::TransferRow;
 use gapscope_analysis::verdict::Part;
 use gapscope_analysis::warm_up::WarmUp;
-use gapscope_analysis::work::WorkComparison;
 use gapscope_trace::manifest::{Exit, Loss, SamplingMode};
 use serde::Serialize;
 

@@ -95,7 +95,7 @@ fn inline(text: &Text) -> String {
 }
 
 fn code(text: &str) -> String {
-    // Blanks at its begin are the nesting of a label; Markdown would drop them.
+    // Blanks at its start are the nesting of a label; Markdown would drop them.
     let bare = text.trim_start_matches(' ');
     let nesting = "\u{a0}".repeat(text.len() - bare.len());
     let text = format!("{nesting}{}", bare.replace('|', "\\|"));

@@ -41,7 +41,7 @@ impl Report<'_> {
             return Document { blocks };
         }
         blocks.extend(verdict::blocks(findings, words));
-        // Times of the recording are printed from its begin.
+        // Times of the recording are printed from its start.
         let origin_ns = self.manifest.start_ns;
         blocks.extend(timeline::blocks(findings, &names, self.activity, origin_ns));
         blocks.extend(gaps::blocks(findings, words, self.top, origin_ns));

@@ -44,7 +44,7 @@ pub struct FlowNode {
     pub id: u32,
     /// The kernel, or the kind of transfer.
     pub name: String,
-    /// Path of the label around them, where they are told apart by it.
+    /// Path of the label around them, where it distinguishes them.
     pub label: Option<String>,
     /// What it stands for.
     pub kind: NodeKind,
@@ -65,16 +65,16 @@ pub struct FlowEdge {
     pub to: u32,
     /// Pairs of items.
     pub count: u64,
-    /// Names of the buffers, at most [`MOST_BUFFERS`].
+    /// Names of the buffers, at most [`MAX_BUFFERS`].
     pub buffers: Vec<String>,
     /// Bytes that may have been read, summed over the pairs.
     pub bytes: u64,
 }
 
 /// Buffers that an edge names.
-pub const MOST_BUFFERS: usize = 8;
+pub const MAX_BUFFERS: usize = 8;
 
-/// How nodes are told apart, from the finest on.
+/// How nodes are distinguished, from the finest on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
     Label,
@@ -166,35 +166,33 @@ impl Dataflow<'_> {
     }
 
     fn edges(&self, items: &[Item], node_of_item: &[u32]) -> (Vec<FlowEdge>, u64) {
-        // Of each memory, who wrote which bytes last: disjoint segments by their begin, with end and writer.
-        let mut written: HashMap<u64, BTreeMap<u64, (u64, u32)>> = HashMap::new();
+        // Of each memory, who wrote which bytes last: disjoint segments by their start.
+        let mut written: HashMap<u64, Segments> = HashMap::new();
         let mut edges: HashMap<(u32, u32), Edge> = HashMap::new();
         let mut reaches = Vec::new();
-        let mut writers: Vec<(u32, u64, BufferId)> = Vec::new();
+        let mut reads: Vec<Read> = Vec::new();
         let mut unknown_count = 0;
         for (at, item) in items.iter().enumerate() {
             if !self.reaches(*item, &mut reaches) {
                 unknown_count += 1;
                 continue;
             }
-            writers.clear();
+            reads.clear();
             for reach in reaches.iter().filter(|reach| reach.reads) {
                 let Some(segments) = written.get(&reach.memory) else {
                     continue;
                 };
-                for (writer, bytes) in overlaps(segments, reach) {
-                    writers.push((writer, bytes, reach.buffer));
-                }
+                reads.extend(overlaps(segments, reach));
             }
-            writers.sort_unstable_by_key(|(writer, _, _)| *writer);
-            for of_one in writers.chunk_by(|a, b| a.0 == b.0) {
-                let key = (node_of_item[of_one[0].0 as usize], node_of_item[at]);
+            reads.sort_unstable_by_key(|read| read.writer);
+            for of_one in reads.chunk_by(|a, b| a.writer == b.writer) {
+                let key = (node_of_item[of_one[0].writer as usize], node_of_item[at]);
                 let edge = edges.entry(key).or_default();
                 edge.count += 1;
-                for (_, bytes, buffer) in of_one {
-                    edge.bytes = edge.bytes.saturating_add(*bytes);
-                    if edge.buffers.len() < MOST_BUFFERS && !edge.buffers.contains(buffer) {
-                        edge.buffers.push(*buffer);
+                for read in of_one {
+                    edge.bytes = edge.bytes.saturating_add(read.bytes);
+                    if edge.buffers.len() < MAX_BUFFERS && !edge.buffers.contains(&read.buffer) {
+                        edge.buffers.push(read.buffer);
                     }
                 }
             }
@@ -235,46 +233,66 @@ impl Dataflow<'_> {
     }
 }
 
+/// Segments of a memory, by their start.
+type Segments = BTreeMap<u64, Written>;
+
+/// A segment, and which item wrote it last.
+#[derive(Debug, Clone, Copy)]
+struct Written {
+    end: u64,
+    writer: u32,
+}
+
+/// Bytes that an item read of what another wrote.
+#[derive(Debug, Clone, Copy)]
+struct Read {
+    writer: u32,
+    bytes: u64,
+    buffer: BufferId,
+}
+
 /// Who wrote the bytes of `reach`, and how many each.
-fn overlaps<'s>(
-    segments: &'s BTreeMap<u64, (u64, u32)>,
-    reach: &Reach,
-) -> impl Iterator<Item = (u32, u64)> + 's {
-    let (start, end) = (reach.start, reach.end);
+fn overlaps<'s>(segments: &'s Segments, reach: &Reach) -> impl Iterator<Item = Read> + 's {
+    let (start, end, buffer) = (reach.start, reach.end, reach.buffer);
     let first = segments
         .range(..=start)
         .next_back()
         .map_or(start, |(from, _)| *from);
     segments
         .range(first..end.max(first))
-        .filter_map(move |(from, (to, writer))| {
-            let bytes = end.min(*to).saturating_sub(start.max(*from));
-            (bytes > 0).then_some((*writer, bytes))
+        .filter_map(move |(from, written)| {
+            let bytes = end.min(written.end).saturating_sub(start.max(*from));
+            (bytes > 0).then_some(Read {
+                writer: written.writer,
+                bytes,
+                buffer,
+            })
         })
 }
 
 /// Makes `writer` the last one of the bytes of `reach`.
-fn write(segments: &mut BTreeMap<u64, (u64, u32)>, reach: &Reach, writer: u32) {
+fn write(segments: &mut Segments, reach: &Reach, writer: u32) {
     let (start, end) = (reach.start, reach.end);
     let first = segments
         .range(..=start)
         .next_back()
         .map_or(start, |(from, _)| *from);
-    let touched: Vec<(u64, u64, u32)> = segments
+    let touched: Vec<(u64, Written)> = segments
         .range(first..end.max(first))
-        .map(|(from, (to, writer))| (*from, *to, *writer))
-        .filter(|(from, to, _)| *from < end && start < *to)
+        .map(|(from, written)| (*from, *written))
+        .filter(|(from, written)| *from < end && start < written.end)
         .collect();
-    for (from, to, other) in touched {
+    for (from, other) in touched {
         segments.remove(&from);
         if from < start {
-            segments.insert(from, (start, other));
+            let end = start;
+            segments.insert(from, Written { end, ..other });
         }
-        if end < to {
-            segments.insert(end, (to, other));
+        if end < other.end {
+            segments.insert(end, other);
         }
     }
-    segments.insert(start, (end, writer));
+    segments.insert(start, Written { end, writer });
 }
 
 /// Gives items their nodes.

@@ -166,19 +166,31 @@ impl Dataflow<'_> {
 
 /// Bytes whose other end has not been found.
 #[derive(Debug, Default)]
-struct Remaining(Vec<(u64, u64, u64)>);
+struct Remaining(Vec<Range>);
+
+/// Bytes of a memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Range {
+    memory: u64,
+    start: u64,
+    end: u64,
+}
 
 impl Remaining {
     fn of<'r>(reaches: impl Iterator<Item = &'r Reach>) -> Remaining {
-        let mut ranges: Vec<(u64, u64, u64)> = reaches
+        let mut ranges: Vec<Range> = reaches
             .filter(|reach| reach.start < reach.end)
-            .map(|reach| (reach.memory, reach.start, reach.end))
+            .map(|reach| Range {
+                memory: reach.memory,
+                start: reach.start,
+                end: reach.end,
+            })
             .collect();
         ranges.sort_unstable();
         ranges.dedup_by(|next, kept| {
-            let joins = next.0 == kept.0 && next.1 <= kept.2;
+            let joins = next.memory == kept.memory && next.start <= kept.end;
             if joins {
-                kept.2 = kept.2.max(next.2);
+                kept.end = kept.end.max(next.end);
             }
             joins
         });
@@ -190,9 +202,12 @@ impl Remaining {
     }
 
     fn overlap(&self, reach: &Reach) -> u64 {
-        let ranges = self.0.iter().filter(|range| range.0 == reach.memory);
+        let ranges = self.0.iter().filter(|range| range.memory == reach.memory);
         ranges
-            .map(|(_, start, end)| reach.end.min(*end).saturating_sub(reach.start.max(*start)))
+            .map(|range| {
+                let start = reach.start.max(range.start);
+                reach.end.min(range.end).saturating_sub(start)
+            })
             .fold(0, u64::saturating_add)
     }
 
@@ -200,14 +215,15 @@ impl Remaining {
     fn take(&mut self, reach: &Reach) -> u64 {
         let bytes = self.overlap(reach);
         if bytes > 0 {
-            let cut = |(memory, start, end): (u64, u64, u64)| {
+            let cut = |range: Range| {
+                let Range { memory, start, end } = range;
                 let whole = memory != reach.memory || reach.end <= start || end <= reach.start;
                 let parts = match whole {
                     true => [(start, end), (0, 0)],
                     false => [(start, reach.start.min(end)), (reach.end.max(start), end)],
                 };
                 let parts = parts.into_iter().filter(|(start, end)| start < end);
-                parts.map(move |(start, end)| (memory, start, end))
+                parts.map(move |(start, end)| Range { memory, start, end })
             };
             self.0 = std::mem::take(&mut self.0)
                 .into_iter()

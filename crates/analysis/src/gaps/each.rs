@@ -39,7 +39,7 @@ pub fn each_gap_before(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gaps::{GapTeller, idle_time};
+    use crate::gaps::{GapFinder, idle_time};
     use gapscope_trace::Trace;
 
     #[test]
@@ -64,11 +64,11 @@ mod tests {
         });
         assert_eq!(gaps, [(200, 210), (220, 400)]);
         let idle = idle_time(&timeline, timeline.work_window().unwrap(), 0, 10);
-        let teller = GapTeller::of(&timeline);
+        let finder = GapFinder::of(&timeline);
         for gap in &idle.longest {
-            assert_eq!(teller.at(0, gap.start_ns).as_ref(), Some(gap));
+            assert_eq!(finder.at(0, gap.start_ns).as_ref(), Some(gap));
         }
-        assert_eq!(teller.at(0, 205), None);
+        assert_eq!(finder.at(0, 205), None);
         assert_eq!((idle.gap_count, idle.total_ns), (2, parts_ns));
     }
 }

@@ -14,10 +14,17 @@ const DEPTH: u32 = 8;
 pub(crate) struct Explainer<'a> {
     pub(crate) timeline: &'a Timeline<'a>,
     pub(crate) host: Host,
-    /// Rows of (submission, dependency), sorted.
-    dependencies: Vec<(u32, u32)>,
+    /// Sorted.
+    dependencies: Vec<DependencyRow>,
     /// The clock's error by GPU; absent where it is not known.
     pub(crate) error_ns: Vec<Option<i64>>,
+}
+
+/// A row of the table of dependencies, by the row of its submission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct DependencyRow {
+    submission: u32,
+    row: u32,
 }
 
 /// The explanation of one gap.
@@ -31,8 +38,16 @@ pub(crate) struct Explanation {
     pub(crate) waited: bool,
     /// Index of the queue that the next work depended on.
     pub(crate) waited_for: Option<u32>,
-    /// Boundaries between host and device in the gap, or within the clock's error of its begin.
+    /// Boundaries between host and device in the gap, or within the clock's error of its start.
     pub(crate) boundaries: i64,
+}
+
+/// When work on a queue finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Finished {
+    end_ns: i64,
+    /// Index of the queue.
+    queue: u32,
 }
 
 /// What a submission waits for.
@@ -40,8 +55,8 @@ pub(crate) struct Explanation {
 struct Waits {
     /// Submitted but unfinished work on other queues.
     others: Vec<Interval>,
-    /// The queue of the last of them to finish, and when it did.
-    last: Option<(i64, u32)>,
+    /// The last of them to finish.
+    last: Option<Finished>,
     host_signal_ns: Option<i64>,
     unknown: bool,
 }
@@ -49,14 +64,12 @@ struct Waits {
 impl<'a> Explainer<'a> {
     pub(crate) fn new(timeline: &'a Timeline<'a>) -> Explainer<'a> {
         let table = &timeline.trace.tables.dependencies;
-        let mut dependencies: Vec<(u32, u32)> = (0..table.len())
-            .map(|row| {
-                (
-                    timeline.submission_ids.row(table.submission[row]),
-                    row as u32,
-                )
+        let mut dependencies: Vec<DependencyRow> = (0..table.len())
+            .map(|row| DependencyRow {
+                submission: timeline.submission_ids.row(table.submission[row]),
+                row: row as u32,
             })
-            .filter(|(submission, _)| *submission != NONE)
+            .filter(|dependency| dependency.submission != NONE)
             .collect();
         dependencies.sort();
         let error_ns = (0..timeline.gpus.len())
@@ -159,8 +172,9 @@ impl<'a> Explainer<'a> {
             from_ns = until_ns;
         }
         let before_queue = timeline.queue_of(before);
-        let handed_over = waits.last.is_some_and(|(finished_ns, other)| {
-            finished_ns > gap.start_ns || (finished_ns == gap.start_ns && before_queue == other)
+        let handed_over = waits.last.is_some_and(|last| {
+            last.end_ns > gap.start_ns
+                || (last.end_ns == gap.start_ns && before_queue == last.queue)
         });
         let rest = match () {
             () if handed_over => Cause::QueueHandover,
@@ -169,7 +183,7 @@ impl<'a> Explainer<'a> {
         };
         push(&mut parts, Interval::new(from_ns, gap.end_ns), rest);
 
-        explanation.waited_for = waits.last.filter(|_| handed_over).map(|(_, queue)| queue);
+        explanation.waited_for = waits.last.filter(|_| handed_over).map(|last| last.queue);
         let near = Interval::new(gap.start_ns.saturating_sub(error_ns), gap.end_ns);
         explanation.boundaries = call_ns
             .iter()
@@ -190,7 +204,7 @@ impl<'a> Explainer<'a> {
         let segments = self.host.segments(thread, late);
         let waited = segments
             .iter()
-            .any(|s| s.blocks() && s.begin_ns <= late.start_ns.saturating_add(error_ns));
+            .any(|s| s.blocks() && s.call_start_ns <= late.start_ns.saturating_add(error_ns));
         let in_calls: i64 = segments
             .iter()
             .map(|s| s.interval.intersection(late).length_ns())
@@ -246,12 +260,10 @@ impl<'a> Explainer<'a> {
     fn add_waits(&self, row: u32, queue: u32, start_ns: i64, depth: u32, waits: &mut Waits) {
         let timeline = self.timeline;
         let table = &timeline.trace.tables.dependencies;
-        let from = self.dependencies.partition_point(|(r, _)| *r < row);
-        for (_, dependency) in self.dependencies[from..]
-            .iter()
-            .take_while(|(r, _)| *r == row)
-        {
-            let at = *dependency as usize;
+        let from = self.dependencies.partition_point(|d| d.submission < row);
+        let mine = self.dependencies[from..].iter();
+        for dependency in mine.take_while(|d| d.submission == row) {
+            let at = dependency.row as usize;
             if let Some(signal_ns) = table.host_signal_ns[at] {
                 waits.host_signal_ns = waits.host_signal_ns.max(Some(signal_ns));
                 continue;
@@ -266,7 +278,10 @@ impl<'a> Explainer<'a> {
                 Some(work) if times.queue != queue && work.end_ns <= start_ns => {
                     let start_ns = timeline.trace.tables.submissions.start_ns[other as usize];
                     waits.others.push(Interval::new(start_ns, work.end_ns));
-                    waits.last = waits.last.max(Some((work.end_ns, times.queue)));
+                    waits.last = waits.last.max(Some(Finished {
+                        end_ns: work.end_ns,
+                        queue: times.queue,
+                    }));
                 }
                 Some(_) => {}
                 None if timeline.trace.tables.submissions.command_buffers[other as usize] > 0 => {

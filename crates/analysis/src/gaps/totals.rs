@@ -79,7 +79,13 @@ impl Totals {
 
 /// Gaps by length: a bin for each power of ten from a microsecond to a second.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Histogram([(u64, i64); 8]);
+pub(crate) struct Histogram([Bin; 8]);
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Bin {
+    count: u64,
+    total_ns: i64,
+}
 
 impl Histogram {
     const FIRST_NS: i64 = 1_000;
@@ -87,8 +93,8 @@ impl Histogram {
     pub(crate) fn add(&mut self, gap_ns: i64) {
         let decades = (gap_ns / Self::FIRST_NS).max(0).checked_ilog10();
         let bin = decades.map_or(0, |d| d as usize + 1).min(self.0.len() - 1);
-        self.0[bin].0 += 1;
-        self.0[bin].1 = self.0[bin].1.saturating_add(gap_ns);
+        self.0[bin].count += 1;
+        self.0[bin].total_ns = self.0[bin].total_ns.saturating_add(gap_ns);
     }
 
     pub(crate) fn rows(&self) -> Vec<GapBin> {
@@ -98,11 +104,11 @@ impl Histogram {
         };
         let last = self.0.len() - 1;
         (self.0.iter().enumerate())
-            .map(|(bin, (count, total_ns))| GapBin {
+            .map(|(bin, gaps)| GapBin {
                 from_ns: edge(bin),
                 to_ns: (bin < last).then(|| edge(bin + 1)),
-                count: *count,
-                total_ns: *total_ns,
+                count: gaps.count,
+                total_ns: gaps.total_ns,
             })
             .collect()
     }

@@ -47,12 +47,15 @@ pub fn idle_time(
         }));
     }
     let found = walk.found;
-    let mut places: Vec<Place> = found
-        .places
-        .into_iter()
-        .map(|Reverse(place)| place)
-        .collect();
-    places.sort_by_key(|place| (Reverse(place.duration_ns), place.start_ns, place.gpu));
+    let found_gaps = found.longest_gaps.into_iter();
+    let mut longest_gaps: Vec<LongGap> = found_gaps.map(|Reverse(gap)| gap).collect();
+    longest_gaps.sort_by_key(|long_gap| {
+        (
+            Reverse(long_gap.duration_ns),
+            long_gap.start_ns,
+            long_gap.gpu,
+        )
+    });
     IdleTime {
         gap_count: all.gap_count,
         total_ns: all.total_ns,
@@ -61,9 +64,9 @@ pub fn idle_time(
         causes: all.rows(),
         devices,
         queues,
-        longest: places
+        longest: longest_gaps
             .iter()
-            .map(|place| place.describe(&explainer, window))
+            .map(|long_gap| long_gap.describe(&explainer, window))
             .collect(),
         histogram: found.histogram.rows(),
         host_calls: found.host.into_rows(&explainer.host),
@@ -93,12 +96,12 @@ struct Found {
     serialised_count: u64,
     uncertain_ns: i64,
     error_unknown: bool,
-    places: BinaryHeap<Reverse<Place>>,
+    longest_gaps: BinaryHeap<Reverse<LongGap>>,
 }
 
-/// Where a long gap is.
+/// Where one of the longest gaps is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct LongGap {
     duration_ns: i64,
     start_ns: i64,
     gpu: u32,
@@ -236,33 +239,33 @@ impl Walk<'_> {
             }
         }
         let shortest = found
-            .places
+            .longest_gaps
             .peek()
-            .map_or(0, |Reverse(place)| place.duration_ns);
-        if found.places.len() < self.longest || duration_ns > shortest {
-            found.places.push(Reverse(Place {
+            .map_or(0, |Reverse(long_gap)| long_gap.duration_ns);
+        if found.longest_gaps.len() < self.longest || duration_ns > shortest {
+            found.longest_gaps.push(Reverse(LongGap {
                 duration_ns,
                 start_ns: inside.start_ns,
                 gpu,
                 before,
                 after: after as u32,
             }));
-            if found.places.len() > self.longest {
-                found.places.pop();
+            if found.longest_gaps.len() > self.longest {
+                found.longest_gaps.pop();
             }
         }
     }
 }
 
 /// Describes single gaps; made once for many of them.
-pub struct GapTeller<'a> {
+pub struct GapFinder<'a> {
     explainer: Explainer<'a>,
 }
 
-impl<'a> GapTeller<'a> {
+impl<'a> GapFinder<'a> {
     /// For the gaps of this timeline.
-    pub fn of(timeline: &'a Timeline<'a>) -> GapTeller<'a> {
-        GapTeller {
+    pub fn of(timeline: &'a Timeline<'a>) -> GapFinder<'a> {
+        GapFinder {
             explainer: Explainer::new(timeline),
         }
     }
@@ -275,7 +278,7 @@ impl<'a> GapTeller<'a> {
         let end_ns = works.get(after)?.interval.start_ns;
         let mut earlier = works[..after].iter();
         let before = earlier.rposition(|work| work.interval.end_ns == start_ns)?;
-        let place = Place {
+        let long_gap = LongGap {
             duration_ns: end_ns - start_ns,
             start_ns,
             gpu: device as u32,
@@ -283,7 +286,7 @@ impl<'a> GapTeller<'a> {
             after: after as u32,
         };
         let gap = Interval::new(start_ns, end_ns);
-        Some(place.describe(&self.explainer, gap))
+        Some(long_gap.describe(&self.explainer, gap))
     }
 }
 
@@ -302,7 +305,7 @@ impl Explainer<'_> {
     }
 }
 
-impl Place {
+impl LongGap {
     fn describe(&self, explainer: &Explainer, window: Interval) -> Gap {
         let timeline = explainer.timeline;
         let works = &timeline.gpus[self.gpu as usize].works;
@@ -357,7 +360,7 @@ impl Place {
                 .map(|t| t.name.clone())
                 .filter(|name| !name.is_empty()),
             submission: submission.map(|row| tables.submissions.id[row]),
-            submit_begin_ns: submission.map(|row| tables.submissions.start_ns[row]),
+            submit_start_ns: submission.map(|row| tables.submissions.start_ns[row]),
             host_calls: host.into_rows(&explainer.host),
             other_threads: others.into_rows(&explainer.host),
             waited_for_queue: (explanation.waited_for)
@@ -367,7 +370,7 @@ impl Place {
 }
 
 impl Timeline<'_> {
-    /// What people call a piece of work.
+    /// What a piece of work is called.
     fn name(&self, work: &Work) -> WorkName {
         let tables = &self.trace.tables;
         let name = match work.kind() {

@@ -1,4 +1,4 @@
-//! Collectives: told by their names, matched across ranks, their arrivals compared.
+//! Collectives: recognised by their names, matched across ranks, their arrivals compared.
 
 use crate::durations::Durations;
 use crate::intervals::Interval;
@@ -31,7 +31,7 @@ pub struct CollectiveKind {
     pub matched_count: u64,
     /// How many each rank has, in the order of the ranks.
     pub counts: Vec<u64>,
-    /// Matched ones whose kernels do not all overlap: no one collective, and in no skew. Absent where arrivals cannot be
+    /// Matched ones whose kernels do not all overlap: not one collective, and no skew counts them. Absent where arrivals cannot be
     /// compared.
     pub contradictory_count: Option<u64>,
     /// Skews below the clocks' error: who was last is not known. Absent where arrivals cannot be compared.
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_are_told_by_name() {
+    fn kinds_are_recognised_by_name() {
         for (name, kind) in [
             ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", Some("AllReduce")),
             (

@@ -32,13 +32,13 @@ pub(crate) struct Launched {
     pub(crate) submission: u32,
 }
 
-/// A dispatch that is no work, because its times are not known.
+/// A dispatch that is not work, because its times are not known.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Untimed {
     pub(crate) row: u32,
     /// Row of its command buffer, or [`NONE`].
     pub(crate) command_buffer: u32,
-    /// Its begin may be known even so.
+    /// Its start may be known even so.
     pub(crate) start_ns: Option<i64>,
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct CommandBufferTimes {
     /// Sum and union of the pieces inside.
     pub(crate) sum_ns: i64,
     pub(crate) union_ns: i64,
-    /// True when it counts as busy from begin to end though dispatches are timed.
+    /// True when it counts as busy from start to end though dispatches are timed.
     pub(crate) whole: bool,
 }
 

@@ -12,7 +12,7 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    /// From the begin of its first work to the end of its last.
+    /// From the start of its first work to the end of its last.
     pub fn work_window(&self) -> Option<Interval> {
         let first = self.works.first()?.interval.start_ns;
         let last = self.works.iter().map(|work| work.interval.end_ns).max()?;

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 #[test]
-fn causes_are_told_apart_by_letter_colour_and_name() {
+fn causes_are_distinguished_by_letter_colour_and_name() {
     for api in [Api::Unknown, Api::Cuda] {
         let facts = Cause::ALL.map(|cause| cause.facts(api));
         let of = |fact: fn(&gapscope_analysis::gaps::CauseFacts) -> String| {

@@ -120,7 +120,7 @@ fn a_graph_launch_has_its_call_and_its_start() {
 }
 
 #[test]
-fn code_that_is_loaded_inside_a_launch_and_the_recordings_own_time_are_told_apart() {
+fn code_that_is_loaded_inside_a_launch_and_the_recordings_own_time_are_distinguished() {
     let findings = after_a_kernel(
         "submission id=2 process=1 queue=1 thread=7 start_ns=100us duration_ns=90us kind=kernel function=cudaLaunchKernel
          host_call process=1 thread=7 call=load-module start_ns=110us duration_ns=50us

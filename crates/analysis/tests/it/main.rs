@@ -2,6 +2,7 @@
 
 mod causes;
 mod cuda;
+mod equal_work;
 mod gaps;
 mod garbage;
 mod planted;
@@ -10,4 +11,3 @@ mod ranks;
 mod tables;
 mod verdict;
 mod warm_up;
-mod work;

@@ -3,6 +3,7 @@
 use crate::program::{Program, US, causes};
 use gapscope_analysis::gaps::Cause::*;
 use gapscope_analysis::verdict::Bound;
+use gapscope_trace::tables::TransferKind;
 
 #[test]
 fn a_host_that_sleeps_between_evaluations() {
@@ -108,7 +109,7 @@ fn a_stall_on_transfers() {
     assert_eq!(findings.devices[0].transfer_only_ns, Some(20 * 790 * US));
     assert_eq!(findings.transfer_bytes, 20_000_000);
     let row = &findings.transfers[0];
-    assert_eq!(row.kind, "copy");
+    assert_eq!(row.kind, TransferKind::Copy);
     let rate = 1_000_000.0 / 790e-6;
     assert!((row.bytes_per_second.unwrap() / rate - 1.0).abs() < 1e-9);
 }

@@ -4,6 +4,7 @@ use crate::program::{Program, US, findings};
 use gapscope_analysis::{Findings, Timeline, activity};
 use gapscope_trace::ids::{CommandBufferId, LabelId};
 use gapscope_trace::lookup::LabelPaths;
+use gapscope_trace::tables::Timing;
 
 #[test]
 fn kernels_of_one_name_are_one_row_and_overlap_counts_once() {
@@ -159,7 +160,7 @@ fn command_buffers_are_counted_and_stepped_by_queue() {
     assert_eq!(table.longest[0].id, CommandBufferId(4));
     assert_eq!(table.longest.len(), 4);
     let timings: Vec<_> = table.timings.iter().map(|t| (t.timing, t.count)).collect();
-    assert_eq!(timings, [("measured", 4), ("device-lost", 1)]);
+    assert_eq!(timings, [(Timing::Measured, 4), (Timing::DeviceLost, 1)]);
 }
 
 #[test]

@@ -33,7 +33,11 @@ fn pipelines_compiled_after_the_first_work_are_left_out() {
 
     let whole = p.findings();
     assert_eq!(whole.idle_time.gap_count, 40);
-    assert_eq!(whole.warm_up.excluded, Some(excluded), "it is still told");
+    assert_eq!(
+        whole.warm_up.excluded,
+        Some(excluded),
+        "it is still reported"
+    );
 }
 
 #[test]
@@ -122,7 +126,7 @@ fn what_could_show_no_warm_up_is_not_passed_off_as_none() {
         assert_eq!(findings.warm_up.excluded, None);
         findings.warm_up.reason
     };
-    assert!(reason(&trace).contains("nothing is compiled at the begin, and"));
+    assert!(reason(&trace).contains("nothing is compiled at the start, and"));
     trace.tables.host_calls = Default::default();
     let without_calls = reason(&trace);
     assert!(

@@ -113,7 +113,7 @@ fn counted(device: &DeviceBusy) -> Vec<String> {
     let command_buffers = |n| number::of(n, "command buffer", "command buffers");
     if device.command_buffers_counted_whole > 0 {
         texts.push(format!(
-            "counted from begin to end, since not all inside has times: {}; an upper bound.",
+            "counted from start to end, since not all inside has times: {}; an upper bound.",
             command_buffers(device.command_buffers_counted_whole)
         ));
     }

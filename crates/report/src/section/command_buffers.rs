@@ -7,6 +7,7 @@ use gapscope_analysis::Findings;
 use gapscope_analysis::command_buffers::CommandBufferRow;
 use gapscope_analysis::durations::Durations;
 use gapscope_analysis::vocabulary::Words;
+use gapscope_trace::tables::Timing;
 
 pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, origin_ns: i64) -> Vec<Block> {
     let all = &findings.command_buffers;
@@ -57,7 +58,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, origin_ns: 
         }
         blocks.push(Block::Sentence(text.into()));
     }
-    let unknown = all.timings.iter().filter(|t| t.timing != "measured");
+    let unknown = all.timings.iter().filter(|t| t.timing != Timing::Measured);
     let unknown: Vec<_> = unknown
         .map(|t| format!("{} {}", number::count(t.count), t.timing))
         .collect();

@@ -2,7 +2,7 @@
 
 use crate::document::{Block, Column, Table, Text};
 use crate::{fit, number};
-use gapscope_analysis::work::{Ratio, WorkComparison};
+use gapscope_analysis::equal_work::{Figure, Ratio, WorkComparison};
 
 pub(crate) fn blocks(comparison: &WorkComparison) -> Vec<Block> {
     let before = fit::clean(&comparison.before.name);
@@ -20,7 +20,7 @@ pub(crate) fn blocks(comparison: &WorkComparison) -> Vec<Block> {
     ]);
     for ratio in &comparison.ratios {
         table.row([
-            what(ratio).into(),
+            name(ratio.figure).into(),
             value(ratio, ratio.before),
             value(ratio, ratio.after),
             super::or_unknown(ratio.ratio, |r| format!("{r:.2} ×")),
@@ -36,25 +36,22 @@ pub(crate) fn blocks(comparison: &WorkComparison) -> Vec<Block> {
     blocks
 }
 
-/// The name without its unit, which the value carries.
-fn what(ratio: &Ratio) -> String {
-    ratio
-        .what
-        .strip_suffix(" ns")
-        .unwrap_or(ratio.what)
-        .to_owned()
+/// Its name; the value carries the unit.
+fn name(figure: Figure) -> &'static str {
+    match figure {
+        Figure::Dispatches => "dispatches",
+        Figure::BoundBytes => "bytes bound",
+        Figure::TransferBytes => "transfer bytes",
+        Figure::GpuBusy => "GPU busy",
+        Figure::Wall => "wall",
+    }
 }
 
 fn value(ratio: &Ratio, value: Option<f64>) -> Text {
-    super::or_unknown(value, |value| {
-        if ratio.what.ends_with(" ns") {
-            number::duration_f64(value)
-        } else if ratio.what.contains("bytes") {
-            number::bytes(value.round() as u64)
-        } else if value.fract() == 0.0 {
-            number::count(value as u64)
-        } else {
-            format!("{value:.2}")
-        }
+    super::or_unknown(value, |value| match ratio.figure {
+        Figure::GpuBusy | Figure::Wall => number::duration_f64(value),
+        Figure::BoundBytes | Figure::TransferBytes => number::bytes(value.round() as u64),
+        Figure::Dispatches if value.fract() == 0.0 => number::count(value as u64),
+        Figure::Dispatches => format!("{value:.2}"),
     })
 }

@@ -36,7 +36,7 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     ]);
     for row in &findings.transfers {
         table.row([
-            row.kind.into(),
+            row.kind.as_str().into(),
             count(row.count),
             or_unknown(
                 written(row.bytes, row.unknown_bytes_count, row.count),

@@ -1,7 +1,7 @@
 //! Equal work: two parts of a trace, or two traces, that do the same work in different ways.
 //!
 //! A faster program leaves the device idle for longer between its kernels, so a busy share says nothing about speed.
-//! What counts is what the same work costs: dispatches, bytes, busy time, time from begin to end; each for one
+//! What counts is what the same work costs: dispatches, bytes, busy time, time from start to end; each for one
 //! evaluation where the trace says how often the work was done.
 //!
 //! What this cannot know: whether both parts really do equal work. That is the caller's claim.
@@ -17,7 +17,7 @@ use serde::Serialize;
 
 /// What a part of a trace cost.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Work {
+pub struct WorkCost {
     /// The label, or what the caller calls the trace.
     pub name: String,
     /// How often the work was done: instances of the label. Absent when it is not known; then figures are totals and
@@ -35,16 +35,58 @@ pub struct Work {
     pub transfer_bytes: Option<u64>,
     /// Time in which at least one piece of the work ran.
     pub gpu_busy_ns: Option<i64>,
-    /// From the begin of its first piece to the end of its last; where pieces of the other work lie between, the sum
+    /// From the start of its first piece to the end of its last; where pieces of the other work lie between, the sum
     /// over the stretches without them.
     pub wall_ns: Option<i64>,
+}
+
+/// What of two works is compared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub enum Figure {
+    /// Dispatches.
+    #[default]
+    #[serde(rename = "dispatches")]
+    Dispatches,
+    /// Bytes of the ranges bound for reading and for writing.
+    #[serde(rename = "bytes bound")]
+    BoundBytes,
+    /// Bytes that transfers wrote.
+    #[serde(rename = "transfer bytes")]
+    TransferBytes,
+    /// Time in which the GPU was busy.
+    #[serde(rename = "GPU busy ns")]
+    GpuBusy,
+    /// Time from the start to the end.
+    #[serde(rename = "wall ns")]
+    Wall,
+}
+
+impl Figure {
+    const ALL: [Figure; 5] = [
+        Figure::Dispatches,
+        Figure::BoundBytes,
+        Figure::TransferBytes,
+        Figure::GpuBusy,
+        Figure::Wall,
+    ];
+
+    fn of(self, work: &WorkCost) -> Option<f64> {
+        match self {
+            Figure::Dispatches => Some(work.dispatch_count as f64),
+            Figure::BoundBytes => work.bound_bytes().map(|bytes| bytes as f64),
+            Figure::TransferBytes => work.transfer_bytes.map(|bytes| bytes as f64),
+            Figure::GpuBusy => work.gpu_busy_ns.map(|ns| ns as f64),
+            Figure::Wall => work.wall_ns.map(|ns| ns as f64),
+        }
+    }
 }
 
 /// One figure of two works, each for one evaluation where both are known.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Ratio {
-    /// `dispatches`, `bytes bound`, `transfer bytes`, `GPU busy ns`, `wall ns`.
-    pub what: &'static str,
+    /// Of what.
+    #[serde(rename = "what")]
+    pub figure: Figure,
     /// Before.
     pub before: Option<f64>,
     /// After.
@@ -57,9 +99,9 @@ pub struct Ratio {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct WorkComparison {
     /// The work before.
-    pub before: Work,
+    pub before: WorkCost,
     /// The work after.
-    pub after: Work,
+    pub after: WorkCost,
     /// True when the figures in `ratios` are for one evaluation; else for all of the work.
     pub per_evaluation: bool,
     /// The figures.
@@ -68,24 +110,28 @@ pub struct WorkComparison {
     pub sentences: Vec<String>,
 }
 
-impl Work {
+impl WorkCost {
     /// The work under each of `labels`, with all that is inside these labels. A label counts wherever it nests.
-    pub fn of_labels(timeline: &Timeline, bindings: &BindingSets, labels: &[&str]) -> Vec<Work> {
+    pub fn of_labels(
+        timeline: &Timeline,
+        bindings: &BindingSets,
+        labels: &[&str],
+    ) -> Vec<WorkCost> {
         let tree = LabelTree::of(timeline.trace);
         let own = |node: usize| labels.iter().position(|label| *label == tree.text(node));
         of_nodes(timeline, bindings, labels, &tree, &own)
     }
 
-    /// The work under the labels whose path (texts from the outermost label on, joined by ` / `) `is_meant`, with all
+    /// The work under the labels whose path (texts from the outermost label on, joined by ` / `) `matches`, with all
     /// that is inside them. Labels of one text in different places are different labels here.
     pub fn of_label_path(
         timeline: &Timeline,
         bindings: &BindingSets,
         name: &str,
-        is_meant: impl Fn(&str) -> bool,
-    ) -> Work {
+        matches: impl Fn(&str) -> bool,
+    ) -> WorkCost {
         let tree = LabelTree::of(timeline.trace);
-        let own = |node: usize| is_meant(&tree.path(node)).then_some(0);
+        let own = |node: usize| matches(&tree.path(node)).then_some(0);
         let mut works = of_nodes(timeline, bindings, &[name], &tree, &own);
         works.pop().unwrap_or_default()
     }
@@ -96,9 +142,9 @@ impl Work {
         bindings: &BindingSets,
         name: &str,
         evaluations: Option<u64>,
-    ) -> Work {
+    ) -> WorkCost {
         let mut works = measure(timeline, bindings, &[name], &|_, _| Some(0));
-        Work {
+        WorkCost {
             evaluations,
             ..works.pop().unwrap_or_default()
         }
@@ -110,7 +156,7 @@ impl Work {
         bindings: &BindingSets,
         name: &str,
         window: Interval,
-    ) -> Work {
+    ) -> WorkCost {
         let inside = |start_ns: i64| window.contains(start_ns);
         let part = |_, start_ns: Option<i64>| start_ns.is_some_and(inside).then_some(0);
         let mut works = measure(timeline, bindings, &[name], &part);
@@ -137,7 +183,7 @@ fn of_nodes(
     names: &[&str],
     tree: &LabelTree,
     own: &dyn Fn(usize) -> Option<usize>,
-) -> Vec<Work> {
+) -> Vec<WorkCost> {
     let mut part_of_node: Vec<Option<usize>> = Vec::with_capacity(tree.len());
     for node in 0..tree.len() {
         let around = tree.parent(node).and_then(|parent| part_of_node[parent]);
@@ -156,21 +202,28 @@ fn of_nodes(
     works
 }
 
-/// Measures the parts of a trace; `part` says of a label's row and a begin which part they belong to.
+/// Timed work of a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Piece {
+    interval: Interval,
+    part: usize,
+}
+
+/// Measures the parts of a trace; `part` says of a label's row and a start which part they belong to.
 fn measure(
     timeline: &Timeline,
     bindings: &BindingSets,
     names: &[&str],
     part: &dyn Fn(u32, Option<i64>) -> Option<usize>,
-) -> Vec<Work> {
+) -> Vec<WorkCost> {
     let tables = &timeline.trace.tables;
-    let mut works: Vec<Work> = (names.iter())
-        .map(|name| Work {
+    let mut works: Vec<WorkCost> = (names.iter())
+        .map(|name| WorkCost {
             name: (*name).to_owned(),
             bound_read_bytes: Some(0),
             bound_written_bytes: Some(0),
             transfer_bytes: Some(0),
-            ..Work::default()
+            ..WorkCost::default()
         })
         .collect();
     // What has no times of its own begins with its command buffer.
@@ -213,11 +266,14 @@ fn measure(
         }
     }
 
-    let mut timed: Vec<(Interval, usize)> = (timeline.gpus.iter())
+    let mut timed: Vec<Piece> = (timeline.gpus.iter())
         .flat_map(|gpu| &gpu.works)
         .filter_map(|work| {
             let part = part(timeline.label_row_of(work), Some(work.interval.start_ns))?;
-            Some((work.interval, part))
+            Some(Piece {
+                interval: work.interval,
+                part,
+            })
         })
         .collect();
     if !timed.is_sorted() {
@@ -227,20 +283,20 @@ fn measure(
         let mine = || {
             timed
                 .iter()
-                .filter(|(_, part)| *part == index)
-                .map(|(interval, _)| *interval)
+                .filter(|piece| piece.part == index)
+                .map(|piece| piece.interval)
         };
         if mine().next().is_some() {
             work.gpu_busy_ns = Some(union_length_ns(mine()));
             work.wall_ns = Some(0);
         }
     }
-    for stretch in timed.chunk_by(|a, b| a.1 == b.1) {
+    for stretch in timed.chunk_by(|a, b| a.part == b.part) {
         let whole = stretch
             .iter()
-            .map(|(interval, _)| *interval)
+            .map(|piece| piece.interval)
             .reduce(Interval::hull);
-        let wall_ns = works[stretch[0].1].wall_ns.get_or_insert(0);
+        let wall_ns = works[stretch[0].part].wall_ns.get_or_insert(0);
         *wall_ns = wall_ns.saturating_add(whole.unwrap_or_default().length_ns());
     }
     works
@@ -253,23 +309,23 @@ pub fn equal_work(
     before: &str,
     after: &str,
 ) -> Option<WorkComparison> {
-    let works = Work::of_labels(timeline, bindings, &[before, after]);
-    let [before, after] = <[Work; 2]>::try_from(works).ok()?;
+    let works = WorkCost::of_labels(timeline, bindings, &[before, after]);
+    let [before, after] = <[WorkCost; 2]>::try_from(works).ok()?;
     (!before.is_empty() && !after.is_empty()).then(|| compare(before, after))
 }
 
 /// Compares two works that are equal in what they do.
-pub fn compare(before: Work, after: Work) -> WorkComparison {
+pub fn compare(before: WorkCost, after: WorkCost) -> WorkComparison {
     let per_evaluation =
         before.evaluations.is_some_and(|n| n > 0) && after.evaluations.is_some_and(|n| n > 0);
-    let each = |work: &Work, figure: Option<f64>| match work.evaluations {
+    let each = |work: &WorkCost, figure: Option<f64>| match work.evaluations {
         Some(evaluations) if per_evaluation => figure.map(|figure| figure / evaluations as f64),
         _ => figure,
     };
-    let ratio = |what, figure: &dyn Fn(&Work) -> Option<f64>| {
-        let (before, after) = (each(&before, figure(&before)), each(&after, figure(&after)));
+    let ratio = |figure: Figure| {
+        let [before, after] = [&before, &after].map(|work| each(work, figure.of(work)));
         Ratio {
-            what,
+            figure,
             before,
             after,
             ratio: before
@@ -278,17 +334,7 @@ pub fn compare(before: Work, after: Work) -> WorkComparison {
                 .map(|(before, after)| before / after),
         }
     };
-    let ratios = vec![
-        ratio("dispatches", &|work| Some(work.dispatch_count as f64)),
-        ratio("bytes bound", &|work| {
-            work.bound_bytes().map(|bytes| bytes as f64)
-        }),
-        ratio("transfer bytes", &|work| {
-            work.transfer_bytes.map(|bytes| bytes as f64)
-        }),
-        ratio("GPU busy ns", &|work| work.gpu_busy_ns.map(|ns| ns as f64)),
-        ratio("wall ns", &|work| work.wall_ns.map(|ns| ns as f64)),
-    ];
+    let ratios = Figure::ALL.map(ratio).to_vec();
     let sentences = sentences(&before, &after, &ratios, per_evaluation);
     WorkComparison {
         before,
@@ -299,20 +345,28 @@ pub fn compare(before: Work, after: Work) -> WorkComparison {
     }
 }
 
-fn sentences(before: &Work, after: &Work, ratios: &[Ratio], per_evaluation: bool) -> Vec<String> {
+fn sentences(
+    before: &WorkCost,
+    after: &WorkCost,
+    ratios: &[Ratio],
+    per_evaluation: bool,
+) -> Vec<String> {
     let scope = match per_evaluation {
         true => "For one evaluation",
         false => "In all",
     };
     let mut sentences = Vec::new();
-    let figures = |at: usize| ratios[at].before.zip(ratios[at].after);
-    if let Some((a, b)) = figures(0) {
+    let figures = |figure: Figure| {
+        let ratio = ratios.iter().find(|ratio| ratio.figure == figure)?;
+        ratio.before.zip(ratio.after)
+    };
+    if let Some((a, b)) = figures(Figure::Dispatches) {
         sentences.push(format!(
             "{scope}, {} ran {b:.1} dispatches where {} ran {a:.1}.",
             after.name, before.name
         ));
     }
-    if let Some((a, b)) = figures(1) {
+    if let Some((a, b)) = figures(Figure::BoundBytes) {
         sentences.push(format!(
             "{scope}, dispatches of {} could reach {} through their bindings where those of {} could reach {}.",
             after.name,
@@ -321,7 +375,7 @@ fn sentences(before: &Work, after: &Work, ratios: &[Ratio], per_evaluation: bool
             Bytes(a)
         ));
     }
-    let Some((a, b)) = figures(3) else {
+    let Some((a, b)) = figures(Figure::GpuBusy) else {
         sentences.push("GPU times of one of the two are not known.".to_owned());
         return sentences;
     };
@@ -336,9 +390,9 @@ fn sentences(before: &Work, after: &Work, ratios: &[Ratio], per_evaluation: bool
         Nanoseconds(b as i64),
         after.name
     ));
-    let busy_share = |work: &Work| Some(ratio(work.gpu_busy_ns?, work.wall_ns?));
+    let busy_share = |work: &WorkCost| Some(ratio(work.gpu_busy_ns?, work.wall_ns?));
     if let (Some(first), Some(second), Some((wall_before, wall_after))) =
-        (busy_share(before), busy_share(after), figures(4))
+        (busy_share(before), busy_share(after), figures(Figure::Wall))
         && second < first
         && b < a
         && wall_after <= wall_before

@@ -2,7 +2,7 @@
 
 use crate::program::{Program, US};
 use gapscope_analysis::bound_bytes::BindingSets;
-use gapscope_analysis::work::Work;
+use gapscope_analysis::equal_work::{Figure, WorkCost};
 use gapscope_analysis::{Findings, Options, Timeline};
 
 const N_BYTES: u64 = 4_000_000;
@@ -49,7 +49,7 @@ fn fusion(evaluations: i64) -> Program {
     p
 }
 
-fn compared(p: &Program) -> gapscope_analysis::work::WorkComparison {
+fn compared(p: &Program) -> gapscope_analysis::equal_work::WorkComparison {
     let options = Options {
         equal_work: Some(("eager".to_owned(), "compiled".to_owned())),
         ..Options::default()
@@ -73,14 +73,14 @@ fn compiled_runs_a_quarter_of_the_dispatches_and_bytes_in_a_quarter_of_the_time(
     assert_eq!(work.before.gpu_busy_ns, Some(4_000 * US));
     assert_eq!(work.before.wall_ns, Some((4_000 + 9 * 50) * US));
     assert_eq!(work.after.wall_ns, Some((1_000 + 9 * 50) * US));
-    let ratios: Vec<_> = work.ratios.iter().map(|r| (r.what, r.ratio)).collect();
+    let ratios: Vec<_> = work.ratios.iter().map(|r| (r.figure, r.ratio)).collect();
     assert_eq!(
         ratios[..4],
         [
-            ("dispatches", Some(4.0)),
-            ("bytes bound", Some(4.0)),
-            ("transfer bytes", None),
-            ("GPU busy ns", Some(4.0)),
+            (Figure::Dispatches, Some(4.0)),
+            (Figure::BoundBytes, Some(4.0)),
+            (Figure::TransferBytes, None),
+            (Figure::GpuBusy, Some(4.0)),
         ]
     );
     let text = work.sentences.join(" ");
@@ -157,8 +157,8 @@ fn labels_of_one_text_in_two_places_are_two_labels_by_their_paths() {
     let trace = p.trace();
     let timeline = Timeline::of(&trace);
     let bindings = BindingSets::of(&trace);
-    let of = |path: &str| Work::of_label_path(&timeline, &bindings, path, |it| it == path);
-    let figures = |work: Work| (work.evaluations, work.dispatch_count, work.gpu_busy_ns);
+    let of = |path: &str| WorkCost::of_label_path(&timeline, &bindings, path, |it| it == path);
+    let figures = |work: WorkCost| (work.evaluations, work.dispatch_count, work.gpu_busy_ns);
     assert_eq!(
         figures(of("forward / attention")),
         (Some(1), 1, Some(10 * US))
@@ -169,6 +169,6 @@ fn labels_of_one_text_in_two_places_are_two_labels_by_their_paths() {
     );
     assert_eq!(figures(of("backward")), (None, 2, Some(20 * US)));
     assert!(of("attention").is_empty());
-    let everywhere = Work::of_labels(&timeline, &bindings, &["attention"]).remove(0);
+    let everywhere = WorkCost::of_labels(&timeline, &bindings, &["attention"]).remove(0);
     assert_eq!(figures(everywhere), (Some(3), 3, Some(30 * US)));
 }
