@@ -6,9 +6,9 @@
 //! |---|---|
 //! | `compute` | the device ran something, not only transfers |
 //! | `transfer` | the device ran transfers and nothing else |
-//! | `host` | idle: `host-late`, `host-compile`, `host-allocate`, `submit-call`, `recording` |
-//! | `sync` | idle: `after-host-wait`, `other-queue`, `queue-handover`, `host-signal` |
-//! | `launch` | idle: `launch-latency`, `graph-launch`, `within-command-buffer` |
+//! | `host` | idle, with a cause on [`Side::Host`]: the host had not submitted |
+//! | `sync` | idle, with a cause on [`Side::Sync`]: host and device, or queues, waited for each other |
+//! | `launch` | idle, with a cause on [`Side::Launch`]: the device started or ordered what it had |
 //! | `unknown` | idle, and the trace does not say why |
 //!
 //! `host-bound` needs [`IDLE_SHARE`] in `host`, `sync-bound` as much in `sync`, `transfer-bound` [`TRANSFER_SHARE`] in
