@@ -8,11 +8,12 @@ use crate::allocations::{Change, each_step};
 use crate::intervals::Interval;
 use crate::timeline::Timeline;
 use crate::vocabulary::Gpus;
-use gapscope_trace::ids::{CounterId, QueueId};
+use gapscope_trace::Trace;
+use gapscope_trace::ids::{CounterId, DeviceId, QueueId};
 use gapscope_trace::lookup::IdIndex;
-use gapscope_trace::tables::{CounterUnit, Table};
+use gapscope_trace::tables::{CounterUnit, Counters, Table};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A quantity over time.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,12 +65,36 @@ pub struct Sample {
     pub value: f64,
 }
 
+/// A value of a counter from some time on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CounterStep {
+    /// From when.
+    pub at_ns: i64,
+    /// The value; absent where it is not known.
+    pub value: Option<f64>,
+}
+
 /// All counters of a trace: of device memory by GPU, of queue depth by queue, then the recorded ones as the trace lists them.
 pub fn counters(timeline: &Timeline) -> Vec<Counter> {
     let mut counters = device_memory(timeline);
     counters.extend(queue_depths(timeline));
     counters.extend(recorded(timeline));
     counters
+}
+
+/// The counters of a trace without their samples: what can be said before it is analysed. A queue may turn out to have
+/// no submission with timed work, and so no samples.
+pub fn listed(trace: &Trace, gpus: &Gpus) -> Vec<Counter> {
+    let tables = &trace.tables;
+    let devices: BTreeSet<DeviceId> = tables.memory.device.iter().copied().collect();
+    let with_memory = devices.into_iter().filter_map(|id| gpus.of_device(id));
+    let with_memory: BTreeSet<usize> = with_memory.collect();
+    let queues: BTreeSet<QueueId> = tables.submissions.queue.iter().copied().collect();
+    let recorded = 0..tables.counters.len();
+    (with_memory.into_iter().map(Counter::device_memory))
+        .chain(queues.into_iter().map(Counter::queue_depth))
+        .chain(recorded.map(|row| Counter::recorded(&tables.counters, row, gpus)))
+        .collect()
 }
 
 /// Device memory that the programs had allocated, for each GPU with allocations. Frees of what the trace does not show
@@ -86,45 +111,48 @@ pub fn device_memory(timeline: &Timeline) -> Vec<Counter> {
         steps.entry(step.gpu).or_default().push(Step { at_ns, by });
     });
     let counter = |(gpu, steps)| Counter {
-        key: CounterKey::DeviceMemory(gpu),
-        owner: CounterOwner::Gpu(gpu),
-        name: "device memory allocated".to_owned(),
-        unit: CounterUnit::Bytes,
-        source: "allocations".to_owned(),
         samples: sums(steps),
+        ..Counter::device_memory(gpu)
     };
     steps.into_iter().map(counter).collect()
 }
 
-/// Submissions of each queue that are not finished: from the start of the call to the end of their last work. Submissions
-/// without timed work are left out, and queues without any other.
+/// Submissions of each queue that are not finished: from the start of the call to the end of their last work or command
+/// buffer. Submissions without either are left out, and queues without any other.
 pub fn queue_depths(timeline: &Timeline) -> Vec<Counter> {
-    let starts = &timeline.trace.tables.submissions.start_ns;
-    let mut steps: BTreeMap<QueueId, Vec<Step>> = BTreeMap::new();
-    for (times, start_ns) in timeline.submissions.iter().zip(starts) {
-        if let Some(work) = times.interval().filter(|work| work.end_ns >= *start_ns) {
-            let queue = timeline.queues[times.queue as usize].id;
-            steps.entry(queue).or_default().extend([
-                Step {
-                    at_ns: *start_ns,
-                    by: 1,
-                },
-                Step {
-                    at_ns: work.end_ns,
-                    by: -1,
-                },
-            ]);
+    let tables = &timeline.trace.tables;
+    let works = timeline.submissions.iter().map(|times| times.interval());
+    let mut ends: Vec<Option<i64>> = works.map(|work| work.map(|work| work.end_ns)).collect();
+    let rows = &tables.command_buffers;
+    for (row, times) in timeline.command_buffers.iter().enumerate() {
+        if let Some(interval) = Interval::of_row(rows.start_ns[row], rows.duration_ns[row])
+            && let Some(end_ns) = ends.get_mut(times.submission as usize)
+        {
+            *end_ns = (*end_ns).max(Some(interval.end_ns));
         }
+    }
+    let mut steps: BTreeMap<QueueId, Vec<Step>> = BTreeMap::new();
+    for (row, start_ns) in tables.submissions.start_ns.iter().enumerate() {
+        let Some(end_ns) = ends[row].filter(|end_ns| end_ns >= start_ns) else {
+            continue;
+        };
+        let queue = timeline.queues[timeline.submissions[row].queue as usize].id;
+        steps.entry(queue).or_default().extend([
+            Step {
+                at_ns: *start_ns,
+                by: 1,
+            },
+            Step {
+                at_ns: end_ns,
+                by: -1,
+            },
+        ]);
     }
     let counter = |(queue, mut steps): (QueueId, Vec<Step>)| {
         steps.sort_unstable_by_key(|step| step.at_ns);
         Counter {
-            key: CounterKey::QueueDepth(queue),
-            owner: CounterOwner::Queue(queue),
-            name: "submissions outstanding".to_owned(),
-            unit: CounterUnit::Count,
-            source: "submissions".to_owned(),
             samples: sums(steps),
+            ..Counter::queue_depth(queue)
         }
     };
     steps.into_iter().map(counter).collect()
@@ -133,25 +161,12 @@ pub fn queue_depths(timeline: &Timeline) -> Vec<Counter> {
 /// The counters of the trace's table, with those of its values that are finite.
 pub fn recorded(timeline: &Timeline) -> Vec<Counter> {
     let tables = &timeline.trace.tables;
-    let (listed, values) = (&tables.counters, &tables.counter_values);
-    let rows = IdIndex::new(&listed.id);
+    let values = &tables.counter_values;
+    let rows = IdIndex::new(&tables.counters.id);
     let gpus = Gpus::of(&timeline.trace.manifest);
-    let counter = |row: usize| Counter {
-        key: CounterKey::Recorded(listed.id[row]),
-        owner: match (listed.queue[row], listed.device[row]) {
-            (Some(queue), _) => CounterOwner::Queue(queue),
-            (None, Some(device)) => {
-                let gpu = gpus.of_device(device);
-                gpu.map_or(CounterOwner::Host, CounterOwner::Gpu)
-            }
-            (None, None) => CounterOwner::Host,
-        },
-        name: listed.name[row].clone(),
-        unit: listed.unit[row],
-        source: listed.source[row].clone(),
-        samples: Vec::new(),
-    };
-    let mut counters: Vec<Counter> = (0..listed.len()).map(counter).collect();
+    let mut counters: Vec<Counter> = (0..tables.counters.len())
+        .map(|row| Counter::recorded(&tables.counters, row, &gpus))
+        .collect();
     for row in 0..values.len() {
         if let Some(counter) = rows.get(values.counter[row])
             && values.value[row].is_finite()
@@ -219,6 +234,71 @@ pub fn counter_rows(timeline: &Timeline) -> Vec<CounterRow> {
 }
 
 impl Counter {
+    fn device_memory(gpu: usize) -> Counter {
+        Counter {
+            key: CounterKey::DeviceMemory(gpu),
+            owner: CounterOwner::Gpu(gpu),
+            name: "device memory allocated".to_owned(),
+            unit: CounterUnit::Bytes,
+            source: "allocations".to_owned(),
+            samples: Vec::new(),
+        }
+    }
+
+    fn queue_depth(queue: QueueId) -> Counter {
+        Counter {
+            key: CounterKey::QueueDepth(queue),
+            owner: CounterOwner::Queue(queue),
+            name: "submissions outstanding".to_owned(),
+            unit: CounterUnit::Count,
+            source: "submissions".to_owned(),
+            samples: Vec::new(),
+        }
+    }
+
+    /// A row of the trace's table.
+    fn recorded(rows: &Counters, row: usize, gpus: &Gpus) -> Counter {
+        Counter {
+            key: CounterKey::Recorded(rows.id[row]),
+            owner: match (rows.queue[row], rows.device[row]) {
+                (Some(queue), _) => CounterOwner::Queue(queue),
+                (None, Some(device)) => {
+                    let gpu = gpus.of_device(device);
+                    gpu.map_or(CounterOwner::Host, CounterOwner::Gpu)
+                }
+                (None, None) => CounterOwner::Host,
+            },
+            name: rows.name[row].clone(),
+            unit: rows.unit[row],
+            source: rows.source[row].clone(),
+            samples: Vec::new(),
+        }
+    }
+
+    /// Its values as steps: each holds until the next. The value is not known where a mean's time is over and no other
+    /// has begun.
+    pub fn steps(&self) -> Vec<CounterStep> {
+        let nexts = self.samples.iter().skip(1).map(|next| Some(next.start_ns));
+        let mut steps = Vec::with_capacity(self.samples.len());
+        for (sample, next_ns) in self.samples.iter().zip(nexts.chain([None])) {
+            steps.push(CounterStep {
+                at_ns: sample.start_ns,
+                value: Some(sample.value),
+            });
+            let end_ns = sample
+                .duration_ns
+                .map(|ns| sample.start_ns.saturating_add(ns));
+            if let Some(end_ns) = end_ns.filter(|end_ns| next_ns.is_none_or(|next| *end_ns < next))
+            {
+                steps.push(CounterStep {
+                    at_ns: end_ns,
+                    value: None,
+                });
+            }
+        }
+        steps
+    }
+
     /// The mean over the time that its values hold, the last one until `end_ns`. Where they hold for no time, each counts
     /// as much.
     fn mean(&self, end_ns: i64) -> Option<f64> {
@@ -299,6 +379,8 @@ mod tests {
         .unwrap();
         let counters = counters(&Timeline::of(&trace));
         let keys: Vec<_> = counters.iter().map(|counter| counter.key).collect();
+        let listed = listed(&trace, &Gpus::of(&trace.manifest));
+        assert!(listed.iter().map(|counter| counter.key).eq(keys.clone()));
         let depth = CounterKey::QueueDepth(QueueId(4));
         assert_eq!(keys, [CounterKey::DeviceMemory(0), depth]);
         assert_eq!(values(&counters[0]), [(10, 100.0), (20, 50.0)]);
@@ -330,6 +412,12 @@ mod tests {
         assert_eq!((rows[0].min, rows[0].max), (Some(100.0), Some(200.0)));
         assert_eq!((rows[0].device, rows[0].queue_id), (Some(0), None));
         assert_eq!(rows[1].mean, Some(40.0), "10 ns of 10 %, 30 ns of 50 %");
+        let steps = recorded(&Timeline::of(&trace))[1].steps();
+        let steps: Vec<_> = steps.iter().map(|step| (step.at_ns, step.value)).collect();
+        assert_eq!(
+            steps,
+            [(0, Some(10.0)), (10, None), (50, Some(50.0)), (80, None)]
+        );
         assert_eq!((rows[1].device, rows[1].queue_id), (None, Some(QueueId(4))));
         assert_eq!(
             (rows[2].value_count, rows[2].mean, rows[2].max),

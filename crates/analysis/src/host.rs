@@ -39,14 +39,9 @@ pub(crate) struct Segment {
 impl Segment {
     /// Why a device idles whose next work has not been submitted while the thread is here.
     pub(crate) fn cause(&self) -> Cause {
-        use HostCallKind::*;
-        match self.call {
-            CreatePipelines | CreateShaderModule | LoadModule | BuildGraph => Cause::HostCompile,
-            AllocateMemory | FreeMemory | MapMemory => Cause::HostAllocate,
-            Submit | BindSparse | Launch | QueueFull => Cause::SubmitCall,
-            Recording => Cause::Recording,
-            _ if self.blocks() => Cause::AfterHostWait,
-            _ => Cause::HostLate,
+        match Cause::while_in(self.call) {
+            Cause::HostLate if self.blocks() => Cause::AfterHostWait,
+            cause => cause,
         }
     }
 
@@ -57,6 +52,23 @@ impl Segment {
         match self.call {
             PollFence | PollSemaphore | PollEvent => self.count > 1,
             call => call.is_wait(),
+        }
+    }
+}
+
+impl Cause {
+    /// Why a device idles whose next work has not been submitted while the submitting thread is in such a call. A single
+    /// poll does not hold it up.
+    pub fn while_in(call: HostCallKind) -> Cause {
+        use HostCallKind::*;
+        match call {
+            CreatePipelines | CreateShaderModule | LoadModule | BuildGraph => Cause::HostCompile,
+            AllocateMemory | FreeMemory | MapMemory => Cause::HostAllocate,
+            Submit | BindSparse | Launch | QueueFull => Cause::SubmitCall,
+            Recording => Cause::Recording,
+            PollFence | PollSemaphore | PollEvent => Cause::HostLate,
+            call if call.is_wait() => Cause::AfterHostWait,
+            _ => Cause::HostLate,
         }
     }
 }
