@@ -9,6 +9,7 @@ use crate::details::Value;
 use crate::json::{self, Commas};
 use crate::scene::{Group, Scene, Track};
 use crate::slice::{Kind, Slice};
+use gapscope_analysis::counters::Sample;
 use gapscope_trace::Trace;
 use std::io::{self, Write};
 
@@ -148,11 +149,14 @@ impl<W: Write> Writer<'_, W> {
     fn counters(&mut self, group: &Group) -> io::Result<()> {
         for counter in &group.counters {
             let name = json::string(&counter.name);
-            for (at_ns, value) in &counter.samples {
+            for Sample {
+                start_ns, value, ..
+            } in &counter.samples
+            {
                 self.line.clear();
                 self.line.extend_from_slice(b"{\"ph\":\"C\",\"name\":");
                 self.line.extend_from_slice(name.as_bytes());
-                place(&mut self.line, group.pid, 0, self.scene.ns(*at_ns));
+                place(&mut self.line, group.pid, 0, self.scene.ns(*start_ns));
                 write!(
                     self.line,
                     ",\"args\":{{\"{}\":{value}}}}}",

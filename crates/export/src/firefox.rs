@@ -1,10 +1,10 @@
 //! Firefox Profiler's processed profile: a thread for each lane, a marker for each slice.
 //!
-//! The profiler draws counters of memory only, so that the queue depth is left out, and it has no arrows.
+//! The profiler draws counters of bytes only: the others are in the file, and it shows nothing of them. It has no arrows.
 
 use crate::Exported;
 use crate::details::{Key, Value};
-use crate::scene::{Counter, Scene, Unit};
+use crate::scene::{Counter, Scene};
 use crate::slice::{Kind, Slice};
 use fxprof_processed_profile::{
     CategoryColor, CategoryHandle, Marker, MarkerFieldFlags, MarkerFieldFormat, MarkerLocations,
@@ -12,6 +12,7 @@ use fxprof_processed_profile::{
     RuntimeSchemaMarkerField, RuntimeSchemaMarkerSchema, SamplingInterval, StringHandle, Timestamp,
 };
 use gapscope_trace::Trace;
+use gapscope_trace::tables::CounterUnit;
 use std::io::{self, Write};
 
 /// Writes a trace.
@@ -63,8 +64,7 @@ pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<Exported> {
                 }
             }
         }
-        let memory = group.counters.iter();
-        for counter in memory.filter(|counter| counter.unit == Unit::Bytes) {
+        for counter in &group.counters {
             add_counter(&scene, counter, process, &mut profile);
         }
     }
@@ -74,14 +74,18 @@ pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<Exported> {
 
 /// The profiler draws straight lines between samples: each step is two.
 fn add_counter(scene: &Scene, counter: &Counter, process: ProcessHandle, profile: &mut Profile) {
-    let handle = profile.add_counter(process, &counter.name, "Memory", &counter.name);
-    let mut before = 0;
-    for (at_ns, value) in &counter.samples {
-        let at = Timestamp::from_nanos_since_reference(scene.ns(*at_ns));
+    let category = match counter.unit {
+        CounterUnit::Bytes => "Memory",
+        _ => "counter",
+    };
+    let description = format!("{}, in {}", counter.name, counter.unit);
+    let handle = profile.add_counter(process, &counter.name, category, &description);
+    let mut before = 0.0;
+    for sample in &counter.samples {
+        let at = Timestamp::from_nanos_since_reference(scene.ns(sample.start_ns));
         profile.add_counter_sample(handle, at, 0.0, 0);
-        let step = *value as f64 - before as f64;
-        profile.add_counter_sample(handle, at, step, 1);
-        before = *value;
+        profile.add_counter_sample(handle, at, sample.value - before, 1);
+        before = sample.value;
     }
 }
 

@@ -13,7 +13,7 @@ mod stages;
 use crate::Exported;
 use crate::details::{Key, Value};
 use crate::lanes::{self, Step};
-use crate::scene::{Scene, Track};
+use crate::scene::{GroupKind, Scene, Track};
 use crate::slice::{Kind, Slice};
 use gapscope_trace::Trace;
 use gapscope_trace::ids::Id;
@@ -42,6 +42,7 @@ mod track {
     pub const PROCESS: u32 = 3;
     pub const THREAD: u32 = 4;
     pub const PARENT: u32 = 5;
+    pub const COUNTER: u32 = 8;
     pub const CHILD_ORDERING: u32 = 11;
     pub const SIBLING_ORDER_RANK: u32 = 12;
     pub const EXPLICIT: u64 = 3;
@@ -52,11 +53,13 @@ mod event {
     pub const TYPE: u32 = 9;
     pub const NAME_IID: u32 = 10;
     pub const TRACK: u32 = 11;
+    pub const DOUBLE_VALUE: u32 = 44;
     pub const FLOW: u32 = 47;
     /// An extension of newer versions: which render stages a call submitted.
     pub const GPU_CORRELATION: u32 = 3000;
     pub const BEGIN: u64 = 1;
     pub const END: u64 = 2;
+    pub const COUNTER: u64 = 4;
 }
 mod annotation {
     pub const NAME_IID: u32 = 1;
@@ -173,7 +176,7 @@ impl<W: Write> Writer<'_, W> {
             let root = self.uuid();
             let mut descriptor = Message::default();
             descriptor.text(track::NAME, &group.name);
-            if group.process {
+            if group.kind == GroupKind::Process {
                 let mut process = Message::default();
                 process.number(1, group.pid.into());
                 process.text(6, &group.name);
@@ -184,11 +187,16 @@ impl<W: Write> Writer<'_, W> {
             let gpu = self.stages.gpu(rank);
             for (rank, track) in group.tracks.iter().enumerate() {
                 match track.queue {
-                    Some(_) => self.render_stages(gpu, track)?,
+                    Some(_) => self.render_stages(gpu.unwrap_or_default(), track)?,
                     None => self.track(root, group.pid, rank, track)?,
                 }
             }
-            self.counters(gpu, &group.counters)?;
+            for counter in &group.counters {
+                match gpu {
+                    Some(gpu) => self.gpu_counter(gpu, counter)?,
+                    None => self.counter(root, counter)?,
+                }
+            }
         }
         Ok(())
     }

@@ -9,9 +9,11 @@ mod places;
 use crate::details::Names;
 use crate::slice::Slice;
 use crate::{Exported, Rows};
+use gapscope_analysis::counters::Sample;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{CommandBufferId, QueueId, SubmissionId, ThreadId};
 use gapscope_trace::lookup::IdIndex;
+use gapscope_trace::tables::CounterUnit;
 
 pub(crate) use gaps::GapRow;
 
@@ -19,7 +21,7 @@ pub(crate) use gaps::GapRow;
 pub(crate) struct Scene<'a> {
     pub trace: &'a Trace,
     pub names: Names,
-    /// The recorded processes, then the GPUs.
+    /// The recorded processes, then the GPUs, then the host.
     pub groups: Vec<Group>,
     pub gaps: Vec<GapRow>,
     /// For each host call that submits, its targets whose begin is drawn: rows of command buffers, or their number and
@@ -34,14 +36,23 @@ pub(crate) struct Scene<'a> {
     command_buffers: IdIndex<CommandBufferId>,
 }
 
-/// A recorded process or a GPU.
+/// What a group is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GroupKind {
+    /// A recorded process.
+    Process,
+    Gpu,
+    /// The machine.
+    Host,
+}
+
+/// Tracks and counters of one owner.
 #[derive(Debug)]
 pub(crate) struct Group {
     pub name: String,
     /// The system's id of a recorded process, or a number that no process and no other group has.
     pub pid: u32,
-    /// False for a GPU.
-    pub process: bool,
+    pub kind: GroupKind,
     /// Distinguishes the physical device of a GPU, as hexadecimal; empty where it is not known.
     pub uuid: String,
     pub tracks: Vec<Track>,
@@ -69,30 +80,15 @@ impl Track {
     }
 }
 
-/// A figure over time.
+/// A quantity over time.
 #[derive(Debug)]
 pub(crate) struct Counter {
     pub name: String,
-    pub unit: Unit,
-    /// Time and the value from there on, in order.
-    pub samples: Vec<(i64, u64)>,
-}
-
-/// What a counter counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unit {
-    Count,
-    Bytes,
-}
-
-impl Unit {
-    /// Its name where numbers carry one.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Unit::Count => "count",
-            Unit::Bytes => "bytes",
-        }
-    }
+    pub unit: CounterUnit,
+    /// Its values by start. No format can say that a value is not known: each holds until the next.
+    pub samples: Vec<Sample>,
+    /// Until when the last one holds; absent where it holds to the end.
+    pub end_ns: Option<i64>,
 }
 
 impl Scene<'_> {

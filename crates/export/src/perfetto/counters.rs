@@ -1,63 +1,91 @@
-//! Figures of GPUs over time, as GPU counters.
+//! Quantities over time: those of GPUs as GPU counters, others as counter tracks.
 
 use super::message::Message;
-use super::{Writer, packet};
-use crate::scene::{Counter, Unit};
+use super::{Writer, event, packet, track};
+use crate::scene::Counter;
+use gapscope_trace::tables::CounterUnit;
 use std::io::{self, Write};
 
-const BYTE: u64 = 7;
+// Numbers of fields and enums in protos/perfetto/common/gpu_counter_descriptor.proto and trace/track_event/*.proto.
+mod unit {
+    pub const BYTE: u64 = 7;
+    pub const HERTZ: u64 = 13;
+    pub const SECOND: u64 = 22;
+    pub const WATT: u64 = 29;
+    pub const CELSIUS: u64 = 34;
+    pub const PERCENT: u64 = 37;
+}
+mod spec {
+    pub const ID: u32 = 1;
+    pub const NAME: u32 = 2;
+    pub const NUMERATOR_UNITS: u32 = 7;
+    pub const DENOMINATOR_UNITS: u32 = 8;
+    pub const GROUPS: u32 = 10;
+    pub const VALUE_DIRECTION: u32 = 11;
+}
+mod value {
+    pub const COUNTER_ID: u32 = 1;
+    pub const INTEGER: u32 = 2;
+    pub const DOUBLE: u32 = 3;
+}
+const UNIT_NAME: u32 = 6;
 const GROUP_SYSTEM: u64 = 1;
 const GROUP_MEMORY: u64 = 5;
 const BACKWARDS_LOOKING: u64 = 1;
 
 impl<W: Write> Writer<'_, W> {
     /// Perfetto takes the value of a sample for that since the sample before, so each is written at the end of its time.
-    pub(super) fn counters(&mut self, gpu: u32, counters: &[Counter]) -> io::Result<()> {
-        for counter in counters {
-            self.next_uuid += 1;
-            // Told apart in the whole file. The low half counts up from 2.
-            let id = self.next_uuid & 0xffff_ffff;
-            self.describe(gpu, id, counter)?;
-            let mut before = 0;
-            let end_ns = self.scene.end_ns;
-            let end = counter
-                .samples
-                .last()
-                .map(|(at_ns, _)| (end_ns.max(*at_ns), 0));
-            for (at_ns, value) in counter.samples.iter().copied().chain(end) {
-                self.part.clear();
-                self.part.number(1, id);
-                self.part.number(
-                    2,
-                    std::mem::replace(&mut before, value).min(i64::MAX as u64),
-                );
-                self.event.clear();
-                self.event.message(2, &self.part);
-                self.event.number(3, gpu.into());
-                let at_ns = self.ns(at_ns);
-                self.packet.number(packet::TIMESTAMP, at_ns);
-                self.packet.message(packet::GPU_COUNTERS, &self.event);
-                self.end_packet()?;
+    pub(super) fn gpu_counter(&mut self, gpu: u32, counter: &Counter) -> io::Result<()> {
+        self.next_uuid += 1;
+        // Told apart in the whole file. The low half counts up from 2.
+        let id = self.next_uuid & 0xffff_ffff;
+        self.describe(gpu, id, counter)?;
+        let ends = counter.samples.iter().skip(1).map(|next| next.start_ns);
+        let last_ns = counter.end_ns.unwrap_or(self.scene.end_ns);
+        let first = (counter.samples.first()).map(|first| (first.start_ns, first.value));
+        let values = counter.samples.iter().map(|sample| sample.value);
+        let values = ends.chain([last_ns]).zip(values);
+        let mut before_ns = i64::MIN;
+        for (end_ns, value) in first.into_iter().chain(values) {
+            before_ns = end_ns.max(before_ns);
+            self.part.clear();
+            self.part.number(value::COUNTER_ID, id);
+            match counter.unit {
+                CounterUnit::Bytes | CounterUnit::Count if value.fract() == 0.0 => {
+                    self.part.number(value::INTEGER, value as i64 as u64);
+                }
+                _ => self.part.double(value::DOUBLE, value),
             }
+            self.event.clear();
+            self.event.message(2, &self.part);
+            self.event.number(3, gpu.into());
+            let at_ns = self.ns(before_ns);
+            self.packet.number(packet::TIMESTAMP, at_ns);
+            self.packet.message(packet::GPU_COUNTERS, &self.event);
+            self.end_packet()?;
         }
         Ok(())
     }
 
     fn describe(&mut self, gpu: u32, id: u64, counter: &Counter) -> io::Result<()> {
-        let mut spec = Message::default();
-        spec.number(1, id);
-        spec.text(2, &counter.name);
+        let mut described = Message::default();
+        described.number(spec::ID, id);
+        described.text(spec::NAME, &counter.name);
+        let (numerator, denominator) = units(counter.unit);
+        if let Some(numerator) = numerator {
+            described.number(spec::NUMERATOR_UNITS, numerator);
+        }
+        if let Some(denominator) = denominator {
+            described.number(spec::DENOMINATOR_UNITS, denominator);
+        }
         let group = match counter.unit {
-            Unit::Bytes => {
-                spec.number(7, BYTE);
-                GROUP_MEMORY
-            }
-            Unit::Count => GROUP_SYSTEM,
+            CounterUnit::Bytes | CounterUnit::BytesPerSecond => GROUP_MEMORY,
+            _ => GROUP_SYSTEM,
         };
-        spec.number(10, group);
-        spec.number(11, BACKWARDS_LOOKING);
+        described.number(spec::GROUPS, group);
+        described.number(spec::VALUE_DIRECTION, BACKWARDS_LOOKING);
         let mut descriptor = Message::default();
-        descriptor.message(1, &spec);
+        descriptor.message(1, &described);
         self.event.clear();
         self.event.message(1, &descriptor);
         self.event.number(3, gpu.into());
@@ -65,5 +93,37 @@ impl<W: Write> Writer<'_, W> {
         self.packet
             .number(packet::TIMESTAMP, self.ns(self.scene.origin_ns));
         self.end_packet()
+    }
+
+    /// A counter track under `root`.
+    pub(super) fn counter(&mut self, root: u64, counter: &Counter) -> io::Result<()> {
+        let uuid = self.uuid();
+        let mut described = Message::default();
+        described.text(UNIT_NAME, counter.unit.as_str());
+        let mut descriptor = Message::default();
+        descriptor.text(track::NAME, &counter.name);
+        descriptor.message(track::COUNTER, &described);
+        self.descriptor(uuid, Some(root), 0, descriptor)?;
+        for sample in &counter.samples {
+            self.event.clear();
+            self.event.number(event::TYPE, event::COUNTER);
+            self.event.number(event::TRACK, uuid);
+            self.event.double(event::DOUBLE_VALUE, sample.value);
+            self.end_event(sample.start_ns)?;
+        }
+        Ok(())
+    }
+}
+
+/// Perfetto's units of a value: what is above and what below the line.
+fn units(unit: CounterUnit) -> (Option<u64>, Option<u64>) {
+    match unit {
+        CounterUnit::Bytes => (Some(unit::BYTE), None),
+        CounterUnit::BytesPerSecond => (Some(unit::BYTE), Some(unit::SECOND)),
+        CounterUnit::Percent => (Some(unit::PERCENT), None),
+        CounterUnit::Hertz => (Some(unit::HERTZ), None),
+        CounterUnit::Watts => (Some(unit::WATT), None),
+        CounterUnit::Celsius => (Some(unit::CELSIUS), None),
+        CounterUnit::Count | CounterUnit::Unknown => (None, None),
     }
 }

@@ -29,6 +29,11 @@ impl Message {
         varint(&mut self.bytes, value);
     }
 
+    /// A field of type double.
+    pub fn double(&mut self, field: u32, value: f64) {
+        self.fixed(field, value.to_bits());
+    }
+
     /// A field of type fixed64.
     pub fn fixed(&mut self, field: u32, value: u64) {
         self.key(field, FIXED_64);

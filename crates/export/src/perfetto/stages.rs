@@ -3,7 +3,7 @@
 use super::message::Message;
 use super::{Writer, interned, packet};
 use crate::details::{Key, Value};
-use crate::scene::{Scene, Track};
+use crate::scene::{GroupKind, Scene, Track};
 use crate::slice::{Kind, Slice};
 use crate::texts::TextId;
 use gapscope_trace::ids::{Id, KernelId, QueueId};
@@ -83,7 +83,7 @@ impl Stages {
         // In the order in which they are written.
         let mut event = 1;
         for group in &scene.groups {
-            stages.gpus.push((!group.process).then(|| {
+            stages.gpus.push((group.kind == GroupKind::Gpu).then(|| {
                 next_gpu += 1;
                 next_gpu - 1
             }));
@@ -143,9 +143,9 @@ impl Stages {
         });
     }
 
-    /// The number of a group's GPU.
-    pub fn gpu(&self, group: usize) -> u32 {
-        self.gpus.get(group).copied().flatten().unwrap_or(0)
+    /// The number of a group's GPU; `None` for other groups.
+    pub fn gpu(&self, group: usize) -> Option<u32> {
+        self.gpus.get(group).copied().flatten()
     }
 
     /// The render stage that begins a target.
@@ -174,7 +174,11 @@ impl Stages {
                 };
                 // Older versions show the queues of all GPUs in one list.
                 let name = match several {
-                    true => format!("GPU {} · {}", self.gpu(place) + 1, track.name),
+                    true => format!(
+                        "GPU {} · {}",
+                        self.gpu(place).unwrap_or_default() + 1,
+                        track.name
+                    ),
                     false => track.name.clone(),
                 };
                 part.clear();
@@ -225,7 +229,12 @@ impl<W: Write> Writer<'_, W> {
     /// What the GPUs are called, by their numbers.
     pub(super) fn gpu_info(&mut self) -> io::Result<()> {
         let mut info = Message::default();
-        for group in self.scene.groups.iter().filter(|group| !group.process) {
+        for group in self
+            .scene
+            .groups
+            .iter()
+            .filter(|group| group.kind == GroupKind::Gpu)
+        {
             self.part.clear();
             let name = group
                 .name

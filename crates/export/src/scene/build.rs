@@ -2,12 +2,13 @@
 
 use super::groups::{self, Pids};
 use super::places::{Places, QueueSlices, ThreadOf};
-use super::{Counter, Scene, counters, gaps};
+use super::{Scene, counters, gaps};
 use crate::Rows;
 use crate::details::Names;
 use crate::slice::{Kind, Slice};
 use gapscope_analysis::Timeline;
 use gapscope_analysis::intervals::Interval;
+use gapscope_analysis::vocabulary::Vocabulary;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{CommandBufferId, ProcessId, QueueId, SubmissionId, ThreadId};
 use gapscope_trace::lookup::IdIndex;
@@ -53,6 +54,7 @@ struct Builder<'a> {
 impl<'a> Scene<'a> {
     pub fn of(trace: &'a Trace) -> Scene<'a> {
         let timeline = Timeline::of(trace);
+        let names = Vocabulary::of(&trace.manifest);
         let tables = &trace.tables;
         let targets = tables.command_buffers.len() + tables.submissions.len();
         let mut builder = Builder {
@@ -68,20 +70,19 @@ impl<'a> Scene<'a> {
         builder.draw_host();
         builder.draw_markers();
         let flows = builder.link();
-        let depths = builder.depths();
+        builder.count_submissions();
+        builder.count_counter_values();
         let (origin_ns, end_ns) = builder.times();
 
         let mut pids = Pids::of(trace);
         let places = &mut builder.places;
-        let of_queues = groups::gpu_of_queues(&timeline, places);
-        let mut groups = groups::processes(trace, places, &mut pids);
-        let mut gpus = groups::gpus(&timeline, places, &mut pids);
+        let mut groups = groups::processes(trace, &names, places, &mut pids);
+        let mut gpus = groups::gpus(&timeline, &names, places, &mut pids);
         let gap_rows = gaps::draw(&timeline, &mut gpus);
-        for (counter, gpu) in depths.into_iter().zip(of_queues) {
-            gpus[gpu].counters.extend(counter);
-        }
-        counters::memory(&timeline, &mut gpus);
+        let mut host = groups::host(&mut pids);
+        counters::add(&timeline, &names, &mut gpus, &mut host);
         groups.append(&mut gpus);
+        groups.push(host);
         groups.retain(|group| !(group.tracks.is_empty() && group.counters.is_empty()));
         Scene {
             trace,
@@ -283,35 +284,27 @@ impl Builder<'_> {
         flows
     }
 
-    /// The queue depth of each queue that has submissions with timed work.
-    fn depths(&mut self) -> Vec<Option<Counter>> {
-        let tables = &self.trace.tables;
-        let mut ends: Vec<Option<i64>> = vec![None; tables.submissions.len()];
+    /// Counts the submissions whose work has times: those of which the queue depth is.
+    fn count_submissions(&mut self) {
+        let starts = &self.trace.tables.submissions.start_ns;
+        let mut ends: Vec<Option<i64>> = vec![None; starts.len()];
         for (target, end_ns) in self.last_end_ns.iter().enumerate() {
             if let Some(submission) = self.submission_of(target) {
                 ends[submission] = ends[submission].max(*end_ns);
             }
         }
-        let mut drawn = 0;
-        let mut outstanding: Vec<Vec<(i64, i64)>> = Vec::new();
-        for (row, end_ns) in ends.iter().enumerate() {
-            let start_ns = tables.submissions.start_ns[row];
-            let Some(end_ns) = end_ns.filter(|end_ns| *end_ns >= start_ns) else {
-                continue;
-            };
-            drawn += 1;
-            let place = self.places.queue(tables.submissions.queue[row]);
-            if outstanding.len() <= place {
-                outstanding.resize_with(place + 1, Vec::new);
-            }
-            outstanding[place].push((start_ns, end_ns));
+        let times = starts.iter().zip(&ends);
+        let drawn = times.filter(|(start_ns, end_ns)| end_ns.is_some_and(|ns| ns >= **start_ns));
+        self.count("submissions", drawn.count() as u64, ends.len());
+    }
+
+    /// Counts the values of recorded counters that can be drawn.
+    fn count_counter_values(&mut self) {
+        let values = &self.trace.tables.counter_values;
+        if !values.value.is_empty() {
+            let drawn = values.value.iter().filter(|value| value.is_finite());
+            self.count("counter_values", drawn.count() as u64, values.len());
         }
-        self.count("submissions", drawn, ends.len());
-        let depths = outstanding.iter().enumerate().map(|(place, times)| {
-            let name = groups::queue_name(self.trace, self.places.queues[place].0);
-            (!times.is_empty()).then(|| counters::queue_depth(&name, times))
-        });
-        depths.collect()
     }
 
     /// The first and the last time that is drawn or recorded.
@@ -332,9 +325,14 @@ impl Builder<'_> {
         let tables = &self.trace.tables;
         let points = tables.submissions.start_ns.iter();
         let points = points.chain(&tables.memory.at_ns).map(|ns| (*ns, *ns));
+        let values = &tables.counter_values;
+        let values = (values.start_ns.iter().zip(&values.duration_ns)).map(|(start_ns, ns)| {
+            let end_ns = start_ns.saturating_add(ns.unwrap_or(0).max(0));
+            (*start_ns, end_ns)
+        });
         let manifest = &self.trace.manifest;
         let recorded = (manifest.start_ns, manifest.start_ns.max(manifest.end_ns));
-        let all = slices.chain(points);
+        let all = slices.chain(points).chain(values);
         all.fold(recorded, |a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 

@@ -1,24 +1,37 @@
-//! Figures over time.
+//! Counters in their groups.
 
-use super::{Counter, Group, Unit};
-use gapscope_analysis::{Timeline, series};
+use super::{Counter, Group};
+use crate::texts::cut;
+use gapscope_analysis::Timeline;
+use gapscope_analysis::counters::{self, CounterOwner, Sample};
+use gapscope_analysis::vocabulary::Vocabulary;
 
-/// Device memory that the programs had allocated, for each GPU.
-pub(super) fn memory(timeline: &Timeline, groups: &mut [Group]) {
-    for (gpu, samples) in series::memory(timeline) {
-        groups[gpu].counters.push(Counter {
-            name: "device memory allocated".to_owned(),
-            unit: Unit::Bytes,
-            samples,
+/// Adds each counter to the group of what it is of. `gpus` are the groups of [`Timeline::gpus`] and of unknown devices.
+pub(super) fn add(timeline: &Timeline, names: &Vocabulary, gpus: &mut [Group], host: &mut Group) {
+    for counter in counters::counters(timeline) {
+        if counter.samples.is_empty() {
+            continue;
+        }
+        let (group, name) = match counter.owner {
+            CounterOwner::Gpu(gpu) => (gpus.get_mut(gpu), counter.name),
+            CounterOwner::Queue(queue) => {
+                let gpu = names.gpus().of_queue(queue);
+                let name = format!("{} · {}", names.queue(queue), counter.name);
+                (gpus.get_mut(gpu.unwrap_or(names.gpus().count())), name)
+            }
+            CounterOwner::Host => (None, counter.name),
+        };
+        let end_ns = counter.samples.last().and_then(end_of);
+        group.unwrap_or(host).counters.push(Counter {
+            name: cut(&name),
+            unit: counter.unit,
+            samples: counter.samples,
+            end_ns,
         });
     }
 }
 
-/// Submissions of a queue that are not finished: from the begin of the call to the end of their last work.
-pub(super) fn queue_depth(queue: &str, outstanding: &[(i64, i64)]) -> Counter {
-    Counter {
-        name: format!("{queue} · submissions outstanding"),
-        unit: Unit::Count,
-        samples: series::depth(outstanding),
-    }
+/// When the value of a sample is not known any more.
+fn end_of(sample: &Sample) -> Option<i64> {
+    Some(sample.start_ns.saturating_add(sample.duration_ns?))
 }

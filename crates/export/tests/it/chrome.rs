@@ -143,6 +143,37 @@ fn counters_follow_memory_and_submissions() {
 }
 
 #[test]
+fn counters_of_the_trace_have_their_names_units_and_groups() {
+    let trace = Trace::from_text(traces::MEASURED).unwrap();
+    let file = export(&trace);
+    let groups: BTreeMap<u64, String> = events(&file, "M")
+        .iter()
+        .filter(|event| event["name"] == "process_name")
+        .map(|event| {
+            let name = event["args"]["name"].as_str().unwrap();
+            (event["pid"].as_u64().unwrap(), name.to_owned())
+        })
+        .collect();
+    let mut found: Vec<_> = events(&file, "C")
+        .iter()
+        .map(|event| {
+            let group = &groups[&event["pid"].as_u64().unwrap()];
+            serde_json::json!([group, event["name"], ns(&event["ts"]), event["args"]])
+        })
+        .collect();
+    found.sort_by_key(ToString::to_string);
+    let expected = serde_json::json!([
+        ["GPU 1: GPU", "memory clock", 100_000, {"hertz": 1_500_000_000}],
+        ["GPU 1: GPU", "memory clock", 300_000, {"hertz": 900_000_000.5}],
+        ["GPU 1: GPU", "queue 0.0 · occupancy", 20_000, {"percent": 12.5}],
+        ["GPU 1: GPU", "queue 0.0 · occupancy", 50_000, {"percent": 50}],
+        ["host", "load", 0, {"percent": 75}],
+        ["host", "load", 500_000, {"percent": 25}],
+    ]);
+    assert_eq!(serde_json::json!(found), expected);
+}
+
+#[test]
 fn gaps_are_drawn_by_cause_and_fill_the_idle_time() {
     for (name, trace) in traces::all() {
         let findings = gapscope_analysis::Findings::of(

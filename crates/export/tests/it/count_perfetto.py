@@ -83,7 +83,7 @@ def gpu_counters(event, now):
         assert spec.counter_id not in counter_names
         counter_names[spec.counter_id] = spec.name
     for sample in event.counters:
-        samples[sample.counter_id].append([now, sample.int_value])
+        samples[sample.counter_id].append([now, getattr(sample, sample.WhichOneof("value"))])
 
 
 unknown(trace)
@@ -134,6 +134,9 @@ for packet in trace.packet:
             correlations.append([now, ids])
         stacks[e.track_uuid].append(one)
         slices.append(one)
+    elif e.type == E.TYPE_COUNTER:
+        assert track.counter.unit_name
+        counters[track.name].append([now, e.double_counter_value])
     else:
         assert e.type == E.TYPE_SLICE_END
         one = stacks[e.track_uuid].pop()

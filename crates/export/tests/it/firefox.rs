@@ -1,6 +1,6 @@
 //! Firefox Profiler's format.
 
-use super::traces::{self, CROSSING, assert_told, timed_rows};
+use super::traces::{self, CROSSING, MEASURED, assert_told, timed_rows};
 use gapscope_export::firefox;
 use gapscope_trace::Trace;
 use serde_json::Value;
@@ -47,7 +47,7 @@ fn markers_have_the_facts_of_their_rows_and_null_where_unknown() {
     };
     let (thread, first) = of(0.0).unwrap();
     assert_eq!(first["groups_x"], 16.0);
-    assert_eq!(thread["name"], "queue compute");
+    assert_eq!(thread["name"], "compute");
     assert!(of(1.0).unwrap().1["groups_x"].is_null());
     let table = &thread["markers"];
     assert_eq!(
@@ -65,4 +65,26 @@ fn a_date_that_is_not_known_is_said() {
     trace.manifest.start_unix_ns = None;
     let file = export(&trace);
     assert_eq!(file["meta"]["product"], "gapscope (date not known)");
+}
+
+#[test]
+fn counters_of_the_trace_are_in_the_profile() {
+    let file = export(&Trace::from_text(MEASURED).unwrap());
+    let counters = file["counters"].as_array().unwrap().iter();
+    let found: Vec<_> = counters
+        .map(|counter| {
+            (
+                counter["name"].as_str().unwrap(),
+                counter["description"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("memory clock", "memory clock, in hertz"),
+            ("queue 0.0 · occupancy", "queue 0.0 · occupancy, in percent"),
+            ("load", "load, in percent"),
+        ]
+    );
 }

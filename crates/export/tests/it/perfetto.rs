@@ -3,7 +3,7 @@
 //! `GAPSCOPE_PERFETTO_PYTHON` names a Python that has the package; else a virtual environment is made once beside the
 //! build. Without both, the tests say why they checked nothing.
 
-use super::traces::{self, CROSSING, LAUNCHES, assert_told, timed_rows};
+use super::traces::{self, CROSSING, LAUNCHES, MEASURED, assert_told, timed_rows};
 use gapscope_export::perfetto;
 use gapscope_trace::Trace;
 use serde_json::{Value, json};
@@ -78,7 +78,7 @@ fn perfetto_reads_times_details_arrows_and_counters() {
     };
     let dispatch = of("dispatch", 1).unwrap();
     assert_eq!(dispatch["name"], "matmul");
-    assert_eq!(dispatch["track"], "queue compute");
+    assert_eq!(dispatch["track"], "compute");
     assert_eq!(
         (&dispatch["start_ns"], &dispatch["duration_ns"]),
         (&json!(1_110_000), &json!(40_123))
@@ -148,7 +148,23 @@ fn work_without_a_command_buffer_is_correlated_with_its_call() {
     ]);
     assert_eq!(file["correlations"], correlations);
     assert_eq!(file["flows"], json!([]));
-    let depth = &file["counters"]["queue 0.0 · submissions outstanding"];
+    let depth = &file["counters"]["stream 0 · submissions outstanding"];
     let depths = json!([[100_000, 1], [115_000, 2], [125_000, 1], [127_000, 0]]);
     assert_eq!(*depth, depths);
+}
+
+#[test]
+fn perfetto_reads_the_counters_of_the_trace() {
+    let trace = Trace::from_text(MEASURED).unwrap();
+    let Some(file) = decoded(&trace) else { return };
+    let counters = &file["counters"];
+    assert_eq!(
+        counters["memory clock"],
+        json!([[100_000, 1_500_000_000.0], [300_000, 900_000_000.5]])
+    );
+    assert_eq!(
+        counters["queue 0.0 · occupancy"],
+        json!([[20_000, 12.5], [50_000, 50.0]])
+    );
+    assert_eq!(counters["load"], json!([[0, 75.0], [500_000, 25.0]]));
 }

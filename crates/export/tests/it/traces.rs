@@ -131,3 +131,22 @@ pub fn assert_told(exported: &Exported, trace: &Trace) {
     assert_eq!(dispatches.without_times, all - timed);
     assert_eq!(of("host_calls").drawn, trace.tables.host_calls.len() as u64);
 }
+
+/// Counters of a GPU, a queue and the host. That of the queue is not known for a while.
+pub const MEASURED: &str = r#"
+manifest sampling_mode=dispatch start_ns=0 end_ns=1ms
+process id=1 pid=100 executable=/usr/bin/app
+device id=1 process=1 api=vulkan name=GPU
+queue id=1 device=1 family=0 index=0
+kernel id=1 name=k
+dispatch queue=1 kernel=1 start_ns=10us duration_ns=10us
+counter id=1 name="memory clock" unit=hertz device=1 source="the driver"
+counter id=2 name=occupancy unit=percent queue=1 source=sampler
+counter id=3 name=load unit=percent source=system
+counter_value counter=1 start_ns=100us value=1500000000
+counter_value counter=1 start_ns=300us value=900000000.5
+counter_value counter=2 start_ns=20us duration_ns=10us value=12.5
+counter_value counter=2 start_ns=50us duration_ns=10us value=50
+counter_value counter=3 start_ns=0 value=75
+counter_value counter=3 start_ns=500us value=25
+"#;
