@@ -88,7 +88,7 @@ export class App {
       goTo: (table, row) => this.navigation.goTo(this.view, table, row),
     });
     this.seen = this.view.bounds;
-    this.verdict = new Verdict(beside.length > 0 ? trace.overview.name : null);
+    this.verdict = new Verdict(beside.length > 0 ? trace.overview.name : null, trace);
     this.applyTheme(storedTheme());
     this.loader = new Loader(source, this.look, () => this.dataCame(), (problem) => this.say(problem));
     this.explainer = new Explainer(source, (trace) => this.explained(trace), (problem) => this.say(problem));
@@ -112,7 +112,7 @@ export class App {
     });
     this.legend = new Legend(trace, this.look);
     this.minimap = new Minimap(this.view, this.look);
-    this.gaps = new GapsPanel((gap) => this.navigation.goToGap(gap));
+    this.gaps = new GapsPanel(trace, (gap) => this.navigation.goToGap(gap));
     this.kernels = kernelTable(trace, this.look, (row) => this.search(`^${escaped(row.name)}$`));
     this.labels = labelTable((row) => this.goToLabel(row));
     this.graph = new GraphPanel(this.view, source, this.look, (node) => this.search(`^${escaped(node.name)}$`));

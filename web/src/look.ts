@@ -1,32 +1,19 @@
 // How events look: their colour and whether the search finds them.
 
+import type { Causes } from "./data/causes.ts";
 import type { Trace, Track } from "./data/trace.ts";
 import { NO_LABEL } from "./data/trace.ts";
-import { causeColour, type Colours, colours, mixed, type Theme, WORK_SLOTS, workSlots } from "./draw/palette.ts";
+import { type Colours, colours, mixed, type Theme, WORK_SLOTS, workSlots } from "./draw/palette.ts";
 import type { Lane } from "./lane/lane.ts";
 import type { Colouring } from "./link.ts";
 import { marks, type Pattern } from "./search.ts";
 
-/** The colours of host calls are those of the causes that they explain. */
-const CALL_CAUSES: [prefix: string, cause: string][] = [
-  ["submit", "submit-call"],
-  ["bind-sparse", "submit-call"],
-  ["launch", "submit-call"],
-  ["wait", "after-host-wait"],
-  ["copy-and-wait", "after-host-wait"],
-  ["build-graph", "host-compile"],
-  ["create", "host-compile"],
-  ["compile", "host-compile"],
-  ["load", "host-compile"],
-  ["allocate", "host-allocate"],
-  ["free", "host-allocate"],
-  ["map", "host-allocate"],
-];
-
-export function callColour(call: string, colours: Colours): string {
-  const cause = CALL_CAUSES.find(([prefix]) => call.startsWith(prefix))?.[1];
+/** The colour of a host call: that of the cause that it explains. */
+export function callColour(call: string, causes: Causes, colours: Colours): string {
+  const facts = causes.call(call);
   // Paler than the gaps, which are what one looks for.
-  return cause ? mixed(causeColour(cause), colours.background, 0.45) : call.startsWith("poll") ? colours.hostWait : colours.host;
+  if (facts?.cause) return mixed(causes.colour(facts.cause), colours.background, 0.45);
+  return facts?.waits ? colours.hostWait : colours.host;
 }
 
 /** A lane's events that the search finds, as a lane of their own. */
@@ -145,9 +132,9 @@ export class Look {
         return (event) => colours.work[slots[it.key[event]]] ?? rest;
       }
       case "gaps":
-        return (event) => causeColour(trace.text(it.key[event]));
+        return (event) => trace.causes.colour(trace.text(it.key[event]));
       case "calls":
-        return (event) => callColour(trace.text(it.key[event]), colours);
+        return (event) => callColour(trace.text(it.key[event]), trace.causes, colours);
       case "command-buffers":
         return () => colours.host;
       default:

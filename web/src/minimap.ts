@@ -1,6 +1,5 @@
 // The whole trace in one strip: how busy each device was, why it was idle, and what of it is visible.
 
-import { causeColour } from "./draw/palette.ts";
 import { h } from "./dom.ts";
 import type { Look } from "./look.ts";
 import { length, Scale } from "./time/range.ts";
@@ -119,7 +118,7 @@ export class Minimap {
       let at_ns = window.start_ns;
       for (const slice of row.slices) {
         if (slice.idle_cause && slice.busy_ns < slice.length_ns * 0.98) {
-          context.fillStyle = causeColour(slice.idle_cause);
+          context.fillStyle = this.view.trace.causes.colour(slice.idle_cause);
           context.fillRect(scale.x(at_ns), 24 + number * height, Math.max(1, slice.length_ns * scale.pixels_per_ns), height);
         }
         at_ns += slice.length_ns;

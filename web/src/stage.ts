@@ -11,8 +11,6 @@ import { length, type Range } from "./time/range.ts";
 import { Timeline } from "./timeline/timeline.ts";
 import { View } from "./view.ts";
 
-/** Tracks that are left out at first where there are many. */
-const SECONDARY = ["command-buffers", "queue-labels", "depth"];
 const MANY_TRACKS = 14;
 
 /** Tracks of a comparison, and of other ranks: what the devices did, and why not. */
@@ -42,7 +40,7 @@ export class Stage {
     this.main = new Timeline(
       view,
       look,
-      { shown: (track) => hasRows(track) && (this.all || !SECONDARY.includes(track.kind)), name: "Timeline" },
+      { shown: (track) => hasRows(track) && (this.all || !isSecondary(track)), name: "Timeline" },
       (tracks) => wanted(view.trace, tracks),
     );
     this.chooseTracks(this.secondary().length === 0 || view.trace.tracks.filter(hasRows).length <= MANY_TRACKS);
@@ -65,7 +63,7 @@ export class Stage {
   }
 
   private secondary(): Track[] {
-    return this.view.trace.tracks.filter((track) => hasRows(track) && SECONDARY.includes(track.kind));
+    return this.view.trace.tracks.filter((track) => hasRows(track) && isSecondary(track));
   }
 
   /** Shows all tracks, or leaves out the secondary ones and says how many. */
@@ -90,7 +88,7 @@ export class Stage {
 
   /** Makes sure that a track is among those that are drawn. */
   unhide(track: Track): void {
-    if (!this.all && SECONDARY.includes(track.kind)) this.chooseTracks(true);
+    if (!this.all && isSecondary(track)) this.chooseTracks(true);
   }
 
   get comparing(): boolean {
@@ -181,6 +179,11 @@ export class Stage {
   get comparedSides(): { before: Side; after: Side } | null {
     return this.sides;
   }
+}
+
+/** Tracks that are left out at first where there are many. */
+function isSecondary({ kind, overview }: Track): boolean {
+  return kind === "command-buffers" || kind === "queue-labels" || (kind === "counter" && overview.queue !== null);
 }
 
 function hasRows(track: Track): boolean {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { readSide, writtenSide } from "../src/compare.ts";
-import { CAUSES, causeColour, colours, inkOn, luminance, workSlots } from "../src/draw/palette.ts";
+import { colours, inkOn, luminance, workSlots } from "../src/draw/palette.ts";
 import { actionOf, KEYS } from "../src/input/keys.ts";
 import { Lane } from "../src/lane/lane.ts";
 import { partsIn, startingIn, unionBusy } from "../src/lane/statistics.ts";
@@ -196,21 +196,21 @@ function seen(colour: string, by: number[]): number[] {
   ];
 }
 
+/** The causes with their colours, from the one place that has them. */
+const CAUSES = [...readFileSync(join(import.meta.dirname, "../../crates/analysis/src/gaps/cause.rs"), "utf8").matchAll(/= "([a-z-]+)" \{[^}]*?colour: "(#[0-9a-f]{6})"/g)].map(([, cause, colour]) => ({ cause, colour }));
+
 describe("colours", () => {
-  test("are there for every cause that the analysis knows", () => {
-    const source = readFileSync(join(import.meta.dirname, "../../crates/analysis/src/gaps.rs"), "utf8");
-    const known = [...source.matchAll(/Cause::\w+ => "([a-z-]+)"/g)].map((found) => found[1]);
-    expect(known.length).toBeGreaterThan(5);
-    expect([...CAUSES].sort()).toEqual(known.sort());
+  test("are there for every cause", () => {
+    expect(CAUSES.length).toBeGreaterThan(12);
   });
   test("of causes are told apart with each colour blindness", () => {
     // 0.02 is about what is just noticeable side by side.
     for (const [who, matrix] of Object.entries(SEEN_BY)) {
       for (const [at, one] of CAUSES.entries()) {
         for (const other of CAUSES.slice(at + 1)) {
-          const [a, b] = [seen(causeColour(one), matrix), seen(causeColour(other), matrix)];
+          const [a, b] = [seen(one.colour, matrix), seen(other.colour, matrix)];
           const distance = Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
-          expect(distance, `${one} and ${other} for ${who}`).toBeGreaterThan(0.09);
+          expect(distance, `${one.cause} and ${other.cause} for ${who}`).toBeGreaterThan(0.09);
         }
       }
     }
@@ -226,7 +226,7 @@ describe("colours", () => {
         expect(contrast(text, on)).toBeGreaterThan(7);
         expect(contrast(faint, on)).toBeGreaterThan(4.5);
       }
-      for (const colour of [...work, ...CAUSES.map(causeColour)]) expect(contrast(inkOn(colour), colour), `${colour} in ${theme}`).toBeGreaterThan(4);
+      for (const colour of [...work, ...CAUSES.map(({ colour }) => colour)]) expect(contrast(inkOn(colour), colour), `${colour} in ${theme}`).toBeGreaterThan(4);
     }
   });
   test("go to what costs most", () => {

@@ -5,6 +5,7 @@ use crate::snapshot::Snapshot;
 use crate::store::Store;
 use gapscope_analysis::Timeline;
 use gapscope_analysis::bound_bytes::BindingSets;
+use gapscope_analysis::counters::{Counter, counters};
 use gapscope_analysis::dataflow::Dataflow;
 use gapscope_analysis::gaps::{Cause, GapTeller, each_gap};
 use std::cell::OnceCell;
@@ -21,6 +22,7 @@ pub struct Analysed<'a> {
     flow: OnceCell<Dataflow<'a>>,
     gaps: OnceCell<Gaps>,
     teller: OnceCell<GapTeller<'a>>,
+    counters: OnceCell<Vec<Counter>>,
     /// The answer to `findings`.
     pub findings: OnceCell<Arc<Vec<u8>>>,
 }
@@ -35,6 +37,7 @@ impl<'a> Analysed<'a> {
             flow: OnceCell::new(),
             gaps: OnceCell::new(),
             teller: OnceCell::new(),
+            counters: OnceCell::new(),
             findings: OnceCell::new(),
         }
     }
@@ -50,6 +53,10 @@ impl<'a> Analysed<'a> {
 
     pub fn teller(&self) -> &GapTeller<'a> {
         self.teller.get_or_init(|| GapTeller::of(self.timeline))
+    }
+
+    pub fn counters(&self) -> &[Counter] {
+        self.counters.get_or_init(|| counters(self.timeline))
     }
 
     pub fn gaps(&self) -> &Gaps {

@@ -3,16 +3,16 @@
 use crate::Error;
 use crate::analyst::Analysed;
 use crate::frame::{Frame, Type};
-use crate::overview;
 use crate::rows::work_link;
 use crate::store::Store;
 use crate::texts::cut;
 use crate::track::{Source, TrackId};
-use gapscope_analysis::gaps::{Cause, idle_time};
+use gapscope_analysis::counters::{self, Counter};
+use gapscope_analysis::gaps::idle_time;
 use gapscope_analysis::intervals::Interval;
 use gapscope_analysis::timeline::WorkKind;
 use gapscope_analysis::work::{Work, compare};
-use gapscope_analysis::{Findings, Options, activity, busy, kernels, series, transfers, verdict};
+use gapscope_analysis::{Findings, Options, activity, busy, kernels, transfers, verdict};
 use gapscope_report::{Report, json as report};
 use gapscope_trace::tables::{MarkerScope, Table};
 use rustc_hash::FxHashMap;
@@ -81,20 +81,12 @@ fn make_findings(analysed: &Analysed) -> Vec<u8> {
         .collect();
     if let Value::Object(answer) = &mut answer {
         answer.insert("generation".to_owned(), snapshot.generation.into());
-        answer.insert("causes".to_owned(), causes());
         answer.insert("kernel_rows".to_owned(), kernel_rows.into());
         answer.insert("label_names".to_owned(), json!(label_names));
     }
     // Names of megabytes have no place in tables.
     cut_texts(&mut answer);
     answer.to_string().into_bytes()
-}
-
-fn causes() -> Value {
-    let causes = Cause::ALL.iter();
-    causes
-        .map(|cause| json!({"cause": cause, "explanation": cause.explanation()}))
-        .collect()
 }
 
 /// Cuts long texts, as all that lists show are.
@@ -164,7 +156,6 @@ pub fn gap(analysed: &Analysed, row: usize) -> Option<Value> {
             {"name": "start_ns", "value": part.start_ns.to_string(), "meaning": "When this part of the gap began."},
             {"name": "duration_ns", "value": part.length_ns().to_string(), "meaning": "How long it lasted."},
         ],
-        "explanation": cause.explanation(),
         "gap": gap,
         "links": [],
         "link_counts": {},
@@ -173,33 +164,22 @@ pub fn gap(analysed: &Analysed, row: usize) -> Option<Value> {
 
 /// A counter as a frame; `None` when the trace has no such counter.
 pub fn counter(analysed: &Analysed, id: TrackId) -> Option<Vec<u8>> {
-    let (samples, unit) = match id {
-        TrackId::Memory(gpu) => (
-            series::memory(analysed.timeline).remove(&(gpu as usize)),
-            "bytes",
-        ),
-        TrackId::Depth(queue) => (
-            series::queue_depths(analysed.timeline).remove(&queue),
-            "count",
-        ),
-        _ => return None,
+    let TrackId::Counter(key) = id else {
+        return None;
     };
-    // Of work that was submitted and has no times yet there is a track, and nothing on it.
-    let listed = || {
-        let (_, tracks) = overview::layout(analysed.snapshot);
-        tracks.iter().any(|track| track.id == id.to_string())
-    };
-    let samples = samples.or_else(|| listed().then(Vec::new))?;
+    let snapshot = analysed.snapshot;
+    let is_it = |counter: &&Counter| counter.key == key;
+    // Of work that was submitted and has no times yet there is a counter, and nothing on it.
+    let listed = counters::listed(&snapshot.trace, snapshot.vocabulary.gpus());
+    let counter = (analysed.counters().iter().find(is_it)).or_else(|| listed.iter().find(is_it))?;
+    let steps = counter.steps();
     let mut header = Map::new();
-    header.insert("unit".to_owned(), unit.into());
-    header.insert("generation".to_owned(), analysed.snapshot.generation.into());
-    let mut frame = Frame::new(
-        header,
-        samples.len(),
-        &[("at", Type::F64), ("value", Type::F64)],
-    );
-    frame.f64(samples.iter().map(|(at_ns, _)| *at_ns as f64));
-    frame.f64(samples.iter().map(|(_, value)| *value as f64));
+    header.insert("unit".to_owned(), counter.unit.as_str().into());
+    header.insert("generation".to_owned(), snapshot.generation.into());
+    let columns = [("at", Type::F64), ("value", Type::F64)];
+    let mut frame = Frame::new(header, steps.len(), &columns);
+    frame.f64(steps.iter().map(|step| step.at_ns as f64));
+    frame.f64(steps.iter().map(|step| step.value.unwrap_or(f64::NAN)));
     Some(frame.finish())
 }
 

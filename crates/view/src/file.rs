@@ -123,7 +123,7 @@ fn answers_of(snapshot: &Snapshot, folder: &Path) -> (Vec<(String, Vec<u8>)>, Op
             continue;
         };
         match id {
-            TrackId::Memory(_) | TrackId::Depth(_) => {
+            TrackId::Counter(_) => {
                 let counter = answers::counter(&analysed, id);
                 answers.extend(counter.map(|frame| (format!("t/0/counter/{id}"), frame)));
             }

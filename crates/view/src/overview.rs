@@ -1,13 +1,18 @@
 //! The overview: all that the first drawing needs.
 
 use crate::answers::cut_texts;
-use crate::places::{Gpus, Group, process_group, queue_name, thread_name};
+use crate::groups::Group;
 use crate::snapshot::Snapshot;
+use crate::texts::cut;
 use crate::track::TrackId;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use gapscope_analysis::counters::{self, Counter, CounterOwner};
+use gapscope_analysis::gaps::Cause;
+use gapscope_analysis::vocabulary::Vocabulary;
 use gapscope_trace::TableSize;
-use gapscope_trace::ids::{DeviceId, ProcessId, QueueId, ThreadId};
+use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
+use gapscope_trace::tables::{CounterUnit, HostCallKind};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -25,8 +30,36 @@ pub struct Track {
     pub queue: Option<QueueId>,
     pub process: Option<ProcessId>,
     pub thread: Option<ThreadId>,
-    pub unit: Option<&'static str>,
+    pub counter: Option<CounterFacts>,
     pub busy: Option<String>,
+}
+
+/// What a counter counts.
+#[derive(Debug, Clone, Serialize)]
+pub struct CounterFacts {
+    pub name: String,
+    pub unit: CounterUnit,
+    /// Where the values come from.
+    pub source: String,
+}
+
+/// A kind of host call.
+#[derive(Debug, Clone, Serialize)]
+struct CallFacts {
+    call: HostCallKind,
+    /// Why a device idles while the thread that is to submit is in such a call; absent where that is the program's own
+    /// code.
+    cause: Option<Cause>,
+    waits: bool,
+}
+
+fn calls() -> Vec<CallFacts> {
+    let facts = |call: &HostCallKind| CallFacts {
+        call: *call,
+        cause: Some(Cause::while_in(*call)).filter(|cause| *cause != Cause::HostLate),
+        waits: call.is_wait(),
+    };
+    HostCallKind::ALL.iter().map(facts).collect()
 }
 
 /// Puts overviews of traces together; `program` is what the ranks of one program and one clock are called as a whole.
@@ -55,9 +88,11 @@ pub fn overview(snapshot: &Snapshot, name: &str, sizes: &[TableSize]) -> Value {
         .notes
         .iter()
         .chain(&snapshot.remarks)
-        .map(|text| crate::texts::cut(text))
+        .map(|text| cut(text))
         .collect();
     let extent = snapshot.survey.extent;
+    let api = snapshot.vocabulary.words().api;
+    let causes = Cause::ALL.map(|cause| cause.facts(api));
     let (mut told, mut losses) = (json!(manifest), json!(manifest.losses));
     cut_texts(&mut told);
     cut_texts(&mut losses);
@@ -77,6 +112,8 @@ pub fn overview(snapshot: &Snapshot, name: &str, sizes: &[TableSize]) -> Value {
         "tables": tables,
         "losses": losses,
         "remarks": remarks,
+        "causes": causes,
+        "calls": calls(),
         "groups": groups,
         "tracks": tracks,
     })
@@ -86,11 +123,13 @@ pub fn overview(snapshot: &Snapshot, name: &str, sizes: &[TableSize]) -> Value {
 pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
     let trace = &snapshot.trace;
     let manifest = &trace.manifest;
-    let gpus = Gpus::of(manifest);
+    let vocabulary = &snapshot.vocabulary;
+    let words = vocabulary.words();
+    let gpus = vocabulary.gpus();
+    // What belongs to no known device comes last.
+    let unknown = gpus.count();
     let surveyed = &snapshot.survey.tracks;
-    let submitted: BTreeSet<QueueId> = trace.tables.submissions.queue.iter().copied().collect();
     let mut queues: BTreeSet<QueueId> = manifest.queues.iter().map(|queue| queue.id).collect();
-    queues.extend(&submitted);
     let mut processes: BTreeSet<ProcessId> = manifest
         .processes
         .iter()
@@ -107,30 +146,36 @@ pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
             TrackId::Calls(of) | TrackId::ThreadLabels(of) => {
                 processes.insert(of.process);
             }
-            TrackId::Depth(_) | TrackId::Gaps(_) | TrackId::Memory(_) => {}
+            TrackId::Gaps(_) | TrackId::Counter(_) => {}
         }
     }
-    let memory: BTreeSet<DeviceId> = trace.tables.memory.device.iter().copied().collect();
-    let memory: BTreeSet<usize> = memory
-        .into_iter()
-        .map(|device| gpus.of_device(device))
-        .collect();
+    let counters = counters::listed(trace, gpus);
+    for counter in &counters {
+        if let CounterOwner::Queue(queue) = counter.owner {
+            queues.insert(queue);
+        }
+    }
+    let counters_of = |owner: CounterOwner, group: &Group| -> Vec<Track> {
+        let own = counters.iter().filter(|counter| counter.owner == owner);
+        own.map(|counter| counter_track(vocabulary, counter, group))
+            .collect()
+    };
     let (mut groups, mut tracks) = (Vec::new(), Vec::new());
-    for gpu in 0..=gpus.count() {
+    for gpu in 0..=unknown {
         let before = tracks.len();
-        let group = gpus.group(gpu);
+        let group = Group::gpu(vocabulary, gpu);
         let mut worked = false;
         for queue in queues
             .iter()
             .copied()
-            .filter(|queue| gpus.of_queue(manifest, *queue) == gpu)
+            .filter(|queue| gpus.of_queue(*queue).unwrap_or(unknown) == gpu)
         {
-            let name = queue_name(manifest, queue);
+            let name = cut(&vocabulary.queue(queue));
             let kinds = [
                 (TrackId::Work(queue), String::new()),
                 (
                     TrackId::CommandBuffers(queue),
-                    " · command buffers".to_owned(),
+                    format!(" · {}", words.command_buffer.many),
                 ),
                 (TrackId::Labels(queue), " · labels".to_owned()),
                 (
@@ -144,37 +189,27 @@ pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
                     tracks.push(track);
                 }
             }
-            if submitted.contains(&queue) {
-                let id = TrackId::Depth(queue);
-                tracks.push(track(
-                    id,
-                    &group,
-                    format!("{name} · submissions outstanding"),
-                ));
-            }
+            tracks.extend(counters_of(CounterOwner::Queue(queue), &group));
         }
         if worked {
             let id = TrackId::Gaps(gpu as u32);
             tracks.insert(before, track(id, &group, "gaps by cause".to_owned()));
         }
-        if memory.contains(&gpu) && gpu < gpus.count() {
-            let id = TrackId::Memory(gpu as u32);
-            tracks.push(track(id, &group, "device memory allocated".to_owned()));
-        }
+        tracks.extend(counters_of(CounterOwner::Gpu(gpu), &group));
         if tracks.len() > before {
             groups.push(group);
         }
     }
     for process in processes {
         let before = tracks.len();
-        let group = process_group(manifest, process);
+        let group = Group::process(vocabulary, process);
         for found in surveyed {
             let (thread, what) = match found.id {
                 TrackId::Calls(of) if of.process == process => (of, ""),
                 TrackId::ThreadLabels(of) if of.process == process => (of, " · labels"),
                 _ => continue,
             };
-            let name = thread_name(manifest, thread);
+            let name = cut(&vocabulary.thread(thread.process, thread.thread));
             tracks.extend(surveyed_track(
                 snapshot,
                 found.id,
@@ -188,7 +223,33 @@ pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
             groups.push(group);
         }
     }
+    let host = Group::host();
+    let of_host = counters_of(CounterOwner::Host, &host);
+    if !of_host.is_empty() {
+        groups.push(host);
+        tracks.extend(of_host);
+    }
     (groups, tracks)
+}
+
+fn counter_track(vocabulary: &Vocabulary, counter: &Counter, group: &Group) -> Track {
+    let queue = match counter.owner {
+        CounterOwner::Queue(queue) => Some(queue),
+        CounterOwner::Gpu(_) | CounterOwner::Host => None,
+    };
+    let name = match queue {
+        Some(queue) => format!("{} · {}", vocabulary.queue(queue), counter.name),
+        None => counter.name.clone(),
+    };
+    Track {
+        queue,
+        counter: Some(CounterFacts {
+            name: cut(&counter.name),
+            unit: counter.unit,
+            source: cut(&counter.source),
+        }),
+        ..track(TrackId::Counter(counter.key), group, cut(&name))
+    }
 }
 
 fn surveyed_track(snapshot: &Snapshot, id: TrackId, group: &Group, name: String) -> Option<Track> {
@@ -206,10 +267,9 @@ fn track(id: TrackId, group: &Group, name: String) -> Track {
         TrackId::Work(queue)
         | TrackId::CommandBuffers(queue)
         | TrackId::Labels(queue)
-        | TrackId::QueueLabels(queue)
-        | TrackId::Depth(queue) => (Some(queue), None, None),
+        | TrackId::QueueLabels(queue) => (Some(queue), None, None),
         TrackId::Calls(of) | TrackId::ThreadLabels(of) => (None, Some(of.process), of.thread),
-        TrackId::Gaps(_) | TrackId::Memory(_) => (None, None, None),
+        TrackId::Gaps(_) | TrackId::Counter(_) => (None, None, None),
     };
     Track {
         id: id.to_string(),
@@ -221,11 +281,7 @@ fn track(id: TrackId, group: &Group, name: String) -> Track {
         queue,
         process,
         thread,
-        unit: match id {
-            TrackId::Memory(_) => Some("bytes"),
-            TrackId::Depth(_) => Some("count"),
-            _ => None,
-        },
+        counter: None,
         busy: None,
     }
 }

@@ -1,7 +1,6 @@
 //! Everything about one row.
 
 use crate::lanes;
-use crate::places::{queue_name, thread_name};
 use crate::snapshot::Snapshot;
 use crate::texts::cut;
 use crate::track::{Source, ThreadOf, TrackId};
@@ -108,9 +107,9 @@ pub fn details(snapshot: &Snapshot, table: &str, row: usize) -> Option<Value> {
         "fields": fields,
         "label": around.label.map(|id| label(snapshot, id)),
         "kernel": around.kernel.map(|id| kernel(snapshot, id)),
-        "queue": around.queue.map(|queue| queue_name(manifest, queue)),
+        "queue": around.queue.map(|queue| cut(&snapshot.vocabulary.queue(queue))),
         "device": device.map(|device| cut(&device.name)),
-        "thread": around.thread.map(|thread| thread_name(manifest, thread)),
+        "thread": around.thread.map(|of| cut(&snapshot.vocabulary.thread(of.process, of.thread))),
         "bindings": around.bindings,
         "links": around.links,
         "link_counts": around.link_counts,

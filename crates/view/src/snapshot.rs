@@ -9,6 +9,7 @@ use crate::texts::Texts;
 use crate::track::{Source, TrackId, Whole};
 use gapscope_analysis::Timeline;
 use gapscope_analysis::timeline::WorkKind;
+use gapscope_analysis::vocabulary::Vocabulary;
 use gapscope_trace::manifest::Manifest;
 use gapscope_trace::parallel::each;
 use gapscope_trace::tables::{
@@ -36,6 +37,8 @@ pub struct Snapshot {
     pub trace: Trace,
     /// What reading said.
     pub remarks: Vec<String>,
+    /// Names of what the manifest lists.
+    pub vocabulary: Vocabulary,
     pub texts: Texts,
     pub whole: Whole,
     pub survey: Survey,
@@ -136,6 +139,7 @@ impl Snapshot {
             full,
             origin_ns,
             remarks: diagnostics.iter().map(ToString::to_string).collect(),
+            vocabulary: Vocabulary::of(&trace.manifest),
             texts,
             whole: Whole::None,
             survey: Survey::default(),
@@ -171,6 +175,7 @@ impl Snapshot {
             full: true,
             origin_ns: self.origin_ns,
             remarks: diagnostics.iter().map(ToString::to_string).collect(),
+            vocabulary: Vocabulary::of(&trace.manifest),
             texts,
             whole: self.whole.clone(),
             survey: self.survey.clone(),
@@ -187,6 +192,7 @@ impl Snapshot {
             ..Trace::default()
         };
         origin::shift(&mut trace, self.origin_ns);
+        self.vocabulary = Vocabulary::of(&trace.manifest);
         self.trace.manifest = trace.manifest;
     }
 

@@ -127,7 +127,7 @@ fn in_order(parts: &[Part]) -> Vec<Interval> {
     intervals
 }
 
-/// The recording, and what is drawn at one moment.
+/// The recording, what is drawn at one moment, and the values of counters.
 fn moments(trace: &Trace) -> Interval {
     let (manifest, tables) = (&trace.manifest, &trace.tables);
     let recording = Interval::new(manifest.start_ns, manifest.start_ns.max(manifest.end_ns));
@@ -135,7 +135,12 @@ fn moments(trace: &Trace) -> Interval {
     let moments = moments
         .chain(&tables.memory.at_ns)
         .filter_map(|ns| Interval::of_row(Some(*ns), Some(0)));
-    moments.fold(recording, Interval::hull)
+    let values = &tables.counter_values;
+    let values = values.start_ns.iter().zip(&values.duration_ns);
+    let values = values.filter_map(|(start_ns, duration_ns)| {
+        Interval::of_row(Some(*start_ns), Some(duration_ns.unwrap_or(0)))
+    });
+    moments.chain(values).fold(recording, Interval::hull)
 }
 
 /// Set in a slice in which an instant lies: it has no length but is to be seen.

@@ -1,8 +1,9 @@
 //! Tracks: what rows are drawn together.
 
+use gapscope_analysis::counters::CounterKey;
 use gapscope_analysis::intervals::Interval;
 use gapscope_trace::Trace;
-use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
+use gapscope_trace::ids::{CounterId, ProcessId, QueueId, ThreadId};
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{MarkerScope, Timing};
 use std::fmt;
@@ -18,12 +19,10 @@ pub enum TrackId {
     Labels(QueueId),
     /// Labels set on a queue by the host.
     QueueLabels(QueueId),
-    /// Submissions of a queue that are outstanding: a counter.
-    Depth(QueueId),
     /// Gaps of a GPU.
     Gaps(u32),
-    /// Memory of a GPU: a counter.
-    Memory(u32),
+    /// A quantity over time.
+    Counter(CounterKey),
     /// Host calls of a thread.
     Calls(ThreadOf),
     /// Labels of a thread.
@@ -46,9 +45,8 @@ impl TrackId {
             TrackId::CommandBuffers(_) => "command-buffers",
             TrackId::Labels(_) => "labels",
             TrackId::QueueLabels(_) => "queue-labels",
-            TrackId::Depth(_) => "depth",
             TrackId::Gaps(_) => "gaps",
-            TrackId::Memory(_) => "memory",
+            TrackId::Counter(_) => "counter",
             TrackId::Calls(..) => "calls",
             TrackId::ThreadLabels(..) => "thread-labels",
         }
@@ -63,9 +61,10 @@ impl TrackId {
             "work" => TrackId::Work(queue()?),
             "command-buffers" => TrackId::CommandBuffers(queue()?),
             "queue-labels" => TrackId::QueueLabels(queue()?),
-            "depth" => TrackId::Depth(queue()?),
+            "depth" => TrackId::Counter(CounterKey::QueueDepth(queue()?)),
             "gaps" => TrackId::Gaps(number(owner, 'g')?),
-            "memory" => TrackId::Memory(number(owner, 'g')?),
+            "memory" => TrackId::Counter(CounterKey::DeviceMemory(number(owner, 'g')? as usize)),
+            "counter" => TrackId::Counter(CounterKey::Recorded(CounterId(number(owner, 'c')?))),
             "labels" | "calls" => match (owner.split_once('.'), kind) {
                 (None, "labels") => TrackId::Labels(queue()?),
                 (None, _) => return None,
@@ -102,7 +101,7 @@ impl TrackId {
                 &[Source::Marker]
             }
             TrackId::Calls(..) => &[Source::HostCall],
-            TrackId::Gaps(_) | TrackId::Depth(_) | TrackId::Memory(_) => &[],
+            TrackId::Gaps(_) | TrackId::Counter(_) => &[],
         }
     }
 }
@@ -113,9 +112,11 @@ impl fmt::Display for TrackId {
             TrackId::Work(queue)
             | TrackId::CommandBuffers(queue)
             | TrackId::Labels(queue)
-            | TrackId::QueueLabels(queue)
-            | TrackId::Depth(queue) => write!(f, "q{queue}.{}", self.kind()),
-            TrackId::Gaps(gpu) | TrackId::Memory(gpu) => write!(f, "g{gpu}.{}", self.kind()),
+            | TrackId::QueueLabels(queue) => write!(f, "q{queue}.{}", self.kind()),
+            TrackId::Gaps(gpu) => write!(f, "g{gpu}.gaps"),
+            TrackId::Counter(CounterKey::QueueDepth(queue)) => write!(f, "q{queue}.depth"),
+            TrackId::Counter(CounterKey::DeviceMemory(gpu)) => write!(f, "g{gpu}.memory"),
+            TrackId::Counter(CounterKey::Recorded(counter)) => write!(f, "c{counter}.counter"),
             TrackId::Calls(of) => write!(f, "{of}.calls"),
             TrackId::ThreadLabels(of) => write!(f, "{of}.labels"),
         }
@@ -311,9 +312,10 @@ mod tests {
             TrackId::CommandBuffers(QueueId(4294967295)),
             TrackId::Labels(QueueId(3)),
             TrackId::QueueLabels(QueueId(4)),
-            TrackId::Depth(QueueId(5)),
+            TrackId::Counter(CounterKey::QueueDepth(QueueId(5))),
+            TrackId::Counter(CounterKey::Recorded(CounterId(9))),
             TrackId::Gaps(0),
-            TrackId::Memory(2),
+            TrackId::Counter(CounterKey::DeviceMemory(2)),
             TrackId::Calls(thread(1, Some(4711))),
             TrackId::Calls(thread(1, None)),
             TrackId::ThreadLabels(thread(1, Some(4711))),

@@ -31,9 +31,7 @@ export type TrackKind =
   | "command-buffers"
   | "labels"
   | "queue-labels"
-  | "depth"
   | "gaps"
-  | "memory"
   | "counter"
   | "calls"
   | "thread-labels";
@@ -48,7 +46,8 @@ export interface TrackOverview {
   queue: number | null;
   process: number | null;
   thread: number | null;
-  unit: string | null;
+  /** Of a counter: what it counts, in which unit, and where the values come from. */
+  counter: { name: string; unit: string; source: string } | null;
   busy: string | null;
 }
 
@@ -64,6 +63,27 @@ export interface ManifestDevice {
   name: string;
   driver: string;
   clock: { method: string; error_ns: number | null };
+}
+
+/** What the analysis knows of a cause of idle time, in the words of the trace's API. */
+export interface CauseFacts {
+  cause: string;
+  /** The part of the verdict's time that it counts for. */
+  side: string;
+  letter: string;
+  colour: string;
+  name: string;
+  sentence: string;
+  advice: string;
+}
+
+/** A kind of host call. */
+export interface CallFacts {
+  call: string;
+  /** Why a device idles whose next work has not been submitted while the thread is in this call. */
+  cause: string | null;
+  /** It returns when the GPU has got somewhere, or asks whether it has. */
+  waits: boolean;
 }
 
 export interface TraceOverview {
@@ -89,6 +109,8 @@ export interface TraceOverview {
   tables: { name: string; rows: number | null; bytes: number }[];
   losses: Loss[];
   remarks: string[];
+  causes: CauseFacts[];
+  calls: CallFacts[];
   groups: Group[];
   tracks: TrackOverview[];
 }
@@ -211,7 +233,6 @@ export interface Findings {
   labels: LabelRow[];
   losses: Loss[];
   notes: string[];
-  causes: { cause: string; explanation: string; advice?: string }[];
   kernel_rows: { name: number | null; kernels: number[] }[];
   label_names: (number | null)[];
   activity?: {

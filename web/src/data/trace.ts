@@ -1,10 +1,11 @@
 // A trace in the page: its tracks with what of them has been loaded.
 
 import { Lane, type Durations, type Integers } from "../lane/lane.ts";
-import { Peaks } from "../lane/peaks.ts";
 import { sentence } from "../sentence.ts";
 import type { Range } from "../time/range.ts";
 import type { Findings, TraceOverview, TrackOverview } from "./answers.ts";
+import { Causes } from "./causes.ts";
+import { Counter } from "./counter.ts";
 import { column, type Frame } from "./frame.ts";
 import { type DataSource, Outdated } from "./source.ts";
 
@@ -28,7 +29,7 @@ export class Track {
   /** For each lane the label path of each event, once asked for. */
   labels: Uint32Array[] | null = null;
   tables: string[] = [];
-  counter: { at_ns: Float64Array; value: Float64Array; most: number; peaks: Peaks } | null = null;
+  counter: Counter | null = null;
   /** Busy share of equal slices of the trace's extent times 255. */
   summary: Uint8Array | null = null;
   generation = 0;
@@ -67,7 +68,7 @@ export class Track {
     return this.overview.kind;
   }
   get isCounter(): boolean {
-    return this.kind === "depth" || this.kind === "memory" || this.kind === "counter";
+    return this.kind === "counter";
   }
   get count(): number {
     return this.lanes.reduce((sum, lane) => sum + lane.count, 0);
@@ -109,10 +110,7 @@ export class Track {
   }
 
   takeCounter(frame: Frame): void {
-    const value = column(frame, "value") as Float64Array;
-    const peaks = new Peaks(value);
-    const most = value[peaks.of(0, value.length)] ?? 0;
-    this.counter = { at_ns: column(frame, "at") as Float64Array, value, most, peaks };
+    this.counter = new Counter(frame);
     this.generation = frame.header.generation ?? 1;
     this.state = "ready";
   }
@@ -164,6 +162,7 @@ function joined(old: Numbers | undefined, more: Numbers): Numbers {
 /** A trace with its tracks. */
 export class Trace {
   overview: TraceOverview;
+  causes: Causes;
   tracks: Track[];
   strings: string[] = [];
   findings: Findings | { missing: string } | null = null;
@@ -177,6 +176,7 @@ export class Trace {
     private readonly source: DataSource,
   ) {
     this.overview = overview;
+    this.causes = new Causes(overview.causes, overview.calls);
     this.tracks = overview.tracks.map((track) => new Track(track));
     if (overview.live) source.expect(number, overview.edition);
   }
@@ -205,6 +205,7 @@ export class Trace {
       return old ?? new Track(track);
     });
     this.overview = overview;
+    this.causes = new Causes(overview.causes, overview.calls);
   }
 
   /** Takes another edition: what was loaded is forgotten. */

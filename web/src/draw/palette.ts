@@ -1,40 +1,6 @@
-// Colours. Causes of gaps are strong and told apart by people with the common colour blindnesses; work is calm.
+// Colours. Those of causes come with the trace: they are strong, and work is calm beside them.
 
 export type Theme = "light" | "dark";
-
-/** Causes of idle time, in families that share a hue. The names are those of the trace's analysis. */
-export const CAUSES = [
-  "host-late",
-  "host-compile",
-  "host-allocate",
-  "submit-call",
-  "after-host-wait",
-  "host-signal",
-  "other-queue",
-  "queue-handover",
-  "launch-latency",
-  "graph-launch",
-  "within-command-buffer",
-  "recording",
-  "unknown",
-] as const;
-
-/** Hues near Okabe and Ito's palette, moved apart by search for the greatest least distance with each colour blindness. */
-const CAUSE_COLOURS: Record<string, string> = {
-  "host-late": "#d26a1a",
-  "host-compile": "#a5522c",
-  "host-allocate": "#8b2b05",
-  "submit-call": "#e0991c",
-  "after-host-wait": "#ae6fbf",
-  "host-signal": "#b3a6b6",
-  "other-queue": "#115da5",
-  "queue-handover": "#65b0ff",
-  "launch-latency": "#409e76",
-  "within-command-buffer": "#ccd166",
-  "graph-launch": "#57e6bf",
-  recording: "#4a4e57",
-  unknown: "#716c79",
-};
 
 /** What work is coloured with: low in chroma, so that causes stand out. The last one is for everything else. */
 const WORK: Record<Theme, readonly string[]> = {
@@ -102,11 +68,6 @@ const COLOURS: Record<Theme, Colours> = {
 
 export function colours(theme: Theme): Colours {
   return COLOURS[theme];
-}
-
-/** The colour of a cause; one that this page does not know is drawn as unknown. */
-export function causeColour(cause: string): string {
-  return CAUSE_COLOURS[cause] ?? CAUSE_COLOURS["unknown"];
 }
 
 /** Dark or white, whichever reads better on a colour `#rrggbb`. */

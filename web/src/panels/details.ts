@@ -3,7 +3,6 @@
 import { type Dependencies, type Dependency, type Field, isMissing, type Link, type Row } from "../data/answers.ts";
 import type { DataSource } from "../data/source.ts";
 import { fill, h } from "../dom.ts";
-import { causeColour } from "../draw/palette.ts";
 import { Latest } from "../latest.ts";
 import { sentence } from "../sentence.ts";
 import { bytes, duration, instant, of } from "../time/format.ts";
@@ -115,7 +114,7 @@ export class DetailsPanel {
       this.times(row.start_ns, row.duration_ns),
       row.times_unknown_because ? h("p", { class: "problem" }, row.times_unknown_because) : null,
       row.label ? this.label(row.label.path) : null,
-      row.gap ? gapDetails(row.gap, row.explanation ?? "", causeColour(row.title)) : null,
+      row.gap ? gapDetails(row.gap, row.title, this.view.trace.causes) : null,
       this.links(row),
       dependencies,
       row.kernel ? this.kernel(this.view.trace.number, row.kernel) : null,

@@ -1,28 +1,30 @@
 // A gap: its parts by cause, what ran before and after, what the host did meanwhile.
 
 import type { Gap, HostTime, WorkName } from "../data/answers.ts";
+import type { Causes } from "../data/causes.ts";
 import { h } from "../dom.ts";
-import { causeColour } from "../draw/palette.ts";
 import { count, duration, share } from "../time/format.ts";
 import { swatch } from "./swatch.ts";
 
-export function gapDetails(gap: Gap, explanation: string, colour: string): HTMLElement {
+/** `cause` is that of the part that was picked. */
+export function gapDetails(gap: Gap, cause: string, causes: Causes): HTMLElement {
+  const facts = causes.get(cause);
   const bar = h(
     "div",
     { class: "bar", "aria-hidden": "true" },
     gap.parts.map((part) => {
       const piece = h("span", { title: part.cause });
       piece.style.flexGrow = String(part.duration_ns);
-      piece.style.background = causeColour(part.cause);
+      piece.style.background = causes.colour(part.cause);
       return piece;
     }),
   );
-  const accent = h("p", { class: "explanation" }, explanation);
-  accent.style.borderColor = colour;
+  const accent = facts ? h("p", { class: "explanation" }, facts.sentence, h("span", { class: "note" }, ` ${sentenceOf(facts.advice)}`)) : null;
+  if (accent) accent.style.borderColor = causes.colour(cause);
   return h(
     "div",
     { class: "gap-details", "data-gap-ns": gap.duration_ns },
-    explanation ? accent : null,
+    accent,
     h("h3", {}, `The whole gap: ${duration(gap.duration_ns)}`),
     bar,
     h(
@@ -32,7 +34,7 @@ export function gapDetails(gap: Gap, explanation: string, colour: string): HTMLE
         h(
           "li",
           {},
-          swatch(causeColour(part.cause)),
+          swatch(causes.colour(part.cause)),
           h("span", { class: "clip" }, part.cause),
           h("span", { class: "number" }, duration(part.duration_ns)),
           h("span", { class: "number note" }, share(part.duration_ns / gap.duration_ns)),
@@ -43,6 +45,11 @@ export function gapDetails(gap: Gap, explanation: string, colour: string): HTMLE
     times("The submitting thread meanwhile", gap.host_calls),
     times("Other threads meanwhile", gap.other_threads),
   );
+}
+
+/** Advice has no capital and no full stop of its own. */
+function sentenceOf(advice: string): string {
+  return `${advice.charAt(0).toUpperCase()}${advice.slice(1)}.`;
 }
 
 function around(where: string, work: WorkName): HTMLElement[] {

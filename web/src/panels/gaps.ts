@@ -1,8 +1,8 @@
 // Idle time: by cause, and the gaps that cost most.
 
 import type { Findings, Gap, GapTotal } from "../data/answers.ts";
+import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
-import { causeColour } from "../draw/palette.ts";
 import { count, duration, instant, of, share } from "../time/format.ts";
 import { swatch } from "./swatch.ts";
 import { Table } from "./table.ts";
@@ -19,7 +19,10 @@ export class GapsPanel {
   private cause: string | null = null;
   private readonly head = h("p", { class: "panel-head" });
 
-  constructor(go: (gap: Gap) => void) {
+  constructor(
+    private readonly trace: Trace,
+    go: (gap: Gap) => void,
+  ) {
     this.causes = new Table<GapTotal>({
       name: "Idle time by cause",
       sorted: 2,
@@ -51,8 +54,8 @@ export class GapsPanel {
   }
 
   private name(cause: string): HTMLElement {
-    const says = this.findings?.causes.find((known) => known.cause === cause)?.explanation;
-    return h("span", { class: "cause", title: says }, swatch(causeColour(cause)), cause);
+    const { causes } = this.trace;
+    return h("span", { class: "cause", title: causes.sentence(cause) }, swatch(causes.colour(cause)), cause);
   }
 
   private total(): number {

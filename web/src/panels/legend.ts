@@ -2,7 +2,7 @@
 
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
-import { causeColour, WORK_SLOTS } from "../draw/palette.ts";
+import { WORK_SLOTS } from "../draw/palette.ts";
 import type { Look } from "../look.ts";
 import { duration, known, share } from "../time/format.ts";
 import { swatch } from "./swatch.ts";
@@ -60,8 +60,8 @@ export class Legend {
               idle.map((gap) =>
                 h(
                   "li",
-                  { title: findings.causes.find((known) => known.cause === gap.cause)?.explanation },
-                  swatch(causeColour(gap.cause)),
+                  { title: this.trace.causes.sentence(gap.cause) },
+                  swatch(this.trace.causes.colour(gap.cause)),
                   h("span", { class: "clip" }, gap.cause),
                   h("span", { class: "number" }, duration(gap.total_ns)),
                   h("span", { class: "number note" }, share(gap.total_ns / findings.idle_time.total_ns)),

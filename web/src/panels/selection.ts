@@ -4,7 +4,6 @@ import { isMissing, type Missing, type RangeFindings } from "../data/answers.ts"
 import type { DataSource } from "../data/source.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
-import { causeColour } from "../draw/palette.ts";
 import { partsIn, shareOf, startingIn, unionBusy } from "../lane/statistics.ts";
 import type { Look } from "../look.ts";
 import { Latest } from "../latest.ts";
@@ -98,7 +97,7 @@ export class SelectionPanel {
           h(
             "li",
             { "data-cause": trace.text(total.key), "data-total-ns": total.total_ns.toFixed(0) },
-            swatch(causeColour(trace.text(total.key))),
+            swatch(trace.causes.colour(trace.text(total.key))),
             h("span", { class: "clip" }, trace.text(total.key)),
             h("span", { class: "number" }, duration(Math.round(total.total_ns))),
             h("span", { class: "number note" }, share(shareOf(total.total_ns, range))),

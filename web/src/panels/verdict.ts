@@ -1,8 +1,9 @@
 // The verdict and its evidence, at the top of the page.
 
 import type { Findings, Part, TraceOverview } from "../data/answers.ts";
+import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
-import { causeColour } from "../draw/palette.ts";
+import type { Causes } from "../data/causes.ts";
 import { count, duration, known, of, share } from "../time/format.ts";
 
 /** Words for the verdict. */
@@ -15,21 +16,27 @@ const VERDICTS: Record<string, string> = {
   unknown: "No verdict",
 };
 
-/** Parts of the judged time have the colours of the causes that they consist of. */
-const PARTS: Record<string, { colour: string; name: string }> = {
-  compute: { colour: "#6f94c4", name: "computing" },
-  transfer: { colour: "#8fb3a4", name: "transfers" },
-  host: { colour: causeColour("host-late"), name: "waiting for the host" },
-  sync: { colour: causeColour("after-host-wait"), name: "synchronisation" },
-  launch: { colour: causeColour("launch-latency"), name: "starting work" },
-  unknown: { colour: causeColour("unknown"), name: "unexplained" },
+/** Words for the parts of the judged time. */
+const PARTS: Record<string, string> = {
+  compute: "computing",
+  transfer: "transfers",
+  host: "waiting for the host",
+  sync: "synchronisation",
+  launch: "starting work",
+  unknown: "unexplained",
 };
+
+/** Busy parts; those of idle time have the colours of their causes. */
+const BUSY_COLOURS: Record<string, string> = { compute: "#6f94c4", transfer: "#8fb3a4" };
 
 export class Verdict {
   readonly element = h("section", { class: "verdict", "aria-label": "Verdict" });
 
   /** `whose` it is where several traces are shown. */
-  constructor(private readonly whose: string | null) {}
+  constructor(
+    private readonly whose: string | null,
+    private readonly trace: Trace,
+  ) {}
 
   show(findings: Findings | { missing: string } | null, overview: TraceOverview): void {
     if (!findings) {
@@ -50,7 +57,7 @@ export class Verdict {
         h("h1", { class: `bound bound-${findings.verdict}` }, early ? "No verdict yet" : (VERDICTS[findings.verdict] ?? findings.verdict), this.whose === null ? null : h("span", { class: "note" }, ` ${this.whose}`)),
         h("p", { title: findings.verdict_sentence }, early ? "It comes with the first GPU work whose times are known." : findings.verdict_sentence),
       ),
-      evidence(findings.verdict_evidence),
+      evidence(findings.verdict_evidence, this.trace.causes),
       this.facts(findings, overview),
     );
   }
@@ -74,7 +81,8 @@ export class Verdict {
 }
 
 /** The parts of the judged time as one bar, each with its sentence. */
-export function evidence(parts: readonly Part[]): HTMLElement {
+export function evidence(parts: readonly Part[], causes: Causes): HTMLElement {
+  const colour = (part: Part): string => BUSY_COLOURS[part.what] ?? causes.colourOfSide(part.what);
   const shown = parts.filter((part) => part.total_ns > 0);
   if (shown.length === 0) return h("div", { class: "evidence" });
   const bar = h(
@@ -83,7 +91,7 @@ export function evidence(parts: readonly Part[]): HTMLElement {
     shown.map((part) => {
       const piece = h("span", { title: part.sentence });
       piece.style.flexGrow = String(part.share);
-      piece.style.background = PARTS[part.what]?.colour ?? causeColour("unknown");
+      piece.style.background = colour(part);
       return piece;
     }),
   );
@@ -92,13 +100,13 @@ export function evidence(parts: readonly Part[]): HTMLElement {
     { class: "parts" },
     shown.map((part) => {
       const swatch = h("span", { class: "swatch" });
-      swatch.style.background = PARTS[part.what]?.colour ?? causeColour("unknown");
+      swatch.style.background = colour(part);
       return h(
         "li",
         { title: part.sentence, "data-part": part.what, "data-share": part.share.toFixed(4) },
         swatch,
         h("b", {}, share(part.share)),
-        ` ${PARTS[part.what]?.name ?? part.what}`,
+        ` ${PARTS[part.what] ?? part.what}`,
       );
     }),
   );

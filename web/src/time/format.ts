@@ -28,6 +28,28 @@ export function bytes(size: number): string {
   return scaled(size, 1024, ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]);
 }
 
+/** A value of a counter in its unit, such as `1.98 GHz`, `12.5 %`. */
+export function quantity(value: number, unit: string): string {
+  switch (unit) {
+    case "count":
+      return Number.isInteger(value) ? count(value) : value.toFixed(decimals(Math.abs(value)));
+    case "bytes":
+      return bytes(value);
+    case "bytes/s":
+      return `${bytes(value)}/s`;
+    case "percent":
+      return share(value / 100);
+    case "hertz":
+      return scaled(value, 1000, ["Hz", "kHz", "MHz", "GHz"]);
+    case "watts":
+      return `${value.toFixed(decimals(Math.abs(value)))} W`;
+    case "celsius":
+      return `${value.toFixed(1)} °C`;
+    default:
+      return `${value} ${unit}`;
+  }
+}
+
 /** A count with thousands separators. */
 export function count(number: number): string {
   return Math.round(number).toString().replace(/\B(?=(\d{3})+(?!\d))/g, ",");

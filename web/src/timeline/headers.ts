@@ -11,10 +11,8 @@ const WHAT: Record<TrackOverview["kind"], string> = {
   "command-buffers": "command buffers",
   labels: "labels in the work",
   "queue-labels": "labels on the queue",
-  depth: "submissions outstanding",
   gaps: "idle time by cause",
-  memory: "device memory",
-  counter: "counter",
+  counter: "",
   calls: "GPU calls",
   "thread-labels": "labels of the thread",
 };
@@ -54,10 +52,10 @@ export class Headers {
   private track(track: Track, hidden: number, height: number, trace: Trace): HTMLElement {
     const { overview } = track;
     const state = this.state(track, hidden, trace);
-    const what = WHAT[track.kind] ?? track.kind;
-    const title = [overview.name, what, state].filter(Boolean).join(" · ");
+    const what = overview.counter?.name ?? WHAT[track.kind] ?? track.kind;
+    const title = [overview.name, overview.counter ? `in ${overview.counter.unit}, from ${overview.counter.source}` : what, state].filter(Boolean).join(" · ");
     // Threads are told apart by their names, other tracks by what they are.
-    const named = track.kind === "work" || track.kind === "calls" || track.kind === "thread-labels" || track.kind === "counter";
+    const named = track.kind === "work" || track.kind === "calls" || track.kind === "thread-labels";
     const [name, note] = named ? [overview.name, [what, state].filter(Boolean).join(", ")] : [what, state];
     return h(
       "div",

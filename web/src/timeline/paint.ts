@@ -1,12 +1,13 @@
 // Draws the tracks of a view on a canvas.
 
+import type { Counter } from "../data/counter.ts";
 import type { Track } from "../data/trace.ts";
-import { causeColour, inkOn } from "../draw/palette.ts";
+import { inkOn } from "../draw/palette.ts";
 import type { Texts } from "../draw/texts.ts";
 import type { Lane } from "../lane/lane.ts";
 import { LEVELS, Runs } from "../lane/runs.ts";
 import type { Look } from "../look.ts";
-import { bytes, count, duration } from "../time/format.ts";
+import { duration, quantity } from "../time/format.ts";
 import { overlaps, Scale } from "../time/range.ts";
 import { ticks } from "../time/ticks.ts";
 import { eventRange, type EventPlace, type View } from "../view.ts";
@@ -105,7 +106,7 @@ export class Painter {
         const left = scale.x(lane.start_ns[i]);
         const right = scale.x(lane.end_ns(i));
         if (right - left < 2) continue;
-        context.fillStyle = causeColour(view.trace.text(lane.key[i]));
+        context.fillStyle = view.trace.causes.colour(view.trace.text(lane.key[i]));
         for (const { top, height } of work) context.fillRect(left, top + 4, right - left, height - 8);
       }
       context.globalAlpha = 1;
@@ -206,50 +207,52 @@ export class Painter {
     }
   }
 
-  private counter({ context, texts, width }: Canvas, row: TrackRow, counter: NonNullable<Track["counter"]>, scale: Scale): void {
-    const { at_ns, value, most, peaks } = counter;
-    if (most <= 0) return;
+  /** A counter as steps, on a scale from 0, or from its least value below that. Nothing is drawn where it is not known. */
+  private counter({ context, texts, width }: Canvas, row: TrackRow, counter: Counter, scale: Scale): void {
+    const { least, most } = counter;
+    if (most === null || least === null) return;
     const colours = this.look.colours;
+    const [low, high] = [Math.min(0, least), Math.max(0, most)];
     const bottom = row.top + row.height - 5;
     const height = row.height - 10;
-    const startingBefore = (ns: number): number => {
-      let low = 0;
-      let high = at_ns.length;
-      while (low < high) {
-        const middle = (low + high) >>> 1;
-        if (at_ns[middle] < ns) low = middle + 1;
-        else high = middle;
-      }
-      return low;
-    };
-    context.beginPath();
-    context.moveTo(0, bottom);
-    let first = startingBefore(scale.range.from_ns);
-    for (let x = 0; x < width; x += 1) {
-      const next = startingBefore(scale.ns(x + 1));
-      // What held at the column's begin counts in it too.
-      const from = Math.max(0, first - 1);
-      const y = next > from ? bottom - (value[peaks.of(from, next)] / most) * height : bottom;
-      context.lineTo(x, y);
-      context.lineTo(x + 1, y);
-      first = next;
-    }
-    context.lineTo(width, bottom);
-    context.closePath();
-    context.globalAlpha = 0.35;
-    context.fillStyle = colours.counter;
-    context.fill();
-    context.globalAlpha = 1;
-    context.strokeStyle = colours.counter;
+    const y = (value: number): number => bottom - (high > low ? ((value - low) / (high - low)) * height : 0);
+    context.fillStyle = colours.line;
+    context.fillRect(0, Math.round(y(0)), width, 1);
     context.lineWidth = 1;
+    context.fillStyle = context.strokeStyle = colours.counter;
+    let first = counter.startingBefore(scale.range.from_ns);
+    let before: number | null = null;
+    context.beginPath();
+    for (let x = 0; x < width; x += 1) {
+      const next = counter.startingBefore(scale.ns(x + 1));
+      // What held at the column's start counts in it too.
+      const value = counter.mostOf(Math.max(0, first - 1), next);
+      first = next;
+      if (value !== null) {
+        const top = y(value);
+        context.globalAlpha = 0.35;
+        context.fillRect(x, Math.min(top, y(0)), 1, Math.abs(y(0) - top));
+        if (before === null) context.moveTo(x, top);
+        else context.lineTo(x, top);
+        context.lineTo(x + 1, top);
+      }
+      before = value;
+    }
+    context.globalAlpha = 1;
     context.stroke();
-    const text = `most ${row.track.overview.unit === "bytes" ? bytes(most) : count(most)}`;
+    const unit = row.track.overview.counter?.unit ?? "count";
+    this.scaleMark({ context, texts }, `most ${quantity(most, unit)}`, row.top + 11);
+    if (low < 0) this.scaleMark({ context, texts }, `least ${quantity(least, unit)}`, row.top + row.height - 10);
+  }
+
+  private scaleMark({ context, texts }: Pick<Canvas, "context" | "texts">, text: string, y: number): void {
+    const { colours } = this.look;
     context.globalAlpha = 0.75;
     context.fillStyle = colours.background;
-    context.fillRect(2, row.top + 4, texts.width(text) + 5, 13);
+    context.fillRect(2, y - 7, texts.width(text) + 5, 13);
     context.globalAlpha = 1;
     context.fillStyle = colours.faint;
-    context.fillText(text, 4, row.top + 11);
+    context.fillText(text, 4, y);
   }
 
   private outline({ context, width }: Canvas, event: EventPlace | null, layout: Layout, scale: Scale, line: number): void {

@@ -41,14 +41,9 @@ export class Tooltip {
       h("div", { class: "tooltip-name" }, swatch, shortened(view.trace.text(it.key[index]))),
       h("div", {}, h("b", {}, duration(it.duration_ns[index])), ` from ${instant(it.start_ns[index] - view.origin_ns, step)}`),
       label !== undefined && label !== NO_LABEL ? h("div", { class: "note" }, shortened(view.trace.text(label))) : null,
-      track.kind === "gaps" ? h("div", { class: "note" }, explanation(view, view.trace.text(it.key[index]))) : null,
+      track.kind === "gaps" ? h("div", { class: "note" }, view.trace.causes.sentence(view.trace.text(it.key[index]))) : null,
     );
   }
-}
-
-function explanation(view: View, cause: string): string {
-  const { findings } = view.trace;
-  return findings && "causes" in findings ? (findings.causes.find((known) => known.cause === cause)?.explanation ?? "") : "";
 }
 
 function shortened(text: string): string {

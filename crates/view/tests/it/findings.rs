@@ -86,8 +86,6 @@ fn findings_are_those_of_the_report() {
             label.path
         );
     }
-    let causes = answer["causes"].as_array().unwrap();
-    assert_eq!(causes.len(), gapscope_analysis::gaps::Cause::ALL.len());
 }
 
 #[test]
@@ -128,7 +126,6 @@ fn gaps_on_the_track_are_those_of_the_analysis() {
         let at = expected.len() / 2;
         let details = client.json(&format!("t/0/rows/gaps/{}", row[at]));
         assert_eq!(details["title"], expected[at].2.as_str());
-        assert_eq!(details["explanation"], expected[at].2.explanation());
         assert_eq!(details["start_ns"], expected[at].0);
         let gap = teller
             .at(

@@ -3,6 +3,7 @@
 mod access;
 mod client;
 mod comparison;
+mod counters;
 mod details;
 mod files;
 mod findings;

@@ -94,7 +94,7 @@ fn every_row_with_times_is_on_one_track_in_one_lane() {
                 dispatches += 1;
                 assert_eq!(dispatch.start_ns.unwrap() - origin_ns, start[at] as i64);
                 assert_eq!(dispatch.duration_ns.unwrap(), duration[at] as i64);
-                assert_eq!(dispatch.queue, track["queue"].as_u64().unwrap() as u32);
+                assert_eq!(track["queue"], dispatch.queue.0);
                 let kernel = trace
                     .tables
                     .kernels
@@ -128,7 +128,7 @@ fn busy_shares_of_the_overview_are_those_of_the_analysis() {
         let queues = devices.iter().flat_map(|device| &device.queues);
         let queue = queues
             .into_iter()
-            .find(|queue| track["queue"] == queue.queue_id)
+            .find(|queue| track["queue"] == queue.queue_id.0)
             .unwrap();
         use base64::Engine;
         let busy = base64::engine::general_purpose::STANDARD

@@ -1,0 +1,104 @@
+//! Counters: device memory and queue depth, and those that the trace has.
+
+use crate::client::Client;
+use crate::traces::{Folder, SMALL, tracks};
+use serde_json::{Value, json};
+
+const MEASURED: &str = "
+    counter id=1 name=\"memory clock\" unit=hertz device=1 source=\"the driver\"
+    counter id=2 name=occupancy unit=percent queue=1 source=sampler
+    counter id=3 name=load unit=percent source=system
+    counter_value counter=1 start_ns=9100000000000101 value=1500000000
+    counter_value counter=1 start_ns=9100000000000301 value=900000000
+    counter_value counter=2 start_ns=9100000000000001 duration_ns=100 value=12.5
+    counter_value counter=2 start_ns=9100000000000201 duration_ns=100 value=50";
+
+fn client(folder: &Folder) -> Client {
+    Client::of(&[folder.trace("measured", &format!("{SMALL}\n{MEASURED}"))])
+}
+
+#[test]
+fn every_counter_is_a_track_with_its_unit_and_source() {
+    let folder = Folder::new();
+    let overview = client(&folder).json("overview");
+    let found: Vec<Value> = tracks(&overview, "counter")
+        .iter()
+        .map(|track| json!([track["id"], track["group"], track["name"], track["counter"]]))
+        .collect();
+    let depth =
+        json!({"name": "submissions outstanding", "unit": "count", "source": "submissions"});
+    let occupancy = json!({"name": "occupancy", "unit": "percent", "source": "sampler"});
+    let memory =
+        json!({"name": "device memory allocated", "unit": "bytes", "source": "allocations"});
+    let clock = json!({"name": "memory clock", "unit": "hertz", "source": "the driver"});
+    let load = json!({"name": "load", "unit": "percent", "source": "system"});
+    assert_eq!(
+        found,
+        [
+            json!([
+                "q1.depth",
+                "g0",
+                "queue 0.0 · submissions outstanding",
+                depth
+            ]),
+            json!(["c2.counter", "g0", "queue 0.0 · occupancy", occupancy]),
+            json!(["g0.memory", "g0", "device memory allocated", memory]),
+            json!(["c1.counter", "g0", "memory clock", clock]),
+            json!(["c3.counter", "host", "load", load]),
+        ]
+    );
+    let groups = overview["traces"][0]["groups"].as_array().unwrap();
+    assert_eq!(
+        groups.last(),
+        Some(&json!({"id": "host", "kind": "host", "name": "host"}))
+    );
+}
+
+#[test]
+fn the_value_is_not_known_between_measurements() {
+    let folder = Folder::new();
+    let client = client(&folder);
+    let clock = client.frame("t/0/counter/c1.counter");
+    assert_eq!(clock.header["unit"], "hertz");
+    assert_eq!(clock.column("at"), [100.0, 300.0]);
+    assert_eq!(clock.column("value"), [1.5e9, 9e8]);
+    let occupancy = client.frame("t/0/counter/c2.counter");
+    assert_eq!(occupancy.column("at"), [0.0, 100.0, 200.0, 300.0]);
+    let values = occupancy.column("value");
+    assert_eq!((values[0], values[2]), (12.5, 50.0));
+    assert!(values[1].is_nan() && values[3].is_nan());
+    // It is in the trace, and has no values.
+    assert_eq!(client.frame("t/0/counter/c3.counter").rows(), 0);
+    assert_eq!(client.key("t/0/counter/c4.counter").status, 404);
+}
+
+#[test]
+fn the_page_is_told_of_every_cause_and_of_what_host_calls_explain() {
+    let folder = Folder::new();
+    let overview = client(&folder).json("overview");
+    let causes = overview["traces"][0]["causes"].as_array().unwrap();
+    let all = gapscope_analysis::gaps::Cause::ALL;
+    assert!(
+        causes
+            .iter()
+            .map(|cause| &cause["cause"])
+            .eq(all.map(|cause| json!(cause)).iter())
+    );
+    for cause in causes {
+        for fact in ["side", "letter", "colour", "name", "sentence", "advice"] {
+            assert!(!cause[fact].as_str().unwrap().is_empty(), "{cause}");
+        }
+    }
+    let calls = overview["traces"][0]["calls"].as_array().unwrap();
+    let call = |name: &str| calls.iter().find(|call| call["call"] == name).unwrap();
+    assert_eq!(call("submit")["cause"], "submit-call");
+    assert_eq!(call("wait-fences")["cause"], "after-host-wait");
+    assert_eq!(
+        (&call("poll-fence")["cause"], &call("poll-fence")["waits"]),
+        (&Value::Null, &json!(true))
+    );
+    assert_eq!(
+        (&call("present")["cause"], &call("present")["waits"]),
+        (&Value::Null, &json!(false))
+    );
+}
