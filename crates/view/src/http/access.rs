@@ -1,0 +1,80 @@
+//! Who may ask, and what every answer forbids the page.
+
+use super::Served;
+use super::answer::Refusal;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use std::sync::Arc;
+
+/// Lets a request through if it may be answered.
+pub async fn admit(State(served): State<Arc<Served>>, request: Request, next: Next) -> Response {
+    let mut response = match check(&served, &request) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => refusal.into_response(),
+    };
+    let headers = response.headers_mut();
+    for (name, value) in HEADERS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+fn check(served: &Served, request: &Request) -> Result<(), Refusal> {
+    if !names_this_server(request.headers(), served.port) {
+        return Err(Refusal {
+            status: StatusCode::FORBIDDEN,
+            sentence: "This server answers to its own address only.".to_owned(),
+        });
+    }
+    let path = request.uri().path().strip_prefix('/');
+    let token = path.and_then(|path| path.split_once('/'));
+    if !token.is_some_and(|(token, _)| same(token, &served.token)) {
+        return Err(Refusal::not_found());
+    }
+    if request.method() != Method::GET {
+        return Err(Refusal {
+            status: StatusCode::METHOD_NOT_ALLOWED,
+            sentence: "Only GET is answered.".to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// A page elsewhere whose name was made to lead here names itself.
+fn names_this_server(headers: &HeaderMap, port: u16) -> bool {
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let host = hosts.next().and_then(|host| host.to_str().ok());
+    let own = ["127.0.0.1", "localhost"].map(|name| format!("{name}:{port}"));
+    host.is_some_and(|host| own.iter().any(|own| own == host)) && hosts.next().is_none()
+}
+
+/// Compares without revealing by its time how much was right.
+fn same(given: &str, token: &str) -> bool {
+    given.len() == token.len()
+        && given
+            .bytes()
+            .zip(token.bytes())
+            .fold(0, |all, (a, b)| all | (a ^ b))
+            == 0
+}
+
+const HEADERS: [(HeaderName, &str); 6] = [
+    (
+        header::CONTENT_SECURITY_POLICY,
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+         worker-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::CACHE_CONTROL, "no-store"),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        "same-origin",
+    ),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "same-origin",
+    ),
+];

@@ -1,0 +1,75 @@
+//! Answers as responses.
+
+use crate::Error;
+use axum::body::Body;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+/// What is answered, or why nothing is.
+pub type Answer = Result<Content, Refusal>;
+
+/// The content of an answer.
+pub enum Content {
+    Json(Vec<u8>),
+    Frame(Vec<u8>),
+    File {
+        media_type: &'static str,
+        bytes: &'static [u8],
+    },
+}
+
+impl From<Value> for Content {
+    fn from(value: Value) -> Content {
+        Content::Json(value.to_string().into_bytes())
+    }
+}
+
+impl IntoResponse for Content {
+    fn into_response(self) -> Response {
+        let (media_type, body) = match self {
+            Content::Json(bytes) => ("application/json", Body::from(bytes)),
+            Content::Frame(bytes) => ("application/octet-stream", Body::from(bytes)),
+            Content::File { media_type, bytes } => (media_type, Body::from(bytes)),
+        };
+        ([(header::CONTENT_TYPE, media_type)], body).into_response()
+    }
+}
+
+/// Why there is no answer.
+pub struct Refusal {
+    pub status: StatusCode,
+    pub sentence: String,
+}
+
+impl Refusal {
+    pub fn not_found() -> Refusal {
+        Refusal {
+            status: StatusCode::NOT_FOUND,
+            sentence: "There is no such thing.".to_owned(),
+        }
+    }
+
+    pub fn bad_request(sentence: impl Into<String>) -> Refusal {
+        Refusal {
+            status: StatusCode::BAD_REQUEST,
+            sentence: sentence.into(),
+        }
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Refusal {
+        Refusal {
+            status: StatusCode::INTERNAL_SERVER_ERROR,
+            sentence: error.to_string(),
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let content = Content::from(json!({ "error": self.sentence }));
+        (self.status, content).into_response()
+    }
+}
