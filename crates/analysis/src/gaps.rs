@@ -1,26 +1,11 @@
 //! Idle time and its causes.
 //!
 //! A *gap* of a device is time between two pieces of its work in which it runs nothing; a gap of a queue likewise, and
-//! then another queue may be running. A gap is explained by the work that ends it: when the host began to submit that
+//! then another queue may be running. A gap is explained by the work that ends it: when the host started to submit that
 //! work and when the call returned, what the submitting thread did before, and what the submission depends on. Each
-//! nanosecond of a gap gets exactly one [`Cause`], so the causes sum to the idle time:
+//! nanosecond of a gap gets exactly one [`Cause`], so the causes sum to the idle time.
 //!
-//! | time in the gap | cause |
-//! |---|---|
-//! | the command buffer of the next work had already begun | `within-command-buffer` |
-//! | the next work depends on submitted, unfinished work of another queue | `other-queue` |
-//! | the submission call had not begun; the thread was in a call that waits for the GPU | `after-host-wait` |
-//! | …in a call that creates pipelines or shader modules, loads code or builds graphs | `host-compile` |
-//! | …in a call that allocates, frees or maps memory | `host-allocate` |
-//! | …in another submission call | `submit-call` |
-//! | …held up by the recording itself | `recording` |
-//! | …in none of these, or in no call | `host-late`; `after-host-wait` in a short round trip (below) |
-//! | the submission call was in progress | `submit-call`; inside it, code that is loaded at its first use is `host-compile`, and the recording's own time `recording` |
-//! | the same, and until the device starts, where a CUDA graph is launched | `graph-launch` |
-//! | it had returned, and the host had not given the signal that the work waits for | `host-signal` |
-//! | …and another queue's work, which the next work depends on, had finished | `queue-handover` |
-//! | …and none of these | `launch-latency`; `unknown` where it waits for a signal of unknown source |
-//! | the submission is not in the trace | `unknown` |
+//! `gaps/cause.rs` says what the causes are, `gaps/explain.rs` which part of a gap has which.
 //!
 //! *Round trip*: when a waiting call was in progress as the gap began, and the thread then spent at most
 //! [`ROUND_TRIP_NS`] outside of calls until it submitted, that time is the price of the wait too. A longer one is a

@@ -81,6 +81,7 @@ impl UnderLabel {
             idle_time: whole.idle_time,
             warm_up: whole.warm_up,
             memory: whole.memory,
+            counters: whole.counters,
             ..part
         })
     }

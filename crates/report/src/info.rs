@@ -3,6 +3,7 @@
 use crate::document::{Block, Column, Document, Table, Text, Tone};
 use crate::section::or_unknown;
 use crate::{command_line, fit, number};
+use gapscope_analysis::Vocabulary;
 use gapscope_trace::Manifest;
 use gapscope_trace::manifest::{Clock, ClockMethod, Device, Exit};
 
@@ -31,7 +32,7 @@ pub fn document(
     let mut blocks = vec![Block::Title(fit::clean(trace), aside)];
     blocks.push(Block::Table(recording(manifest)));
     blocks.extend(processes(manifest));
-    blocks.extend(devices(manifest));
+    blocks.extend(devices(manifest, &Vocabulary::of(manifest)));
     blocks.extend(table_sizes(tables));
     blocks.push(Block::Heading("Losses and notes".into(), String::new()));
     if manifest.losses.is_empty() {
@@ -143,22 +144,23 @@ fn processes(manifest: &Manifest) -> Vec<Block> {
     ]
 }
 
-fn devices(manifest: &Manifest) -> Vec<Block> {
+fn devices(manifest: &Manifest, names: &Vocabulary) -> Vec<Block> {
     let mut blocks = Vec::new();
     for device in &manifest.devices {
         let aside = format!("{}, {}", device.api, fit::clean(&device.driver));
         blocks.push(Block::Heading(fit::clean(&device.name), aside));
-        blocks.push(Block::Table(device_facts(device)));
+        blocks.push(Block::Table(device_facts(device, names)));
         let mut table = Table::new([
-            Column::number("queue"),
+            Column::name(names.words().queue.one),
+            Column::number("id"),
             Column::number("family"),
             Column::number("index"),
             Column::number("timestamp bits"),
             Column::word("capabilities"),
-            Column::name("name"),
         ]);
         for queue in manifest.queues.iter().filter(|q| q.device == device.id) {
             table.row([
+                fit::clean(&names.queue(queue.id)).into(),
                 queue.id.to_string().into(),
                 queue.family.to_string().into(),
                 queue.index.to_string().into(),
@@ -167,7 +169,6 @@ fn devices(manifest: &Manifest) -> Vec<Block> {
                     bits => bits.to_string().into(),
                 },
                 queue.capabilities.join(" ").into(),
-                fit::clean(queue.name.as_deref().unwrap_or("")).into(),
             ]);
         }
         if !table.rows.is_empty() {
@@ -177,7 +178,7 @@ fn devices(manifest: &Manifest) -> Vec<Block> {
     blocks
 }
 
-fn device_facts(device: &Device) -> Table {
+fn device_facts(device: &Device, names: &Vocabulary) -> Table {
     let mut table = Table::new([Column::word(""), Column::text("")]);
     let mut row = |name: &str, value: Text| {
         table.row([Text::new().faint(name), value]);
@@ -190,7 +191,7 @@ fn device_facts(device: &Device) -> Table {
         let heaps: Vec<_> = device.heaps.iter().map(|b| number::bytes(*b)).collect();
         row("memory heaps", heaps.join(", ").into());
     }
-    row("used by process", device.process.to_string().into());
+    row("used by", fit::clean(&names.process(device.process)).into());
     if device.lost {
         row("state", Text::new().with(Tone::Warning, "lost"));
     }

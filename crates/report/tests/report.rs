@@ -102,6 +102,53 @@ fn what_is_unknown_is_null_with_a_reason() {
 }
 
 #[test]
+fn measured_counters_are_in_the_report_where_there_are_some() {
+    let text = include_str!("traces/host_bound.txt");
+    let counters = "
+        counter id=1 name=power unit=watts device=1 source=driver
+        counter id=2 name=\"memory read\" unit=bytes/s queue=1 source=sampler
+        counter_value counter=1 start_ns=0 value=100
+        counter_value counter=1 start_ns=5ms value=200
+        counter_value counter=2 start_ns=1ms duration_ns=1ms value=1048576";
+    let with = read(&format!("{text}{counters}"));
+    let words = terminal(&with)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    let power = "power Example GPU 2 150.0 W 100.0 W 200.0 W driver";
+    assert!(words.contains(power), "{words}");
+    let read_rate = "memory read queue 0.0 1 1.00 MiB/s 1.00 MiB/s 1.00 MiB/s sampler";
+    assert!(words.contains(read_rate), "{words}");
+    let json = |trace: &Trace| {
+        let text = with_report(trace, &Options::default(), |report| {
+            json::text(report).unwrap()
+        });
+        serde_json::from_str::<serde_json::Value>(&text).unwrap()
+    };
+    assert_eq!(json(&with)["counters"][0]["mean"], 150.0);
+    assert_eq!(json(&with)["counters"][0]["unit"], "watts");
+    assert_eq!(json(&with)["counters"][1]["queue_id"], 1);
+    assert!(json(&read(text)).get("counters").is_none());
+}
+
+#[test]
+fn a_report_on_cuda_has_cudas_words() {
+    let text = include_str!("traces/two_queues.txt").replace("api=vulkan", "api=cuda");
+    let page = terminal(&read(&text));
+    for words in [
+        "3 graph launches",
+        "3 launches",
+        "Graph launches",
+        "launch call",
+        "stream 0",
+    ] {
+        assert!(page.contains(words), "{words} in {page}");
+    }
+    assert!(page.contains("stream hand-over"), "{page}");
+    assert!(!page.contains("queue hand-over"), "{page}");
+}
+
+#[test]
 fn bytes_that_are_not_known_are_not_0() {
     let text = include_str!("traces/two_queues.txt");
     let none = terminal(&read(&text.replace(" bytes=67108864 start", " start")));

@@ -1,4 +1,21 @@
 //! Why one gap is there.
+//!
+//! | time in the gap | cause |
+//! |---|---|
+//! | the command buffer of the next work had already started | `within-command-buffer` |
+//! | the next work depends on submitted, unfinished work of another queue | `other-queue` |
+//! | the submission call had not started; the thread was in a call that waits for the GPU | `after-host-wait` |
+//! | …in a call that creates pipelines or shader modules, loads code or builds graphs | `host-compile` |
+//! | …in a call that allocates, frees or maps memory | `host-allocate` |
+//! | …in another submission call | `submit-call` |
+//! | …held up by the recording itself | `recording` |
+//! | …in none of these, or in no call | `host-late`; `after-host-wait` in a short round trip ([`ROUND_TRIP_NS`]) |
+//! | the submission call was in progress | `submit-call`; inside it, code that is loaded at its first use is `host-compile`, and the recording's own time `recording` |
+//! | the same, and until the device starts, where a CUDA graph is launched | `graph-launch` |
+//! | it had returned, and the host had not given the signal that the work waits for | `host-signal` |
+//! | …and another queue's work, which the next work depends on, had finished | `queue-handover` |
+//! | …and none of these | `launch-latency`; `unknown` where it waits for a signal of unknown source |
+//! | the submission is not in the trace | `unknown` |
 
 use super::{Cause, GapPart, ROUND_TRIP_NS};
 use crate::host::{Host, HostThread};

@@ -113,13 +113,13 @@ fn counted(device: &DeviceBusy) -> Vec<String> {
     let command_buffers = |n| number::of(n, "command buffer", "command buffers");
     if device.command_buffers_counted_whole > 0 {
         texts.push(format!(
-            "counted from start to end, since not all inside has times: {}; an upper bound.",
+            "counted from start to end, because not all inside has times: {}; an upper bound.",
             command_buffers(device.command_buffers_counted_whole)
         ));
     }
     if device.command_buffers_untimed > 0 {
         texts.push(format!(
-            "not counted, since no times are known: {}.",
+            "not counted, because no times are known: {}.",
             command_buffers(device.command_buffers_untimed)
         ));
     }

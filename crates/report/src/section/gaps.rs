@@ -63,7 +63,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, origin_ns: 
             number::duration(ns)
         )),
         None => Some(
-            "How much of it could have another cause is not known: the clocks' error is not."
+            "How much of it could have another cause is not known, because the clocks' error is not."
                 .to_owned(),
         ),
     };

@@ -4,6 +4,7 @@ use super::{count, or_unknown};
 use crate::document::{Block, Column, Table, Text};
 use crate::{fit, number};
 use gapscope_analysis::Findings;
+use gapscope_analysis::vocabulary::UNKNOWN_DEVICE;
 
 pub(crate) fn blocks(findings: &Findings, origin_ns: i64) -> Vec<Block> {
     if findings.memory.is_empty() {
@@ -23,7 +24,7 @@ pub(crate) fn blocks(findings: &Findings, origin_ns: i64) -> Vec<Block> {
             Some(heap) => format!("  heap {heap}"),
             None => match findings.devices.get(row.device as usize) {
                 Some(device) => fit::clean(&device.name),
-                None => format!("device {}", row.device),
+                None => UNKNOWN_DEVICE.to_owned(),
             },
         };
         table.row([

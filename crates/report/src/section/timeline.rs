@@ -3,6 +3,7 @@
 use crate::document::{Block, Text, Tone};
 use crate::{fit, number};
 use gapscope_analysis::activity::{Activity, ActivityRow, Slice};
+use gapscope_analysis::vocabulary::UNKNOWN_DEVICE;
 use gapscope_analysis::{Findings, Vocabulary};
 
 /// Columns for the name of a row.
@@ -53,7 +54,7 @@ fn busy_line(findings: &Findings, names: &Vocabulary, row: &ActivityRow) -> Text
     let name = match row.queue_id {
         None => match findings.devices.get(row.device as usize) {
             Some(device) => short(&fit::clean(&device.name)).to_owned(),
-            None => format!("device {}", row.device),
+            None => UNKNOWN_DEVICE.to_owned(),
         },
         Some(id) => fit::clean(&names.queue(id)),
     };
