@@ -454,7 +454,7 @@ export class App {
 
 }
 
-/** From the earliest begin to the latest end. */
+/** From the earliest start to the latest end. */
 function around(ranges: readonly Range[]): Range {
   return { from_ns: Math.min(...ranges.map(({ from_ns }) => from_ns)), to_ns: Math.max(...ranges.map(({ to_ns }) => to_ns)) };
 }

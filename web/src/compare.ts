@@ -1,4 +1,4 @@
-// Two sides compared: two traces, two labels of one, or two ranges, on one scale and with a common begin.
+// Two sides compared: two traces, two labels of one, or two ranges, on one scale and with a common start.
 
 import type { Comparison, Instances } from "./data/answers.ts";
 import type { DataSource } from "./data/source.ts";
@@ -100,7 +100,7 @@ function ownInstances(trace: Trace, path: string): Instances["instances"] {
   return [];
 }
 
-/** From the first work to the last, so that two traces begin together whatever came before. */
+/** From the first work to the last, so that two traces start together whatever came before. */
 function workExtent(trace: Trace): Range {
   const lanes = trace.tracks.filter((track) => track.kind === "work").flatMap((track) => track.lanes.filter((lane) => lane.count > 0));
   if (lanes.length === 0) return trace.whole;
@@ -110,7 +110,7 @@ function workExtent(trace: Trace): Range {
   };
 }
 
-/** Two views that show the same stretch of time after their own begin, at the same scale. */
+/** Two views that show the same stretch of time after their own start, at the same scale. */
 export function linkedViews(before: { trace: Trace; stretch: Range }, after: { trace: Trace; stretch: Range }): [View, View] {
   const least = Math.min(before.trace.whole.from_ns - before.stretch.from_ns, after.trace.whole.from_ns - after.stretch.from_ns);
   const most = Math.max(before.trace.whole.to_ns - before.stretch.from_ns, after.trace.whole.to_ns - after.stretch.from_ns);

@@ -12,7 +12,7 @@ export class Explainer {
   constructor(
     private readonly source: DataSource,
     /** A trace's findings, or why there are none, have come. */
-    private readonly told: (trace: Trace) => void,
+    private readonly answered: (trace: Trace) => void,
     private readonly failed: (problem: string) => void,
   ) {}
 
@@ -55,6 +55,6 @@ export class Explainer {
       if (trace.findings && !("missing" in trace.findings)) return this.failed(sentence(error));
       trace.findings = { missing: sentence(error) };
     }
-    this.told(trace);
+    this.answered(trace);
   }
 }

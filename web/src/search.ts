@@ -16,7 +16,7 @@ export function pattern(typed: string): Pattern {
 }
 
 function reason(error: unknown): string {
-  return `This is no regular expression: ${sentence(error).replace(/^Invalid regular expression: /, "")}`;
+  return `This is not a regular expression: ${sentence(error).replace(/^Invalid regular expression: /, "")}`;
 }
 
 /** For each text whether it matches. */

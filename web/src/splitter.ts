@@ -24,9 +24,9 @@ export function splitter(root: HTMLElement, below: HTMLElement): HTMLElement {
     onpointerdown: (event: Event) => {
       const { pointerId, clientY } = event as PointerEvent;
       const line = event.currentTarget as HTMLElement;
-      const begin = below.offsetHeight;
+      const start = below.offsetHeight;
       line.setPointerCapture(pointerId);
-      const move = (event: PointerEvent): void => set(begin + clientY - event.clientY);
+      const move = (event: PointerEvent): void => set(start + clientY - event.clientY);
       line.addEventListener("pointermove", move);
       const up = (): void => {
         line.removeEventListener("pointermove", move);

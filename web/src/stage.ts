@@ -109,7 +109,7 @@ export class Stage {
     for (const timeline of [this.main, ...this.others, ...(this.pair ?? [])]) timeline.renew();
   }
 
-  /** Puts two sides under each other, if that is still `wanted` when it is known where they begin. */
+  /** Puts two sides under each other, if that is still `wanted` when it is known where they start. */
   async compare(before: Side, after: Side, wanted: () => boolean): Promise<void> {
     const [first, second] = [this.traces[before.trace], this.traces[after.trace]];
     if (!first || !second) throw new Error("One of the traces of this comparison is not open.");

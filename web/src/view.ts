@@ -65,7 +65,7 @@ export class View {
     this.changed("range");
   }
 
-  /** Follows a trace that grows; that is no step to go back. */
+  /** Follows a trace that grows; that is not a step to go back. */
   slide(range: Range): void {
     this.range = clamped(range, this.bounds);
     this.changed("range");

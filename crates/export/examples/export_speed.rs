@@ -12,11 +12,11 @@ fn timed(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
 ) -> Result<()> {
-    let begin = Instant::now();
+    let start = Instant::now();
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
     write(&mut out)?;
     out.flush()?;
-    let seconds = begin.elapsed().as_secs_f64();
+    let seconds = start.elapsed().as_secs_f64();
     let bytes = path.metadata()?.len();
     println!("{name:<11} {seconds:.2} s, {:.0} MB", bytes as f64 / 1e6);
     Ok(())
@@ -45,8 +45,8 @@ fn main() -> Result<()> {
     timed("speedscope", &path, |out| {
         speedscope::write(&trace, out).map(drop)
     })?;
-    let begin = Instant::now();
+    let start = Instant::now();
     csv::write(&trace, &folder.path().join("csv")).map_err(std::io::Error::other)?;
-    println!("csv         {:.2} s", begin.elapsed().as_secs_f64());
+    println!("csv         {:.2} s", start.elapsed().as_secs_f64());
     Ok(())
 }

@@ -41,15 +41,15 @@ pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<Exported> {
     let texts: Vec<StringHandle> = texts.map(|text| profile.intern_string(text)).collect();
     let none = profile.intern_string("–");
     let types = Kind::ALL.map(|kind| Type::register(kind, &mut profile));
-    let begin = Timestamp::from_nanos_since_reference(0);
+    let start = Timestamp::from_nanos_since_reference(0);
     let mut tid = 2_000_000_000;
     for group in &scene.groups {
-        let process = profile.add_process(&group.name, group.pid, begin);
+        let process = profile.add_process(&group.name, group.pid, start);
         for track in &group.tracks {
             for (lane, slices) in track.lanes.iter().enumerate() {
                 tid += 1;
                 let shown = track.thread.filter(|_| lane == 0).map_or(tid, |id| id.0);
-                let thread = profile.add_thread(process, shown, begin, false);
+                let thread = profile.add_thread(process, shown, start, false);
                 profile.set_thread_name(thread, &track.lane_name(lane));
                 profile.set_thread_show_markers_in_timeline(thread, true);
                 // The profiler hides threads without samples unless it is told.

@@ -88,12 +88,12 @@ fn nested(slices: Vec<Slice>) -> Vec<Vec<Slice>> {
 /// What happens in a lane, in an order in which a stack follows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step<'a> {
-    Begin(&'a Slice),
+    Start(&'a Slice),
     /// The innermost open slice ends.
     End(&'a Slice),
 }
 
-/// Walks a lane of [`split`]: begins and ends, never back in time, each end closing the innermost slice.
+/// Walks a lane of [`split`]: starts and ends, never back in time, each end closing the innermost slice.
 pub(crate) fn walk<E>(
     lane: &[Slice],
     mut step: impl FnMut(Step) -> Result<(), E>,
@@ -103,7 +103,7 @@ pub(crate) fn walk<E>(
         while let Some(last) = open.pop_if(|last| last.end_ns <= slice.start_ns) {
             step(Step::End(last))?;
         }
-        step(Step::Begin(slice))?;
+        step(Step::Start(slice))?;
         open.push(slice);
     }
     while let Some(last) = open.pop() {
@@ -173,15 +173,15 @@ mod tests {
         }
 
         #[test]
-        fn a_walk_never_goes_back_and_ends_all_that_it_begins(slices in slices(), nested: bool) {
+        fn a_walk_never_goes_back_and_ends_all_that_it_starts(slices in slices(), nested: bool) {
             let sharing = if nested { Sharing::Nested } else { Sharing::Apart };
             for lane in split(slices, sharing) {
-                let (mut now, mut open, mut begun) = (i64::MIN, Vec::new(), 0);
+                let (mut now, mut open, mut started) = (i64::MIN, Vec::new(), 0);
                 walk(&lane, |step| {
                     let at = match step {
-                        Step::Begin(slice) => {
+                        Step::Start(slice) => {
                             open.push(slice.row);
-                            begun += 1;
+                            started += 1;
                             slice.start_ns
                         }
                         Step::End(slice) => {
@@ -193,7 +193,7 @@ mod tests {
                     now = at;
                     Ok::<(), ()>(())
                 }).unwrap();
-                prop_assert_eq!(begun, lane.len());
+                prop_assert_eq!(started, lane.len());
                 prop_assert!(open.is_empty());
             }
         }

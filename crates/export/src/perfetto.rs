@@ -81,7 +81,7 @@ const STATE_CLEARED: u64 = 1;
 const NEEDS_STATE: u64 = 2;
 /// The one sequence of packets that there is.
 const SEQUENCE: u64 = 1;
-/// Ids of tracks begin here, so that they stay apart from those of another trace that is opened with this one.
+/// Ids of tracks start here, so that they stay apart from those of another trace that is opened with this one.
 const FIRST_UUID: u64 = 0x6761_7073_0000_0001;
 
 /// Writes a trace.
@@ -251,8 +251,8 @@ impl<W: Write> Writer<'_, W> {
         self.event.clear();
         self.event.number(event::TRACK, uuid);
         match step {
-            Step::Begin(slice) => {
-                self.begin(slice)?;
+            Step::Start(slice) => {
+                self.slice_begin(slice)?;
                 self.end_event(slice.start_ns)
             }
             Step::End(slice) => {
@@ -262,7 +262,7 @@ impl<W: Write> Writer<'_, W> {
         }
     }
 
-    fn begin(&mut self, slice: &Slice) -> io::Result<()> {
+    fn slice_begin(&mut self, slice: &Slice) -> io::Result<()> {
         let scene = self.scene;
         let (part, message) = (&mut self.part, &mut self.event);
         message.number(event::TYPE, event::BEGIN);

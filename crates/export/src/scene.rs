@@ -4,7 +4,7 @@ mod build;
 mod counters;
 mod gaps;
 mod groups;
-mod places;
+mod owners;
 
 use crate::details::Names;
 use crate::slice::Slice;
@@ -24,10 +24,10 @@ pub(crate) struct Scene<'a> {
     /// The recorded processes, then the GPUs, then the host.
     pub groups: Vec<Group>,
     pub gaps: Vec<GapRow>,
-    /// For each host call that submits, its targets whose begin is drawn: rows of command buffers, or their number and
+    /// For each host call that submits, its targets whose start is drawn: rows of command buffers, or their number and
     /// the row of a submission whose work has no command buffer.
     pub flows: Vec<Vec<u32>>,
-    /// The first time that is drawn, or that of the recording's begin.
+    /// The first time that is drawn, or that of the recording's start.
     pub origin_ns: i64,
     /// The last time that is drawn, or that of the recording's end.
     pub end_ns: i64,
@@ -105,7 +105,7 @@ impl Scene<'_> {
         Some(self.trace.tables.command_buffers.submission[row])
     }
 
-    /// A time as the exports have it: from the begin of what is drawn, never negative.
+    /// A time as the exports have it: from the start of what is drawn, never negative.
     pub fn ns(&self, ns: i64) -> u64 {
         ns.saturating_sub(self.origin_ns).max(0) as u64
     }

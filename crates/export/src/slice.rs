@@ -1,4 +1,4 @@
-//! Slices: rows with a begin and an end.
+//! Slices: rows with a start and an end.
 
 /// A row that is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

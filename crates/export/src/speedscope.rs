@@ -55,7 +55,7 @@ fn write_lane(scene: &Scene, name: &str, slices: &[Slice], out: &mut impl Write)
     lanes::walk(slices, |step| {
         commas.next(out)?;
         let (kind, slice, at_ns) = match step {
-            Step::Begin(slice) => (b'O', slice, slice.start_ns),
+            Step::Start(slice) => (b'O', slice, slice.start_ns),
             Step::End(slice) => (b'C', slice, slice.end_ns),
         };
         out.write_all(&[b'{', b'"', b't', b'y', b'p', b'e', b'"', b':', b'"', kind])?;

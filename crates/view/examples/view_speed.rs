@@ -13,7 +13,7 @@ fn main() {
         eprintln!("usage: speed TRACE");
         std::process::exit(2);
     };
-    let begin = Instant::now();
+    let start = Instant::now();
     let server = match Server::open(&[PathBuf::from(trace)], Options::default()) {
         Ok(server) => server.start(),
         Err(error) => {
@@ -22,16 +22,16 @@ fn main() {
         }
     };
     println!("{:>8} {:>8} {:>12}  answer", "from ms", "to ms", "bytes");
-    let told = |name: &str, from: f64, bytes: usize| {
+    let print = |name: &str, from: f64, bytes: usize| {
         println!(
             "{from:>8.0} {:>8.0} {bytes:>12}  {name}",
-            begin.elapsed().as_secs_f64() * 1e3
+            start.elapsed().as_secs_f64() * 1e3
         );
     };
     let ask = |key: &str| {
-        let from = begin.elapsed().as_secs_f64() * 1e3;
+        let from = start.elapsed().as_secs_f64() * 1e3;
         let body = get(server.url(), key);
-        told(key, from, body.len());
+        print(key, from, body.len());
         body
     };
     let overview = ask("overview");

@@ -7,7 +7,7 @@ use gapscope_analysis::Timeline;
 use gapscope_analysis::bound_bytes::BindingSets;
 use gapscope_analysis::counters::{Counter, counters};
 use gapscope_analysis::dataflow::Dataflow;
-use gapscope_analysis::gaps::{Cause, GapTeller, each_gap};
+use gapscope_analysis::gaps::{Cause, GapFinder, each_gap};
 use std::cell::OnceCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -21,7 +21,7 @@ pub struct Analysed<'a> {
     bindings: OnceCell<BindingSets>,
     flow: OnceCell<Dataflow<'a>>,
     gaps: OnceCell<Gaps>,
-    teller: OnceCell<GapTeller<'a>>,
+    finder: OnceCell<GapFinder<'a>>,
     counters: OnceCell<Vec<Counter>>,
     /// The answer to `findings`.
     pub findings: OnceCell<Arc<Vec<u8>>>,
@@ -36,7 +36,7 @@ impl<'a> Analysed<'a> {
             bindings: OnceCell::new(),
             flow: OnceCell::new(),
             gaps: OnceCell::new(),
-            teller: OnceCell::new(),
+            finder: OnceCell::new(),
             counters: OnceCell::new(),
             findings: OnceCell::new(),
         }
@@ -51,8 +51,8 @@ impl<'a> Analysed<'a> {
         self.flow.get_or_init(|| Dataflow::of(self.timeline))
     }
 
-    pub fn teller(&self) -> &GapTeller<'a> {
-        self.teller.get_or_init(|| GapTeller::of(self.timeline))
+    pub fn finder(&self) -> &GapFinder<'a> {
+        self.finder.get_or_init(|| GapFinder::of(self.timeline))
     }
 
     pub fn counters(&self) -> &[Counter] {
@@ -67,8 +67,8 @@ impl<'a> Analysed<'a> {
 /// The parts of all gaps: a part has one cause.
 #[derive(Debug, Default)]
 pub struct Gaps {
-    /// Where the parts of each GPU begin, and the end of the last.
-    pub begins: Vec<usize>,
+    /// Where the parts of each GPU start, and the end of the last.
+    pub bounds: Vec<usize>,
     pub start_ns: Vec<i64>,
     pub duration_ns: Vec<i64>,
     pub causes: Vec<Cause>,
@@ -79,7 +79,7 @@ pub struct Gaps {
 impl Gaps {
     fn of(timeline: &Timeline) -> Gaps {
         let mut gaps = Gaps {
-            begins: vec![0],
+            bounds: vec![0],
             ..Gaps::default()
         };
         for gpu in 0..timeline.gpus.len() {
@@ -92,7 +92,7 @@ impl Gaps {
                     gaps.causes.push(part.cause);
                 }
             });
-            gaps.begins.push(gaps.causes.len());
+            gaps.bounds.push(gaps.causes.len());
         }
         gaps
     }

@@ -8,10 +8,10 @@ use crate::store::Store;
 use crate::texts::cut;
 use crate::track::{Source, TrackId};
 use gapscope_analysis::counters::{self, Counter};
+use gapscope_analysis::equal_work::{WorkCost, compare};
 use gapscope_analysis::gaps::idle_time;
 use gapscope_analysis::intervals::Interval;
 use gapscope_analysis::timeline::WorkKind;
-use gapscope_analysis::work::{Work, compare};
 use gapscope_analysis::{Findings, Options, activity, busy, kernels, transfers, verdict};
 use gapscope_report::{Report, json as report};
 use gapscope_trace::tables::{MarkerScope, Table};
@@ -30,7 +30,7 @@ const MOST_ITEMS: usize = 1_000_000;
 const MOST_NEIGHBOURS: usize = 64;
 const MOST_INSTANCES: usize = 10_000;
 
-/// What a part of an answer is not.
+/// The part of an answer that is missing, and why.
 pub fn missing(sentence: impl Into<String>) -> Value {
     json!({"missing": sentence.into()})
 }
@@ -102,7 +102,7 @@ pub fn cut_texts(value: &mut Value) {
 /// The frame of the gaps of a GPU; `None` when there is no such GPU.
 pub fn gaps(analysed: &Analysed, gpu: usize) -> Option<Vec<u8>> {
     let gaps = analysed.gaps();
-    let range = *gaps.begins.get(gpu)?..*gaps.begins.get(gpu + 1)?;
+    let range = *gaps.bounds.get(gpu)?..*gaps.bounds.get(gpu + 1)?;
     let rows = range.len();
     let mut header = Map::new();
     header.insert("generation".to_owned(), analysed.snapshot.generation.into());
@@ -137,13 +137,13 @@ pub fn gaps(analysed: &Analysed, gpu: usize) -> Option<Vec<u8>> {
 pub fn gap(analysed: &Analysed, row: usize) -> Option<Value> {
     let gaps = analysed.gaps();
     let cause = *gaps.causes.get(row)?;
-    let gpu = gaps.begins.partition_point(|begin| *begin <= row) - 1;
+    let gpu = gaps.bounds.partition_point(|start| *start <= row) - 1;
     let part = Interval::new(
         gaps.start_ns[row],
         gaps.start_ns[row] + gaps.duration_ns[row],
     );
     let first = gaps.firsts[row] as usize;
-    let gap = analysed.teller().at(gpu, gaps.start_ns[first]);
+    let gap = analysed.finder().at(gpu, gaps.start_ns[first]);
     Some(json!({
         "table": "gaps",
         "row": row,
@@ -342,12 +342,12 @@ pub fn comparison(
     Ok(Ok(json!(compare(before, after))))
 }
 
-fn work(store: &Store, side: Side) -> Result<Work, Error> {
+fn work(store: &Store, side: Side) -> Result<WorkCost, Error> {
     let trace = store.name().to_owned();
     store.analyst().ask(move |analysed| {
         let (timeline, bindings) = (analysed.timeline, analysed.bindings());
         match side {
-            Side::All => Work::of_trace(timeline, bindings, &trace, None),
+            Side::All => WorkCost::of_trace(timeline, bindings, &trace, None),
             Side::Range(window) => {
                 let seconds = |ns: i64| format!("{:.6} s", ns as f64 / 1e9);
                 let name = format!(
@@ -355,11 +355,11 @@ fn work(store: &Store, side: Side) -> Result<Work, Error> {
                     seconds(window.start_ns),
                     seconds(window.end_ns)
                 );
-                Work::of_window(timeline, bindings, &name, window)
+                WorkCost::of_window(timeline, bindings, &name, window)
             }
             // The page knows long paths only as far as it shows them.
             Side::Label(path) => {
-                Work::of_label_path(timeline, bindings, &path, |of| cut(of) == path)
+                WorkCost::of_label_path(timeline, bindings, &path, |of| cut(of) == path)
             }
         }
     })

@@ -105,11 +105,11 @@ fn answers_of(snapshot: &Snapshot, folder: &Path) -> (Vec<(String, Vec<u8>)>, Op
     let file = json!({"folded": folded, "made_unix_ns": made.to_string()});
     let sizes = table_sizes(folder).unwrap_or_default();
     let only = vec![overview::overview(snapshot, &name, &sizes)];
-    let told = overview::together(only, None, file);
+    let overview = overview::together(only, None, file);
 
     let mut answers: Vec<(String, Vec<u8>)> = Vec::new();
     let json = |value: &Value| value.to_string().into_bytes();
-    answers.push(("overview".to_owned(), json(&told)));
+    answers.push(("overview".to_owned(), json(&overview)));
     answers.push((
         "t/0/findings".to_owned(),
         answers::findings(&analysed).to_vec(),
@@ -193,7 +193,7 @@ fn write(mut out: impl Write, answers: &[(String, Vec<u8>)]) -> io::Result<()> {
         EncoderWriter::new(&mut out, &STANDARD),
         Compression::default(),
     );
-    packed.write_all(&frame::begin(&json!({"answers": places})))?;
+    packed.write_all(&frame::head(&json!({"answers": places})))?;
     for (_, bytes) in answers {
         packed.write_all(bytes)?;
         packed.write_all(&[0; 8][..bytes.len().next_multiple_of(8) - bytes.len()])?;

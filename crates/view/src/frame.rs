@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// The begin of every frame.
+/// What every frame starts with.
 pub const MAGIC: &[u8; 4] = b"GSC1";
 
 /// The type of a column.
@@ -36,7 +36,7 @@ impl Type {
 pub struct Frame {
     bytes: Vec<u8>,
     rows: usize,
-    /// Where each column begins in `bytes`, and its type.
+    /// Where each column starts in `bytes`, and its type.
     columns: Vec<(usize, Type)>,
     next: usize,
 }
@@ -54,7 +54,7 @@ impl Frame {
         }
         header.insert("rows".to_owned(), rows.into());
         header.insert("columns".to_owned(), described.into());
-        let mut bytes = begin(&Value::Object(header));
+        let mut bytes = head(&Value::Object(header));
         let data = bytes.len();
         bytes.resize(data + offset, 0);
         let columns = places
@@ -106,8 +106,8 @@ impl Frame {
     }
 }
 
-/// The begin of a frame, up to its data.
-pub fn begin(header: &Value) -> Vec<u8> {
+/// A frame up to its data.
+pub fn head(header: &Value) -> Vec<u8> {
     let header = header.to_string();
     let length = header.len().next_multiple_of(8);
     let mut bytes = Vec::with_capacity(8 + length);

@@ -13,7 +13,7 @@ use answer::{Answer, Content, Refusal};
 use axum::extract::State;
 use axum::routing::get;
 use axum::{Router, middleware};
-use question::{Key, OfTrace, Parameters, Range, Time, blocking, interval};
+use question::{Key, Parameters, Range, Time, TraceQuestion, blocking, interval};
 use serde::Deserialize;
 use serde_json::json;
 use std::sync::Arc;
@@ -139,8 +139,8 @@ struct After {
     after: u64,
 }
 
-async fn strings(asked: OfTrace, Parameters(known): Parameters<After>) -> Answer {
-    asked
+async fn strings(question: TraceQuestion, Parameters(known): Parameters<After>) -> Answer {
+    question
         .answer(move |store| {
             let snapshot = store.snapshot()?;
             let all = snapshot.texts.all();
@@ -166,11 +166,11 @@ fn frame(frame: Option<Vec<u8>>) -> Answer {
 }
 
 async fn track(
-    asked: OfTrace,
+    question: TraceQuestion,
     Key(key): Key<TrackKey>,
     Parameters(known): Parameters<After>,
 ) -> Answer {
-    asked
+    question
         .answer(move |store| match key.id()? {
             TrackId::Gaps(gpu) => frame(
                 store
@@ -183,11 +183,11 @@ async fn track(
 }
 
 async fn track_labels(
-    asked: OfTrace,
+    question: TraceQuestion,
     Key(key): Key<TrackKey>,
     Parameters(known): Parameters<After>,
 ) -> Answer {
-    asked
+    question
         .answer(move |store| match key.id()? {
             id @ (TrackId::Work(_) | TrackId::CommandBuffers(_)) => {
                 frame(store.full()?.frame(id, known.after, Columns::Labels))
@@ -197,8 +197,8 @@ async fn track_labels(
         .await
 }
 
-async fn counter(asked: OfTrace, Key(key): Key<TrackKey>) -> Answer {
-    asked
+async fn counter(question: TraceQuestion, Key(key): Key<TrackKey>) -> Answer {
+    question
         .answer(move |store| {
             let id = key.id()?;
             frame(store.analyst().ask(move |all| answers::counter(all, id))?)
@@ -206,8 +206,8 @@ async fn counter(asked: OfTrace, Key(key): Key<TrackKey>) -> Answer {
         .await
 }
 
-async fn findings(asked: OfTrace) -> Answer {
-    asked
+async fn findings(question: TraceQuestion) -> Answer {
+    question
         .answer(|store| {
             let findings = store.analyst().ask(answers::findings)?;
             Ok(Content::Json(findings.to_vec()))
@@ -221,8 +221,8 @@ struct RowKey {
     row: usize,
 }
 
-async fn row(asked: OfTrace, Key(RowKey { table, row }): Key<RowKey>) -> Answer {
-    asked
+async fn row(question: TraceQuestion, Key(RowKey { table, row }): Key<RowKey>) -> Answer {
+    question
         .answer(move |store| {
             let details = match table.as_str() {
                 "gaps" => store.analyst().ask(move |all| answers::gap(all, row))?,
@@ -233,8 +233,8 @@ async fn row(asked: OfTrace, Key(RowKey { table, row }): Key<RowKey>) -> Answer 
         .await
 }
 
-async fn dependencies(asked: OfTrace, Key(RowKey { table, row }): Key<RowKey>) -> Answer {
-    asked
+async fn dependencies(question: TraceQuestion, Key(RowKey { table, row }): Key<RowKey>) -> Answer {
+    question
         .answer(move |store| {
             let mut sources = Source::ALL.into_iter();
             let source = sources.find(|source| source.table() == table);
@@ -255,8 +255,8 @@ struct KernelKey {
     row: usize,
 }
 
-async fn kernel_source(asked: OfTrace, Key(KernelKey { row }): Key<KernelKey>) -> Answer {
-    asked
+async fn kernel_source(question: TraceQuestion, Key(KernelKey { row }): Key<KernelKey>) -> Answer {
+    question
         .answer(move |store| {
             let source = source::source(&store.snapshot()?.trace, store.folder(), row);
             Ok(source.ok_or_else(Refusal::not_found)?.into())
@@ -264,11 +264,11 @@ async fn kernel_source(asked: OfTrace, Key(KernelKey { row }): Key<KernelKey>) -
         .await
 }
 
-async fn range(asked: OfTrace, Parameters(range): Parameters<Range>) -> Answer {
+async fn range(question: TraceQuestion, Parameters(range): Parameters<Range>) -> Answer {
     let range = range
         .interval()?
         .ok_or_else(|| Refusal::bad_request("A range has a start and an end: from=F&to=E."))?;
-    asked
+    question
         .answer(move |store| {
             Ok(store
                 .analyst()
@@ -283,11 +283,11 @@ struct LabelPath {
     label: Option<String>,
 }
 
-async fn instances(asked: OfTrace, Parameters(path): Parameters<LabelPath>) -> Answer {
+async fn instances(question: TraceQuestion, Parameters(path): Parameters<LabelPath>) -> Answer {
     let label = path
         .label
         .ok_or_else(|| Refusal::bad_request("Which label? label=PATH."))?;
-    asked
+    question
         .answer(move |store| {
             let analyst = store.analyst();
             Ok(analyst
@@ -297,9 +297,9 @@ async fn instances(asked: OfTrace, Parameters(path): Parameters<LabelPath>) -> A
         .await
 }
 
-async fn graph(asked: OfTrace, Parameters(range): Parameters<Range>) -> Answer {
+async fn graph(question: TraceQuestion, Parameters(range): Parameters<Range>) -> Answer {
     let range = range.interval()?;
-    asked
+    question
         .answer(move |store| {
             Ok(store
                 .analyst()

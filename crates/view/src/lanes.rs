@@ -12,10 +12,10 @@ use serde_json::{Map, Value, json};
 
 /// The rows of one track, and what has been added to it since.
 #[derive(Debug, Default)]
-pub struct Placed {
+pub struct PlacedRows {
     lanes: Lanes,
-    /// Rows of each table of the track that have been looked at.
-    seen: Vec<usize>,
+    /// Rows of each table of the track that have been taken up.
+    taken: Vec<usize>,
     additions: Vec<Addition>,
 }
 
@@ -25,8 +25,8 @@ struct Addition {
     generation: u64,
     /// Places (see [`place`]) by lane, within a lane in order of start.
     rows: Vec<u32>,
-    /// Where each lane begins in `rows`, and the end of the last.
-    begins: Vec<usize>,
+    /// Where each lane starts in `rows`, and the end of the last.
+    bounds: Vec<usize>,
 }
 
 /// What is asked of a track.
@@ -38,7 +38,7 @@ pub enum Columns {
     Labels,
 }
 
-impl Placed {
+impl PlacedRows {
     /// Takes up the rows that the trace has got since the last time, as those of `generation`.
     pub fn extend(
         &mut self,
@@ -49,15 +49,15 @@ impl Placed {
         generation: u64,
     ) {
         let tables = id.tables();
-        self.seen.resize(tables.len(), 0);
+        self.taken.resize(tables.len(), 0);
         let mut rows: Vec<u32> = Vec::new();
         for (at, source) in tables.iter().enumerate() {
             let count = source.rows(trace).min(1 << ROW_BITS);
-            let timed = (self.seen[at]..count).filter(|row| {
+            let timed = (self.taken[at]..count).filter(|row| {
                 source.track(trace, *row, whole) == id && source.times(trace, *row).is_some()
             });
             rows.extend(timed.map(|row| (at as u32) << ROW_BITS | row as u32));
-            self.seen[at] = count;
+            self.taken[at] = count;
         }
         if rows.is_empty() {
             return;
@@ -82,15 +82,15 @@ impl Placed {
             .iter()
             .map(|row| self.lanes.place(interval(row)))
             .collect();
-        let mut begins = vec![0; self.lanes.count() + 1];
+        let mut bounds = vec![0; self.lanes.count() + 1];
         for lane in &lanes {
-            begins[*lane as usize + 1] += 1;
+            bounds[*lane as usize + 1] += 1;
         }
-        for lane in 1..begins.len() {
-            begins[lane] += begins[lane - 1];
+        for lane in 1..bounds.len() {
+            bounds[lane] += bounds[lane - 1];
         }
         if self.lanes.count() > 1 {
-            let mut next = begins.clone();
+            let mut next = bounds.clone();
             let mut by_lane = vec![0; rows.len()];
             for (row, lane) in rows.iter().zip(&lanes) {
                 let at = &mut next[*lane as usize];
@@ -102,7 +102,7 @@ impl Placed {
         self.additions.push(Addition {
             generation,
             rows,
-            begins,
+            bounds,
         });
     }
 
@@ -137,23 +137,23 @@ impl Placed {
             .partition_point(|addition| addition.generation <= generation);
         let additions = &self.additions[from..];
         if let [one] = additions
-            && one.begins.len() == self.lanes.count() + 1
+            && one.bounds.len() == self.lanes.count() + 1
         {
             return Cow::Borrowed(one);
         }
         let mut all = Addition {
             generation,
-            begins: vec![0],
+            bounds: vec![0],
             ..Addition::default()
         };
         for lane in 0..self.lanes.count() {
             for addition in additions {
-                if let Some(range) = addition.begins.get(lane..lane + 2) {
+                if let Some(range) = addition.bounds.get(lane..lane + 2) {
                     all.rows
                         .extend_from_slice(&addition.rows[range[0]..range[1]]);
                 }
             }
-            all.begins.push(all.rows.len());
+            all.bounds.push(all.rows.len());
         }
         Cow::Owned(all)
     }
@@ -170,7 +170,7 @@ fn rows_frame(
     let rows = &added.rows;
     let names: Vec<&str> = tables.iter().map(|source| source.table()).collect();
     header.insert("tables".to_owned(), json!(names));
-    header.insert("lanes".to_owned(), json!(added.begins));
+    header.insert("lanes".to_owned(), json!(added.bounds));
     let times = |at: &u32| {
         let (source, row) = place(tables, *at);
         source.times(trace, row).unwrap_or_default()
@@ -263,7 +263,7 @@ mod tests {
     /// The rows of a frame by lane: start, end and place.
     fn lanes(frame: &[u8]) -> Vec<Vec<(i64, i64, u32)>> {
         let (header, _) = parse(frame);
-        let begins: Vec<usize> = header["lanes"]
+        let bounds: Vec<usize> = header["lanes"]
             .as_array()
             .unwrap()
             .iter()
@@ -274,8 +274,8 @@ mod tests {
             column(frame, "duration"),
             column(frame, "row"),
         );
-        assert_eq!(*begins.last().unwrap(), start.len());
-        begins
+        assert_eq!(*bounds.last().unwrap(), start.len());
+        bounds
             .windows(2)
             .map(|two| {
                 let rows = two[0]..two[1];
@@ -315,7 +315,7 @@ mod tests {
             parts in proptest::collection::vec(proptest::collection::vec((any::<bool>(), 1u32..3, 0i64..500, 0i64..40), 0..40), 1..5)
         ) {
             let mut trace = Trace::default();
-            let mut placed = [Placed::default(), Placed::default()];
+            let mut placed = [PlacedRows::default(), PlacedRows::default()];
             let mut grown: [Vec<Vec<(i64, i64, u32)>>; 2] = Default::default();
             for (generation, part) in parts.iter().enumerate() {
                 let generation = generation as u64 + 1;
@@ -364,7 +364,7 @@ mod tests {
         let mut trace = Trace::default();
         push(&mut trace, false, 1, 5, 1 << 40);
         let texts = Texts::of(&trace);
-        let mut placed = Placed::default();
+        let mut placed = PlacedRows::default();
         placed.extend(TrackId::Work(QueueId(1)), &trace, &Whole::None, &texts, 1);
         let frame = placed.frame(TrackId::Work(QueueId(1)), &trace, &texts, 0, Columns::Rows);
         assert_eq!(column(&frame, "duration"), [(1u64 << 40) as f64]);
@@ -381,7 +381,7 @@ mod tests {
         )
         .unwrap();
         let texts = Texts::of(&trace);
-        let mut placed = Placed::default();
+        let mut placed = PlacedRows::default();
         placed.extend(TrackId::Work(QueueId(1)), &trace, &Whole::None, &texts, 1);
         let frame = placed.frame(
             TrackId::Work(QueueId(1)),
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn of_labels_that_begin_and_end_together_the_outer_one_has_the_lower_lane() {
+    fn of_labels_that_start_and_end_together_the_outer_one_has_the_lower_lane() {
         let trace = Trace::from_text(
             "label id=1 text=inner parent=2\nlabel id=2 text=outer
             marker label=1 scope=command-buffer queue=1 start_ns=5 duration_ns=10
@@ -406,7 +406,7 @@ mod tests {
         )
         .unwrap();
         let texts = Texts::of(&trace);
-        let mut placed = Placed::default();
+        let mut placed = PlacedRows::default();
         placed.extend(TrackId::Labels(QueueId(1)), &trace, &Whole::None, &texts, 1);
         let frame = placed.frame(
             TrackId::Labels(QueueId(1)),

@@ -1,7 +1,7 @@
 //! A trace as a page in the browser: served on loopback, or written as one file.
 //!
 //! [`Server::open`] opens one trace, with those of its ranks, or two to compare, and serves the page and what it asks for; `PROTOCOL.md` says what
-//! that is. Only who knows the address can ask: its path begins with a token of 128 random bits. [`write_file`] writes
+//! that is. Only who knows the address can ask: its path starts with a token of 128 random bits. [`write_file`] writes
 //! the page and the answers as one HTML file that needs no server.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

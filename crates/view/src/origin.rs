@@ -1,4 +1,4 @@
-//! Moves a trace's times so that its recording begins at 0: numbers of a page are exact up to 2^53 only, and a machine's
+//! Moves a trace's times so that its recording starts at 0: numbers of a page are exact up to 2^53 only, and a machine's
 //! monotonic clock is past that after 104 days.
 
 use crate::chunks::CHUNK_ROWS;

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// A track as the page is told of it.
+/// A track, as `PROTOCOL.md` has it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Track {
     pub id: String,
@@ -74,7 +74,7 @@ pub fn together(traces: Vec<Value>, program: Option<&str>, file: Value) -> Value
     })
 }
 
-/// What the page is told of a trace first.
+/// The overview of one trace.
 pub fn overview(snapshot: &Snapshot, name: &str, sizes: &[TableSize]) -> Value {
     let manifest = &snapshot.trace.manifest;
     let (groups, tracks) = layout(snapshot);
@@ -93,8 +93,8 @@ pub fn overview(snapshot: &Snapshot, name: &str, sizes: &[TableSize]) -> Value {
     let extent = snapshot.survey.extent;
     let api = snapshot.vocabulary.words().api;
     let causes = Cause::ALL.map(|cause| cause.facts(api));
-    let (mut told, mut losses) = (json!(manifest), json!(manifest.losses));
-    cut_texts(&mut told);
+    let (mut facts, mut losses) = (json!(manifest), json!(manifest.losses));
+    cut_texts(&mut facts);
     cut_texts(&mut losses);
     json!({
         "name": name,
@@ -108,7 +108,7 @@ pub fn overview(snapshot: &Snapshot, name: &str, sizes: &[TableSize]) -> Value {
         "extent": [extent.start_ns, extent.end_ns],
         "sampling_mode": manifest.sampling_mode,
         "clock_error_ns": clock_error_ns,
-        "manifest": told,
+        "manifest": facts,
         "tables": tables,
         "losses": losses,
         "remarks": remarks,

@@ -3,7 +3,7 @@
 use crate::lanes;
 use crate::snapshot::Snapshot;
 use crate::texts::cut;
-use crate::track::{Source, ThreadOf, TrackId};
+use crate::track::{Source, ThreadKey, TrackId};
 use gapscope_analysis::intervals::Interval;
 use gapscope_trace::ids::{
     BindingSetId, CommandBufferId, DeviceId, KernelId, LabelId, QueueId, SubmissionId,
@@ -59,7 +59,7 @@ struct Around {
     kernel: Option<KernelId>,
     queue: Option<QueueId>,
     device: Option<DeviceId>,
-    thread: Option<ThreadOf>,
+    thread: Option<ThreadKey>,
     bindings: Value,
     links: Vec<Link>,
     /// Relations with more links than are listed.
@@ -146,7 +146,7 @@ fn around(snapshot: &Snapshot, table: &str, row: usize) -> Around {
                 title: format!("submission {}", t.id[row]),
                 times: Interval::of_row(Some(t.start_ns[row]), Some(t.duration_ns[row])),
                 queue: Some(t.queue[row]),
-                thread: Some(ThreadOf {
+                thread: Some(ThreadKey {
                     process: t.process[row],
                     thread: t.thread[row],
                 }),
@@ -242,7 +242,7 @@ fn drawn(snapshot: &Snapshot, source: Source, row: usize) -> Around {
         Source::HostCall => {
             let t = &tables.host_calls;
             around.queue = t.queue[row];
-            around.thread = Some(ThreadOf {
+            around.thread = Some(ThreadKey {
                 process: t.process[row],
                 thread: t.thread[row],
             });
@@ -252,7 +252,7 @@ fn drawn(snapshot: &Snapshot, source: Source, row: usize) -> Around {
             let t = &tables.markers;
             around.label = Some(t.label[row]);
             around.queue = t.queue[row];
-            around.thread = t.thread[row].map(|thread| ThreadOf {
+            around.thread = t.thread[row].map(|thread| ThreadKey {
                 process: t.process[row],
                 thread: Some(thread),
             });
@@ -298,7 +298,7 @@ impl Around {
             self.links
                 .push(link(snapshot, "submitted-by", Source::HostCall, call));
         }
-        self.thread = self.thread.or(Some(ThreadOf {
+        self.thread = self.thread.or(Some(ThreadKey {
             process: t.process[row],
             thread: t.thread[row],
         }));

@@ -40,7 +40,7 @@ pub struct Running {
 }
 
 impl Server {
-    /// Opens one trace, with those of its ranks, or two to compare, and a port of 127.0.0.1. Reading begins at once and goes on meanwhile.
+    /// Opens one trace, with those of its ranks, or two to compare, and a port of 127.0.0.1. Reading starts at once and goes on meanwhile.
     ///
     /// # Errors
     /// A trace cannot be opened, is not complete (unless the options say that it is live), the ranks have no common clock,

@@ -2,7 +2,7 @@
 
 use crate::chunks::chunks;
 use crate::index::Index;
-use crate::lanes::{Columns, Placed};
+use crate::lanes::{Columns, PlacedRows};
 use crate::origin;
 use crate::survey::Survey;
 use crate::texts::Texts;
@@ -22,7 +22,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// A trace in memory with what the page needs of it. Its times count from its recording's begin.
+/// A trace in memory with what the page needs of it. Its times count from its recording's start.
 #[derive(Debug)]
 pub struct Snapshot {
     /// Grows with each change.
@@ -44,7 +44,7 @@ pub struct Snapshot {
     pub survey: Survey,
     index: OnceLock<Index>,
     /// Of the tracks that have been asked for.
-    placed: Mutex<FxHashMap<TrackId, Arc<Mutex<Placed>>>>,
+    placed: Mutex<FxHashMap<TrackId, Arc<Mutex<PlacedRows>>>>,
 }
 
 /// What drawing takes of a complete trace. A table of such a trace is one file: if it is damaged in a column that is left

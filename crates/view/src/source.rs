@@ -91,7 +91,7 @@ fn text(bytes: &[u8], extension: &str) -> Result<(String, String), String> {
 
 /// The text that SPIR-V was made of where its debug information has it, else its assembly.
 fn spirv(bytes: &[u8]) -> Result<(String, String), String> {
-    let damaged = || "it is no valid SPIR-V".to_owned();
+    let damaged = || "it is not valid SPIR-V".to_owned();
     // The library may panic when it meets damaged code.
     let module = catch_unwind(AssertUnwindSafe(|| rspirv::dr::load_bytes(bytes)));
     let module = module.map_err(|_| damaged())?.map_err(|_| damaged())?;
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_spirv_is_told_of() {
+    fn damaged_spirv_is_reported() {
         for bytes in [
             &b""[..],
             b"\x03\x02\x23\x07",

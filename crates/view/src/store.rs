@@ -33,19 +33,19 @@ struct State {
     looked: Option<Instant>,
 }
 
-/// How a trace stands.
+/// How far a trace is recorded.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Told {
+pub struct TraceStatus {
     pub generation: u64,
     pub edition: u64,
     pub live: bool,
 }
 
 impl Store {
-    /// Opens a trace, and begins to read it.
+    /// Opens a trace, and starts to read it.
     ///
     /// # Errors
-    /// It is no trace, or not complete and not `live`.
+    /// It is not a trace, or not complete and not `live`.
     pub fn open(folder: &Path, name: String, live: bool) -> Result<Arc<Store>, Error> {
         if !live {
             let manifest = read_manifest(folder)?;
@@ -140,14 +140,14 @@ impl Store {
         Ok(overview::overview(&snapshot, &self.name, &sizes))
     }
 
-    /// How it stands by now.
+    /// How far it is recorded by now.
     ///
     /// # Errors
     /// As [`Self::snapshot`].
-    pub fn told(&self) -> Result<Told, Error> {
+    pub fn status(&self) -> Result<TraceStatus, Error> {
         self.look();
         let snapshot = self.snapshot()?;
-        Ok(Told {
+        Ok(TraceStatus {
             generation: snapshot.generation,
             edition: snapshot.edition,
             live: snapshot.live,

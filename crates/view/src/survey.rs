@@ -148,7 +148,7 @@ const INSTANT: u64 = 1 << 63;
 
 /// Equal slices of a time.
 struct Bins {
-    /// Where each begins, and the end of the last.
+    /// Where each starts, and the end of the last.
     bounds_ns: Vec<i64>,
 }
 
@@ -176,11 +176,11 @@ impl Bins {
     /// The busy share of each bin; the intervals are in order of their starts.
     fn shares(&self, intervals: &[Interval]) -> Vec<u8> {
         let mut busy = [0u64; BINS];
-        let (mut until_ns, mut begun, mut filled) = (i64::MIN, 0, 0);
+        let (mut until_ns, mut instant, mut filled) = (i64::MIN, 0, 0);
         for interval in intervals {
             if interval.is_empty() {
-                begun = self.from(begun, interval.start_ns);
-                busy[begun] |= INSTANT;
+                instant = self.from(instant, interval.start_ns);
+                busy[instant] |= INSTANT;
             }
             // What is new in it.
             let (mut from_ns, end_ns) = (interval.start_ns.max(until_ns), interval.end_ns);
@@ -222,7 +222,7 @@ impl Bins {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::track::ThreadOf;
+    use crate::track::ThreadKey;
     use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
     use gapscope_trace::tables::Table;
     use proptest::prelude::*;
@@ -242,7 +242,7 @@ mod tests {
             transfer queue=2 kind=copy start_ns=3000000 duration_ns=10
             host_call process=1 thread=7 start_ns=0 duration_ns=4000000",
         );
-        let thread = ThreadOf {
+        let thread = ThreadKey {
             process: ProcessId(1),
             thread: Some(ThreadId(7)),
         };

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::overview;
-use crate::store::{Store, Told};
+use crate::store::{Store, TraceStatus};
 use gapscope_trace::{rank_folders, read_manifest};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -102,14 +102,15 @@ impl Traces {
     /// # Errors
     /// One could not be read.
     pub fn wait_for_more(&self, known: &[u64]) -> Result<Value, Error> {
-        let begin = Instant::now();
+        let asked = Instant::now();
         loop {
             let (stores, _) = self.all();
-            let told: Result<Vec<Told>, Error> = stores.iter().map(|store| store.told()).collect();
-            let told = told?;
-            let same = told.iter().map(|told| &told.generation).eq(known);
-            if !same || !told.iter().any(|told| told.live) || begin.elapsed() >= WAIT {
-                return Ok(json!({ "traces": told }));
+            let states: Result<Vec<TraceStatus>, Error> =
+                stores.iter().map(|store| store.status()).collect();
+            let states = states?;
+            let same = states.iter().map(|state| &state.generation).eq(known);
+            if !same || !states.iter().any(|state| state.live) || asked.elapsed() >= WAIT {
+                return Ok(json!({ "traces": states }));
             }
             std::thread::sleep(LOOK_EVERY);
         }
@@ -136,13 +137,13 @@ fn name(folder: &Path) -> String {
         .into_owned()
 }
 
-/// Traces of ranks can be put beside each other when one clock was recorded: then they begin together.
+/// Traces of ranks can be put beside each other when one clock was recorded: then they start together.
 fn common_clock(paths: &[PathBuf], ranks: &[(u32, PathBuf)]) -> Result<(), Error> {
-    let mut begins = Vec::with_capacity(ranks.len());
+    let mut starts = Vec::with_capacity(ranks.len());
     for (_, path) in ranks {
-        begins.push(read_manifest(path)?.start_ns);
+        starts.push(read_manifest(path)?.start_ns);
     }
-    match begins.windows(2).all(|two| two[0] == two[1]) {
+    match starts.windows(2).all(|two| two[0] == two[1]) {
         true => Ok(()),
         false => Err(Error::Apart {
             path: paths[0].clone(),

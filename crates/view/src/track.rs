@@ -24,14 +24,14 @@ pub enum TrackId {
     /// A quantity over time.
     Counter(CounterKey),
     /// Host calls of a thread.
-    Calls(ThreadOf),
+    Calls(ThreadKey),
     /// Labels of a thread.
-    ThreadLabels(ThreadOf),
+    ThreadLabels(ThreadKey),
 }
 
 /// A thread of a recorded process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ThreadOf {
+pub struct ThreadKey {
     pub process: ProcessId,
     /// Absent where it is not known which.
     pub thread: Option<ThreadId>,
@@ -69,7 +69,7 @@ impl TrackId {
                 (None, "labels") => TrackId::Labels(queue()?),
                 (None, _) => return None,
                 (Some((process, thread)), kind) => {
-                    let of = ThreadOf {
+                    let of = ThreadKey {
                         process: ProcessId(number(process, 'p')?),
                         thread: match thread {
                             "unknown" => None,
@@ -123,7 +123,7 @@ impl fmt::Display for TrackId {
     }
 }
 
-impl fmt::Display for ThreadOf {
+impl fmt::Display for ThreadKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.thread {
             Some(thread) => write!(f, "p{}.t{thread}", self.process),
@@ -224,7 +224,7 @@ impl Source {
                 TrackId::Work(tables.command_buffers.queue[row])
             }
             Source::CommandBuffer => TrackId::CommandBuffers(tables.command_buffers.queue[row]),
-            Source::HostCall => TrackId::Calls(ThreadOf {
+            Source::HostCall => TrackId::Calls(ThreadKey {
                 process: tables.host_calls.process[row],
                 thread: tables.host_calls.thread[row],
             }),
@@ -233,7 +233,7 @@ impl Source {
                 match (markers.scope[row], markers.queue[row]) {
                     (MarkerScope::CommandBuffer, Some(queue)) => TrackId::Labels(queue),
                     (MarkerScope::Queue, Some(queue)) => TrackId::QueueLabels(queue),
-                    _ => TrackId::ThreadLabels(ThreadOf {
+                    _ => TrackId::ThreadLabels(ThreadKey {
                         process: markers.process[row],
                         thread: markers.thread[row],
                     }),
@@ -244,7 +244,7 @@ impl Source {
 }
 
 /// Command buffers that are work as a whole, because what is inside has no times: the analyses count them as busy from
-/// begin to end, so they are drawn where work is.
+/// start to end, so they are drawn where work is.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Whole {
     /// None is.
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn ids_are_read_back() {
-        let thread = |process, thread: Option<u32>| ThreadOf {
+        let thread = |process, thread: Option<u32>| ThreadKey {
             process: ProcessId(process),
             thread: thread.map(ThreadId),
         };

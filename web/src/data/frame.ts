@@ -26,10 +26,10 @@ export interface Frame {
 
 const MAGIC = "GSC1";
 
-/** The header of a frame or container, and where its contents begin. */
+/** The header of a frame or container, and where its contents start. */
 export function readHeader<T>(buffer: ArrayBuffer): { header: T; at: number } {
   const magic = new TextDecoder().decode(new Uint8Array(buffer, 0, Math.min(4, buffer.byteLength)));
-  if (magic !== MAGIC || buffer.byteLength < 8) throw new Error("The answer is no frame of columns: it was cut short or is of another version.");
+  if (magic !== MAGIC || buffer.byteLength < 8) throw new Error("The answer is not a frame of columns: it was cut short or is of another version.");
   const length = new DataView(buffer).getUint32(4, true);
   if (8 + length > buffer.byteLength) throw new Error("The answer was cut short in its header.");
   return { header: JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length))) as T, at: 8 + length };

@@ -25,7 +25,7 @@ export class Texts {
     return width;
   }
 
-  /** A text if it fits in `room` pixels, otherwise its begin; nothing when that would be too little to say anything. */
+  /** A text if it fits in `room` pixels, otherwise its start; nothing when that would be too little to say anything. */
   cut(text: string, room: number): string {
     const short = text.length > 300 ? text.slice(0, 300) : text;
     if (this.width(short) <= room) return short;

@@ -11,7 +11,7 @@ export type Durations = Uint32Array | Float64Array;
 const BLOCK = 64;
 
 export interface LaneColumns {
-  /** Begin of each event, nanoseconds since the trace's begin, ascending. */
+  /** Start of each event, nanoseconds since the trace's start, ascending. */
   start_ns: Float64Array;
   /** Length of each. */
   duration_ns: Durations;

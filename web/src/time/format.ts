@@ -82,7 +82,7 @@ const UNITS = [
   { ns: 1, name: "ns" },
 ] as const;
 
-/** A point in time since the trace's begin, as exact as steps of `step_ns` ask for: `1.0034 s`. */
+/** A point in time since the trace's start, as exact as steps of `step_ns` ask for: `1.0034 s`. */
 export function instant(ns: number, step_ns: number): string {
   const unit = UNITS.find((unit) => Math.abs(ns) >= unit.ns) ?? UNITS[3];
   const digits = Math.max(0, Math.min(9, Math.round(Math.log10(unit.ns)) - Math.floor(Math.log10(Math.max(step_ns, 1)))));

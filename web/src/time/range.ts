@@ -1,4 +1,4 @@
-// Ranges of time, in nanoseconds since the trace's begin, and how pan and zoom change the visible one.
+// Ranges of time, in nanoseconds since the trace's start, and how pan and zoom change the visible one.
 
 export interface Range {
   readonly from_ns: number;

@@ -12,7 +12,7 @@ export function paintArrows(canvas: Canvas, view: View, layout: Layout, scale: S
     const from = end(view, layout, scale, arrow.from, "end");
     const to = end(view, layout, scale, arrow.to, "start");
     if (!from || !to) continue;
-    // A call is left at its begin: the work may begin before the call returns.
+    // A call is left at its start: the work may start before the call returns.
     const start_x = arrow.kind === "submits" ? scale.x(arrow.from.start_ns) : from.x;
     const bend = Math.max(24, Math.min(120, Math.abs(to.x - start_x) / 2));
     context.strokeStyle = context.fillStyle = arrow.kind === "submits" ? colours.accent : colours.text;

@@ -25,7 +25,7 @@ const FONT = "11px system-ui, 'Segoe UI', 'Helvetica Neue', 'DejaVu Sans', sans-
 /** Room around a name in its rectangle, and the least that a name needs. */
 const NAME_PAD_PX = 3;
 const LEAST_NAME_PX = 9;
-/** Narrower is no length with its unit. */
+/** No length with its unit is narrower. */
 const LEAST_LENGTH_PX = 30;
 
 export class Painter {

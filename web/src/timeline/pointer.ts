@@ -28,20 +28,20 @@ export function listen(timeline: Timeline): void {
   const drag = (event: PointerEvent, selects: boolean): void => {
     if (event.button > 1) return;
     const target = event.currentTarget as HTMLElement;
-    const begin = { x: event.offsetX, y: event.offsetY, range: view.range, ns: timeline.scale.ns(event.offsetX) };
+    const start = { x: event.offsetX, y: event.offsetY, range: view.range, ns: timeline.scale.ns(event.offsetX) };
     let moved = false;
     target.setPointerCapture(event.pointerId);
     target.classList.add(selects ? "selecting" : "panning");
     const move = (event: PointerEvent): void => {
-      const dx = event.offsetX - begin.x;
-      const dy = event.offsetY - begin.y;
+      const dx = event.offsetX - start.x;
+      const dy = event.offsetY - start.y;
       if (!moved && Math.hypot(dx, dy) < CLICK_PX) return;
       if (!moved) timeline.pointTo(null, 0, 0);
       moved = true;
       if (selects) {
-        view.select(between(begin.ns, timeline.scale.ns(Math.max(0, Math.min(event.offsetX, canvas.clientWidth)))));
+        view.select(between(start.ns, timeline.scale.ns(Math.max(0, Math.min(event.offsetX, canvas.clientWidth)))));
       } else {
-        view.show(panned(begin.range, -dx / canvas.clientWidth, view.bounds));
+        view.show(panned(start.range, -dx / canvas.clientWidth, view.bounds));
         timeline.scrollBy(-event.movementY);
       }
     };

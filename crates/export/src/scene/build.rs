@@ -1,7 +1,7 @@
 //! Makes the scene of a trace.
 
 use super::groups::{self, Pids};
-use super::places::{Places, QueueSlices, ThreadOf};
+use super::owners::{QueueSlices, SlicesByOwner, ThreadKey};
 use super::{Scene, counters, gaps};
 use crate::Rows;
 use crate::details::Names;
@@ -41,7 +41,7 @@ struct CallStart {
 
 struct Builder<'a> {
     trace: &'a Trace,
-    places: Places,
+    slices: SlicesByOwner,
     command_buffers: IdIndex<CommandBufferId>,
     submissions: IdIndex<SubmissionId>,
     /// By target: the rows of the command buffers, then those of submissions whose work has no command buffer.
@@ -59,7 +59,7 @@ impl<'a> Scene<'a> {
         let targets = tables.command_buffers.len() + tables.submissions.len();
         let mut builder = Builder {
             trace,
-            places: Places::new(trace),
+            slices: SlicesByOwner::new(trace),
             command_buffers: IdIndex::new(&trace.tables.command_buffers.id),
             submissions: IdIndex::new(&trace.tables.submissions.id),
             firsts: vec![None; targets],
@@ -75,9 +75,9 @@ impl<'a> Scene<'a> {
         let (origin_ns, end_ns) = builder.times();
 
         let mut pids = Pids::of(trace);
-        let places = &mut builder.places;
-        let mut groups = groups::processes(trace, &names, places, &mut pids);
-        let mut gpus = groups::gpus(&timeline, &names, places, &mut pids);
+        let slices = &mut builder.slices;
+        let mut groups = groups::processes(trace, &names, slices, &mut pids);
+        let mut gpus = groups::gpus(&timeline, &names, slices, &mut pids);
         let gap_rows = gaps::draw(&timeline, &mut gpus);
         let mut host = groups::host(&mut pids);
         counters::add(&timeline, &names, &mut gpus, &mut host);
@@ -159,8 +159,8 @@ impl Builder<'_> {
     }
 
     fn draw_one(&mut self, slice: Slice, queue: QueueId, target: Option<usize>) {
-        let place = self.places.queue(queue);
-        let slices = slices_of(&mut self.places.queues[place].1, slice.kind);
+        let place = self.slices.queue(queue);
+        let slices = slices_of(&mut self.slices.queues[place].1, slice.kind);
         slices.push(slice);
         let Some(target) = target else {
             return;
@@ -191,11 +191,11 @@ impl Builder<'_> {
             let times = Interval::of_row(Some(table.start_ns[row]), Some(table.duration_ns[row]));
             let Some(interval) = times else { continue };
             drawn += 1;
-            let key = ThreadOf {
+            let key = ThreadKey {
                 process: table.process[row],
                 thread: table.thread[row],
             };
-            let thread = self.places.threads.entry(key).or_default();
+            let thread = self.slices.threads.entry(key).or_default();
             thread.calls.push(slice(Kind::HostCall, row, interval));
         }
         self.count("host_calls", drawn, table.len());
@@ -211,19 +211,19 @@ impl Builder<'_> {
             let slice = slice(Kind::Marker, row, interval);
             match (table.queue[row], table.scope[row]) {
                 (Some(queue), MarkerScope::CommandBuffer) => {
-                    let place = self.places.queue(queue);
-                    self.places.queues[place].1.labels.push(slice);
+                    let place = self.slices.queue(queue);
+                    self.slices.queues[place].1.labels.push(slice);
                 }
                 (Some(queue), MarkerScope::Queue) => {
-                    let place = self.places.queue(queue);
-                    self.places.queues[place].1.host_labels.push(slice);
+                    let place = self.slices.queue(queue);
+                    self.slices.queues[place].1.host_labels.push(slice);
                 }
                 _ => {
-                    let key = ThreadOf {
+                    let key = ThreadKey {
                         process: table.process[row],
                         thread: table.thread[row],
                     };
-                    let thread = self.places.threads.entry(key).or_default();
+                    let thread = self.slices.threads.entry(key).or_default();
                     thread.labels.push(slice);
                 }
             }
@@ -238,7 +238,7 @@ impl Builder<'_> {
         let calls = &tables.host_calls;
         let mut flows: Vec<Vec<u32>> = Vec::new();
         let mut places: FxHashMap<CallStart, u32> = FxHashMap::default();
-        for slices in self.places.threads.values_mut() {
+        for slices in self.slices.threads.values_mut() {
             for slice in &mut slices.calls {
                 let row = slice.row as usize;
                 if !matches!(
@@ -278,7 +278,7 @@ impl Builder<'_> {
                 continue;
             };
             flows[*place as usize].push(target as u32);
-            let queue = &mut self.places.queues[first.queue as usize].1;
+            let queue = &mut self.slices.queues[first.queue as usize].1;
             slices_of(queue, first.kind)[first.index as usize].flow = target as u32 + 1;
         }
         flows
@@ -309,7 +309,7 @@ impl Builder<'_> {
 
     /// The first and the last time that is drawn or recorded.
     fn times(&self) -> (i64, i64) {
-        let queues = self.places.queues.iter().flat_map(|(_, queue)| {
+        let queues = self.slices.queues.iter().flat_map(|(_, queue)| {
             let QueueSlices {
                 work,
                 command_buffers,
@@ -318,7 +318,7 @@ impl Builder<'_> {
             } = queue;
             [work, command_buffers, labels, host_labels]
         });
-        let threads = self.places.threads.values();
+        let threads = self.slices.threads.values();
         let threads = threads.flat_map(|thread| [&thread.calls, &thread.labels]);
         let slices = queues.chain(threads).flatten();
         let slices = slices.map(|slice| (slice.start_ns, slice.end_ns));

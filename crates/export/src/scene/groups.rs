@@ -1,6 +1,6 @@
 //! Which groups and tracks a trace has, and their names.
 
-use super::places::Places;
+use super::owners::SlicesByOwner;
 use super::{Group, GroupKind, Track};
 use crate::lanes::{self, Sharing};
 use crate::slice::Slice;
@@ -10,21 +10,21 @@ use gapscope_analysis::vocabulary::Vocabulary;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
 
-/// For each queue of `places` its GPU: a place of [`Timeline::gpus`], or one past them for an unknown device.
-pub(super) fn gpu_of_queues(names: &Vocabulary, places: &Places) -> Vec<usize> {
+/// For each queue of `by_owner` its GPU: a place of [`Timeline::gpus`], or one past them for an unknown device.
+pub(super) fn gpu_of_queues(names: &Vocabulary, by_owner: &SlicesByOwner) -> Vec<usize> {
     let gpus = names.gpus();
     let gpu = |(id, _): &(QueueId, _)| gpus.of_queue(*id).unwrap_or(gpus.count());
-    places.queues.iter().map(gpu).collect()
+    by_owner.queues.iter().map(gpu).collect()
 }
 
-/// A group for each GPU with its queues, which are taken out of `places`.
+/// A group for each GPU with its queues, which are taken out of `by_owner`.
 pub(super) fn gpus(
     timeline: &Timeline,
     names: &Vocabulary,
-    places: &mut Places,
+    by_owner: &mut SlicesByOwner,
     pids: &mut Pids,
 ) -> Vec<Group> {
-    let of_queues = gpu_of_queues(names, places);
+    let of_queues = gpu_of_queues(names, by_owner);
     let named = of_queues.iter().map(|gpu| gpu + 1).max().unwrap_or(0);
     let devices = &timeline.trace.manifest.devices;
     let mut groups: Vec<Group> = (0..named.max(timeline.gpus.len()))
@@ -36,7 +36,7 @@ pub(super) fn gpus(
             }
         })
         .collect();
-    let queues = std::mem::take(&mut places.queues);
+    let queues = std::mem::take(&mut by_owner.queues);
     for ((id, slices), gpu) in queues.into_iter().zip(of_queues) {
         let name = cut(&names.queue(id));
         let group = &mut groups[gpu];
@@ -66,11 +66,11 @@ pub(super) fn gpus(
     groups
 }
 
-/// A group for each recorded process with its threads, which are taken out of `places`.
+/// A group for each recorded process with its threads, which are taken out of `by_owner`.
 pub(super) fn processes(
     trace: &Trace,
     names: &Vocabulary,
-    places: &mut Places,
+    by_owner: &mut SlicesByOwner,
     pids: &mut Pids,
 ) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
@@ -83,7 +83,7 @@ pub(super) fn processes(
         groups.push(group(name, pid, GroupKind::Process));
         ids.push(process.id);
     }
-    for (of, slices) in std::mem::take(&mut places.threads) {
+    for (of, slices) in std::mem::take(&mut by_owner.threads) {
         let process = of.process;
         let place = ids.iter().position(|id| *id == process);
         let place = place.unwrap_or_else(|| {

@@ -1,6 +1,6 @@
 //! Chrome's format.
 
-use super::traces::{self, CROSSING, assert_told, timed_rows};
+use super::traces::{self, CROSSING, assert_counted, timed_rows};
 use gapscope_export::chrome;
 use gapscope_trace::Trace;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 pub fn export(trace: &Trace) -> Value {
     let mut out = Vec::new();
-    assert_told(&chrome::write(trace, &mut out).unwrap(), trace);
+    assert_counted(&chrome::write(trace, &mut out).unwrap(), trace);
     serde_json::from_slice(&out).unwrap()
 }
 

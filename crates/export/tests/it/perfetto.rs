@@ -3,7 +3,7 @@
 //! `GAPSCOPE_PERFETTO_PYTHON` names a Python that has the package; else a virtual environment is made once beside the
 //! build. Without both, the tests say why they checked nothing.
 
-use super::traces::{self, CROSSING, LAUNCHES, MEASURED, assert_told, timed_rows};
+use super::traces::{self, CROSSING, LAUNCHES, MEASURED, assert_counted, timed_rows};
 use gapscope_export::perfetto;
 use gapscope_trace::Trace;
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ fn decoded(trace: &Trace) -> Option<Value> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace.pftrace");
     let mut out = Vec::new();
-    assert_told(&perfetto::write(trace, &mut out).unwrap(), trace);
+    assert_counted(&perfetto::write(trace, &mut out).unwrap(), trace);
     std::fs::write(&path, out).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/count_perfetto.py");
     let output = Command::new(python).arg(script).arg(path).output().unwrap();

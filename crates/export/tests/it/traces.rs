@@ -116,7 +116,7 @@ pub fn timed_rows(trace: &Trace) -> BTreeMap<String, u64> {
 }
 
 /// What an export says of itself agrees with the tables.
-pub fn assert_told(exported: &Exported, trace: &Trace) {
+pub fn assert_counted(exported: &Exported, trace: &Trace) {
     let of = |table: &str| {
         exported
             .rows

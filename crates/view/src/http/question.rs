@@ -41,13 +41,13 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Parameters<T> 
 }
 
 /// A question about one trace.
-pub struct OfTrace {
+pub struct TraceQuestion {
     store: Arc<Store>,
     /// The edition of the trace that is meant, where the question names rows.
     edition: Option<u64>,
 }
 
-impl FromRequestParts<Arc<Served>> for OfTrace {
+impl FromRequestParts<Arc<Served>> for TraceQuestion {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, served: &Arc<Served>) -> Result<Self, Refusal> {
@@ -62,11 +62,11 @@ impl FromRequestParts<Arc<Served>> for OfTrace {
         let Key(TraceKey { trace }) = Key::from_request_parts(parts, served).await?;
         let Parameters(Edition { edition }) = Parameters::from_request_parts(parts, served).await?;
         let store = served.traces.at(trace).ok_or_else(Refusal::not_found)?;
-        Ok(OfTrace { store, edition })
+        Ok(TraceQuestion { store, edition })
     }
 }
 
-impl OfTrace {
+impl TraceQuestion {
     pub async fn answer(self, answer: impl FnOnce(&Store) -> Answer + Send + 'static) -> Answer {
         blocking(move || {
             let answer = answer(&self.store);

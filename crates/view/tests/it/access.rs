@@ -191,7 +191,7 @@ fn it_listens_on_loopback_alone() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_told_of() {
+fn a_port_that_is_taken_is_reported() {
     let folder = Folder::new();
     let trace = folder.trace("small", SMALL);
     let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();

@@ -139,7 +139,7 @@ impl Frame {
             .collect()
     }
 
-    /// Where each lane begins, and the end of the last.
+    /// Where each lane starts, and the end of the last.
     pub fn lanes(&self) -> Vec<usize> {
         let lanes = self.header["lanes"].as_array().unwrap();
         lanes

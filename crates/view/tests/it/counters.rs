@@ -73,7 +73,7 @@ fn the_value_is_not_known_between_measurements() {
 }
 
 #[test]
-fn the_page_is_told_of_every_cause_and_of_what_host_calls_explain() {
+fn the_overview_has_every_cause_and_what_host_calls_explain() {
     let folder = Folder::new();
     let overview = client(&folder).json("overview");
     let causes = overview["traces"][0]["causes"].as_array().unwrap();

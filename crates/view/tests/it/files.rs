@@ -52,26 +52,28 @@ fn a_small_trace_is_whole_and_says_what_the_server_says() {
     let client = Client::of(&[trace]);
     for (key, bytes) in &answers {
         if key == "overview" {
-            let (mut told, mut asked): (Value, Value) =
+            let (mut packed, mut asked): (Value, Value) =
                 (serde_json::from_slice(bytes).unwrap(), client.json(key));
-            assert!(told["file"]["folded"].is_null() && told["file"]["made_unix_ns"].is_string());
-            told["file"] = Value::Null;
+            assert!(
+                packed["file"]["folded"].is_null() && packed["file"]["made_unix_ns"].is_string()
+            );
+            packed["file"] = Value::Null;
             asked["file"] = Value::Null;
-            assert_eq!(told, asked);
+            assert_eq!(packed, asked);
         } else if let Some((table, block)) = key
             .strip_prefix("t/0/rows/")
             .and_then(|rest| rest.split_once('/'))
         {
             assert_eq!(block, "0");
             let rows: Vec<Value> = serde_json::from_slice(bytes).unwrap();
-            for (row, told) in rows.iter().enumerate() {
-                assert_eq!(*told, client.json(&format!("t/0/rows/{table}/{row}")));
+            for (row, packed) in rows.iter().enumerate() {
+                assert_eq!(*packed, client.json(&format!("t/0/rows/{table}/{row}")));
             }
         } else if key.contains("/track/") || key.contains("/counter/") {
             assert_eq!(*bytes, client.key(key).body, "{key}");
         } else {
-            let told: Value = serde_json::from_slice(bytes).unwrap();
-            assert_eq!(told, client.json(key), "{key}");
+            let packed: Value = serde_json::from_slice(bytes).unwrap();
+            assert_eq!(packed, client.json(key), "{key}");
         }
     }
     for key in [

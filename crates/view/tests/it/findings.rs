@@ -3,7 +3,7 @@
 use crate::client::Client;
 use crate::traces::{Folder, read, text};
 use gapscope_analysis::bound_bytes::BindingSets;
-use gapscope_analysis::gaps::{GapTeller, each_gap, idle_time};
+use gapscope_analysis::gaps::{GapFinder, each_gap, idle_time};
 use gapscope_analysis::intervals::Interval;
 use gapscope_analysis::{Findings, Options, Timeline, busy, kernels, transfers, verdict};
 use serde_json::json;
@@ -26,14 +26,18 @@ fn findings_are_those_of_the_report() {
         answer["gaps"].as_array().unwrap().len(),
         findings.gaps.len()
     );
-    for (told, gap) in answer["gaps"]
+    for (answered, gap) in answer["gaps"]
         .as_array()
         .unwrap()
         .iter()
         .zip(&findings.gaps)
     {
         assert_eq!(
-            (&told["cause"], &told["total_ns"], &told["count"]),
+            (
+                &answered["cause"],
+                &answered["total_ns"],
+                &answered["count"]
+            ),
             (&json!(gap.cause), &json!(gap.total_ns), &json!(gap.count))
         );
     }
@@ -41,14 +45,14 @@ fn findings_are_those_of_the_report() {
         answer["kernels"].as_array().unwrap().len(),
         findings.kernels.len()
     );
-    for (told, kernel) in answer["kernels"]
+    for (answered, kernel) in answer["kernels"]
         .as_array()
         .unwrap()
         .iter()
         .zip(&findings.kernels)
     {
         assert_eq!(
-            (&told["name"], &told["count"], &told["busy_ns"]),
+            (&answered["name"], &answered["count"], &answered["busy_ns"]),
             (
                 &json!(kernel.name),
                 &json!(kernel.count),
@@ -97,7 +101,7 @@ fn gaps_on_the_track_are_those_of_the_analysis() {
     let client = Client::of(&[path]);
     let strings = client.json("t/0/strings");
     let origin_ns = trace.manifest.start_ns;
-    let teller = GapTeller::of(&timeline);
+    let finder = GapFinder::of(&timeline);
     for gpu in 0..2 {
         let mut expected = Vec::new();
         each_gap(&timeline, gpu, |_, parts| {
@@ -127,7 +131,7 @@ fn gaps_on_the_track_are_those_of_the_analysis() {
         let details = client.json(&format!("t/0/rows/gaps/{}", row[at]));
         assert_eq!(details["title"], expected[at].2.as_str());
         assert_eq!(details["start_ns"], expected[at].0);
-        let gap = teller
+        let gap = finder
             .at(
                 gpu,
                 details["gap"]["start_ns"].as_i64().unwrap() + origin_ns,
@@ -176,23 +180,23 @@ fn figures_of_a_range_are_those_of_the_analysis() {
         let (bound, evidence) = verdict::verdict(&devices, &idle);
         assert_eq!(answer["verdict"], json!(bound));
         assert_eq!(answer["verdict_sentence"], evidence.sentence);
-        for (told, device) in answer["devices"].as_array().unwrap().iter().zip(&devices) {
+        for (answered, device) in answer["devices"].as_array().unwrap().iter().zip(&devices) {
             let share = device.analysed;
             assert_eq!(
-                told["analysed"]["busy_ns"],
+                answered["analysed"]["busy_ns"],
                 json!(share.map(|share| share.busy_ns))
             );
             assert_eq!(
-                told["analysed"]["window_ns"],
+                answered["analysed"]["window_ns"],
                 json!(share.map(|share| share.window_ns))
             );
         }
         assert_eq!(answer["gaps"], json!(idle.causes));
         let kernels = kernels::kernels(&timeline, &BindingSets::of(&trace), Some(window), None);
         assert_eq!(answer["kernels"].as_array().unwrap().len(), kernels.len());
-        for (told, kernel) in answer["kernels"].as_array().unwrap().iter().zip(&kernels) {
+        for (answered, kernel) in answer["kernels"].as_array().unwrap().iter().zip(&kernels) {
             assert_eq!(
-                (&told["name"], &told["count"], &told["busy_ns"]),
+                (&answered["name"], &answered["count"], &answered["busy_ns"]),
                 (
                     &json!(kernel.name),
                     &json!(kernel.count),

@@ -103,7 +103,7 @@ fn what_is_no_trace_is_said_in_one_sentence() {
         (unfinished, "gapscope recover"),
     ] {
         let Err(error) = Server::open(&[path], Options::default()) else {
-            panic!("this is no trace")
+            panic!("this is not a trace")
         };
         let text = error.to_string();
         assert!(text.contains(says) && !text.contains('\n'), "{text}");
@@ -215,7 +215,7 @@ fn impossible_numbers_are_no_times() {
 }
 
 #[test]
-fn wrong_parameters_are_told_of() {
+fn wrong_parameters_are_refused() {
     let folder = Folder::new();
     let client = Client::of(&[folder.trace("small", SMALL)]);
     for key in [

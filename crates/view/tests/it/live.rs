@@ -109,9 +109,9 @@ fn a_live_trace_grows_and_is_completed() {
     assert_eq!(client.frame("t/0/track/q1.work?after=0").rows(), 31);
     assert_eq!(client.json("t/0/findings")["dispatch_count"], 31);
     // Nothing more comes, so nobody waits.
-    let begin = std::time::Instant::now();
+    let start = std::time::Instant::now();
     assert_eq!(client.json("live?generations=4"), end);
-    assert!(begin.elapsed() < std::time::Duration::from_secs(8));
+    assert!(start.elapsed() < std::time::Duration::from_secs(8));
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn what_is_asked_of_an_earlier_edition_is_refused() {
 
 /// An overview may be the first to see that the recording was completed.
 #[test]
-fn an_overview_tells_of_a_new_edition() {
+fn an_overview_has_the_new_edition() {
     let folder = Folder::new();
     let path = folder.path().join("live.gapscope");
     let mut writer = TraceWriter::create(&path).unwrap();
@@ -184,9 +184,9 @@ fn an_overview_tells_of_a_new_edition() {
     let client = Client::with(&[path], LIVE);
     assert_eq!(client.json("overview")["traces"][0]["edition"], 1);
     writer.finish(&manifest(true)).unwrap();
-    let begin = std::time::Instant::now();
+    let start = std::time::Instant::now();
     while client.json("overview")["traces"][0]["edition"] != 2 {
-        assert!(begin.elapsed() < std::time::Duration::from_secs(60));
+        assert!(start.elapsed() < std::time::Duration::from_secs(60));
         std::thread::yield_now();
     }
 }
@@ -214,8 +214,8 @@ fn ranks_appear_while_they_are_recorded() {
         ranks.push(writer);
         // There is one trace more than known, whatever its generation.
         let known = vec!["1"; ranks.len()].join(".");
-        let told = client.json(&format!("live?generations={known}"));
-        assert_eq!(told["traces"].as_array().unwrap().len(), 1 + ranks.len());
+        let states = client.json(&format!("live?generations={known}"));
+        assert_eq!(states["traces"].as_array().unwrap().len(), 1 + ranks.len());
     }
     while client.json("overview")["traces"][2]["generation"] != 2 {
         client.json("live?generations=1.2.1");

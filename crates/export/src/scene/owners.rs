@@ -26,7 +26,7 @@ pub(super) struct ThreadSlices {
 
 /// A thread of a recorded process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ThreadOf {
+pub(super) struct ThreadKey {
     pub process: ProcessId,
     /// Absent where it is not known which.
     pub thread: Option<ThreadId>,
@@ -34,22 +34,22 @@ pub(super) struct ThreadOf {
 
 /// All slices but gaps.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(super) struct SlicesByOwner {
     queue_places: FxHashMap<QueueId, usize>,
     last_queue: Option<(QueueId, usize)>,
     /// Each with its id.
     pub queues: Vec<(QueueId, QueueSlices)>,
-    pub threads: BTreeMap<ThreadOf, ThreadSlices>,
+    pub threads: BTreeMap<ThreadKey, ThreadSlices>,
 }
 
-impl Places {
+impl SlicesByOwner {
     /// A place for each queue of the manifest.
-    pub fn new(trace: &Trace) -> Places {
-        let mut places = Places::default();
+    pub fn new(trace: &Trace) -> SlicesByOwner {
+        let mut by_owner = SlicesByOwner::default();
         for queue in &trace.manifest.queues {
-            places.queue(queue.id);
+            by_owner.queue(queue.id);
         }
-        places
+        by_owner
     }
 
     /// The place of a queue in [`Self::queues`].
