@@ -62,6 +62,14 @@ COPIES.forEach((copy, at) =>
   ),
 );
 
+/** A clock that holds until it changes, and the host's load, which is measured in every other millisecond. */
+export const CLOCK = [
+  { at_us: 0, hertz: 1.2e9 },
+  { at_us: 4000, hertz: 1.98e9 },
+  { at_us: 12_000, hertz: 0.8e9 },
+];
+export const LOAD = Array.from({ length: 8 }, (_, at) => ({ at_us: at * 2000, percent: 12.5 * (at + 1) }));
+
 const BUFFERS = ["x", "y", "z", "u", "v", "copied"];
 
 export const TEXT = [
@@ -90,6 +98,10 @@ export const TEXT = [
   ]),
   "memory process=1 device=1 at_ns=500us event=allocate allocation=1 bytes=65536 heap=0",
   "memory process=1 device=1 at_ns=15.9ms event=free allocation=1 bytes=65536 heap=0",
+  'counter id=1 name="memory clock" unit=hertz device=1 source="made up"',
+  ...CLOCK.map(({ at_us, hertz }) => `counter_value counter=1 start_ns=${at_us}us value=${hertz}`),
+  'counter id=2 name=load unit=percent source="made up"',
+  ...LOAD.map(({ at_us, percent }) => `counter_value counter=2 start_ns=${at_us}us duration_ns=1ms value=${percent}`),
   ...lines,
 ].join("\n");
 

@@ -44,6 +44,16 @@ describe("the page", () => {
     expect(to).toBeGreaterThanOrEqual(16e6);
   });
 
+  test("names every counter with its unit and source", async () => {
+    const page = await open();
+    const track = (id: string) => page.locator(`[data-track="${id}"]`);
+    expect(await track("q1.depth").innerText()).toContain("submissions outstanding");
+    expect(await track("g0.memory").innerText()).toContain("device memory allocated");
+    expect(await track("c1.counter").innerText()).toBe("memory clock\nhertz, made up");
+    expect(await track("c2.counter").getAttribute("title")).toBe("load · percent, made up");
+    expect(await page.getByRole("button", { name: "host", exact: true }).count()).toBe(1);
+  });
+
   test("says the verdict with evidence that sums to all of the time", async () => {
     const page = await open();
     expect(await page.locator(".verdict").getAttribute("data-verdict")).toBe("host-bound");
@@ -194,7 +204,7 @@ describe("the page", () => {
     await page.fill("input[type=search]", "compiled");
     await expect.poll(async () => (await state(page)).found).toBe("10");
     await page.fill("input[type=search]", "sin(");
-    await expect.poll(async () => page.locator(".search-problem").innerText()).toContain("no regular expression");
+    await expect.poll(async () => page.locator(".search-problem").innerText()).toContain("not a regular expression");
     expect(await page.locator("input[type=search]").getAttribute("aria-invalid")).toBe("true");
     await page.fill("input[type=search]", "");
     await expect.poll(async () => (await state(page)).found).toBe("");

@@ -1,9 +1,13 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
+import { Causes } from "../src/data/causes.ts";
+import { Counter } from "../src/data/counter.ts";
 import { FileAnswers } from "../src/data/file.ts";
 import { readFrame } from "../src/data/frame.ts";
 import { DataSource, Unanswered } from "../src/data/source.ts";
 import { Trace, Track } from "../src/data/trace.ts";
+import { colours, mixed } from "../src/draw/palette.ts";
+import { callColour } from "../src/look.ts";
 import { FakeAnswers, frame, json, LANES, packed, trackFrame, traceOverview, trackOverview } from "./fake-answers.ts";
 
 describe("a frame", () => {
@@ -19,8 +23,8 @@ describe("a frame", () => {
     const made = frame({}, { start: Float64Array.of(1, 2, 3) });
     expect(() => readFrame(made.slice(0, made.byteLength - 8))).toThrow("cut short");
     expect(() => readFrame(made.slice(0, 20))).toThrow("cut short");
-    expect(() => readFrame(new ArrayBuffer(2))).toThrow("no frame");
-    expect(() => readFrame(new TextEncoder().encode("<html></html>").buffer)).toThrow("no frame");
+    expect(() => readFrame(new ArrayBuffer(2))).toThrow("not a frame");
+    expect(() => readFrame(new TextEncoder().encode("<html></html>").buffer)).toThrow("not a frame");
   });
   test("with a column of an unknown type is refused", () => {
     const text = JSON.stringify({ rows: 1, columns: [{ name: "start", type: "i128", offset: 0 }] });
@@ -81,6 +85,36 @@ describe("a trace", () => {
     await first;
     await trace.awaitTrack(trace.tracks[0]);
     expect(answers.asked).toHaveLength(1);
+  });
+});
+
+describe("a counter", () => {
+  const counter = new Counter(readFrame(frame({ unit: "celsius" }, { at: Float64Array.of(0, 10, 20, 30), value: Float64Array.of(-5, NaN, 40, 30) })));
+  test("has the range of its values", () => {
+    expect([counter.least, counter.most]).toEqual([-5, 40]);
+    expect(counter.startingBefore(20)).toBe(2);
+    expect(counter.mostOf(2, 4)).toBe(40);
+  });
+  test("says nothing where its value is not known", () => {
+    expect(counter.mostOf(1, 2)).toBeNull();
+    const empty = new Counter(readFrame(frame({ unit: "count" }, { at: new Float64Array(0), value: new Float64Array(0) })));
+    expect([empty.least, empty.most, empty.mostOf(0, 0)]).toEqual([null, null, null]);
+  });
+});
+
+describe("causes", () => {
+  const facts = (cause: string, side: string, colour: string) => ({ cause, side, colour, letter: "x", name: cause, sentence: `${cause}.`, advice: "do" });
+  const causes = new Causes([facts("host-late", "host", "#110000"), facts("host-compile", "host", "#220000"), facts("unknown", "unknown", "#333333")], [{ call: "submit", cause: "host-compile", waits: false }]);
+  test("have their colours, and one that is not known that of unknown", () => {
+    expect(causes.colour("host-compile")).toBe("#220000");
+    expect(causes.colour("of-a-later-version")).toBe("#333333");
+    expect(causes.colourOfSide("host")).toBe("#110000");
+    expect(causes.colourOfSide("none")).toBe("#333333");
+  });
+  test("colour the host calls that they explain", () => {
+    const { background, host } = colours("light");
+    expect(callColour("submit", causes, colours("light"))).toBe(mixed("#220000", background, 0.45));
+    expect(callColour("present", causes, colours("light"))).toBe(host);
   });
 });
 

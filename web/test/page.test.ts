@@ -94,7 +94,7 @@ describe("search", () => {
   });
   test("says what is wrong with an expression", () => {
     const found = pattern("a(");
-    expect(found && "problem" in found && found.problem).toContain("no regular expression");
+    expect(found && "problem" in found && found.problem).toContain("not a regular expression");
     expect(pattern("")).toBeNull();
   });
   test("marks texts", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { bytes, count, duration, factor, instant, share } from "../src/time/format.ts";
+import { bytes, count, duration, factor, instant, quantity, share } from "../src/time/format.ts";
 import { CLOSEST_NS, clamped, History, length, panned, Scale, zoomed } from "../src/time/range.ts";
 import { ticks } from "../src/time/ticks.ts";
 
@@ -15,6 +15,16 @@ describe("quantities", () => {
     expect(bytes(1536)).toBe("1.50 KiB");
     expect(count(1234567)).toBe("1,234,567");
     expect(factor(4.567)).toBe("4.57×");
+  });
+  test("of counters have their units", () => {
+    expect(quantity(1.98e9, "hertz")).toBe("1.98 GHz");
+    expect(quantity(12.5, "percent")).toBe("12.5 %");
+    expect(quantity(65_536, "bytes")).toBe("64.0 KiB");
+    expect(quantity(2 ** 30, "bytes/s")).toBe("1.00 GiB/s");
+    expect(quantity(312.4, "watts")).toBe("312 W");
+    expect(quantity(-4, "celsius")).toBe("-4.0 °C");
+    expect(quantity(1204, "count")).toBe("1,204");
+    expect(quantity(0.5, "count")).toBe("0.50");
   });
   test("never round a little to nothing, nor nearly all to all", () => {
     expect(share(0.0001)).toBe("<0.1 %");

@@ -52,11 +52,13 @@ export class Headers {
   private track(track: Track, hidden: number, height: number, trace: Trace): HTMLElement {
     const { overview } = track;
     const state = this.state(track, hidden, trace);
-    const what = overview.counter?.name ?? WHAT[track.kind] ?? track.kind;
-    const title = [overview.name, overview.counter ? `in ${overview.counter.unit}, from ${overview.counter.source}` : what, state].filter(Boolean).join(" · ");
+    const { counter } = overview;
+    const what = counter?.name ?? WHAT[track.kind] ?? track.kind;
+    const measured = counter ? `${counter.unit}, ${counter.source}` : "";
+    const title = [overview.name, measured || what, state].filter(Boolean).join(" · ");
     // Threads are told apart by their names, other tracks by what they are.
     const named = track.kind === "work" || track.kind === "calls" || track.kind === "thread-labels";
-    const [name, note] = named ? [overview.name, [what, state].filter(Boolean).join(", ")] : [what, state];
+    const [name, note] = named ? [overview.name, [what, state].filter(Boolean).join(", ")] : [what, [measured, state].filter(Boolean).join(", ")];
     return h(
       "div",
       { class: `track-name kind-${track.kind}`, title, "data-track": track.id, "data-lanes": track.lanes.length },
