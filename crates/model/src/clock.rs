@@ -1,16 +1,19 @@
-//! From a device's ticks to the host's time, by samples of both clocks, with an error bound.
+//! From a device's ticks to the host's time, with an error bound.
 //!
-//! Both maps are straight lines from sample to sample ([`Line`]), and both take from three samples how far the clocks bend
-//! away from such a line. [`Calibrated`] maps while a recording runs, for as long as it runs: its memory is bounded,
-//! times come about in order, and its bound covers all times that it has mapped. [`PairedClock`] is asked for any time, and
-//! says how far each may be off.
+//! Where both clocks can be read at once, the map is a straight line from sample to sample ([`Line`]), and three samples
+//! show how far the clocks bend away from it. [`Calibrated`] maps while a recording runs, for as long as it runs: its
+//! memory is bounded, times come about in order, and its bound covers all times that it has mapped. [`PairedClock`] is
+//! asked for any time, and says how far each may be off. Where the clocks cannot be read at once, [`Brackets`] bounds the
+//! offset between them by what encloses each command buffer.
 
+mod brackets;
 mod calibrated;
 mod line;
 mod paired;
 mod rate;
 
-pub use calibrated::{Calibrated, Fit};
+pub use brackets::{Brackets, Offset};
+pub use calibrated::Calibrated;
 pub use line::{Line, Point};
 pub use paired::{ClockPair, HostTime, NoTime, PairedClock};
 pub use rate::Rate;
@@ -20,6 +23,17 @@ use serde::{Deserialize, Serialize};
 /// Device ticks since the clock's first reading, unwrapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Ticks(pub i64);
+
+/// How well a clock is mapped.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fit {
+    /// The greatest error of a mapped time; `None`: what it was mapped by contradicts itself.
+    pub error_ns: Option<i64>,
+    /// Samples or bounds used.
+    pub samples: u32,
+    /// Rate of the device's clock against the host's, less one, in parts per million; `None` when it is not known.
+    pub drift_ppm: Option<f64>,
+}
 
 /// The most by which an oscillator is off its nominal rate, the host's steering included.
 pub const RATE_TOLERANCE: f64 = 200e-6;

@@ -49,10 +49,9 @@
 //!
 //! **The host's clock.** wgpu cannot read both clocks at once, so device times are mapped by bounds: a command buffer
 //! runs after it was finished by the program and before its end was seen. The error of the map is half the distance of
-//! the tightest bounds; results state it.
+//! the tightest bounds, widened by how far the clocks may have drifted apart since; results state it.
 
 mod batch;
-mod bounds;
 mod capability;
 #[cfg(target_os = "linux")]
 mod capture;

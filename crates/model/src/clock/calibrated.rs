@@ -1,6 +1,6 @@
 //! Clocks of which the driver reads both sides at once: linear pieces between samples.
 
-use super::{Line, Point, RATE_TOLERANCE, Rate, Ticks, within_decades};
+use super::{Fit, Line, Point, RATE_TOLERANCE, Rate, Ticks, within_decades};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -40,18 +40,6 @@ struct Sample {
     rate: Rate,
     /// Times between here and the next sample have been mapped.
     used: bool,
-}
-
-/// How well a clock is mapped.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Fit {
-    /// The greatest error of a mapped time.
-    pub error_ns: i64,
-    /// Samples used.
-    pub samples: u32,
-    /// Rate of the device's clock against the host's, less one, in parts per million, from first to last sample; `None`
-    /// with one sample.
-    pub drift_ppm: Option<f64>,
 }
 
 impl Sample {
@@ -279,7 +267,7 @@ impl Calibrated {
         let host = (last.host_ns - first.host_ns) as f64;
         let device = (last.ticks - first.ticks) as f64 * self.nominal.as_f64();
         Some(Fit {
-            error_ns,
+            error_ns: Some(error_ns),
             samples: self.used,
             drift_ppm: (count >= 2 && host > 0.0).then(|| (device / host - 1.0) * 1e6),
         })

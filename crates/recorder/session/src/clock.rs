@@ -2,17 +2,15 @@
 //!
 //! Raw ticks have as many bits as the queue says and wrap; they are *unwrapped* to [`Ticks`] with the host times that
 //! enclose a command buffer. Ticks become host times through samples of both clocks ([`Calibrated`]), or, where
-//! the driver gives none, through [`brackets`].
+//! the driver gives none, through bounds ([`Brackets`]).
 
-mod brackets;
 mod causal;
 #[cfg(test)]
 mod tests;
 
-use brackets::Brackets;
 pub use causal::Causal;
 pub use gapscope_model::clock::Ticks;
-use gapscope_model::clock::{Calibrated, RATE_TOLERANCE, within_decades as sane};
+use gapscope_model::clock::{Brackets, Calibrated, Fit, RATE_TOLERANCE, within_decades as sane};
 use gapscope_spool::event::ClockSource;
 use gapscope_trace::manifest::{self, ClockMethod};
 use serde::{Deserialize, Serialize};
@@ -235,23 +233,26 @@ impl DeviceClock {
 
     /// What the manifest says of the map.
     pub fn summary(&self) -> manifest::Clock {
-        let mut clock = match &self.method {
-            Method::Calibrated(samples) => {
-                samples
-                    .fit()
-                    .map_or_else(Default::default, |fit| manifest::Clock {
-                        method: ClockMethod::Calibrated,
-                        error_ns: Some(fit.error_ns),
-                        samples: fit.samples,
-                        drift_ppm: fit.drift_ppm,
-                        nanoseconds_per_tick: self.rate,
-                    })
-            }
-            Method::Brackets(brackets) => brackets.summary(),
-            Method::Host(causal) => causal.summary(),
+        let mapped = |method, fit: Fit| manifest::Clock {
+            method,
+            error_ns: fit.error_ns,
+            samples: fit.samples,
+            drift_ppm: fit.drift_ppm,
+            nanoseconds_per_tick: self.rate,
         };
-        clock.nanoseconds_per_tick = self.rate;
-        clock
+        let clock = match &self.method {
+            Method::Calibrated(samples) => {
+                (samples.fit()).map(|fit| mapped(ClockMethod::Calibrated, fit))
+            }
+            Method::Brackets(brackets) => {
+                (brackets.fit()).map(|fit| mapped(ClockMethod::Brackets, fit))
+            }
+            Method::Host(causal) => Some(causal.summary()),
+        };
+        manifest::Clock {
+            nanoseconds_per_tick: self.rate,
+            ..clock.unwrap_or_default()
+        }
     }
 }
 

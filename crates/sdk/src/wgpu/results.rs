@@ -2,9 +2,8 @@
 
 use super::Capability;
 use super::batch::{Batch, QueryPair};
-use super::bounds::Offset;
 use super::chunk::QUERIES;
-use super::clock::DeviceClock;
+use super::clock::{DeviceClock, Offset};
 use super::profiler::{Inner, lock};
 use crate::interval::Interval;
 use crate::kernel_profile::{CommandBufferEntry, DispatchEntry, LossKind, PassEntry};
@@ -218,7 +217,7 @@ impl Times {
         let offset = whole
             .as_ref()
             .ok()
-            .and_then(|whole| clock.bounds.add(*whole, batch.finished_ns, seen_ns));
+            .and_then(|whole| clock.bracket(*whole, batch.finished_ns, seen_ns));
         Times {
             whole,
             passes,

@@ -5,8 +5,7 @@
 //! The map goes through the middle of the feasible offsets at knots, and straight between them; half the width of the
 //! feasible interval is its error.
 
-use gapscope_model::clock::{RATE_TOLERANCE, Rate, Ticks, within_decades};
-use gapscope_trace::manifest::{self, ClockMethod};
+use super::{Fit, RATE_TOLERANCE, Rate, Ticks, within_decades};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -25,13 +24,13 @@ const FIT_NS: i64 = 1_000_000_000;
 /// Windows that the rate is fitted against.
 const REFERENCES: usize = 16;
 
-/// Bounds of the offset and the map through them.
+/// Bounds of the offset between two clocks, and the map through them.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Brackets {
     rate: Rate,
     windows: BTreeMap<i64, Window>,
     references: Vec<Window>,
-    knots: BTreeMap<i64, Knot>,
+    knots: BTreeMap<i64, Offset>,
     /// Bounds of the offset's change, as a share of time, if it is constant.
     change: RateRange,
     used: u32,
@@ -69,19 +68,31 @@ struct RateRange {
     most: f64,
 }
 
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-struct Knot {
-    offset_ns: i64,
-    error_ns: i64,
+/// From the device's clock to the host's at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offset {
+    /// Host time less device time, in nanoseconds.
+    pub offset_ns: i64,
+    /// It is wrong by no more, in nanoseconds.
+    pub error_ns: i64,
 }
 
 impl Feasible {
     fn middle_ns(self) -> i64 {
         self.lower_ns.midpoint(self.upper_ns)
     }
+
+    /// The middle, with half the width as its error.
+    fn offset(self) -> Offset {
+        Offset {
+            offset_ns: self.middle_ns(),
+            error_ns: (self.upper_ns - self.lower_ns).abs() / 2 + 1,
+        }
+    }
 }
 
 impl Brackets {
+    /// No bounds yet, of a clock of `rate` nanoseconds a tick, as its driver says.
     pub fn new(rate: f64) -> Brackets {
         Brackets {
             rate: Rate::from_f64(rate),
@@ -98,6 +109,7 @@ impl Brackets {
         }
     }
 
+    /// A command buffer ran from `start` to `end` on the device, after its submission and before it was seen finished.
     pub fn add(&mut self, start: Ticks, end: Ticks, submitted_ns: i64, seen_ns: i64) {
         let (start, end) = (self.rate.ns(start.0), self.rate.ns(end.0));
         let lower = submitted_ns.saturating_sub(start);
@@ -120,13 +132,13 @@ impl Brackets {
         }
         self.used += 1;
         if let Some(newest) = newest.filter(|newest| index > *newest) {
-            self.fit(newest);
+            self.narrow_rate(newest);
             self.prune(index);
         }
     }
 
     /// Narrows the bounds of the rate with the bounds of a window that is complete.
-    fn fit(&mut self, index: i64) {
+    fn narrow_rate(&mut self, index: i64) {
         let Some(window) = self.windows.get(&index).copied() else {
             return;
         };
@@ -215,6 +227,7 @@ impl Brackets {
             .is_some_and(|(newest, _)| *newest > index + 1)
     }
 
+    /// The host time of `ticks`, which counts for the error of the map; `None` without bounds on both sides.
     pub fn host_ns(&mut self, ticks: Ticks) -> Option<i64> {
         let at = self.rate.ns(ticks.0);
         let index = at.div_euclid(KNOT_NS);
@@ -231,40 +244,40 @@ impl Brackets {
         Some(at.saturating_add(offset))
     }
 
+    /// About when `ticks` was, without counting it.
     pub fn estimate_ns(&self, ticks: Ticks) -> Option<i64> {
         let offset_ns = self.newest()?.middle_ns();
         Some(self.rate.ns(ticks.0).saturating_add(offset_ns))
     }
 
+    /// The offset at `ticks` by the bounds so far, without settling it. `None`: there are none, or they contradict one
+    /// another.
+    pub fn offset(&self, ticks: Ticks) -> Option<Offset> {
+        let feasible = self.feasible(self.rate.ns(ticks.0))?;
+        (feasible.lower_ns <= feasible.upper_ns).then(|| feasible.offset())
+    }
+
     /// The map at a knot. Once used, it stays.
-    fn knot(&mut self, index: i64) -> Option<Knot> {
+    fn knot(&mut self, index: i64) -> Option<Offset> {
         if let Some(knot) = self.knots.get(&index) {
             return Some(*knot);
         }
         let feasible = self.feasible(index * KNOT_NS)?;
         self.contradicted |= feasible.lower_ns > feasible.upper_ns;
-        let knot = Knot {
-            offset_ns: feasible.middle_ns(),
-            error_ns: (feasible.upper_ns - feasible.lower_ns).abs() / 2 + 1,
-        };
+        let knot = feasible.offset();
         self.knots.insert(index, knot);
         Some(knot)
     }
 
-    pub fn summary(&self) -> manifest::Clock {
+    /// How well it maps; `None` without bounds.
+    pub fn fit(&self) -> Option<Fit> {
         let RateRange { least, most } = self.change;
         let fitted = least <= most && (most - least) / 2.0 < RATE_TOLERANCE / 2.0;
-        manifest::Clock {
-            method: if self.used > 0 {
-                ClockMethod::Brackets
-            } else {
-                ClockMethod::None
-            },
-            error_ns: (self.used > 0 && !self.contradicted).then_some(self.error_ns),
+        (self.used > 0).then(|| Fit {
+            error_ns: (!self.contradicted).then_some(self.error_ns),
             samples: self.used,
             // An offset that grows means a device clock that is slow.
             drift_ppm: fitted.then_some(-(least + most) / 2.0 * 1e6),
-            nanoseconds_per_tick: 0.0,
-        }
+        })
     }
 }
