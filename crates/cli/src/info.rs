@@ -12,7 +12,7 @@ pub fn run(arguments: &Info) -> Result<ExitCode, Failure> {
     let path = &arguments.trace;
     let (trace, diagnostics) = read(path, &Selection::manifest())?;
     let mut remarks: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
-    let sizes = table_sizes(path)?;
+    let sizes = table_sizes(path, trace.manifest.format_version)?;
     for size in sizes.iter().filter(|size| size.rows.is_none()) {
         remarks.push(format!("the file of table {} is damaged", size.table));
     }

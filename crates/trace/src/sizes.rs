@@ -2,6 +2,7 @@
 
 use crate::reader::find_parts;
 use crate::tables::*;
+use crate::version1::has_table;
 use crate::{Error, for_each_table, part};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::fs::File;
@@ -18,11 +19,12 @@ pub struct TableSize {
     pub bytes: u64,
 }
 
-/// The sizes of all tables of the trace `folder`; of its closed parts while it is not complete.
+/// The sizes of all tables that a trace of `format_version` has, the trace `folder`; of its closed parts while it is not
+/// complete.
 ///
 /// # Errors
 /// The folder cannot be read.
-pub fn table_sizes(folder: &Path) -> Result<Vec<TableSize>, Error> {
+pub fn table_sizes(folder: &Path, format_version: u32) -> Result<Vec<TableSize>, Error> {
     let parts = find_parts(folder)?;
     let from_parts = folder.join(part::FOLDER).is_dir();
     let files = |table: &str| match from_parts {
@@ -31,7 +33,12 @@ pub fn table_sizes(folder: &Path) -> Result<Vec<TableSize>, Error> {
     };
     let mut sizes = Vec::new();
     macro_rules! add {
-        ($($field:ident: $table:ty,)+) => { $(sizes.push(size(<$table>::NAME, &files(<$table>::NAME)));)+ };
+        ($($field:ident: $table:ty,)+) => {$(
+            let name = <$table>::NAME;
+            if has_table(format_version, name) {
+                sizes.push(size(name, &files(name)));
+            }
+        )+};
     }
     for_each_table!(add);
     Ok(sizes)

@@ -2,7 +2,7 @@
 
 use gapscope_trace::manifest::{Clock, Device, Host, Loss, Manifest, Process, Queue, Thread};
 use gapscope_trace::tables::*;
-use gapscope_trace::{Selection, Trace, TraceWriter, for_each_table, read};
+use gapscope_trace::{Selection, Trace, TraceWriter, for_each_table, read, table_sizes};
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -116,6 +116,14 @@ fn a_trace_of_version_1_opens() {
     assert_eq!(found.tables.submissions.duration_ns, [20_000, 20_000]);
     let kinds = &found.tables.submissions.kind;
     assert_eq!(kinds, &[SubmissionKind::CommandBuffers; 2]);
+    // What version 1 had no tables for is not missing.
+    let sizes = table_sizes(&in_repository("fixtures/v1.gapscope"), 1).expect("readable");
+    assert!(
+        sizes
+            .iter()
+            .all(|size| size.rows.is_some_and(|rows| rows > 0))
+    );
+    assert_eq!(sizes.len(), 14);
 }
 
 #[test]

@@ -103,7 +103,8 @@ fn answers_of(snapshot: &Snapshot, folder: &Path) -> (Vec<(String, Vec<u8>)>, Op
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_nanos());
     let file = json!({"folded": folded, "made_unix_ns": made.to_string()});
-    let sizes = table_sizes(folder).unwrap_or_default();
+    let version = snapshot.trace.manifest.format_version;
+    let sizes = table_sizes(folder, version).unwrap_or_default();
     let only = vec![overview::overview(snapshot, &name, &sizes)];
     let overview = overview::together(only, None, file);
 

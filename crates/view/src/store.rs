@@ -136,7 +136,8 @@ impl Store {
     pub fn overview(&self) -> Result<Value, Error> {
         self.look();
         let snapshot = self.snapshot()?;
-        let sizes = table_sizes(&self.folder).unwrap_or_default();
+        let version = snapshot.trace.manifest.format_version;
+        let sizes = table_sizes(&self.folder, version).unwrap_or_default();
         Ok(overview::overview(&snapshot, &self.name, &sizes))
     }
 
