@@ -20,6 +20,7 @@ use gapscope_trace::{Parts, Selection, Trace, TraceWriter};
 use process::DrainedProcess;
 use ranks::{RankTrace, rank_folder};
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -60,7 +61,7 @@ pub struct Drain {
     /// Positions of a checkpoint, of processes that have not been found again yet.
     resumed: Vec<Position>,
     /// Folders that are not spools of processes, reported once.
-    unreadable: Vec<String>,
+    unreadable: HashSet<PathBuf>,
 }
 
 impl Drain {
@@ -80,7 +81,7 @@ impl Drain {
             spool: SpoolReader::open(spool),
             processes: Vec::new(),
             resumed: Vec::new(),
-            unreadable: Vec::new(),
+            unreadable: HashSet::new(),
         };
         drain.checkpoint()?;
         Ok(drain)
@@ -113,7 +114,7 @@ impl Drain {
             spool: SpoolReader::open(folder.join(SPOOL)),
             processes: Vec::new(),
             resumed: checkpoint.processes,
-            unreadable: Vec::new(),
+            unreadable: HashSet::new(),
         })
     }
 
@@ -146,14 +147,9 @@ impl Drain {
         let found = match self.spool.new_processes() {
             Ok(found) => found,
             Err(error) => {
-                let error = error.to_string();
-                if !self.unreadable.contains(&error) {
-                    self.assembler.lose(
-                        LossKind::Processes,
-                        1,
-                        format!("their spool cannot be read: {error}"),
-                    );
-                    self.unreadable.push(error);
+                if self.unreadable.insert(error.path().to_owned()) {
+                    let reason = format!("their spool cannot be read: {error}");
+                    self.assembler.lose(LossKind::Processes, 1, reason);
                 }
                 return;
             }

@@ -85,6 +85,13 @@ pub enum Error {
 }
 
 impl Error {
+    /// The file or folder.
+    pub fn path(&self) -> &std::path::Path {
+        match self {
+            Error::Io { path, .. } | Error::Foreign { path, .. } => path,
+        }
+    }
+
     fn io(path: &std::path::Path, source: std::io::Error) -> Error {
         Error::Io {
             path: path.to_owned(),

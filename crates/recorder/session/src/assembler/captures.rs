@@ -1,7 +1,6 @@
 //! Captures: windows that a recorded program marks.
 
 use super::Assembler;
-use gapscope_spool::event::LabelEdge;
 use gapscope_spool::ids as hook;
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::manifest::Loss;
@@ -28,31 +27,40 @@ pub struct Capture {
     pub lost_before: Vec<Loss>,
 }
 
+/// One end of a capture.
+pub(super) struct CaptureRecord<'a> {
+    pub thread: hook::Thread,
+    pub capture: hook::Capture,
+    /// At the start: the trace that the program wants; empty: none.
+    pub path: &'a [u8],
+    pub at_ns: i64,
+}
+
 impl Assembler {
-    pub(super) fn capture(
+    /// The program starts a capture.
+    pub(super) fn start_capture(&mut self, process: ProcessId, record: CaptureRecord<'_>) {
+        self.saw(record.at_ns);
+        self.captures.push(Capture {
+            process,
+            thread: ThreadId(record.thread.0),
+            number: record.capture.0,
+            path: (!record.path.is_empty()).then(|| path_of(record.path)),
+            start_ns: record.at_ns,
+            end_ns: None,
+            lost_before: self.ledger.losses(),
+        });
+    }
+
+    /// The program stops a capture.
+    pub(super) fn end_capture(
         &mut self,
-        (process, thread): (ProcessId, hook::Thread),
-        hook::Capture(number): hook::Capture,
-        edge: LabelEdge,
-        path: &[u8],
-        at_ns: i64,
+        process: ProcessId,
+        record: CaptureRecord<'_>,
         tables: &mut Tables,
     ) {
+        let CaptureRecord { capture, at_ns, .. } = record;
+        let number = capture.0;
         self.saw(at_ns);
-        if edge == LabelEdge::Begin {
-            let path = (!path.is_empty()).then(|| path_of(path));
-            let lost_before = self.ledger.losses();
-            self.captures.push(Capture {
-                process,
-                thread: ThreadId(thread.0),
-                number,
-                path,
-                start_ns: at_ns,
-                end_ns: None,
-                lost_before,
-            });
-            return;
-        }
         let open = |c: &&mut Capture| c.process == process && c.number == number;
         let Some(capture) = self.captures.iter_mut().rev().find(open) else {
             return;

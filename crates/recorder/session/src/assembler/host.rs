@@ -3,55 +3,57 @@
 use super::Assembler;
 use super::commands;
 use super::device::OpenQueueLabel;
-use super::thread_labels::ThreadLabel;
+use super::thread_labels::ThreadPlace;
 use gapscope_spool::event::{LabelEdge, LabelScope};
 use gapscope_spool::ids as hook;
 use gapscope_trace::ids::{LabelId, ProcessId, QueueId, ThreadId};
 use gapscope_trace::tables::{Marker, MarkerScope, Table, Tables};
 use std::sync::Arc;
 
+/// One end of a label.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LabelRecord {
+    pub edge: LabelEdge,
+    pub text: hook::Text,
+    pub at_ns: i64,
+}
+
 impl Assembler {
-    #[allow(clippy::too_many_arguments)]
+    /// A thread wrote one end of a label.
     pub(super) fn label(
         &mut self,
         process: ProcessId,
         thread: hook::Thread,
         scope: LabelScope,
-        edge: LabelEdge,
-        text: hook::Text,
-        at_ns: i64,
+        record: LabelRecord,
         tables: &mut Tables,
     ) {
-        self.saw(at_ns);
+        self.saw(record.at_ns);
         let (domain, range) = match scope {
             LabelScope::Queue(queue) => {
                 let queue = self.queue(process, queue);
-                return self.queue_label(process, queue, edge, text, at_ns, tables);
+                return self.queue_label(process, queue, record, tables);
             }
             LabelScope::Thread => (hook::LabelDomain::NONE, None),
             LabelScope::Domain(domain) => (domain, None),
             LabelScope::Range { domain, range } => (domain, Some(range)),
         };
-        let event = ThreadLabel {
+        let place = ThreadPlace {
             thread,
             domain,
             range,
-            edge,
-            text,
-            at_ns,
         };
-        self.thread_label(process, event, tables);
+        self.thread_label(process, place, record, tables);
     }
 
     fn queue_label(
         &mut self,
         process: ProcessId,
         queue: QueueId,
-        edge: LabelEdge,
-        text: hook::Text,
-        at_ns: i64,
+        record: LabelRecord,
         tables: &mut Tables,
     ) {
+        let LabelRecord { edge, text, at_ns } = record;
         let state = &mut self.processes[process];
         let text = commands::text(&state.texts, &mut self.labels, text);
         let open = &mut self.queues[queue].labels;

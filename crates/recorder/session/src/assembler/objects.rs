@@ -13,6 +13,15 @@ use gapscope_trace::manifest;
 use gapscope_trace::tables::{MemoryEvent, MemoryRow, Table, Tables};
 use std::sync::Arc;
 
+/// The state of a memory pool.
+pub(super) struct PoolRecord {
+    pub pool: hook::Pool,
+    pub device: DeviceId,
+    pub edge: PoolEdge,
+    pub bytes: u64,
+    pub at_ns: i64,
+}
+
 impl Assembler {
     /// The trace's id of a process's device. One that was never announced (its record is lost) is made.
     pub(super) fn device(&mut self, process: ProcessId, device: hook::Device) -> DeviceId {
@@ -195,17 +204,14 @@ impl Assembler {
     }
 
     /// What a memory pool holds of its device's memory: one allocation, which is made anew when its size changes.
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn pool(
-        &mut self,
-        process: ProcessId,
-        pool: hook::Pool,
-        device: DeviceId,
-        edge: PoolEdge,
-        bytes: u64,
-        at_ns: i64,
-        tables: &mut Tables,
-    ) {
+    pub(super) fn pool(&mut self, process: ProcessId, record: PoolRecord, tables: &mut Tables) {
+        let PoolRecord {
+            pool,
+            device,
+            edge,
+            bytes,
+            at_ns,
+        } = record;
         if at_ns <= 0 {
             // The pool's next event says all that this one said.
             let reason = "the tracing library delivered no times";

@@ -3,7 +3,7 @@
 
 use super::Assembler;
 use super::commands;
-use super::host::HostMarker;
+use super::host::{HostMarker, LabelRecord};
 use gapscope_spool::event::{LabelEdge, LabelScope, Payload};
 use gapscope_spool::ids as hook;
 use gapscope_trace::ids::{LabelId, ProcessId, ThreadId};
@@ -179,32 +179,29 @@ impl ThreadLabels {
     }
 }
 
-/// One end of a label on a thread.
-pub(super) struct ThreadLabel {
+/// Where on a thread a label is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ThreadPlace {
     pub thread: hook::Thread,
     pub domain: hook::LabelDomain,
     /// A range of the process, if it is one.
     pub range: Option<hook::LabelRange>,
-    pub edge: LabelEdge,
-    pub text: hook::Text,
-    pub at_ns: i64,
 }
 
 impl Assembler {
     pub(super) fn thread_label(
         &mut self,
         process: ProcessId,
-        event: ThreadLabel,
+        place: ThreadPlace,
+        record: LabelRecord,
         tables: &mut Tables,
     ) {
-        let ThreadLabel {
+        let ThreadPlace {
             thread,
             domain,
             range,
-            edge,
-            text,
-            at_ns,
-        } = event;
+        } = place;
+        let LabelRecord { edge, text, at_ns } = record;
         let state = &mut self.processes[process];
         let mut all = std::mem::take(&mut state.host_labels);
         let labels = all.threads.entry(thread).or_default();

@@ -1,11 +1,13 @@
 //! Events of every hook.
 
 use super::super::Assembler;
+use super::super::captures::CaptureRecord;
+use super::super::host::LabelRecord;
 use super::super::kernels::{self, Kernel};
 use super::super::objects::capabilities;
 use super::super::process::Allocation;
 use crate::clock::DeviceClock;
-use gapscope_spool::event::{CommonEvent, LossKind};
+use gapscope_spool::event::{CommonEvent, LabelEdge, LossKind};
 use gapscope_spool::ids as hook;
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::manifest;
@@ -186,7 +188,8 @@ impl Assembler {
                 text,
                 at_ns,
             } => {
-                self.label(process, thread, scope, edge, text, at_ns, tables);
+                let record = LabelRecord { edge, text, at_ns };
+                self.label(process, thread, scope, record, tables);
             }
             CommonEvent::Loss {
                 kind,
@@ -198,7 +201,18 @@ impl Assembler {
                 edge,
                 path,
                 at_ns,
-            } => self.capture((process, thread), capture, edge, &path, at_ns, tables),
+            } => {
+                let record = CaptureRecord {
+                    thread,
+                    capture,
+                    path: &path,
+                    at_ns,
+                };
+                match edge {
+                    LabelEdge::Begin => self.start_capture(process, record),
+                    _ => self.end_capture(process, record, tables),
+                }
+            }
             CommonEvent::Note { text } => self.note(&text),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::super::Assembler;
 use super::super::cuda::{Batch, CallRecord};
+use super::super::objects::PoolRecord;
 use gapscope_spool::event::CudaEvent;
 use gapscope_spool::ids as hook;
 use gapscope_trace::ids::ProcessId;
@@ -90,7 +91,14 @@ impl Assembler {
                 at_ns,
             } => {
                 let device = self.device(process, device);
-                self.pool(process, pool, device, edge, bytes, at_ns, tables);
+                let record = PoolRecord {
+                    pool,
+                    device,
+                    edge,
+                    bytes,
+                    at_ns,
+                };
+                self.pool(process, record, tables);
             }
             CudaEvent::LabelDetail { category, payload } => {
                 self.label_detail(process, thread, category, payload)

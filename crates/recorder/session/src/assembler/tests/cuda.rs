@@ -135,15 +135,15 @@ impl Cuda {
     }
 
     /// Tells the activities as one batch, after what threads told before each.
-    fn batch(&mut self, told: &[Told]) {
+    fn batch(&mut self, told: &[Recorded]) {
         let mut packer = Packer::new(1 << 16);
         for told in told {
             match told {
-                Told::Event(event) => {
+                Recorded::Event(event) => {
                     self.send(&mut packer);
                     self.event(event.clone());
                 }
-                Told::Activity(activity) => packer.push(activity),
+                Recorded::Activity(activity) => packer.push(activity),
             }
         }
         self.send(&mut packer);
@@ -185,13 +185,13 @@ fn span(start_ns: i64, end_ns: i64) -> Option<Span> {
 
 /// What the program's threads tell, and what the tracing library does.
 #[derive(Debug, Clone)]
-enum Told {
+enum Recorded {
     Event(Event<'static>),
     Activity(Activity),
 }
 
-fn call(function: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Told {
-    Told::Event(
+fn call(function: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Recorded {
+    Recorded::Event(
         CudaEvent::Called {
             function: hook::Function(function),
             span: between(start_ns, end_ns),
@@ -202,8 +202,8 @@ fn call(function: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Told {
     )
 }
 
-fn polls(function: u32, span: Span, count: u32) -> Told {
-    Told::Event(
+fn polls(function: u32, span: Span, count: u32) -> Recorded {
+    Recorded::Event(
         CudaEvent::Polled {
             function: hook::Function(function),
             thread: hook::Thread(10),
@@ -216,8 +216,8 @@ fn polls(function: u32, span: Span, count: u32) -> Told {
     )
 }
 
-fn kernel(launch: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Told {
-    Told::Activity(Activity::Kernel {
+fn kernel(launch: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Recorded {
+    Recorded::Activity(Activity::Kernel {
         launch: hook::Launch(launch),
         span: span(start_ns, end_ns),
         correlation: hook::Correlation(correlation),
@@ -225,8 +225,8 @@ fn kernel(launch: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Told {
     })
 }
 
-fn wait(kind: WaitKind, queue: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Told {
-    Told::Activity(Activity::Wait {
+fn wait(kind: WaitKind, queue: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Recorded {
+    Recorded::Activity(Activity::Wait {
         kind,
         queue: hook::Queue(queue),
         event: hook::CudaEvent::NONE,
@@ -236,8 +236,8 @@ fn wait(kind: WaitKind, queue: u32, correlation: u32, start_ns: i64, end_ns: i64
     })
 }
 
-fn node(launch: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Told {
-    Told::Activity(Activity::Kernel {
+fn node(launch: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Recorded {
+    Recorded::Activity(Activity::Kernel {
         launch: hook::Launch(launch),
         span: span(start_ns, end_ns),
         correlation: hook::Correlation(correlation),

@@ -74,7 +74,7 @@ fn activity() -> impl Strategy<Value = Activity> {
     ]
 }
 
-fn told() -> impl Strategy<Value = Told> {
+fn told() -> impl Strategy<Value = Recorded> {
     let id = || 0..5u32;
     let time = || prop_oneof![9 => 1..5_000i64, 1 => any::<i64>()];
     let span = || {
@@ -84,17 +84,17 @@ fn told() -> impl Strategy<Value = Told> {
         })
     };
     prop_oneof![
-        6 => activity().prop_map(Told::Activity),
+        6 => activity().prop_map(Recorded::Activity),
         2 => (0..10u32, span(), id(), 0..2u32).prop_map(
             |(function, span, correlation, result)| {
                 let (function, correlation) = (hook::Function(function), hook::Correlation(correlation));
-                Told::Event(CudaEvent::Called { function, span, correlation, result }.into())
+                Recorded::Event(CudaEvent::Called { function, span, correlation, result }.into())
             }
         ),
         1 => (0..10u32, id(), span(), id(), time()).prop_map(
             |(function, thread, span, count, busy_ns)| {
                 let (function, thread) = (hook::Function(function), hook::Thread(thread));
-                Told::Event(CudaEvent::Polled { function, thread, span, count, busy_ns, result: 600 }.into())
+                Recorded::Event(CudaEvent::Polled { function, thread, span, count, busy_ns, result: 600 }.into())
             }
         ),
     ]
@@ -123,7 +123,7 @@ proptest! {
         torn in 0..40usize,
         at in 0..12usize,
     ) {
-        let works = |told: &Told| matches!(told, Told::Activity(Activity::Kernel { .. }));
+        let works = |told: &Recorded| matches!(told, Recorded::Activity(Activity::Kernel { .. }));
         let expected = batches.iter().flatten().filter(|told| works(told)).count();
         let (mut whole, mut resumed) = (Cuda::new(), Cuda::new());
         for (index, batch) in batches.iter().enumerate() {

@@ -68,7 +68,7 @@ fn polls_that_come_folded_go_on_where_the_last_ones_ended() {
 fn time_that_no_thread_is_named_for_is_of_an_unknown_one() {
     let mut cuda = Cuda::new();
     let overhead = |thread, start_ns| {
-        Told::Activity(Activity::Overhead {
+        Recorded::Activity(Activity::Overhead {
             kind: OverheadKind::BufferFlush,
             thread: hook::Thread(thread),
             span: span(start_ns, start_ns + 100),

@@ -46,7 +46,7 @@ fn an_awaited_copy_and_an_awaited_event_bound_device_times_too() {
         });
         cuda.batch(&[
             call(function, 1, 1_000_000, 1_058_000),
-            Told::Activity(Activity::Transfer {
+            Recorded::Activity(Activity::Transfer {
                 route: hook::Route(2),
                 bytes: 64,
                 span: span(1_006_000, 1_051_000),
@@ -70,7 +70,7 @@ fn an_awaited_copy_and_an_awaited_event_bound_device_times_too() {
         cuda.batch(&[
             call(LAUNCH, 1, 1_000_000, 1_002_000),
             kernel(1, 1, 1_006_000, 1_050_000),
-            Told::Activity(Activity::EventRecord {
+            Recorded::Activity(Activity::EventRecord {
                 event: hook::CudaEvent(5),
                 occurrence,
                 queue: hook::Queue(1),
@@ -78,7 +78,7 @@ fn an_awaited_copy_and_an_awaited_event_bound_device_times_too() {
             }),
             call(LAUNCH, 3, 1_005_000, 1_006_000),
             kernel(1, 3, 1_050_000, 1_099_000),
-            Told::Activity(Activity::Wait {
+            Recorded::Activity(Activity::Wait {
                 kind: WaitKind::HostForEvent,
                 queue: hook::Queue::NONE,
                 event: hook::CudaEvent(5),

@@ -71,7 +71,7 @@ fn a_graph_launch_is_a_command_buffer_of_its_nodes() {
     cuda.batch(&[node(2, 9, 1015, 1040), node(3, 9, 1050, 1060)]);
     cuda.batch(&[
         call(GRAPH_LAUNCH, 10, 1100, 1108),
-        Told::Activity(Activity::GraphRun {
+        Recorded::Activity(Activity::GraphRun {
             queue: hook::Queue(1),
             span: span(1110, 1160),
             correlation: hook::Correlation(10),
@@ -98,7 +98,7 @@ fn a_graph_launch_is_a_command_buffer_of_its_nodes() {
 fn copies_have_their_direction_and_a_synchronous_one_is_a_wait_too() {
     let mut cuda = Cuda::new();
     let copy = |correlation, start_ns, end_ns| {
-        Told::Activity(Activity::Transfer {
+        Recorded::Activity(Activity::Transfer {
             route: hook::Route(1),
             bytes: 4096,
             span: span(start_ns, end_ns),
@@ -130,14 +130,14 @@ fn a_stream_that_waits_for_an_event_depends_on_the_work_before_it() {
     let mut cuda = Cuda::new();
     cuda.batch(&[
         call(LAUNCH, 1, 1000, 1005),
-        Told::Activity(Activity::EventRecord {
+        Recorded::Activity(Activity::EventRecord {
             event: hook::CudaEvent(6),
             occurrence: 1,
             queue: hook::Queue(1),
             correlation: hook::Correlation(2),
         }),
         call(WAIT_EVENT, 3, 1010, 1011),
-        Told::Activity(Activity::Wait {
+        Recorded::Activity(Activity::Wait {
             kind: WaitKind::QueueForEvent,
             queue: hook::Queue(2),
             event: hook::CudaEvent(6),
@@ -168,7 +168,7 @@ fn what_has_no_other_half_is_counted() {
     // Its kernel was still running when the process was killed.
     cuda.batch(&[call(LAUNCH, 3, 1100, 1105)]);
     // Its call was lost, and so were its times.
-    cuda.batch(&[Told::Activity(Activity::Kernel {
+    cuda.batch(&[Recorded::Activity(Activity::Kernel {
         launch: hook::Launch(1),
         span: None,
         correlation: hook::Correlation(4),
