@@ -8,11 +8,12 @@ use crate::source::Source;
 use datafusion::arrow::array::{ArrayRef, Int64Array, StringViewArray, UInt32Array, UInt64Array};
 use datafusion::arrow::datatypes::DataType;
 use gapscope_analysis::intervals::{Interval, union_length_ns};
+use gapscope_analysis::vocabulary::Gpus;
 use gapscope_trace::ids::QueueId;
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::table_file::guarded;
 use gapscope_trace::tables::{CommandBuffers, Dispatches, OpaqueWork, Transfers};
-use gapscope_trace::{Manifest, Selection, Trace, read};
+use gapscope_trace::{Selection, Trace, read};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -57,23 +58,14 @@ pub(crate) fn of_devices() -> Definition {
             ColumnFacts::own("device_name", DataType::Utf8View, "Name of the device."),
         ],
         |library, source| {
-            let activity = Activity::of(library, source, |manifest, queue| {
-                let device = manifest.device_of_queue(queue)?;
-                // A device without a uuid is one of its own.
-                let mut devices = manifest.devices.iter();
-                let first =
-                    devices.find(|other| !other.uuid.is_empty() && other.uuid == device.uuid);
-                Some(first.map_or(device.id, |first| first.id))
-            });
-            let names = activity.0.keys().map(|id| {
-                let device = source.manifest.device(*id);
-                device.map(|device| device.name.clone())
-            });
+            let gpus = Gpus::of(&source.manifest);
+            let activity = Activity::of(library, source, |queue| gpus.of_queue(queue));
+            let worked = || activity.0.keys().copied();
+            let ids = worked().map(|gpu| gpus.devices(gpu).first().map(|id| id.0));
+            let names = worked().map(|gpu| gpus.name(gpu));
             let mut arrays: Vec<ArrayRef> = vec![
-                Arc::new(UInt32Array::from_iter_values(
-                    activity.0.keys().map(|id| id.0),
-                )),
-                Arc::new(StringViewArray::from_iter(names)),
+                Arc::new(UInt32Array::from_iter(ids)),
+                Arc::new(StringViewArray::from_iter_values(names)),
             ];
             arrays.extend(activity.figures());
             arrays
@@ -92,8 +84,8 @@ pub(crate) fn of_processes() -> Definition {
             "Id of the process.",
         )],
         |library, source| {
-            let activity = Activity::of(library, source, |manifest, queue| {
-                Some(manifest.device_of_queue(queue)?.process)
+            let activity = Activity::of(library, source, |queue| {
+                Some(source.manifest.device_of_queue(queue)?.process)
             });
             let ids = UInt32Array::from_iter_values(activity.0.keys().map(|id| id.0));
             let mut arrays: Vec<ArrayRef> = vec![Arc::new(ids)];
@@ -118,8 +110,8 @@ fn definition(
     }
 }
 
-/// The work of each device or process, by its id.
-struct Activity<I>(BTreeMap<I, Vec<Interval>>);
+/// The work of each physical device or process.
+struct Activity<K>(BTreeMap<K, Vec<Interval>>);
 
 /// The columns that say when work ran, and where.
 fn selection(mode: SamplingMode) -> Selection {
@@ -135,13 +127,9 @@ fn selection(mode: SamplingMode) -> Selection {
     }
 }
 
-impl<I: Copy + Ord> Activity<I> {
+impl<K: Copy + Ord> Activity<K> {
     /// `owner` says of a queue whose its work is. What cannot be read is said.
-    fn of(
-        library: &Library,
-        source: &Source,
-        owner: impl Fn(&Manifest, QueueId) -> Option<I>,
-    ) -> Activity<I> {
+    fn of(library: &Library, source: &Source, owner: impl Fn(QueueId) -> Option<K>) -> Activity<K> {
         let read = read(&source.folder, &selection(source.manifest.sampling_mode));
         let (trace, diagnostics) = match read {
             Ok(read) => read,
@@ -160,9 +148,9 @@ impl<I: Copy + Ord> Activity<I> {
         })
     }
 
-    fn of_trace(trace: &Trace, owner: impl Fn(&Manifest, QueueId) -> Option<I>) -> Activity<I> {
-        let mut owners: HashMap<QueueId, Option<I>> = HashMap::new();
-        let mut works: BTreeMap<I, Vec<Interval>> = BTreeMap::new();
+    fn of_trace(trace: &Trace, owner: impl Fn(QueueId) -> Option<K>) -> Activity<K> {
+        let mut owners: HashMap<QueueId, Option<K>> = HashMap::new();
+        let mut works: BTreeMap<K, Vec<Interval>> = BTreeMap::new();
         let mut add =
             |queues: &[QueueId], start_ns: &[Option<i64>], duration_ns: &[Option<i64>]| {
                 let times = start_ns.iter().zip(duration_ns);
@@ -170,9 +158,7 @@ impl<I: Copy + Ord> Activity<I> {
                 // Rows of one queue mostly stand together.
                 while let Some((queue, _)) = rows.peek() {
                     let queue = **queue;
-                    let owner = owners
-                        .entry(queue)
-                        .or_insert_with(|| owner(&trace.manifest, queue));
+                    let owner = owners.entry(queue).or_insert_with(|| owner(queue));
                     let mut mine = owner.map(|owner| works.entry(owner).or_default());
                     while let Some((_, (start_ns, duration_ns))) =
                         rows.next_if(|(next, _)| **next == queue)

@@ -10,6 +10,7 @@ use datafusion::arrow::array::{
 use datafusion::arrow::datatypes::DataType;
 use gapscope_analysis::bound_bytes::BindingSets;
 use gapscope_analysis::gaps::{Cause, each_gap_before};
+use gapscope_analysis::vocabulary::Gpus;
 use gapscope_analysis::{Findings, Timeline, busy, kernels, warm_up};
 use gapscope_trace::lookup::LabelPaths;
 use gapscope_trace::table_file::guarded;
@@ -112,8 +113,9 @@ impl Rows {
         let labels = LabelPaths::new(&trace.tables.labels);
         let mut rows = Rows::default();
         let mut number = 0;
-        for (place, gpu) in timeline.gpus.iter().enumerate() {
-            let device = gpu.devices.first().map(|row| &trace.manifest.devices[*row]);
+        let gpus = Gpus::of(&trace.manifest);
+        for place in 0..timeline.gpus.len() {
+            let device = gpus.devices(place).first();
             each_gap_before(&timeline, place, |gap, work, parts| {
                 let submission = timeline.submission_id_of(work);
                 let label = timeline.label_of(work).and_then(|id| labels.get(id));
@@ -127,9 +129,9 @@ impl Rows {
                         if from_ns >= to_ns {
                             continue;
                         }
-                        rows.device.push(device.map(|device| device.id.0));
+                        rows.device.push(device.map(|id| id.0));
                         rows.device_name
-                            .push(device.map(|device| device.name.clone()));
+                            .push(device.map(|_| gpus.name(place).to_owned()));
                         rows.gap.push(number);
                         rows.cause.push(part.cause.as_str());
                         rows.start_ns.push(from_ns);

@@ -1,6 +1,6 @@
 //! The SQL tables: which there are, and where each column's values come from.
 
-use crate::source::Partition;
+use crate::source::{Partition, TraceValue};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use gapscope_trace::for_each_table;
 use gapscope_trace::tables::*;
@@ -33,15 +33,6 @@ pub(crate) enum Origin {
     Own,
     /// The name behind an id in the file.
     Name(Name),
-}
-
-/// A value that all rows of a trace share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum TraceValue {
-    /// The trace's name.
-    Name,
-    /// A folder's value: an index of [`crate::Traces::partitions`].
-    Partition(usize),
 }
 
 /// A name behind an id.
@@ -80,9 +71,12 @@ impl Name {
             Name::Kernel => ("kernel_name", "Name of the kernel."),
             Name::Label => ("label_path", "The label in its nesting: `step / layer 3`."),
             Name::LabelItself => ("path", "The text in its nesting: `step / layer 3`."),
-            Name::Queue => ("queue_name", "Name of the queue, or `FAMILY.INDEX`."),
+            Name::Queue => (
+                "queue_name",
+                "The queue's name, or one in the words of its API: `stream 7`, `queue 0.1` (family and index).",
+            ),
             Name::DeviceOfQueue | Name::Device => ("device_name", "Name of the device."),
-            Name::Thread => ("thread_name", "Name of the thread."),
+            Name::Thread => ("thread_name", "The thread's name and id: `main (4242)`."),
             Name::Process => ("program", "The program that the process ran."),
             Name::Counter => ("counter_name", "Name of the counter."),
         }

@@ -1,7 +1,6 @@
 //! The traces of a session: what was given, globs expanded, and what their folders are called.
 
 use crate::Error;
-use crate::schema::TraceValue;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use gapscope_trace::{Manifest, read_manifest};
@@ -28,6 +27,15 @@ pub(crate) struct Partition {
     pub name: String,
     /// Every value is a whole number.
     pub is_integer: bool,
+}
+
+/// A value that all rows of a trace share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum TraceValue {
+    /// The trace's name.
+    Name,
+    /// A folder's value: an index of [`Traces::partitions`].
+    Partition(usize),
 }
 
 impl Partition {

@@ -7,11 +7,12 @@ use datafusion::arrow::array::{Array, ArrayRef, StringViewArray, UInt32Array};
 use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::UInt32Type;
 use datafusion::error::DataFusionError;
+use gapscope_analysis::vocabulary::{Vocabulary, program};
 use gapscope_trace::ids::{
     CounterId, DeviceId, Id, KernelId, LabelId, ProcessId, QueueId, ThreadId,
 };
 use gapscope_trace::lookup::{IdIndex, LabelPaths};
-use gapscope_trace::manifest::{Queue, Thread};
+use gapscope_trace::manifest::Thread;
 use gapscope_trace::tables::{Counters, Kernels, Labels, Tables};
 use gapscope_trace::{Manifest, Selection, read};
 use std::collections::HashMap;
@@ -35,7 +36,7 @@ impl Names {
     /// The names of a kind in a trace.
     pub fn of(name: Name, source: &Source) -> Names {
         let manifest = &source.manifest;
-        let device_name = |id| Some(manifest.device(id)?.name.clone());
+        let vocabulary = || Vocabulary::of(manifest);
         match name {
             Name::Kernel => {
                 let selection = Selection::manifest().columns::<Kernels>(&["id", "name"]);
@@ -55,29 +56,38 @@ impl Names {
                 by_id(CounterId, &counters.id, names)
             }
             Name::Queue => {
+                let vocabulary = vocabulary();
                 let ids: Vec<_> = manifest.queues.iter().map(|queue| queue.id).collect();
-                let names = manifest.queues.iter().map(|queue| Some(queue_name(queue)));
-                by_id(QueueId, &ids, names)
+                by_id(
+                    QueueId,
+                    &ids,
+                    ids.iter().map(|id| Some(vocabulary.queue(*id))),
+                )
             }
             Name::DeviceOfQueue => {
+                let vocabulary = vocabulary();
                 let ids: Vec<_> = manifest.queues.iter().map(|queue| queue.id).collect();
-                let names = manifest
-                    .queues
-                    .iter()
-                    .map(|queue| device_name(queue.device));
+                let names = ids.iter().map(|id| {
+                    let device = manifest.device_of_queue(*id)?;
+                    Some(vocabulary.device(device.id))
+                });
                 by_id(QueueId, &ids, names)
             }
             Name::Device => {
+                let vocabulary = vocabulary();
                 let ids: Vec<_> = manifest.devices.iter().map(|device| device.id).collect();
-                by_id(DeviceId, &ids, ids.iter().map(|id| device_name(*id)))
+                by_id(
+                    DeviceId,
+                    &ids,
+                    ids.iter().map(|id| Some(vocabulary.device(*id))),
+                )
             }
             Name::Process => {
                 let ids: Vec<_> = manifest.processes.iter().map(|p| p.id).collect();
-                let program = |path: &str| path.rsplit(['/', '\\']).next().map(str::to_owned);
-                let names = manifest.processes.iter().map(|p| program(&p.executable));
-                by_id(ProcessId, &ids, names)
+                let names = manifest.processes.iter();
+                by_id(ProcessId, &ids, names.map(|p| Some(program(p).to_owned())))
             }
-            Name::Thread => threads(manifest),
+            Name::Thread => threads(manifest, &vocabulary()),
         }
     }
 
@@ -105,14 +115,14 @@ fn by_id<I: Id>(id: fn(u32) -> I, ids: &[I], texts: impl Iterator<Item = Option<
     }
 }
 
-fn threads(manifest: &Manifest) -> Names {
+fn threads(manifest: &Manifest, vocabulary: &Vocabulary) -> Names {
     let key = |t: &Thread| ThreadKey {
         process: t.process,
         thread: t.thread,
     };
     let rows: HashMap<ThreadKey, u32> = manifest.threads.iter().map(key).zip(0..).collect();
     let names = manifest.threads.iter();
-    let names = names.map(|t| (!t.name.is_empty()).then_some(&t.name));
+    let names = names.map(|t| Some(vocabulary.thread(t.process, t.thread)));
     Names {
         texts: Arc::new(names.collect::<StringViewArray>()),
         places: Box::new(move |keys| {
@@ -130,9 +140,4 @@ fn threads(manifest: &Manifest) -> Names {
                 .collect()
         }),
     }
-}
-
-fn queue_name(queue: &Queue) -> String {
-    let place = || format!("{}.{}", queue.family, queue.index);
-    queue.name.clone().unwrap_or_else(place)
 }

@@ -3,7 +3,8 @@
 use super::names::Names;
 use super::plan::Unit;
 use crate::library::Library;
-use crate::schema::{ColumnFacts, Name, Origin, TraceValue};
+use crate::schema::{ColumnFacts, Name, Origin};
+use crate::source::TraceValue;
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::error::DataFusionError;

@@ -13,13 +13,13 @@ fn rows_have_the_names_behind_their_ids() {
         "position,kernel,kernel_name,label_path,queue_name,device_name\n\
          0,1,matmul,step / attention,compute,Some GPU\n\
          1,2,softmax,,compute,Some GPU\n\
-         2,1,matmul,,1.0,Some GPU\n\
+         2,1,matmul,,queue 1.0,Some GPU\n\
          3,77,,,compute,Some GPU\n"
     );
     let sql = "select call, thread_name, program, count from host_calls order by start_ns";
     assert_eq!(
         csv(&session, sql),
-        "call,thread_name,program,count\nsubmit,worker,program,1\npoll-fence,worker,program,5\n"
+        "call,thread_name,program,count\nsubmit,worker (101),program,1\npoll-fence,worker (101),program,5\n"
     );
 }
 

@@ -65,8 +65,8 @@ fn one_query_takes_both_versions() {
     assert_eq!(
         csv(&session, sql),
         "start_ns,duration_ns,kind,thread_name,traces\n\
-         1100000000,20000,command-buffers,python,2\n\
-         1200000000,20000,command-buffers,python,2\n"
+         1100000000,20000,command-buffers,python (4711),2\n\
+         1200000000,20000,command-buffers,python (4711),2\n"
     );
     assert!(session.take_remarks().is_empty());
 }
