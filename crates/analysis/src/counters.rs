@@ -4,16 +4,18 @@
 //! from submissions, and all others are in the trace as they were measured. Whatever draws or writes counters takes them
 //! all from [`counters`].
 
-use crate::allocations::{Change, each_step};
-use crate::intervals::Interval;
+mod added_up;
+mod measured;
+
+pub use added_up::{device_memory, queue_depths};
+pub use measured::{CounterRow, counter_rows, recorded};
+
 use crate::timeline::Timeline;
 use crate::vocabulary::Gpus;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{CounterId, DeviceId, QueueId};
-use gapscope_trace::lookup::IdIndex;
-use gapscope_trace::tables::{CounterUnit, Counters, Table};
-use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use gapscope_trace::tables::{CounterUnit, Table};
+use std::collections::BTreeSet;
 
 /// A quantity over time.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,184 +99,7 @@ pub fn listed(trace: &Trace, gpus: &Gpus) -> Vec<Counter> {
         .collect()
 }
 
-/// Device memory that the programs had allocated, for each GPU with allocations. Frees of what the trace does not show
-/// allocated do not count.
-pub fn device_memory(timeline: &Timeline) -> Vec<Counter> {
-    let mut steps: BTreeMap<usize, Vec<Step>> = BTreeMap::new();
-    each_step(timeline, |step| {
-        let by = match step.change {
-            Change::Allocated { bytes } => i128::from(bytes),
-            Change::Freed { bytes } => -i128::from(bytes),
-            Change::FreedUnknown => return,
-        };
-        let at_ns = step.at_ns;
-        steps.entry(step.gpu).or_default().push(Step { at_ns, by });
-    });
-    let counter = |(gpu, steps)| Counter {
-        samples: sums(steps),
-        ..Counter::device_memory(gpu)
-    };
-    steps.into_iter().map(counter).collect()
-}
-
-/// Submissions of each queue that are not finished: from the start of the call to the end of their last work or command
-/// buffer. Submissions without either are left out, and queues without any other.
-pub fn queue_depths(timeline: &Timeline) -> Vec<Counter> {
-    let tables = &timeline.trace.tables;
-    let works = timeline.submissions.iter().map(|times| times.interval());
-    let mut ends: Vec<Option<i64>> = works.map(|work| work.map(|work| work.end_ns)).collect();
-    let rows = &tables.command_buffers;
-    for (row, times) in timeline.command_buffers.iter().enumerate() {
-        if let Some(interval) = Interval::of_row(rows.start_ns[row], rows.duration_ns[row])
-            && let Some(end_ns) = ends.get_mut(times.submission as usize)
-        {
-            *end_ns = (*end_ns).max(Some(interval.end_ns));
-        }
-    }
-    let mut steps: BTreeMap<QueueId, Vec<Step>> = BTreeMap::new();
-    for (row, start_ns) in tables.submissions.start_ns.iter().enumerate() {
-        let Some(end_ns) = ends[row].filter(|end_ns| end_ns >= start_ns) else {
-            continue;
-        };
-        let queue = timeline.queues[timeline.submissions[row].queue as usize].id;
-        steps.entry(queue).or_default().extend([
-            Step {
-                at_ns: *start_ns,
-                by: 1,
-            },
-            Step {
-                at_ns: end_ns,
-                by: -1,
-            },
-        ]);
-    }
-    let counter = |(queue, mut steps): (QueueId, Vec<Step>)| {
-        steps.sort_unstable_by_key(|step| step.at_ns);
-        Counter {
-            samples: sums(steps),
-            ..Counter::queue_depth(queue)
-        }
-    };
-    steps.into_iter().map(counter).collect()
-}
-
-/// The counters of the trace's table, with those of its values that are finite.
-pub fn recorded(timeline: &Timeline) -> Vec<Counter> {
-    let tables = &timeline.trace.tables;
-    let values = &tables.counter_values;
-    let rows = IdIndex::new(&tables.counters.id);
-    let gpus = Gpus::of(&timeline.trace.manifest);
-    let mut counters: Vec<Counter> = (0..tables.counters.len())
-        .map(|row| Counter::recorded(&tables.counters, row, &gpus))
-        .collect();
-    for row in 0..values.len() {
-        if let Some(counter) = rows.get(values.counter[row])
-            && values.value[row].is_finite()
-        {
-            counters[counter].samples.push(Sample {
-                start_ns: values.start_ns[row],
-                duration_ns: values.duration_ns[row].filter(|ns| *ns >= 0),
-                value: values.value[row],
-            });
-        }
-    }
-    for counter in &mut counters {
-        counter.samples.sort_by_key(|sample| sample.start_ns);
-    }
-    counters
-}
-
-/// A recorded counter in figures.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct CounterRow {
-    /// Its name.
-    pub name: String,
-    /// The unit of its values.
-    pub unit: CounterUnit,
-    /// Index in the findings of the device that it is of; absent for the host's, and where a queue is named.
-    pub device: Option<u32>,
-    /// Id of the queue that it is of.
-    pub queue_id: Option<QueueId>,
-    /// Where its values come from.
-    pub source: String,
-    /// How many values it has.
-    pub value_count: u64,
-    /// Their mean over the time that they hold.
-    pub mean: Option<f64>,
-    /// The least.
-    pub min: Option<f64>,
-    /// The greatest.
-    pub max: Option<f64>,
-}
-
-/// The recorded counters in figures.
-pub fn counter_rows(timeline: &Timeline) -> Vec<CounterRow> {
-    let end_ns = timeline.trace.manifest.end_ns;
-    let row = |counter: Counter| {
-        let values = || counter.samples.iter().map(|sample| sample.value);
-        CounterRow {
-            device: match counter.owner {
-                CounterOwner::Gpu(gpu) => Some(gpu as u32),
-                CounterOwner::Queue(_) | CounterOwner::Host => None,
-            },
-            queue_id: match counter.owner {
-                CounterOwner::Queue(queue) => Some(queue),
-                CounterOwner::Gpu(_) | CounterOwner::Host => None,
-            },
-            value_count: counter.samples.len() as u64,
-            mean: counter.mean(end_ns),
-            min: values().reduce(f64::min),
-            max: values().reduce(f64::max),
-            name: counter.name,
-            unit: counter.unit,
-            source: counter.source,
-        }
-    };
-    recorded(timeline).into_iter().map(row).collect()
-}
-
 impl Counter {
-    fn device_memory(gpu: usize) -> Counter {
-        Counter {
-            key: CounterKey::DeviceMemory(gpu),
-            owner: CounterOwner::Gpu(gpu),
-            name: "device memory allocated".to_owned(),
-            unit: CounterUnit::Bytes,
-            source: "allocations".to_owned(),
-            samples: Vec::new(),
-        }
-    }
-
-    fn queue_depth(queue: QueueId) -> Counter {
-        Counter {
-            key: CounterKey::QueueDepth(queue),
-            owner: CounterOwner::Queue(queue),
-            name: "submissions outstanding".to_owned(),
-            unit: CounterUnit::Count,
-            source: "submissions".to_owned(),
-            samples: Vec::new(),
-        }
-    }
-
-    /// A row of the trace's table.
-    fn recorded(rows: &Counters, row: usize, gpus: &Gpus) -> Counter {
-        Counter {
-            key: CounterKey::Recorded(rows.id[row]),
-            owner: match (rows.queue[row], rows.device[row]) {
-                (Some(queue), _) => CounterOwner::Queue(queue),
-                (None, Some(device)) => {
-                    let gpu = gpus.of_device(device);
-                    gpu.map_or(CounterOwner::Host, CounterOwner::Gpu)
-                }
-                (None, None) => CounterOwner::Host,
-            },
-            name: rows.name[row].clone(),
-            unit: rows.unit[row],
-            source: rows.source[row].clone(),
-            samples: Vec::new(),
-        }
-    }
-
     /// Its values as steps: each holds until the next. The value is not known where a mean's time is over and no other
     /// has begun.
     pub fn steps(&self) -> Vec<CounterStep> {
@@ -298,60 +123,11 @@ impl Counter {
         }
         steps
     }
-
-    /// The mean over the time that its values hold, the last one until `end_ns`. Where they hold for no time, each counts
-    /// as much.
-    fn mean(&self, end_ns: i64) -> Option<f64> {
-        let nexts = self.samples.iter().skip(1).map(|next| next.start_ns);
-        let (mut area, mut held_ns, mut sum) = (0.0, 0.0, 0.0);
-        for (sample, next_ns) in self.samples.iter().zip(nexts.chain([end_ns])) {
-            let until_ns = match sample.duration_ns {
-                Some(ns) => sample.start_ns.saturating_add(ns),
-                None => next_ns,
-            };
-            let ns = Interval::new(sample.start_ns, until_ns).length_ns() as f64;
-            area += sample.value * ns;
-            held_ns += ns;
-            sum += sample.value;
-        }
-        match held_ns > 0.0 {
-            true => Some(area / held_ns),
-            false if self.samples.is_empty() => None,
-            false => Some(sum / self.samples.len() as f64),
-        }
-    }
-}
-
-/// A change of a quantity.
-#[derive(Debug, Clone, Copy)]
-struct Step {
-    at_ns: i64,
-    by: i128,
-}
-
-/// The values after all steps of each time.
-fn sums(steps: Vec<Step>) -> Vec<Sample> {
-    let mut samples: Vec<Sample> = Vec::new();
-    let mut value = 0i128;
-    for step in steps {
-        value += step.by;
-        let sample = Sample {
-            start_ns: step.at_ns,
-            duration_ns: None,
-            value: value.max(0) as f64,
-        };
-        match samples.last_mut() {
-            Some(last) if last.start_ns == step.at_ns => *last = sample,
-            _ => samples.push(sample),
-        }
-    }
-    samples
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gapscope_trace::Trace;
 
     fn values(counter: &Counter) -> Vec<(i64, f64)> {
         let samples = counter.samples.iter();
