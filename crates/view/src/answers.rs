@@ -315,10 +315,18 @@ pub fn instances(analysed: &Analysed, path: &str) -> Value {
 }
 
 /// A side of a comparison.
+pub struct Side {
+    pub store: Arc<Store>,
+    pub extent: Extent,
+}
+
+/// What of a trace is compared.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Side {
+pub enum Extent {
     All,
+    /// The work under the label of this path.
     Label(String),
+    /// The work that starts in it.
     Range(Interval),
 }
 
@@ -326,11 +334,8 @@ pub enum Side {
 ///
 /// # Errors
 /// The outer one: a trace cannot be read. The inner one: a sentence, which side has no work.
-pub fn comparison(
-    before: (&Store, Side),
-    after: (&Store, Side),
-) -> Result<Result<Value, String>, Error> {
-    let (before, after) = (work(before.0, before.1)?, work(after.0, after.1)?);
+pub fn comparison(before: Side, after: Side) -> Result<Result<Value, String>, Error> {
+    let (before, after) = (cost(before)?, cost(after)?);
     for (work, side) in [(&before, "before"), (&after, "after")] {
         if work.is_empty() {
             return Ok(Err(format!(
@@ -342,13 +347,13 @@ pub fn comparison(
     Ok(Ok(json!(compare(before, after))))
 }
 
-fn work(store: &Store, side: Side) -> Result<WorkCost, Error> {
+fn cost(Side { store, extent }: Side) -> Result<WorkCost, Error> {
     let trace = store.name().to_owned();
     store.analyst().ask(move |analysed| {
         let (timeline, bindings) = (analysed.timeline, analysed.bindings());
-        match side {
-            Side::All => WorkCost::of_trace(timeline, bindings, &trace, None),
-            Side::Range(window) => {
+        match extent {
+            Extent::All => WorkCost::of_trace(timeline, bindings, &trace, None),
+            Extent::Range(window) => {
                 let seconds = |ns: i64| format!("{:.6} s", ns as f64 / 1e9);
                 let name = format!(
                     "{trace} from {} to {}",
@@ -358,7 +363,7 @@ fn work(store: &Store, side: Side) -> Result<WorkCost, Error> {
                 WorkCost::of_window(timeline, bindings, &name, window)
             }
             // The page knows long paths only as far as it shows them.
-            Side::Label(path) => {
+            Extent::Label(path) => {
                 WorkCost::of_label_path(timeline, bindings, &path, |of| cut(of) == path)
             }
         }

@@ -52,7 +52,7 @@ pub fn write_file(folder: &Path, path: &Path) -> Result<Written, Error> {
         });
     }
     let snapshot = Snapshot::full(folder)?;
-    let (answers, folded) = answers_of(&snapshot, folder);
+    let Answers { answers, folded } = answers_of(&snapshot, folder);
     let unwritten = |error: io::Error| match error.kind() {
         ErrorKind::AlreadyExists => Error::Exists {
             path: path.to_owned(),
@@ -79,8 +79,32 @@ pub fn write_file(folder: &Path, path: &Path) -> Result<Written, Error> {
     }
 }
 
-/// The answers of a file, by their keys, and what is left out.
-fn answers_of(snapshot: &Snapshot, folder: &Path) -> (Vec<(String, Vec<u8>)>, Option<String>) {
+/// The answers of a file.
+struct Answers {
+    answers: Vec<Answer>,
+    /// What is left out and why, in a sentence.
+    folded: Option<String>,
+}
+
+struct Answer {
+    key: String,
+    bytes: Vec<u8>,
+}
+
+impl Answer {
+    fn new(key: impl Into<String>, bytes: Vec<u8>) -> Answer {
+        Answer {
+            key: key.into(),
+            bytes,
+        }
+    }
+
+    fn json(key: impl Into<String>, value: &Value) -> Answer {
+        Answer::new(key, value.to_string().into_bytes())
+    }
+}
+
+fn answers_of(snapshot: &Snapshot, folder: &Path) -> Answers {
     let name = folder.canonicalize().ok();
     let name = name.as_deref().unwrap_or(folder).file_name();
     let name = name
@@ -108,17 +132,11 @@ fn answers_of(snapshot: &Snapshot, folder: &Path) -> (Vec<(String, Vec<u8>)>, Op
     let only = vec![overview::overview(snapshot, &name, &sizes)];
     let overview = overview::together(only, None, file);
 
-    let mut answers: Vec<(String, Vec<u8>)> = Vec::new();
-    let json = |value: &Value| value.to_string().into_bytes();
-    answers.push(("overview".to_owned(), json(&overview)));
-    answers.push((
-        "t/0/findings".to_owned(),
-        answers::findings(&analysed).to_vec(),
-    ));
-    answers.push((
-        "t/0/graph".to_owned(),
-        json(&answers::graph(&analysed, None)),
-    ));
+    let mut answers = vec![
+        Answer::json("overview", &overview),
+        Answer::new("t/0/findings", answers::findings(&analysed).to_vec()),
+        Answer::json("t/0/graph", &answers::graph(&analysed, None)),
+    ];
     for track in overview::layout(snapshot).1 {
         let Some(id) = TrackId::parse(&track.id) else {
             continue;
@@ -126,39 +144,43 @@ fn answers_of(snapshot: &Snapshot, folder: &Path) -> (Vec<(String, Vec<u8>)>, Op
         match id {
             TrackId::Counter(_) => {
                 let counter = answers::counter(&analysed, id);
-                answers.extend(counter.map(|frame| (format!("t/0/counter/{id}"), frame)));
+                answers
+                    .extend(counter.map(|frame| Answer::new(format!("t/0/counter/{id}"), frame)));
             }
             TrackId::Gaps(gpu) => {
                 let gaps = analysed.gaps().causes.len() as u64;
                 if whole || gaps <= SMALL_TRACK {
                     let frame = answers::gaps(&analysed, gpu as usize);
-                    answers.extend(frame.map(|frame| (format!("t/0/track/{id}"), frame)));
+                    answers
+                        .extend(frame.map(|frame| Answer::new(format!("t/0/track/{id}"), frame)));
                 }
             }
             _ if whole || track.rows.unwrap_or(0) <= SMALL_TRACK => {
                 let frame = snapshot.frame(id, 0, Columns::Rows);
-                answers.extend(frame.map(|frame| (format!("t/0/track/{id}"), frame)));
+                answers.extend(frame.map(|frame| Answer::new(format!("t/0/track/{id}"), frame)));
                 if matches!(id, TrackId::Work(_) | TrackId::CommandBuffers(_)) {
                     let labels = snapshot.frame(id, 0, Columns::Labels);
-                    answers.extend(labels.map(|frame| (format!("t/0/track/{id}/label"), frame)));
+                    answers.extend(
+                        labels.map(|frame| Answer::new(format!("t/0/track/{id}/label"), frame)),
+                    );
                 }
             }
             _ => {}
         }
     }
     let strings = json!({"from": 0, "strings": snapshot.texts.all()});
-    answers.push(("t/0/strings".to_owned(), json(&strings)));
+    answers.push(Answer::json("t/0/strings", &strings));
     for row in 0..snapshot.trace.tables.kernels.len() {
         let source = source::source(&snapshot.trace, folder, row);
-        answers.extend(source.map(|source| (format!("t/0/source/{row}"), json(&source))));
+        answers.extend(source.map(|source| Answer::json(format!("t/0/source/{row}"), &source)));
     }
     if whole {
         details(&analysed, &mut answers);
     }
-    (answers, folded)
+    Answers { answers, folded }
 }
 
-fn details(analysed: &Analysed, answers: &mut Vec<(String, Vec<u8>)>) {
+fn details(analysed: &Analysed, answers: &mut Vec<Answer>) {
     let mut add = |table: &str, row: &dyn Fn(usize) -> Option<Value>| {
         let mut at = 0;
         while at < MOST_DETAILS {
@@ -166,7 +188,7 @@ fn details(analysed: &Analysed, answers: &mut Vec<(String, Vec<u8>)>) {
             let last = block.len() < BLOCK;
             if !block.is_empty() {
                 let key = format!("t/0/rows/{table}/{}", at / BLOCK);
-                answers.push((key, Value::from(block).to_string().into_bytes()));
+                answers.push(Answer::json(key, &Value::from(block)));
             }
             if last {
                 return;
@@ -180,13 +202,13 @@ fn details(analysed: &Analysed, answers: &mut Vec<(String, Vec<u8>)>) {
     add("gaps", &|row| answers::gap(analysed, row));
 }
 
-fn write(mut out: impl Write, answers: &[(String, Vec<u8>)]) -> io::Result<()> {
+fn write(mut out: impl Write, answers: &[Answer]) -> io::Result<()> {
     let (before, after) = page::single();
     out.write_all(before.as_bytes())?;
     out.write_all(b"<script type=\"text/plain\" id=\"gapscope-data\">")?;
     let mut places = Map::new();
     let mut offset = 0;
-    for (key, bytes) in answers {
+    for Answer { key, bytes } in answers {
         places.insert(key.clone(), json!([offset, bytes.len()]));
         offset = (offset + bytes.len()).next_multiple_of(8);
     }
@@ -195,7 +217,7 @@ fn write(mut out: impl Write, answers: &[(String, Vec<u8>)]) -> io::Result<()> {
         Compression::default(),
     );
     packed.write_all(&frame::head(&json!({"answers": places})))?;
-    for (_, bytes) in answers {
+    for Answer { bytes, .. } in answers {
         packed.write_all(bytes)?;
         packed.write_all(&[0; 8][..bytes.len().next_multiple_of(8) - bytes.len()])?;
     }

@@ -4,7 +4,7 @@ mod access;
 mod answer;
 mod question;
 
-use crate::answers::{self, Side};
+use crate::answers::{self, Extent, Side};
 use crate::lanes::Columns;
 use crate::traces::Traces;
 use crate::track::{Source, TrackId};
@@ -66,9 +66,8 @@ struct PageFile {
 }
 
 fn file(name: &str) -> Answer {
-    let file = page::FILES.iter().find(|file| file.0 == name);
-    let (_, media_type, bytes) = file.ok_or_else(Refusal::not_found)?;
-    Ok(Content::File { media_type, bytes })
+    let file = page::FILES.into_iter().find(|file| file.name == name);
+    file.map(Content::File).ok_or_else(Refusal::not_found)
 }
 
 async fn overview(State(served): State<Arc<Served>>) -> Answer {
@@ -110,12 +109,14 @@ async fn compare(
     State(served): State<Arc<Served>>,
     Parameters(sides): Parameters<Sides>,
 ) -> Answer {
-    let before = side(sides.a_label, sides.a_from, sides.a_to)?;
-    let after = side(sides.b_label, sides.b_from, sides.b_to)?;
+    let before = extent(sides.a_label, sides.a_from, sides.a_to)?;
+    let after = extent(sides.b_label, sides.b_from, sides.b_to)?;
     blocking(move || {
-        let trace = |number| served.traces.at(number).ok_or_else(Refusal::not_found);
-        let (a, b) = (trace(sides.a)?, trace(sides.b)?);
-        match answers::comparison((&a, before), (&b, after))? {
+        let side = |trace, extent| match served.traces.at(trace) {
+            Some(store) => Ok(Side { store, extent }),
+            None => Err(Refusal::not_found()),
+        };
+        match answers::comparison(side(sides.a, before)?, side(sides.b, after)?)? {
             Ok(comparison) => Ok(comparison.into()),
             Err(sentence) => Err(Refusal::bad_request(sentence)),
         }
@@ -123,12 +124,12 @@ async fn compare(
     .await
 }
 
-fn side(label: Option<String>, from: Option<Time>, to: Option<Time>) -> Result<Side, Refusal> {
+fn extent(label: Option<String>, from: Option<Time>, to: Option<Time>) -> Result<Extent, Refusal> {
     let range = interval(from, to)?;
     Ok(match (label, range) {
-        (Some(label), _) => Side::Label(label),
-        (None, Some(range)) => Side::Range(range),
-        (None, None) => Side::All,
+        (Some(label), _) => Extent::Label(label),
+        (None, Some(range)) => Extent::Range(range),
+        (None, None) => Extent::All,
     })
 }
 

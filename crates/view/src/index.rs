@@ -20,6 +20,13 @@ struct CallStart {
     start_ns: i64,
 }
 
+/// A row, or its place, and what it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Owned {
+    owner: u32,
+    row: u32,
+}
+
 /// Rows by id and by what they belong to.
 #[derive(Debug)]
 pub struct Index {
@@ -30,18 +37,18 @@ pub struct Index {
     pub buffers: IdIndex<BufferId>,
     /// By row of the submission: row of the host call, or [`NONE`].
     calls: Vec<u32>,
-    /// Sorted pairs: rows of a host call and its submissions.
-    of_calls: Vec<(u32, u32)>,
-    /// Sorted pairs: rows of a submission and its command buffers.
-    of_submissions: Vec<(u32, u32)>,
-    /// Sorted pairs: row of a submission and place of work that is in no command buffer.
-    direct: Vec<(u32, u32)>,
+    /// Sorted: rows of a host call and its submissions.
+    of_calls: Vec<Owned>,
+    /// Sorted: rows of a submission and its command buffers.
+    of_submissions: Vec<Owned>,
+    /// Sorted: row of a submission and place of work that is in no command buffer.
+    direct: Vec<Owned>,
     /// By row of the command buffer: place of its first timed work, or [`NONE`].
     firsts: Vec<u32>,
-    /// Sorted pairs: rows of a submission and of its dependencies.
-    dependencies: Vec<(u32, u32)>,
-    /// Sorted pairs: id of a set of bindings and its rows.
-    bindings: Vec<(u32, u32)>,
+    /// Sorted: rows of a submission and of its dependencies.
+    dependencies: Vec<Owned>,
+    /// Sorted: id of a set of bindings and its rows.
+    bindings: Vec<Owned>,
 }
 
 impl Index {
@@ -59,19 +66,27 @@ impl Index {
             direct: Vec::new(),
             firsts: vec![NONE; tables.command_buffers.len()],
             dependencies: Vec::new(),
-            bindings: tables.bindings.id.iter().map(|id| id.0).zip(0..).collect(),
+            bindings: (tables.bindings.id.iter().zip(0..))
+                .map(|(id, row)| Owned { owner: id.0, row })
+                .collect(),
         };
         index.bindings.sort_unstable();
         index.find_calls(trace);
         for (row, id) in tables.command_buffers.submission.iter().enumerate() {
             if let Some(submission) = index.submissions.get(*id) {
-                index.of_submissions.push((submission as u32, row as u32));
+                index.of_submissions.push(Owned {
+                    owner: submission as u32,
+                    row: row as u32,
+                });
             }
         }
         index.of_submissions.sort_unstable();
         for (row, id) in tables.dependencies.submission.iter().enumerate() {
             if let Some(submission) = index.submissions.get(*id) {
-                index.dependencies.push((submission as u32, row as u32));
+                index.dependencies.push(Owned {
+                    owner: submission as u32,
+                    row: row as u32,
+                });
             }
         }
         index.dependencies.sort_unstable();
@@ -106,7 +121,10 @@ impl Index {
             });
             if let Some(call) = start.and_then(|start| starts.get(&start)) {
                 self.calls[row] = *call;
-                self.of_calls.push((*call, row as u32));
+                self.of_calls.push(Owned {
+                    owner: *call,
+                    row: row as u32,
+                });
             }
         }
         self.of_calls.sort_unstable();
@@ -130,7 +148,7 @@ impl Index {
                         }
                         None => {
                             let submission = table.submission[row].and_then(|id| self.submissions.get(id));
-                            self.direct.extend(submission.map(|submission| (submission as u32, place)));
+                            self.direct.extend(submission.map(|submission| Owned { owner: submission as u32, row: place }));
                         }
                     }
                 }
@@ -191,11 +209,11 @@ fn work(place: usize) -> (Source, usize) {
     crate::track::place(&WORK, place as u32)
 }
 
-fn of(pairs: &[(u32, u32)], row: usize) -> impl Iterator<Item = usize> {
-    let row = row as u32;
-    let from = pairs.partition_point(|(owner, _)| *owner < row);
-    pairs[from..]
+fn of(rows: &[Owned], owner: usize) -> impl Iterator<Item = usize> {
+    let owner = owner as u32;
+    let from = rows.partition_point(|row| row.owner < owner);
+    rows[from..]
         .iter()
-        .take_while(move |(owner, _)| *owner == row)
-        .map(|(_, owned)| *owned as usize)
+        .take_while(move |row| row.owner == owner)
+        .map(|row| row.row as usize)
 }

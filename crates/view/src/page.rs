@@ -1,23 +1,30 @@
 //! The built page.
 
-/// Its files: name, type, bytes.
-pub const FILES: [(&str, &str, &[u8]); 3] = [
-    (
-        "index.html",
-        "text/html; charset=utf-8",
-        include_bytes!("../../../web/dist/index.html"),
-    ),
-    (
-        "app.js",
-        "text/javascript; charset=utf-8",
-        include_bytes!("../../../web/dist/app.js"),
-    ),
-    (
-        "app.css",
-        "text/css; charset=utf-8",
-        include_bytes!("../../../web/dist/app.css"),
-    ),
-];
+/// A file of the page.
+pub struct File {
+    pub name: &'static str,
+    pub media_type: &'static str,
+    pub bytes: &'static [u8],
+}
+
+const HTML: File = File {
+    name: "index.html",
+    media_type: "text/html; charset=utf-8",
+    bytes: include_bytes!("../../../web/dist/index.html"),
+};
+const SCRIPT_FILE: File = File {
+    name: "app.js",
+    media_type: "text/javascript; charset=utf-8",
+    bytes: include_bytes!("../../../web/dist/app.js"),
+};
+const STYLE_FILE: File = File {
+    name: "app.css",
+    media_type: "text/css; charset=utf-8",
+    bytes: include_bytes!("../../../web/dist/app.css"),
+};
+
+/// All of them.
+pub const FILES: [File; 3] = [HTML, SCRIPT_FILE, STYLE_FILE];
 
 const SCRIPT: &str = r#"<script type="module" src="./app.js"></script>"#;
 const STYLE: &str = r#"<link rel="stylesheet" href="./app.css">"#;
@@ -28,13 +35,13 @@ const POLICY: &str = r#"<meta http-equiv="Content-Security-Policy" content="defa
 
 /// The page as one file, up to its data and behind them.
 pub fn single() -> (String, String) {
-    let text = |file: usize| String::from_utf8_lossy(FILES[file].2).into_owned();
+    let text = |file: File| String::from_utf8_lossy(file.bytes).into_owned();
     // What closes the element that holds it is written otherwise in JavaScript and in CSS.
-    let script = text(1)
+    let script = text(SCRIPT_FILE)
         .replace("</script", "<\\/script")
         .replace("<!--", "<\\!--");
-    let style = text(2).replace("</style", "<\\/style");
-    let html = text(0);
+    let style = text(STYLE_FILE).replace("</style", "<\\/style");
+    let html = text(HTML);
     let html = html.replacen(CHARSET, &format!("{CHARSET}\n    {POLICY}"), 1);
     let html = html.replacen(STYLE, &format!("<style>{style}</style>"), 1);
     let (before, after) = html.split_once(DATA).unwrap_or((&html, ""));
@@ -55,7 +62,7 @@ mod tests {
 
     #[test]
     fn the_built_page_has_the_places_that_a_file_fills() {
-        let html = str::from_utf8(FILES[0].2).unwrap();
+        let html = str::from_utf8(HTML.bytes).unwrap();
         for place in [SCRIPT, STYLE, DATA, CHARSET] {
             assert_eq!(html.matches(place).count(), 1, "{place}");
         }

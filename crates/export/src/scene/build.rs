@@ -160,7 +160,7 @@ impl Builder<'_> {
 
     fn draw_one(&mut self, slice: Slice, queue: QueueId, target: Option<usize>) {
         let place = self.slices.queue(queue);
-        let slices = slices_of(&mut self.slices.queues[place].1, slice.kind);
+        let slices = slices_of(&mut self.slices.queues[place], slice.kind);
         slices.push(slice);
         let Some(target) = target else {
             return;
@@ -212,11 +212,11 @@ impl Builder<'_> {
             match (table.queue[row], table.scope[row]) {
                 (Some(queue), MarkerScope::CommandBuffer) => {
                     let place = self.slices.queue(queue);
-                    self.slices.queues[place].1.labels.push(slice);
+                    self.slices.queues[place].labels.push(slice);
                 }
                 (Some(queue), MarkerScope::Queue) => {
                     let place = self.slices.queue(queue);
-                    self.slices.queues[place].1.host_labels.push(slice);
+                    self.slices.queues[place].host_labels.push(slice);
                 }
                 _ => {
                     let key = ThreadKey {
@@ -278,7 +278,7 @@ impl Builder<'_> {
                 continue;
             };
             flows[*place as usize].push(target as u32);
-            let queue = &mut self.slices.queues[first.queue as usize].1;
+            let queue = &mut self.slices.queues[first.queue as usize];
             slices_of(queue, first.kind)[first.index as usize].flow = target as u32 + 1;
         }
         flows
@@ -309,8 +309,9 @@ impl Builder<'_> {
 
     /// The first and the last time that is drawn or recorded.
     fn times(&self) -> (i64, i64) {
-        let queues = self.slices.queues.iter().flat_map(|(_, queue)| {
+        let queues = self.slices.queues.iter().flat_map(|queue| {
             let QueueSlices {
+                id: _,
                 work,
                 command_buffers,
                 labels,

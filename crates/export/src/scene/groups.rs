@@ -1,6 +1,6 @@
 //! Which groups and tracks a trace has, and their names.
 
-use super::owners::SlicesByOwner;
+use super::owners::{QueueSlices, SlicesByOwner};
 use super::{Group, GroupKind, Track};
 use crate::lanes::{self, Sharing};
 use crate::slice::Slice;
@@ -8,12 +8,12 @@ use crate::texts::cut;
 use gapscope_analysis::Timeline;
 use gapscope_analysis::vocabulary::Vocabulary;
 use gapscope_trace::Trace;
-use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
+use gapscope_trace::ids::{ProcessId, ThreadId};
 
 /// For each queue of `by_owner` its GPU: a place of [`Timeline::gpus`], or one past them for an unknown device.
 pub(super) fn gpu_of_queues(names: &Vocabulary, by_owner: &SlicesByOwner) -> Vec<usize> {
     let gpus = names.gpus();
-    let gpu = |(id, _): &(QueueId, _)| gpus.of_queue(*id).unwrap_or(gpus.count());
+    let gpu = |queue: &QueueSlices| gpus.of_queue(queue.id).unwrap_or(gpus.count());
     by_owner.queues.iter().map(gpu).collect()
 }
 
@@ -37,14 +37,14 @@ pub(super) fn gpus(
         })
         .collect();
     let queues = std::mem::take(&mut by_owner.queues);
-    for ((id, slices), gpu) in queues.into_iter().zip(of_queues) {
-        let name = cut(&names.queue(id));
+    for (slices, gpu) in queues.into_iter().zip(of_queues) {
+        let name = cut(&names.queue(slices.id));
         let group = &mut groups[gpu];
         let name_of = |what: &str| format!("{name} · {what}");
         let has_work = !slices.work.is_empty();
         group.add(name.clone(), None, slices.work, Sharing::Apart);
         if let Some(track) = group.tracks.last_mut().filter(|_| has_work) {
-            track.queue = Some(id);
+            track.queue = Some(slices.id);
         }
         let rest = [
             (

@@ -7,14 +7,27 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// What is drawn of one queue.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct QueueSlices {
+    pub id: QueueId,
     pub work: Vec<Slice>,
     pub command_buffers: Vec<Slice>,
     /// Labels in command buffers, by the device's time.
     pub labels: Vec<Slice>,
     /// Labels on the queue, by the host's time.
     pub host_labels: Vec<Slice>,
+}
+
+impl QueueSlices {
+    fn new(id: QueueId) -> QueueSlices {
+        QueueSlices {
+            id,
+            work: Vec::new(),
+            command_buffers: Vec::new(),
+            labels: Vec::new(),
+            host_labels: Vec::new(),
+        }
+    }
 }
 
 /// What is drawn of one thread.
@@ -37,8 +50,7 @@ pub(super) struct ThreadKey {
 pub(super) struct SlicesByOwner {
     queue_places: FxHashMap<QueueId, usize>,
     last_queue: Option<(QueueId, usize)>,
-    /// Each with its id.
-    pub queues: Vec<(QueueId, QueueSlices)>,
+    pub queues: Vec<QueueSlices>,
     pub threads: BTreeMap<ThreadKey, ThreadSlices>,
 }
 
@@ -61,7 +73,7 @@ impl SlicesByOwner {
         }
         let queues = &mut self.queues;
         let place = *self.queue_places.entry(id).or_insert_with(|| {
-            queues.push((id, QueueSlices::default()));
+            queues.push(QueueSlices::new(id));
             queues.len() - 1
         });
         self.last_queue = Some((id, place));

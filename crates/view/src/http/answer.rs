@@ -1,6 +1,7 @@
 //! Answers as responses.
 
 use crate::Error;
+use crate::page::File;
 use axum::body::Body;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -13,10 +14,7 @@ pub type Answer = Result<Content, Refusal>;
 pub enum Content {
     Json(Vec<u8>),
     Frame(Vec<u8>),
-    File {
-        media_type: &'static str,
-        bytes: &'static [u8],
-    },
+    File(File),
 }
 
 impl From<Value> for Content {
@@ -30,7 +28,7 @@ impl IntoResponse for Content {
         let (media_type, body) = match self {
             Content::Json(bytes) => ("application/json", Body::from(bytes)),
             Content::Frame(bytes) => ("application/octet-stream", Body::from(bytes)),
-            Content::File { media_type, bytes } => (media_type, Body::from(bytes)),
+            Content::File(file) => (file.media_type, Body::from(file.bytes)),
         };
         ([(header::CONTENT_TYPE, media_type)], body).into_response()
     }
