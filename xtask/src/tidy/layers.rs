@@ -10,7 +10,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("gapscope-vulkan", &["gapscope-spool"]),
     ("gapscope-cuda", &["gapscope-spool"]),
     ("gapscope-metal", &["gapscope-import", "gapscope-trace"]),
-    ("gapscope-recorder", &["gapscope-spool", "gapscope-trace"]),
+    (
+        "gapscope-recorder",
+        &["gapscope-model", "gapscope-spool", "gapscope-trace"],
+    ),
     ("gapscope-analysis", &["gapscope-trace"]),
     ("gapscope-report", &["gapscope-trace", "gapscope-analysis"]),
     ("gapscope-export", &["gapscope-trace", "gapscope-analysis"]),

@@ -7,9 +7,9 @@
 
 mod activity;
 mod command;
-mod common;
 mod cuda;
 mod encoding;
+mod every_hook;
 mod label;
 mod packed;
 mod vulkan;
@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 
 pub use activity::{Activity, BETWEEN_POLLS_NS, OverheadKind, WaitKind};
 pub use command::{Command, Op};
-pub use common::{BindingAccess, ClockSource, CommonEvent, Object, SourceFormat};
 pub use cuda::{CudaEvent, DeviceLimits, LaunchShape, PoolEdge, heap};
 pub use encoding::EventGroup;
+pub use every_hook::{BindingAccess, ClockSource, CommonEvent, Object, SourceFormat};
 pub use gapscope_model::{
     Api, HostCallKind, LossKind, MemoryPlace, OpaqueWorkKind, StreamKind, TransferKind,
 };

@@ -1,7 +1,7 @@
 //! One event at a time.
 
-mod common;
 mod cuda;
+mod every_hook;
 mod vulkan;
 
 use super::Assembler;
