@@ -85,7 +85,7 @@ fn copy(from: &std::path::Path, to: &std::path::Path) {
 }
 
 #[test]
-fn what_is_no_trace_is_said_in_one_sentence() {
+fn what_is_not_a_trace_is_said_in_one_sentence() {
     let folder = Folder::new();
     let empty = folder.path().join("empty");
     fs::create_dir(&empty).unwrap();
@@ -99,7 +99,7 @@ fn what_is_no_trace_is_said_in_one_sentence() {
         .unwrap();
     for (path, says) in [
         (folder.path().join("nothing"), "nothing"),
-        (empty, "no gapscope trace"),
+        (empty, "not a gapscope trace"),
         (unfinished, "gapscope recover"),
     ] {
         let Err(error) = Server::open(&[path], Options::default()) else {
