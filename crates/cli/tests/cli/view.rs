@@ -118,9 +118,9 @@ fn what_cannot_be_viewed_is_said_in_one_sentence() {
     let port = taken.local_addr().unwrap().port().to_string();
     for (arguments, says) in [
         (&["nothing.gapscope"][..], "nothing.gapscope"),
-        (&["hooks"], "no gapscope trace"),
+        (&["hooks"], "not a gapscope trace"),
         (&["unfinished.gapscope"], "gapscope recover"),
-        (&["run.gapscope", "hooks"], "no gapscope trace"),
+        (&["run.gapscope", "hooks"], "not a gapscope trace"),
         (&["--port", &port, "run.gapscope"], "another program has it"),
     ] {
         let output = workplace.run(&[&["view", "--no-open"], arguments].concat());
