@@ -58,7 +58,7 @@ function around(where: string, work: WorkName): HTMLElement[] {
 
 function thread(gap: Gap): HTMLElement[] {
   if (gap.thread === null) return [];
-  return [h("dt", {}, "submitted by"), h("dd", {}, [gap.thread_name, String(gap.thread)].filter(Boolean).join(" "))];
+  return [h("dt", {}, "submitted by"), h("dd", {}, gap.thread_name ? `${gap.thread_name} (${gap.thread})` : `thread ${gap.thread}`)];
 }
 
 function times(title: string, calls: HostTime[]): HTMLElement | null {
