@@ -22,7 +22,7 @@ use std::time::Duration;
 
 /// Rows that are worked on at once.
 const BATCH_ROWS: usize = 1 << 14;
-/// How often a running query looks whether it shall stop.
+/// How often a running query looks whether it is to stop.
 const STOP_EVERY: Duration = Duration::from_millis(50);
 
 /// The tables of some traces.

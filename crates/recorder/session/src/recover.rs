@@ -24,7 +24,7 @@ pub enum Recovered {
 /// ledger counts. With `force`, also while a recorded process still runs: what it does later is lost.
 ///
 /// # Errors
-/// `folder` is no trace, it holds no checkpoint, its session or (without `force`) a recorded process still runs, or
+/// `folder` is not a trace, it holds no checkpoint, its session or (without `force`) a recorded process still runs, or
 /// the trace cannot be written.
 pub fn recover(folder: &Path, force: bool) -> Result<Recovered, Error> {
     let manifest = gapscope_trace::read_manifest(folder)?;

@@ -96,7 +96,7 @@ fn a_program_captures_and_labels() {
     assert_eq!(
         Status::of((TABLE.pop_label)()),
         Status::NoLabel,
-        "each end has its begin"
+        "each end has its start"
     );
     assert_eq!(
         push("panic"),
