@@ -22,8 +22,10 @@ use std::sync::Arc;
 pub(super) struct Names {
     texts: ArrayRef,
     /// The text of each row, by its key columns.
-    places: Box<dyn Fn(&[ArrayRef]) -> UInt32Array + Send>,
+    places: Places,
 }
+
+type Places = Box<dyn Fn(&[ArrayRef]) -> UInt32Array + Send>;
 
 /// A thread of a process.
 #[derive(PartialEq, Eq, Hash)]

@@ -81,14 +81,10 @@ fn frequent_events_are_small() {
 
 #[test]
 fn events_come_back_as_they_were() {
-    let mut space = [0; 256];
-    let mut back = |event: &dyn Fn(&mut [u8]) -> (u32, Option<usize>)| {
-        let (group, length) = event(&mut space);
-        let bytes = space[..length.expect("it fits")].to_vec();
-        Event::decode(group, &bytes).map(|event| format!("{event:?}"))
-    };
-    fn encode<E: EventGroup>(event: &E, space: &mut [u8]) -> (u32, Option<usize>) {
-        (E::GROUP, event.encode(space))
+    fn back<E: EventGroup>(event: &E) -> Option<String> {
+        let mut space = [0; 256];
+        let length = event.encode(&mut space).expect("it fits");
+        Event::decode(E::GROUP, &space[..length]).map(|event| format!("{event:?}"))
     }
     let loss = CommonEvent::Loss {
         kind: LossKind::DispatchTimes,
@@ -99,15 +95,15 @@ fn events_come_back_as_they_were() {
         below: ids::Launch(9),
     };
     assert_eq!(
-        back(&|space| encode(&loss, space)),
+        back(&loss),
         Some(format!("{:?}", Event::from(loss.clone())))
     );
     assert_eq!(
-        back(&|space| encode(&submission(), space)),
+        back(&submission()),
         Some(format!("{:?}", Event::from(submission())))
     );
     assert_eq!(
-        back(&|space| encode(&ends, space)),
+        back(&ends),
         Some(format!("{:?}", Event::from(ends.clone())))
     );
 }
