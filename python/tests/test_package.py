@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 import gapscope
 from gapscope import Status, _hooks, _html, _picture
 from gapscope._quantity import count, duration, share
+from packages import needs
 
 FIXTURES = Path(os.environ["GAPSCOPE_FIXTURES"])
 FIXTURE = FIXTURES / "v2.gapscope"
@@ -245,6 +246,7 @@ class Traces(unittest.TestCase):
         self.assertEqual(len(trace.report["activity"]["rows"][0]["slices"]), 240)
         self.assertEqual(eval(repr(trace), {"gapscope": gapscope}).path, FIXTURE)
 
+    @needs("pandas", "polars", "pyarrow")
     def test_version_1_has_the_times_of_this_version(self):
         old, new = (gapscope.load(FIXTURES / f"v{version}.gapscope") for version in (1, 2))
         for trace in (old, new):

@@ -3,7 +3,6 @@
 With GAPSCOPE_REQUIRE_PACKAGES=1 wgpu, pandas, polars and pyarrow must be there.
 """
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -14,15 +13,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import gapscope
-
-
-
-def needs(*packages):
-    """Skips without the packages, unless they are required."""
-    missing = [package for package in packages if importlib.util.find_spec(package) is None]
-    required = os.environ.get("GAPSCOPE_REQUIRE_PACKAGES")
-    return unittest.skipIf(missing and not required, f"not installed: {', '.join(missing)}")
-
+from packages import needs
 
 PROGRAM = Path(__file__).parent / "programs" / "steps.py"
 DISPATCHES = 1 + 3 * 4 + 5 + 1
