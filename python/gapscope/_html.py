@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Iterable
 
-from ._picture import COLOURS, OTHER, picture
+from ._causes import COLOURS
+from ._picture import OTHER, picture
 from ._quantity import UNKNOWN, count, duration, share
 from ._text import escaped
 
