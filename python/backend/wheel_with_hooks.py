@@ -10,7 +10,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -44,7 +43,14 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CARGO"] = _cargo_for_maturin(cargo, Path(folder))
         wheel = maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
-    _check_glibc(wheel)
+        needed = _later_glibc(wheel)
+        if needed is not None:
+            # maturin leaves one in the target folder too.
+            for folder in (Path(wheel_directory), REPOSITORY / "target/wheels"):
+                (folder / wheel).unlink(missing_ok=True)
+            options = os.environ["MATURIN_PEP517_ARGS"].replace("--compatibility pypi", "")
+            os.environ["MATURIN_PEP517_ARGS"] = f"{options} --compatibility manylinux_2_{needed}"
+            wheel = maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
     return wheel
 
 
@@ -84,12 +90,15 @@ cd {shlex.quote(str(REPOSITORY))} && exec {build}
     return str(program)
 
 
-def _check_glibc(wheel):
-    """maturin looks only at what the command needs: the others must not need a later glibc than the wheel's tag says."""
+def _later_glibc(wheel):
+    """The glibc 2.N that the files beside the command need, where it is later than the wheel's tag says.
+
+    maturin looks only at what the command needs.
+    """
     tagged = re.search(r"manylinux_2_(\d+)_", wheel)
     if tagged is None:
-        return
-    for name, folder in PARTS.items():
-        needed = max(map(int, re.findall(rb"\0GLIBC_2\.(\d+)", (folder / name).read_bytes())), default=0)
-        if needed > int(tagged[1]):
-            sys.exit(f"{name} needs glibc 2.{needed}, later than the wheel's tag says: {wheel}")
+        return None
+    files = [folder / name for name, folder in PARTS.items()]
+    versions = (map(int, re.findall(rb"\0GLIBC_2\.(\d+)", file.read_bytes())) for file in files)
+    needed = max((version for of_file in versions for version in of_file), default=0)
+    return needed if needed > int(tagged[1]) else None
