@@ -64,6 +64,8 @@ ids! {
     AllocationId(u32) as UInt32Type, UInt32;
     /// A set of bindings.
     BindingSetId(u32) as UInt32Type, UInt32;
+    /// A stack of a host thread. No table has any yet.
+    StackId(u32) as UInt32Type, UInt32;
     /// A counter.
     CounterId(u32) as UInt32Type, UInt32;
 }
