@@ -19,6 +19,7 @@ mod indexed;
 mod instance;
 mod kernel_names;
 mod kernels;
+mod markers;
 mod objects;
 mod placement;
 mod process;
@@ -173,7 +174,7 @@ impl Assembler {
         queues.sort_unstable();
         for queue in queues {
             for open in self.queues[queue].spanning.finish() {
-                expand::label_marker(process, queue, &open, tables);
+                markers::label_marker(process, queue, &open, tables);
             }
             for open in std::mem::take(&mut self.queues[queue].labels) {
                 HostMarker::on_queue(queue, open.label, open.start_ns).write(process, None, tables);

@@ -3,14 +3,15 @@
 use super::hull::Hull;
 use super::instance::{Instance, RawInterval};
 use super::kernels::Kernels;
+use super::markers::{command_buffer_marker, label_marker};
 use super::placement::{Placement, REASONS, REASONS_IN_ORDER, UnknownTime};
 use super::recording::{QueryPair, Recording, Step};
-use super::spanning::{SpanningId, SpanningLabel, SpanningLabels};
+use super::spanning::{SpanningId, SpanningLabels};
 use gapscope_model::{Ledger, LossKind};
 use gapscope_spool::event::{NO_QUERY, NO_TICKS, OpaqueWorkKind, Span};
 use gapscope_spool::ids as hook;
 use gapscope_trace::build::{Labels, TextId};
-use gapscope_trace::ids::{CommandBufferId, LabelId, ProcessId, QueueId};
+use gapscope_trace::ids::LabelId;
 use gapscope_trace::tables::{
     Barrier, CommandBuffer, Dispatch, Marker, MarkerScope, OpaqueWorkRow, Table, Tables, Timing,
     Transfer,
@@ -483,46 +484,4 @@ impl Expansion<'_> {
         });
         self.state.instants.push(row);
     }
-}
-
-/// The row of a label over several command buffers.
-pub fn label_marker(
-    process: ProcessId,
-    queue: QueueId,
-    known: &SpanningLabel,
-    tables: &mut Tables,
-) {
-    let span = known.hull.span();
-    command_buffer_marker(
-        process,
-        queue,
-        known.label,
-        known.command_buffer,
-        span,
-        tables,
-    );
-}
-
-/// The row of a label in command buffers.
-fn command_buffer_marker(
-    process: ProcessId,
-    queue: QueueId,
-    label: LabelId,
-    command_buffer: CommandBufferId,
-    span: Option<Span>,
-    tables: &mut Tables,
-) {
-    tables.markers.push(Marker {
-        process,
-        scope: MarkerScope::CommandBuffer,
-        label,
-        queue: Some(queue),
-        thread: None,
-        command_buffer: Some(command_buffer),
-        start_ns: span.map(|span| span.start_ns),
-        duration_ns: span.map(|span| span.duration_ns),
-        domain: None,
-        category: None,
-        payload: None,
-    });
 }
