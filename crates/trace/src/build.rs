@@ -30,16 +30,7 @@ macro_rules! counted {
         }
     )+};
 }
-counted!(KernelId, LabelId, ProcessId, DeviceId, QueueId);
-
-impl CountedId for u32 {
-    fn counted(index: usize) -> Self {
-        index as u32
-    }
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+counted!(KernelId, LabelId, ProcessId, DeviceId, QueueId, TextId);
 
 /// Gives things that are equal the same id, in the order in which they are first seen, from 0.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -106,15 +97,6 @@ impl<K: Clone + Eq + Hash, I: CountedId> Interner<K, I> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TextId(u32);
-
-impl CountedId for TextId {
-    fn counted(index: usize) -> Self {
-        TextId(index as u32)
-    }
-    fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// The labels of a trace: one for each text in its nesting.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
