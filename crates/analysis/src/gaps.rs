@@ -8,7 +8,7 @@
 //! `gaps/cause.rs` says what the causes are, `gaps/explain.rs` which part of a gap has which.
 //!
 //! *Round trip*: when a waiting call was in progress as the gap began, and the thread then spent at most
-//! [`ROUND_TRIP_NS`] outside of calls until it submitted, that time is the price of the wait too. A longer one is a
+//! [`ROUND_TRIP_NS`](crate::thresholds::ROUND_TRIP_NS) outside of calls until it submitted, that time is the price of the wait too. A longer one is a
 //! late host, whatever it waited for.
 //!
 //! What this cannot know: what a thread does outside of GPU calls (it computes, sleeps, waits for another thread or for
@@ -25,11 +25,6 @@ mod walk;
 pub use cause::{Cause, CauseFacts, Family, Side};
 pub use each::{each_gap, each_gap_before};
 pub use walk::{GapFinder, idle_time};
-
-/// Longest time outside of calls, between the return of a wait and the next submission, that counts as part of the
-/// wait's round trip: recording and handing over a small command buffer takes 5 to 100 us, so a program that needs
-/// more does something else there.
-pub const ROUND_TRIP_NS: i64 = 200_000;
 
 use crate::intervals::Interval;
 use gapscope_trace::ids::{CommandBufferId, ProcessId, QueueId, SubmissionId, ThreadId};

@@ -22,19 +22,10 @@
 use crate::busy::DeviceBusy;
 use crate::gaps::{Cause, IdleTime, Side};
 use crate::quantity::{Nanoseconds, Percent, ratio};
+use crate::thresholds::{DEVICE_SHARE, IDLE_SHARE, TRANSFER_SHARE, UNKNOWN_SHARE};
 use gapscope_trace::manifest::Api;
 use serde::Serialize;
 use std::cmp::Reverse;
-
-/// Share of the time that host or sync must have: from half on, nothing else can cost as much.
-pub const IDLE_SHARE: f64 = 0.5;
-/// Share of the time that transfers alone must have, by the same reason.
-pub const TRANSFER_SHARE: f64 = 0.5;
-/// Share of the time that the device must be at work or starting it: while a quarter is left to host and sync, a
-/// third more speed can be had there, and the verdict is mixed.
-pub const DEVICE_SHARE: f64 = 0.75;
-/// Share of unexplained time from which on there is no verdict.
-pub const UNKNOWN_SHARE: f64 = 0.5;
 
 /// What bounds the speed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
@@ -48,6 +39,10 @@ pub enum Bound {
     TransferBound,
     /// Host and device, or queues, wait for each other.
     SyncBound,
+    /// The device runs collectives and other communication, and computes nothing meanwhile.
+    CommunicationBound,
+    /// The device starts and orders its work for longer than it works, or its work fills a small part of it.
+    LatencyBound,
     /// None of these alone.
     Mixed,
     /// Nothing was timed.
@@ -63,6 +58,8 @@ impl Bound {
             Bound::DeviceBound => "device-bound",
             Bound::TransferBound => "transfer-bound",
             Bound::SyncBound => "sync-bound",
+            Bound::CommunicationBound => "communication-bound",
+            Bound::LatencyBound => "latency-bound",
             Bound::Mixed => "mixed",
             Bound::Unknown => "unknown",
         }

@@ -55,6 +55,14 @@ kind! {
         Transfer = "transfer",
         /// A graph (CUDA).
         Graph = "graph",
+        /// A function that the host runs when its queue gets there (CUDA).
+        HostFunction = "host-function",
+        /// A wait of the queue for a value in memory (CUDA).
+        WaitValue = "wait-value",
+        /// A wait of the queue for a semaphore of another API or process (CUDA).
+        WaitExternal = "wait-external",
+        /// A move of managed memory, which has no row of its own (CUDA).
+        Prefetch = "prefetch",
     }
 }
 
@@ -111,6 +119,8 @@ kind! {
         Present = "present",
         /// Acquires an image.
         AcquireImage = "acquire-image",
+        /// A function of the host that a queue runs, while the queue waits for its end (CUDA); its queue is that one.
+        HostFunction = "host-function",
     }
 }
 

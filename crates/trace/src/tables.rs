@@ -66,6 +66,8 @@ table! {
         label: Option<LabelId>,
         /// Name that the program gave it.
         name: Option<String>,
+        /// Host nodes in it (CUDA graphs): functions of the host that it runs. Absent when it is not known.
+        host_functions: Option<u32>,
     }
 }
 

@@ -191,6 +191,26 @@ causes! {
             advice: "put many small launches into a graph, or fuse kernels",
         },
     }
+    /// The host had not yet started to submit: the submitting thread was in another call of the API.
+    HostCall = "host-call" {
+        family: Host,
+        letter: 'p',
+        colour: "#f0b27a",
+        name: "host in API call",
+        sentence: "The next work had not been submitted: the submitting thread was in another call of the API.",
+        advice: "the report names the function: call it before the loop, or less often",
+        host_was: "in other calls of the API",
+    }
+    /// The next work waited, in its queue, for a function that the host runs.
+    HostFunction = "host-function" {
+        family: Host,
+        letter: 'f',
+        colour: "#c4803d",
+        name: "host function",
+        sentence: "The next work was submitted and waited, in its queue, for a function that the host runs.",
+        advice: "shorten the function, or let a thread of the program do its work",
+        host_was: "running functions that a queue waited for",
+    }
     /// The host waited for the GPU to finish, and started the next submission only after: a serialisation point.
     AfterHostWait = "after-host-wait" {
         family: HostWait,
@@ -237,6 +257,15 @@ causes! {
         name: "host signal",
         sentence: "The next work was submitted and waited for a signal from the host.",
         advice: "signal earlier, or let earlier work signal",
+    }
+    /// The next work waited, in its queue, for a value in memory or for a semaphore of another API or process.
+    ExternalWait = "external-wait" {
+        family: HostWait,
+        letter: 'x',
+        colour: "#7d4a8c",
+        name: "external wait",
+        sentence: "The next work was submitted and waited, in its queue, for a value in memory or for a semaphore of another API or process.",
+        advice: "what writes the value or signals is late: it is not in the trace",
     }
     /// The next work was submitted and free to start: the time the device took to start it.
     LaunchLatency = "launch-latency" {

@@ -17,9 +17,10 @@
 //! | …and none of these | `launch-latency`; `unknown` where it waits for a signal of unknown source |
 //! | the submission is not in the trace | `unknown` |
 
-use super::{Cause, GapPart, ROUND_TRIP_NS};
+use super::{Cause, GapPart};
 use crate::host::{Host, HostThread};
 use crate::intervals::Interval;
+use crate::thresholds::ROUND_TRIP_NS;
 use crate::timeline::{Timeline, Work};
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::tables::{SubmissionKind, Table};

@@ -86,13 +86,13 @@ fn sentence_of(advice: &str) -> String {
     first.into_iter().chain(letters).chain(['.']).collect()
 }
 
-fn in_repository(path: &str) -> PathBuf {
+pub fn in_repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
         .join(path)
 }
 
-fn renew(path: &Path, written: &str, expected: &str) {
+pub fn renew(path: &Path, written: &str, expected: &str) {
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(path, expected).expect("the file can be written");
     } else {

@@ -174,7 +174,7 @@ fn long_program_code_after_a_wait_is_a_late_host() {
 
 #[test]
 fn the_round_trip_ends_at_its_documented_length() {
-    let limit = gapscope_analysis::gaps::ROUND_TRIP_NS / US;
+    let limit = gapscope_analysis::thresholds::ROUND_TRIP_NS / US;
     for (outside, late) in [(limit, false), (limit + 1, true)] {
         let findings = gap(|p| {
             p.call("wait-fences", [0, 130]);

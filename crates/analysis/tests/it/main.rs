@@ -9,5 +9,6 @@ mod planted;
 mod program;
 mod ranks;
 mod tables;
+mod thresholds;
 mod verdict;
 mod warm_up;

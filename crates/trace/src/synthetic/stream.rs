@@ -251,6 +251,7 @@ impl Stream<'_> {
             transfers: recorded.transfers,
             label: Some(FORWARD),
             name: None,
+            host_functions: None,
         });
     }
 

@@ -46,6 +46,7 @@ impl Builder {
                 transfers: instance.transfers,
                 label: instance.label,
                 name: instance.name.clone(),
+                host_functions: None,
             };
             self.trace.tables.command_buffers.push(row);
         }

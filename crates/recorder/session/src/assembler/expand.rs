@@ -146,6 +146,7 @@ impl Expansion<'_> {
             transfers: self.state.transfers,
             label: self.instance.label.or(around).or(only_label),
             name: recording.and_then(|r| r.name.clone()),
+            host_functions: None,
         });
         for (kind, reasons) in LOSSES.iter().zip(self.state.lost) {
             for (unknown, count) in REASONS_IN_ORDER.iter().zip(reasons) {

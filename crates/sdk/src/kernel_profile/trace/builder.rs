@@ -84,6 +84,7 @@ impl Builder {
             transfers: 0,
             label,
             name: (!entry.label.is_empty()).then(|| entry.label.to_string()),
+            host_functions: None,
         });
     }
 

@@ -395,6 +395,7 @@ impl Assembler {
             transfers: graph.transfers,
             label: launch.label,
             name: None,
+            host_functions: None,
         });
     }
 
