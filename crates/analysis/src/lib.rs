@@ -11,6 +11,7 @@ mod allocations;
 pub mod bound_bytes;
 pub mod busy;
 pub mod command_buffers;
+mod communication;
 pub mod counters;
 pub mod dataflow;
 pub mod drift;
