@@ -2,14 +2,18 @@
 //!
 //! Busy time is the length of the union of work ([`crate::timeline`] says what work is): what runs at the same time
 //! counts once. Two windows are reported: the whole recording, and the analysed window, which begins with the GPU's
-//! first work (or after warm-up) and ends with its last.
+//! first work (or after warm-up) and ends with its last. The [verdict](crate::verdict) judges all GPUs over one window, the
+//! hull of these.
+//!
+//! Each moment of busy time counts as what ran in it: as computing where anything computed; else as communication where
+//! kernels ran that [communicate](crate::communication); else as transfers.
 //!
 //! What this cannot know: whether a running device is used well (one small dispatch makes it as busy as a large one),
 //! work of programs that are not recorded, and idle time inside work that is timed as a whole.
 
 use crate::intervals::{Busy, Interval, union, union_length_ns};
 use crate::quantity::ratio;
-use crate::timeline::{Gpu, Timeline};
+use crate::timeline::{Content, Gpu, Timeline};
 use crate::vocabulary::{UNKNOWN_DEVICE, Vocabulary};
 use gapscope_trace::ids::{DeviceId, ProcessId, QueueId};
 use gapscope_trace::manifest::{Api, ClockMethod};
@@ -91,10 +95,47 @@ pub struct BusyShare {
     pub busy_share: f64,
     /// Part of `busy_ns` in which only transfers ran. Absent where sampling cannot tell, and for queues.
     pub transfer_only_ns: Option<i64>,
+    /// Part of `busy_ns` in which kernels communicated and none computed: exposed communication. Absent as above.
+    pub communication_only_ns: Option<i64>,
+    /// Communication while other kernels computed. Absent as above.
+    pub communication_overlapped_ns: Option<i64>,
+    /// The parts of `busy_ns`, as far as they are certain.
+    #[serde(skip)]
+    pub(crate) parts: BusyParts,
+}
+
+/// Busy time by what ran. `compute_ns`, `communication_ns` and `transfer_ns` sum to it.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct BusyParts {
+    pub(crate) compute_ns: i64,
+    pub(crate) communication_ns: i64,
+    pub(crate) transfer_ns: i64,
+    /// Communication in `compute_ns`.
+    pub(crate) overlapped_ns: i64,
+    /// Part of `compute_ns` in which it is not certain that anything computed: all that ran is timed as a whole.
+    pub(crate) unsure_ns: i64,
+    /// Work that is timed as a whole may communicate, or move data, and do nothing else.
+    pub(crate) unsure_communication: bool,
+    pub(crate) unsure_transfer: bool,
+}
+
+impl BusyParts {
+    /// Those of several devices.
+    pub(crate) fn plus(self, other: BusyParts) -> BusyParts {
+        BusyParts {
+            compute_ns: self.compute_ns.saturating_add(other.compute_ns),
+            communication_ns: self.communication_ns.saturating_add(other.communication_ns),
+            transfer_ns: self.transfer_ns.saturating_add(other.transfer_ns),
+            overlapped_ns: self.overlapped_ns.saturating_add(other.overlapped_ns),
+            unsure_ns: self.unsure_ns.saturating_add(other.unsure_ns),
+            unsure_communication: self.unsure_communication || other.unsure_communication,
+            unsure_transfer: self.unsure_transfer || other.unsure_transfer,
+        }
+    }
 }
 
 impl BusyShare {
-    fn new(window: Interval, busy_ns: i64, transfer_only_ns: Option<i64>) -> BusyShare {
+    fn new(window: Interval, busy_ns: i64) -> BusyShare {
         let window_ns = window.length_ns();
         BusyShare {
             window,
@@ -102,7 +143,19 @@ impl BusyShare {
             busy_ns,
             idle_ns: window_ns - busy_ns,
             busy_share: ratio(busy_ns, window_ns),
-            transfer_only_ns,
+            ..BusyShare::default()
+        }
+    }
+
+    fn with_parts(window: Interval, parts: BusyParts) -> BusyShare {
+        let busy_ns = parts.compute_ns + parts.communication_ns + parts.transfer_ns;
+        let sure = !parts.unsure_communication;
+        BusyShare {
+            transfer_only_ns: (!parts.unsure_transfer).then_some(parts.transfer_ns),
+            communication_only_ns: sure.then_some(parts.communication_ns),
+            communication_overlapped_ns: sure.then_some(parts.overlapped_ns),
+            parts,
+            ..BusyShare::new(window, busy_ns)
         }
     }
 }
@@ -111,6 +164,19 @@ impl BusyShare {
 pub fn busy(timeline: &Timeline, analysed: Option<Interval>) -> Vec<DeviceBusy> {
     (0..timeline.gpus.len())
         .map(|index| device_busy(timeline, index, analysed))
+        .collect()
+}
+
+/// Names of GPUs that tell them apart: their own where each has another, else `GPU 0`, by their index.
+pub fn names(devices: &[DeviceBusy]) -> Vec<String> {
+    let mut own: Vec<&str> = devices.iter().map(|device| device.name.as_str()).collect();
+    own.sort_unstable();
+    let distinct = own.windows(2).all(|two| two[0] != two[1]);
+    (devices.iter())
+        .map(|device| match distinct {
+            true => device.name.clone(),
+            false => format!("GPU {}", device.index),
+        })
         .collect()
 }
 
@@ -136,13 +202,8 @@ pub fn any_busy_ns(timeline: &Timeline) -> Option<i64> {
 /// Busy time of one GPU and its queues, added up in one walk over its work.
 #[derive(Debug, Default)]
 struct Totals {
-    all: Busy,
-    computing: Busy,
-    analysed: Busy,
-    analysed_computing: Busy,
-    /// Some work may both compute and move data.
-    mixed: bool,
-    analysed_mixed: bool,
+    all: Contents,
+    analysed: Contents,
     /// By index of the queue.
     queues: Vec<QueueTotals>,
 }
@@ -165,18 +226,10 @@ impl Totals {
             let interval = work.interval;
             let inside =
                 analysed.map_or(Interval::default(), |window| interval.intersection(window));
-            totals.all.add(interval);
-            totals.analysed.add(inside);
-            match timeline.is_transfer(work) {
-                Some(true) => {}
-                Some(false) => {
-                    totals.computing.add(interval);
-                    totals.analysed_computing.add(inside);
-                }
-                None => {
-                    totals.mixed = true;
-                    totals.analysed_mixed |= !inside.is_empty();
-                }
+            let content = timeline.content(work);
+            totals.all.add(interval, content);
+            if !inside.is_empty() {
+                totals.analysed.add(inside, content);
             }
             let queue = &mut totals.queues[timeline.queue_of(work) as usize];
             let window = queue.work_window;
@@ -185,6 +238,62 @@ impl Totals {
             queue.analysed.add(inside);
         }
         totals
+    }
+}
+
+/// Unions of work, each with what ran before it in the order in which moments are counted.
+#[derive(Debug, Default)]
+struct Contents {
+    compute: Busy,
+    /// And what is timed as a whole.
+    whole: Busy,
+    /// And what communicates.
+    communication: Busy,
+    /// And transfers.
+    all: Busy,
+    communication_alone: Busy,
+    unsure_communication: bool,
+    unsure_transfer: bool,
+}
+
+impl Contents {
+    /// In order of start.
+    #[inline]
+    fn add(&mut self, interval: Interval, content: Content) {
+        self.all.add(interval);
+        if content == Content::Transfer {
+            return;
+        }
+        self.communication.add(interval);
+        match content {
+            Content::Communication => self.communication_alone.add(interval),
+            Content::Whole {
+                communication,
+                transfer,
+            } => {
+                self.whole.add(interval);
+                self.unsure_communication |= communication;
+                self.unsure_transfer |= transfer;
+            }
+            Content::Compute | Content::Transfer => {
+                self.compute.add(interval);
+                self.whole.add(interval);
+            }
+        }
+    }
+
+    fn parts(&self) -> BusyParts {
+        let compute_ns = self.whole.length_ns;
+        let communication_ns = self.communication.length_ns - compute_ns;
+        BusyParts {
+            compute_ns,
+            communication_ns,
+            transfer_ns: self.all.length_ns - self.communication.length_ns,
+            overlapped_ns: self.communication_alone.length_ns - communication_ns,
+            unsure_ns: compute_ns - self.compute.length_ns,
+            unsure_communication: self.unsure_communication,
+            unsure_transfer: self.unsure_transfer,
+        }
     }
 }
 
@@ -207,21 +316,10 @@ fn device_busy(timeline: &Timeline, index: usize, analysed: Option<Interval>) ->
     };
     let totals = Totals::of(timeline, gpu, analysed);
     let work_window = gpu.work_window();
-    let transfer_only = |mixed: bool, all: Busy, computing: Busy| {
-        (!mixed).then(|| all.length_ns - computing.length_ns)
-    };
     let share = |(window, analysed): (Interval, Interval)| {
-        let transfer_only_ns = transfer_only(
-            totals.analysed_mixed,
-            totals.analysed,
-            totals.analysed_computing,
-        );
-        BusyShare::new(
-            window.intersection(analysed),
-            totals.analysed.length_ns,
-            transfer_only_ns,
-        )
+        BusyShare::with_parts(window.intersection(analysed), totals.analysed.parts())
     };
+    let whole = work_window.map(|window| BusyShare::with_parts(window, totals.all.parts()));
     DeviceBusy {
         index: index as u32,
         name: first.map_or(UNKNOWN_DEVICE.to_owned(), |device| device.name.clone()),
@@ -234,9 +332,8 @@ fn device_busy(timeline: &Timeline, index: usize, analysed: Option<Interval>) ->
         clock_method: first.map_or(ClockMethod::None, |device| device.clock.method),
         clock_error_ns: timeline.clock_error_ns(index),
         work_window,
-        busy_ns: work_window.map(|_| totals.all.length_ns),
-        transfer_only_ns: work_window
-            .and_then(|_| transfer_only(totals.mixed, totals.all, totals.computing)),
+        busy_ns: whole.map(|share| share.busy_ns),
+        transfer_only_ns: whole.and_then(|share| share.transfer_only_ns),
         before_first_ns: work_window
             .filter(|_| manifest.start_ns != 0)
             .map(|window| window.start_ns.saturating_sub(manifest.start_ns)),
@@ -272,11 +369,7 @@ fn queues_busy(
                 work_window: window,
                 busy_ns: window.map(|_| totals.all.length_ns),
                 analysed: window.zip(analysed).map(|(window, analysed)| {
-                    BusyShare::new(
-                        window.intersection(analysed),
-                        totals.analysed.length_ns,
-                        None,
-                    )
+                    BusyShare::new(window.intersection(analysed), totals.analysed.length_ns)
                 }),
             }
         })

@@ -6,7 +6,8 @@ use crate::command_buffers::{self, CommandBuffers};
 use crate::counters::{self, CounterRow};
 use crate::drift::{self, Drift};
 use crate::equal_work::{self, WorkComparison};
-use crate::gaps::{self, GapTotal, IdleTime};
+use crate::fill::DeviceFill;
+use crate::gaps::{GapTotal, IdleTime};
 use crate::intervals::Interval;
 use crate::kernels::{self, Kernel};
 use crate::labels::{self, LabelRow};
@@ -14,7 +15,7 @@ use crate::latency::{self, QueueLatency};
 use crate::memory_timeline::{self, MemoryRow};
 use crate::timeline::Timeline;
 use crate::transfers::{self, TransferRow};
-use crate::verdict::{self, Bound, Evidence};
+use crate::verdict::{Bound, Evidence, Judgement};
 use crate::warm_up::{self, WarmUp};
 use gapscope_trace::manifest::{Loss, SamplingMode};
 use gapscope_trace::tables::{
@@ -91,6 +92,8 @@ pub struct Findings {
     pub gaps: Vec<GapTotal>,
     /// Idle time in detail.
     pub idle_time: IdleTime,
+    /// How much of the devices their kernels could use.
+    pub fill: Vec<DeviceFill>,
     /// Kernels, the greatest total first, untimed ones after by count.
     pub kernels: Vec<Kernel>,
     /// Labels, parents before their children, siblings by busy time.
@@ -133,6 +136,9 @@ impl Findings {
                 "kernel",
                 "start_ns",
                 "duration_ns",
+                "groups_x",
+                "groups_y",
+                "groups_z",
                 "bindings",
                 "label",
                 "submission",
@@ -218,11 +224,12 @@ impl Findings {
             (None, Some(excluded)) => Interval::new(excluded.end_ns, window.end_ns),
             (None, None) => window,
         });
-        let idle_time = analysed_window.map_or_else(IdleTime::default, |window| {
-            gaps::idle_time(timeline, window, options.gap_threshold_ns, options.longest)
-        });
-        let devices = busy::busy(timeline, analysed_window);
-        let (verdict, verdict_evidence) = verdict::verdict(&devices, &idle_time);
+        let judged = Judgement::of(
+            timeline,
+            analysed_window,
+            options.gap_threshold_ns,
+            options.longest,
+        );
         let transfers = transfers::transfers(timeline);
         let sum = |figure: fn(&TransferRow) -> u64| {
             transfers.iter().map(figure).fold(0, u64::saturating_add)
@@ -235,8 +242,8 @@ impl Findings {
             work_window,
             analysed_window,
             clock_error_ns: clock_error_ns(timeline),
-            verdict,
-            verdict_evidence,
+            verdict: judged.bound,
+            verdict_evidence: judged.evidence,
             dispatch_count: timeline.dispatches.len() as u64,
             timed_dispatch_count: kernels
                 .iter()
@@ -247,9 +254,10 @@ impl Findings {
             transfer_count: tables.transfers.len() as u64,
             transfer_bytes: sum(|row| row.bytes),
             transfer_unknown_bytes_count: sum(|row| row.unknown_bytes_count),
-            devices,
-            gaps: idle_time.causes.clone(),
-            idle_time,
+            devices: judged.devices,
+            gaps: judged.idle_time.causes.clone(),
+            idle_time: judged.idle_time,
+            fill: judged.fill,
             kernels,
             labels: Vec::new(),
             command_buffers: command_buffers::command_buffers(timeline, options.longest),

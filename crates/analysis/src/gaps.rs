@@ -27,6 +27,7 @@ pub use each::{each_gap, each_gap_before};
 pub use walk::{GapFinder, idle_time};
 
 use crate::intervals::Interval;
+use crate::verdict::{Bound, Part};
 use gapscope_trace::ids::{CommandBufferId, ProcessId, QueueId, SubmissionId, ThreadId};
 use serde::Serialize;
 
@@ -89,7 +90,7 @@ pub struct IdleTime {
 }
 
 /// Idle time of a device.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct DeviceIdle {
     /// Index of the device in the findings.
     pub device: u32,
@@ -97,6 +98,16 @@ pub struct DeviceIdle {
     pub total_ns: i64,
     /// By cause.
     pub causes: Vec<GapTotal>,
+    /// Its part of [`IdleTime::unknown_host_ns`].
+    pub unknown_host_ns: i64,
+    /// What bounds the speed on this device, over the window of all devices.
+    pub verdict: Bound,
+    /// The same in one sentence.
+    pub verdict_sentence: String,
+    /// Length of that window.
+    pub verdict_window_ns: Option<i64>,
+    /// Its parts, the largest first; they sum to `verdict_window_ns`.
+    pub verdict_evidence: Vec<Part>,
 }
 
 /// Idle time of a queue, between its own first and last work.

@@ -17,6 +17,7 @@ pub mod dataflow;
 pub mod drift;
 pub mod durations;
 pub mod equal_work;
+pub mod fill;
 pub mod findings;
 pub mod gaps;
 mod host;

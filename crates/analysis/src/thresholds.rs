@@ -66,14 +66,23 @@ thresholds! {
         "From this share of unexplained time on there is no verdict.",
         "Whatever bounds the rest, the unexplained could bound more.";
     IDLE_SHARE: f64 = 0.5, Share,
-        "Host and sync are the verdict from this share of the time on.",
+        "Host, sync and latency are the verdict from this share of the time on.",
+        "From half on, nothing else can cost as much.";
+    COMMUNICATION_SHARE: f64 = 0.5, Share,
+        "Exposed communication is the verdict from this share of the time on.",
         "From half on, nothing else can cost as much.";
     TRANSFER_SHARE: f64 = 0.5, Share,
         "Transfers are the verdict from this share of the time on.",
         "From half on, nothing else can cost as much.";
     DEVICE_SHARE: f64 = 0.75, Share,
-        "The device is the verdict from this share of the time on.",
-        "While a quarter is left to host and sync, a third more speed can be had there, and the verdict is mixed.";
+        "The device is the verdict from this share of computing and transfers on.",
+        "While a quarter is left to all else, a third more speed can be had there, and the verdict is mixed.";
+    UNDERFILLED_SHARE: f64 = 0.25, Share,
+        "Kernels that run at once and have workgroups for less than this share of the multiprocessors leave the device underfilled: that time counts as latency.",
+        "Four times the work would take as long: no better code inside the kernels gains as much as more of them at once.";
+    ADVICE_SHARE: f64 = 0.01, Share,
+        "The report gives advice on a cause, and names kernels that leave the device underfilled, from this share of the time on.",
+        "Advice on what costs less would hide the advice that counts.";
     ROUND_TRIP_NS: i64 = 200_000, Nanoseconds,
         "So long outside of calls between the return of a wait and the next submission counts as part of the wait's round trip.",
         "Recording and handing over a small command buffer takes 5 to 100 µs: a program that needs more does something else there.";

@@ -9,6 +9,7 @@
 //! to a GPU named `unknown device`.
 
 mod build;
+mod content;
 mod dispatches;
 mod times;
 mod work;
@@ -22,6 +23,7 @@ use gapscope_trace::lookup::{IdIndex, NONE};
 use gapscope_trace::tables::Dispatches;
 use times::{CommandBufferTimes, QueueOfGpu, SubmissionTimes};
 
+pub(crate) use content::Content;
 pub use work::{Gpu, Work, WorkKind};
 
 /// A trace, indexed for the analyses.
@@ -41,6 +43,8 @@ pub struct Timeline<'a> {
     pub(crate) submission_ids: IdIndex<SubmissionId>,
     pub(crate) label_ids: IdIndex<LabelId>,
     pub(crate) kernel_ids: IdIndex<KernelId>,
+    /// By row of the table of kernels: they communicate with other devices. Empty where none does.
+    pub(crate) communicates: Vec<bool>,
     pub(crate) dispatches: DispatchColumns,
 }
 
@@ -162,22 +166,6 @@ impl<'a> Timeline<'a> {
             .map(|work| work.interval.length_ns())
             .max()
             .unwrap_or(0)
-    }
-
-    /// True when `work` is known to move data and do nothing else; `None` when it may do both.
-    pub(crate) fn is_transfer(&self, work: &Work) -> Option<bool> {
-        match work.kind() {
-            WorkKind::Dispatch | WorkKind::Opaque => Some(false),
-            WorkKind::Transfer => Some(true),
-            WorkKind::CommandBuffer => {
-                let rows = &self.trace.tables.command_buffers;
-                match (rows.dispatches[work.row()], rows.transfers[work.row()]) {
-                    (_, 0) => Some(false),
-                    (0, _) => Some(true),
-                    _ => None,
-                }
-            }
-        }
     }
 
     /// From the start of the first work of any GPU to the end of the last.

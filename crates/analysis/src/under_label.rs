@@ -79,6 +79,7 @@ impl UnderLabel {
             devices: whole.devices,
             gaps: whole.gaps,
             idle_time: whole.idle_time,
+            fill: whole.fill,
             warm_up: whole.warm_up,
             memory: whole.memory,
             counters: whole.counters,

@@ -1,31 +1,48 @@
 //! The verdict: what bounds the program's speed on the GPU.
 //!
-//! The analysed time of all devices with work is split into six parts that sum to it:
+//! All devices with timed work are judged over one window, from the first work of any in the analysed window to the last.
+//! The time of each is split into parts; over the devices they sum to the window times the devices:
 //!
 //! | part | time |
 //! |---|---|
-//! | `compute` | the device ran something, not only transfers |
-//! | `transfer` | the device ran transfers and nothing else |
-//! | `host` | idle, with a cause on [`Side::Host`]: the host had not submitted |
+//! | `compute` | the device computed, whatever else it did |
+//! | `communication` | it ran kernels that communicate, and none that compute: exposed communication |
+//! | `transfer` | it ran transfers and nothing else |
+//! | `host` | idle, with a cause on [`Side::Host`]: the host had not submitted, or the queue waited for its function |
 //! | `sync` | idle, with a cause on [`Side::Sync`]: host and device, or queues, waited for each other |
 //! | `launch` | idle, with a cause on [`Side::Launch`]: the device started or ordered what it had |
+//! | `imbalance` | it had no work while another device had: before its own first work and after its last |
 //! | `unknown` | idle, and the trace does not say why |
 //!
-//! `host-bound` needs [`IDLE_SHARE`] in `host`, `sync-bound` as much in `sync`, `transfer-bound` [`TRANSFER_SHARE`] in
-//! `transfer`; `device-bound` needs [`DEVICE_SHARE`] in `compute`, `launch` and `transfer` together. Otherwise the
-//! verdict is `mixed`, and the parts say of what. Nothing timed, or half of the time unexplained, is `unknown`.
+//! The verdict is the first of these whose share is reached:
+//!
+//! | verdict | of the time | has at least |
+//! |---|---|---|
+//! | `unknown` | `unknown`; or nothing was timed | [`UNKNOWN_SHARE`] |
+//! | `host-bound` | `host` | [`IDLE_SHARE`] |
+//! | `sync-bound` | `sync` | [`IDLE_SHARE`] |
+//! | `communication-bound` | `communication` | [`COMMUNICATION_SHARE`] |
+//! | `transfer-bound` | `transfer` | [`TRANSFER_SHARE`] |
+//! | `latency-bound` | `launch`, and the part of `compute` in which the device was [underfilled](crate::fill) | [`IDLE_SHARE`] |
+//! | `device-bound` | `compute` and `transfer` | [`DEVICE_SHARE`] |
+//! | `mixed` | none of these | |
 //!
 //! What this cannot know: whether the work itself is needed, or well done. A device that is always busy may be running
 //! kernels that ought to be one, and time that another version of the program saves shows as idle time here: compare
-//! equal work ([`crate::work`]) before believing in a busy device.
+//! equal work ([`crate::equal_work`]) before believing in a busy device.
 
-use crate::busy::DeviceBusy;
-use crate::gaps::{Cause, IdleTime, Side};
-use crate::quantity::{Nanoseconds, Percent, ratio};
-use crate::thresholds::{DEVICE_SHARE, IDLE_SHARE, TRANSFER_SHARE, UNKNOWN_SHARE};
-use gapscope_trace::manifest::Api;
+mod times;
+
+use crate::busy::{self, DeviceBusy};
+use crate::fill::{self, DeviceFill};
+#[cfg(doc)]
+use crate::gaps::Side;
+use crate::gaps::{self, IdleTime};
+use crate::intervals::Interval;
+use crate::thresholds::*;
+use crate::timeline::Timeline;
 use serde::Serialize;
-use std::cmp::Reverse;
+use times::Times;
 
 /// What bounds the speed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
@@ -33,7 +50,7 @@ use std::cmp::Reverse;
 pub enum Bound {
     /// The device waits for the host to submit.
     HostBound,
-    /// The device computes, or starts and orders what it has.
+    /// The device computes and moves data.
     DeviceBound,
     /// The device moves data and does nothing else.
     TransferBound,
@@ -77,7 +94,7 @@ impl std::fmt::Display for Bound {
 pub struct Evidence {
     /// The verdict and its main number in one sentence.
     pub sentence: String,
-    /// Device time that was judged: the sum of the devices' analysed windows.
+    /// Device time that was judged: the window of all devices, once for each.
     pub window_ns: Option<i64>,
     /// Its parts, the largest first; they sum to `window_ns`.
     pub parts: Vec<Part>,
@@ -86,7 +103,7 @@ pub struct Evidence {
 /// A part of the judged time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Part {
-    /// Where the time went: `compute`, `transfer`, `host`, `sync`, `launch`, `unknown`.
+    /// Where the time went: `compute`, `communication`, `transfer`, `host`, `sync`, `launch`, `imbalance`, `unknown`.
     pub what: &'static str,
     /// How much.
     pub total_ns: i64,
@@ -96,169 +113,78 @@ pub struct Part {
     pub sentence: String,
 }
 
-/// The verdict on the analysed window of `devices`, whose idle time is `idle`.
-pub fn verdict(devices: &[DeviceBusy], idle: &IdleTime) -> (Bound, Evidence) {
-    let (mut window_ns, mut busy_ns, mut transfer_ns) = (0i64, 0i64, 0i64);
-    let mut transfers_known = true;
-    for share in devices.iter().filter_map(|device| device.analysed) {
-        window_ns = window_ns.saturating_add(share.window_ns);
-        busy_ns = busy_ns.saturating_add(share.busy_ns);
-        transfers_known &= share.transfer_only_ns.is_some();
-        transfer_ns = transfer_ns.saturating_add(share.transfer_only_ns.into_iter().sum());
-    }
-    if window_ns == 0 {
-        return unknown(
-            "No GPU work has known times, so nothing can be said about what bounds the program.",
-        );
-    }
-    let of = |side: Side| {
-        (idle.causes.iter())
-            .filter(|total| total.cause.side() == side)
-            .fold(0i64, |sum, total| sum.saturating_add(total.total_ns))
-    };
-    let host_ns = of(Side::Host);
-    let sync_ns = of(Side::Sync);
-    let launch_ns = of(Side::Launch);
-    let unknown_ns = of(Side::Unknown).saturating_add(idle.below_threshold_ns);
-    let compute_ns = busy_ns - transfer_ns;
-    let part = |what, total_ns: i64, text: &str| {
-        let share = ratio(total_ns, window_ns);
-        Part {
-            what,
-            total_ns,
-            share,
-            sentence: format!("{} ({}) {text}", Nanoseconds(total_ns), Percent(share)),
-        }
-    };
-    let (compute, transfer) = match transfers_known {
-        true => (
-            "the device computed.",
-            "the device ran transfers and nothing else.",
-        ),
-        false => (
-            "the device computed or moved data: command buffers with both are timed as a whole.",
-            "at least, the device ran transfers and nothing else.",
-        ),
-    };
-    let mut parts = vec![
-        part("compute", compute_ns, compute),
-        part("transfer", transfer_ns, transfer),
-        part(
-            "host",
-            host_ns,
-            &format!(
-                "the device had nothing to do, because the host had not submitted it{}.",
-                most(idle)
-            ),
-        ),
-        part(
-            "sync",
-            sync_ns,
-            "the device idled at synchronisation: a host that waited for it first, or another queue.",
-        ),
-        part(
-            "launch",
-            launch_ns,
-            "the device idled with work submitted: launch latency, and barriers inside command buffers.",
-        ),
-        part(
-            "unknown",
-            unknown_ns,
-            "the device idled and the trace does not say why.",
-        ),
-    ];
-    parts.retain(|part| part.total_ns > 0);
-    parts.sort_by_key(|part| Reverse(part.total_ns));
+/// The verdict on a window, with all that it rests on.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Judgement {
+    /// Busy time of the devices.
+    pub devices: Vec<DeviceBusy>,
+    /// Their idle time, with a verdict on each.
+    pub idle_time: IdleTime,
+    /// How much of them their kernels could use.
+    pub fill: Vec<DeviceFill>,
+    /// What bounds the speed.
+    pub bound: Bound,
+    /// Why.
+    pub evidence: Evidence,
+}
 
-    let of_window = |ns: i64| ratio(ns, window_ns);
-    let device_ns = busy_ns.saturating_add(launch_ns);
-    let (bound, sentence) = if of_window(unknown_ns) >= UNKNOWN_SHARE {
-        let sentence = format!(
-            "The device idled for {} of the time, and the trace does not say why.",
-            Percent(of_window(unknown_ns))
-        );
-        (Bound::Unknown, sentence)
-    } else if of_window(host_ns) >= IDLE_SHARE {
-        let sentence = format!(
-            "The device waited for the host to submit for {} of the time.",
-            Percent(of_window(host_ns))
-        );
-        (Bound::HostBound, sentence)
-    } else if of_window(sync_ns) >= IDLE_SHARE {
-        let sentence = format!(
-            "The device idled at synchronisation for {} of the time.",
-            Percent(of_window(sync_ns))
-        );
-        (Bound::SyncBound, sentence)
-    } else if of_window(transfer_ns) >= TRANSFER_SHARE {
-        let sentence = format!(
-            "The device ran transfers and nothing else for {} of the time.",
-            Percent(of_window(transfer_ns))
-        );
-        (Bound::TransferBound, sentence)
-    } else if of_window(device_ns) >= DEVICE_SHARE {
-        let sentence = match launch_ns > busy_ns {
-            true => format!(
-                "The device spent {} of the time on starting and ordering its work, and {} on the work.",
-                Percent(of_window(launch_ns)),
-                Percent(of_window(busy_ns))
-            ),
-            false => format!(
-                "The device was busy for {} of the time.",
-                Percent(of_window(busy_ns))
-            ),
+impl Judgement {
+    /// Judges `window`: with none, nothing was timed. Gaps shorter than `gap_threshold_ns` are not explained, and of long
+    /// gaps and the like `longest` are listed.
+    pub fn of(
+        timeline: &Timeline,
+        window: Option<Interval>,
+        gap_threshold_ns: i64,
+        longest: usize,
+    ) -> Judgement {
+        let devices = busy::busy(timeline, window);
+        let Some(window) = window else {
+            let (bound, evidence) = Times::default().verdict();
+            return Judgement {
+                devices,
+                bound,
+                evidence,
+                ..Judgement::default()
+            };
         };
-        (Bound::DeviceBound, sentence)
-    } else {
-        let shares: Vec<String> = (parts.iter().take(3))
-            .map(|part| format!("{} {}", part.what, Percent(part.share)))
-            .collect();
-        (
-            Bound::Mixed,
-            format!(
-                "No single cause has most of the time: {}.",
-                shares.join(", ")
-            ),
-        )
-    };
-    let evidence = Evidence {
-        sentence,
-        window_ns: Some(window_ns),
-        parts,
-    };
-    (bound, evidence)
+        let mut idle_time = gaps::idle_time(timeline, window, gap_threshold_ns, longest);
+        let fill = fill::fill(timeline, window, longest);
+        let judged = Times::of_devices(&devices, &idle_time, &fill);
+        let (bound, evidence) = Times::of_all(&judged, &devices, &idle_time).verdict();
+        let each: Vec<_> = judged.iter().map(Times::verdict).collect();
+        for (device, (bound, evidence)) in idle_time.devices.iter_mut().zip(each) {
+            device.verdict = bound;
+            device.verdict_sentence = evidence.sentence;
+            device.verdict_window_ns = evidence.window_ns;
+            device.verdict_evidence = evidence.parts;
+        }
+        Judgement {
+            devices,
+            idle_time,
+            fill,
+            bound,
+            evidence,
+        }
+    }
 }
 
-fn unknown(sentence: &str) -> (Bound, Evidence) {
-    let evidence = Evidence {
-        sentence: sentence.to_owned(),
-        ..Evidence::default()
-    };
-    (Bound::Unknown, evidence)
-}
-
-/// What the host mostly did while it was late, as the end of a sentence.
-fn most(idle: &IdleTime) -> String {
-    let late = (idle.causes.iter()).filter_map(|total| {
-        let facts = total.cause.facts(Api::Unknown);
-        Some((total, facts.host_was?))
-    });
-    let total_ns = (late.clone()).fold(0i64, |sum, (total, _)| sum.saturating_add(total.total_ns));
-    let known = late.map(|(total, doing)| match total.cause {
-        Cause::HostLate => (total.total_ns - idle.unknown_host_ns, doing),
-        _ => (total.total_ns, doing),
-    });
-    // Of equals the first.
-    match known.rev().max_by_key(|(ns, _)| *ns) {
-        None => String::new(),
-        // As in traces of programs that measured themselves.
-        Some((ns, _)) if ns < idle.unknown_host_ns => format!(
-            "; what it did for {} of that is not in the trace",
-            Percent(ratio(idle.unknown_host_ns, total_ns))
-        ),
-        Some((ns, doing)) => format!(
-            "; for {} of that it was {doing}",
-            Percent(ratio(ns, total_ns))
-        ),
+impl Bound {
+    fn of(times: &Times) -> Bound {
+        let reached = |ns: i64, share: f64| times.share(ns) >= share;
+        let latency_ns = times.launch_ns.saturating_add(times.underfilled_ns());
+        let working_ns = (times.busy.compute_ns).saturating_add(times.busy.transfer_ns);
+        match () {
+            () if times.window_ns == 0 => Bound::Unknown,
+            () if reached(times.unknown_ns, UNKNOWN_SHARE) => Bound::Unknown,
+            () if reached(times.host_ns, IDLE_SHARE) => Bound::HostBound,
+            () if reached(times.sync_ns, IDLE_SHARE) => Bound::SyncBound,
+            () if reached(times.busy.communication_ns, COMMUNICATION_SHARE) => {
+                Bound::CommunicationBound
+            }
+            () if reached(times.busy.transfer_ns, TRANSFER_SHARE) => Bound::TransferBound,
+            () if reached(latency_ns, IDLE_SHARE) => Bound::LatencyBound,
+            () if reached(working_ns, DEVICE_SHARE) => Bound::DeviceBound,
+            () => Bound::Mixed,
+        }
     }
 }

@@ -10,6 +10,7 @@ use gapscope_analysis::command_buffers::CommandBuffers;
 use gapscope_analysis::counters::CounterRow;
 use gapscope_analysis::drift::Drift;
 use gapscope_analysis::equal_work::WorkComparison;
+use gapscope_analysis::fill::DeviceFill;
 use gapscope_analysis::gaps::IdleTime;
 use gapscope_analysis::intervals::Interval;
 use gapscope_analysis::kernels::Kernel;
@@ -80,6 +81,7 @@ struct Json<'a> {
     devices: &'a [DeviceBusy],
     gaps: Vec<GapJson>,
     idle_time: &'a IdleTime,
+    fill: &'a [DeviceFill],
     kernels: Vec<KernelJson<'a>>,
     labels: &'a [LabelRow],
     command_buffers: &'a CommandBuffers,
@@ -160,6 +162,7 @@ impl<'a> Json<'a> {
             devices: &findings.devices,
             gaps: gaps(report),
             idle_time: &findings.idle_time,
+            fill: &findings.fill,
             kernels: kernels(report),
             labels: &findings.labels,
             command_buffers: &findings.command_buffers,

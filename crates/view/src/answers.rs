@@ -9,10 +9,10 @@ use crate::texts::cut;
 use crate::track::{Source, TrackId};
 use gapscope_analysis::counters::{self, Counter};
 use gapscope_analysis::equal_work::{WorkCost, compare};
-use gapscope_analysis::gaps::idle_time;
 use gapscope_analysis::intervals::Interval;
 use gapscope_analysis::timeline::WorkKind;
-use gapscope_analysis::{Findings, Options, activity, busy, kernels, transfers, verdict};
+use gapscope_analysis::verdict::Judgement;
+use gapscope_analysis::{Findings, Options, activity, kernels, transfers};
 use gapscope_report::{Report, json as report};
 use gapscope_trace::tables::{MarkerScope, Table};
 use rustc_hash::FxHashMap;
@@ -186,9 +186,7 @@ pub fn counter(analysed: &Analysed, id: TrackId) -> Option<Vec<u8>> {
 /// The analyses of a range.
 pub fn range(analysed: &Analysed, window: Interval) -> Value {
     let timeline = analysed.timeline;
-    let devices = busy::busy(timeline, Some(window));
-    let idle = idle_time(timeline, window, 0, 10);
-    let (bound, evidence) = verdict::verdict(&devices, &idle);
+    let judged = Judgement::of(timeline, Some(window), 0, 10);
     let busy_ns = busy_in(timeline, window);
     let kernels = kernels::kernels(timeline, analysed.bindings(), Some(window), busy_ns);
     let transfers = transfers::transfers_in(timeline, Some(window));
@@ -199,13 +197,14 @@ pub fn range(analysed: &Analysed, window: Interval) -> Value {
         .fold(0, u64::saturating_add);
     let mut answer = json!({
         "window": window,
-        "verdict": bound,
-        "verdict_sentence": evidence.sentence,
-        "verdict_evidence": evidence.parts,
-        "devices": devices,
+        "verdict": judged.bound,
+        "verdict_sentence": judged.evidence.sentence,
+        "verdict_evidence": judged.evidence.parts,
+        "devices": judged.devices,
         "gpu_busy_ns": busy_ns,
-        "gaps": idle.causes,
-        "idle_time": idle,
+        "gaps": judged.idle_time.causes,
+        "idle_time": judged.idle_time,
+        "fill": judged.fill,
         "dispatch_count": kernels.iter().map(|kernel| kernel.count).sum::<u64>(),
         "kernels": kernels,
         "transfers": transfers,

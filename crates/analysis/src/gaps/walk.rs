@@ -32,12 +32,15 @@ pub fn idle_time(
         let Some(work_window) = gpu.work_window() else {
             continue;
         };
+        let unknown_before_ns = walk.found.unknown_host_ns;
         let (device, of_queues) = walk.gpu(index as u32, work_window.intersection(window), window);
         all.add_all(&device);
         devices.push(DeviceIdle {
             device: index as u32,
             total_ns: device.total_ns,
             causes: device.rows(),
+            unknown_host_ns: walk.found.unknown_host_ns - unknown_before_ns,
+            ..DeviceIdle::default()
         });
         queues.extend(of_queues.into_iter().map(|(queue, totals)| QueueIdle {
             device: index as u32,

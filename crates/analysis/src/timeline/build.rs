@@ -4,12 +4,13 @@ use super::Timeline;
 use super::dispatches::{DispatchColumns, Launched, Untimed};
 use super::times::{CommandBufferTimes, QueueOfGpu, SubmissionTimes};
 use super::work::{Gpu, Work, WorkKind};
+use crate::communication::is_communication;
 use crate::intervals::Interval;
 use crate::vocabulary::Gpus;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{CommandBufferId, QueueId};
 use gapscope_trace::lookup::{IdIndex, NONE};
-use gapscope_trace::manifest::SamplingMode;
+use gapscope_trace::manifest::{Device, SamplingMode};
 use gapscope_trace::tables::{Dispatches, Table, Timing};
 use std::collections::HashMap;
 
@@ -49,6 +50,7 @@ impl<'a> Builder<'a> {
                 submission_ids: IdIndex::new(&tables.submissions.id),
                 label_ids: IdIndex::new(&tables.labels.id),
                 kernel_ids: IdIndex::new(&tables.kernels.id),
+                communicates: communicating(&tables.kernels.name),
                 dispatches: DispatchColumns::default(),
             },
             listed: Gpus::of(&trace.manifest),
@@ -60,6 +62,11 @@ impl<'a> Builder<'a> {
         builder.find_queues();
         builder.find_submissions();
         let timeline = &mut builder.timeline;
+        let sized = |device: &Device| {
+            let limits = device.limits.as_ref();
+            limits.is_some_and(|limits| limits.multiprocessors.is_some())
+        };
+        timeline.dispatches.keeps_groups = trace.manifest.devices.iter().any(sized);
         timeline.dispatches.reserve(dispatches);
         if builder.inside && timeline.gpus.len() == 1 {
             timeline.gpus[0].works.reserve_exact(dispatches);
@@ -177,6 +184,9 @@ impl<'a> Builder<'a> {
             columns
                 .bindings
                 .push(piece.bindings[at].map_or(NONE, |id| id.0));
+            if columns.keeps_groups {
+                columns.groups.push(groups(piece, at));
+            }
             let times = timeline.command_buffers.get_mut(command_buffer as usize);
             if times.is_none() {
                 let nowhere = Launched {
@@ -334,5 +344,25 @@ impl<'a> Builder<'a> {
                 });
             }
         }
+    }
+}
+
+/// Workgroups of a dispatch, or [`NONE`].
+fn groups(piece: &Dispatches, at: usize) -> u32 {
+    let axes = [&piece.groups_x, &piece.groups_y, &piece.groups_z];
+    let known = axes.map(|axis| axis.get(at).copied().flatten());
+    let [Some(x), Some(y), Some(z)] = known else {
+        return NONE;
+    };
+    let groups = x.saturating_mul(y).saturating_mul(z);
+    groups.min(NONE - 1)
+}
+
+/// By row of the table of kernels; empty where none communicates.
+fn communicating(names: &[String]) -> Vec<bool> {
+    let rows: Vec<bool> = names.iter().map(|name| is_communication(name)).collect();
+    match rows.contains(&true) {
+        true => rows,
+        false => Vec::new(),
     }
 }

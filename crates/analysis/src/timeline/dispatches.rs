@@ -1,7 +1,8 @@
 //! What the analyses keep of each dispatch.
 //!
-//! Of ten million dispatches the columns of the table fill a gigabyte. What is kept here are twelve bytes of each, and
-//! its [`Work`] where its times are known; it can be taken from pieces of the table as they are read.
+//! Of ten million dispatches the columns of the table fill a gigabyte. What is kept here are twelve bytes of each, 16
+//! where a device's size is known, and its [`Work`] where its times are known; it can be taken from pieces of the table
+//! as they are read.
 
 use super::work::{Work, WorkKind};
 use gapscope_trace::ids::{BindingSetId, SubmissionId};
@@ -17,6 +18,9 @@ pub(crate) struct DispatchColumns {
     pub(crate) labels: Vec<u32>,
     /// Id of its set of bindings, or [`NONE`].
     pub(super) bindings: Vec<u32>,
+    /// Its workgroups, or [`NONE`]. Only where a device's size is known: nothing else needs them.
+    pub(crate) groups: Vec<u32>,
+    pub(super) keeps_groups: bool,
     /// Of what is in no command buffer; shorter where none follow.
     pub(crate) launched: Vec<Launched>,
     /// Those without known times, by row.
@@ -84,5 +88,8 @@ impl DispatchColumns {
         self.kernels.reserve_exact(rows);
         self.labels.reserve_exact(rows);
         self.bindings.reserve_exact(rows);
+        if self.keeps_groups {
+            self.groups.reserve_exact(rows);
+        }
     }
 }

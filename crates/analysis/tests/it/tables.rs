@@ -262,7 +262,7 @@ fn what_is_not_selected_changes_no_finding() {
     writer.finish(&whole.manifest).unwrap();
     let (read, remarks) = gapscope_trace::read(&path, &Findings::selection()).unwrap();
     assert_eq!(remarks, []);
-    assert!(read.tables.dispatches.groups_x.is_empty());
+    assert!(read.tables.dispatches.position.is_empty());
     assert!(read.tables.barriers.command_buffer.is_empty());
     assert_eq!(findings(&read), findings(&whole));
     let activity = |trace| activity(&Timeline::of(trace), 10);

@@ -6,6 +6,7 @@ use crate::document::{Block, Column, Table, Text, Tone};
 use crate::{fit, number};
 use gapscope_analysis::Findings;
 use gapscope_analysis::gaps::{Gap, HostTime};
+use gapscope_analysis::thresholds::ADVICE_SHARE;
 use gapscope_analysis::vocabulary::Words;
 
 pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, origin_ns: i64) -> Vec<Block> {
@@ -49,8 +50,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, origin_ns: 
             count(gap.main_count),
             Text::new().with(Tone::Cause(facts.family), bar(share, 12)),
         ]);
-        // Advice on what is hardly there would hide the advice that counts.
-        if share >= 0.01 {
+        if share >= ADVICE_SHARE {
             row.note = Some(Text::new().faint(cause::advice(gap, idle, words)));
         }
     }

@@ -1,12 +1,17 @@
-//! The verdict and its evidence.
+//! The verdict and its evidence, of all devices and of each.
 
 use super::dispatches;
 use super::transfers::all_written;
 use crate::document::{Block, Text, Tone};
 use crate::{fit, number};
 use gapscope_analysis::Findings;
+use gapscope_analysis::busy;
+use gapscope_analysis::fill::KernelFill;
+use gapscope_analysis::thresholds::ADVICE_SHARE;
 use gapscope_analysis::verdict::Bound;
 use gapscope_analysis::vocabulary::Words;
+use gapscope_trace::manifest::Api;
+use std::cmp::Reverse;
 
 pub(crate) fn blocks(findings: &Findings, words: &Words) -> Vec<Block> {
     let bound = findings.verdict;
@@ -23,12 +28,54 @@ pub(crate) fn blocks(findings: &Findings, words: &Words) -> Vec<Block> {
     for part in &evidence.parts {
         blocks.push(Block::Item(Text::new().and(fit::clean(&part.sentence))));
     }
+    blocks.extend(underfilled(findings, words).map(Block::Item));
+    blocks.extend(devices(findings).map(Block::Item));
     blocks.push(Block::Sentence(totals(findings, words)));
     if !findings.warm_up.reason.is_empty() {
         let reason = fit::clean(&findings.warm_up.reason);
         blocks.push(Block::Sentence(Text::new().faint(reason)));
     }
     blocks
+}
+
+/// The kernels that leave most of a device idle, where that costs enough.
+fn underfilled(findings: &Findings, words: &Words) -> Option<Text> {
+    const NAMED: usize = 3;
+    const COLUMNS: usize = 40;
+    let window_ns = findings.verdict_evidence.window_ns? as f64;
+    let underfilled_ns: i64 = (findings.fill.iter())
+        .filter_map(|fill| fill.underfilled_ns)
+        .sum();
+    if (underfilled_ns as f64) < ADVICE_SHARE * window_ns {
+        return None;
+    }
+    let mut kernels: Vec<&KernelFill> = findings.fill.iter().flat_map(|f| &f.kernels).collect();
+    kernels.sort_by_key(|kernel| Reverse(kernel.underfilled_ns));
+    let named: Vec<String> = (kernels.iter().take(NAMED))
+        .map(|kernel| {
+            format!(
+                "{} ({}, {})",
+                fit::clip(&fit::clean(&kernel.name), COLUMNS),
+                words.workgroup.count(u64::from(kernel.groups_p50)),
+                number::duration(kernel.underfilled_ns)
+            )
+        })
+        .collect();
+    let text = format!("Kernels that filled little of it: {}.", named.join(", "));
+    (!named.is_empty()).then(|| text.into())
+}
+
+/// The verdict on each device, where there are several.
+fn devices(findings: &Findings) -> impl Iterator<Item = Text> {
+    let names = busy::names(&findings.devices);
+    let devices = &findings.idle_time.devices;
+    let several = devices.len() > 1;
+    devices.iter().filter(move |_| several).map(move |device| {
+        let name = fit::clean(&names[device.device as usize]);
+        Text::new()
+            .strong(format!("{name}: {}. ", device.verdict))
+            .and(fit::clean(&device.verdict_sentence))
+    })
 }
 
 /// Wall, busy and counts in one line.
@@ -46,13 +93,21 @@ fn totals(findings: &Findings, words: &Words) -> Text {
             number::share_of(busy, wall)
         ));
     }
+    // Most CUDA programs launch no graphs.
+    let graphless = words.api == Api::Cuda && findings.command_buffer_count == 0;
     text.and(format!(
-        ": {} in {} and {}, {}.",
+        ": {} in {}{}, {}.",
         match dispatches(findings, findings.dispatch_count) {
-            Some(count) => number::of(count, "dispatch", "dispatches"),
-            None => "an unknown number of dispatches".to_owned(),
+            Some(count) => words.dispatch.count(count),
+            None => format!("an unknown number of {}", words.dispatch.many),
         },
-        words.command_buffer.count(findings.command_buffer_count),
+        match graphless {
+            true => String::new(),
+            false => format!(
+                "{} and ",
+                words.command_buffer.count(findings.command_buffer_count)
+            ),
+        },
         words.submission.count(findings.submission_count),
         match findings.transfer_count {
             0 => "no transfers".to_owned(),

@@ -3,9 +3,10 @@
 use crate::client::Client;
 use crate::traces::{Folder, read, text};
 use gapscope_analysis::bound_bytes::BindingSets;
-use gapscope_analysis::gaps::{GapFinder, each_gap, idle_time};
+use gapscope_analysis::gaps::{GapFinder, each_gap};
 use gapscope_analysis::intervals::Interval;
-use gapscope_analysis::{Findings, Options, Timeline, busy, kernels, transfers, verdict};
+use gapscope_analysis::verdict::Judgement;
+use gapscope_analysis::{Findings, Options, Timeline, kernels, transfers};
 use serde_json::json;
 
 #[test]
@@ -175,12 +176,12 @@ fn figures_of_a_range_are_those_of_the_analysis() {
     ] {
         let (from, to) = (window.start_ns - origin_ns, window.end_ns - origin_ns);
         let answer = client.json(&format!("t/0/range?from={from}&to={to}"));
-        let devices = busy::busy(&timeline, Some(window));
-        let idle = idle_time(&timeline, window, 0, 10);
-        let (bound, evidence) = verdict::verdict(&devices, &idle);
-        assert_eq!(answer["verdict"], json!(bound));
-        assert_eq!(answer["verdict_sentence"], evidence.sentence);
-        for (answered, device) in answer["devices"].as_array().unwrap().iter().zip(&devices) {
+        let judged = Judgement::of(&timeline, Some(window), 0, 10);
+        assert_eq!(answer["verdict"], json!(judged.bound));
+        assert_eq!(answer["verdict_sentence"], judged.evidence.sentence);
+        for (answered, device) in
+            (answer["devices"].as_array().unwrap().iter()).zip(&judged.devices)
+        {
             let share = device.analysed;
             assert_eq!(
                 answered["analysed"]["busy_ns"],
@@ -191,7 +192,7 @@ fn figures_of_a_range_are_those_of_the_analysis() {
                 json!(share.map(|share| share.window_ns))
             );
         }
-        assert_eq!(answer["gaps"], json!(idle.causes));
+        assert_eq!(answer["gaps"], json!(judged.idle_time.causes));
         let kernels = kernels::kernels(&timeline, &BindingSets::of(&trace), Some(window), None);
         assert_eq!(answer["kernels"].as_array().unwrap().len(), kernels.len());
         for (answered, kernel) in answer["kernels"].as_array().unwrap().iter().zip(&kernels) {
