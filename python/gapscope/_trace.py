@@ -89,7 +89,10 @@ class Trace:
 
     @property
     def verdict(self) -> str:
-        """What bounds the program: `host-bound`, `device-bound`, `transfer-bound`, `sync-bound`, `mixed`, `unknown`."""
+        """What bounds the program.
+
+        `host-bound`, `device-bound`, `transfer-bound`, `sync-bound`, `communication-bound`, `latency-bound`, `mixed`, `unknown`.
+        """
         return str(self.report["verdict"])
 
     def file(self, table: str) -> Path:

@@ -78,8 +78,8 @@ class Driver:
         """Makes the context current on this thread."""
         self.call("cuCtxSetCurrent", self._context)
 
-    def launch(self, name, argument=None, stream=None):
-        """One block of one thread."""
+    def launch(self, name, argument=None, stream=None, blocks=1):
+        """Blocks of one thread."""
         kernel = self._kernels.get(name)
         if kernel is None:
             kernel = c_void_p()
@@ -93,7 +93,7 @@ class Driver:
                 parameters = (c_void_p * 1)(ctypes.addressof(value))
                 self._arguments[argument] = parameters
                 self._values.append(value)
-        status = self._launch(kernel, 1, 1, 1, 1, 1, 1, 0, stream, parameters, None)
+        status = self._launch(kernel, blocks, 1, 1, 1, 1, 1, 0, stream, parameters, None)
         if status != 0:
             raise CudaError(f"cuLaunchKernel failed with CUresult {status}")
 

@@ -107,12 +107,19 @@ def graph(driver):
 def busy(driver):
     """The device has work all the time: the control."""
     for _ in range(400):
+        driver.launch("spin", 500 * MICROSECOND, blocks=1024)
+    return {"kernels": 400}
+
+
+def underfilled(driver):
+    """The same, with one block: most of the device idles."""
+    for _ in range(400):
         driver.launch("spin", 500 * MICROSECOND)
     return {"kernels": 400}
 
 
 WAYS = {way.__name__.replace("_", "-"): way for way in (
-    host_sleep, host_python, synchronise, poll, allocate, two_streams, copies, graph, busy)}  # fmt: skip
+    host_sleep, host_python, synchronise, poll, allocate, two_streams, copies, graph, busy, underfilled)}  # fmt: skip
 
 
 def main(name):

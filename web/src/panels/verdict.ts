@@ -12,6 +12,8 @@ const VERDICTS: Record<string, string> = {
   "device-bound": "Device-bound",
   "transfer-bound": "Transfer-bound",
   "sync-bound": "Sync-bound",
+  "communication-bound": "Communication-bound",
+  "latency-bound": "Latency-bound",
   mixed: "Mixed",
   unknown: "No verdict",
 };
@@ -19,15 +21,17 @@ const VERDICTS: Record<string, string> = {
 /** Words for the parts of the judged time. */
 const PARTS: Record<string, string> = {
   compute: "computing",
+  communication: "communication",
   transfer: "transfers",
   host: "waiting for the host",
   sync: "synchronisation",
   launch: "starting work",
+  imbalance: "no work while another device had",
   unknown: "unexplained",
 };
 
-/** Busy parts; those of idle time have the colours of their causes. */
-const BUSY_COLOURS: Record<string, string> = { compute: "#6f94c4", transfer: "#8fb3a4" };
+/** Of parts without causes; those of idle time have the colours of theirs. */
+const COLOURS: Record<string, string> = { compute: "#6f94c4", communication: "#a08bc6", transfer: "#8fb3a4", imbalance: "#a9a294" };
 
 export class Verdict {
   readonly element = h("section", { class: "verdict", "aria-label": "Verdict" });
@@ -82,7 +86,7 @@ export class Verdict {
 
 /** The parts of the judged time as one bar, each with its sentence. */
 export function evidence(parts: readonly Part[], causes: Causes): HTMLElement {
-  const colour = (part: Part): string => BUSY_COLOURS[part.what] ?? causes.colourOfSide(part.what);
+  const colour = (part: Part): string => COLOURS[part.what] ?? causes.colourOfSide(part.what);
   const shown = parts.filter((part) => part.total_ns > 0);
   if (shown.length === 0) return h("div", { class: "evidence" });
   const bar = h(

@@ -8,12 +8,13 @@ PLANTED = {
     "host-sleep": (("host-bound",), ("host-late",)),
     "host-python": (("host-bound",), ("host-late",)),
     "synchronise": (("sync-bound", "host-bound", "mixed"), ("after-host-wait",)),
-    "poll": (("sync-bound", "host-bound", "device-bound", "mixed"), ("after-host-wait", "submit-call", "launch-latency")),
+    "poll": (("sync-bound", "host-bound", "latency-bound", "device-bound", "mixed"), ("after-host-wait", "submit-call", "launch-latency")),
     "allocate": (("host-bound",), ("host-allocate",)),
     "two-streams": (None, ("queue-handover", "other-queue")),
     "copies": (("transfer-bound",), None),
     "graph": (None, ("within-command-buffer", "graph-launch", "launch-latency")),
     "busy": (("device-bound",), None),
+    "underfilled": (("latency-bound",), None),
 }
 # A handover takes about a microsecond, 400 times; the host is late once, before them, and longer than all of them.
 BY_COUNT = {"two-streams"}
