@@ -45,7 +45,41 @@ macro_rules! snapshots {
         }
     )+};
 }
-snapshots!(host_bound, command_buffers_only, two_queues, nothing);
+snapshots!(
+    host_bound,
+    command_buffers_only,
+    two_queues,
+    two_gpus,
+    nothing
+);
+
+#[test]
+fn advice_begins_at_its_share() {
+    let page = |gap: i64| {
+        terminal(&read(&format!(
+            "manifest sampling_mode=dispatch
+             device id=1 api=cuda name=GPU uuid=aa clock.error_ns=0 limits.multiprocessors=100
+             queue id=1 device=1
+             kernel id=1 name=large\nkernel id=2 name=small
+             submission id=1 process=1 queue=1 start_ns=-20us duration_ns=10us kind=kernel
+             dispatch submission=1 queue=1 kernel=1 groups_x=500 groups_y=1 groups_z=1 start_ns=0us duration_ns={}us
+             dispatch submission=1 queue=1 kernel=2 groups_x=1 groups_y=1 groups_z=1 start_ns=1000us duration_ns={gap}us",
+            1000 - gap,
+        )))
+    };
+    // The gap has its share of the window, and so has the small kernel after it.
+    let (with, without) = (page(11), page(10));
+    for text in [
+        "  → ",
+        "Kernels that filled little of the GPU: small (1 block, 11.0 µs).",
+    ] {
+        assert!(with.contains(text), "{with}");
+    }
+    for text in ["  → ", "filled little of the GPU"] {
+        assert!(!without.contains(text), "{without}");
+    }
+    assert!(!with.contains("graph launches"), "{with}");
+}
 
 #[test]
 fn the_keys_that_scripts_rely_on_are_there() {

@@ -266,19 +266,20 @@ impl<'a> Times<'a> {
     }
 
     fn latency(&self, device: &str) -> String {
-        const FILLED: &str =
-            "kernels that could fill less than a quarter of it: too little work at once";
+        let it = if self.several() { "them" } else { "it" };
+        let filled =
+            format!("kernels that could fill less than a quarter of {it}: too little work at once");
         let underfilled_ns = self.underfilled_ns();
         let [launch, underfilled] = [self.launch_ns, underfilled_ns].map(|ns| self.share(ns));
         let busy_ns = self.window_ns - self.idle_ns();
         match (launch >= ADVICE_SHARE, underfilled >= ADVICE_SHARE) {
             (true, true) => format!(
-                "{device} spent {} of the time on starting and ordering work, and {} on {FILLED}.",
+                "{device} spent {} of the time on starting and ordering work, and {} on {filled}.",
                 Percent(launch),
                 Percent(underfilled)
             ),
             (false, true) => format!(
-                "{device} spent {} of the time on {FILLED}.",
+                "{device} spent {} of the time on {filled}.",
                 Percent(underfilled)
             ),
             _ => format!(
@@ -326,6 +327,10 @@ impl<'a> Times<'a> {
             ),
         };
         text.extend(self.filled());
+        if busy.communication_ns == 0 && busy.overlapped_ns > 0 {
+            let overlapped = Nanoseconds(busy.overlapped_ns);
+            text += &format!("; all communication, {overlapped}, overlapped with that");
+        }
         text
     }
 
@@ -336,6 +341,10 @@ impl<'a> Times<'a> {
         };
         let counts = |ns: i64| self.share(ns) >= ADVICE_SHARE;
         let computed = |ns: i64| Percent(ratio(ns, self.busy.compute_ns));
+        let (their, it) = match self.several() {
+            true => ("their", "them"),
+            false => ("its", "it"),
+        };
         let underfilled_ns = self.underfilled_ns();
         if counts(underfilled_ns) {
             let used: f64 = (self.fill.iter())
@@ -352,7 +361,7 @@ impl<'a> Times<'a> {
                 _ => String::new(),
             };
             return Some(format!(
-                "; for {} of that its kernels filled less than a quarter of it{average}",
+                "; for {} of that {their} kernels filled less than a quarter of {it}{average}",
                 computed(underfilled_ns)
             ));
         }
@@ -360,7 +369,7 @@ impl<'a> Times<'a> {
         let unknown_ns = sum(|fill| fill.computing_ns - fill.known_ns.unwrap_or(0));
         (self.api == Api::Cuda && counts(unknown_ns)).then(|| {
             format!(
-                "; how much of it its kernels filled is unknown for {} of that",
+                "; how much of {it} {their} kernels filled is unknown for {} of that",
                 computed(unknown_ns)
             )
         })
@@ -447,4 +456,57 @@ fn of_side(causes: &[GapTotal], side: Side) -> i64 {
     (causes.iter())
         .filter(|total| total.cause.side() == side)
         .fold(0i64, |sum, total| sum.saturating_add(total.total_ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::thresholds::UNDERFILLED_SHARE;
+
+    fn host(causes: &[(Cause, i64)]) -> Evidence {
+        let causes: Vec<GapTotal> = (causes.iter())
+            .map(|(cause, total_ns)| GapTotal {
+                cause: *cause,
+                count: 1,
+                total_ns: *total_ns,
+                main_count: 1,
+                main_ns: *total_ns,
+            })
+            .collect();
+        let host_ns = of_side(&causes, Side::Host);
+        let times = Times {
+            window_ns: 1_000,
+            host_ns,
+            causes: &causes,
+            ..Times::default()
+        };
+        times.verdict().1
+    }
+
+    #[test]
+    fn the_hosts_part_fits_functions_that_a_queue_waited_for() {
+        let late = host(&[(Cause::HostLate, 900)]);
+        assert_eq!(
+            late.sentence,
+            "The device waited for the host to submit for 90.0 % of the time."
+        );
+        assert_eq!(
+            late.parts[0].sentence,
+            "900 ns (90.0 %) the device had nothing to do, because the host had not submitted it; for 100 % of that it was in code of the program."
+        );
+        let function = host(&[(Cause::HostFunction, 800), (Cause::HostLate, 100)]);
+        assert_eq!(
+            function.sentence,
+            "The device waited for the host for 90.0 % of the time."
+        );
+        assert_eq!(
+            function.parts[0].sentence,
+            "900 ns (90.0 %) the device waited for the host; for 88.9 % of that it was running functions that a queue waited for."
+        );
+    }
+
+    #[test]
+    fn the_sentences_say_a_quarter() {
+        assert_eq!(UNDERFILLED_SHARE, 0.25);
+    }
 }

@@ -368,3 +368,15 @@ fn an_empty_trace_has_findings() {
     assert_eq!(findings.wall_ns, None);
     assert_eq!(findings.devices.len(), 0);
 }
+
+#[test]
+fn communication_that_is_hidden_is_told() {
+    let findings = cuda(&(work("1", [0, 100]) + &work("2", [20, 50])));
+    assert_eq!(findings.verdict, Bound::DeviceBound);
+    assert_eq!(time(&findings, "communication"), 0);
+    let sentence = &part(&findings, "compute").unwrap().sentence;
+    assert!(
+        sentence.contains("all communication, 30.0 µs, overlapped"),
+        "{sentence}"
+    );
+}

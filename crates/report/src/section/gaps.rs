@@ -11,7 +11,8 @@ use gapscope_analysis::vocabulary::Words;
 
 pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, origin_ns: i64) -> Vec<Block> {
     let idle = &findings.idle_time;
-    let window: i64 = window_ns(findings);
+    // The shares are those of the verdict.
+    let window = findings.verdict_evidence.window_ns.unwrap_or(0);
     if window == 0 {
         return Vec::new();
     }
@@ -78,12 +79,6 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, origin_ns: 
     }
     blocks.extend(longest(findings, words, top.min(5), origin_ns));
     blocks
-}
-
-/// Length of what the gaps are of: the devices' analysed windows.
-fn window_ns(findings: &Findings) -> i64 {
-    let analysed = findings.devices.iter().filter_map(|d| d.analysed);
-    analysed.map(|share| share.window_ns).sum()
 }
 
 /// What submitting threads did while the GPU waited for them.

@@ -3,6 +3,7 @@
 use crate::document::{Block, Text, Tone};
 use crate::{fit, number};
 use gapscope_analysis::activity::{Activity, ActivityRow, Slice};
+use gapscope_analysis::busy;
 use gapscope_analysis::vocabulary::UNKNOWN_DEVICE;
 use gapscope_analysis::{Findings, Vocabulary};
 
@@ -32,9 +33,10 @@ pub(crate) fn blocks(
     };
     let span = activity.window.length_ns();
     let from = activity.window.start_ns - origin_ns;
+    let devices = busy::names(&findings.devices);
     let mut lines = Vec::new();
     for row in &activity.rows {
-        lines.push(busy_line(findings, names, row));
+        lines.push(busy_line(&devices, names, row));
         if row.queue_id.is_none() && row.slices.iter().any(|s| s.idle_cause.is_some()) {
             lines.push(idle_line(names, row));
         }
@@ -50,10 +52,10 @@ pub(crate) fn blocks(
     ]
 }
 
-fn busy_line(findings: &Findings, names: &Vocabulary, row: &ActivityRow) -> Text {
+fn busy_line(devices: &[String], names: &Vocabulary, row: &ActivityRow) -> Text {
     let name = match row.queue_id {
-        None => match findings.devices.get(row.device as usize) {
-            Some(device) => short(&fit::clean(&device.name)).to_owned(),
+        None => match devices.get(row.device as usize) {
+            Some(name) => short(&fit::clean(name)).to_owned(),
             None => UNKNOWN_DEVICE.to_owned(),
         },
         Some(id) => fit::clean(&names.queue(id)),

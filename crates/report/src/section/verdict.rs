@@ -61,7 +61,10 @@ fn underfilled(findings: &Findings, words: &Words) -> Option<Text> {
             )
         })
         .collect();
-    let text = format!("Kernels that filled little of it: {}.", named.join(", "));
+    let text = format!(
+        "Kernels that filled little of the GPU: {}.",
+        named.join(", ")
+    );
     (!named.is_empty()).then(|| text.into())
 }
 
