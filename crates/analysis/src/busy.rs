@@ -6,7 +6,7 @@
 //! hull of these.
 //!
 //! Each moment of busy time counts as what ran in it: as computing where anything computed; else as communication where
-//! kernels ran that [communicate](crate::communication); else as transfers.
+//! kernels ran that communicate (`communication.rs`); else as transfers.
 //!
 //! What this cannot know: whether a running device is used well (one small dispatch makes it as busy as a large one),
 //! work of programs that are not recorded, and idle time inside work that is timed as a whole.

@@ -11,6 +11,9 @@
 //! dispatches, and of work that is timed as a whole: their time is unknown. The fill is an upper bound: the last
 //! workgroups of a large kernel may run alone, and a workgroup may use little of its multiprocessor.
 
+mod occupancy;
+
+use crate::busy::DeviceBusy;
 use crate::intervals::Interval;
 use crate::quantity::ratio;
 use crate::thresholds::UNDERFILLED_SHARE;
@@ -18,9 +21,10 @@ use crate::timeline::{Content, Timeline, Work, WorkKind};
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::manifest::DeviceLimits;
 use gapscope_trace::tables::Kernels;
+use occupancy::Occupancy;
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 
 /// Fill of a GPU over the analysed window.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -54,7 +58,8 @@ pub struct KernelFill {
     pub groups_p50: u32,
     /// The share of the multiprocessors that so many can use, at most 1.
     pub fill: f64,
-    /// Time in which one of them ran and the GPU was underfilled. Kernels that ran at the same time each count it.
+    /// Time in which at least one of them ran and the GPU was underfilled. Kernels that ran at the same time each count
+    /// it.
     pub underfilled_ns: i64,
     /// Workgroups that a multiprocessor can hold at once, at most. Absent where it is unknown, or differs between
     /// kernels of this name.
@@ -63,135 +68,169 @@ pub struct KernelFill {
     pub limited_by: Option<&'static str>,
 }
 
-/// Fill of every GPU with timed work in `window`. Of each, the `most` kernels that were underfilled for longest are listed.
-pub fn fill(timeline: &Timeline, window: Interval, most: usize) -> Vec<DeviceFill> {
-    (timeline.gpus.iter().zip(0u32..))
+/// Fill of every GPU with timed work in `window`, whose busy time is `devices`. Of each, the `most` kernels that were
+/// underfilled for longest are listed.
+pub fn fill(
+    timeline: &Timeline,
+    window: Interval,
+    devices: &[DeviceBusy],
+    most: usize,
+) -> Vec<DeviceFill> {
+    let names = Names::of(timeline);
+    (timeline.gpus.iter().zip(devices))
         .filter(|(gpu, _)| !gpu.works.is_empty())
         .map(|(gpu, device)| {
-            let devices = &timeline.trace.manifest.devices;
-            let limits = (gpu.devices.iter()).find_map(|row| devices[*row].limits.as_ref());
-            let size = limits.and_then(|limits| limits.multiprocessors);
-            let mut sweep = Sweep {
-                size: size.map_or(0, u64::from),
-                spent: vec![0; timeline.trace.tables.kernels.id.len()],
-                ..Sweep::default()
-            };
-            for work in &gpu.works {
-                let inside = work.interval.intersection(window);
-                if !inside.is_empty() {
-                    sweep.add(inside, Piece::of(timeline, work));
-                }
-            }
-            sweep.until(i64::MAX);
-            let mut fill = DeviceFill {
-                device,
+            let rows = &timeline.trace.manifest.devices;
+            let limits = (gpu.devices.iter()).find_map(|row| rows[*row].limits.as_ref());
+            let size = limits.and_then(|limits| limits.multiprocessors.filter(|size| *size > 0));
+            let fill = DeviceFill {
+                device: device.index,
                 multiprocessors: size,
-                computing_ns: sweep.computing_ns,
+                computing_ns: device.analysed.map_or(0, |share| share.parts.compute_ns),
                 ..DeviceFill::default()
             };
-            if let Some((limits, size)) = limits.zip(size) {
-                let mean = |sum: i128, ns: i64| (ns > 0).then(|| sum as f64 / ns as f64);
-                fill.known_ns = Some(sweep.known_ns);
-                fill.underfilled_ns = Some(sweep.underfilled_ns);
-                fill.mean_multiprocessors = mean(sweep.filled, sweep.known_ns);
-                fill.underfilled_mean_multiprocessors =
-                    mean(sweep.underfilled, sweep.underfilled_ns);
-                fill.kernels = worst(timeline, &gpu.works, window, &sweep.spent, most);
-                for kernel in &mut fill.kernels {
-                    kernel.fill = ratio(i64::from(kernel.groups_p50), i64::from(size)).min(1.0);
-                    let table = &timeline.trace.tables.kernels;
-                    let held = held(table, &kernel.name, limits);
-                    kernel.groups_per_multiprocessor = held.map(|(groups, _)| groups);
-                    kernel.limited_by = held.map(|(_, by)| by);
+            match limits.zip(size) {
+                Some((limits, size)) => {
+                    let sweep = Sweep::of(timeline, &gpu.works, window, size, &names);
+                    let kernels = names.worst(timeline, &gpu.works, window, &sweep, most);
+                    fill.with(&sweep, kernels, &timeline.trace.tables.kernels, limits)
                 }
+                None => fill,
             }
-            fill
         })
         .collect()
+}
+
+impl DeviceFill {
+    fn with(
+        self,
+        sweep: &Sweep,
+        mut kernels: Vec<KernelFill>,
+        table: &Kernels,
+        limits: &DeviceLimits,
+    ) -> DeviceFill {
+        for kernel in &mut kernels {
+            let size = i64::try_from(sweep.size).unwrap_or(i64::MAX);
+            kernel.fill = ratio(i64::from(kernel.groups_p50), size).min(1.0);
+            let held = Occupancy::of(table, &kernel.name, limits);
+            kernel.groups_per_multiprocessor = held.map(|held| held.groups);
+            kernel.limited_by = held.map(|held| held.limited_by);
+        }
+        let mean = |sum: i128, ns: i64| (ns > 0).then(|| sum as f64 / ns as f64);
+        DeviceFill {
+            known_ns: Some(sweep.known_ns),
+            underfilled_ns: Some(sweep.underfilled_ns),
+            mean_multiprocessors: mean(sweep.filled, sweep.known_ns),
+            underfilled_mean_multiprocessors: mean(sweep.underfilled, sweep.underfilled_ns),
+            kernels,
+            ..self
+        }
+    }
 }
 
 /// A piece of work, as far as fill goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Piece {
-    /// It computes, with so many workgroups; or [`NONE`].
-    Compute { groups: u32, kernel: u32 },
+    /// It computes, with so many workgroups, or [`NONE`]; `name` is an index in [`Names`], or [`NONE`].
+    Compute { groups: u32, name: u32 },
     /// It communicates or moves data.
     Other,
-}
-
-impl Piece {
-    fn of(timeline: &Timeline, work: &Work) -> Piece {
-        let row = work.row();
-        match (timeline.content(work), work.kind()) {
-            (Content::Communication | Content::Transfer, _) => Piece::Other,
-            (_, WorkKind::Dispatch) => Piece::Compute {
-                groups: timeline.dispatches.groups.get(row).map_or(NONE, |n| *n),
-                kernel: timeline.dispatches.kernels[row],
-            },
-            _ => Piece::Compute {
-                groups: NONE,
-                kernel: NONE,
-            },
-        }
-    }
 }
 
 /// What runs, from one start or end of work to the next.
 #[derive(Debug, Default)]
 struct Sweep {
-    /// Multiprocessors; 0 where they are unknown.
+    /// Multiprocessors.
     size: u64,
     now_ns: i64,
-    /// By end: each with the underfilled time before its start.
-    running: BinaryHeap<Reverse<(i64, Piece, i64)>>,
+    /// By end.
+    running: BinaryHeap<Reverse<(i64, Piece)>>,
     groups: u64,
     computing: u32,
     unknown: u32,
     others: u32,
-    computing_ns: i64,
     known_ns: i64,
     underfilled_ns: i64,
     /// Multiprocessors with a workgroup, times nanoseconds.
     filled: i128,
     underfilled: i128,
-    /// Underfilled time by row of the kernel.
-    spent: Vec<i64>,
+    /// By index in [`Names`].
+    kernels: Vec<Running>,
+}
+
+/// The kernels of a name while the device was underfilled.
+#[derive(Debug, Clone, Copy, Default)]
+struct Running {
+    count: u32,
+    /// The device's underfilled time when the first of those that run now began.
+    since_ns: i64,
+    underfilled_ns: i64,
 }
 
 impl Sweep {
+    fn of(
+        timeline: &Timeline,
+        works: &[Work],
+        window: Interval,
+        size: u32,
+        names: &Names,
+    ) -> Sweep {
+        let mut sweep = Sweep {
+            size: u64::from(size),
+            kernels: vec![Running::default(); names.names.len()],
+            ..Sweep::default()
+        };
+        for work in works {
+            let inside = work.interval.intersection(window);
+            if !inside.is_empty() {
+                sweep.add(inside, names.piece(timeline, work));
+            }
+        }
+        sweep.until(i64::MAX);
+        sweep
+    }
+
     /// In order of start.
     #[inline]
     fn add(&mut self, interval: Interval, piece: Piece) {
         self.until(interval.start_ns);
         self.now_ns = interval.start_ns;
         match piece {
-            Piece::Compute { groups, .. } => {
+            Piece::Compute { groups, name } => {
                 self.computing += 1;
                 self.unknown += u32::from(groups == NONE);
                 self.groups += known(groups);
+                if let Some(kernel) = self.kernels.get_mut(name as usize) {
+                    if kernel.count == 0 {
+                        kernel.since_ns = self.underfilled_ns;
+                    }
+                    kernel.count += 1;
+                }
             }
             Piece::Other => self.others += 1,
         }
-        let before = self.underfilled_ns;
-        self.running.push(Reverse((interval.end_ns, piece, before)));
+        self.running.push(Reverse((interval.end_ns, piece)));
     }
 
     /// Ends what ends by then.
     #[inline]
     fn until(&mut self, until_ns: i64) {
-        while let Some(Reverse((end_ns, piece, before))) = self.running.peek().copied() {
+        while let Some(Reverse((end_ns, piece))) = self.running.peek().copied() {
             self.pass(end_ns.min(until_ns));
             if end_ns > until_ns {
                 return;
             }
             self.running.pop();
             match piece {
-                Piece::Compute { groups, kernel } => {
+                Piece::Compute { groups, name } => {
                     self.computing -= 1;
                     self.unknown -= u32::from(groups == NONE);
                     self.groups -= known(groups);
-                    if let Some(spent) = self.spent.get_mut(kernel as usize) {
-                        *spent += self.underfilled_ns - before;
+                    if let Some(kernel) = self.kernels.get_mut(name as usize) {
+                        kernel.count -= 1;
+                        if kernel.count == 0 {
+                            kernel.underfilled_ns += self.underfilled_ns - kernel.since_ns;
+                        }
                     }
                 }
                 Piece::Other => self.others -= 1,
@@ -203,11 +242,7 @@ impl Sweep {
     fn pass(&mut self, to_ns: i64) {
         let ns = to_ns - self.now_ns;
         self.now_ns = to_ns;
-        if ns <= 0 || self.computing == 0 {
-            return;
-        }
-        self.computing_ns += ns;
-        if self.unknown > 0 || self.size == 0 {
+        if ns <= 0 || self.computing == 0 || self.unknown > 0 {
             return;
         }
         self.known_ns += ns;
@@ -228,107 +263,88 @@ fn known(groups: u32) -> u64 {
     }
 }
 
-/// The kernels that were underfilled for longest, by name.
-fn worst(
-    timeline: &Timeline,
-    works: &[Work],
-    window: Interval,
-    spent: &[i64],
-    most: usize,
-) -> Vec<KernelFill> {
-    let names = &timeline.trace.tables.kernels.name;
-    let mut by_name: HashMap<&str, i64> = HashMap::new();
-    for (name, ns) in names.iter().zip(spent).filter(|(_, ns)| **ns > 0) {
-        let sum = by_name.entry(name).or_default();
-        *sum = sum.saturating_add(*ns);
-    }
-    let mut rows: Vec<(&str, i64)> = by_name.into_iter().collect();
-    rows.sort_by_key(|(name, ns)| (Reverse(*ns), *name));
-    rows.truncate(most);
+/// Names of kernels.
+struct Names<'a> {
+    names: Vec<&'a str>,
+    /// Index of its name, by row of the table of kernels.
+    of_row: Vec<u32>,
+}
 
-    let listed: HashMap<&str, usize> = (rows.iter().enumerate())
-        .map(|(at, (name, _))| (*name, at))
-        .collect();
-    let listed: Vec<Option<usize>> = (names.iter())
-        .map(|name| listed.get(name.as_str()).copied())
-        .collect();
-    let mut groups: Vec<Vec<u32>> = vec![Vec::new(); rows.len()];
-    for work in works {
-        if work.kind() == WorkKind::Dispatch
-            && let Some(row) = timeline.kernel_row(work.row())
-            && let Some(at) = listed[row]
-            && !work.interval.intersection(window).is_empty()
-        {
-            let known = timeline.dispatches.groups[work.row()];
-            groups[at].extend(Some(known).filter(|groups| *groups != NONE));
+impl<'a> Names<'a> {
+    fn of(timeline: &'a Timeline) -> Names<'a> {
+        let rows = &timeline.trace.tables.kernels.name;
+        let mut names: Vec<&str> = rows.iter().map(String::as_str).collect();
+        names.sort_unstable();
+        names.dedup();
+        let index = |name: &String| names.binary_search(&name.as_str()).unwrap_or_default() as u32;
+        Names {
+            of_row: rows.iter().map(index).collect(),
+            names,
         }
     }
-    (rows.into_iter().zip(groups))
-        .map(|((name, underfilled_ns), mut groups)| {
-            let middle = groups.len().saturating_sub(1) / 2;
-            KernelFill {
-                name: name.to_owned(),
-                count: groups.len() as u64,
-                groups_p50: match groups.is_empty() {
-                    true => 0,
-                    false => *groups.select_nth_unstable(middle).1,
-                },
-                underfilled_ns,
-                ..KernelFill::default()
+
+    fn piece(&self, timeline: &Timeline, work: &Work) -> Piece {
+        let row = work.row();
+        match (timeline.content(work), work.kind()) {
+            (Content::Communication | Content::Transfer, _) => Piece::Other,
+            (_, WorkKind::Dispatch) => Piece::Compute {
+                groups: timeline.dispatches.groups[row],
+                name: (timeline.kernel_row(row)).map_or(NONE, |row| self.of_row[row]),
+            },
+            _ => Piece::Compute {
+                groups: NONE,
+                name: NONE,
+            },
+        }
+    }
+
+    /// The kernels that were underfilled for longest.
+    fn worst(
+        &self,
+        timeline: &Timeline,
+        works: &[Work],
+        window: Interval,
+        sweep: &Sweep,
+        most: usize,
+    ) -> Vec<KernelFill> {
+        let time = |name: usize| sweep.kernels[name].underfilled_ns;
+        let mut listed: Vec<usize> = (0..self.names.len())
+            .filter(|name| time(*name) > 0)
+            .collect();
+        listed.sort_by_key(|name| (Reverse(time(*name)), *name));
+        listed.truncate(most);
+        let mut place = vec![None; self.names.len()];
+        for (at, name) in listed.iter().enumerate() {
+            place[*name] = Some(at);
+        }
+        let mut groups: Vec<Vec<u32>> = vec![Vec::new(); listed.len()];
+        for work in works
+            .iter()
+            .filter(|work| !work.interval.intersection(window).is_empty())
+        {
+            if let Piece::Compute {
+                groups: count,
+                name,
+            } = self.piece(timeline, work)
+                && let Some(Some(at)) = place.get(name as usize)
+            {
+                groups[*at].extend(Some(count).filter(|count| *count != NONE));
             }
-        })
-        .collect()
-}
-
-/// Workgroups of the kernels of this name that a multiprocessor can hold, at most, and what allows no more; `None` where
-/// that is unknown, or differs.
-fn held(table: &Kernels, name: &str, limits: &DeviceLimits) -> Option<(u32, &'static str)> {
-    let rows = (0..table.name.len()).filter(|row| table.name[*row] == name);
-    let mut all = rows.map(|row| held_of_row(table, row, limits));
-    let first = all.next()??;
-    all.all(|other| other == Some(first)).then_some(first)
-}
-
-fn held_of_row(table: &Kernels, row: usize, limits: &DeviceLimits) -> Option<(u32, &'static str)> {
-    // Threads run, and registers are given out, in warps of 32.
-    const WARP: u64 = 32;
-    const REGISTERS: u64 = 256;
-    let threads: u64 = [&table.local_x, &table.local_y, &table.local_z]
-        .into_iter()
-        .map(|axis| axis[row].map(u64::from))
-        .product::<Option<u64>>()?;
-    let warps = threads.div_ceil(WARP);
-    let registers = u64::from(table.registers[row]?) * WARP;
-    let registers = registers.next_multiple_of(REGISTERS) * warps;
-    let shared = [&table.static_shared_bytes, &table.dynamic_shared_bytes];
-    let shared = shared.map(|bytes| bytes[row].map(u64::from));
-    let shared = shared.into_iter().sum::<Option<u64>>()?;
-    let fits = [
-        ("groups", limits.groups_per_multiprocessor.map(u64::from), 1),
-        (
-            "threads",
-            limits.threads_per_multiprocessor.map(u64::from),
-            warps * WARP,
-        ),
-        (
-            "registers",
-            limits.registers_per_multiprocessor.map(u64::from),
-            registers,
-        ),
-        (
-            "shared-memory",
-            limits.shared_bytes_per_multiprocessor,
-            shared,
-        ),
-    ];
-    let mut least: Option<(u32, &'static str)> = None;
-    for (by, of, each) in fits {
-        // Nothing of it is needed where `each` is 0.
-        let groups = of?.checked_div(each).map(|groups| groups as u32);
-        if let Some(groups) = groups.filter(|groups| least.is_none_or(|(least, _)| *groups < least))
-        {
-            least = Some((groups, by));
         }
+        (listed.into_iter().zip(groups))
+            .map(|(name, mut groups)| {
+                let middle = groups.len().saturating_sub(1) / 2;
+                KernelFill {
+                    name: self.names[name].to_owned(),
+                    count: groups.len() as u64,
+                    groups_p50: match groups.is_empty() {
+                        true => 0,
+                        false => *groups.select_nth_unstable(middle).1,
+                    },
+                    underfilled_ns: time(name),
+                    ..KernelFill::default()
+                }
+            })
+            .collect()
     }
-    least
 }

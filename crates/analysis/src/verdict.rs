@@ -32,6 +32,7 @@
 //! equal work ([`crate::equal_work`]) before believing in a busy device.
 
 mod times;
+mod words;
 
 use crate::busy::{self, DeviceBusy};
 use crate::fill::{self, DeviceFill};
@@ -148,7 +149,7 @@ impl Judgement {
             };
         };
         let mut idle_time = gaps::idle_time(timeline, window, gap_threshold_ns, longest);
-        let fill = fill::fill(timeline, window, longest);
+        let fill = fill::fill(timeline, window, &devices, longest);
         let judged = Times::of_devices(&devices, &idle_time, &fill);
         let (bound, evidence) = Times::of_all(&judged, &devices, &idle_time).verdict();
         let each: Vec<_> = judged.iter().map(Times::verdict).collect();

@@ -21,8 +21,9 @@ impl Timeline<'_> {
     #[inline]
     pub(crate) fn content(&self, work: &Work) -> Content {
         match work.kind() {
+            WorkKind::Dispatch if self.communicates.is_empty() => Content::Compute,
             WorkKind::Dispatch => match self.kernel_row(work.row()) {
-                Some(row) if self.communicates.get(row) == Some(&true) => Content::Communication,
+                Some(row) if self.communicates[row] => Content::Communication,
                 _ => Content::Compute,
             },
             WorkKind::Transfer => Content::Transfer,

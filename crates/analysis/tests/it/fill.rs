@@ -69,6 +69,11 @@ fn kernels_that_run_at_once_fill_the_device_together() {
         kernel(1, &groups(4), [60, 80]),
     ];
     let findings = cuda(&rows.concat());
+    assert_eq!(
+        findings.fill[0].kernels[0].underfilled_ns,
+        80 * US,
+        "once, though two ran"
+    );
     assert_eq!(underfilled_us(&findings), Some(80));
     let DeviceFill {
         known_ns,

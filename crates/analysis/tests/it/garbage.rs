@@ -4,7 +4,7 @@ use gapscope_analysis::intervals::Interval;
 use gapscope_analysis::{Findings, Options, Timeline, UnderLabel, activity};
 use gapscope_trace::Trace;
 use gapscope_trace::ids::*;
-use gapscope_trace::manifest::{Device, Queue, SamplingMode};
+use gapscope_trace::manifest::{Device, DeviceLimits, Queue, SamplingMode};
 use gapscope_trace::tables::*;
 use proptest::prelude::*;
 
@@ -76,6 +76,7 @@ prop_compose! {
         for device in 0..devices {
             let mut row = Device { id: DeviceId(device), uuid: "aa".repeat(device as usize % 2), ..Device::default() };
             row.clock.error_ns = (device > 0).then_some(i64::MAX);
+            row.limits = (device < 2).then(|| DeviceLimits { multiprocessors: Some(device * 8), ..DeviceLimits::default() });
             manifest.devices.push(row);
             manifest.queues.push(Queue { id: QueueId(device), device: DeviceId(device), ..Queue::default() });
         }
@@ -85,7 +86,7 @@ prop_compose! {
                 // Every third names its submission and has no command buffer.
                 command_buffer: (cb % 3 > 0).then_some(CommandBufferId(cb.into())), submission: (cb % 3 == 0).then_some(SubmissionId(cb.into())),
                 queue: QueueId(queue), kernel: KernelId(kernel), start_ns, duration_ns, label: label.map(LabelId), bindings: label.map(BindingSetId),
-                ..Dispatch::default()
+                groups_x: label, groups_y: Some(1), groups_z: Some(queue), ..Dispatch::default()
             });
         }
         for (cb, queue, _, start_ns, duration_ns, label) in transfers {
@@ -137,7 +138,7 @@ prop_compose! {
             t.buffers.push(Buffer { id: BufferId(buffer), bytes: offset_bytes, ..Buffer::default() });
         }
         for id in kernels {
-            t.kernels.push(Kernel { id: KernelId(id), name: (id % 3).to_string(), ..Kernel::default() });
+            t.kernels.push(Kernel { id: KernelId(id), name: ["0", "nccl", "2"][id as usize % 3].to_owned(), local_x: Some(id), registers: Some(id), ..Kernel::default() });
         }
         trace
     }
@@ -183,6 +184,23 @@ fn check(findings: &Findings, threshold_ns: i64) -> Result<(), TestCaseError> {
                 .windows(2)
                 .all(|p| p[0].start_ns + p[0].duration_ns == p[1].start_ns)
         );
+    }
+    for fill in &findings.fill {
+        let (known, underfilled) = (fill.known_ns.unwrap_or(0), fill.underfilled_ns.unwrap_or(0));
+        prop_assert!(
+            underfilled <= known && known <= fill.computing_ns,
+            "{:?}",
+            fill
+        );
+        for kernel in &fill.kernels {
+            prop_assert!(kernel.underfilled_ns <= underfilled, "{:?}", fill);
+        }
+    }
+    for device in &idle.devices {
+        let parts: i64 = (device.verdict_evidence.iter())
+            .map(|part| part.total_ns)
+            .sum();
+        prop_assert_eq!(parts, device.verdict_window_ns.unwrap_or(0));
     }
     let evidence = &findings.verdict_evidence;
     let parts: i64 = evidence.parts.iter().map(|part| part.total_ns).sum();

@@ -1,0 +1,389 @@
+//! The verdict and its evidence in words.
+
+use super::times::Times;
+use super::{Bound, Evidence, Part};
+use crate::fill::DeviceFill;
+use crate::gaps::{Cause, GapTotal, Side};
+use crate::quantity::{Nanoseconds, Percent, ratio};
+use crate::thresholds::{ADVICE_SHARE, IDLE_SHARE};
+use gapscope_trace::manifest::Api;
+use std::cmp::Reverse;
+
+impl Times<'_> {
+    pub(super) fn verdict(&self) -> (Bound, Evidence) {
+        let bound = Bound::of(self);
+        if self.window_ns == 0 {
+            let sentence = "No GPU work has known times, so nothing can be said about what bounds the program.";
+            let evidence = Evidence {
+                sentence: sentence.to_owned(),
+                ..Evidence::default()
+            };
+            return (bound, evidence);
+        }
+        let parts = self.parts();
+        let evidence = Evidence {
+            sentence: self.sentence(bound, &parts),
+            window_ns: Some(self.window_ns),
+            parts,
+        };
+        (bound, evidence)
+    }
+
+    fn device(&self) -> &'static str {
+        match self.several() {
+            true => "the devices",
+            false => "the device",
+        }
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        let device = self.device();
+        let at_least = |unsure: bool| if unsure { "at least, " } else { "" };
+        let busy = &self.busy;
+        let mut parts = vec![
+            self.part("compute", busy.compute_ns, self.computed()),
+            self.part(
+                "communication",
+                busy.communication_ns,
+                format!(
+                    "{}{device} communicated and computed nothing{}",
+                    at_least(busy.unsure_communication),
+                    match busy.overlapped_ns {
+                        0 => String::new(),
+                        ns => format!("; {} more overlapped with computing", Nanoseconds(ns)),
+                    }
+                ),
+            ),
+            self.part(
+                "transfer",
+                busy.transfer_ns,
+                format!(
+                    "{}{device} ran transfers and nothing else",
+                    at_least(busy.unsure_transfer)
+                ),
+            ),
+            self.part("host", self.host_ns, self.waited_for_host()),
+            self.part(
+                "sync",
+                self.sync_ns,
+                format!(
+                    "{device} idled at synchronisation: {}",
+                    self.causes_of(Side::Sync)
+                ),
+            ),
+            self.part(
+                "launch",
+                self.launch_ns,
+                format!(
+                    "{device} idled with work submitted: {}",
+                    self.causes_of(Side::Launch)
+                ),
+            ),
+            self.part("imbalance", self.imbalance_ns, self.imbalance()),
+            self.part(
+                "unknown",
+                self.unknown_ns,
+                format!("{device} idled and the trace does not say why"),
+            ),
+        ];
+        parts.retain(|part| part.total_ns > 0);
+        parts.sort_by_key(|part| Reverse(part.total_ns));
+        parts
+    }
+
+    fn part(&self, what: &'static str, total_ns: i64, text: String) -> Part {
+        let share = self.share(total_ns);
+        Part {
+            what,
+            total_ns,
+            share,
+            sentence: format!("{} ({}) {text}.", Nanoseconds(total_ns), Percent(share)),
+        }
+    }
+
+    fn sentence(&self, bound: Bound, parts: &[Part]) -> String {
+        let percent = |ns: i64| Percent(self.share(ns));
+        let (device, was) = match self.several() {
+            true => ("The devices", "were"),
+            false => ("The device", "was"),
+        };
+        match bound {
+            Bound::Unknown => format!(
+                "{device} idled for {} of the time, and the trace does not say why.",
+                percent(self.unknown_ns)
+            ),
+            Bound::HostBound => format!(
+                "{device} waited for the host{} for {} of the time.",
+                match self.waited_for_functions() {
+                    true => "",
+                    false => " to submit",
+                },
+                percent(self.host_ns)
+            ),
+            Bound::SyncBound => format!(
+                "{device} idled at synchronisation for {} of the time.",
+                percent(self.sync_ns)
+            ),
+            Bound::CommunicationBound => format!(
+                "{device} communicated, and computed nothing meanwhile, for {} of the time; communication overlapped with computing for {}.",
+                percent(self.busy.communication_ns),
+                percent(self.busy.overlapped_ns)
+            ),
+            Bound::TransferBound => format!(
+                "{device} ran transfers and nothing else for {} of the time.",
+                percent(self.busy.transfer_ns)
+            ),
+            Bound::LatencyBound => self.latency(device),
+            Bound::DeviceBound => {
+                let busy_ns = self.window_ns - self.idle_ns();
+                format!("{device} {was} busy for {} of the time.", percent(busy_ns))
+            }
+            Bound::Mixed if self.share(self.imbalance_ns) >= IDLE_SHARE => format!(
+                "{} for {} of the time.",
+                match self.several() {
+                    true => "Some devices had no work while another had",
+                    false => "The device had no work while another had",
+                },
+                percent(self.imbalance_ns)
+            ),
+            Bound::Mixed => {
+                let shares: Vec<String> = (parts.iter().take(3))
+                    .map(|part| format!("{} {}", part.what, Percent(part.share)))
+                    .collect();
+                format!(
+                    "No single cause has most of the time: {}.",
+                    shares.join(", ")
+                )
+            }
+        }
+    }
+
+    fn latency(&self, device: &str) -> String {
+        let it = if self.several() { "them" } else { "it" };
+        let filled =
+            format!("kernels that could fill less than a quarter of {it}: too little work at once");
+        let underfilled_ns = self.underfilled_ns();
+        let [launch, underfilled] = [self.launch_ns, underfilled_ns].map(|ns| self.share(ns));
+        let busy_ns = self.window_ns - self.idle_ns();
+        match (launch >= ADVICE_SHARE, underfilled >= ADVICE_SHARE) {
+            (true, true) => format!(
+                "{device} spent {} of the time on starting and ordering work, and {} on {filled}.",
+                Percent(launch),
+                Percent(underfilled)
+            ),
+            (false, true) => format!(
+                "{device} spent {} of the time on {filled}.",
+                Percent(underfilled)
+            ),
+            _ => format!(
+                "{device} spent {} of the time on starting and ordering work, and {} on the work.",
+                Percent(launch),
+                Percent(self.share(busy_ns))
+            ),
+        }
+    }
+
+    fn computed(&self) -> String {
+        let busy = &self.busy;
+        let whole = match self.api {
+            Api::Cuda => "graphs",
+            Api::Vulkan | Api::Metal | Api::Unknown => "command buffers",
+        };
+        let (instead, also) = match (busy.unsure_communication, busy.unsure_transfer) {
+            (true, true) => (
+                "communicated or moved data",
+                "computed, communicated or moved data",
+            ),
+            (true, false) => ("communicated", "computed or communicated"),
+            (false, _) => ("moved data", "computed or moved data"),
+        };
+        let device = self.device();
+        let mut text = match busy.unsure_ns {
+            0 => format!("{device} computed"),
+            ns if ns == busy.compute_ns => {
+                format!("{device} {also}: {whole} with both are timed as a whole")
+            }
+            ns => format!(
+                "{device} computed; for {} of that it may have {instead}: {whole} with both are timed as a whole",
+                Nanoseconds(ns)
+            ),
+        };
+        text.extend(self.filled());
+        if busy.communication_ns == 0 && busy.overlapped_ns > 0 {
+            let overlapped = Nanoseconds(busy.overlapped_ns);
+            text += &format!("; all communication, {overlapped}, overlapped with that");
+        }
+        text
+    }
+
+    /// How much of the devices the kernels filled, as the end of a sentence; where that is little, or unknown.
+    fn filled(&self) -> Option<String> {
+        let sum = |of: fn(&DeviceFill) -> i64| {
+            (self.fill.iter()).fold(0i64, |sum, fill| sum.saturating_add(of(fill)))
+        };
+        let counts = |ns: i64| self.share(ns) >= ADVICE_SHARE;
+        let computed = |ns: i64| Percent(ratio(ns, self.busy.compute_ns));
+        let (their, it) = match self.several() {
+            true => ("their", "them"),
+            false => ("its", "it"),
+        };
+        let underfilled_ns = self.underfilled_ns();
+        if counts(underfilled_ns) {
+            let used: f64 = (self.fill.iter())
+                .filter_map(|fill| {
+                    Some(fill.underfilled_mean_multiprocessors? * fill.underfilled_ns? as f64)
+                })
+                .sum();
+            let sizes = || self.fill.iter().filter_map(|fill| fill.multiprocessors);
+            let average = match (sizes().min(), sizes().max()) {
+                (Some(size), Some(greatest)) if size == greatest => format!(
+                    ": {:.1} of {size} multiprocessors on average",
+                    used / underfilled_ns as f64
+                ),
+                _ => String::new(),
+            };
+            return Some(format!(
+                "; for {} of that {their} kernels filled less than a quarter of {it}{average}",
+                computed(underfilled_ns)
+            ));
+        }
+        // Other APIs never say how large a device is.
+        let unknown_ns = sum(|fill| fill.computing_ns - fill.known_ns.unwrap_or(0));
+        (self.api == Api::Cuda && counts(unknown_ns)).then(|| {
+            format!(
+                "; how much of {it} {their} kernels filled is unknown for {} of that",
+                computed(unknown_ns)
+            )
+        })
+    }
+
+    fn imbalance(&self) -> String {
+        if !self.several() {
+            return "the device had no work while another had".to_owned();
+        }
+        let was = |(name, ns): &(String, i64), first: bool| {
+            let was = if first { " was busy" } else { "" };
+            format!("{name}{was} for {}", Nanoseconds(*ns))
+        };
+        let named: Vec<String> = match self.busy_of.as_slice() {
+            all if all.len() <= 4 => (all.iter().enumerate())
+                .map(|(at, device)| was(device, at == 0))
+                .collect(),
+            // The extremes.
+            all => (all.first().into_iter().chain(all.last()).enumerate())
+                .map(|(at, device)| was(device, at == 0))
+                .collect(),
+        };
+        format!(
+            "a device had no work while another had: {}",
+            named.join(", ")
+        )
+    }
+
+    /// Causes of a side with their times, in the words of the API.
+    fn causes_of(&self, side: Side) -> String {
+        let causes: Vec<&GapTotal> = (self.causes.iter())
+            .filter(|total| total.cause.side() == side && total.total_ns > 0)
+            .collect();
+        let name = |total: &GapTotal| total.cause.facts(self.api).name;
+        match causes.as_slice() {
+            [only] => name(only).to_owned(),
+            causes => (causes.iter())
+                .map(|total| format!("{} {}", name(total), Nanoseconds(total.total_ns)))
+                .collect::<Vec<_>>()
+                .join(", "),
+        }
+    }
+
+    /// Some of the host's part is not late submission.
+    fn waited_for_functions(&self) -> bool {
+        (self.causes.iter()).any(|total| total.cause == Cause::HostFunction && total.total_ns > 0)
+    }
+
+    fn waited_for_host(&self) -> String {
+        let device = self.device();
+        match self.waited_for_functions() {
+            true => format!("{device} waited for the host{}", self.most()),
+            false => format!(
+                "{device} had nothing to do, because the host had not submitted it{}",
+                self.most()
+            ),
+        }
+    }
+
+    /// What the host mostly did while it was waited for, as the end of a sentence.
+    fn most(&self) -> String {
+        let known = (self.causes.iter()).filter_map(|total| {
+            let doing = total.cause.facts(self.api).host_was?;
+            Some(match total.cause {
+                Cause::HostLate => (total.total_ns - self.unknown_host_ns, doing),
+                _ => (total.total_ns, doing),
+            })
+        });
+        let of_host = |ns: i64| Percent(ratio(ns, self.host_ns));
+        // Of equals the first.
+        match known.rev().max_by_key(|(ns, _)| *ns) {
+            None => String::new(),
+            // As in traces of programs that measured themselves.
+            Some((ns, _)) if ns < self.unknown_host_ns => format!(
+                "; what it did for {} of that is not in the trace",
+                of_host(self.unknown_host_ns)
+            ),
+            Some((ns, doing)) => format!("; for {} of that it was {doing}", of_host(ns)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::thresholds::UNDERFILLED_SHARE;
+    use crate::verdict::times::of_side;
+
+    fn host(causes: &[(Cause, i64)]) -> Evidence {
+        let causes: Vec<GapTotal> = (causes.iter())
+            .map(|(cause, total_ns)| GapTotal {
+                cause: *cause,
+                count: 1,
+                total_ns: *total_ns,
+                main_count: 1,
+                main_ns: *total_ns,
+            })
+            .collect();
+        let host_ns = of_side(&causes, Side::Host);
+        let times = Times {
+            window_ns: 1_000,
+            host_ns,
+            causes: &causes,
+            ..Times::default()
+        };
+        times.verdict().1
+    }
+
+    #[test]
+    fn the_hosts_part_fits_functions_that_a_queue_waited_for() {
+        let late = host(&[(Cause::HostLate, 900)]);
+        assert_eq!(
+            late.sentence,
+            "The device waited for the host to submit for 90.0 % of the time."
+        );
+        assert_eq!(
+            late.parts[0].sentence,
+            "900 ns (90.0 %) the device had nothing to do, because the host had not submitted it; for 100 % of that it was in code of the program."
+        );
+        let function = host(&[(Cause::HostFunction, 800), (Cause::HostLate, 100)]);
+        assert_eq!(
+            function.sentence,
+            "The device waited for the host for 90.0 % of the time."
+        );
+        assert_eq!(
+            function.parts[0].sentence,
+            "900 ns (90.0 %) the device waited for the host; for 88.9 % of that it was running functions that a queue waited for."
+        );
+    }
+
+    #[test]
+    fn the_sentences_say_a_quarter() {
+        assert_eq!(UNDERFILLED_SHARE, 0.25);
+    }
+}
