@@ -21,7 +21,6 @@ use process::DrainedProcess;
 use ranks::{RankTrace, rank_folder};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The spool in a trace's folder.
@@ -72,7 +71,7 @@ impl Drain {
     pub fn create(folder: &Path, header: Header) -> Result<Drain, Error> {
         let writer = TraceWriter::create(folder)?;
         let spool = folder.join(SPOOL);
-        fs::create_dir(&spool).map_err(Error::io(&spool))?;
+        gapscope_trace::own_folder(&spool).map_err(Error::io(&spool))?;
         let mut drain = Drain {
             assembler: Assembler::new(header.mode),
             header,

@@ -67,8 +67,9 @@ pub fn environment(pid: u32, variable: &str) -> Option<String> {
 
 /// The short name of a process.
 pub fn name(pid: u32) -> Option<String> {
-    let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-    Some(name.trim_end().to_owned())
+    // The kernel cuts it inside a character.
+    let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
+    Some(String::from_utf8_lossy(&name).trim_end().to_owned())
 }
 
 struct Stat {
@@ -78,8 +79,9 @@ struct Stat {
 
 impl Stat {
     fn of(pid: u32) -> Option<Stat> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name, in parentheses, may contain anything.
+        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        // The name, in parentheses, may contain anything, and be cut inside a character.
+        let stat = String::from_utf8_lossy(&stat);
         let (_, fields) = stat.rsplit_once(") ")?;
         let fields: Vec<&str> = fields.split(' ').collect();
         Some(Stat {
@@ -102,6 +104,24 @@ mod tests {
             "it was not alive long before it began"
         );
         assert!(!is_alive(u32::MAX, gapscope_spool::monotonic_ns()));
+    }
+
+    #[test]
+    fn a_name_that_is_cut_inside_a_character_hides_no_process() {
+        let folder = tempfile::tempdir().unwrap();
+        // Of two bytes a letter, 15 of which the kernel keeps.
+        let program = folder.path().join("программа");
+        fs::copy("/bin/sleep", &program).unwrap();
+        let mut child = std::process::Command::new(&program)
+            .arg("5")
+            .spawn()
+            .unwrap();
+        let alive = is_alive(child.id(), gapscope_spool::monotonic_ns());
+        let name = name(child.id());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(alive);
+        assert!(name.unwrap().starts_with("програм"));
     }
 
     #[test]
