@@ -1,6 +1,7 @@
 //! What a shell sets before it starts gapscope holds for the program as it would without: signals, limits, the umask.
 
-use crate::{TRACE, command, program_has_begun, until};
+use crate::{TRACE, command, program_has_begun, record, until, words};
+use gapscope_recorder::Outcome;
 use gapscope_trace::Selection;
 use gapscope_trace::tables::Table;
 use std::os::unix::fs::PermissionsExt;
@@ -74,4 +75,44 @@ fn a_trace_is_its_owners_alone_whatever_the_umask() {
     assert!(session.wait().unwrap().success());
     let (found, _) = gapscope_trace::read(&trace, &Selection::all()).unwrap();
     assert_eq!(found.tables.dispatches.len(), 600);
+}
+
+#[test]
+fn a_pid_namespace_of_its_own_hides_no_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.gapscope");
+    let mut unshared = words(&["unshare", "-rpf", "--mount-proc"]);
+    if !Command::new("unshare")
+        .args(["-rpf", "true"])
+        .status()
+        .is_ok_and(|s| s.success())
+    {
+        eprintln!("not shown: this system allows no PID namespaces");
+        return;
+    }
+    unshared.extend(command("slow-work:300"));
+    let recorded = record(&trace, "", |recording| recording.command = unshared).unwrap();
+    assert_eq!(
+        recorded.notes,
+        Vec::<String>::new(),
+        "nothing is said to run on"
+    );
+    let (found, _) = gapscope_trace::read(&trace, &Selection::all()).unwrap();
+    assert_eq!(found.manifest.losses, []);
+    assert_eq!(found.tables.dispatches.len(), 300);
+}
+
+#[test]
+fn what_goes_into_the_background_before_it_uses_a_gpu_is_said_to_run_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.gapscope");
+    let recorded = record(&trace, "", |recording| {
+        recording.command = words(&["sh", "-c", "sleep 4 < /dev/null > /dev/null 2>&1 &"]);
+    })
+    .unwrap();
+    let Outcome::NothingRecorded { reason, .. } = recorded.outcome else {
+        panic!("{recorded:?}");
+    };
+    assert!(reason.contains("sleep (process "), "{reason}");
+    assert!(reason.contains("runs on"), "{reason}");
 }
