@@ -30,6 +30,8 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    gapscope_recorder::survive_file_size_limit();
     let outcome = match Arguments::parse().command {
         Command::Record(arguments) if arguments.gputrace.is_some() => gputrace::run(&arguments),
         Command::Record(arguments) if record_metal::applies() => record_metal::run(&arguments),

@@ -37,3 +37,12 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<(), Error> {
         .and_then(|folder| folder.sync_all())
         .map_err(Error::write(folder))
 }
+
+/// Makes a folder that nobody but its owner can enter, whatever the umask: a trace holds arguments and code of the program, and
+/// while it is recorded the library that the program loads is named in it.
+pub fn own_folder(path: &Path) -> std::io::Result<()> {
+    let mut folder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
+    folder.create(path)
+}

@@ -4,11 +4,12 @@
 //! [`TraceWriter::finish`] merges into `TABLE.parquet`. A trace whose writer was killed opens as far as its closed
 //! parts go, and [`TraceWriter::resume`] continues it.
 
+use crate::files::{self, own_folder};
 use crate::manifest::Manifest;
 use crate::merge::merge;
 use crate::part::{self, PartWriter};
 use crate::tables::*;
-use crate::{Error, Tables, files, for_each_table, reader};
+use crate::{Error, Tables, for_each_table, reader};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -51,7 +52,7 @@ impl TraceWriter {
     /// # Errors
     /// `folder` exists, its parent does not, or the system refuses.
     pub fn create(folder: &Path) -> Result<TraceWriter, Error> {
-        fs::create_dir(folder).map_err(|source| match (source.kind(), folder.parent()) {
+        own_folder(folder).map_err(|source| match (source.kind(), folder.parent()) {
             (ErrorKind::AlreadyExists, _) => Error::Exists {
                 path: folder.to_owned(),
             },
@@ -257,5 +258,5 @@ impl TraceWriter {
 const SOURCES: &str = "sources";
 
 fn make_folder(path: &Path) -> Result<(), Error> {
-    fs::create_dir(path).map_err(Error::write(path))
+    own_folder(path).map_err(Error::write(path))
 }

@@ -256,8 +256,8 @@ impl Assembler {
     }
 
     /// True when a hook recorded a process: `vulkan`, `cuda`.
-    pub fn is_recorded(&self, pid: u32, hook: &str) -> bool {
-        let facts = |p: &Process| p.facts.pid == pid && p.facts.hook == hook;
+    pub fn is_of_hook(&self, process: ProcessId, hook: &str) -> bool {
+        let facts = |p: &Process| p.facts.id == process && p.facts.hook == hook;
         self.processes.iter().any(facts)
     }
 

@@ -2,9 +2,11 @@
 //! instead of asking the Vulkan loader.
 
 pub mod cuda;
+mod no_spool;
 
 use crate::procfs;
 use cuda::CudaBypass;
+use no_spool::NoSpool;
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -33,6 +35,8 @@ pub enum Bypass {
     Vulkan(VulkanBypass),
     /// It loaded the CUDA driver without our library.
     Cuda(CudaBypass),
+    /// It loaded our layer, which cannot write to the spool.
+    NoSpool(NoSpool),
 }
 
 impl Bypass {
@@ -41,6 +45,7 @@ impl Bypass {
         match self {
             Bypass::Vulkan(bypass) => bypass.sentence(),
             Bypass::Cuda(bypass) => bypass.sentence(),
+            Bypass::NoSpool(bypass) => bypass.sentence(),
         }
     }
 }
@@ -104,12 +109,14 @@ struct Sighting {
     times: u32,
     bypass: Option<VulkanBypass>,
     recorded: bool,
+    /// It has our layer, and cannot write to the spool.
+    no_spool: Option<NoSpool>,
     cuda: Option<CudaBypass>,
 }
 
 impl Watcher {
-    /// Watches a process and all that descend from it. `layer` and `cuda` are our libraries.
-    pub fn start(root: u32, layer: &Path, cuda: Option<&Path>) -> Watcher {
+    /// Watches a process and all that descend from it. `layer` and `cuda` are our libraries, `spool` is the folder of the spool.
+    pub fn start(root: u32, layer: &Path, cuda: Option<&Path>, spool: PathBuf) -> Watcher {
         let stop = Arc::new(AtomicBool::new(false));
         let found = Arc::new(Mutex::new(BTreeMap::new()));
         let layer = layer.file_name().unwrap_or_default().to_owned();
@@ -126,6 +133,7 @@ impl Watcher {
                                 pid,
                                 &layer,
                                 cuda.as_deref(),
+                                &spool,
                                 &drivers,
                                 &mut found.lock().unwrap_or_else(PoisonError::into_inner),
                             );
@@ -162,7 +170,11 @@ impl Watcher {
             .iter()
             .filter(|(pid, _)| !recorded(**pid, "cuda"))
             .filter_map(|(_, sighting)| Some(Bypass::Cuda(sighting.cuda.clone()?)));
-        vulkan.chain(cuda).collect()
+        let no_spool = found
+            .iter()
+            .filter(|(pid, _)| !recorded(**pid, "vulkan"))
+            .filter_map(|(_, sighting)| Some(Bypass::NoSpool(sighting.no_spool.clone()?)));
+        vulkan.chain(cuda).chain(no_spool).collect()
     }
 }
 
@@ -170,6 +182,7 @@ fn look(
     pid: u32,
     layer: &OsString,
     cuda: Option<&Path>,
+    spool: &Path,
     drivers: &HashSet<OsString>,
     found: &mut BTreeMap<u32, Sighting>,
 ) {
@@ -180,6 +193,7 @@ fn look(
         times: 0,
         bypass: None,
         recorded: false,
+        no_spool: None,
         cuda: None,
     });
     if sighting.recorded || now < sighting.next {
@@ -193,6 +207,7 @@ fn look(
     if named(layer).is_some() {
         sighting.recorded = true;
         sighting.bypass = None;
+        sighting.no_spool = NoSpool::of(pid, spool);
         return;
     }
     let mapped = |part: &str| {
@@ -308,6 +323,7 @@ mod tests {
             std::process::id(),
             &layer,
             None,
+            &std::env::temp_dir(),
             &HashSet::from([name]),
             &mut found,
         );
@@ -331,6 +347,7 @@ mod tests {
         let sighting = seen("");
         assert!(sighting.recorded);
         assert_eq!(sighting.bypass, None);
+        assert_eq!(sighting.no_spool, None);
     }
 
     #[test]

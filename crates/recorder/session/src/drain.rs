@@ -5,9 +5,9 @@ mod finish;
 mod process;
 mod ranks;
 
-use crate::Error;
 use crate::assembler::{Assembler, BusyInterval};
 use crate::names::Names;
+use crate::{Error, procfs};
 use checkpoint::{Checkpoint, CheckpointRef, Position, STATE_VERSION};
 pub use finish::remove_leftovers;
 use finish::write_sources;
@@ -21,7 +21,6 @@ use process::DrainedProcess;
 use ranks::{RankTrace, rank_folder};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The spool in a trace's folder.
@@ -72,7 +71,7 @@ impl Drain {
     pub fn create(folder: &Path, header: Header) -> Result<Drain, Error> {
         let writer = TraceWriter::create(folder)?;
         let spool = folder.join(SPOOL);
-        fs::create_dir(&spool).map_err(Error::io(&spool))?;
+        gapscope_trace::own_folder(&spool).map_err(Error::io(&spool))?;
         let mut drain = Drain {
             assembler: Assembler::new(header.mode),
             header,
@@ -180,6 +179,7 @@ impl Drain {
             self.processes.push(DrainedProcess {
                 id,
                 trace,
+                number: procfs::number_here(spool.pid(), &spool.folder().join("control")),
                 spool,
                 earlier,
                 ended: false,
@@ -395,7 +395,11 @@ impl Drain {
 
     /// True when a hook recorded a process: `vulkan`, `cuda`.
     pub fn is_recorded(&self, pid: u32, hook: &str) -> bool {
-        self.assemblers().any(|a| a.is_recorded(pid, hook))
+        let of_hook = |process: &DrainedProcess| match process.trace {
+            Some(trace) => self.ranks[trace].assembler.is_of_hook(process.id, hook),
+            None => self.assembler.is_of_hook(process.id, hook),
+        };
+        self.processes.iter().any(|p| p.pid() == pid && of_hook(p))
     }
 
     /// True when a hook recorded any process.

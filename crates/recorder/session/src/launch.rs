@@ -1,13 +1,14 @@
 //! Launches the program with the hooks in its environment.
 
-use crate::Error;
 use crate::bypass::cuda::{INJECTION, NVTX_INJECTION, set_for_another};
 use crate::drain::{self, Drain, Header};
 use crate::names::Names;
 use crate::session::Session;
 use crate::signals::Signals;
+use crate::{Error, inherited};
 use gapscope_spool::{env, monotonic_ns};
 use gapscope_trace::manifest::SamplingMode;
+use gapscope_trace::own_folder;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -133,6 +134,7 @@ impl Recording {
                 }
             }
         }
+        inherited::hand_on(&mut command);
         let path = Path::new(program);
         let signals = Signals::catch().map_err(Error::io(path))?;
         let started_ns = monotonic_ns();
@@ -173,7 +175,7 @@ fn write_layer_manifest(folder: &Path, library: &Path) -> Result<OsString, Error
             "description": "gapscope records GPU work",
         },
     });
-    std::fs::create_dir(folder).map_err(Error::io(folder))?;
+    own_folder(folder).map_err(Error::io(folder))?;
     let path = folder.join("gapscope_layer.json");
     std::fs::write(&path, manifest.to_string()).map_err(Error::io(&path))?;
     Ok(folder.as_os_str().to_owned())

@@ -3,7 +3,7 @@
 //!
 //! [`Recording::start`] gives a [`Session`], whose [`Session::progress`] may be shown until [`Session::wait`] says how
 //! it ended. [`recover`] completes what a killed session left. Nothing here prints.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod assembler;
@@ -13,6 +13,7 @@ pub mod clock;
 mod drain;
 mod error;
 mod host;
+mod inherited;
 mod launch;
 pub mod names;
 mod nested;
@@ -30,3 +31,4 @@ pub use names::{Names, NamesError};
 pub use progress::Progress;
 pub use recover::{Recovered, recover};
 pub use session::{Outcome, Recorded, Session};
+pub use signals::survive_file_size_limit;

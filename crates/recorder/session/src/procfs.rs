@@ -1,8 +1,10 @@
 //! What Linux says of processes.
 
 use gapscope_spool::HostClock;
+use std::ffi::OsStr;
 use std::fs;
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 /// True while the process that began to record at `start_ns` (monotonic clock) lives. A later process of the same
 /// number is not it.
@@ -17,6 +19,54 @@ pub fn is_alive(pid: u32, start_ns: i64) -> bool {
     let asleep_ns = HostClock::Boottime.now_ns() - HostClock::Monotonic.now_ns();
     let started_ns = stat.start_ticks.saturating_mul(NS_PER_TICK) - asleep_ns;
     !stat.ended && started_ns <= start_ns.saturating_add(ROUNDING_NS)
+}
+
+/// The number of a recorded process here. It knows itself as `inner`, which is another number where it has a PID namespace of
+/// its own; what tells it from others is its mapping of the file `control`, wherever its mount namespace has that. `None`: it is
+/// gone.
+pub fn number_here(inner: u32, control: &Path) -> Option<u32> {
+    let mut folder = control.components().rev().take(2).collect::<Vec<_>>();
+    folder.reverse();
+    let suffix: PathBuf = folder.into_iter().collect();
+    let maps_it = |pid: u32| mapped_files(pid).iter().any(|file| file.ends_with(&suffix));
+    if maps_it(inner) {
+        return Some(inner);
+    }
+    let mut others = all().filter(|pid| inner_number(*pid) == Some(inner));
+    others.find(|pid| maps_it(*pid)).or_else(|| {
+        // What may not be looked into is taken for what it says.
+        let maps = fs::read(format!("/proc/{inner}/maps"));
+        maps.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
+            .then_some(inner)
+    })
+}
+
+/// The number that a process has in its own PID namespace, where that is not ours.
+fn inner_number(pid: u32) -> Option<u32> {
+    let status = fs::read(format!("/proc/{pid}/status")).ok()?;
+    let status = String::from_utf8_lossy(&status);
+    let numbers = status
+        .lines()
+        .find_map(|line| line.strip_prefix("NSpid:"))?;
+    // The first is ours.
+    numbers.split_whitespace().skip(1).last()?.parse().ok()
+}
+
+/// All processes.
+fn all() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// The processes that were started with this value of a variable, but for this one.
+pub fn with_environment(variable: &str, value: &OsStr) -> Vec<u32> {
+    let own = std::process::id();
+    let value = value.to_str();
+    all()
+        .filter(|pid| {
+            *pid != own && value.is_some() && environment(*pid, variable).as_deref() == value
+        })
+        .collect()
 }
 
 /// The process and all that descend from it, itself first.
@@ -67,8 +117,9 @@ pub fn environment(pid: u32, variable: &str) -> Option<String> {
 
 /// The short name of a process.
 pub fn name(pid: u32) -> Option<String> {
-    let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-    Some(name.trim_end().to_owned())
+    // The kernel cuts it inside a character.
+    let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
+    Some(String::from_utf8_lossy(&name).trim_end().to_owned())
 }
 
 struct Stat {
@@ -78,8 +129,9 @@ struct Stat {
 
 impl Stat {
     fn of(pid: u32) -> Option<Stat> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name, in parentheses, may contain anything.
+        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        // The name, in parentheses, may contain anything, and be cut inside a character.
+        let stat = String::from_utf8_lossy(&stat);
         let (_, fields) = stat.rsplit_once(") ")?;
         let fields: Vec<&str> = fields.split(' ').collect();
         Some(Stat {
@@ -102,6 +154,24 @@ mod tests {
             "it was not alive long before it began"
         );
         assert!(!is_alive(u32::MAX, gapscope_spool::monotonic_ns()));
+    }
+
+    #[test]
+    fn a_name_that_is_cut_inside_a_character_hides_no_process() {
+        let folder = tempfile::tempdir().unwrap();
+        // Of two bytes a letter, 15 of which the kernel keeps.
+        let program = folder.path().join("программа");
+        fs::copy("/bin/sleep", &program).unwrap();
+        let mut child = std::process::Command::new(&program)
+            .arg("5")
+            .spawn()
+            .unwrap();
+        let alive = is_alive(child.id(), gapscope_spool::monotonic_ns());
+        let name = name(child.id());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(alive);
+        assert!(name.unwrap().starts_with("програм"));
     }
 
     #[test]

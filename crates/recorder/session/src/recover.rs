@@ -45,11 +45,12 @@ pub fn recover(folder: &Path, force: bool) -> Result<Recovered, Error> {
     }
     if !force {
         let processes = SpoolReader::open(drain::spool_folder(folder)).new_processes()?;
-        if let Some(alive) = processes
-            .iter()
-            .find(|p| procfs::is_alive(p.pid(), p.start_ns()))
-        {
-            return Err(running("the recorded program", alive.pid()));
+        let alive = processes.iter().find_map(|process| {
+            let number = procfs::number_here(process.pid(), &process.folder().join("control"))?;
+            procfs::is_alive(number, process.start_ns()).then_some(number)
+        });
+        if let Some(alive) = alive {
+            return Err(running("the recorded program", alive));
         }
     }
     let mut drain = Drain::resume(folder)?;

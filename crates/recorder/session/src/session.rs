@@ -8,7 +8,7 @@ use crate::launch::{Child, Recording, Start};
 use crate::progress::{Progress, Recent};
 use crate::signals::{self, Signals};
 use crate::{Error, nested, procfs};
-use gapscope_spool::monotonic_ns;
+use gapscope_spool::{env, monotonic_ns};
 use gapscope_trace::manifest::{Exit, Loss};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -84,7 +84,8 @@ impl Session {
     ) -> Session {
         let progress = Arc::new(Mutex::new(Progress::default()));
         let pid = child.process.id();
-        let watcher = Watcher::start(pid, &recording.layer, recording.cuda.as_deref());
+        let spool = spool_folder(drain.folder());
+        let watcher = Watcher::start(pid, &recording.layer, recording.cuda.as_deref(), spool);
         let notice = nested::Notice::leave(drain.folder());
         let shared = progress.clone();
         let thread = std::thread::spawn(move || {
@@ -159,6 +160,7 @@ impl Run {
     fn run(mut self, watcher: Watcher) -> Result<Recorded, Error> {
         let exit = self.until_exit();
         let end_ns = monotonic_ns();
+        let background = self.in_background();
         let still_running = self.until_descendants_end();
         if let Some(failure) = self.failure {
             return Err(failure);
@@ -169,7 +171,8 @@ impl Run {
         let output = self.drain.folder().to_owned();
         let timed_out = self.terminated.is_some();
         let inside = nested::inside(&spool_folder(&output));
-        let nothing = nothing_recorded(&self.drain, &self.recording.start, &bypasses, &inside);
+        let start = &self.recording.start;
+        let nothing = nothing_recorded(&self.drain, start, &bypasses, &inside, background);
         if let Some(Outcome::NothingRecorded {
             trace_kept: false, ..
         }) = nothing
@@ -292,6 +295,27 @@ impl Run {
             self.tick(&mut checkpointed);
             std::thread::sleep(PAUSE);
         }
+    }
+
+    /// Where no process has recorded: a sentence on one that the command started and that runs on, for it may come to that. It
+    /// has the grace of others to begin.
+    fn in_background(&mut self) -> Option<String> {
+        let spool = spool_folder(&self.drain.folder().canonicalize().ok()?);
+        let ended = Instant::now();
+        while self.drain.processes().is_empty() {
+            let runs_on = procfs::with_environment(env::SPOOL, spool.as_os_str());
+            let pid = *runs_on.first()?;
+            if ended.elapsed() >= GRACE {
+                let name = procfs::name(pid).unwrap_or_default();
+                return Some(format!(
+                    "the command has ended, and what it started in the background runs on: {name} (process {pid}) had not begun \
+                     to use a GPU. Run it in the foreground to record it"
+                ));
+            }
+            std::thread::sleep(PAUSE);
+            self.drain.find_processes();
+        }
+        None
     }
 
     fn tick(&mut self, checkpointed: &mut Instant) {
@@ -419,6 +443,7 @@ fn nothing_recorded(
     start: &Start,
     bypasses: &[Bypass],
     inside: &[PathBuf],
+    background: Option<String>,
 ) -> Option<Outcome> {
     if drain.submissions() > 0 {
         return None;
@@ -427,7 +452,7 @@ fn nothing_recorded(
         |reason: String, trace_kept| Some(Outcome::NothingRecorded { reason, trace_kept });
     if drain.processes().is_empty() {
         let reason = bypasses.first().map(Bypass::sentence);
-        let reason = reason.or_else(|| nested::reason(inside)).unwrap_or_else(|| {
+        let reason = reason.or_else(|| nested::reason(inside)).or(background).unwrap_or_else(|| {
             "the program used no Vulkan and no CUDA: no process of it loaded a Vulkan driver, or began to use CUDA"
                 .to_owned()
         });

@@ -4,7 +4,7 @@
 //! happens, and the session only survives. A signal that was sent to gapscope alone is passed on.
 
 use rustix::process::{Pid, Signal, getpgrp, kill_process};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{AcqRel, Release};
@@ -58,6 +58,15 @@ impl Signals {
 impl Drop for Signals {
     fn drop(&mut self) {
         self.over.store(true, Release);
+    }
+}
+
+/// From now on a file that grows past the limit (`ulimit -f`) is an error of the write, and does not end this process. What it
+/// launches has the default again: a handler does not outlive the start of a program.
+pub fn survive_file_size_limit() {
+    if ignored() & (1 << (SIGXFSZ - 1)) == 0 {
+        // Refused, the signal would end the process as before.
+        let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     }
 }
 

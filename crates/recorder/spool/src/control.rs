@@ -144,8 +144,12 @@ pub(crate) fn map_new_file(path: &Path, bytes: usize) -> Result<MmapRaw, Error> 
         .create_new(true)
         .open(path)
         .map_err(|e| Error::io(path, e))?;
-    // SAFETY: the descriptor is open for writing for the whole call.
-    let refused = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes as libc::off_t) };
+    let refused = match exceeds_limit(bytes) {
+        // Past it the call would raise SIGXFSZ in the program.
+        true => libc::EFBIG,
+        // SAFETY: the descriptor is open for writing for the whole call.
+        false => unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes as libc::off_t) },
+    };
     if refused != 0 {
         let _ = std::fs::remove_file(path);
         return Err(Error::io(path, std::io::Error::from_raw_os_error(refused)));
@@ -154,4 +158,15 @@ pub(crate) fn map_new_file(path: &Path, bytes: usize) -> Result<MmapRaw, Error> 
         .len(bytes)
         .map_raw(&file)
         .map_err(|e| Error::io(path, e))
+}
+
+/// Whether a file of so many bytes is past the limit of this process (`ulimit -f`).
+fn exceeds_limit(bytes: usize) -> bool {
+    let mut limit = libc::rlimit {
+        rlim_cur: libc::RLIM_INFINITY,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: the call stores the limit.
+    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
+    bytes as u64 > limit.rlim_cur
 }

@@ -4,7 +4,9 @@ use crate::chunk::ChunkWriter;
 use crate::event::{CommonEvent, EventGroup};
 use crate::{Control, Error, ids, monotonic_ns};
 use std::cell::RefCell;
+use std::fs::DirBuilder;
 use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
@@ -17,6 +19,9 @@ const MOST_CHUNK_BYTES: usize = 1 << 20;
 const CHUNKS_GROW: usize = 4;
 /// What a thread still writes when its own log is gone is little.
 const LATE_CHUNK_BYTES: usize = 16 << 10;
+/// For so long after a chunk could not be made none is tried: a program that records into a full disk must not pay for an
+/// attempt with each record.
+const RETRY_NS: i64 = 10_000_000;
 /// How often a thread asks for the log of late records before it drops one.
 const LATE_TRIES: u32 = 1000;
 /// Default of [`crate::env::LIMIT`]: 2 GiB.
@@ -72,6 +77,8 @@ struct ThreadLog {
     home: &'static Home,
     chunk_bytes: usize,
     chunk: Option<ChunkWriter>,
+    /// No chunk is made before.
+    retry_ns: i64,
 }
 
 impl Drop for ThreadLog {
@@ -88,7 +95,11 @@ impl Spool {
     /// # Errors
     /// The folder cannot be written: the program runs on unrecorded.
     pub fn from_env(hello: Hello) -> Result<Option<Spool>, Error> {
-        let Some(root) = std::env::var_os(crate::env::SPOOL).filter(|v| !v.is_empty()) else {
+        // SAFETY: the call only reads what the kernel has told the process.
+        let privileged = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+        let root = std::env::var_os(crate::env::SPOOL).filter(|v| !v.is_empty());
+        // Who starts a program with more rights than his own must not choose where it writes.
+        let (Some(root), false) = (root, privileged) else {
             return Ok(None);
         };
         let limit = std::env::var(crate::env::LIMIT)
@@ -292,7 +303,8 @@ impl Home {
         let (start_ns, folder) = loop {
             let start_ns = monotonic_ns();
             let folder = root.join(format!("p{}-{start_ns}", std::process::id()));
-            match std::fs::create_dir(&folder) {
+            // Of no umask: the files inside hold what the program runs.
+            match DirBuilder::new().mode(0o700).create(&folder) {
                 // Another thread, or another hook, of this process in the same nanosecond.
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => continue,
                 made => made.map_err(|e| Error::io(&folder, e))?,
@@ -324,6 +336,7 @@ impl ThreadLog {
             home,
             chunk_bytes,
             chunk: None,
+            retry_ns: i64::MIN,
         }
     }
 
@@ -344,20 +357,27 @@ impl ThreadLog {
     }
 
     /// A chunk in which the event has space; `None` past the limit, and when the disk is full.
-    fn new_chunk(&self, limit: u64, event: &impl EventGroup) -> Option<ChunkWriter> {
+    fn new_chunk(&mut self, limit: u64, event: &impl EventGroup) -> Option<ChunkWriter> {
         let page = self.home.control.page();
         let (created, drained) = (&page.bytes_created, &page.bytes_drained);
         let waiting = created.load(Relaxed).saturating_sub(drained.load(Relaxed));
         let needed = event.encoded_bytes().map_or(0, ChunkWriter::bytes_for);
         let wanted = needed.max(self.chunk_bytes);
-        if waiting + wanted as u64 > limit {
+        if waiting + wanted as u64 > limit || monotonic_ns() < self.retry_ns {
             return None;
         }
         let number = self.home.chunks.fetch_add(1, Relaxed);
         let name = format!("t{}-{number:08}.chunk", self.thread);
-        let chunk = ChunkWriter::create(&self.home.folder.join(name), self.thread, wanted).ok()?;
-        created.fetch_add(chunk.bytes() as u64, Relaxed);
-        Some(chunk)
+        match ChunkWriter::create(&self.home.folder.join(name), self.thread, wanted) {
+            Ok(chunk) => {
+                created.fetch_add(chunk.bytes() as u64, Relaxed);
+                Some(chunk)
+            }
+            Err(_) => {
+                self.retry_ns = monotonic_ns() + RETRY_NS;
+                None
+            }
+        }
     }
 
     fn append<E: EventGroup>(&mut self, event: &E) -> Option<()> {

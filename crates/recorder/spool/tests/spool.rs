@@ -406,3 +406,24 @@ proptest! {
         let _ = Event::decode(group, &bytes);
     }
 }
+
+#[test]
+fn after_a_chunk_could_not_be_made_the_next_try_waits_and_comes() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = spool(root.path(), NO_LIMIT);
+    in_thread(|| {
+        spool.write(&free(1));
+        let folder = only_process(root.path()).folder().to_owned();
+        let moved = root.path().join("moved");
+        std::fs::rename(&folder, &moved).unwrap();
+        // More than the first chunk holds.
+        (0..10_000).for_each(|memory| spool.write(&free(memory)));
+        let dropped = || spool.control().unwrap().page().dropped.load(Relaxed);
+        assert!(dropped() > 0);
+        std::fs::rename(&moved, &folder).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        let before = dropped();
+        spool.write(&free(1));
+        assert_eq!(dropped(), before, "the chunk could be made again");
+    });
+}

@@ -55,7 +55,10 @@ impl CheckpointRef<'_> {
         let new = path.with_extension("new");
         let write = || -> std::io::Result<()> {
             let file = std::io::BufWriter::with_capacity(1 << 20, fs::File::create(&new)?);
-            let mut file = postcard::to_io(self, file).map_err(std::io::Error::other)?;
+            let mut file = Refusal { file, error: None };
+            if let Err(error) = postcard::to_io(self, &mut file) {
+                return Err(file.error.unwrap_or_else(|| std::io::Error::other(error)));
+            }
             file.flush()?;
             fs::rename(&new, &path)
         };
@@ -63,6 +66,26 @@ impl CheckpointRef<'_> {
             let _ = fs::remove_file(&new);
             Error::io(&path)(error)
         })
+    }
+}
+
+/// Keeps the error of a write: postcard says only that there was one.
+struct Refusal<W> {
+    file: W,
+    error: Option<std::io::Error>,
+}
+
+impl<W: Write> Write for Refusal<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.file.write(bytes).map_err(|error| {
+            let kind = error.kind();
+            self.error = Some(error);
+            kind.into()
+        })
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
     }
 }
 

@@ -14,6 +14,8 @@ pub struct DrainedProcess {
     /// Index of its rank's trace; `None` for the recording's own.
     pub(super) trace: Option<usize>,
     pub(super) spool: ProcessSpool,
+    /// Its number here; `None` where it had ended before it was found.
+    pub(super) number: Option<u32>,
     /// What was missing before the last resumption.
     pub(super) earlier: Damage,
     /// It has ended and has been drained to its end.
@@ -21,14 +23,14 @@ pub struct DrainedProcess {
 }
 
 impl DrainedProcess {
-    /// The system's id.
+    /// The system's id, as it is here.
     pub fn pid(&self) -> u32 {
-        self.spool.pid()
+        self.number.unwrap_or(self.spool.pid())
     }
 
     /// True while it runs.
     pub fn is_alive(&self) -> bool {
-        procfs::is_alive(self.spool.pid(), self.spool.start_ns())
+        (self.number).is_some_and(|number| procfs::is_alive(number, self.spool.start_ns()))
     }
 
     /// True while it records.

@@ -11,6 +11,7 @@ use gapscope_spool::{Spool, monotonic_ns};
 use gapscope_trace::ids::CommandBufferId;
 use gapscope_trace::tables::Table;
 use std::borrow::Cow;
+use std::fs;
 use std::sync::atomic::Ordering::SeqCst;
 
 /// A recorded program: this process, writing to the spool as a hook does.

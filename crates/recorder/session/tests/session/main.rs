@@ -1,6 +1,7 @@
 //! Whole sessions over real processes. The recorded program is this test binary itself, which writes to the spool as
 //! a hook does.
 
+mod limits;
 mod nested;
 
 use gapscope_recorder::{Error, Names, Outcome, Recorded, Recording, Recovered, Start, recover};
@@ -38,7 +39,13 @@ fn child() {
             program().run(100, Duration::ZERO);
             std::process::exit(number as i32);
         }
-        "slow-work" => program().run(number, Duration::from_millis(1)),
+        "slow-work" => {
+            program().run(number, Duration::from_millis(1));
+            if let Some(trace) = std::env::var_os(TRACE) {
+                let done = Path::new(&trace).with_file_name("done");
+                std::fs::write(done, number.to_string()).unwrap();
+            }
+        }
         "device" => drop(program()),
         "killed" => {
             program().run(number, Duration::ZERO);
@@ -68,17 +75,27 @@ fn child() {
             program().run(10, Duration::ZERO);
             std::thread::sleep(Duration::from_secs(6));
         }
-        "session" | "session-of-nothing" | "work-and-session" => {
+        "session" | "session-of-nothing" | "session-of-status" | "work-and-session" => {
+            gapscope_recorder::survive_file_size_limit();
             let trace = std::env::var_os(TRACE).unwrap();
             if task == "work-and-session" {
                 program().run(5, Duration::ZERO);
             }
-            let recorded = record(Path::new(&trace), &format!("slow-work:{number}"), |inner| {
-                if task == "session-of-nothing" {
-                    inner.command = words(&["true"]);
-                }
-            })
-            .unwrap();
+            let recorded =
+                record(
+                    Path::new(&trace),
+                    &format!("slow-work:{number}"),
+                    |inner| match task {
+                        "session-of-nothing" => inner.command = words(&["true"]),
+                        "session-of-status" => {
+                            let status = Path::new(&trace).with_file_name("status");
+                            inner.command = words(&["cp", "/proc/self/status"]);
+                            inner.command.push(status.into());
+                        }
+                        _ => {}
+                    },
+                )
+                .unwrap();
             std::process::exit(match recorded.exit {
                 Exit::Code(code) => code,
                 Exit::Signal(signal) => 128 + signal,

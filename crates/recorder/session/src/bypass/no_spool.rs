@@ -1,0 +1,121 @@
+//! Processes that have our layer and cannot write to the spool: of another user, or with other file systems.
+
+use crate::procfs;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// A process whose work was seen by our layer, which could not write it down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoSpool {
+    /// The process.
+    pub pid: u32,
+    /// Its short name.
+    pub name: String,
+    /// Why, as the end of a sentence.
+    pub reason: &'static str,
+}
+
+impl NoSpool {
+    /// What keeps a process from the folder `spool`; `None` where nothing is seen to.
+    pub fn of(pid: u32, spool: &Path) -> Option<NoSpool> {
+        let here = fs::metadata(spool).ok()?;
+        let mut there = PathBuf::from(format!("/proc/{pid}/root"));
+        there.extend(spool.components().skip(1));
+        let same = match fs::metadata(&there) {
+            Ok(found) => (found.dev(), found.ino()) == (here.dev(), here.ino()),
+            Err(error) if error.kind() == ErrorKind::NotFound => false,
+            Err(_) => return None,
+        };
+        let user = fs::metadata(format!("/proc/{pid}")).ok()?.uid();
+        let reason = match (same, user) {
+            (false, _) => {
+                "its file system does not have the folder of the trace, as in a sandbox or a container"
+            }
+            (true, user) if user != here.uid() && user != 0 => {
+                "it runs as another user, who may not write into the folder of the trace"
+            }
+            (true, _) => return None,
+        };
+        Some(NoSpool {
+            pid,
+            name: procfs::name(pid).unwrap_or_else(|| "a process".to_owned()),
+            reason,
+        })
+    }
+
+    /// A sentence for the user.
+    pub fn sentence(&self) -> String {
+        let NoSpool { pid, name, reason } = self;
+        format!(
+            "{name} (process {pid}) loaded the recording layer, which could not write what it saw: {reason}"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader};
+    use std::process::{Child, Command, Stdio};
+
+    /// A shell that did `before` and waits.
+    fn shell(wrapper: &[&str], before: &str) -> Option<Child> {
+        let mut child = Command::new(wrapper[0])
+            .args(&wrapper[1..])
+            .args(["sh", "-c", &format!("{before} && echo ready && read line")])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.take()?)
+            .read_line(&mut line)
+            .ok()?;
+        if line.trim() == "ready" {
+            return Some(child);
+        }
+        child.wait().ok()?;
+        None
+    }
+
+    fn reason(child: &mut Child, spool: &Path) -> Option<&'static str> {
+        let found = NoSpool::of(child.id(), spool);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        found.map(|found| found.reason)
+    }
+
+    #[test]
+    fn a_process_that_sees_the_folder_is_not_one() {
+        let spool = tempfile::tempdir().unwrap();
+        let mut child = shell(&["env"], "true").unwrap();
+        assert_eq!(reason(&mut child, spool.path()), None);
+    }
+
+    #[test]
+    fn a_sandbox_without_the_folder_is_said_to_be_one() {
+        let spool = tempfile::tempdir().unwrap();
+        let hide = format!("mount -t tmpfs none '{}'", spool.path().display());
+        let Some(mut child) = shell(&["unshare", "-rm"], &hide) else {
+            eprintln!("not shown: this system allows no mount namespaces");
+            return;
+        };
+        let reason = reason(&mut child, spool.path()).unwrap();
+        assert!(reason.contains("sandbox"), "{reason}");
+    }
+
+    #[test]
+    fn another_user_is_said_to_be_one() {
+        let spool = tempfile::tempdir().unwrap();
+        let Some(mut child) = shell(&["setpriv", "--reuid", "65534", "--clear-groups"], "true")
+        else {
+            eprintln!("not shown: only root can become another user");
+            return;
+        };
+        let reason = reason(&mut child, spool.path()).unwrap();
+        assert!(reason.contains("another user"), "{reason}");
+    }
+}
