@@ -40,7 +40,7 @@ fn compare(paths: &[(u32, PathBuf)], options: &Options) -> Result<Compared, Fail
         // One trace at a time is in memory.
         trace::with_timeline(path, &RankDigest::selection(), |trace, timeline, said| {
             let findings = Findings::of_timeline(timeline, options);
-            digests.push(RankDigest::of(timeline, &findings, *rank));
+            digests.extend(RankDigest::of(timeline, &findings, *rank));
             remarks.extend(said.iter().map(|r| format!("Rank {rank}: {r}")));
             for loss in &findings.losses {
                 remarks.push(format!(
