@@ -38,10 +38,9 @@ pub use bandwidth::Bandwidth;
 use bandwidth::Bandwidths;
 use clocks::Clocks;
 use collectives::{SEND_RECV, facts};
-pub use digest::RankDigest;
-pub(crate) use digest::note;
-pub use late::{Doing, LateCause};
+pub use digest::{RankDigest, note};
 use late::Lateness;
+pub use late::{Doing, LateCause};
 use matched::{KindCounts, Matched, communicators, matched};
 pub use parts::Communicator;
 use serde::Serialize;
@@ -224,21 +223,35 @@ pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
     let mut bandwidths = Bandwidths::default();
     let mut matched_of: BTreeMap<Communicator, u64> = BTreeMap::new();
     let device_error = |a, b| clocks.device_error_ns(a, b);
-    let counts = matched(&digests, |d| &d.device, &groups, |one| {
-        *matched_of.entry(one.communicator).or_default() += 1;
-        if comparison.add(&one, device_error, true) {
-            bandwidths.add(&one, &clocks);
-        }
-    });
+    let counts = matched(
+        &digests,
+        |d| &d.device,
+        &groups,
+        |one| {
+            *matched_of.entry(one.communicator).or_default() += 1;
+            if comparison.add(&one, device_error, true) {
+                bandwidths.add(&one, &clocks);
+            }
+        },
+    );
     let mut calls = Comparison::of(&digests);
     let host_error = |a, b| clocks.host_error_ns(a, b);
     let of_calls = communicators(&digests, |d| &d.called, all_traced);
-    let call_counts = matched(&digests, |d| &d.called, &of_calls, |one| {
-        calls.add(&one, host_error, false);
-    });
+    let call_counts = matched(
+        &digests,
+        |d| &d.called,
+        &of_calls,
+        |one| {
+            calls.add(&one, host_error, false);
+        },
+    );
     let mut rows: Vec<CommunicatorRow> = (groups.iter())
         .filter(|(communicator, _)| {
-            let used = |d: &&RankDigest| d.device.iter().any(|p| p.communicator == Some(**communicator));
+            let used = |d: &&RankDigest| {
+                d.device
+                    .iter()
+                    .any(|p| p.communicator == Some(**communicator))
+            };
             digests.iter().any(used)
         })
         .map(|(communicator, of)| CommunicatorRow {
@@ -373,7 +386,10 @@ impl Comparison {
         }
         compared.skews.push(skew_ns);
         let rank = one.parts[last].0;
-        if of_parts.clone().any(|at| at != last && late_ns(at) <= errors[at]) {
+        if of_parts
+            .clone()
+            .any(|at| at != last && late_ns(at) <= errors[at])
+        {
             compared.last_unknown += 1;
         } else {
             let row = &mut self.rows[rank];
@@ -431,7 +447,8 @@ impl Comparison {
 
     fn straggler(&self) -> Option<Straggler> {
         // Ranks that do not compare have no skew, and are not here.
-        let known = (self.rows.iter().enumerate()).filter_map(|(at, r)| Some((r.last_skew_ns?, at)));
+        let known =
+            (self.rows.iter().enumerate()).filter_map(|(at, r)| Some((r.last_skew_ns?, at)));
         let total_ns = (known.clone()).fold(0i64, |sum, (ns, _)| sum.saturating_add(ns));
         let of_count = self.rows.iter().filter_map(|r| r.last_count).sum();
         let (skew_ns, worst) = known.max_by_key(|(ns, at)| (*ns, Reverse(*at)))?;

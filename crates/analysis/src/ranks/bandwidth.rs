@@ -93,13 +93,20 @@ fn time_ns(one: &Matched, clocks: &Clocks) -> Option<i64> {
     let (ending, ended) = one.parts.iter().max_by_key(|(_, p)| p.interval.end_ns)?;
     let ns = (ended.interval.end_ns).saturating_sub(arrived.interval.start_ns);
     let certain = |error: i64| ns > 0 && error as f64 <= ns as f64 * BANDWIDTH_ERROR_SHARE;
-    let compared = one.parts.iter().all(|(at, _)| clocks.device_error_ns(*at, *last).is_some());
+    let compared = one
+        .parts
+        .iter()
+        .all(|(at, _)| clocks.device_error_ns(*at, *last).is_some());
     if compared && clocks.device_error_ns(*last, *ending).is_some_and(certain) {
         return Some(ns);
     }
     if facts(one.kind)?.may_end_early {
         return None;
     }
-    let shortest = one.parts.iter().map(|(_, p)| p.interval.length_ns()).min()?;
+    let shortest = one
+        .parts
+        .iter()
+        .map(|(_, p)| p.interval.length_ns())
+        .min()?;
     (shortest > 0).then_some(shortest)
 }

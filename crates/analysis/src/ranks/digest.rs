@@ -148,7 +148,10 @@ fn of_place(
         // The verdict of the trace is of all of its devices.
         verdict: Bound::Unknown,
         gpu_busy_ns: found.and_then(|d| d.busy_ns),
-        dispatch_count: works.iter().filter(|w| w.kind() == WorkKind::Dispatch).count() as u64,
+        dispatch_count: works
+            .iter()
+            .filter(|w| w.kind() == WorkKind::Dispatch)
+            .count() as u64,
         idle: idle(findings, |index| Some(index as usize) == gpu),
         ..RankRow::default()
     };
@@ -199,8 +202,8 @@ fn called(ranges: &Ranges, of: impl Fn(&HostCall) -> bool) -> Vec<Part> {
     calls.map(part).collect()
 }
 
-/// Where kernels of collectives ran in one trace, if these are several places: that there are ranks.
-pub(crate) fn note(timeline: &Timeline) -> Option<String> {
+/// That there are ranks in one trace: kernels of collectives ran on several devices, or of several processes. `None` where they did not.
+pub fn note(timeline: &Timeline) -> Option<String> {
     let names = &timeline.trace.tables.kernels.name;
     if !names.iter().any(|name| kind_of(name).is_some()) {
         return None;

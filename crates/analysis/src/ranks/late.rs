@@ -100,7 +100,10 @@ impl Lateness {
 
 fn did(part: &Part) -> impl Iterator<Item = (Doing, i64)> + '_ {
     part.before.iter().flat_map(|before| {
-        let idle = before.idle.iter().map(|(cause, ns)| (Doing::Idle(*cause), *ns));
+        let idle = before
+            .idle
+            .iter()
+            .map(|(cause, ns)| (Doing::Idle(*cause), *ns));
         idle.chain([
             (Doing::Compute, before.compute_ns),
             (Doing::Communication, before.communication_ns),

@@ -125,10 +125,7 @@ pub(super) fn parts(timeline: &Timeline, ranges: &Ranges) -> BTreeMap<Place, Vec
         of_place.push(Part {
             interval: kernel.interval,
             kind: call.kind,
-            communicator: call
-                .communicator
-                .map(Communicator::Number)
-                .or_else(only),
+            communicator: call.communicator.map(Communicator::Number).or_else(only),
             bytes: call.bytes,
             messages: call.messages,
             before: None,
@@ -175,8 +172,9 @@ fn kernels(timeline: &Timeline, ranges: &Ranges) -> Vec<Kernel> {
 /// The place of each of the timeline's queues.
 fn places(timeline: &Timeline) -> Vec<Place> {
     let manifest = &timeline.trace.manifest;
-    let devices: BTreeMap<DeviceId, ProcessId> =
-        (manifest.devices.iter()).map(|d| (d.id, d.process)).collect();
+    let devices: BTreeMap<DeviceId, ProcessId> = (manifest.devices.iter())
+        .map(|d| (d.id, d.process))
+        .collect();
     (timeline.queues.iter())
         .map(|queue| {
             let device = queue.row.and_then(|row| manifest.queues.get(row as usize));
@@ -204,7 +202,8 @@ fn called(
     size: impl Fn(Option<u64>) -> Option<u32>,
 ) -> Vec<Called> {
     // All that NCCL does by messages is one kernel: their gathers and scatters too.
-    let by_messages = |call: &Call| matches!(call.kind, SEND_RECV | ALL_TO_ALL | "Gather" | "Scatter");
+    let by_messages =
+        |call: &Call| matches!(call.kind, SEND_RECV | ALL_TO_ALL | "Gather" | "Scatter");
     let mut calls: Vec<&Call> = (group.calls.iter())
         .filter(|call| call.kind == kind || kind == SEND_RECV && by_messages(call))
         .collect();
@@ -310,13 +309,16 @@ fn size(ranges: &Ranges, process: ProcessId, communicator: Option<u64>) -> Optio
 /// The communicator of a process that never made another one.
 fn only_communicator(ranges: &Ranges, process: ProcessId) -> Option<Communicator> {
     let made = ranges.made(process);
-    let Member { communicator, size, .. } = made.first()?;
+    let Member {
+        communicator, size, ..
+    } = made.first()?;
     let number = communicator.or_else(|| {
         let of_process = ranges.calls.iter().filter(|call| call.process == process);
         let named: BTreeSet<u64> = of_process.filter_map(|c| c.call.communicator).collect();
         named.first().copied().filter(|_| named.len() == 1)
     });
-    let same = |member: &Member| member.communicator.is_some() && member.communicator == *communicator;
+    let same =
+        |member: &Member| member.communicator.is_some() && member.communicator == *communicator;
     match made {
         [_] if size.is_some() => Some(number.map_or(Communicator::Only, Communicator::Number)),
         all if all.iter().all(same) => number.map(Communicator::Number),

@@ -17,7 +17,10 @@ pub(super) fn not_matched(findings: &RankFindings, ranks: &[&RankDigest]) -> Opt
     }
     let reason = if !ranks.iter().all(|rank| rank.has_payloads) {
         "there are no NVTX payloads of NCCL in the traces (NCCL has them since 2.18, unless NCCL_NVTX_DISABLE is set)"
-    } else if ranks.iter().all(|rank| rank.members.is_empty() && unnamed(rank)) {
+    } else if ranks
+        .iter()
+        .all(|rank| rank.members.is_empty() && unnamed(rank))
+    {
         "NCCL names its communicators in NVTX payloads only since 2.25, and these ranks made several, or it is not known which"
     } else {
         "graphs ran them, or a group whose calls are of several communicators, or the other rank of a message is not known"
@@ -39,8 +42,8 @@ pub(super) fn sentences(findings: &RankFindings, numbered: bool) -> Vec<String> 
         costs.push((idle_ns(findings), sentence));
     }
     if let Some(straggler) = &findings.straggler {
-        let waited = findings.ranks.iter().filter_map(|rank| rank.waited_ns);
-        let mean_ns = mean(waited);
+        let others = (findings.ranks.iter()).filter(|rank| rank.rank != straggler.rank);
+        let mean_ns = mean(others.filter_map(|rank| rank.waited_ns));
         costs.push((mean_ns, late(straggler)));
     }
     costs.sort_by_key(|(ns, _)| Reverse(*ns));
@@ -81,7 +84,7 @@ pub(super) fn sentences(findings: &RankFindings, numbered: bool) -> Vec<String> 
         }
         if row.incomplete_count > 0 {
             sentences.push(format!(
-                "{} {} are with ranks that have no trace here: no figure counts them.",
+                "{} {} are of communicators that have ranks without a trace here, or it is not known whether they have: no figure counts them.",
                 row.incomplete_count, row.kind
             ));
         }
@@ -103,19 +106,33 @@ pub(super) fn sentences(findings: &RankFindings, numbered: bool) -> Vec<String> 
 }
 
 fn mean(values: impl Iterator<Item = i64>) -> i64 {
-    let (sum, count) = values.fold((0i128, 0i128), |(sum, count), ns| (sum + i128::from(ns), count + 1));
+    let (sum, count) = values.fold((0i128, 0i128), |(sum, count), ns| {
+        (sum + i128::from(ns), count + 1)
+    });
     (sum / count.max(1)) as i64
 }
 
 fn idle_ns(findings: &RankFindings) -> i64 {
-    mean(findings.ranks.iter().filter_map(|rank| Some(rank.idle?.total_ns)))
+    mean(
+        findings
+            .ranks
+            .iter()
+            .filter_map(|rank| Some(rank.idle?.total_ns)),
+    )
 }
 
 /// What bounds the ranks.
 fn verdicts(findings: &RankFindings) -> Option<String> {
     let mut by_verdict: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
-    for rank in findings.ranks.iter().filter(|rank| rank.verdict != Bound::Unknown) {
-        by_verdict.entry(rank.verdict.as_str()).or_default().push(rank.rank);
+    for rank in findings
+        .ranks
+        .iter()
+        .filter(|rank| rank.verdict != Bound::Unknown)
+    {
+        by_verdict
+            .entry(rank.verdict.as_str())
+            .or_default()
+            .push(rank.rank);
     }
     if by_verdict.is_empty() || findings.ranks.len() < 2 {
         return None;
@@ -140,7 +157,9 @@ fn verdicts(findings: &RankFindings) -> Option<String> {
         }
     };
     let idles: Vec<_> = findings.ranks.iter().filter_map(|rank| rank.idle).collect();
-    let shares: Vec<f64> = (idles.iter()).map(|idle| ratio(idle.total_ns, idle.window_ns)).collect();
+    let shares: Vec<f64> = (idles.iter())
+        .map(|idle| ratio(idle.total_ns, idle.window_ns))
+        .collect();
     let (Some(low), Some(high)) = (
         shares.iter().copied().reduce(f64::min),
         shares.iter().copied().reduce(f64::max),

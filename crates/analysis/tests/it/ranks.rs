@@ -20,6 +20,7 @@ struct Rank {
     kernels: Vec<String>,
     labels: Vec<String>,
     submissions: u64,
+    communicators: i64,
 }
 
 impl Rank {
@@ -39,6 +40,7 @@ impl Rank {
             kernels: vec!["gemm".to_owned()],
             labels: Vec::new(),
             submissions: 0,
+            communicators: 0,
         }
     }
 
@@ -71,10 +73,18 @@ impl Rank {
 
     /// It becomes a member of a communicator.
     fn init(mut self, communicator: u64, size: u32, member: u32) -> Rank {
-        let payload =
-            format!("NCCL communicator ID={communicator}, No. of ranks={size}, Rank={member}, CUDA device=0");
-        self.range("ncclCommInitRankConfig", &payload, [0, 1]);
+        let payload = format!(
+            "NCCL communicator ID={communicator}, No. of ranks={size}, Rank={member}, CUDA device=0"
+        );
+        self.made("ncclCommInitRankConfig", &payload);
         self
+    }
+
+    /// A communicator is made; one after the other.
+    fn made(&mut self, name: &str, payload: &str) {
+        let at = 2 * self.communicators;
+        self.communicators += 1;
+        self.range(name, payload, [at, at + 1]);
     }
 
     /// A kernel that thread 7 launches at a time.
@@ -82,7 +92,14 @@ impl Rank {
         self.kernel_of(1, 1, name, launched, [start, end]);
     }
 
-    fn kernel_of(&mut self, process: u32, queue: u32, name: &str, launched: i64, [start, end]: [i64; 2]) {
+    fn kernel_of(
+        &mut self,
+        process: u32,
+        queue: u32,
+        name: &str,
+        launched: i64,
+        [start, end]: [i64; 2],
+    ) {
         let kernel = Rank::number(&mut self.kernels, name);
         self.submissions += 1;
         let id = self.submissions;
@@ -98,12 +115,25 @@ impl Rank {
     /// An all-reduce of 4096 bytes whose kernel runs then; its call is 10 us before.
     fn all_reduce(mut self, communicator: u64, times: &[(i64, i64)]) -> Rank {
         for (start, end) in times {
-            self.collective("ncclAllReduce", ALL_REDUCE, communicator, 4096, [*start, *end]);
+            self.collective(
+                "ncclAllReduce",
+                ALL_REDUCE,
+                communicator,
+                4096,
+                [*start, *end],
+            );
         }
         self
     }
 
-    fn collective(&mut self, call: &str, kernel: &str, communicator: u64, bytes: u64, [start, end]: [i64; 2]) {
+    fn collective(
+        &mut self,
+        call: &str,
+        kernel: &str,
+        communicator: u64,
+        bytes: u64,
+        [start, end]: [i64; 2],
+    ) {
         let payload = match communicator {
             0 => format!("Message size [bytes]={bytes}"),
             id => format!("NCCL communicator ID={id}, Message size [bytes]={bytes}"),
@@ -116,7 +146,9 @@ impl Rank {
     fn messages(&mut self, messages: &[(&str, u32)], [start, end]: [i64; 2]) {
         self.range("ncclGroupStart", "", [start - 20, start - 19]);
         for (at, (name, peer)) in messages.iter().enumerate() {
-            let payload = format!("NCCL communicator ID={WORLD}, Message size [bytes]=1000, Peer rank={peer}");
+            let payload = format!(
+                "NCCL communicator ID={WORLD}, Message size [bytes]=1000, Peer rank={peer}"
+            );
             let call = start - 18 + at as i64;
             self.range(name, &payload, [call, call + 1]);
         }
@@ -138,22 +170,34 @@ impl Rank {
 
 /// A rank of two or more with all-reduces at these microseconds, start and end.
 fn rank(rank: u32, of: u32, all_reduces: &[(i64, i64)]) -> Trace {
-    Rank::new(rank).init(WORLD, of, rank).all_reduce(WORLD, all_reduces).trace()
+    Rank::new(rank)
+        .init(WORLD, of, rank)
+        .all_reduce(WORLD, all_reduces)
+        .trace()
 }
 
 fn compare(traces: &[Trace]) -> RankFindings {
     let digests: Vec<RankDigest> = (traces.iter().enumerate())
-        .flat_map(|(rank, trace)| RankDigest::of(&Timeline::of(trace), &findings(trace), rank as u32))
+        .flat_map(|(rank, trace)| {
+            RankDigest::of(&Timeline::of(trace), &findings(trace), rank as u32)
+        })
         .collect();
     ranks(&digests, 10)
 }
 
 fn says(found: &RankFindings, text: &str) -> bool {
-    found.sentences.iter().any(|sentence| sentence.contains(text))
+    found
+        .sentences
+        .iter()
+        .any(|sentence| sentence.contains(text))
 }
 
 fn waited_us(found: &RankFindings) -> Vec<Option<i64>> {
-    found.ranks.iter().map(|r| r.waited_ns.map(|ns| ns / US)).collect()
+    found
+        .ranks
+        .iter()
+        .map(|r| r.waited_ns.map(|ns| ns / US))
+        .collect()
 }
 
 #[test]
@@ -169,7 +213,10 @@ fn the_last_to_arrive_is_found_and_what_the_others_wait() {
         ("AllReduce", 3, Some(0))
     );
     assert_eq!(kind.skew.total_ns, Some((50 + 150 + 10) * US));
-    assert_eq!(waited_us(&found), [Some(50 + 150), Some(40 + 10), Some(140 + 5)]);
+    assert_eq!(
+        waited_us(&found),
+        [Some(50 + 150), Some(40 + 10), Some(140 + 5)]
+    );
     let last: Vec<_> = (found.ranks.iter())
         .map(|r| (r.last_count.unwrap(), r.last_skew_ns.unwrap() / US))
         .collect();
@@ -177,15 +224,26 @@ fn the_last_to_arrive_is_found_and_what_the_others_wait() {
     let worst = found.straggler.as_ref().unwrap();
     assert_eq!((worst.rank, worst.last_count, worst.of_count), (1, 1, 3));
     let longest = &found.longest[0];
-    assert_eq!((longest.last_rank, longest.number, longest.skew_ns), (1, 1, 150 * US));
+    assert_eq!(
+        (longest.last_rank, longest.number, longest.skew_ns),
+        (1, 1, 150 * US)
+    );
     assert_eq!(found.ranks[0].collective_ns, Some(400 * US));
     assert_eq!(found.clock_error_ns, Some(2 * US));
     let communicator = &found.communicators[0];
     assert_eq!(
-        (communicator.communicator.to_string(), communicator.size, communicator.complete),
+        (
+            communicator.communicator.to_string(),
+            communicator.size,
+            communicator.complete
+        ),
         ("0x4d".to_owned(), Some(3), true)
     );
-    assert!(says(&found, "Rank 1 arrived last at 1 of 3 collectives"), "{:?}", found.sentences);
+    assert!(
+        says(&found, "Rank 1 arrived last at 1 of 3 collectives"),
+        "{:?}",
+        found.sentences
+    );
 }
 
 #[test]
@@ -194,7 +252,9 @@ fn groups_without_skew_inside_have_none_though_they_are_apart() {
     let own = |number: u32| {
         let group = u64::from(number / 2);
         let late = 40 * group as i64;
-        let times: Vec<(i64, i64)> = (1..21).map(|n| (1000 * n + late, 1000 * n + late + 100)).collect();
+        let times: Vec<(i64, i64)> = (1..21)
+            .map(|n| (1000 * n + late, 1000 * n + late + 100))
+            .collect();
         Rank::new(number)
             .init(WORLD, 4, number)
             .init(100 + group, 2, number % 2)
@@ -203,11 +263,18 @@ fn groups_without_skew_inside_have_none_though_they_are_apart() {
     };
     let found = compare(&[own(0), own(1), own(2), own(3)]);
     let kind = &found.collectives[0];
-    assert_eq!((kind.matched_count, kind.counts.as_slice()), (40, &[20; 4][..]));
+    assert_eq!(
+        (kind.matched_count, kind.counts.as_slice()),
+        (40, &[20; 4][..])
+    );
     assert_eq!((kind.skew.timed_count, kind.uncertain_count), (0, Some(40)));
     assert_eq!(found.straggler, None);
     assert_eq!(waited_us(&found), [Some(0); 4]);
-    let groups: Vec<_> = found.communicators.iter().map(|c| c.ranks.as_slice()).collect();
+    let groups: Vec<_> = found
+        .communicators
+        .iter()
+        .map(|c| c.ranks.as_slice())
+        .collect();
     assert_eq!(groups, [[0, 1], [2, 3]]);
 }
 
@@ -222,8 +289,15 @@ fn without_communicators_nobody_is_last() {
     let kind = &found.collectives[0];
     assert_eq!((kind.matched_count, kind.unassigned_count), (0, 2));
     assert_eq!(kind.skew.timed_count, 0);
-    assert_eq!((found.straggler.as_ref(), waited_us(&found)), (None, vec![None; 2]));
-    assert!(says(&found, "no NVTX payloads of NCCL"), "{:?}", found.sentences);
+    assert_eq!(
+        (found.straggler.as_ref(), waited_us(&found)),
+        (None, vec![None; 2])
+    );
+    assert!(
+        says(&found, "no NVTX payloads of NCCL"),
+        "{:?}",
+        found.sentences
+    );
 }
 
 #[test]
@@ -232,10 +306,9 @@ fn one_unnamed_communicator_of_all_ranks_is_the_one_of_all_collectives() {
     let old = |number: u32, sizes: &[u32], start: i64| {
         let mut rank = Rank::new(number);
         for size in sizes {
-            rank.range(
+            rank.made(
                 "ncclCommInitRank",
                 &format!("Rank={}, No. of ranks={size}, CUDA device=0", number % size),
-                [0, 1],
             );
         }
         rank.all_reduce(0, &[(start, 500)]).trace()
@@ -245,12 +318,26 @@ fn one_unnamed_communicator_of_all_ranks_is_the_one_of_all_collectives() {
     assert_eq!(found.communicators[0].communicator.to_string(), "only");
     // Of two communicators it is not known whose a kernel is.
     let found = compare(&[old(0, &[2, 2], 100), old(1, &[2, 2], 140)]);
-    assert_eq!((found.straggler.as_ref(), found.collectives[0].unassigned_count), (None, 2));
+    assert_eq!(
+        (
+            found.straggler.as_ref(),
+            found.collectives[0].unassigned_count
+        ),
+        (None, 2)
+    );
     assert!(says(&found, "only since 2.25"), "{:?}", found.sentences);
     // Four ranks with one of two each are of two groups, and which is not known.
-    let four: Vec<Trace> = (0..4).map(|n| old(n, &[2], 100 + 40 * i64::from(n))).collect();
+    let four: Vec<Trace> = (0..4)
+        .map(|n| old(n, &[2], 100 + 40 * i64::from(n)))
+        .collect();
     let found = compare(&four);
-    assert_eq!((found.straggler.as_ref(), found.collectives[0].unassigned_count), (None, 4));
+    assert_eq!(
+        (
+            found.straggler.as_ref(),
+            found.collectives[0].unassigned_count
+        ),
+        (None, 4)
+    );
 }
 
 #[test]
@@ -271,13 +358,19 @@ fn kernels_of_graphs_are_of_the_only_communicator_and_otherwise_of_none() {
     let kind = &found.collectives[0];
     assert_eq!((kind.matched_count, kind.unassigned_count), (1, 2));
     assert_eq!(kind.skew.timed_count, 0);
-    assert!(says(&found, "of 2 of 4 it is not known, because graphs ran them"), "{:?}", found.sentences);
+    assert!(
+        says(&found, "of 2 of 4 it is not known, because graphs ran them"),
+        "{:?}",
+        found.sentences
+    );
 }
 
 #[test]
 fn a_group_of_calls_gives_its_kernels_the_communicator_that_all_name() {
     let grouped = |number: u32, communicators: [u64; 2], start: i64| {
-        let mut rank = Rank::new(number).init(WORLD, 2, number).init(WORLD + 1, 2, number);
+        let mut rank = Rank::new(number)
+            .init(WORLD, 2, number)
+            .init(WORLD + 1, 2, number);
         rank.range("ncclGroupStart", "", [start - 30, start - 29]);
         for (at, communicator) in (1..).zip(communicators) {
             rank.range(
@@ -294,8 +387,17 @@ fn a_group_of_calls_gives_its_kernels_the_communicator_that_all_name() {
     assert_eq!(found.collectives[0].skew.total_ns, Some(30 * US));
     // Two calls in one kernel.
     assert_eq!(found.bandwidth[0].bytes, 1000);
-    let found = compare(&[grouped(0, [WORLD, WORLD + 1], 100), grouped(1, [WORLD, WORLD + 1], 130)]);
-    assert_eq!((found.collectives[0].matched_count, found.collectives[0].unassigned_count), (0, 2));
+    let found = compare(&[
+        grouped(0, [WORLD, WORLD + 1], 100),
+        grouped(1, [WORLD, WORLD + 1], 130),
+    ]);
+    assert_eq!(
+        (
+            found.collectives[0].matched_count,
+            found.collectives[0].unassigned_count
+        ),
+        (0, 2)
+    );
 }
 
 #[test]
@@ -306,11 +408,23 @@ fn kernels_that_do_not_overlap_are_no_one_collective() {
     ]);
     assert_eq!(found.collectives[0].contradictory_count, Some(1));
     assert_eq!(found.collectives[0].skew.timed_count, 0);
-    assert_eq!((found.straggler.as_ref(), found.bandwidth[0].time.timed_count), (None, 1));
+    assert_eq!(
+        (
+            found.straggler.as_ref(),
+            found.bandwidth[0].time.timed_count
+        ),
+        (None, 1)
+    );
     // A broadcast's sender need not wait for those who receive.
     let broadcast = |number: u32, times: [i64; 2]| {
         let mut rank = Rank::new(number).init(WORLD, 2, number);
-        rank.collective("ncclBroadcast", "ncclDevKernel_Broadcast_RING_LL", WORLD, 64, times);
+        rank.collective(
+            "ncclBroadcast",
+            "ncclDevKernel_Broadcast_RING_LL",
+            WORLD,
+            64,
+            times,
+        );
         rank.trace()
     };
     let found = compare(&[broadcast(0, [300, 400]), broadcast(1, [900, 950])]);
@@ -338,7 +452,10 @@ fn skew_below_the_clocks_error_counts_for_nothing() {
     assert_eq!(kind.skew.total_ns, Some(3 * US));
     assert_eq!(waited_us(&found), [Some(3), Some(0)]);
     assert_eq!(found.ranks[1].last_count, Some(1));
-    assert!(says(&found, "The skew of 1 of 2 matched AllReduce is within the clocks' error"));
+    assert!(says(
+        &found,
+        "The skew of 1 of 2 matched AllReduce is within the clocks' error"
+    ));
 }
 
 #[test]
@@ -354,7 +471,10 @@ fn the_error_is_that_of_the_two_ranks_and_a_tie_has_no_last() {
     let kind = &found.collectives[0];
     // At the first one rank 2 may have been the last; at the second it was not.
     assert_eq!(kind.skew.total_ns, Some((50 + 150) * US));
-    assert_eq!((kind.uncertain_count, kind.last_unknown_count), (Some(0), Some(1)));
+    assert_eq!(
+        (kind.uncertain_count, kind.last_unknown_count),
+        (Some(0), Some(1))
+    );
     assert_eq!(found.ranks[1].last_count, Some(1));
     assert_eq!(waited_us(&found), [Some(200), Some(0), Some(150)]);
 }
@@ -382,14 +502,23 @@ fn messages_are_matched_by_communicator_and_peer() {
     bare.kernel(SEND_RECV, 92, [100, 200]);
     let found = compare(&[bare.trace(), bare.trace()]);
     let kind = &found.collectives[0];
-    assert_eq!((kind.matched_count, kind.unassigned_count, kind.skew.timed_count), (0, 2, 0));
+    assert_eq!(
+        (
+            kind.matched_count,
+            kind.unassigned_count,
+            kind.skew.timed_count
+        ),
+        (0, 2, 0)
+    );
 }
 
 #[test]
 fn messages_to_and_from_every_rank_are_all_to_all() {
     let all = |number: u32, start: i64| {
         let mut rank = Rank::new(number).init(WORLD, 3, number);
-        let peers: Vec<_> = (0..3).flat_map(|peer| [("ncclSend", peer), ("ncclRecv", peer)]).collect();
+        let peers: Vec<_> = (0..3)
+            .flat_map(|peer| [("ncclSend", peer), ("ncclRecv", peer)])
+            .collect();
         rank.messages(&peers, [start, 300]);
         rank.trace()
     };
@@ -398,7 +527,10 @@ fn messages_to_and_from_every_rank_are_all_to_all() {
     assert_eq!((kind.kind, kind.matched_count), ("AllToAll", 1));
     assert_eq!(kind.skew.total_ns, Some(50 * US));
     let bandwidth = &found.bandwidth[0];
-    assert_eq!((bandwidth.bytes, bandwidth.time.p50_ns), (3000, Some(150 * US)));
+    assert_eq!(
+        (bandwidth.bytes, bandwidth.time.p50_ns),
+        (3000, Some(150 * US))
+    );
 }
 
 #[test]
@@ -407,19 +539,35 @@ fn bandwidth_is_of_the_time_after_the_last_arrival() {
         let mut rank = Rank::new(number).init(WORLD, 2, number);
         rank.collective("ncclAllReduce", ALL_REDUCE, WORLD, 1_000_000, [start, 500]);
         let gather = "ncclDevKernel_AllGather_RING_LL";
-        rank.collective("ncclAllGather", gather, WORLD, 1_000_000, [start + 600, 1100]);
+        rank.collective(
+            "ncclAllGather",
+            gather,
+            WORLD,
+            1_000_000,
+            [start + 600, 1100],
+        );
         rank.trace()
     };
     let found = compare(&[make(0, 100), make(1, 400)]);
     // 1 MB in 100 us; on two ranks the bus carries once as much.
     let of = |kind| found.bandwidth.iter().find(|b| b.kind == kind).unwrap();
     let reduce = of("AllReduce");
-    assert_eq!((reduce.bytes, reduce.ranks, reduce.time.p50_ns), (1_000_000, 2, Some(100 * US)));
+    assert_eq!(
+        (reduce.bytes, reduce.ranks, reduce.time.p50_ns),
+        (1_000_000, 2, Some(100 * US))
+    );
     assert_eq!(reduce.algorithm_bytes_per_s, 1e10);
     assert_eq!(reduce.bus_bytes_per_s, 1e10);
     // A gather's message is one rank's part.
     let gather = of("AllGather");
-    assert_eq!((gather.bytes, gather.algorithm_bytes_per_s, gather.bus_bytes_per_s), (2_000_000, 2e10, 1e10));
+    assert_eq!(
+        (
+            gather.bytes,
+            gather.algorithm_bytes_per_s,
+            gather.bus_bytes_per_s
+        ),
+        (2_000_000, 2e10, 1e10)
+    );
 }
 
 #[test]
@@ -486,7 +634,10 @@ fn without_a_known_error_of_a_clock_nobody_is_last() {
     }
     // The hosts' calls have no such error.
     let calls = &found.collective_calls[0];
-    assert_eq!((calls.kind, calls.skew.total_ns), ("AllReduce", Some((50 + 600) * US)));
+    assert_eq!(
+        (calls.kind, calls.skew.total_ns),
+        ("AllReduce", Some((50 + 600) * US))
+    );
 }
 
 #[test]
@@ -506,12 +657,33 @@ fn missing_ranks_and_unequal_numbers_are_said() {
     assert_eq!(found.collectives[0].counts, [2, 1]);
     assert!(says(&found, "no trace here: 2"));
     // The missing one may have been later.
-    assert_eq!((found.collectives[0].matched_count, found.collectives[0].incomplete_count), (0, 3));
+    assert_eq!(
+        (
+            found.collectives[0].matched_count,
+            found.collectives[0].incomplete_count
+        ),
+        (0, 3)
+    );
     assert_eq!(found.straggler, None);
-    assert!(says(&found, "3 AllReduce are with ranks that have no trace here"), "{:?}", found.sentences);
-    let found = compare(&[of_three(0, &all), of_three(1, &[(140, 200)]), of_three(2, &all)]);
+    assert!(
+        says(
+            &found,
+            "3 AllReduce are of communicators that have ranks without a trace here"
+        ),
+        "{:?}",
+        found.sentences
+    );
+    let found = compare(&[
+        of_three(0, &all),
+        of_three(1, &[(140, 200)]),
+        of_three(2, &all),
+    ]);
     assert_eq!(found.missing_ranks, [0; 0]);
-    assert!(says(&found, "differ in their numbers of AllReduce"), "{:?}", found.sentences);
+    assert!(
+        says(&found, "differ in their numbers of AllReduce"),
+        "{:?}",
+        found.sentences
+    );
 }
 
 #[test]
@@ -538,11 +710,22 @@ fn what_the_straggler_did_longer_is_the_cause() {
     // Of the first collective there is none before.
     assert_eq!((cause.what, cause.longer_ns), (Doing::Compute, 4 * 60 * US));
     assert!((cause.share - 1.0).abs() < 1e-9);
-    assert!(says(&found, "It computed for 240 µs more than the others"), "{:?}", found.sentences);
+    assert!(
+        says(&found, "It computed for 240 µs more than the others"),
+        "{:?}",
+        found.sentences
+    );
     let found = compare(&[busy(0, 100, 0), busy(1, 100, 60), busy(2, 100, 0)]);
     let cause = found.straggler.as_ref().unwrap().cause.unwrap();
-    assert_eq!((cause.what, cause.longer_ns), (Doing::Idle(Cause::HostLate), 4 * 58 * US));
-    assert!(says(&found, "host late (host-late)"), "{:?}", found.sentences);
+    assert_eq!(
+        (cause.what, cause.longer_ns),
+        (Doing::Idle(Cause::HostLate), 4 * 58 * US)
+    );
+    assert!(
+        says(&found, "host late (host-late)"),
+        "{:?}",
+        found.sentences
+    );
     // Half of one and half of the other: from half on it is the cause.
     let found = compare(&[busy(0, 100, 0), busy(1, 130, 32), busy(2, 100, 0)]);
     let straggler = found.straggler.as_ref().unwrap();
@@ -573,11 +756,13 @@ fn what_costs_most_is_said_first() {
     );
     assert!(found.sentences[1].starts_with("Rank 1 arrived last"));
     // Where they wait for each other for longer, that is first.
-    let waiting = |number: u32, late: i64| {
-        rank(number, 2, &[(10, 500), (510 + late, 1000)])
-    };
+    let waiting = |number: u32, late: i64| rank(number, 2, &[(20, 500), (520 + late, 1000)]);
     let found = compare(&[waiting(0, 0), waiting(1, 400)]);
-    assert!(found.sentences[0].starts_with("Rank 1 arrived last"), "{:?}", found.sentences);
+    assert!(
+        found.sentences[0].starts_with("Rank 1 arrived last"),
+        "{:?}",
+        found.sentences
+    );
 }
 
 #[test]
@@ -605,11 +790,17 @@ fn several_processes_or_devices_in_one_trace_are_ranks() {
     let trace = both.trace();
     let found = compare(&[trace.clone()]);
     // The second process is rank 0: NCCL says so.
-    assert_eq!(found.ranks.iter().map(|r| r.rank).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(
+        found.ranks.iter().map(|r| r.rank).collect::<Vec<_>>(),
+        [0, 1]
+    );
     assert_eq!(found.straggler.as_ref().unwrap().rank, 0);
     assert_eq!(found.world_size, Some(2));
     let notes = findings(&trace).notes;
-    assert!(notes[0].starts_with("2 processes ran collectives"), "{notes:?}");
+    assert!(
+        notes[0].starts_with("2 processes ran collectives"),
+        "{notes:?}"
+    );
 }
 
 #[test]
@@ -622,7 +813,11 @@ fn devices_of_one_process_are_ranks_without_numbers() {
          queue id=1 device=1
          queue id=2 device=2\n",
     );
-    both.range("ncclCommInitAll", &format!("NCCL communicator ID={WORLD}, No. of devices=2"), [0, 1]);
+    both.range(
+        "ncclCommInitAll",
+        &format!("NCCL communicator ID={WORLD}, No. of devices=2"),
+        [0, 1],
+    );
     both.range("ncclGroupStart", "", [70, 71]);
     for call in [72, 74] {
         let payload = format!("NCCL communicator ID={WORLD}, Message size [bytes]=64");
@@ -636,9 +831,16 @@ fn devices_of_one_process_are_ranks_without_numbers() {
     let kind = &found.collectives[0];
     assert_eq!((kind.matched_count, kind.skew.total_ns), (1, Some(40 * US)));
     assert_eq!(found.bandwidth[0].bytes, 64);
-    assert!(says(&found, "The numbers of the ranks are not known"), "{:?}", found.sentences);
+    assert!(
+        says(&found, "The numbers of the ranks are not known"),
+        "{:?}",
+        found.sentences
+    );
     let notes = findings(&trace).notes;
-    assert!(notes[0].starts_with("2 devices of one process ran collectives"), "{notes:?}");
+    assert!(
+        notes[0].starts_with("2 devices of one process ran collectives"),
+        "{notes:?}"
+    );
 }
 
 #[test]
@@ -650,12 +852,17 @@ fn calls_of_collectives_are_matched_by_their_labels() {
     let labelled = || {
         let mut rank = Rank::new(0);
         let label = Rank::number(&mut rank.labels, "nccl:all_reduce");
-        rank.text += &format!("marker process=1 scope=thread thread=7 label={label} start_ns=5us duration_ns=3us\n");
+        rank.text += &format!(
+            "marker process=1 scope=thread thread=7 label={label} start_ns=5us duration_ns=3us\n"
+        );
         rank.trace()
     };
     let found = compare(&[labelled(), labelled()]);
     let calls = &found.collective_calls[0];
-    assert_eq!((calls.kind, calls.matched_count, calls.unassigned_count), ("AllReduce", 0, 2));
+    assert_eq!(
+        (calls.kind, calls.matched_count, calls.unassigned_count),
+        ("AllReduce", 0, 2)
+    );
 }
 
 #[test]
