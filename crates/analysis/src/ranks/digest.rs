@@ -3,7 +3,7 @@
 use super::before;
 use super::collectives::kind_of;
 use super::nccl::Member;
-use super::parts::{Communicator, Part, Place, members, parts};
+use super::parts::{Communicator, Message, Part, Place, members, parts};
 use super::ranges::{HostCall, Ranges};
 use super::{Idle, RankRow};
 use crate::findings::Findings;
@@ -196,7 +196,13 @@ fn called(ranges: &Ranges, of: impl Fn(&HostCall) -> bool) -> Vec<Part> {
         communicator: host.call.communicator.map(Communicator::Number),
         // Of a group's calls only the kernels have figures.
         bytes: None,
-        messages: Box::default(),
+        messages: (host.call.peer.iter())
+            .map(|(peer, sends)| Message {
+                peer: *peer,
+                sends: *sends,
+                bytes: None,
+            })
+            .collect(),
         before: None,
     };
     calls.map(part).collect()
