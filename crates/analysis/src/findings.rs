@@ -13,6 +13,7 @@ use crate::kernels::{self, Kernel};
 use crate::labels::{self, LabelRow};
 use crate::latency::{self, QueueLatency};
 use crate::memory_timeline::{self, MemoryRow};
+use crate::ranks;
 use crate::timeline::Timeline;
 use crate::transfers::{self, TransferRow};
 use crate::verdict::{Bound, Evidence, Judgement};
@@ -271,7 +272,9 @@ impl Findings {
                 equal_work::equal_work(timeline, bindings, before, after)
             }),
             losses: manifest.losses.clone(),
-            notes: manifest.notes.clone(),
+            notes: (manifest.notes.iter().cloned())
+                .chain(ranks::note(timeline))
+                .collect(),
         }
     }
 }

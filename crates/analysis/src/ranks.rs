@@ -1,50 +1,51 @@
-//! The ranks of a distributed program side by side: collectives matched across them, who arrives last, who waits.
+//! The ranks of a distributed program side by side: collectives matched across them, who arrives last and why, who waits, how fast they are.
 //!
-//! A *collective* is an operation that all ranks take part in, such as an all-reduce. On the device it is a kernel of
-//! NCCL (or RCCL, whose names are the same), recognised by its name; on the host, a label that begins with `nccl`. The n-th
-//! one of a kind on one rank is the n-th one of that kind on every other. Its *arrival* on a rank is the start of its
-//! kernel there; its *skew* is from the first arrival to the last, and each rank waits for the last one.
+//! A *collective* is an operation that the ranks of a *communicator* take part in, such as an all-reduce; messages from one rank to another
+//! count too, as collectives of two. On the device it is a kernel of NCCL (or RCCL, whose names are the same), recognised by its name; on the
+//! host, a label that begins with `nccl`. NCCL's NVTX ranges say which communicator a call is of (`ranks/nccl.rs`, `ranks/parts.rs`). The n-th
+//! collective of a kind on a communicator on one rank is the n-th of that kind there on its other ranks (`ranks/matched.rs`). Where
+//! the communicator is not known, or a rank of it has no trace, collectives are counted and in no figure.
+//!
+//! A collective's *arrival* on a rank is the start of its kernel there; its *skew* is from the first arrival to the last, and each rank waits
+//! for the last one. Arrivals compare within the error of the two ranks' clocks (`ranks/clocks.rs`): a skew or a wait within it counts for nothing, and who
+//! was last is known where one rank was later than each other by more. Calls on the hosts have the host's clock, and no such error.
 //!
 //! Kernels of most kinds cannot end before all ranks have arrived. Where the matched kernels of such a kind do not all
-//! overlap, they were not one collective (of a part of the ranks, or one was not recorded): they are counted, and no skew has
-//! them.
+//! overlap, or differ in their bytes, they were not one collective (one was not recorded): they are counted, and no skew has them.
 //!
-//! What this cannot know: communicators of a part of the ranks, except by that test; which rank is late by its own fault,
-//! and which because it waited elsewhere before. Arrivals of different ranks compare only where their traces have one
-//! host's clock, and within the errors of the devices' clocks: where one of these is not known, neither is who was last.
-//! Calls on the hosts have the host's clock, and no such error.
+//! Why a rank is late (`ranks/late.rs`) is what its device did, since the end of the collective before, for longer than the others'.
+//!
+//! What this cannot know: whether a rank that computes for longer has more to do or is slower; what its host did instead.
 
+mod bandwidth;
+mod before;
+mod clocks;
 mod collectives;
+mod digest;
+mod late;
+mod matched;
+mod nccl;
+mod parts;
+mod ranges;
+mod sentences;
 
-use crate::findings::Findings;
-use crate::intervals::{Interval, union_length_ns};
-use crate::quantity::{Nanoseconds, Percent, ratio};
-use crate::timeline::Timeline;
+use crate::durations::Durations;
+use crate::gaps::Cause;
+use crate::intervals::{Interval, length_ns, union};
+use crate::quantity::ratio;
 use crate::verdict::Bound;
-use collectives::{Clock, calls, kernels, matched};
-pub use collectives::{Collective, CollectiveKind};
-use gapscope_trace::Selection;
-use gapscope_trace::manifest::Host;
+pub use bandwidth::Bandwidth;
+use bandwidth::Bandwidths;
+use clocks::Clocks;
+use collectives::{SEND_RECV, facts};
+pub use digest::{RankDigest, note};
+use late::Lateness;
+pub use late::{Doing, LateCause};
+use matched::{KindCounts, Matched, communicators, matched};
+pub use parts::Communicator;
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
-
-/// Clocks are one host's when what they say of the wall clock differs by less: hosts were not started at the same
-/// moment.
-const SAME_CLOCK_NS: i64 = 1_000_000_000;
-
-/// What is to be known of one rank's trace, so that not all traces need to be in memory at once.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RankDigest {
-    row: RankRow,
-    world_size: Option<u32>,
-    host: Host,
-    /// The wall clock, less the host's clock.
-    offset_ns: Option<i64>,
-    clock_error_ns: Option<i64>,
-    device: BTreeMap<&'static str, Vec<Interval>>,
-    called: BTreeMap<&'static str, Vec<Interval>>,
-}
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One rank.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -55,8 +56,10 @@ pub struct RankRow {
     pub local_rank: Option<u32>,
     /// Names of its devices.
     pub devices: Vec<String>,
-    /// What bounds it.
+    /// What bounds it; unknown of one of several devices in a trace.
     pub verdict: Bound,
+    /// Idle time of its devices; absent where nothing was timed.
+    pub idle: Option<Idle>,
     /// Length of its recording.
     pub wall_ns: Option<i64>,
     /// Time in which a device of it ran something, collectives included.
@@ -67,12 +70,27 @@ pub struct RankRow {
     pub dispatch_count: u64,
     /// Collectives on the device.
     pub collective_count: u64,
-    /// Time from its arrivals at collectives to the last arrivals there; absent where arrivals cannot be compared.
+    /// Time from its arrivals at collectives to the last arrivals there, as far as that is more than the clocks' error; absent where no
+    /// arrivals can be compared.
     pub waited_ns: Option<i64>,
-    /// Collectives at which it arrived last; absent where arrivals cannot be compared.
+    /// Collectives at which it arrived last, later than each other rank by more than the clocks' error; absent where no arrivals can be
+    /// compared.
     pub last_count: Option<u64>,
     /// Skew of those: what the first rank there waited for it.
     pub last_skew_ns: Option<i64>,
+}
+
+/// Idle time of a rank's devices in the analysed window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Idle {
+    /// Device time that was judged.
+    pub window_ns: i64,
+    /// Of it idle.
+    pub total_ns: i64,
+    /// The cause of the most of that.
+    pub cause: Option<Cause>,
+    /// How much.
+    pub cause_ns: Option<i64>,
 }
 
 /// All ranks.
@@ -84,236 +102,366 @@ pub struct RankFindings {
     pub ranks: Vec<RankRow>,
     /// Numbers of those without.
     pub missing_ranks: Vec<u32>,
-    /// Why arrivals of different ranks cannot be compared; absent where they can.
+    /// Why arrivals of different ranks cannot all be compared; absent where they can.
     pub not_comparable_because: Option<String>,
-    /// Arrivals of two ranks compare within this; absent when a clock's error is not known.
+    /// Why it is not known which collectives of the ranks are one; absent where it is known of all.
+    pub not_matched_because: Option<String>,
+    /// Arrivals of any two ranks compare within this; absent when a clock's error is not known.
     pub clock_error_ns: Option<i64>,
+    /// Communicators that collectives on the devices are of, the one with most ranks first.
+    pub communicators: Vec<CommunicatorRow>,
     /// Collectives on the devices, the greatest sum of skews first.
     pub collectives: Vec<CollectiveKind>,
+    /// Their bandwidths by kind and size, those that took longest in all first.
+    pub bandwidth: Vec<Bandwidth>,
     /// Calls of collectives on the hosts, by their labels.
     pub collective_calls: Vec<CollectiveKind>,
     /// Those with the greatest skews.
     pub longest: Vec<Collective>,
     /// The rank that the others wait for most.
     pub straggler: Option<Straggler>,
-    /// What all this means, in sentences.
+    /// What all this means, in sentences; what costs most comes first.
     pub sentences: Vec<String>,
 }
 
+/// Ranks that take part in collectives together.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CommunicatorRow {
+    /// NCCL's number as hexadecimal, or `only` where each process has one that it gives no number.
+    pub communicator: Communicator,
+    /// How many ranks it has; absent when it is not known.
+    pub size: Option<u32>,
+    /// Those with a trace.
+    pub ranks: Vec<u32>,
+    /// All of them have a trace.
+    pub complete: bool,
+    /// Matched collectives on the devices.
+    pub matched_count: u64,
+}
+
+/// Collectives of a kind.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct CollectiveKind {
+    /// Which: `AllReduce` and the like.
+    pub kind: &'static str,
+    /// Those matched across the ranks of their communicators.
+    pub matched_count: u64,
+    /// How many each rank has, in the order of the ranks.
+    pub counts: Vec<u64>,
+    /// Of all ranks, those whose communicator is not known, or of messages whose other rank is not: not matched.
+    pub unassigned_count: u64,
+    /// Of all ranks, those that a rank without a trace takes part in: not matched.
+    pub incomplete_count: u64,
+    /// Ranks of one communicator differ in how many they have, so that the match by order may be off.
+    pub unequal: bool,
+    /// Matched ones that cannot be one collective, because their kernels do not all overlap or differ in their bytes: no skew counts them.
+    /// Absent where no arrivals can be compared.
+    pub contradictory_count: Option<u64>,
+    /// Skews within the clocks' error: they count for nothing. Absent where no arrivals can be compared.
+    pub uncertain_count: Option<u64>,
+    /// Skews above the clocks' error, of which it is not certain who was last. Absent where no arrivals can be compared.
+    pub last_unknown_count: Option<u64>,
+    /// Skews above the clocks' error; none where arrivals cannot be compared.
+    pub skew: Durations,
+}
+
+/// One collective.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Collective {
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its communicator.
+    pub communicator: Communicator,
+    /// Its number among those of the kind and the communicator, from 0.
+    pub number: u64,
+    /// The first arrival.
+    pub first_ns: i64,
+    /// From there to the last arrival.
+    pub skew_ns: i64,
+    /// The rank that arrived first.
+    pub first_rank: u32,
+    /// The rank that arrived last.
+    pub last_rank: u32,
+}
+
 /// The rank that the others wait for most.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Straggler {
     /// Its number.
     pub rank: u32,
     /// Collectives at which it arrived last.
     pub last_count: u64,
-    /// Of so many with a known skew.
+    /// Of so many of which the last rank is known.
     pub of_count: u64,
     /// Their skews.
     pub skew_ns: i64,
     /// Of the skews of all.
     pub share: f64,
-}
-
-impl RankDigest {
-    /// What of a trace the findings and [`RankDigest::of`] read.
-    pub fn selection() -> Selection {
-        Findings::selection_with(&["command_buffer", "start_ns", "duration_ns"])
-    }
-
-    /// What is to be known of the trace of a rank, whose findings these are. `rank`: where the manifest does not say.
-    pub fn of(timeline: &Timeline, findings: &Findings, rank: u32) -> RankDigest {
-        let manifest = &timeline.trace.manifest;
-        let known = manifest.rank;
-        let device = kernels(timeline);
-        let intervals = device.values().flatten().copied();
-        let mut sorted: Vec<Interval> = intervals.collect();
-        sorted.sort();
-        let row = RankRow {
-            rank: known.map_or(rank, |r| r.rank),
-            local_rank: known.and_then(|r| r.local_rank),
-            devices: findings.devices.iter().map(|d| d.name.clone()).collect(),
-            verdict: findings.verdict,
-            wall_ns: findings.wall_ns,
-            gpu_busy_ns: findings.gpu_busy_ns,
-            collective_ns: (findings.gpu_busy_ns).map(|_| union_length_ns(sorted.iter().copied())),
-            dispatch_count: findings.dispatch_count,
-            collective_count: sorted.len() as u64,
-            ..RankRow::default()
-        };
-        RankDigest {
-            row,
-            world_size: known.map(|r| r.world_size),
-            host: manifest.host.clone(),
-            offset_ns: (manifest.start_unix_ns).map(|ns| ns.saturating_sub(manifest.start_ns)),
-            clock_error_ns: findings.clock_error_ns,
-            device,
-            called: calls(timeline.trace),
-        }
-    }
+    /// What made it late: what its device did before for longer than the others', from
+    /// [`LATE_CAUSE_SHARE`](crate::thresholds::LATE_CAUSE_SHARE) of its lateness on. Absent where nothing alone did.
+    pub cause: Option<LateCause>,
+    /// All that it did for longer, the longest first.
+    pub longer: Vec<LateCause>,
 }
 
 /// Compares ranks. Of the collectives the `longest` with the greatest skews are listed.
 pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
-    let mut digests: Vec<&RankDigest> = digests.iter().collect();
-    digests.sort_by_key(|d| d.row.rank);
+    let mut digests = digests.to_vec();
+    let numbered = number(&mut digests);
+    let digests: Vec<&RankDigest> = digests.iter().collect();
     let world_size = digests.iter().filter_map(|d| d.world_size).max();
-    let different_hosts = different_hosts(&digests);
-    let mut findings = RankFindings {
-        world_size,
-        ranks: digests.iter().map(|d| d.row.clone()).collect(),
-        missing_ranks: (0..world_size.unwrap_or(0))
+    let missing_ranks: Vec<u32> = match numbered {
+        true => (0..world_size.unwrap_or(0))
             .filter(|rank| !digests.iter().any(|d| d.row.rank == *rank))
             .collect(),
-        not_comparable_because: different_hosts.clone().or_else(|| unknown_clock(&digests)),
-        clock_error_ns: clock_error_ns(&digests),
+        false => Vec::new(),
+    };
+    let all_traced = world_size.is_some() && missing_ranks.is_empty();
+    let clocks = Clocks::of(&digests);
+    let groups = communicators(&digests, |d| &d.device, all_traced);
+    let mut comparison = Comparison::of(&digests);
+    let mut bandwidths = Bandwidths::default();
+    let mut matched_of: BTreeMap<Communicator, u64> = BTreeMap::new();
+    let device_error = |a, b| clocks.device_error_ns(a, b);
+    let counts = matched(
+        &digests,
+        |d| &d.device,
+        &groups,
+        |one| {
+            *matched_of.entry(one.communicator).or_default() += 1;
+            if comparison.add(&one, device_error, true) {
+                bandwidths.add(&one, &clocks);
+            }
+        },
+    );
+    let mut calls = Comparison::of(&digests);
+    let host_error = |a, b| clocks.host_error_ns(a, b);
+    let of_calls = communicators(&digests, |d| &d.called, all_traced);
+    let call_counts = matched(
+        &digests,
+        |d| &d.called,
+        &of_calls,
+        |one| {
+            calls.add(&one, host_error, false);
+        },
+    );
+    let mut rows: Vec<CommunicatorRow> = (groups.iter())
+        .filter(|(communicator, _)| {
+            let used = |d: &&RankDigest| {
+                d.device
+                    .iter()
+                    .any(|p| p.communicator == Some(**communicator))
+            };
+            digests.iter().any(used)
+        })
+        .map(|(communicator, of)| CommunicatorRow {
+            communicator: *communicator,
+            size: of.size,
+            ranks: of.known.iter().map(|at| digests[*at].row.rank).collect(),
+            complete: of.complete,
+            matched_count: matched_of.get(communicator).copied().unwrap_or(0),
+        })
+        .collect();
+    rows.sort_by_key(|row| Reverse((row.size, row.ranks.len())));
+    let mut findings = RankFindings {
+        world_size,
+        missing_ranks,
+        not_comparable_because: clocks.not_comparable(),
+        clock_error_ns: clocks.worst_error_ns(),
+        communicators: rows,
+        bandwidth: bandwidths.rows(),
+        straggler: comparison.straggler(),
+        longest: comparison.longest(longest),
+        ranks: comparison.rows(),
+        collectives: comparison.kinds(counts),
+        collective_calls: calls.kinds(call_counts),
         ..RankFindings::default()
     };
-    let (mut all, mut rows) = (Vec::new(), std::mem::take(&mut findings.ranks));
-    let numbers: Vec<u32> = rows.iter().map(|r| r.rank).collect();
-    let comparable = findings.not_comparable_because.is_none();
-    let error_ns = findings.clock_error_ns.filter(|_| comparable);
-    let device: Vec<_> = digests.iter().map(|d| &d.device).collect();
-    if comparable {
-        for rank in &mut rows {
-            (rank.waited_ns, rank.last_count, rank.last_skew_ns) = (Some(0), Some(0), Some(0));
-        }
-    }
-    let mut add = |collective: Collective, arrivals: &[i64]| {
-        let last = collective.last_rank;
-        for (rank, arrival) in rows.iter_mut().zip(arrivals) {
-            let last_ns = collective.first_ns.saturating_add(collective.skew_ns);
-            let more = |sum: Option<i64>, ns: i64| sum.map(|sum| sum.saturating_add(ns));
-            rank.waited_ns = more(rank.waited_ns, last_ns.saturating_sub(*arrival));
-            if rank.rank == last && error_ns.is_some_and(|error| collective.skew_ns > error) {
-                rank.last_count = rank.last_count.map(|count| count + 1);
-                rank.last_skew_ns = more(rank.last_skew_ns, collective.skew_ns);
-            }
-        }
-        all.push(collective);
-    };
-    let clock = error_ns.map(Clock::Devices);
-    findings.collectives = matched(&device, clock, &mut add, &numbers);
-    findings.ranks = rows;
-    let called: Vec<_> = digests.iter().map(|d| &d.called).collect();
-    let clock = different_hosts.is_none().then_some(Clock::Host);
-    findings.collective_calls = matched(&called, clock, &mut |_, _| {}, &numbers);
-    findings.straggler = straggler(&findings.ranks);
-    all.sort_by_key(|c| (Reverse(c.skew_ns), c.first_ns));
-    all.truncate(longest);
-    findings.longest = all;
-    findings.sentences = sentences(&findings);
+    findings.not_matched_because = sentences::not_matched(&findings, &digests);
+    findings.sentences = sentences::sentences(&findings, numbered);
     findings
 }
 
-/// Why no times of the ranks can be compared.
-fn different_hosts(digests: &[&RankDigest]) -> Option<String> {
-    if digests.len() < 2 {
-        return Some("there is only one rank".to_owned());
+/// Puts ranks in order. Where a number is not known, or two have the same, they are numbered in their order; then this is false.
+fn number(digests: &mut [RankDigest]) -> bool {
+    let numbers: BTreeSet<u32> = digests.iter().map(|d| d.row.rank).collect();
+    let numbered = digests.iter().all(|d| d.numbered) && numbers.len() == digests.len();
+    if numbered {
+        digests.sort_by_key(|d| d.row.rank);
+    } else {
+        for (rank, digest) in digests.iter_mut().enumerate() {
+            digest.row.rank = rank as u32;
+        }
     }
-    let first = digests[0];
-    for other in &digests[1..] {
-        let apart = match (first.offset_ns, other.offset_ns) {
-            (Some(a), Some(b)) => a.abs_diff(b) >= SAME_CLOCK_NS as u64,
-            // Traces that do not know the wall clock are taken for what they say of their host.
-            _ => false,
+    numbered
+}
+
+/// Arrivals of all collectives, compared.
+struct Comparison {
+    rows: Vec<RankRow>,
+    /// Of each rank: when it waited for another.
+    waits: Vec<Vec<Interval>>,
+    late: Vec<Lateness>,
+    kinds: BTreeMap<&'static str, Compared>,
+    all: Vec<Collective>,
+}
+
+/// Arrivals of a kind.
+#[derive(Default)]
+struct Compared {
+    matched: u64,
+    /// With arrivals that compare.
+    comparable: u64,
+    contradictory: u64,
+    uncertain: u64,
+    last_unknown: u64,
+    skews: Vec<i64>,
+}
+
+impl Comparison {
+    fn of(digests: &[&RankDigest]) -> Comparison {
+        Comparison {
+            rows: digests.iter().map(|d| d.row.clone()).collect(),
+            waits: vec![Vec::new(); digests.len()],
+            late: vec![Lateness::default(); digests.len()],
+            kinds: BTreeMap::new(),
+            all: Vec::new(),
+        }
+    }
+
+    /// Adds a collective; `overlaps`: its parts are kernels. False where they cannot be one.
+    fn add(
+        &mut self,
+        one: &Matched,
+        error_ns: impl Fn(usize, usize) -> Option<i64>,
+        overlaps: bool,
+    ) -> bool {
+        let compared = self.kinds.entry(one.kind).or_default();
+        compared.matched += 1;
+        let bytes: BTreeSet<u64> = one.parts.iter().filter_map(|(_, p)| p.bytes).collect();
+        let contradicts = one.kind != SEND_RECV && bytes.len() > 1;
+        let start_ns = |at: usize| one.parts[at].1.interval.start_ns;
+        let of_parts = 0..one.parts.len();
+        let (Some(first), Some(last)) = (
+            of_parts.clone().min_by_key(|at| start_ns(*at)),
+            of_parts.clone().min_by_key(|at| Reverse(start_ns(*at))),
+        ) else {
+            return false;
         };
-        if first.host != other.host || apart {
-            return Some(format!(
-                "ranks {} and {} were recorded on different machines, whose clocks are not one",
-                first.row.rank, other.row.rank
-            ));
+        // Errors of each arrival against the last, or `None` where one does not compare.
+        let against_last = of_parts.clone().map(|at| match at == last {
+            true => Some(0),
+            false => error_ns(one.parts[at].0, one.parts[last].0),
+        });
+        let Some(errors) = against_last.collect::<Option<Vec<i64>>>() else {
+            return !contradicts;
+        };
+        compared.comparable += 1;
+        for (at, _) in &one.parts {
+            let row = &mut self.rows[*at];
+            row.waited_ns.get_or_insert(0);
+            row.last_count.get_or_insert(0);
+            row.last_skew_ns.get_or_insert(0);
         }
-    }
-    None
-}
-
-/// Why times of the ranks' devices cannot be compared.
-fn unknown_clock(digests: &[&RankDigest]) -> Option<String> {
-    let unknown: Vec<String> = (digests.iter())
-        .filter(|d| d.clock_error_ns.is_none())
-        .map(|d| d.row.rank.to_string())
-        .collect();
-    match unknown.as_slice() {
-        [] => None,
-        [rank] => Some(format!(
-            "the error of the device times of rank {rank} is not known"
-        )),
-        ranks => Some(format!(
-            "the errors of the device times of ranks {} are not known",
-            ranks.join(", ")
-        )),
-    }
-}
-
-/// The greatest distance within which device times of two ranks compare.
-fn clock_error_ns(digests: &[&RankDigest]) -> Option<i64> {
-    let errors: Option<Vec<i64>> = digests.iter().map(|d| d.clock_error_ns).collect();
-    let mut errors = errors?;
-    errors.sort_unstable_by_key(|ns| Reverse(*ns));
-    let worst = errors.iter().take(2);
-    Some(worst.fold(0i64, |sum, ns| sum.saturating_add(*ns)))
-}
-
-fn straggler(ranks: &[RankRow]) -> Option<Straggler> {
-    // Ranks that do not compare have no skew, and are not here.
-    let known = ranks.iter().filter_map(|r| Some((r.last_skew_ns?, r)));
-    let total_ns = known
-        .clone()
-        .fold(0i64, |sum, (skew_ns, _)| sum.saturating_add(skew_ns));
-    let of_count = ranks.iter().filter_map(|r| r.last_count).sum();
-    let (skew_ns, worst) = known.max_by_key(|(skew_ns, r)| (*skew_ns, Reverse(r.rank)))?;
-    (skew_ns > 0).then(|| Straggler {
-        rank: worst.rank,
-        last_count: worst.last_count.unwrap_or_default(),
-        of_count,
-        skew_ns,
-        share: ratio(skew_ns, total_ns),
-    })
-}
-
-fn sentences(findings: &RankFindings) -> Vec<String> {
-    let mut sentences = Vec::new();
-    if !findings.missing_ranks.is_empty() {
-        let missing: Vec<String> = findings.missing_ranks.iter().map(u32::to_string).collect();
-        sentences.push(format!(
-            "Of {} ranks, {} have no trace here: {}.",
-            findings.ranks.len() + missing.len(),
-            missing.len(),
-            missing.join(", ")
-        ));
-    }
-    if let Some(reason) = &findings.not_comparable_because {
-        sentences.push(format!("Who arrives last is not known: {reason}."));
-    }
-    if findings.collectives.is_empty() {
-        sentences.push("No kernels of NCCL's collectives are in the traces.".to_owned());
-    }
-    if let Some(worst) = findings.straggler {
-        sentences.push(format!(
-            "Rank {} arrived last at {} of {} collectives, by {} in all: {} of all skew.",
-            worst.rank,
-            worst.last_count,
-            worst.of_count,
-            Nanoseconds(worst.skew_ns),
-            Percent(worst.share)
-        ));
-    }
-    for row in &findings.collectives {
-        let unequal = row.counts.iter().any(|count| *count != row.matched_count);
-        if unequal {
-            sentences.push(format!(
-                "The ranks differ in their numbers of {}: the match by order may be off.",
-                row.kind
-            ));
+        let early = !overlaps || facts(one.kind).is_some_and(|facts| facts.may_end_early);
+        let apart = |at: usize| {
+            let end_ns = one.parts[at].1.interval.end_ns;
+            start_ns(last) > end_ns.saturating_add(errors[at])
+        };
+        if contradicts || !early && of_parts.clone().any(apart) {
+            compared.contradictory += 1;
+            return false;
         }
-        if let Some(contradictory_count @ 1..) = row.contradictory_count {
-            sentences.push(format!(
-                "{contradictory_count} of {} matched {} do not overlap on all ranks: they are of a part of the ranks, or \
-                 some were not recorded; no skew counts them.",
-                row.matched_count, row.kind
-            ));
+        let late_ns = |at: usize| start_ns(last).saturating_sub(start_ns(at));
+        for at in of_parts.clone() {
+            if late_ns(at) > errors[at] {
+                let wait = Interval::new(start_ns(at), start_ns(last));
+                self.waits[one.parts[at].0].push(wait);
+            }
         }
+        let skew_ns = late_ns(first);
+        if skew_ns <= errors[first] {
+            compared.uncertain += 1;
+            return true;
+        }
+        compared.skews.push(skew_ns);
+        let rank = one.parts[last].0;
+        if of_parts
+            .clone()
+            .any(|at| at != last && late_ns(at) <= errors[at])
+        {
+            compared.last_unknown += 1;
+        } else {
+            let row = &mut self.rows[rank];
+            row.last_count = row.last_count.map(|count| count + 1);
+            row.last_skew_ns = row.last_skew_ns.map(|ns| ns.saturating_add(skew_ns));
+            self.late[rank].add(one, last);
+        }
+        self.all.push(Collective {
+            kind: one.kind,
+            communicator: one.communicator,
+            number: one.number,
+            first_ns: start_ns(first),
+            skew_ns,
+            first_rank: self.rows[one.parts[first].0].rank,
+            last_rank: self.rows[rank].rank,
+        });
+        true
     }
-    sentences
+
+    fn rows(&mut self) -> Vec<RankRow> {
+        for (row, waits) in self.rows.iter_mut().zip(&mut self.waits) {
+            union(waits);
+            row.waited_ns = row.waited_ns.map(|_| length_ns(waits));
+        }
+        std::mem::take(&mut self.rows)
+    }
+
+    fn longest(&mut self, longest: usize) -> Vec<Collective> {
+        self.all.sort_by_key(|c| (Reverse(c.skew_ns), c.first_ns));
+        self.all.truncate(longest);
+        std::mem::take(&mut self.all)
+    }
+
+    fn kinds(mut self, counts: BTreeMap<&'static str, KindCounts>) -> Vec<CollectiveKind> {
+        let row = |(kind, counts): (_, KindCounts)| {
+            let mut compared = self.kinds.remove(kind).unwrap_or_default();
+            let known = |count: u64| (compared.comparable > 0).then_some(count);
+            CollectiveKind {
+                kind,
+                matched_count: compared.matched,
+                counts: counts.counts,
+                unassigned_count: counts.unassigned,
+                incomplete_count: counts.incomplete,
+                unequal: counts.unequal,
+                contradictory_count: known(compared.contradictory),
+                uncertain_count: known(compared.uncertain),
+                last_unknown_count: known(compared.last_unknown),
+                skew: Durations::of(&mut compared.skews),
+            }
+        };
+        let mut rows: Vec<CollectiveKind> = counts.into_iter().map(row).collect();
+        rows.sort_by_key(|row| Reverse(row.skew.total_ns));
+        rows
+    }
+
+    fn straggler(&self) -> Option<Straggler> {
+        // Ranks that do not compare have no skew, and are not here.
+        let known =
+            (self.rows.iter().enumerate()).filter_map(|(at, r)| Some((r.last_skew_ns?, at)));
+        let total_ns = (known.clone()).fold(0i64, |sum, (ns, _)| sum.saturating_add(ns));
+        let of_count = self.rows.iter().filter_map(|r| r.last_count).sum();
+        let (skew_ns, worst) = known.max_by_key(|(ns, at)| (*ns, Reverse(*at)))?;
+        let longer = self.late[worst].causes();
+        let named = |cause: &&LateCause| cause.share >= crate::thresholds::LATE_CAUSE_SHARE;
+        (skew_ns > 0).then(|| Straggler {
+            rank: self.rows[worst].rank,
+            last_count: self.rows[worst].last_count.unwrap_or_default(),
+            of_count,
+            skew_ns,
+            share: ratio(skew_ns, total_ns),
+            cause: longer.first().filter(named).copied(),
+            longer,
+        })
+    }
 }

@@ -86,4 +86,13 @@ thresholds! {
     ROUND_TRIP_NS: i64 = 200_000, Nanoseconds,
         "So long outside of calls between the return of a wait and the next submission counts as part of the wait's round trip.",
         "Recording and handing over a small command buffer takes 5 to 100 µs: a program that needs more does something else there.";
+    SAME_CLOCK_NS: i64 = 1_000_000_000, Nanoseconds,
+        "Ranks whose traces name no boot have one clock where what these say of the wall clock differs by less.",
+        "Machines are not started within the same second, and a wall clock is not set by more in passing.";
+    LATE_CAUSE_SHARE: f64 = 0.5, Share,
+        "What a late rank did for longer than the others is the cause of its lateness from this share of it on.",
+        "From half on, nothing else can have made it later.";
+    BANDWIDTH_ERROR_SHARE: f64 = 0.1, Share,
+        "A collective's time is taken from the last arrival to the last end where the clocks' error is at most this share of it.",
+        "A bandwidth that is wrong by more says nothing about a network; the shortest kernel has no such error.";
 }

@@ -2,16 +2,17 @@
 
 use crate::args::{Export, Format};
 use crate::failure::{Failure, without_number};
+use crate::ranks::choose;
 use crate::{page, progress, trace};
 use gapscope_analysis::quantity as number;
 use gapscope_export::{Exported, chrome, csv, firefox, perfetto, speedscope};
-use gapscope_trace::{Selection, Trace};
+use gapscope_trace::{Selection, Trace, rank_folders};
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Writes a trace in another format.
+/// Writes a trace in another format; of ranks one file each.
 pub fn run(arguments: &Export) -> Result<ExitCode, Failure> {
     let output = &arguments.output;
     let stdout = output.as_os_str() == "-";
@@ -20,16 +21,62 @@ pub fn run(arguments: &Export) -> Result<ExitCode, Failure> {
             "csv is a folder with a file for each table, which stdout cannot take: give a folder after -o",
         ));
     }
+    let of_ranks = rank_folders(&arguments.trace);
+    if !of_ranks.is_empty() {
+        return ranks(arguments, &of_ranks);
+    }
+    one(&arguments.trace, output, arguments.format)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the trace of each rank to a file of its own, and says which.
+fn ranks(arguments: &Export, ranks: &[(u32, PathBuf)]) -> Result<ExitCode, Failure> {
+    let output = &arguments.output;
+    if output.as_os_str() == "-" {
+        return Err(choose(&arguments.trace, ranks, "stdout"));
+    }
+    let all = ranks
+        .iter()
+        .map(|(rank, path)| (path, of_rank(output, *rank)));
+    let all: Vec<(&PathBuf, PathBuf)> = all.collect();
+    if let Some((_, file)) = all.iter().find(|(_, file)| file.symlink_metadata().is_ok()) {
+        return Err(exists(file));
+    }
+    for (path, file) in &all {
+        one(path, file, arguments.format)?;
+        page::say(&format!(
+            "gapscope: {} is written to {}\n",
+            path.display(),
+            file.display()
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `out.rank=3.json` of `out.json`.
+fn of_rank(output: &Path, rank: u32) -> PathBuf {
+    let mut name = output.file_stem().unwrap_or_default().to_owned();
+    name.push(format!(".rank={rank}"));
+    if let Some(extension) = output.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    output.with_file_name(name)
+}
+
+/// Writes one trace.
+fn one(path: &Path, output: &Path, format: Format) -> Result<(), Failure> {
+    let stdout = output.as_os_str() == "-";
     if !stdout && output.symlink_metadata().is_ok() {
         return Err(exists(output));
     }
     let exported = progress::while_working(|bytes| {
-        let opened = trace::open(&arguments.trace, &Selection::all())?;
+        let opened = trace::open(path, &Selection::all())?;
         for remark in &opened.remarks {
             page::say(&format!("gapscope: {remark}\n"));
         }
         let trace = &opened.trace;
-        match arguments.format {
+        match format {
             Format::Csv => csv::write(trace, output)
                 .map_err(|error| Failure::new(without_number(&error.to_string()))),
             format if stdout => {
@@ -46,7 +93,7 @@ pub fn run(arguments: &Export) -> Result<ExitCode, Failure> {
     for sentence in sentences(&exported) {
         page::say(&format!("gapscope: {sentence}\n"));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Writes a file that must not exist. What could not be completed is removed.

@@ -5,9 +5,8 @@ use crate::failure::Failure;
 use crate::{page, trace};
 use gapscope_analysis::ranks::{RankDigest, RankFindings, ranks};
 use gapscope_analysis::{Findings, Options};
-use gapscope_report::Terminal;
-use gapscope_report::markdown;
 use gapscope_report::ranks::RanksReport;
+use gapscope_report::{Document, Terminal, markdown};
 use gapscope_trace::Manifest;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -40,7 +39,7 @@ fn compare(paths: &[(u32, PathBuf)], options: &Options) -> Result<Compared, Fail
         // One trace at a time is in memory.
         trace::with_timeline(path, &RankDigest::selection(), |trace, timeline, said| {
             let findings = Findings::of_timeline(timeline, options);
-            digests.push(RankDigest::of(timeline, &findings, *rank));
+            digests.extend(RankDigest::of(timeline, &findings, *rank));
             remarks.extend(said.iter().map(|r| format!("Rank {rank}: {r}")));
             for loss in &findings.losses {
                 remarks.push(format!(
@@ -57,6 +56,33 @@ fn compare(paths: &[(u32, PathBuf)], options: &Options) -> Result<Compared, Fail
         findings: ranks(&digests, LONGEST),
         remarks,
     })
+}
+
+/// The ranks that are in one trace, compared, for the end of its report.
+pub struct Within(Compared);
+
+impl Within {
+    /// Reads a trace again, with what only the comparison of ranks needs.
+    pub fn of(path: &Path, options: &Options) -> Result<Within, Failure> {
+        Ok(Within(compare(&[(0, path.to_owned())], options)?))
+    }
+
+    /// What they show.
+    pub fn findings(&self) -> &RankFindings {
+        &self.0.findings
+    }
+
+    /// Their part of the report.
+    pub fn document(&self, top: usize) -> Document {
+        let report = RanksReport {
+            folder: "",
+            manifest: &self.0.manifest,
+            findings: &self.0.findings,
+            remarks: &[],
+            top,
+        };
+        report.within()
+    }
 }
 
 /// Prints the report on a folder of ranks.

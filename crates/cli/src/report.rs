@@ -2,7 +2,9 @@
 
 use crate::args::Report;
 use crate::failure::Failure;
+use crate::ranks::Within;
 use crate::{page, ranks, trace, view};
+use gapscope_analysis::ranks::note;
 use gapscope_analysis::{Findings, Options, Timeline, UnderLabel, activity};
 use gapscope_report::{Terminal, json, markdown, slices};
 use gapscope_trace::tables::Dispatches;
@@ -42,7 +44,17 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
                 (under.findings(&timeline, &options)).ok_or_else(|| no_label(trace, label))
             }
         };
-        Some(findings.and_then(|found| text(arguments, trace, &timeline, &found, &remarks)))
+        Some(findings.and_then(|found| {
+            let ranks = ranks_within(arguments, &timeline, &options)?;
+            text(
+                arguments,
+                trace,
+                &timeline,
+                &found,
+                &remarks,
+                ranks.as_ref(),
+            )
+        }))
     })??;
     page::write(&text)?;
     Ok(ExitCode::SUCCESS)
@@ -55,6 +67,7 @@ fn text(
     timeline: &Timeline,
     findings: &Findings,
     remarks: &[String],
+    ranks: Option<&Within>,
 ) -> Result<String, Failure> {
     if let Some((before, after)) = &arguments.compare_labels
         && findings.equal_work.is_none()
@@ -86,16 +99,34 @@ fn text(
         },
     };
     if arguments.json {
-        let text = match arguments.slices {
-            Some(_) => json::text_with_activity(&report),
-            None => json::text(&report),
+        let text = match (arguments.slices, ranks) {
+            (Some(_), _) => json::text_with_activity(&report),
+            (None, Some(ranks)) => json::text_with_ranks(&report, ranks.findings()),
+            (None, None) => json::text(&report),
         };
         return text.map_err(|error| Failure::new(format!("cannot write JSON: {error}")));
     }
+    let mut document = report.document();
+    if let Some(ranks) = ranks {
+        document.blocks.extend(ranks.document(report.top).blocks);
+    }
     Ok(match arguments.markdown {
-        true => markdown::draw(&report.document()),
-        false => terminal.draw(&report.document()),
+        true => markdown::draw(&document),
+        false => terminal.draw(&document),
     })
+}
+
+/// The ranks in the trace, where it has several and the report is of all of it.
+fn ranks_within(
+    arguments: &Report,
+    timeline: &Timeline,
+    options: &Options,
+) -> Result<Option<Within>, Failure> {
+    let whole = arguments.label.is_none() && arguments.compare_labels.is_none();
+    match whole && note(timeline).is_some() {
+        true => Within::of(&arguments.trace, options).map(Some),
+        false => Ok(None),
+    }
 }
 
 /// The report that follows a recording.

@@ -10,6 +10,8 @@ mod export;
 mod help;
 #[path = "cli/query.rs"]
 mod query;
+#[path = "cli/ranks.rs"]
+mod ranks;
 #[path = "cli/record.rs"]
 mod record;
 #[path = "cli/report.rs"]

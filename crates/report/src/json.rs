@@ -17,6 +17,7 @@ use gapscope_analysis::kernels::Kernel;
 use gapscope_analysis::labels::LabelRow;
 use gapscope_analysis::latency::QueueLatency;
 use gapscope_analysis::memory_timeline::MemoryRow;
+use gapscope_analysis::ranks::RankFindings;
 use gapscope_analysis::transfers::TransferRow;
 use gapscope_analysis::verdict::Part;
 use gapscope_analysis::warm_up::WarmUp;
@@ -40,6 +41,17 @@ pub fn text_with_activity(report: &Report) -> Result<String, serde_json::Error> 
         ..Json::of(report)
     };
     let mut text = serde_json::to_string(&json)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// The same with the ranks that are in the trace as `ranks`.
+pub fn text_with_ranks(report: &Report, ranks: &RankFindings) -> Result<String, serde_json::Error> {
+    let json = Json {
+        ranks: Some(ranks),
+        ..Json::of(report)
+    };
+    let mut text = serde_json::to_string_pretty(&json)?;
     text.push('\n');
     Ok(text)
 }
@@ -96,6 +108,8 @@ struct Json<'a> {
     notes: Vec<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     activity: Option<&'a Activity>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ranks: Option<&'a RankFindings>,
 }
 
 #[derive(Serialize)]
@@ -175,6 +189,7 @@ impl<'a> Json<'a> {
             losses: &findings.losses,
             notes: notes.map(String::as_str).collect(),
             activity: None,
+            ranks: None,
         }
     }
 }

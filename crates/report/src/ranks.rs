@@ -45,28 +45,47 @@ impl RanksReport<'_> {
                 _ => text.and(fit::clean(sentence)),
             }));
         }
-        blocks.extend(self.ranks());
+        blocks.extend(self.tables());
+        blocks.extend(self.accuracy());
+        Document { blocks }
+    }
+
+    /// What a report of one trace says of the ranks in it.
+    pub fn within(&self) -> Document {
+        let findings = self.findings;
+        let count = number::of(findings.ranks.len() as u64, "rank", "ranks");
+        let mut blocks = vec![Block::Heading("Ranks in this trace".into(), count)];
+        let sentences = findings.sentences.iter().map(|text| fit::clean(text));
+        blocks.extend(sentences.map(|text| Block::Sentence(text.into())));
+        blocks.extend(self.tables());
+        Document { blocks }
+    }
+
+    fn tables(&self) -> Vec<Block> {
+        let findings = self.findings;
+        let mut blocks = self.ranks();
         blocks.extend(collectives(
             "Collectives on the devices",
             &findings.collectives,
             self.top,
         ));
+        blocks.extend(self.bandwidth());
+        blocks.extend(self.communicators());
         blocks.extend(collectives(
             "Calls of collectives on the hosts",
             &findings.collective_calls,
             self.top,
         ));
         blocks.extend(self.longest());
-        blocks.extend(self.accuracy());
-        Document { blocks }
+        blocks
     }
 
     fn ranks(&self) -> Vec<Block> {
         let mut table = Table::new([
             Column::number("rank"),
             Column::word("verdict"),
-            Column::number("GPU busy"),
-            Column::number("of recording"),
+            Column::number("GPU busy").spare(3),
+            Column::number("idle"),
             Column::number("collectives"),
             Column::number("waited"),
             Column::number("last").spare(2),
@@ -76,11 +95,11 @@ impl RanksReport<'_> {
             Some(ns) => Text::from(number::duration(ns)),
             None => Text::new().faint("unknown"),
         };
-        let straggler = self.findings.straggler.map(|s| s.rank);
+        let straggler = self.findings.straggler.as_ref().map(|s| s.rank);
         for rank in &self.findings.ranks {
-            let busy = match (rank.gpu_busy_ns, rank.wall_ns) {
-                (Some(busy), Some(wall)) => number::share_of(busy, wall).into(),
-                _ => Text::new().faint("unknown"),
+            let idle = match rank.idle {
+                Some(idle) => number::share_of(idle.total_ns, idle.window_ns).into(),
+                None => Text::new().faint("unknown"),
             };
             let tone = match straggler == Some(rank.rank) {
                 true => Tone::Warning,
@@ -90,7 +109,7 @@ impl RanksReport<'_> {
                 Text::new().with(tone, rank.rank.to_string()),
                 rank.verdict.as_str().into(),
                 known(rank.gpu_busy_ns),
-                busy,
+                idle,
                 known(rank.collective_ns),
                 known(rank.waited_ns),
                 match rank.last_count {
@@ -100,12 +119,77 @@ impl RanksReport<'_> {
                 known(rank.last_skew_ns),
             ]);
         }
-        let text = "waited: from the rank's arrivals at collectives to the last ones; last by: what the first waited \
-                    for it where it was last.";
+        let text = "idle: of the analysed time; collectives: time in them; waited: from the rank's arrivals at \
+                    them to the last ones; last by: what the first waited for it where it was last.";
         vec![
             Block::Heading("Ranks".into(), String::new()),
             Block::Table(table),
             Block::Sentence(Text::new().faint(text)),
+        ]
+    }
+
+    fn bandwidth(&self) -> Vec<Block> {
+        let rows = &self.findings.bandwidth;
+        if rows.is_empty() {
+            return Vec::new();
+        }
+        let mut table = Table::new([
+            Column::name("kind"),
+            Column::number("size"),
+            Column::number("ranks"),
+            Column::number("count"),
+            Column::number("p50 time"),
+            Column::number("algorithm"),
+            Column::number("bus"),
+        ]);
+        for row in &rows[..rows.len().min(self.top)] {
+            let ns = row.time.p50_ns;
+            table.row([
+                row.kind.into(),
+                number::bytes(row.bytes).into(),
+                number::count(row.ranks.into()).into(),
+                number::count(row.time.timed_count).into(),
+                ns.map_or("unknown".to_owned(), number::duration).into(),
+                bandwidth(row.algorithm_bytes_per_s).into(),
+                bandwidth(row.bus_bytes_per_s).into(),
+            ]);
+        }
+        let text = "Time: from the last arrival to the end, where the clocks tell; else the shortest kernel's. Size and \
+                    bandwidths are those of nccl-tests.";
+        vec![
+            Block::Heading("Bandwidth of collectives".into(), String::new()),
+            Block::Table(table),
+            Block::Sentence(Text::new().faint(text)),
+        ]
+    }
+
+    fn communicators(&self) -> Vec<Block> {
+        let rows = &self.findings.communicators;
+        // One of all ranks says nothing new.
+        if rows.len() < 2 && rows.iter().all(|row| row.complete) {
+            return Vec::new();
+        }
+        let mut table = Table::new([
+            Column::name("communicator"),
+            Column::number("size"),
+            Column::text("ranks with a trace"),
+            Column::number("matched"),
+        ]);
+        for row in &rows[..rows.len().min(self.top)] {
+            let ranks: Vec<String> = row.ranks.iter().map(u32::to_string).collect();
+            table.row([
+                row.communicator.to_string().into(),
+                match row.size {
+                    Some(size) => number::count(size.into()).into(),
+                    None => Text::new().faint("unknown"),
+                },
+                ranks.join(", ").into(),
+                number::count(row.matched_count).into(),
+            ]);
+        }
+        vec![
+            Block::Heading("Communicators".into(), String::new()),
+            Block::Table(table),
         ]
     }
 
@@ -140,14 +224,19 @@ impl RanksReport<'_> {
         let mut blocks = vec![Block::Heading("Accuracy".into(), String::new())];
         let clock = match self.findings.clock_error_ns {
             Some(ns) => format!(
-                "times of two ranks compare within {}.",
+                "times of any two ranks compare within {}; what is within the error of two counts for nothing.",
                 number::duration(ns)
             ),
             None => "within what times of two ranks compare is not known.".to_owned(),
         };
         blocks.push(Block::Item(Text::new().strong("Clock: ").and(clock)));
         blocks.push(Block::Item(Text::new().strong("Match: ").and(
-            "the n-th collective of a kind on one rank is the n-th of that kind on every other.",
+            match &self.findings.not_matched_because {
+                None => "the n-th collective of a kind on a communicator on one rank is the n-th of that kind there on \
+                         its others."
+                    .to_owned(),
+                Some(reason) => format!("not all collectives were matched: {}.", fit::clean(reason)),
+            },
         )));
         for remark in self.remarks {
             blocks.push(Block::Item(
@@ -190,6 +279,17 @@ impl RanksReport<'_> {
     }
 }
 
+/// In units of 10^9 bytes, as nccl-tests print them.
+fn bandwidth(bytes_per_s: f64) -> String {
+    let value = bytes_per_s / 1e9;
+    match value {
+        100.0.. => format!("{value:.0} GB/s"),
+        10.0.. => format!("{value:.1} GB/s"),
+        0.1.. => format!("{value:.2} GB/s"),
+        _ => format!("{value:.4} GB/s"),
+    }
+}
+
 fn collectives(title: &str, kinds: &[CollectiveKind], top: usize) -> Vec<Block> {
     if kinds.is_empty() {
         return Vec::new();
@@ -203,21 +303,30 @@ fn collectives(title: &str, kinds: &[CollectiveKind], top: usize) -> Vec<Block> 
         Column::number("p99"),
         Column::number("max").spare(1),
     ]);
-    let known = |ns: Option<i64>| ns.map_or("unknown".to_owned(), number::duration);
     for kind in &kinds[..kinds.len().min(top)] {
         let skew = &kind.skew;
+        let none = match kind.uncertain_count {
+            Some(_) => "",
+            None => "unknown",
+        };
+        let known = |ns: Option<i64>| ns.map_or(none.to_owned(), number::duration);
         table.row([
             kind.kind.into(),
             number::count(kind.matched_count).into(),
-            known(skew.total_ns).into(),
-            skew.mean_ns
-                .map_or("unknown".to_owned(), number::duration_f64)
+            match (kind.uncertain_count, skew.timed_count) {
+                // Compared, and none above the error.
+                (Some(_), 0) => "none".to_owned(),
+                _ => known(skew.total_ns),
+            }
+            .into(),
+            (skew.mean_ns)
+                .map_or(none.to_owned(), number::duration_f64)
                 .into(),
             known(skew.p50_ns).into(),
             known(skew.p99_ns).into(),
             known(skew.max_ns).into(),
         ]);
     }
-    let aside = "skew: from the first arrival to the last".to_owned();
+    let aside = "skew: first arrival to last".to_owned();
     vec![Block::Heading(title.to_owned(), aside), Block::Table(table)]
 }

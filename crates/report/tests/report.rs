@@ -1,6 +1,8 @@
 //! Text traces -> pages.
 
+use gapscope_analysis::ranks::{RankDigest, ranks};
 use gapscope_analysis::{Findings, Options, Timeline, activity};
+use gapscope_report::ranks::RanksReport;
 use gapscope_report::{Report, Terminal, fit, info, json, markdown, slices};
 use gapscope_trace::Trace;
 
@@ -270,4 +272,34 @@ fn info_shows_the_manifest() {
         pages.push('\n');
     }
     insta::assert_snapshot!(pages);
+}
+
+#[test]
+fn ranks_side_by_side() {
+    let traces = [
+        read(include_str!("traces/rank_0.txt")),
+        read(include_str!("traces/rank_1.txt")),
+    ];
+    let options = Options {
+        exclude_warm_up: false,
+        ..Options::default()
+    };
+    let digests: Vec<RankDigest> = (traces.iter())
+        .flat_map(|trace| RankDigest::of(&Timeline::of(trace), &Findings::of(trace, &options), 0))
+        .collect();
+    let report = RanksReport {
+        folder: "run.gapscope",
+        manifest: &traces[0].manifest,
+        findings: &ranks(&digests, 5),
+        remarks: &["Rank 1: 3 dispatch times were lost: of a test.".to_owned()],
+        top: 10,
+    };
+    let page = Terminal::default().draw(&report.document());
+    for line in page.lines() {
+        assert!(fit::width(line) <= 80, "wider than 80 columns: {line}");
+    }
+    insta::assert_snapshot!("ranks-terminal", page);
+    insta::assert_snapshot!("ranks-json", report.json().unwrap());
+    let within = Terminal::default().draw(&report.within());
+    assert!(within.contains("Ranks in this trace"), "{within}");
 }

@@ -130,6 +130,11 @@ pub struct Host {
     /// Logical cores; absent when they are not known.
     #[serde(deserialize_with = "known")]
     pub cores: Option<u32>,
+    /// The boot that the times are of, as the kernel names it: machines and boots have different ones. Absent when it is not known, as of imports.
+    pub boot_id: Option<String>,
+    /// The time namespace that the times are of, by its inode; absent when it is not known. Traces of one boot and one time namespace have
+    /// one clock.
+    pub time_namespace: Option<u64>,
 }
 
 /// A recorded process.

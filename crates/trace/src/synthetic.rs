@@ -126,6 +126,7 @@ impl Synthetic {
                 system: "none".to_owned(),
                 processor: "none".to_owned(),
                 cores: Some(8),
+                ..Host::default()
             },
             processes: vec![process],
             threads: threads.collect(),

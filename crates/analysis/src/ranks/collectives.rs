@@ -1,206 +1,93 @@
-//! Collectives: recognised by their names, matched across ranks, their arrivals compared.
+//! Kinds of collectives, recognised by the names of kernels and labels.
 
-use crate::durations::Durations;
-use crate::intervals::Interval;
-use crate::timeline::{Timeline, WorkKind};
-use gapscope_trace::Trace;
-use gapscope_trace::ids::LabelId;
-use gapscope_trace::tables::Table;
-use serde::Serialize;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
-
-/// Kinds of collectives, and whether a kernel of the kind can end before all ranks have arrived.
-const KINDS: [(&str, bool); 8] = [
-    ("AllReduce", false),
-    ("AllGather", false),
-    ("ReduceScatter", false),
-    ("AllToAll", false),
-    ("AlltoAll", false),
-    ("Broadcast", true),
-    ("Reduce", true),
-    ("Barrier", false),
-];
-
-/// Collectives of a kind.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct CollectiveKind {
-    /// Which: `AllReduce` and the like.
-    pub kind: &'static str,
-    /// Those matched across all ranks.
-    pub matched_count: u64,
-    /// How many each rank has, in the order of the ranks.
-    pub counts: Vec<u64>,
-    /// Matched ones whose kernels do not all overlap: not one collective, and no skew counts them. Absent where arrivals cannot be
-    /// compared.
-    pub contradictory_count: Option<u64>,
-    /// Skews below the clocks' error: who was last is not known. Absent where arrivals cannot be compared.
-    pub uncertain_count: Option<u64>,
-    /// Skews; none where arrivals cannot be compared.
-    pub skew: Durations,
+/// A kind of collectives.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct KindFacts {
+    /// Its name.
+    pub(super) kind: &'static str,
+    /// A kernel of it can end before all ranks have arrived.
+    pub(super) may_end_early: bool,
+    /// How much of the data has to leave a rank; `None`: it has no bandwidth.
+    pub(super) traffic: Option<Traffic>,
 }
 
-/// One collective.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Collective {
-    /// Its kind.
-    pub kind: &'static str,
-    /// Its number among those of the kind, from 0.
-    pub number: u64,
-    /// The first arrival.
-    pub first_ns: i64,
-    /// From there to the last arrival.
-    pub skew_ns: i64,
-    /// The rank that arrived first.
-    pub first_rank: u32,
-    /// The rank that arrived last.
-    pub last_rank: u32,
+/// What nccl-tests (`doc/PERFORMANCE.md` and the `GetBw` of each test there) count as the size of a collective of `n` ranks, of
+/// what NCCL calls the size of a message, and by what the algorithm bandwidth is multiplied to give that of the bus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Traffic {
+    /// The size is the message; `2 (n - 1) / n`.
+    Twice,
+    /// The message is one rank's part, the size `n` of them; `(n - 1) / n`.
+    OfEach,
+    /// The size is the message; 1.
+    Once,
+}
+
+impl Traffic {
+    /// Bytes for the algorithm bandwidth.
+    pub(super) fn bytes(self, message: u64, ranks: u32) -> u64 {
+        match self {
+            Traffic::OfEach => message.saturating_mul(ranks.into()),
+            Traffic::Twice | Traffic::Once => message,
+        }
+    }
+
+    /// Bandwidth of the bus, of that of the algorithm.
+    pub(super) fn factor(self, ranks: u32) -> f64 {
+        let others = f64::from(ranks.saturating_sub(1)) / f64::from(ranks.max(1));
+        match self {
+            Traffic::Twice => 2.0 * others,
+            Traffic::OfEach => others,
+            Traffic::Once => 1.0,
+        }
+    }
+}
+
+/// Messages from one rank to another.
+pub(super) const SEND_RECV: &str = "SendRecv";
+pub(super) const ALL_TO_ALL: &str = "AllToAll";
+
+const KINDS: [KindFacts; 10] = [
+    kind("AllReduce", false, Some(Traffic::Twice)),
+    kind("AllGather", false, Some(Traffic::OfEach)),
+    kind("ReduceScatter", false, Some(Traffic::OfEach)),
+    kind(ALL_TO_ALL, false, Some(Traffic::OfEach)),
+    kind("Broadcast", true, Some(Traffic::Once)),
+    kind("Reduce", true, Some(Traffic::Once)),
+    kind("Gather", true, Some(Traffic::OfEach)),
+    kind("Scatter", true, Some(Traffic::OfEach)),
+    kind("Barrier", false, None),
+    // What was sent may lie in a buffer until the receiver comes.
+    kind(SEND_RECV, true, Some(Traffic::Once)),
+];
+
+const fn kind(kind: &'static str, may_end_early: bool, traffic: Option<Traffic>) -> KindFacts {
+    KindFacts {
+        kind,
+        may_end_early,
+        traffic,
+    }
+}
+
+/// What is known of a kind.
+pub(super) fn facts(kind: &str) -> Option<&'static KindFacts> {
+    KINDS.iter().find(|facts| facts.kind == kind)
 }
 
 /// The kind in the name of a kernel or of a label: `ncclDevKernel_AllReduce_Sum_f32_RING_LL`, `ncclAllReduce`,
-/// `nccl:all_reduce`.
-fn kind_of(name: &str) -> Option<&'static str> {
+/// `nccl:all_reduce`, `ncclSend`.
+pub(super) fn kind_of(name: &str) -> Option<&'static str> {
     let rest = name.strip_prefix("nccl")?;
     let word: String = match rest.split_once("Kernel_") {
         Some((_, of_kernel)) => {
             let end = of_kernel.find(['_', '(', '<']).unwrap_or(of_kernel.len());
             of_kernel[..end].to_owned()
         }
+        None if matches!(rest, "Send" | "Recv") => return Some(SEND_RECV),
         None => rest.chars().filter(|c| c.is_alphanumeric()).collect(),
     };
     let same = |kind: &str| kind.eq_ignore_ascii_case(&word);
-    KINDS.iter().map(|(kind, _)| *kind).find(|kind| same(kind))
-}
-
-/// Kernels of collectives by their kind, in order of time.
-pub(super) fn kernels(timeline: &Timeline) -> BTreeMap<&'static str, Vec<Interval>> {
-    let names = &timeline.trace.tables.kernels.name;
-    let kinds: Vec<Option<&'static str>> = names.iter().map(|name| kind_of(name)).collect();
-    let mut found: BTreeMap<&'static str, Vec<Interval>> = BTreeMap::new();
-    timeline.each_work(|work| {
-        if work.kind() == WorkKind::Dispatch
-            && let Some(row) = timeline.kernel_row(work.row())
-            && let Some(kind) = kinds[row]
-        {
-            found.entry(kind).or_default().push(work.interval);
-        }
-    });
-    found
-}
-
-/// Labels of collectives on the host by their kind, in order of time.
-pub(super) fn calls(trace: &Trace) -> BTreeMap<&'static str, Vec<Interval>> {
-    let (rows, labels) = (&trace.tables.markers, &trace.tables.labels);
-    let kinds: HashMap<LabelId, &'static str> = (labels.id.iter().zip(&labels.text))
-        .filter_map(|(id, text)| Some((*id, kind_of(text)?)))
-        .collect();
-    let mut found: BTreeMap<&'static str, Vec<Interval>> = BTreeMap::new();
-    for row in 0..rows.len() {
-        if rows.command_buffer[row].is_none()
-            && let Some(kind) = kinds.get(&rows.label[row])
-            && let Some(interval) = Interval::of_row(rows.start_ns[row], rows.duration_ns[row])
-        {
-            found.entry(kind).or_default().push(interval);
-        }
-    }
-    found.values_mut().for_each(|all| all.sort());
-    found
-}
-
-/// What the times of matched collectives were taken with.
-#[derive(Clone, Copy)]
-pub(super) enum Clock {
-    /// The clocks of the ranks' devices, which compare within this.
-    Devices(i64),
-    /// The host's.
-    Host,
-}
-
-/// Matches the collectives of each kind. `clock`: what their times were taken with; without one they do not compare.
-pub(super) fn matched(
-    ranks: &[&BTreeMap<&'static str, Vec<Interval>>],
-    clock: Option<Clock>,
-    each: &mut dyn FnMut(Collective, &[i64]),
-    numbers: &[u32],
-) -> Vec<CollectiveKind> {
-    let mut kinds: Vec<&'static str> = ranks.iter().flat_map(|r| r.keys().copied()).collect();
-    kinds.sort_unstable();
-    kinds.dedup();
-    let mut rows: Vec<CollectiveKind> = Vec::new();
-    for kind in kinds {
-        let of_rank = |rank: usize| ranks[rank].get(kind).map_or(&[][..], Vec::as_slice);
-        let counts: Vec<u64> = (0..ranks.len())
-            .map(|rank| of_rank(rank).len() as u64)
-            .collect();
-        let mut row = CollectiveKind {
-            kind,
-            matched_count: counts.iter().copied().min().unwrap_or(0),
-            counts,
-            ..CollectiveKind::default()
-        };
-        if let Some(clock) = clock {
-            let parts = |number| (0..ranks.len()).map(|rank| of_rank(rank)[number]).collect();
-            compare(&mut row, parts, clock, each, numbers);
-        }
-        rows.push(row);
-    }
-    rows.sort_by_key(|row| Reverse(row.skew.total_ns));
-    rows
-}
-
-/// Compares the arrivals of a kind. `parts`: the intervals of one collective on all ranks, by its number.
-fn compare(
-    row: &mut CollectiveKind,
-    parts: impl Fn(usize) -> Vec<Interval>,
-    clock: Clock,
-    each: &mut dyn FnMut(Collective, &[i64]),
-    numbers: &[u32],
-) {
-    let kind = row.kind;
-    let may_end_early = KINDS.iter().any(|(known, early)| *known == kind && *early);
-    let (mut contradictory, mut uncertain) = (0, 0);
-    let mut skews = Vec::new();
-    for number in 0..row.matched_count as usize {
-        let parts = parts(number);
-        let arrivals: Vec<i64> = parts.iter().map(|p| p.start_ns).collect();
-        let (first, last) = extremes(&arrivals);
-        let skew_ns = arrivals[last].saturating_sub(arrivals[first]);
-        if let Clock::Devices(error_ns) = clock {
-            let first_end_ns = parts.iter().map(|p| p.end_ns).min().unwrap_or(i64::MAX);
-            if !may_end_early && arrivals[last] > first_end_ns.saturating_add(error_ns) {
-                contradictory += 1;
-                continue;
-            }
-            uncertain += u64::from(skew_ns <= error_ns);
-        }
-        skews.push(skew_ns);
-        let collective = Collective {
-            kind,
-            number: number as u64,
-            first_ns: arrivals[first],
-            skew_ns,
-            first_rank: numbers[first],
-            last_rank: numbers[last],
-        };
-        each(collective, &arrivals);
-    }
-    row.contradictory_count = Some(contradictory);
-    row.uncertain_count = Some(uncertain);
-    row.skew = Durations::of(&mut skews);
-}
-
-/// Indices of the first and the last arrival; of equal ones, the first.
-fn extremes(arrivals: &[i64]) -> (usize, usize) {
-    let (mut first, mut last) = (0, 0);
-    for (at, arrival) in arrivals.iter().enumerate() {
-        if *arrival < arrivals[first] {
-            first = at;
-        }
-        if *arrival > arrivals[last] {
-            last = at;
-        }
-    }
-    (first, last)
+    KINDS.iter().map(|facts| facts.kind).find(|kind| same(kind))
 }
 
 #[cfg(test)]
@@ -219,7 +106,17 @@ mod tests {
                 "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096>)",
                 Some("AllGather"),
             ),
-            ("ncclDevKernel_SendRecv", None),
+            (
+                "ncclSymkDevKernel_AllReduce_AGxLL_R_sum_bf16",
+                Some("AllReduce"),
+            ),
+            (
+                "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096>)",
+                Some("SendRecv"),
+            ),
+            ("ncclSend", Some("SendRecv")),
+            ("ncclRecv", Some("SendRecv")),
+            ("ncclAlltoAll", Some("AllToAll")),
             ("ncclAllReduce", Some("AllReduce")),
             ("nccl:all_reduce", Some("AllReduce")),
             ("ncclGroupEnd", None),
@@ -227,5 +124,26 @@ mod tests {
         ] {
             assert_eq!(kind_of(name), kind, "{name}");
         }
+    }
+
+    #[test]
+    fn bus_bandwidth_is_that_of_nccl_tests() {
+        for (kind, bytes, factor) in [
+            ("AllReduce", 1000, 1.5),
+            ("AllGather", 4000, 0.75),
+            ("ReduceScatter", 4000, 0.75),
+            ("AllToAll", 4000, 0.75),
+            ("Broadcast", 1000, 1.0),
+            ("Reduce", 1000, 1.0),
+            ("SendRecv", 1000, 1.0),
+        ] {
+            let traffic = facts(kind).unwrap().traffic.unwrap();
+            assert_eq!(
+                (traffic.bytes(1000, 4), traffic.factor(4)),
+                (bytes, factor),
+                "{kind}"
+            );
+        }
+        assert_eq!(facts("Barrier").unwrap().traffic, None);
     }
 }

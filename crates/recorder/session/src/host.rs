@@ -2,6 +2,7 @@
 
 use gapscope_trace::manifest::Host;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 
 /// What this machine is. What it does not say stays empty.
 pub fn describe() -> Host {
@@ -25,6 +26,13 @@ pub fn describe() -> Host {
         cores: std::thread::available_parallelism()
             .ok()
             .map(|n| n.get() as u32),
+        boot_id: fs::read_to_string("/proc/sys/kernel/random/boot_id")
+            .ok()
+            .map(|id| id.trim().to_owned())
+            .filter(|id| !id.is_empty()),
+        time_namespace: fs::metadata("/proc/self/ns/time")
+            .ok()
+            .map(|namespace| namespace.ino()),
     }
 }
 

@@ -124,7 +124,7 @@ impl Builder {
             host: Host {
                 system: run.system.clone().unwrap_or_else(|| "macOS".to_owned()),
                 processor: run.model.clone().unwrap_or_default(),
-                cores: None,
+                ..Host::default()
             },
             processes: vec![Process {
                 id: PROCESS,

@@ -52,6 +52,7 @@ pub(super) fn of(
             cores: std::thread::available_parallelism()
                 .ok()
                 .map(|n| n.get() as u32),
+            ..Host::default()
         },
         processes: vec![Process {
             pid: std::process::id(),

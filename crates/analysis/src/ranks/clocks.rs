@@ -1,0 +1,84 @@
+//! Which ranks' times compare, and how well.
+//!
+//! Ranks have one clock where their traces name the same boot of a machine and the same time namespace. Traces that name no boot (imported ones,
+//! and those of before it was recorded) are taken for one machine's where they describe it alike and their wall clocks agree within
+//! [`SAME_CLOCK_NS`].
+
+use super::RankDigest;
+use crate::thresholds::SAME_CLOCK_NS;
+use std::cmp::Reverse;
+
+/// The clocks of ranks.
+pub(super) struct Clocks<'a>(&'a [&'a RankDigest]);
+
+impl<'a> Clocks<'a> {
+    pub(super) fn of(ranks: &'a [&'a RankDigest]) -> Clocks<'a> {
+        Clocks(ranks)
+    }
+
+    /// Whether two ranks have one host's clock.
+    fn one(&self, a: usize, b: usize) -> bool {
+        let (a, b) = (self.0[a], self.0[b]);
+        if let (Some(first), Some(second)) = (&a.host.boot_id, &b.host.boot_id) {
+            return first == second && a.host.time_namespace == b.host.time_namespace;
+        }
+        let apart = match (a.offset_ns, b.offset_ns) {
+            (Some(a), Some(b)) => a.abs_diff(b) >= SAME_CLOCK_NS as u64,
+            // Traces that do not know the wall clock are taken for what they say of their host.
+            _ => false,
+        };
+        a.host == b.host && !apart
+    }
+
+    /// Within what times of two ranks' hosts compare.
+    pub(super) fn host_error_ns(&self, a: usize, b: usize) -> Option<i64> {
+        self.one(a, b).then_some(0)
+    }
+
+    /// Within what times of two ranks' devices compare.
+    pub(super) fn device_error_ns(&self, a: usize, b: usize) -> Option<i64> {
+        let (first, second) = (self.0[a].clock_error_ns?, self.0[b].clock_error_ns?);
+        match a == b {
+            // What moves all times of a device alike moves none against another.
+            true => Some(0),
+            false => (self.one(a, b)).then(|| first.saturating_add(second)),
+        }
+    }
+
+    /// The greatest of these errors; absent where one is not known.
+    pub(super) fn worst_error_ns(&self) -> Option<i64> {
+        let errors: Option<Vec<i64>> = self.0.iter().map(|d| d.clock_error_ns).collect();
+        let mut errors = errors?;
+        errors.sort_unstable_by_key(|ns| Reverse(*ns));
+        let worst = errors.iter().take(2);
+        Some(worst.fold(0i64, |sum, ns| sum.saturating_add(*ns)))
+    }
+
+    /// Why times of all ranks' devices do not compare.
+    pub(super) fn not_comparable(&self) -> Option<String> {
+        let ranks = self.0;
+        if ranks.len() < 2 {
+            return Some("there is only one rank".to_owned());
+        }
+        if let Some(other) = (1..ranks.len()).find(|other| !self.one(0, *other)) {
+            return Some(format!(
+                "ranks {} and {} were recorded on different machines, whose clocks are not one",
+                ranks[0].row.rank, ranks[other].row.rank
+            ));
+        }
+        let unknown: Vec<String> = (ranks.iter())
+            .filter(|d| d.clock_error_ns.is_none())
+            .map(|d| d.row.rank.to_string())
+            .collect();
+        match unknown.as_slice() {
+            [] => None,
+            [rank] => Some(format!(
+                "the error of the device times of rank {rank} is not known"
+            )),
+            ranks => Some(format!(
+                "the errors of the device times of ranks {} are not known",
+                ranks.join(", ")
+            )),
+        }
+    }
+}

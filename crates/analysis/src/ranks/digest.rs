@@ -1,0 +1,230 @@
+//! What is kept of each rank's trace.
+
+use super::before;
+use super::collectives::kind_of;
+use super::nccl::Member;
+use super::parts::{Communicator, Message, Part, Place, members, parts};
+use super::ranges::{HostCall, Ranges};
+use super::{Idle, RankRow};
+use crate::findings::Findings;
+use crate::intervals::union_length_ns;
+use crate::timeline::{Timeline, WorkKind};
+use crate::verdict::Bound;
+use gapscope_trace::Selection;
+use gapscope_trace::manifest::Host;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is to be known of one rank, so that not all traces need to be in memory at once.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RankDigest {
+    pub(super) row: RankRow,
+    /// Its number is known, and not only its place among the devices of its trace.
+    pub(super) numbered: bool,
+    pub(super) world_size: Option<u32>,
+    pub(super) host: Host,
+    /// The wall clock, less the host's clock.
+    pub(super) offset_ns: Option<i64>,
+    pub(super) clock_error_ns: Option<i64>,
+    /// Its place in each communicator.
+    pub(super) members: BTreeMap<Communicator, Member>,
+    /// Calls of NCCL with payloads are in the trace.
+    pub(super) has_payloads: bool,
+    /// On the device, in order of time.
+    pub(super) device: Vec<Part>,
+    /// On the host.
+    pub(super) called: Vec<Part>,
+}
+
+impl RankDigest {
+    /// What of a trace the findings and [`RankDigest::of`] read.
+    pub fn selection() -> Selection {
+        Findings::selection_with(&[
+            "scope",
+            "thread",
+            "command_buffer",
+            "start_ns",
+            "duration_ns",
+            "domain",
+            "payload",
+        ])
+    }
+
+    /// What is to be known of the ranks of a trace, whose findings these are: one, or each device of each process that ran
+    /// collectives. `rank`: the number of the one, where the manifest does not say.
+    pub fn of(timeline: &Timeline, findings: &Findings, rank: u32) -> Vec<RankDigest> {
+        let ranges = Ranges::of(timeline.trace);
+        let mut parts = parts(timeline, &ranges);
+        before::fill(timeline, &mut parts);
+        if parts.len() > 1 {
+            let several = parts.len();
+            let of_place = |(at, (place, parts))| {
+                let rank = rank.saturating_add(at as u32);
+                of_place(timeline, findings, &ranges, place, parts, rank, several)
+            };
+            return parts.into_iter().enumerate().map(of_place).collect();
+        }
+        let process = parts.keys().next().map(|(process, _)| *process);
+        let process = process.or_else(|| ranges.calls.first().map(|call| call.process));
+        let device = parts.into_values().next().unwrap_or_default();
+        let known = timeline.trace.manifest.rank;
+        let row = RankRow {
+            rank: known.map_or(rank, |r| r.rank),
+            local_rank: known.and_then(|r| r.local_rank),
+            devices: findings.devices.iter().map(|d| d.name.clone()).collect(),
+            verdict: findings.verdict,
+            gpu_busy_ns: findings.gpu_busy_ns,
+            dispatch_count: findings.dispatch_count,
+            idle: idle(findings, |_| true),
+            ..RankRow::default()
+        };
+        let digest = RankDigest {
+            numbered: true,
+            world_size: known.map(|r| r.world_size),
+            clock_error_ns: findings.clock_error_ns,
+            called: called(&ranges, |_| true),
+            members: process.map_or_else(BTreeMap::new, |id| members(&ranges, id, false)),
+            ..RankDigest::new(timeline, findings, row, &ranges, device)
+        };
+        vec![digest]
+    }
+
+    fn new(
+        timeline: &Timeline,
+        findings: &Findings,
+        row: RankRow,
+        ranges: &Ranges,
+        device: Vec<Part>,
+    ) -> RankDigest {
+        let manifest = &timeline.trace.manifest;
+        let sorted = device.iter().map(|part| part.interval);
+        let collective_ns = row.gpu_busy_ns.map(|_| union_length_ns(sorted));
+        RankDigest {
+            row: RankRow {
+                wall_ns: findings.wall_ns,
+                collective_ns,
+                collective_count: device.len() as u64,
+                ..row
+            },
+            numbered: false,
+            world_size: None,
+            host: manifest.host.clone(),
+            offset_ns: (manifest.start_unix_ns).map(|ns| ns.saturating_sub(manifest.start_ns)),
+            clock_error_ns: None,
+            members: BTreeMap::new(),
+            has_payloads: (ranges.calls.iter()).any(|call| call.call.bytes.is_some()),
+            device,
+            called: Vec::new(),
+        }
+    }
+}
+
+/// One device of several that ran collectives.
+fn of_place(
+    timeline: &Timeline,
+    findings: &Findings,
+    ranges: &Ranges,
+    place: Place,
+    parts: Vec<Part>,
+    rank: u32,
+    several: usize,
+) -> RankDigest {
+    let (process, device) = place;
+    let manifest = &timeline.trace.manifest;
+    let mut devices = manifest.devices.iter();
+    let of_process = ranges.calls.iter().map(|call| call.process);
+    let processes: BTreeSet<_> = of_process.collect();
+    let alone = (timeline.trace.manifest.devices.iter()).filter(|d| d.process == process);
+    let alone = alone.count() == 1 && processes.len() == several;
+    let members = members(ranges, process, !alone);
+    let largest = members.values().max_by_key(|member| member.size);
+    let number = largest.and_then(|member| member.rank);
+    let found = (findings.devices.iter()).find(|d| d.device_ids.contains(&device));
+    let gpu = found.map(|d| d.index as usize);
+    let works = gpu.and_then(|gpu| timeline.gpus.get(gpu));
+    let works = works.map_or(&[][..], |gpu| &gpu.works);
+    let row = RankRow {
+        rank: number.unwrap_or(rank),
+        devices: (devices.find(|d| d.id == device)).map_or_else(Vec::new, |d| vec![d.name.clone()]),
+        // The verdict of the trace is of all of its devices.
+        verdict: Bound::Unknown,
+        gpu_busy_ns: found.and_then(|d| d.busy_ns),
+        dispatch_count: works
+            .iter()
+            .filter(|w| w.kind() == WorkKind::Dispatch)
+            .count() as u64,
+        idle: idle(findings, |index| Some(index as usize) == gpu),
+        ..RankRow::default()
+    };
+    RankDigest {
+        numbered: number.is_some(),
+        world_size: largest.and_then(|member| member.size),
+        clock_error_ns: found.and_then(|d| d.clock_error_ns),
+        called: called(ranges, |call| alone && call.process == process),
+        members,
+        ..RankDigest::new(timeline, findings, row, ranges, parts)
+    }
+}
+
+/// Idle time of some devices.
+fn idle(findings: &Findings, of: impl Fn(u32) -> bool) -> Option<Idle> {
+    let shares = findings.devices.iter().filter(|d| of(d.index));
+    let windows = shares.filter_map(|d| d.analysed);
+    let window_ns = windows.fold(0i64, |sum, share| sum.saturating_add(share.window_ns));
+    let mut causes = BTreeMap::new();
+    let mut total_ns = 0i64;
+    for device in findings.idle_time.devices.iter().filter(|d| of(d.device)) {
+        total_ns = total_ns.saturating_add(device.total_ns);
+        for cause in &device.causes {
+            *causes.entry(cause.cause).or_insert(0i64) += cause.total_ns;
+        }
+    }
+    let main = causes.into_iter().max_by_key(|(_, ns)| *ns);
+    (window_ns > 0).then(|| Idle {
+        window_ns,
+        total_ns,
+        cause: main.map(|(cause, _)| cause),
+        cause_ns: main.map(|(_, ns)| ns),
+    })
+}
+
+/// Calls on the host as parts.
+fn called(ranges: &Ranges, of: impl Fn(&HostCall) -> bool) -> Vec<Part> {
+    let calls = ranges.calls.iter().filter(|call| of(call));
+    let part = |host: &HostCall| Part {
+        interval: host.interval,
+        kind: host.call.kind,
+        communicator: host.call.communicator.map(Communicator::Number),
+        // Of a group's calls only the kernels have figures.
+        bytes: None,
+        messages: (host.call.peer.iter())
+            .map(|(peer, sends)| Message {
+                peer: *peer,
+                sends: *sends,
+                bytes: None,
+            })
+            .collect(),
+        before: None,
+    };
+    calls.map(part).collect()
+}
+
+/// That there are ranks in one trace: kernels of collectives ran on several devices, or of several processes. `None` where they did not.
+pub fn note(timeline: &Timeline) -> Option<String> {
+    let names = &timeline.trace.tables.kernels.name;
+    if !names.iter().any(|name| kind_of(name).is_some()) {
+        return None;
+    }
+    let places: BTreeSet<Place> = parts(timeline, &Ranges::default()).into_keys().collect();
+    let processes: BTreeSet<_> = places.iter().map(|(process, _)| *process).collect();
+    if places.len() < 2 {
+        return None;
+    }
+    let of = match processes.len() {
+        1 => format!("{} devices of one process", places.len()),
+        1.. if places.len() == processes.len() => format!("{} processes", processes.len()),
+        _ => format!("{} devices of {} processes", places.len(), processes.len()),
+    };
+    Some(format!(
+        "{of} ran collectives: they are ranks in one trace, and its figures are of all of them together."
+    ))
+}
