@@ -21,7 +21,7 @@ use gapscope_trace::tables::{
     Bindings, Buffers, CounterValues, Counters, Dependencies, Dispatches, HostCalls, Kernels,
     Labels, Markers, Memory, OpaqueWork, Submissions, Table, Transfers,
 };
-use gapscope_trace::{Selection, Trace};
+use gapscope_trace::{Selection, Trace, UnreadTable};
 use serde::Serialize;
 
 /// What to analyse.
@@ -115,6 +115,9 @@ pub struct Findings {
     pub losses: Vec<Loss>,
     /// Sentences that every report prints.
     pub notes: Vec<String>,
+    /// Tables that could not be read, or not whole. What rests on them is unknown; counts of their rows are of those
+    /// that could be read ([`Findings::knows_rows`]).
+    pub unread: Vec<UnreadTable>,
 }
 
 impl Findings {
@@ -195,7 +198,7 @@ impl Findings {
                 Ok(labels) => labels,
                 Err(panic) => std::panic::resume_unwind(panic),
             };
-            findings
+            findings.without_unread(&timeline.trace.unread)
         })
     }
 
@@ -264,6 +267,7 @@ impl Findings {
             }),
             losses: manifest.losses.clone(),
             notes: manifest.notes.clone(),
+            unread: Vec::new(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::args::{Export, Format};
 use crate::failure::{Failure, without_number};
-use crate::{page, progress, trace};
+use crate::{exit, page, progress, trace};
 use gapscope_analysis::quantity as number;
 use gapscope_export::{Exported, chrome, csv, firefox, perfetto, speedscope};
 use gapscope_trace::{Selection, Trace};
@@ -23,13 +23,13 @@ pub fn run(arguments: &Export) -> Result<ExitCode, Failure> {
     if !stdout && output.symlink_metadata().is_ok() {
         return Err(exists(output));
     }
-    let exported = progress::while_working(|bytes| {
+    let (exported, whole) = progress::while_working(|bytes| {
         let opened = trace::open(&arguments.trace, &Selection::all())?;
         for remark in &opened.remarks {
             page::say(&format!("gapscope: {remark}\n"));
         }
         let trace = &opened.trace;
-        match arguments.format {
+        let exported = match arguments.format {
             Format::Csv => csv::write(trace, output)
                 .map_err(|error| Failure::new(without_number(&error.to_string()))),
             format if stdout => {
@@ -41,12 +41,13 @@ pub fn run(arguments: &Export) -> Result<ExitCode, Failure> {
                 }
             }
             format => to_file(trace, format, output, bytes),
-        }
+        }?;
+        Ok::<_, Failure>((exported, trace.unread.is_empty()))
     })?;
     for sentence in sentences(&exported) {
         page::say(&format!("gapscope: {sentence}\n"));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(exit::of_reading(whole))
 }
 
 /// Writes a file that must not exist. What could not be completed is removed.

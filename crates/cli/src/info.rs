@@ -2,7 +2,7 @@
 
 use crate::args::Info;
 use crate::failure::Failure;
-use crate::{page, trace};
+use crate::{exit, page, trace};
 use gapscope_report::info;
 use gapscope_trace::{Selection, read, table_sizes};
 use std::process::ExitCode;
@@ -16,6 +16,7 @@ pub fn run(arguments: &Info) -> Result<ExitCode, Failure> {
     for size in sizes.iter().filter(|size| size.rows.is_none()) {
         remarks.push(format!("the file of table {} is damaged", size.table));
     }
+    let whole = sizes.iter().all(|size| size.rows.is_some());
     let tables: Vec<_> = sizes
         .into_iter()
         .map(|size| info::TableSize {
@@ -26,5 +27,5 @@ pub fn run(arguments: &Info) -> Result<ExitCode, Failure> {
         .collect();
     let name = trace::name(path);
     page::print(&info::document(&name, &trace.manifest, &tables, &remarks))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(exit::of_reading(whole))
 }

@@ -8,7 +8,7 @@ mod tail;
 
 use crate::manifest::{FORMAT_VERSION, Manifest};
 use crate::tables::*;
-use crate::{Diagnostic, Error, Trace, for_each_table, part};
+use crate::{Diagnostic, Error, Trace, UnreadTable, for_each_table, part};
 use load::Source;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -180,9 +180,27 @@ pub fn read(folder: &Path, selection: &Selection) -> Result<(Trace, Vec<Diagnost
     }
     for_each_table!(sources);
     load::load(sources, &mut diagnostics);
-    let trace = Trace { manifest, tables };
+    let unread = unread(&diagnostics, &tables);
+    let trace = Trace {
+        manifest,
+        tables,
+        unread,
+    };
     references::check(&trace, selection, &mut diagnostics);
     Ok((trace, diagnostics))
+}
+
+/// The tables of which rows or columns are missing, with how much of them there is.
+fn unread(diagnostics: &[Diagnostic], tables: &Tables) -> Vec<UnreadTable> {
+    let mut rows = HashMap::new();
+    macro_rules! count {
+        ($($field:ident: $table:ty,)+) => {$(
+            rows.insert(<$table>::NAME, tables.$field.len());
+        )+};
+    }
+    for_each_table!(count);
+    let of = |diagnostic| UnreadTable::of(diagnostic, |table| rows.get(table).copied());
+    diagnostics.iter().filter_map(of).collect()
 }
 
 fn table_path(folder: &Path, table: &str) -> PathBuf {

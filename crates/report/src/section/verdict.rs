@@ -1,12 +1,13 @@
 //! The verdict and its evidence.
 
-use super::dispatches;
 use super::transfers::all_written;
+use super::{dispatches, rows};
 use crate::document::{Block, Text, Tone};
 use crate::{fit, number};
 use gapscope_analysis::Findings;
 use gapscope_analysis::verdict::Bound;
 use gapscope_analysis::vocabulary::Words;
+use gapscope_trace::tables::{CommandBuffers, Dispatches, Submissions, Table, Transfers};
 
 pub(crate) fn blocks(findings: &Findings, words: &Words) -> Vec<Block> {
     let bound = findings.verdict;
@@ -49,17 +50,33 @@ fn totals(findings: &Findings, words: &Words) -> Text {
     text.and(format!(
         ": {} in {} and {}, {}.",
         match dispatches(findings, findings.dispatch_count) {
-            Some(count) => number::of(count, "dispatch", "dispatches"),
+            Some(count) => rows(
+                findings,
+                Dispatches::NAME,
+                number::of(count, "dispatch", "dispatches")
+            ),
             None => "an unknown number of dispatches".to_owned(),
         },
-        words.command_buffer.count(findings.command_buffer_count),
-        words.submission.count(findings.submission_count),
+        rows(
+            findings,
+            CommandBuffers::NAME,
+            words.command_buffer.count(findings.command_buffer_count)
+        ),
+        rows(
+            findings,
+            Submissions::NAME,
+            words.submission.count(findings.submission_count)
+        ),
         match findings.transfer_count {
-            0 => "no transfers".to_owned(),
-            count => format!(
-                "{} of {}",
-                number::of(count, "transfer", "transfers"),
-                all_written(findings).unwrap_or("unknown size".to_owned())
+            0 if findings.knows_rows(Transfers::NAME) => "no transfers".to_owned(),
+            count => rows(
+                findings,
+                Transfers::NAME,
+                format!(
+                    "{} of {}",
+                    number::of(count, "transfer", "transfers"),
+                    all_written(findings).unwrap_or("unknown size".to_owned())
+                )
             ),
         },
     ))
