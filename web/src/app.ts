@@ -2,7 +2,7 @@
 
 import { Address } from "./address.ts";
 import type { Side } from "./compare.ts";
-import type { LabelRow, Overview } from "./data/answers.ts";
+import { isMissing, type LabelRow, type Overview, type UnreadTable, unreadText } from "./data/answers.ts";
 import type { DataSource } from "./data/source.ts";
 import { Trace } from "./data/trace.ts";
 import { fill, h } from "./dom.ts";
@@ -16,6 +16,7 @@ import { Loader } from "./loading.ts";
 import { Look } from "./look.ts";
 import { Minimap } from "./minimap.ts";
 import { Navigation } from "./navigation.ts";
+import { part } from "./panels/awaited.ts";
 import { AboutPanel } from "./panels/about.ts";
 import { ComparePanel } from "./panels/compare.ts";
 import { DetailsPanel } from "./panels/details.ts";
@@ -58,6 +59,7 @@ export class App {
   private readonly compare: ComparePanel;
   private readonly tabs: Tabs;
   private readonly help = helpDialog();
+  private readonly notice = h("p", { class: "notice", role: "status", hidden: true });
   private readonly status = h("p", { class: "status", role: "status", hidden: true });
   private readonly side = h("section", { class: "side", "aria-label": "Beside the timeline" });
   private readonly navigation: Navigation;
@@ -112,7 +114,7 @@ export class App {
     });
     this.legend = new Legend(trace, this.look);
     this.minimap = new Minimap(this.view, this.look);
-    this.gaps = new GapsPanel(trace, (gap) => this.navigation.goToGap(gap));
+    this.gaps = new GapsPanel(trace, (gap, cause) => this.navigation.goToGap(gap, cause));
     this.kernels = kernelTable(trace, this.look, (row) => this.search(`^${escaped(row.name)}$`));
     this.labels = labelTable((row) => this.goToLabel(row));
     this.graph = new GraphPanel(this.view, source, this.look, (node) => this.search(`^${escaped(node.name)}$`));
@@ -146,12 +148,11 @@ export class App {
         h("p", {}, h("kbd", {}, "W"), h("kbd", {}, "A"), h("kbd", {}, "S"), h("kbd", {}, "D"), " zoom and move, ", h("kbd", {}, "N"), " next gap, ", h("kbd", {}, "?"), " all keys"),
       ),
     );
-    const notice = [overview.file?.folded, ...trace.overview.remarks.filter((remark) => !trace.overview.complete && remark)].filter(Boolean).slice(0, 2);
     fill(
       root,
       this.topbar.element,
       this.verdict.element,
-      notice.length > 0 ? h("p", { class: "notice" }, notice.join(" ")) : null,
+      this.notice,
       h("div", { class: "minimap-row" }, this.minimap.canvas),
       this.stage.element,
       splitter(root, this.tabs.element),
@@ -165,8 +166,7 @@ export class App {
   async begin(): Promise<void> {
     const trace = this.shown.first;
     document.title = `${this.overview.together ?? trace.overview.name} · gapscope`;
-    this.verdict.show(null, trace.overview);
-    this.about.show(trace.overview, null, this.overview.file?.folded ?? null);
+    this.showFindings();
     this.topbar.colouring(this.look.colouring);
     this.recording();
     this.view.onChange((change) => {
@@ -239,15 +239,34 @@ export class App {
 
   private showFindings(): void {
     const trace = this.shown.first;
-    const { findings } = trace;
-    this.verdict.show(findings, trace.overview);
-    if (!findings || "missing" in findings) return;
-    this.about.show(trace.overview, findings, this.overview.file?.folded ?? null);
-    this.gaps.show(findings);
-    this.kernels.show(namedKernels(findings));
-    this.labels.show(findings.labels.map((label, order) => ({ ...label, order })));
+    const { findings, overview } = trace;
+    const coming = this.coming();
+    const there = findings && !isMissing(findings) ? findings : null;
+    this.verdict.show(findings, overview, coming);
+    this.about.show(overview, there, this.overview.file?.folded ?? null);
+    this.gaps.show(findings, coming);
+    this.kernels.take(part(findings, coming, namedKernels));
+    this.labels.take(part(findings, coming, ({ labels }) => labels && labels.map((label, order) => ({ ...label, order }))));
     this.legend.show();
     this.minimap.draw();
+    this.showNotice(there?.unread ?? overview.unread);
+  }
+
+  /** What is said until the analyses have answered: how far it is. */
+  private coming(): string {
+    const { ready, all } = this.loader.workOf(this.shown.first);
+    return ready < all ? `Loading: ${ready} of ${of(all, "track", "tracks")} of GPU work ${ready === 1 ? "is" : "are"} here…` : "Analysing the trace…";
+  }
+
+  /** What is to be known before anything else: what cannot be read, what is folded, what the recording lacks. */
+  private showNotice(unread: readonly UnreadTable[]): void {
+    const { overview } = this.shown.first;
+    const remarks = overview.complete ? [] : overview.remarks;
+    const said = [this.overview.file?.folded, ...remarks].filter(Boolean).slice(0, 2);
+    const unknown = unread.map((table) => `${unreadText(table)}.`);
+    if (unknown.length > 0) unknown.push("What rests on it is unknown.");
+    this.notice.hidden = unknown.length + said.length === 0;
+    fill(this.notice, unknown.length > 0 ? h("b", {}, `${unknown.join(" ")} `) : null, said.join(" "));
   }
 
   private recording(): void {
@@ -280,10 +299,12 @@ export class App {
     this.explain();
     this.tellFound();
     const trace = this.shown.first;
+    if (!trace.findings) this.showFindings();
     if (this.stage.timelines.every((timeline) => timeline.complete)) {
       requestAnimationFrame(() => requestAnimationFrame(() => this.mark("fullDraw")));
       this.legend.show();
-      if (this.kernels.all.length > 0 && trace.findings && !("missing" in trace.findings)) this.kernels.show(namedKernels(trace.findings));
+      // Their colours are those of what is drawn.
+      if (this.kernels.all.length > 0) this.kernels.take(part(trace.findings, this.coming(), namedKernels));
     }
   }
 
