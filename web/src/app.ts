@@ -9,6 +9,7 @@ import { fill, h } from "./dom.ts";
 import type { Theme } from "./draw/palette.ts";
 import { Explainer } from "./explaining.ts";
 import { helpDialog } from "./help.ts";
+import { hitLanes, rankOf } from "./hits.ts";
 import { type Action, actionOf } from "./input/keys.ts";
 import type { Colouring, ViewState } from "./link.ts";
 import { Latest } from "./latest.ts";
@@ -33,7 +34,7 @@ import { splitter } from "./splitter.ts";
 import { Stage } from "./stage.ts";
 import { Tabs } from "./tabs.ts";
 import { keepTheme, storedTheme } from "./theme.ts";
-import { of } from "./time/format.ts";
+import { count, of } from "./time/format.ts";
 import { followed, length, panned, type Range, zoomed } from "./time/range.ts";
 import type { Timeline } from "./timeline/timeline.ts";
 import { Topbar } from "./topbar.ts";
@@ -66,6 +67,9 @@ export class App {
   private readonly address: Address;
   private searching: ReturnType<typeof setTimeout> | undefined;
   private readonly searched = new Latest();
+  private searchedFor = "";
+  /** The kernel that is searched for because its row was picked. */
+  private pickedKernel: string | null = null;
   private readonly comparing = new Latest();
   private readonly explainer: Explainer;
   /** What there was to be seen before the trace grew. */
@@ -115,7 +119,7 @@ export class App {
     this.legend = new Legend(trace, this.look);
     this.minimap = new Minimap(this.view, this.look);
     this.gaps = new GapsPanel(trace, (gap, cause) => this.navigation.goToGap(gap, cause));
-    this.kernels = kernelTable(trace, this.look, (row) => this.search(`^${escaped(row.name)}$`));
+    this.kernels = kernelTable(trace, this.look, (row) => this.pickKernel(row.name));
     this.labels = labelTable((row) => this.goToLabel(row));
     this.graph = new GraphPanel(this.view, source, this.look, (node) => this.search(`^${escaped(node.name)}$`));
     this.tabs = new Tabs(
@@ -172,6 +176,7 @@ export class App {
     this.view.onChange((change) => {
       if (change === "range" || change === "selection" || change === "event") this.address.later();
       if (change === "event" || change === "selection") this.fillSide();
+      if (change === "event") this.tellFound();
       if (change === "selection") this.graph.forget();
     });
     document.addEventListener("keydown", (event) => this.key(event));
@@ -245,11 +250,21 @@ export class App {
     this.verdict.show(findings, overview, coming);
     this.about.show(overview, there, this.overview.file?.folded ?? null);
     this.gaps.show(findings, coming);
-    this.kernels.take(part(findings, coming, namedKernels));
-    this.labels.take(part(findings, coming, ({ labels }) => labels && labels.map((label, order) => ({ ...label, order }))));
+    this.showTables();
     this.legend.show();
     this.minimap.draw();
     this.showNotice(there?.unread ?? overview.unread);
+  }
+
+  /** Kernels and labels: those that a search finds, where somebody searches. */
+  private showTables(): void {
+    const { findings } = this.shown.first;
+    const coming = this.coming();
+    const all = !this.look.searching || this.pickedKernel !== null;
+    const found = (text: string): boolean => all || this.look.finds(text);
+    const none = (what: string): string | null => (all ? null : `The search finds no ${what}.`);
+    this.kernels.take(part(findings, coming, (findings) => namedKernels(findings)?.filter(({ name }) => found(name)) ?? null), none("kernel"));
+    this.labels.take(part(findings, coming, ({ labels }) => labels && labels.map((label, order) => ({ ...label, order })).filter(({ path }) => found(path))), none("label"));
   }
 
   /** What is said until the analyses have answered: how far it is. */
@@ -304,7 +319,7 @@ export class App {
       requestAnimationFrame(() => requestAnimationFrame(() => this.mark("fullDraw")));
       this.legend.show();
       // Their colours are those of what is drawn.
-      if (this.kernels.all.length > 0) this.kernels.take(part(trace.findings, this.coming(), namedKernels));
+      if (this.kernels.all.length > 0) this.showTables();
     }
   }
 
@@ -328,17 +343,27 @@ export class App {
 
   // ---- search, colours ----
 
+  /** Shows where a kernel runs: its row again, or any search, ends it. The table stays as it is, so that another can be picked. */
+  private pickKernel(name: string): void {
+    const again = this.pickedKernel === name;
+    this.search(again ? "" : `^${escaped(name)}$`);
+    this.pickedKernel = again ? null : name;
+  }
+
   private search(text: string): void {
+    this.pickedKernel = null;
     if (this.topbar.input.value !== text) this.topbar.input.value = text;
     clearTimeout(this.searching);
     this.searching = setTimeout(() => this.searchNow(text), 120);
   }
 
   private searchNow(text: string): void {
+    this.searchedFor = text;
     const found = pattern(text);
     this.look.search(found);
     this.searched.begin();
     this.topbar.searched(found && "problem" in found ? found.problem : "", "");
+    this.showTables();
     this.stage.renew();
     this.address.later();
     this.tellFound();
@@ -352,6 +377,9 @@ export class App {
   }
 
   private foundText(): string {
+    const lanes = hitLanes(this.view.trace, this.look);
+    const rank = rankOf(lanes, this.view.event);
+    if (rank !== null) return `${count(rank)} of ${count(lanes.reduce((sum, { found }) => sum + found.lane.count, 0))}`;
     let events = 0;
     for (const timeline of this.stage.timelines) events += Number(timeline.element.dataset.found || 0);
     return events === 0 ? "nothing found" : of(events, "found", "found");
@@ -420,6 +448,13 @@ export class App {
     const target = event.target as HTMLElement;
     const typing = target.matches("input, select, textarea") || this.help.open;
     if (typing) {
+      if (event.key === "Enter" && target === this.topbar.input) {
+        event.preventDefault();
+        clearTimeout(this.searching);
+        // What was typed just now is looked for first.
+        if (this.searchedFor !== this.topbar.input.value) this.searchNow(this.topbar.input.value);
+        if (this.look.searching) this.navigation.hit(this.look, !event.shiftKey);
+      }
       if (event.key === "Escape" && target === this.topbar.input) {
         this.search("");
         target.blur();

@@ -2,6 +2,8 @@
 
 import type { Gap } from "./data/answers.ts";
 import type { DataSource } from "./data/source.ts";
+import { hitLanes, nextHit } from "./hits.ts";
+import type { Look } from "./look.ts";
 import type { GapsPanel } from "./panels/gaps.ts";
 import { sentence } from "./sentence.ts";
 import type { Stage } from "./stage.ts";
@@ -84,6 +86,19 @@ export class Navigation {
   /** Goes to the next gap, or to the one before. */
   jump(forward: boolean): void {
     if (!this.gaps.jump(this.picked(), this.view.range.from_ns, forward)) this.say(this.gaps.why);
+  }
+
+  /** Goes to the next piece of work that the search finds, or to the one before. */
+  hit(look: Look, forward: boolean): void {
+    const { view } = this;
+    const next = nextHit(hitLanes(view.trace, look), view.event?.track.kind === "work" ? view.event : null, view.range.from_ns, forward);
+    if (!next) return this.say("The search finds no work that is loaded.");
+    this.going.begin();
+    this.stopComparing();
+    this.stage.unhide(next.track);
+    view.reveal(eventRange(next));
+    view.pick(next);
+    this.stage.main.bringIntoSight(next);
   }
 
   /** Where the gap begins that is picked, or is seen because it was gone to. */

@@ -26,6 +26,9 @@ pub fn run(arguments: &Info) -> Result<ExitCode, Failure> {
         })
         .collect();
     let name = trace::name(path);
-    page::print(&info::document(&name, &trace.manifest, &tables, &remarks))?;
+    page::print(
+        &info::document(&name, &trace.manifest, &tables, &remarks),
+        &arguments.width,
+    )?;
     Ok(exit::of_reading(whole))
 }

@@ -90,7 +90,7 @@ pub fn report(arguments: &Report, paths: &[(u32, PathBuf)]) -> Result<ExitCode, 
     } else if arguments.markdown {
         markdown::draw(&report.document())
     } else {
-        page::of_stdout().draw(&report.document())
+        page::of_stdout(&arguments.width).draw(&report.document())
     };
     page::write(&text)?;
     Ok(exit::of_reading(compared.whole))

@@ -76,7 +76,7 @@ fn text(
             )),
         });
     }
-    let terminal = page::of_stdout();
+    let terminal = page::of_stdout(&arguments.width);
     let columns = slices(terminal.columns);
     let columns = arguments.slices.map_or(columns, |slices| slices as usize);
     let report = gapscope_report::Report {

@@ -122,7 +122,6 @@ fn manifest_or_missing(folder: &Path) -> Result<Option<Manifest>, Error> {
         Some(found) if found > u64::from(FORMAT_VERSION) => Err(Error::Newer {
             path: folder.to_owned(),
             version: found,
-            gapscope_version: version.gapscope_version,
         }),
         Some(_) => serde_json::from_slice(&bytes).map(Some).map_err(damaged),
     }
@@ -131,8 +130,6 @@ fn manifest_or_missing(folder: &Path) -> Result<Option<Manifest>, Error> {
 #[derive(Deserialize)]
 struct Version {
     format_version: Option<u64>,
-    #[serde(default)]
-    gapscope_version: String,
 }
 
 /// Reads the trace `folder`, as far as it goes: what is damaged or missing is in the diagnostics.

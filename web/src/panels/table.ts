@@ -65,9 +65,10 @@ export class Table<Row> {
     this.emptiness = sentence;
   }
 
-  /** Shows rows, or says why there are none yet. */
-  take(rows: Awaited<readonly Row[]>): void {
+  /** Shows rows, or says why there are none yet; `none` is said instead of what stands for an empty table. */
+  take(rows: Awaited<readonly Row[]>, none: string | null = null): void {
     this.show(rows.state === "there" ? rows.value : []);
+    if (none !== null) fill(this.none, none);
     if (rows.state === "there") return;
     this.none.className = rows.state === "missing" ? "problem" : "working";
     fill(this.none, rows.says);

@@ -22,6 +22,30 @@ fn a_pipe_gets_eighty_columns_without_colour() {
 }
 
 #[test]
+fn text_is_as_wide_as_is_asked_for() {
+    let workplace = Workplace::new();
+    workplace.trace("run.gapscope");
+    let widest = |page: &str| page.lines().map(|line| line.chars().count()).max();
+    let page = stdout(&workplace, &["report", "run.gapscope"]);
+    let advice = page.lines().find(|line| line.contains("also min, max"));
+    let columns = advice.unwrap().trim().rsplit_once(' ').unwrap().1;
+    // At that width nothing is left out of that table, and at one less there is.
+    let less = (columns.parse::<usize>().unwrap() - 1).to_string();
+    let at = |columns: &str| stdout(&workplace, &["report", "--width", columns, "run.gapscope"]);
+    assert!(!at(columns).contains("also min, max"), "{}", at(columns));
+    assert!(at(&less).contains("also max"), "{}", at(&less));
+    assert_eq!(widest(&at("150")), Some(150));
+    let output = workplace
+        .command(&["report", "run.gapscope"])
+        .env("COLUMNS", "100")
+        .output()
+        .unwrap();
+    assert_eq!(widest(&text(&output.stdout)), Some(100));
+    let output = workplace.run(&["report", "--width", "12", "run.gapscope"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
 fn a_reader_that_has_had_enough_is_no_failure() {
     let workplace = Workplace::new();
     workplace.trace("run.gapscope");

@@ -76,6 +76,12 @@ fn a_gap_has_its_device_its_parts_and_what_ended_it() {
         csv(&session, sql),
         "rank,device,device_name,label_path,submission,gap_ns,parts,ns\n5,3,Some GPU,step / inner,1,1000000,2,1000000\n"
     );
+    let sql =
+        "select distinct kernel_before, kernel_after, process, thread from gaps where rank = 5";
+    assert_eq!(
+        csv(&session, sql),
+        "kernel_before,kernel_after,process,thread\nk,k,1,7\n"
+    );
     let plan = csv(&session, &format!("explain {sql}"));
     assert!(plan.contains("ComputedScan: gaps, traces=1"), "{plan}");
     let joined =
