@@ -2,14 +2,13 @@
 
 import { Address } from "./address.ts";
 import type { Side } from "./compare.ts";
-import { isMissing, type LabelRow, type Overview, type UnreadTable, unreadText } from "./data/answers.ts";
+import { isMissing, type Overview, type UnreadTable, unreadSentences } from "./data/answers.ts";
 import type { DataSource } from "./data/source.ts";
 import { Trace } from "./data/trace.ts";
 import { fill, h } from "./dom.ts";
 import type { Theme } from "./draw/palette.ts";
 import { Explainer } from "./explaining.ts";
 import { helpDialog } from "./help.ts";
-import { hitLanes, rankOf } from "./hits.ts";
 import { type Action, actionOf } from "./input/keys.ts";
 import type { Colouring, ViewState } from "./link.ts";
 import { Latest } from "./latest.ts";
@@ -28,13 +27,13 @@ import { kernelTable, labelTable, namedKernels } from "./panels/kernels.ts";
 import { SelectionPanel } from "./panels/selection.ts";
 import { Verdict } from "./panels/verdict.ts";
 import { rankChoice, type Shown, shownOf } from "./ranks.ts";
-import { pattern } from "./search.ts";
+import { Search } from "./searching.ts";
 import { sentence } from "./sentence.ts";
 import { splitter } from "./splitter.ts";
 import { Stage } from "./stage.ts";
 import { Tabs } from "./tabs.ts";
 import { keepTheme, storedTheme } from "./theme.ts";
-import { count, of } from "./time/format.ts";
+import { of } from "./time/format.ts";
 import { followed, length, panned, type Range, zoomed } from "./time/range.ts";
 import type { Timeline } from "./timeline/timeline.ts";
 import { Topbar } from "./topbar.ts";
@@ -65,11 +64,7 @@ export class App {
   private readonly side = h("section", { class: "side", "aria-label": "Beside the timeline" });
   private readonly navigation: Navigation;
   private readonly address: Address;
-  private searching: ReturnType<typeof setTimeout> | undefined;
-  private readonly searched = new Latest();
-  private searchedFor = "";
-  /** The kernel that is searched for because its row was picked. */
-  private pickedKernel: string | null = null;
+  private readonly search: Search;
   private readonly comparing = new Latest();
   private readonly explainer: Explainer;
   /** What there was to be seen before the trace grew. */
@@ -107,7 +102,7 @@ export class App {
     this.stage = new Stage(this.view, this.traces, source, this.look, (trace, tracks) => this.loader.wanted(trace, tracks), (shown, all) => this.compare.instances(shown, all), (view) => this.watch(view), beside);
     const name = overview.together ?? this.traces.map(({ overview }) => overview.name).join("  |  ");
     this.topbar = new Topbar(name, rankChoice(this.shown, () => this.address.write()), source.file, {
-      search: (text) => this.search(text),
+      search: (text) => this.search.for(text),
       colour: (by) => this.colour(by),
       theme: () => this.applyTheme(this.look.theme === "dark" ? "light" : "dark", true),
       copyLink: async () => {
@@ -116,12 +111,23 @@ export class App {
       },
       help: () => this.help.showModal(),
     });
+    this.search = new Search(this.look, {
+      view: this.view,
+      box: this.topbar,
+      changed: () => {
+        this.showTables();
+        this.stage.renew();
+        this.address.later();
+      },
+      events: () => this.stage.timelines.reduce((sum, { element }) => sum + Number(element.dataset.found || 0), 0),
+      go: (forward) => this.navigation.hit(this.look, forward),
+    });
     this.legend = new Legend(trace, this.look);
     this.minimap = new Minimap(this.view, this.look);
     this.gaps = new GapsPanel(trace, (gap, cause) => this.navigation.goToGap(gap, cause));
-    this.kernels = kernelTable(trace, this.look, (row) => this.pickKernel(row.name));
-    this.labels = labelTable((row) => this.goToLabel(row));
-    this.graph = new GraphPanel(this.view, source, this.look, (node) => this.search(`^${escaped(node.name)}$`));
+    this.kernels = kernelTable(trace, this.look, (row) => this.search.pick(`^${escaped(row.name)}$`));
+    this.labels = labelTable((row) => this.search.pick(escaped(row.path)));
+    this.graph = new GraphPanel(this.view, source, this.look, (node) => this.search.pick(`^${escaped(node.name)}$`));
     this.tabs = new Tabs(
       [
         { name: "gaps", title: "Gaps", element: this.gaps.element },
@@ -136,7 +142,7 @@ export class App {
     this.navigation = new Navigation(root, source, this.stage, this.gaps, () => this.stopComparing(), (problem) => this.say(problem));
     this.details = new DetailsPanel(this.view, source, {
       go: (view, table, row) => void this.navigation.goTo(view, table, row),
-      search: (text) => this.search(escaped(text)),
+      search: (text) => this.search.pick(escaped(text)),
     });
     for (const view of this.stage.views) if (view !== this.view) this.watch(view);
     for (const one of this.traces) one.replaced = (track, before) => this.stage.views.forEach((view) => view.trace === one && view.replaced(track, before));
@@ -176,7 +182,7 @@ export class App {
     this.view.onChange((change) => {
       if (change === "range" || change === "selection" || change === "event") this.address.later();
       if (change === "event" || change === "selection") this.fillSide();
-      if (change === "event") this.tellFound();
+      if (change === "event") this.search.tell();
       if (change === "selection") this.graph.forget();
     });
     document.addEventListener("keydown", (event) => this.key(event));
@@ -260,7 +266,7 @@ export class App {
   private showTables(): void {
     const { findings } = this.shown.first;
     const coming = this.coming();
-    const all = !this.look.searching || this.pickedKernel !== null;
+    const all = !this.search.filters;
     const found = (text: string): boolean => all || this.look.finds(text);
     const none = (what: string): string | null => (all ? null : `The search finds no ${what}.`);
     this.kernels.take(part(findings, coming, (findings) => namedKernels(findings)?.filter(({ name }) => found(name)) ?? null), none("kernel"));
@@ -278,7 +284,7 @@ export class App {
     const { overview } = this.shown.first;
     const remarks = overview.complete ? [] : overview.remarks;
     const said = [this.overview.file?.folded, ...remarks].filter(Boolean).slice(0, 2);
-    const unknown = unread.map((table) => `${unreadText(table)}.`);
+    const unknown = unreadSentences(unread);
     if (unknown.length > 0) unknown.push("What rests on it is unknown.");
     this.notice.hidden = unknown.length + said.length === 0;
     fill(this.notice, unknown.length > 0 ? h("b", {}, `${unknown.join(" ")} `) : null, said.join(" "));
@@ -312,7 +318,7 @@ export class App {
     this.stage.renew();
     this.view.changed("data");
     this.explain();
-    this.tellFound();
+    this.search.tell();
     const trace = this.shown.first;
     if (!trace.findings) this.showFindings();
     if (this.stage.timelines.every((timeline) => timeline.complete)) {
@@ -337,53 +343,11 @@ export class App {
   /** Shows what an address says besides range, selection and event. */
   private show({ colouring, search, panel }: ViewState): void {
     if (colouring && colouring !== this.look.colouring) this.colour(colouring);
-    if (search !== undefined && search !== this.topbar.input.value) this.search(search);
+    if (search !== undefined && search !== this.topbar.input.value) this.search.for(search);
     if (panel && panel !== this.tabs.shown) this.tabs.show(panel);
   }
 
-  // ---- search, colours ----
-
-  /** Shows where a kernel runs: its row again, or any search, ends it. The table stays as it is, so that another can be picked. */
-  private pickKernel(name: string): void {
-    const again = this.pickedKernel === name;
-    this.search(again ? "" : `^${escaped(name)}$`);
-    this.pickedKernel = again ? null : name;
-  }
-
-  private search(text: string): void {
-    this.pickedKernel = null;
-    if (this.topbar.input.value !== text) this.topbar.input.value = text;
-    clearTimeout(this.searching);
-    this.searching = setTimeout(() => this.searchNow(text), 120);
-  }
-
-  private searchNow(text: string): void {
-    this.searchedFor = text;
-    const found = pattern(text);
-    this.look.search(found);
-    this.searched.begin();
-    this.topbar.searched(found && "problem" in found ? found.problem : "", "");
-    this.showTables();
-    this.stage.renew();
-    this.address.later();
-    this.tellFound();
-  }
-
-  /** Says how much the search finds by now, if there is one. The timeline counts while it draws. */
-  private tellFound(): void {
-    if (!this.look.searching) return;
-    const last = this.searched.begin();
-    requestAnimationFrame(() => requestAnimationFrame(() => last() && this.topbar.searched("", this.foundText())));
-  }
-
-  private foundText(): string {
-    const lanes = hitLanes(this.view.trace, this.look);
-    const rank = rankOf(lanes, this.view.event);
-    if (rank !== null) return `${count(rank)} of ${count(lanes.reduce((sum, { found }) => sum + found.lane.count, 0))}`;
-    let events = 0;
-    for (const timeline of this.stage.timelines) events += Number(timeline.element.dataset.found || 0);
-    return events === 0 ? "nothing found" : of(events, "found", "found");
-  }
+  // ---- colours ----
 
   private colour(by: Colouring): void {
     this.look.colouring = by;
@@ -402,10 +366,6 @@ export class App {
       this.minimap.draw();
       this.showFindings();
     }
-  }
-
-  private goToLabel(row: LabelRow): void {
-    this.search(escaped(row.path));
   }
 
   // ---- comparison ----
@@ -450,13 +410,10 @@ export class App {
     if (typing) {
       if (event.key === "Enter" && target === this.topbar.input) {
         event.preventDefault();
-        clearTimeout(this.searching);
-        // What was typed just now is looked for first.
-        if (this.searchedFor !== this.topbar.input.value) this.searchNow(this.topbar.input.value);
-        if (this.look.searching) this.navigation.hit(this.look, !event.shiftKey);
+        this.search.step(!event.shiftKey);
       }
       if (event.key === "Escape" && target === this.topbar.input) {
-        this.search("");
+        this.search.for("");
         target.blur();
       }
       return;
@@ -505,7 +462,7 @@ export class App {
     this.say("");
     if (view.event) view.pick(null);
     else if (view.selection) view.select(null);
-    else this.search("");
+    else this.search.for("");
   }
 
 }

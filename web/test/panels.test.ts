@@ -59,7 +59,7 @@ const UNREAD = { table: "dispatches", file: "dispatches.parquet", column: null, 
 const CUT = findings({ verdict: "unknown", gaps: null, idle_time: null, kernels: null, labels: null, dispatch_count: null, gpu_busy_ns: null, unread: [UNREAD] });
 const EMPTY = findings({ gaps: [], idle_time: { gap_count: 0, total_ns: 0, longest: [] } as unknown as Findings["idle_time"] });
 const FAILED = { missing: "the analysis of this trace failed" };
-const UNKNOWN = "Unknown: dispatches.parquet cannot be read (its end is missing).";
+const UNKNOWN = "Unknown. dispatches.parquet cannot be read (its end is missing).";
 
 function made(): Trace {
   return new Trace(0, traceOverview([]), new DataSource(new FakeAnswers(new Map())));

@@ -114,7 +114,8 @@ impl Findings {
         }
         if !self.knows(CAUSES) {
             let resting = self.unread.iter().filter(|u| CAUSES.contains(&u.table));
-            let files: Vec<&str> = resting.map(|u| u.file.as_str()).collect();
+            let mut files: Vec<&str> = resting.map(|u| u.file.as_str()).collect();
+            files.dedup();
             self.verdict = Bound::Unknown;
             self.verdict_evidence = Evidence {
                 sentence: format!("It rests on what cannot be read: {}.", files.join(", ")),

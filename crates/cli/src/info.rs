@@ -13,9 +13,7 @@ pub fn run(arguments: &Info) -> Result<ExitCode, Failure> {
     let (trace, diagnostics) = read(path, &Selection::manifest())?;
     let mut remarks: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
     let sizes = table_sizes(path, trace.manifest.format_version)?;
-    for size in sizes.iter().filter(|size| size.rows.is_none()) {
-        remarks.push(format!("the file of table {} is damaged", size.table));
-    }
+    remarks.extend(sizes.iter().filter_map(|size| size.unread.clone()));
     let whole = sizes.iter().all(|size| size.rows.is_some());
     let tables: Vec<_> = sizes
         .into_iter()

@@ -1,7 +1,7 @@
 //! Opening a trace.
 
 mod foreign;
-mod load;
+pub(crate) mod load;
 mod pieces;
 mod references;
 mod tail;

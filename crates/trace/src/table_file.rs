@@ -339,7 +339,7 @@ fn readable(metadata: &ParquetMetaData) -> Result<(), String> {
     });
     match unread {
         Some(compression) => Err(format!(
-            "it is compressed with {}: write it again with zstd, snappy or without compression",
+            "compressed with {}: write it again with zstd, snappy or without compression",
             format!("{:?}", CompressionCodec::from(compression)).to_lowercase()
         )),
         None => Ok(()),

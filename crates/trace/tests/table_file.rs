@@ -93,7 +93,7 @@ fn a_compression_that_is_not_read_is_named_with_those_that_are() {
     };
     assert_eq!(
         reason,
-        "it is compressed with gzip: write it again with zstd, snappy or without compression"
+        "compressed with gzip: write it again with zstd, snappy or without compression"
     );
 }
 

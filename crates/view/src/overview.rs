@@ -10,9 +10,9 @@ use base64::engine::general_purpose::STANDARD;
 use gapscope_analysis::counters::{self, Counter, CounterOwner};
 use gapscope_analysis::gaps::Cause;
 use gapscope_analysis::vocabulary::Vocabulary;
+use gapscope_trace::TableSize;
 use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
 use gapscope_trace::tables::{CounterUnit, HostCallKind};
-use gapscope_trace::{TableSize, UnreadTable};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -112,20 +112,12 @@ pub fn overview(snapshot: &Snapshot, name: &str, sizes: &[TableSize]) -> Value {
         "tables": tables,
         "losses": losses,
         "remarks": remarks,
-        "unread": snapshot.trace.unread.iter().map(unread).collect::<Vec<_>>(),
+        "unread": snapshot.trace.unread,
         "causes": causes,
         "calls": calls(),
         "groups": groups,
         "tracks": tracks,
     })
-}
-
-/// A table that could not be read, as a sentence beside its facts.
-fn unread(table: &UnreadTable) -> Value {
-    let mut facts = json!(table);
-    facts["sentence"] = format!("{table}.").into();
-    cut_texts(&mut facts);
-    facts
 }
 
 /// The groups and tracks of a trace in the order in which they are drawn.

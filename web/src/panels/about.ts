@@ -1,6 +1,6 @@
 // What the trace is, and what it lacks.
 
-import { type Findings, type TraceOverview, unreadText } from "../data/answers.ts";
+import { type Findings, type TraceOverview, unreadSentences } from "../data/answers.ts";
 import { fill, h } from "../dom.ts";
 import { bytes, count, duration } from "../time/format.ts";
 
@@ -39,7 +39,7 @@ export class AboutPanel {
           ? h("p", { class: "note" }, unread.length === 0 ? "Nothing is known to be missing." : "The recording lost nothing that is known of.")
           : h("ul", {}, overview.losses.map((loss) => h("li", {}, h("b", {}, `${count(loss.count)} ${loss.what}`), `: ${loss.reason}`))),
         unread.length > 0 ? h("h2", { class: "part" }, "Not readable") : null,
-        unread.map((table) => h("p", { class: "problem" }, `${unreadText(table)}.`)),
+        unreadSentences(unread).map((sentence) => h("p", { class: "problem" }, sentence)),
         file ? h("p", { class: "problem" }, file) : null,
         remarks.length > 0 ? h("h2", { class: "part" }, "Remarks") : null,
         remarks.map((remark) => h("p", {}, remark)),

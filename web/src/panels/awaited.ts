@@ -1,6 +1,6 @@
 // What stands where data will be: that it comes, or why it does not. That there is none is said only when it is there.
 
-import { type Findings, isMissing, type Missing, unreadText } from "../data/answers.ts";
+import { type Findings, isMissing, type Missing, unreadSentences } from "../data/answers.ts";
 
 export type Awaited<T> = { state: "coming" | "missing"; says: string } | { state: "there"; value: T };
 
@@ -12,6 +12,6 @@ export function part<T>(findings: FindingsSoFar, coming: string, pick: (findings
   if (findings === null) return { state: "coming", says: coming };
   if (isMissing(findings)) return { state: "missing", says: findings.missing };
   const value = pick(findings);
-  if (value === null) return { state: "missing", says: `Unknown: ${findings.unread.map(unreadText).join(", ")}.` };
+  if (value === null) return { state: "missing", says: ["Unknown.", ...unreadSentences(findings.unread)].join(" ") };
   return { state: "there", value };
 }

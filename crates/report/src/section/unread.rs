@@ -39,30 +39,59 @@ impl Section {
 /// What cannot be read, and what that takes away.
 pub(crate) fn head(findings: &Findings, sections: &[Section]) -> Vec<Block> {
     let warning = |text: String| Block::Sentence(Text::new().with(Tone::Warning, text));
-    let mut blocks: Vec<Block> = (findings.unread.iter())
-        .map(|table| warning(sentence(table)))
-        .collect();
+    // Where all files were rewritten, one reason holds for all of them.
+    let mut whole: Vec<(&str, Vec<String>)> = Vec::new();
+    let mut blocks = Vec::new();
+    for table in &findings.unread {
+        if table.column.is_some() {
+            blocks.push(warning(sentence(table)));
+            continue;
+        }
+        let file = fit::clean(&table.file);
+        match whole.iter_mut().find(|(reason, _)| *reason == table.reason) {
+            Some((_, files)) => files.push(file),
+            None => whole.push((&table.reason, vec![file])),
+        }
+    }
+    blocks.extend(whole.iter().map(|(reason, files)| {
+        let rows = if files.len() == 1 {
+            "its rows are"
+        } else {
+            "their rows are"
+        };
+        let reason = fit::clean(reason);
+        let files = listed(files);
+        warning(format!(
+            "{files} cannot be read ({reason}): {rows} unknown."
+        ))
+    }));
     let unknown = sections.iter().filter(|s| s.is_left_out(findings));
     let unknown: Vec<&str> = unknown.map(|section| section.title).collect();
-    if let Some((last, others)) = unknown.split_last() {
-        let list = match others {
-            [] => (*last).to_owned(),
-            others => format!("{} and {last}", others.join(", ")),
-        };
+    if !unknown.is_empty() {
+        let list = listed(&unknown);
         blocks.push(warning(format!("Unknown because of that: {list}.")));
     }
     blocks
 }
 
+/// `a`, `a and b`, `a, b and c`.
+fn listed<T: AsRef<str>>(names: &[T]) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+/// About rows or values from some row on.
 fn sentence(unread: &UnreadTable) -> String {
     let what = fit::clean(&unread.to_string());
     match unread.rows_missing {
-        Some(0) => format!("{what}."),
-        Some(missing) if unread.rows_read > 0 => format!(
+        Some(missing) if missing > 0 => format!(
             "{what}: {} of {} are missing.",
             number::count(missing),
             number::of(unread.rows_read.saturating_add(missing), "row", "rows")
         ),
-        _ => format!("{what}: its rows are unknown."),
+        _ => format!("{what}."),
     }
 }

@@ -70,7 +70,7 @@ impl<'a> Source<'a> {
 }
 
 /// Opens the file of a table.
-pub(super) fn open<T: Table>(path: &Path) -> Result<TableFile, Diagnostic> {
+pub(crate) fn open<T: Table>(path: &Path) -> Result<TableFile, Diagnostic> {
     TableFile::open(path, T::NAME, T::schema()).map_err(|error| {
         let (table, path) = (T::NAME, path.to_owned());
         match error {
