@@ -154,9 +154,17 @@ describe("the page", () => {
     await loaded(page);
     const at = async (): Promise<number> => Number(await page.locator("#app").getAttribute("data-gap"));
     await page.locator("canvas.tracks").focus();
+    const box = await page.locator("canvas.tracks").boundingBox();
+    if (!box) throw new Error("no tracks");
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height - 5);
+    const cursor = async (): Promise<string> => page.locator(".cursor").innerText();
+    let before = await cursor();
     for (const gap of GAPS.slice(0, 2)) {
       await page.keyboard.press("n");
       await expect.poll(at).toBe(gap.start_us * 1000);
+      // The time under a pointer that rests is another now.
+      await expect.poll(cursor).not.toBe(before);
+      before = await cursor();
     }
   });
 

@@ -161,8 +161,8 @@ export class App {
     fill(
       root,
       this.topbar.element,
-      this.verdict.element,
       this.notice,
+      this.verdict.element,
       h("div", { class: "minimap-row" }, this.minimap.canvas),
       this.stage.element,
       splitter(root, this.tabs.element),

@@ -20,11 +20,13 @@ use crate::findings::Findings;
 use crate::intervals::{Interval, union_length_ns};
 use crate::quantity::{Nanoseconds, Percent, ratio};
 use crate::timeline::Timeline;
+use crate::unread::KERNELS;
 use crate::verdict::Bound;
 use collectives::{Clock, calls, kernels, matched};
 pub use collectives::{Collective, CollectiveKind};
 use gapscope_trace::Selection;
 use gapscope_trace::manifest::Host;
+use gapscope_trace::tables::{Dispatches, Table as _};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -63,10 +65,10 @@ pub struct RankRow {
     pub gpu_busy_ns: Option<i64>,
     /// Time in which a device of it ran a collective.
     pub collective_ns: Option<i64>,
-    /// Kernel executions.
-    pub dispatch_count: u64,
-    /// Collectives on the device.
-    pub collective_count: u64,
+    /// Kernel executions; absent where not all could be read.
+    pub dispatch_count: Option<u64>,
+    /// Collectives on the device; absent where not all could be read.
+    pub collective_count: Option<u64>,
     /// Time from its arrivals at collectives to the last arrivals there; absent where arrivals cannot be compared.
     pub waited_ns: Option<i64>,
     /// Collectives at which it arrived last; absent where arrivals cannot be compared.
@@ -137,8 +139,10 @@ impl RankDigest {
             wall_ns: findings.wall_ns,
             gpu_busy_ns: findings.gpu_busy_ns,
             collective_ns: (findings.gpu_busy_ns).map(|_| union_length_ns(sorted.iter().copied())),
-            dispatch_count: findings.dispatch_count,
-            collective_count: sorted.len() as u64,
+            dispatch_count: findings
+                .knows_rows(Dispatches::NAME)
+                .then_some(findings.dispatch_count),
+            collective_count: findings.knows(KERNELS).then_some(sorted.len() as u64),
             ..RankRow::default()
         };
         RankDigest {

@@ -4,6 +4,7 @@ use crate::args::{Export, Format};
 use crate::failure::{Failure, without_number};
 use crate::{exit, page, progress, trace};
 use gapscope_analysis::quantity as number;
+use gapscope_analysis::unread::{CAUSES, unknown_because};
 use gapscope_export::{Exported, chrome, csv, firefox, perfetto, speedscope};
 use gapscope_trace::{Selection, Trace};
 use std::fs::File;
@@ -27,6 +28,9 @@ pub fn run(arguments: &Export) -> Result<ExitCode, Failure> {
         let opened = trace::open(&arguments.trace, &Selection::all())?;
         for remark in &opened.remarks {
             page::say(&format!("gapscope: {remark}\n"));
+        }
+        if unknown_because(&opened.trace, CAUSES).is_some() && arguments.format != Format::Csv {
+            page::say("gapscope: gaps rest on that and are not drawn\n");
         }
         let trace = &opened.trace;
         let exported = match arguments.format {

@@ -10,6 +10,7 @@ use datafusion::arrow::array::{
 use datafusion::arrow::datatypes::DataType;
 use gapscope_analysis::bound_bytes::BindingSets;
 use gapscope_analysis::gaps::{Cause, each_gap_between};
+use gapscope_analysis::unread::{CAUSES, unknown_because};
 use gapscope_analysis::vocabulary::Gpus;
 use gapscope_analysis::{Findings, Timeline, busy, kernels, warm_up};
 use gapscope_trace::lookup::{IdIndex, LabelPaths};
@@ -107,6 +108,11 @@ fn of_trace(library: &Library, source: &Source) -> Rows {
         Ok((trace, diagnostics)) => {
             for diagnostic in diagnostics {
                 library.remark(format!("{}: {diagnostic}", source.name));
+            }
+            // Where work is missing, there would be gaps that were none.
+            if unknown_because(&trace, CAUSES).is_some() {
+                library.remark(format!("{}: its gaps are unknown", source.name));
+                return Rows::default();
             }
             guarded(|| Ok(Rows::of(&trace))).unwrap_or_else(|_| {
                 library.remark(format!(
