@@ -9,6 +9,10 @@ import sysconfig
 from pathlib import Path
 
 
+# The exit status of the command where tables of a trace cannot be read: what it printed says which.
+INCOMPLETE = 3
+
+
 class CommandError(RuntimeError):
     """The command `gapscope` is missing, or said that it cannot do what it was asked."""
 

@@ -21,10 +21,11 @@ def page(report: dict[str, Any], name: str) -> str:
     command = " ".join([program.rsplit("/", 1)[-1], *arguments])
     parts = [
         f'<div style="font-family:sans-serif;max-width:900px"><div style="opacity:.7">{escaped(command)}</div>',
+        _unread(report),
         f"<div><b>{escaped(str(report.get('verdict', UNKNOWN)).upper())}</b> "
         f"{escaped(str(report.get('verdict_sentence', '')), 400)}</div>",
         f'<div style="margin:4px 0">{_facts(report)}</div>',
-        picture(report) or "<div>No GPU work has known times.</div>",
+        picture(report) or ("" if report.get("unread") else "<div>No GPU work has known times.</div>"),
         '<div style="display:flex;flex-wrap:wrap;gap:24px;align-items:flex-start">',
         _causes(report),
         _kernels(report),
@@ -37,6 +38,14 @@ def page(report: dict[str, Any], name: str) -> str:
 def failure(name: str, sentence: str) -> str:
     """What to show when there are no findings."""
     return f"<div><b>{escaped(name)}</b>: {escaped(sentence, 400)}</div>"
+
+
+def _unread(report: dict[str, Any]) -> str:
+    unread = report.get("unread") or []
+    if not unread:
+        return ""
+    said = [f"{escaped(str(table['file']))} cannot be read ({escaped(str(table['reason']), 300)})" for table in unread]
+    return f"<div><b>{'; '.join(said)}. What rests on it is unknown.</b></div>"
 
 
 def _facts(report: dict[str, Any]) -> str:
@@ -52,7 +61,7 @@ def _facts(report: dict[str, Any]) -> str:
 
 
 def _causes(report: dict[str, Any]) -> str:
-    gaps = sorted(report.get("gaps", []), key=lambda gap: -gap["total_ns"])[:ROWS]
+    gaps = sorted(report.get("gaps") or [], key=lambda gap: -gap["total_ns"])[:ROWS]
     if not gaps:
         return ""
     idle_ns = sum(gap["total_ns"] for gap in report["gaps"])
@@ -64,7 +73,7 @@ def _causes(report: dict[str, Any]) -> str:
 
 
 def _kernels(report: dict[str, Any]) -> str:
-    slowest = sorted(report.get("kernels", []), key=lambda kernel: -(kernel.get("total_ns") or 0))[:ROWS]
+    slowest = sorted(report.get("kernels") or [], key=lambda kernel: -(kernel.get("total_ns") or 0))[:ROWS]
     if not slowest:
         return ""
     rows = [
@@ -82,7 +91,7 @@ def _kernels(report: dict[str, Any]) -> str:
 def _losses(report: dict[str, Any]) -> str:
     losses = report.get("losses", [])
     if not losses:
-        return "Nothing was lost."
+        return "The recording lost nothing." if report.get("unread") else "Nothing was lost."
     lost = [f"{count(loss['count'])} {escaped(str(loss['what']))}: {escaped(str(loss['reason']), 300)}" for loss in losses]
     return "Not recorded: " + "; ".join(lost) + "."
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _version1
-from ._command import CommandError, command
+from ._command import INCOMPLETE, CommandError, command
 
 if TYPE_CHECKING:
     import pandas
@@ -75,15 +75,19 @@ class Trace:
     def report(self) -> dict[str, Any]:
         """The findings: what `gapscope report --json` prints, with the same keys, and the picture as `activity`.
 
+        Where tables of the trace cannot be read, `unread` says which, and what rests on them is None.
+
         Raises CommandError when the command is missing or fails.
         """
         program = command()
         # 240 slices: the width of the picture by the width of a bar.
         arguments = [str(program), "report", "--json", "--slices", "240", os.path.abspath(self.path)]
         done = subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8")
-        if done.returncode != 0:
+        if done.returncode not in (0, INCOMPLETE):
             complaint = done.stderr.strip().removeprefix("gapscope: ")
             raise CommandError(complaint or f"{program.name} report ended with {done.returncode}")
+        if not done.stdout:
+            raise CommandError(done.stderr.strip().removeprefix("gapscope: "))
         found: dict[str, Any] = json.loads(done.stdout)
         return found
 

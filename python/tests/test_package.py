@@ -269,6 +269,19 @@ class Traces(unittest.TestCase):
             with self.assertRaisesRegex(gapscope.TraceError, sentence):
                 gapscope.load(path)
 
+    def test_a_table_that_cannot_be_read_is_named_and_what_rests_on_it_is_none(self):
+        path = self.broken()
+        table = path / "dispatches.parquet"
+        table.write_bytes(table.read_bytes()[:100])
+        trace = gapscope.load(path)
+        self.assertEqual(trace.verdict, "unknown")
+        self.assertEqual([table["table"] for table in trace.report["unread"]], ["dispatches"])
+        self.assertIsNone(trace.report["dispatch_count"])
+        page = trace._repr_html_()
+        self.assertIn("dispatches.parquet cannot be read (its end is missing). What rests on it is unknown.", page)
+        for untrue in ("Nothing was lost", "No GPU work has known times", "0 dispatches"):
+            self.assertNotIn(untrue, page)
+
     def test_ranks_are_traces_in_the_order_of_their_numbers(self):
         whole = self.broken()
         for name in ("rank=10", "rank=2", "rank=x"):

@@ -149,6 +149,25 @@ describe("the page", () => {
     expect(await page.locator(".details-panel").innerText()).toContain("host-late");
   });
 
+  test("begins with the first gap that is seen", async () => {
+    const page = await open();
+    await loaded(page);
+    const at = async (): Promise<number> => Number(await page.locator("#app").getAttribute("data-gap"));
+    await page.locator("canvas.tracks").focus();
+    const box = await page.locator("canvas.tracks").boundingBox();
+    if (!box) throw new Error("no tracks");
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height - 5);
+    const cursor = async (): Promise<string> => page.locator(".cursor").innerText();
+    let before = await cursor();
+    for (const gap of GAPS.slice(0, 2)) {
+      await page.keyboard.press("n");
+      await expect.poll(at).toBe(gap.start_us * 1000);
+      // The time under a pointer that rests is another now.
+      await expect.poll(cursor).not.toBe(before);
+      before = await cursor();
+    }
+  });
+
   test("jumps from gap to gap in time, of one cause too", async () => {
     const page = await open();
     await loaded(page);
@@ -166,6 +185,14 @@ describe("the page", () => {
     await page.locator(".causes-table tbody tr", { hasText: "launch-latency" }).click();
     expect(await page.locator(".gaps-panel").getAttribute("data-cause")).toBe("launch-latency");
     expect(await page.locator(".gaps-list .table").getAttribute("data-rows")).toBe(String(GAPS.length));
+    // By what the cause takes of each, and gone to as a whole.
+    const first = page.locator(".gaps-list tbody tr").first();
+    expect(await first.innerText()).toMatch(/launch-latency\s+50\.0 µs\s+(600|380) µs/);
+    await first.click();
+    await expect.poll(async () => page.locator(".details-panel h2").innerText()).toContain("launch-latency");
+    await expect.poll(async () => page.locator(".details-panel .big").innerText()).toMatch(/^(600|380) µs from .*, 50\.0 µs of it in this part$/);
+    const { from, to } = await state(page);
+    expect(to - from).toBeGreaterThan(1_400_000);
   });
 
   test("measures a selected range as the analysis does", async () => {
@@ -201,6 +228,18 @@ describe("the page", () => {
     const page = await open();
     await page.fill("input[type=search]", "^(sin|exp)$");
     await expect.poll(async () => (await state(page)).found).toBe("20");
+    const told = async (): Promise<string> => page.locator(".search-problem").innerText();
+    await expect.poll(told).toBe("20 found");
+    await page.keyboard.press("Enter");
+    await expect.poll(told).toBe("1 of 20");
+    await page.keyboard.press("Enter");
+    await expect.poll(told).toBe("2 of 20");
+    await page.keyboard.press("Shift+Enter");
+    await page.keyboard.press("Shift+Enter");
+    await expect.poll(told).toBe("20 of 20");
+    // The tables follow it.
+    await page.locator('[data-tab="kernels"]').click();
+    await expect.poll(async () => page.locator(".tab-body .table").getAttribute("data-rows")).toBe("2");
     await page.fill("input[type=search]", "compiled");
     await expect.poll(async () => (await state(page)).found).toBe("10");
     await page.fill("input[type=search]", "sin(");

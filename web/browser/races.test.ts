@@ -34,6 +34,23 @@ async function choose(page: Opened["page"], before: string, after: string): Prom
 const EAGER = "0:label:eager";
 const COMPILED = "0:label:compiled";
 
+test("a panel whose data has not come says so, and nothing else", async () => {
+  opened = await openPage("about:blank");
+  const { page } = opened;
+  const held = await Held.of(page, "**/findings*");
+  await page.goto(viewer.url);
+  const answer = await held.next();
+  const panel = page.locator(".tab-body");
+  for (const [tab, never] of [["gaps", "never idle"], ["kernels", "no dispatches"], ["labels", "no labels"], ["compare", "Open two traces"]]) {
+    await page.locator(`[data-tab="${tab}"]`).click();
+    expect(await panel.innerText()).toMatch(/Analysing|Loading|is analysed/);
+    expect(await panel.innerText()).not.toContain(never);
+  }
+  await answer();
+  await page.locator('[data-tab="gaps"]').click();
+  await expect.poll(() => panel.innerText()).toContain("host-late");
+});
+
 describe("a comparison", () => {
   test("does not come over a gap that was gone to while it was loading", async () => {
     const page = await open("#p=compare");

@@ -200,6 +200,10 @@ describe("hostile input", () => {
     truncateSync(file, Math.floor(statSync(file).size / 2));
     const page = await show(torn);
     expect((await state(page)).events).toBeGreaterThanOrEqual(WORK.length);
+    // What it takes away is said above all, and is unknown everywhere.
+    expect(await page.locator(".notice").innerText()).toBe("host_calls.parquet cannot be read (its end is missing). What rests on it is unknown.");
+    await expect.poll(async () => page.locator(".verdict").getAttribute("data-verdict")).toBe("unknown");
+    expect(await page.locator(".gaps-panel").innerText()).toBe("Unknown. host_calls.parquet cannot be read (its end is missing).");
     await page.locator('[data-tab="about"]').click();
     expect(await page.locator(".about-panel").innerText()).toContain("host_calls");
   });

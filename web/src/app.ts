@@ -2,7 +2,7 @@
 
 import { Address } from "./address.ts";
 import type { Side } from "./compare.ts";
-import type { LabelRow, Overview } from "./data/answers.ts";
+import { isMissing, type Overview, type UnreadTable, unreadSentences } from "./data/answers.ts";
 import type { DataSource } from "./data/source.ts";
 import { Trace } from "./data/trace.ts";
 import { fill, h } from "./dom.ts";
@@ -16,6 +16,7 @@ import { Loader } from "./loading.ts";
 import { Look } from "./look.ts";
 import { Minimap } from "./minimap.ts";
 import { Navigation } from "./navigation.ts";
+import { part } from "./panels/awaited.ts";
 import { AboutPanel } from "./panels/about.ts";
 import { ComparePanel } from "./panels/compare.ts";
 import { DetailsPanel } from "./panels/details.ts";
@@ -26,7 +27,7 @@ import { kernelTable, labelTable, namedKernels } from "./panels/kernels.ts";
 import { SelectionPanel } from "./panels/selection.ts";
 import { Verdict } from "./panels/verdict.ts";
 import { rankChoice, type Shown, shownOf } from "./ranks.ts";
-import { pattern } from "./search.ts";
+import { Search } from "./searching.ts";
 import { sentence } from "./sentence.ts";
 import { splitter } from "./splitter.ts";
 import { Stage } from "./stage.ts";
@@ -58,12 +59,12 @@ export class App {
   private readonly compare: ComparePanel;
   private readonly tabs: Tabs;
   private readonly help = helpDialog();
+  private readonly notice = h("p", { class: "notice", role: "status", hidden: true });
   private readonly status = h("p", { class: "status", role: "status", hidden: true });
   private readonly side = h("section", { class: "side", "aria-label": "Beside the timeline" });
   private readonly navigation: Navigation;
   private readonly address: Address;
-  private searching: ReturnType<typeof setTimeout> | undefined;
-  private readonly searched = new Latest();
+  private readonly search: Search;
   private readonly comparing = new Latest();
   private readonly explainer: Explainer;
   /** What there was to be seen before the trace grew. */
@@ -101,7 +102,7 @@ export class App {
     this.stage = new Stage(this.view, this.traces, source, this.look, (trace, tracks) => this.loader.wanted(trace, tracks), (shown, all) => this.compare.instances(shown, all), (view) => this.watch(view), beside);
     const name = overview.together ?? this.traces.map(({ overview }) => overview.name).join("  |  ");
     this.topbar = new Topbar(name, rankChoice(this.shown, () => this.address.write()), source.file, {
-      search: (text) => this.search(text),
+      search: (text) => this.search.for(text),
       colour: (by) => this.colour(by),
       theme: () => this.applyTheme(this.look.theme === "dark" ? "light" : "dark", true),
       copyLink: async () => {
@@ -110,12 +111,23 @@ export class App {
       },
       help: () => this.help.showModal(),
     });
+    this.search = new Search(this.look, {
+      view: this.view,
+      box: this.topbar,
+      changed: () => {
+        this.showTables();
+        this.stage.renew();
+        this.address.later();
+      },
+      events: () => this.stage.timelines.reduce((sum, { element }) => sum + Number(element.dataset.found || 0), 0),
+      go: (forward) => this.navigation.hit(this.look, forward),
+    });
     this.legend = new Legend(trace, this.look);
     this.minimap = new Minimap(this.view, this.look);
-    this.gaps = new GapsPanel(trace, (gap) => this.navigation.goToGap(gap));
-    this.kernels = kernelTable(trace, this.look, (row) => this.search(`^${escaped(row.name)}$`));
-    this.labels = labelTable((row) => this.goToLabel(row));
-    this.graph = new GraphPanel(this.view, source, this.look, (node) => this.search(`^${escaped(node.name)}$`));
+    this.gaps = new GapsPanel(trace, (gap, cause) => this.navigation.goToGap(gap, cause));
+    this.kernels = kernelTable(trace, this.look, (row) => this.search.pick(`^${escaped(row.name)}$`));
+    this.labels = labelTable((row) => this.search.pick(escaped(row.path)));
+    this.graph = new GraphPanel(this.view, source, this.look, (node) => this.search.pick(`^${escaped(node.name)}$`));
     this.tabs = new Tabs(
       [
         { name: "gaps", title: "Gaps", element: this.gaps.element },
@@ -130,7 +142,7 @@ export class App {
     this.navigation = new Navigation(root, source, this.stage, this.gaps, () => this.stopComparing(), (problem) => this.say(problem));
     this.details = new DetailsPanel(this.view, source, {
       go: (view, table, row) => void this.navigation.goTo(view, table, row),
-      search: (text) => this.search(escaped(text)),
+      search: (text) => this.search.pick(escaped(text)),
     });
     for (const view of this.stage.views) if (view !== this.view) this.watch(view);
     for (const one of this.traces) one.replaced = (track, before) => this.stage.views.forEach((view) => view.trace === one && view.replaced(track, before));
@@ -146,12 +158,11 @@ export class App {
         h("p", {}, h("kbd", {}, "W"), h("kbd", {}, "A"), h("kbd", {}, "S"), h("kbd", {}, "D"), " zoom and move, ", h("kbd", {}, "N"), " next gap, ", h("kbd", {}, "?"), " all keys"),
       ),
     );
-    const notice = [overview.file?.folded, ...trace.overview.remarks.filter((remark) => !trace.overview.complete && remark)].filter(Boolean).slice(0, 2);
     fill(
       root,
       this.topbar.element,
+      this.notice,
       this.verdict.element,
-      notice.length > 0 ? h("p", { class: "notice" }, notice.join(" ")) : null,
       h("div", { class: "minimap-row" }, this.minimap.canvas),
       this.stage.element,
       splitter(root, this.tabs.element),
@@ -165,13 +176,13 @@ export class App {
   async begin(): Promise<void> {
     const trace = this.shown.first;
     document.title = `${this.overview.together ?? trace.overview.name} · gapscope`;
-    this.verdict.show(null, trace.overview);
-    this.about.show(trace.overview, null, this.overview.file?.folded ?? null);
+    this.showFindings();
     this.topbar.colouring(this.look.colouring);
     this.recording();
     this.view.onChange((change) => {
       if (change === "range" || change === "selection" || change === "event") this.address.later();
       if (change === "event" || change === "selection") this.fillSide();
+      if (change === "event") this.search.tell();
       if (change === "selection") this.graph.forget();
     });
     document.addEventListener("keydown", (event) => this.key(event));
@@ -239,15 +250,44 @@ export class App {
 
   private showFindings(): void {
     const trace = this.shown.first;
-    const { findings } = trace;
-    this.verdict.show(findings, trace.overview);
-    if (!findings || "missing" in findings) return;
-    this.about.show(trace.overview, findings, this.overview.file?.folded ?? null);
-    this.gaps.show(findings);
-    this.kernels.show(namedKernels(findings));
-    this.labels.show(findings.labels.map((label, order) => ({ ...label, order })));
+    const { findings, overview } = trace;
+    const coming = this.coming();
+    const there = findings && !isMissing(findings) ? findings : null;
+    this.verdict.show(findings, overview, coming);
+    this.about.show(overview, there, this.overview.file?.folded ?? null);
+    this.gaps.show(findings, coming);
+    this.showTables();
     this.legend.show();
     this.minimap.draw();
+    this.showNotice(there?.unread ?? overview.unread);
+  }
+
+  /** Kernels and labels: those that a search finds, where somebody searches. */
+  private showTables(): void {
+    const { findings } = this.shown.first;
+    const coming = this.coming();
+    const all = !this.search.filters;
+    const found = (text: string): boolean => all || this.look.finds(text);
+    const none = (what: string): string | null => (all ? null : `The search finds no ${what}.`);
+    this.kernels.take(part(findings, coming, (findings) => namedKernels(findings)?.filter(({ name }) => found(name)) ?? null), none("kernel"));
+    this.labels.take(part(findings, coming, ({ labels }) => labels && labels.map((label, order) => ({ ...label, order })).filter(({ path }) => found(path))), none("label"));
+  }
+
+  /** What is said until the analyses have answered: how far it is. */
+  private coming(): string {
+    const { ready, all } = this.loader.workOf(this.shown.first);
+    return ready < all ? `Loading: ${ready} of ${of(all, "track", "tracks")} of GPU work ${ready === 1 ? "is" : "are"} here…` : "Analysing the trace…";
+  }
+
+  /** What is to be known before anything else: what cannot be read, what is folded, what the recording lacks. */
+  private showNotice(unread: readonly UnreadTable[]): void {
+    const { overview } = this.shown.first;
+    const remarks = overview.complete ? [] : overview.remarks;
+    const said = [this.overview.file?.folded, ...remarks].filter(Boolean).slice(0, 2);
+    const unknown = unreadSentences(unread);
+    if (unknown.length > 0) unknown.push("What rests on it is unknown.");
+    this.notice.hidden = unknown.length + said.length === 0;
+    fill(this.notice, unknown.length > 0 ? h("b", {}, `${unknown.join(" ")} `) : null, said.join(" "));
   }
 
   private recording(): void {
@@ -278,12 +318,14 @@ export class App {
     this.stage.renew();
     this.view.changed("data");
     this.explain();
-    this.tellFound();
+    this.search.tell();
     const trace = this.shown.first;
+    if (!trace.findings) this.showFindings();
     if (this.stage.timelines.every((timeline) => timeline.complete)) {
       requestAnimationFrame(() => requestAnimationFrame(() => this.mark("fullDraw")));
       this.legend.show();
-      if (this.kernels.all.length > 0 && trace.findings && !("missing" in trace.findings)) this.kernels.show(namedKernels(trace.findings));
+      // Their colours are those of what is drawn.
+      if (this.kernels.all.length > 0) this.showTables();
     }
   }
 
@@ -301,40 +343,11 @@ export class App {
   /** Shows what an address says besides range, selection and event. */
   private show({ colouring, search, panel }: ViewState): void {
     if (colouring && colouring !== this.look.colouring) this.colour(colouring);
-    if (search !== undefined && search !== this.topbar.input.value) this.search(search);
+    if (search !== undefined && search !== this.topbar.input.value) this.search.for(search);
     if (panel && panel !== this.tabs.shown) this.tabs.show(panel);
   }
 
-  // ---- search, colours ----
-
-  private search(text: string): void {
-    if (this.topbar.input.value !== text) this.topbar.input.value = text;
-    clearTimeout(this.searching);
-    this.searching = setTimeout(() => this.searchNow(text), 120);
-  }
-
-  private searchNow(text: string): void {
-    const found = pattern(text);
-    this.look.search(found);
-    this.searched.begin();
-    this.topbar.searched(found && "problem" in found ? found.problem : "", "");
-    this.stage.renew();
-    this.address.later();
-    this.tellFound();
-  }
-
-  /** Says how much the search finds by now, if there is one. The timeline counts while it draws. */
-  private tellFound(): void {
-    if (!this.look.searching) return;
-    const last = this.searched.begin();
-    requestAnimationFrame(() => requestAnimationFrame(() => last() && this.topbar.searched("", this.foundText())));
-  }
-
-  private foundText(): string {
-    let events = 0;
-    for (const timeline of this.stage.timelines) events += Number(timeline.element.dataset.found || 0);
-    return events === 0 ? "nothing found" : of(events, "found", "found");
-  }
+  // ---- colours ----
 
   private colour(by: Colouring): void {
     this.look.colouring = by;
@@ -353,10 +366,6 @@ export class App {
       this.minimap.draw();
       this.showFindings();
     }
-  }
-
-  private goToLabel(row: LabelRow): void {
-    this.search(escaped(row.path));
   }
 
   // ---- comparison ----
@@ -399,8 +408,12 @@ export class App {
     const target = event.target as HTMLElement;
     const typing = target.matches("input, select, textarea") || this.help.open;
     if (typing) {
+      if (event.key === "Enter" && target === this.topbar.input) {
+        event.preventDefault();
+        this.search.step(!event.shiftKey);
+      }
       if (event.key === "Escape" && target === this.topbar.input) {
-        this.search("");
+        this.search.for("");
         target.blur();
       }
       return;
@@ -449,7 +462,7 @@ export class App {
     this.say("");
     if (view.event) view.pick(null);
     else if (view.selection) view.select(null);
-    else this.search("");
+    else this.search.for("");
   }
 
 }

@@ -82,7 +82,7 @@ function joined(instances: Instances["instances"]): Range[] {
 function ownInstances(trace: Trace, path: string): Instances["instances"] {
   const text = path.split(" / ").at(-1);
   const { findings } = trace;
-  if (findings && "labels" in findings && findings.labels.filter((label) => label.text === text).length > 1) return [];
+  if (findings && "labels" in findings && (findings.labels ?? []).filter((label) => label.text === text).length > 1) return [];
   for (const kind of ["labels", "queue-labels", "thread-labels"]) {
     const found = trace.tracks
       .filter((track) => track.kind === kind && track.state === "ready")

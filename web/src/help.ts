@@ -23,6 +23,7 @@ export function helpDialog(): HTMLDialogElement {
         ["Ctrl + wheel, pinch, or wheel on the ruler", "zoom"],
         ["Shift + wheel, or sideways", "move"],
         ["click, double click", "select, zoom to"],
+        ["Enter, Shift + Enter in the search", "next, previous work that it finds"],
       ] as const).flatMap(([what, says]) => [h("dt", {}, what), h("dd", {}, says)]),
     ),
     h("form", { method: "dialog" }, h("button", { class: "primary" }, "Close")),

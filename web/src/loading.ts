@@ -87,6 +87,14 @@ export class Loader {
     return [...this.running, ...this.queue.map(({ track }) => track)].some((track) => track.kind === "work");
   }
 
+  /** How many tracks of work are there, of those that are or will be. */
+  workOf(trace: Trace): { ready: number; all: number } {
+    const coming = new Set([...this.running, ...this.queue.map(({ track }) => track)]);
+    const work = trace.tracks.filter((track) => track.kind === "work");
+    const ready = work.filter((track) => track.state === "ready").length;
+    return { ready, all: ready + work.filter((track) => track.state !== "ready" && coming.has(track)).length };
+  }
+
   /** Follows traces while they are recorded; ends when they are complete, or another one has appeared. */
   async follow(traces: readonly Trace[], steps: Following): Promise<void> {
     while (traces.some((trace) => trace.overview.live)) {

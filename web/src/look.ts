@@ -52,6 +52,11 @@ export class Look {
     return this.matches !== null;
   }
 
+  /** Whether the search finds a text; without a search it does. */
+  finds(text: string): boolean {
+    return this.matches?.(text) ?? true;
+  }
+
   search(pattern: Pattern): void {
     this.matches = pattern && "matches" in pattern ? pattern.matches : null;
     this.found = new Map();
@@ -68,7 +73,8 @@ export class Look {
 
   /** What the search finds of a lane. */
   foundIn(trace: Trace, track: Track, lane: number): Found | null {
-    if (!this.matches) return null;
+    // Gaps are no work that could be found: they stay what one looks for.
+    if (!this.matches || track.kind === "gaps") return null;
     const { marks, lanes } = this.marked(trace, this.matches);
     const it = track.lanes[lane];
     const known = lanes.get(it);

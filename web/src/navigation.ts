@@ -2,15 +2,19 @@
 
 import type { Gap } from "./data/answers.ts";
 import type { DataSource } from "./data/source.ts";
+import { hitLanes, nextHit } from "./hits.ts";
+import type { Look } from "./look.ts";
 import type { GapsPanel } from "./panels/gaps.ts";
 import { sentence } from "./sentence.ts";
 import type { Stage } from "./stage.ts";
 import { Latest } from "./latest.ts";
-import { length } from "./time/range.ts";
+import { length, type Range } from "./time/range.ts";
 import { type EventPlace, eventRange, type View } from "./view.ts";
 
 export class Navigation {
   private readonly going = new Latest();
+  /** The gap that was gone to last, and what was then seen of it. */
+  private gap: { start_ns: number; event: EventPlace | null; range: Range } | null = null;
 
   constructor(
     private readonly root: HTMLElement,
@@ -53,23 +57,26 @@ export class Navigation {
     }
   }
 
-  goToGap(gap: Gap): void {
+  /** Shows a whole gap and selects its longest part of a cause. */
+  goToGap(gap: Gap, cause = gap.cause): void {
     const range = { from_ns: gap.start_ns, to_ns: gap.start_ns + gap.duration_ns };
     this.going.begin();
     this.stopComparing();
     const margin = length(range) * 1.5;
     this.view.show({ from_ns: range.from_ns - margin, to_ns: range.to_ns + margin });
     this.root.dataset.gap = String(gap.start_ns);
+    this.gap = { start_ns: gap.start_ns, event: null, range: this.view.range };
     for (const track of this.view.trace.tracks) {
       if (track.kind !== "gaps" || track.state !== "ready") continue;
-      // The part that gives the gap its cause; any part of it opens the same gap.
-      const part = gap.parts.find((part) => part.cause === gap.cause) ?? gap.parts[0];
+      const of_cause = gap.parts.filter((part) => part.cause === cause);
+      const part = of_cause.sort((a, b) => b.duration_ns - a.duration_ns)[0] ?? gap.parts[0];
       const middle = part ? part.start_ns + part.duration_ns / 2 : range.from_ns;
       for (let lane = 0; lane < track.lanes.length; lane += 1) {
         const index = track.lanes[lane].at(middle);
         const found = index >= 0 ? { track, lane, index } : null;
         if (!found || Math.abs(eventRange(found).from_ns - (part?.start_ns ?? range.from_ns)) > 1) continue;
         this.view.pick(found);
+        this.gap.event = found;
         this.stage.main.bringIntoSight(found);
         return;
       }
@@ -78,10 +85,27 @@ export class Navigation {
 
   /** Goes to the next gap, or to the one before. */
   jump(forward: boolean): void {
-    const from = this.root.dataset.gap && this.view.event?.track.kind === "gaps" ? Number(this.root.dataset.gap) : (this.view.range.from_ns + this.view.range.to_ns) / 2;
-    const gap = this.gaps.next(from, forward);
-    if (gap) this.goToGap(gap);
-    else this.say("There are no gaps to go to.");
+    if (!this.gaps.jump(this.picked(), this.view.range.from_ns, forward)) this.say(this.gaps.why);
+  }
+
+  /** Goes to the next piece of work that the search finds, or to the one before. */
+  hit(look: Look, forward: boolean): void {
+    const { view } = this;
+    const next = nextHit(hitLanes(view.trace, look), view.event?.track.kind === "work" ? view.event : null, view.range.from_ns, forward);
+    if (!next) return this.say("The search finds no work that is loaded.");
+    this.going.begin();
+    this.stopComparing();
+    this.stage.unhide(next.track);
+    view.reveal(eventRange(next));
+    view.pick(next);
+    this.stage.main.bringIntoSight(next);
+  }
+
+  /** Where the gap begins that is picked, or is seen because it was gone to. */
+  private picked(): number | null {
+    const { gap, view } = this;
+    if (gap && (view.event ? view.event === gap.event : view.range === gap.range)) return gap.start_ns;
+    return view.event?.track.kind === "gaps" ? eventRange(view.event).from_ns : null;
   }
 
   /** Goes to another event of the same lane. */

@@ -23,6 +23,7 @@ export class Topbar {
       type: "search",
       placeholder: "Search kernels and labels",
       "aria-label": "Search kernels and labels with a regular expression",
+      title: "Enter: the next that is found; Shift + Enter: the one before",
       spellcheck: "false",
       autocomplete: "off",
       oninput: () => steps.search(this.input.value),

@@ -105,6 +105,7 @@ export function traceOverview(tracks: TrackOverview[], more: Partial<TraceOvervi
     tables: [],
     losses: [],
     remarks: [],
+    unread: [],
     causes: [],
     calls: [],
     groups: [{ id: "g0", kind: "gpu", name: "GPU" }],

@@ -9,12 +9,16 @@ import { partsIn, startingIn, unionBusy } from "../src/lane/statistics.ts";
 import { read, type ViewState, written } from "../src/link.ts";
 import { fieldValue } from "../src/panels/details.ts";
 import { sorted } from "../src/panels/table.ts";
+import { readFrame } from "../src/data/frame.ts";
+import { hitLanes, nextHit, rankOf } from "../src/hits.ts";
+import { Look } from "../src/look.ts";
+import type { EventPlace } from "../src/view.ts";
 import { shownOf } from "../src/ranks.ts";
 import { marks, pattern } from "../src/search.ts";
 import { Texts } from "../src/draw/texts.ts";
 import { DataSource } from "../src/data/source.ts";
 import { Trace } from "../src/data/trace.ts";
-import { FakeAnswers, traceOverview, trackOverview } from "./fake-answers.ts";
+import { type Event, FakeAnswers, trackFrame, traceOverview, trackOverview } from "./fake-answers.ts";
 
 function lane(events: [number, number, number][]): Lane {
   return new Lane({
@@ -99,6 +103,41 @@ describe("search", () => {
   });
   test("marks texts", () => {
     expect([...marks(["ab", "c", "cab"], (text) => text.includes("ab"))]).toEqual([1, 0, 1]);
+  });
+});
+
+describe("what a search finds", () => {
+  const trace = new Trace(0, traceOverview([trackOverview("q1.work"), trackOverview("g0.gaps", "gaps")]), new DataSource(new FakeAnswers(new Map())));
+  trace.strings = ["sin", "cos"];
+  const event = (start: number, name: number, row: number): Event => ({ start, duration: 5, name, row });
+  // Two lanes; two start at once.
+  trace.tracks[0].take(readFrame(trackFrame([[event(0, 0, 0), event(10, 1, 1), event(20, 0, 2)], [event(4, 0, 3), event(20, 0, 4)]], ["dispatches"])));
+  trace.tracks[1].take(readFrame(trackFrame([[event(5, 1, 0)]], ["gaps"])));
+  const look = new Look();
+  look.search(pattern("sin"));
+  const lanes = hitLanes(trace, look);
+  const at = (lane: number, index: number): EventPlace => ({ track: trace.tracks[0], lane, index });
+  test("is counted, and each has its place in time", () => {
+    expect([at(0, 0), at(1, 0), at(0, 2), at(1, 1)].map((event) => rankOf(lanes, event))).toEqual([1, 2, 3, 4]);
+    expect(rankOf(lanes, at(0, 1))).toBeNull();
+    expect(rankOf(lanes, null)).toBeNull();
+  });
+  test("is gone through both ways, and around", () => {
+    const order = [at(0, 0), at(1, 0), at(0, 2), at(1, 1)];
+    order.forEach((event, number) => {
+      expect(nextHit(lanes, event, 0, true)).toEqual(order[(number + 1) % 4]);
+      expect(nextHit(lanes, event, 0, false)).toEqual(order[(number + 3) % 4]);
+    });
+    // From what is seen, and from what it does not find.
+    expect(nextHit(lanes, null, 4, true)).toEqual(at(1, 0));
+    expect(nextHit(lanes, null, 4, false)).toEqual(at(0, 0));
+    expect(nextHit(lanes, at(0, 1), 0, true)).toEqual(at(0, 2));
+    expect(nextHit(lanes, at(0, 1), 0, false)).toEqual(at(1, 0));
+    expect(nextHit([], null, 0, true)).toBeNull();
+  });
+  test("leaves gaps as they are", () => {
+    expect(look.foundIn(trace, trace.tracks[1], 0)).toBeNull();
+    expect(look.finds("sinh") && !look.finds("cos")).toBe(true);
   });
 });
 

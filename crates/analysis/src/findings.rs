@@ -23,7 +23,7 @@ use gapscope_trace::tables::{
     Bindings, Buffers, CounterValues, Counters, Dependencies, Dispatches, HostCalls, Kernels,
     Labels, Markers, Memory, OpaqueWork, Submissions, Table, Transfers,
 };
-use gapscope_trace::{Selection, Trace};
+use gapscope_trace::{Selection, Trace, UnreadTable};
 use serde::Serialize;
 
 /// What to analyse.
@@ -119,6 +119,9 @@ pub struct Findings {
     pub losses: Vec<Loss>,
     /// Sentences that every report prints.
     pub notes: Vec<String>,
+    /// Tables that could not be read, or not whole. What rests on them is unknown; counts of their rows are of those
+    /// that could be read ([`Findings::knows_rows`]).
+    pub unread: Vec<UnreadTable>,
 }
 
 impl Findings {
@@ -202,7 +205,7 @@ impl Findings {
                 Ok(labels) => labels,
                 Err(panic) => std::panic::resume_unwind(panic),
             };
-            findings
+            findings.without_unread(&timeline.trace.unread)
         })
     }
 
@@ -275,6 +278,7 @@ impl Findings {
             notes: (manifest.notes.iter().cloned())
                 .chain(ranks::note(timeline))
                 .collect(),
+            unread: Vec::new(),
         }
     }
 }

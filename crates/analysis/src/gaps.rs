@@ -23,7 +23,7 @@ mod totals;
 mod walk;
 
 pub use cause::{Cause, CauseFacts, Family, Side};
-pub use each::{each_gap, each_gap_before};
+pub use each::{each_gap, each_gap_between};
 pub use walk::{GapFinder, idle_time};
 
 use crate::intervals::Interval;

@@ -33,6 +33,7 @@ pub mod thresholds;
 pub mod timeline;
 pub mod transfers;
 pub mod under_label;
+pub mod unread;
 pub mod verdict;
 pub mod vocabulary;
 pub mod warm_up;

@@ -66,10 +66,10 @@ pub struct RankRow {
     pub gpu_busy_ns: Option<i64>,
     /// Time in which a device of it ran a collective.
     pub collective_ns: Option<i64>,
-    /// Kernel executions.
-    pub dispatch_count: u64,
-    /// Collectives on the device.
-    pub collective_count: u64,
+    /// Kernel executions; absent where not all could be read.
+    pub dispatch_count: Option<u64>,
+    /// Collectives on the device; absent where not all could be read.
+    pub collective_count: Option<u64>,
     /// Time from its arrivals at collectives to the last arrivals there, as far as that is more than the clocks' error; absent where no
     /// arrivals can be compared.
     pub waited_ns: Option<i64>,

@@ -214,6 +214,7 @@ impl Under {
                 bindings: from.bindings.clone(),
                 ..Tables::default()
             },
+            unread: whole.unread.clone(),
         }
     }
 }

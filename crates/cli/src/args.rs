@@ -141,6 +141,9 @@ pub struct Record {
 /// not known is `unknown`, never 0.
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Exit status:
+  3  some of the trace cannot be read: the report says which table first, and what rests on it is `unknown`
+
 Examples:
   gapscope report run.gapscope
   gapscope report --markdown run.gapscope > run.md
@@ -160,7 +163,7 @@ pub struct Report {
     /// Write the page of `gapscope view` with the trace in it as one HTML file, which must not exist; large traces are
     /// folded
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath,
-          conflicts_with_all = ["json", "markdown", "slices", "all", "top", "label", "compare_labels"])]
+          conflicts_with_all = ["json", "markdown", "slices", "all", "top", "columns", "label", "compare_labels"])]
     pub html: Option<PathBuf>,
 
     /// Add the timeline to the JSON as `activity`: how long the GPU worked in each of N equal slices
@@ -171,6 +174,9 @@ pub struct Report {
     /// Include the warm-up, which is left out where it is detected
     #[arg(long)]
     pub all: bool,
+
+    #[command(flatten)]
+    pub width: Width,
 
     /// Rows in each table; 0 for all of them (JSON always has all)
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -187,6 +193,14 @@ pub struct Report {
     /// The trace
     #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
     pub trace: PathBuf,
+}
+
+/// How wide text is drawn.
+#[derive(Debug, Args)]
+pub struct Width {
+    /// Columns of the text [default: those of the terminal, at most 120; else $COLUMNS, or 80]
+    #[arg(long = "width", value_name = "N", value_parser = clap::value_parser!(u16).range(60..=1000))]
+    pub columns: Option<u16>,
 }
 
 /// Look at traces in the browser
@@ -225,6 +239,9 @@ Formats:
   firefox     for profiler.firefox.com
   speedscope  for speedscope.app; a profile for each queue and thread
   csv         a folder with a file for each table, and the manifest
+
+Exit status:
+  3  some of the trace cannot be read, as stderr says, and is not in what was written
 
 Examples:
   gapscope export --format perfetto -o run.pftrace run.gapscope
@@ -284,8 +301,16 @@ pub struct Import {
 
 /// Show what is in a trace: machine, processes, devices, queues, clocks, tables, losses
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  gapscope info run.gapscope")]
+#[command(after_help = "\
+Exit status:
+  3  a table cannot be read
+
+Example:
+  gapscope info run.gapscope")]
 pub struct Info {
+    #[command(flatten)]
+    pub width: Width,
+
     /// The trace
     #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
     pub trace: PathBuf,

@@ -1,8 +1,20 @@
-//! How a recorded command ended.
+//! How commands end.
 
 use gapscope_trace::manifest::Exit;
+use std::process::ExitCode;
 
-/// The exit status of a command, as a shell gives it.
+/// What was printed or written lacks what could not be read of the trace, as it says itself.
+pub const INCOMPLETE: u8 = 3;
+
+/// The end of a command that read a trace.
+pub fn of_reading(whole: bool) -> ExitCode {
+    match whole {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(INCOMPLETE),
+    }
+}
+
+/// The exit status of a recorded command, as a shell gives it.
 pub fn status(exit: Exit) -> u8 {
     match exit {
         // The system keeps eight bits of a code.

@@ -3,8 +3,9 @@
 use crate::args::{Export, Format};
 use crate::failure::{Failure, without_number};
 use crate::ranks::choose;
-use crate::{page, progress, trace};
+use crate::{exit, page, progress, trace};
 use gapscope_analysis::quantity as number;
+use gapscope_analysis::unread::{CAUSES, unknown_because};
 use gapscope_export::{Exported, chrome, csv, firefox, perfetto, speedscope};
 use gapscope_trace::{Selection, Trace, rank_folders};
 use std::fs::File;
@@ -25,8 +26,8 @@ pub fn run(arguments: &Export) -> Result<ExitCode, Failure> {
     if !of_ranks.is_empty() {
         return ranks(arguments, &of_ranks);
     }
-    one(&arguments.trace, output, arguments.format)?;
-    Ok(ExitCode::SUCCESS)
+    let whole = one(&arguments.trace, output, arguments.format)?;
+    Ok(exit::of_reading(whole))
 }
 
 /// Writes the trace of each rank to a file of its own, and says which.
@@ -42,15 +43,16 @@ fn ranks(arguments: &Export, ranks: &[(u32, PathBuf)]) -> Result<ExitCode, Failu
     if let Some((_, file)) = all.iter().find(|(_, file)| file.symlink_metadata().is_ok()) {
         return Err(exists(file));
     }
+    let mut all_whole = true;
     for (path, file) in &all {
-        one(path, file, arguments.format)?;
+        all_whole &= one(path, file, arguments.format)?;
         page::say(&format!(
             "gapscope: {} is written to {}\n",
             path.display(),
             file.display()
         ));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(exit::of_reading(all_whole))
 }
 
 /// `out.rank=3.json` of `out.json`.
@@ -64,19 +66,22 @@ fn of_rank(output: &Path, rank: u32) -> PathBuf {
     output.with_file_name(name)
 }
 
-/// Writes one trace.
-fn one(path: &Path, output: &Path, format: Format) -> Result<(), Failure> {
+/// Writes one trace. True: all of it could be read.
+fn one(path: &Path, output: &Path, format: Format) -> Result<bool, Failure> {
     let stdout = output.as_os_str() == "-";
     if !stdout && output.symlink_metadata().is_ok() {
         return Err(exists(output));
     }
-    let exported = progress::while_working(|bytes| {
+    let (exported, whole) = progress::while_working(|bytes| {
         let opened = trace::open(path, &Selection::all())?;
         for remark in &opened.remarks {
             page::say(&format!("gapscope: {remark}\n"));
         }
+        if unknown_because(&opened.trace, CAUSES).is_some() && format != Format::Csv {
+            page::say("gapscope: gaps rest on that and are not drawn\n");
+        }
         let trace = &opened.trace;
-        match format {
+        let exported = match format {
             Format::Csv => csv::write(trace, output)
                 .map_err(|error| Failure::new(without_number(&error.to_string()))),
             format if stdout => {
@@ -88,12 +93,13 @@ fn one(path: &Path, output: &Path, format: Format) -> Result<(), Failure> {
                 }
             }
             format => to_file(trace, format, output, bytes),
-        }
+        }?;
+        Ok::<_, Failure>((exported, trace.unread.is_empty()))
     })?;
     for sentence in sentences(&exported) {
         page::say(&format!("gapscope: {sentence}\n"));
     }
-    Ok(())
+    Ok(whole)
 }
 
 /// Writes a file that must not exist. What could not be completed is removed.

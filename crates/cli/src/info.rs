@@ -2,7 +2,7 @@
 
 use crate::args::Info;
 use crate::failure::Failure;
-use crate::{page, trace};
+use crate::{exit, page, trace};
 use gapscope_report::info;
 use gapscope_trace::{Selection, read, table_sizes};
 use std::process::ExitCode;
@@ -13,9 +13,8 @@ pub fn run(arguments: &Info) -> Result<ExitCode, Failure> {
     let (trace, diagnostics) = read(path, &Selection::manifest())?;
     let mut remarks: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
     let sizes = table_sizes(path, trace.manifest.format_version)?;
-    for size in sizes.iter().filter(|size| size.rows.is_none()) {
-        remarks.push(format!("the file of table {} is damaged", size.table));
-    }
+    remarks.extend(sizes.iter().filter_map(|size| size.unread.clone()));
+    let whole = sizes.iter().all(|size| size.rows.is_some());
     let tables: Vec<_> = sizes
         .into_iter()
         .map(|size| info::TableSize {
@@ -25,6 +24,9 @@ pub fn run(arguments: &Info) -> Result<ExitCode, Failure> {
         })
         .collect();
     let name = trace::name(path);
-    page::print(&info::document(&name, &trace.manifest, &tables, &remarks))?;
-    Ok(ExitCode::SUCCESS)
+    page::print(
+        &info::document(&name, &trace.manifest, &tables, &remarks),
+        &arguments.width,
+    )?;
+    Ok(exit::of_reading(whole))
 }

@@ -2,7 +2,7 @@
 
 use crate::args::Report;
 use crate::failure::Failure;
-use crate::{page, trace};
+use crate::{exit, page, trace};
 use gapscope_analysis::ranks::{RankDigest, RankFindings, ranks};
 use gapscope_analysis::{Findings, Options};
 use gapscope_report::ranks::RanksReport;
@@ -30,11 +30,13 @@ struct Compared {
     manifest: Manifest,
     findings: RankFindings,
     remarks: Vec<String>,
+    /// Every table of every rank could be read.
+    whole: bool,
 }
 
 fn compare(paths: &[(u32, PathBuf)], options: &Options) -> Result<Compared, Failure> {
     let (mut digests, mut remarks) = (Vec::new(), Vec::new());
-    let mut first = None;
+    let (mut first, mut whole) = (None, true);
     for (rank, path) in paths {
         // One trace at a time is in memory.
         trace::with_timeline(path, &RankDigest::selection(), |trace, timeline, said| {
@@ -48,6 +50,7 @@ fn compare(paths: &[(u32, PathBuf)], options: &Options) -> Result<Compared, Fail
                 ));
             }
             remarks.extend(findings.notes.iter().map(|n| format!("Rank {rank}: {n}")));
+            whole &= trace.unread.is_empty();
             first.get_or_insert_with(|| trace.manifest.clone());
         })?;
     }
@@ -55,6 +58,7 @@ fn compare(paths: &[(u32, PathBuf)], options: &Options) -> Result<Compared, Fail
         manifest: first.unwrap_or_default(),
         findings: ranks(&digests, LONGEST),
         remarks,
+        whole,
     })
 }
 
@@ -112,10 +116,10 @@ pub fn report(arguments: &Report, paths: &[(u32, PathBuf)]) -> Result<ExitCode, 
     } else if arguments.markdown {
         markdown::draw(&report.document())
     } else {
-        page::of_stdout().draw(&report.document())
+        page::of_stdout(&arguments.width).draw(&report.document())
     };
     page::write(&text)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(exit::of_reading(compared.whole))
 }
 
 /// The report that follows a recording of ranks.

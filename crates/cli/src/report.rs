@@ -3,8 +3,9 @@
 use crate::args::Report;
 use crate::failure::Failure;
 use crate::ranks::Within;
-use crate::{page, ranks, trace, view};
+use crate::{exit, page, ranks, trace, view};
 use gapscope_analysis::ranks::note;
+use gapscope_analysis::unread::CAUSES;
 use gapscope_analysis::{Findings, Options, Timeline, UnderLabel, activity};
 use gapscope_report::{Terminal, json, markdown, slices};
 use gapscope_trace::tables::Dispatches;
@@ -29,7 +30,7 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
         equal_work: arguments.compare_labels.clone(),
         ..Options::default()
     };
-    let text = trace::in_pieces(&arguments.trace, &Findings::selection(), |opened| {
+    let (text, whole) = trace::in_pieces(&arguments.trace, &Findings::selection(), |opened| {
         let trace = &opened.trace;
         let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| opened.each(take).map(|_| ());
         // Before the timeline of the whole trace, so that never both fill memory.
@@ -41,23 +42,25 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
         let findings = match under {
             None => Ok(Findings::of_timeline(&timeline, &options)),
             Some((label, under)) => {
-                (under.findings(&timeline, &options)).ok_or_else(|| no_label(trace, label))
+                (under.findings(&timeline, &options)).ok_or_else(|| no_work(trace, label))
             }
         };
-        Some(findings.and_then(|found| {
+        let text = findings.and_then(|found| {
             let ranks = ranks_within(arguments, &timeline, &options)?;
-            text(
+            let text = text(
                 arguments,
                 trace,
                 &timeline,
                 &found,
                 &remarks,
                 ranks.as_ref(),
-            )
-        }))
+            )?;
+            Ok((text, trace.unread.is_empty()))
+        });
+        Some(text)
     })??;
     page::write(&text)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(exit::of_reading(whole))
 }
 
 /// What is printed.
@@ -77,13 +80,14 @@ fn text(
             .into_iter()
             .find(|label| !texts.contains(label));
         return Err(match missing {
-            Some(label) => no_label(trace, label),
+            Some(label) => no_work(trace, label),
+            None if !findings.knows(CAUSES) => unread(trace, "the comparison"),
             None => Failure::new(format!(
                 "no GPU work was recorded under both {before} and {after}: there is nothing to compare"
             )),
         });
     }
-    let terminal = page::of_stdout();
+    let terminal = page::of_stdout(&arguments.width);
     let columns = slices(terminal.columns);
     let columns = arguments.slices.map_or(columns, |slices| slices as usize);
     let report = gapscope_report::Report {
@@ -148,6 +152,19 @@ pub fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failu
         };
         terminal.draw(&report.document())
     })
+}
+
+fn no_work(trace: &Trace, label: &str) -> Failure {
+    match trace.unread.is_empty() {
+        true => no_label(trace, label),
+        false => unread(trace, &format!("what ran under the label \"{label}\"")),
+    }
+}
+
+/// What cannot be said, since tables cannot be read.
+fn unread(trace: &Trace, what: &str) -> Failure {
+    let tables: Vec<String> = trace.unread.iter().map(ToString::to_string).collect();
+    Failure::new(format!("{what} is unknown: {}", tables.join(", "))).status(exit::INCOMPLETE)
 }
 
 fn no_label(trace: &Trace, label: &str) -> Failure {

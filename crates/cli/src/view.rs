@@ -2,7 +2,7 @@
 
 use crate::args::View;
 use crate::failure::{Failure, without_number};
-use crate::{page, ranks, trace};
+use crate::{exit, page, ranks, trace};
 use gapscope_analysis::quantity as number;
 use gapscope_trace::rank_folders;
 use gapscope_view::{Options, Running, Server, write_file};
@@ -55,7 +55,10 @@ pub fn to_file(trace: &Path, file: &Path) -> Result<ExitCode, Failure> {
     if let Some(folded) = written.folded {
         page::say(&format!("gapscope: {folded}\n"));
     }
-    Ok(ExitCode::SUCCESS)
+    for table in &written.unread {
+        page::say(&format!("gapscope: {table}: the page says so too\n"));
+    }
+    Ok(exit::of_reading(written.unread.is_empty()))
 }
 
 /// Shows a recording that runs. That it cannot be shown is said and ends nothing.

@@ -48,6 +48,7 @@ impl Workplace {
             .args(arguments)
             .current_dir(&self.folder)
             .env("GAPSCOPE_HOOKS_DIR", self.path("hooks"))
+            .env_remove("COLUMNS")
             .env_remove("RUST_BACKTRACE");
         command
     }

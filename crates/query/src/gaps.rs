@@ -9,10 +9,11 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::datatypes::DataType;
 use gapscope_analysis::bound_bytes::BindingSets;
-use gapscope_analysis::gaps::{Cause, each_gap_before};
+use gapscope_analysis::gaps::{Cause, each_gap_between};
+use gapscope_analysis::unread::{CAUSES, unknown_because};
 use gapscope_analysis::vocabulary::Gpus;
 use gapscope_analysis::{Findings, Timeline, busy, kernels, warm_up};
-use gapscope_trace::lookup::LabelPaths;
+use gapscope_trace::lookup::{IdIndex, LabelPaths};
 use gapscope_trace::table_file::guarded;
 use gapscope_trace::{Trace, read};
 use std::sync::Arc;
@@ -52,6 +53,22 @@ pub(crate) fn table() -> Definition {
                 "Id of the submission whose work ended the gap.",
             ),
             ColumnFacts::own(
+                "kernel_before",
+                DataType::Utf8View,
+                "What ran before the gap: a kernel, or the kind of the transfer or other work.",
+            ),
+            ColumnFacts::own(
+                "kernel_after",
+                DataType::Utf8View,
+                "What ended the gap, likewise.",
+            ),
+            ColumnFacts::own(
+                "process",
+                DataType::UInt32,
+                "Id of the process that submitted the work that ended the gap.",
+            ),
+            ColumnFacts::own("thread", DataType::UInt32, "Id of its thread that did."),
+            ColumnFacts::own(
                 "label_path",
                 DataType::Utf8View,
                 "Label of the work that ended the gap, in its nesting.",
@@ -77,6 +94,10 @@ struct Rows {
     duration_ns: Vec<i64>,
     gap_ns: Vec<i64>,
     submission: Vec<Option<u64>>,
+    before: Vec<String>,
+    after: Vec<String>,
+    process: Vec<Option<u32>>,
+    thread: Vec<Option<u32>>,
     label_path: Vec<Option<String>>,
     warm_up: Vec<bool>,
 }
@@ -87,6 +108,11 @@ fn of_trace(library: &Library, source: &Source) -> Rows {
         Ok((trace, diagnostics)) => {
             for diagnostic in diagnostics {
                 library.remark(format!("{}: {diagnostic}", source.name));
+            }
+            // Where work is missing, there would be gaps that were none.
+            if unknown_because(&trace, CAUSES).is_some() {
+                library.remark(format!("{}: its gaps are unknown", source.name));
+                return Rows::default();
             }
             guarded(|| Ok(Rows::of(&trace))).unwrap_or_else(|_| {
                 library.remark(format!(
@@ -111,13 +137,19 @@ impl Rows {
         let excluded = warm_up::warm_up(&timeline, &kernels).excluded;
         let warm_until_ns = excluded.map_or(i64::MIN, |excluded| excluded.end_ns);
         let labels = LabelPaths::new(&trace.tables.labels);
+        let by = &trace.tables.submissions;
+        let submissions = IdIndex::new(&by.id);
         let mut rows = Rows::default();
         let mut number = 0;
         let gpus = Gpus::of(&trace.manifest);
         for place in 0..timeline.gpus.len() {
             let device = gpus.devices(place).first();
-            each_gap_before(&timeline, place, |gap, work, parts| {
+            each_gap_between(&timeline, place, |gap, [before, work], parts| {
                 let submission = timeline.submission_id_of(work);
+                let (before, after) = (timeline.name_of(before), timeline.name_of(work));
+                let (process, thread) = submission
+                    .and_then(|id| submissions.get(id))
+                    .map_or((None, None), |row| (Some(by.process[row]), by.thread[row]));
                 let label = timeline.label_of(work).and_then(|id| labels.get(id));
                 for part in parts {
                     let end_ns = part.start_ns.saturating_add(part.duration_ns);
@@ -138,6 +170,10 @@ impl Rows {
                         rows.duration_ns.push(to_ns - from_ns);
                         rows.gap_ns.push(gap.length_ns());
                         rows.submission.push(submission.map(|id| id.0));
+                        rows.before.push(before.clone());
+                        rows.after.push(after.clone());
+                        rows.process.push(process.map(|id| id.0));
+                        rows.thread.push(thread.map(|id| id.0));
                         rows.label_path.push(label.map(str::to_owned));
                         rows.warm_up.push(warm_up);
                     }
@@ -159,6 +195,10 @@ impl Rows {
             Arc::new(Int64Array::from(self.duration_ns)),
             Arc::new(Int64Array::from(self.gap_ns)),
             Arc::new(UInt64Array::from(self.submission)),
+            Arc::new(StringViewArray::from_iter_values(self.before)),
+            Arc::new(StringViewArray::from_iter_values(self.after)),
+            Arc::new(UInt32Array::from(self.process)),
+            Arc::new(UInt32Array::from(self.thread)),
             Arc::new(StringViewArray::from_iter(self.label_path)),
             Arc::new(BooleanArray::from(self.warm_up)),
         ]

@@ -143,7 +143,9 @@ impl Session {
         out: &mut (dyn Write + Send),
     ) -> Result<Rows, Error> {
         // Nothing is written but the answer.
-        let options = SQLOptions::new().with_allow_dml(false);
+        let options = SQLOptions::new()
+            .with_allow_ddl(false)
+            .with_allow_dml(false);
         let wrong = |error: DataFusionError| Error::Sql(sentence(&error, &self.tables));
         let sql = sql.trim().trim_end_matches(';');
         let frame = self
@@ -243,12 +245,21 @@ fn sentence(error: &DataFusionError, tables: &[Arc<TableFacts>]) -> String {
         ),
         DataFusionError::Plan(text) => match missing_table(text) {
             Some(name) => no_table(name, tables),
-            None if text.contains("DML") => {
+            None if text.starts_with("DML") => {
                 "a query cannot change or write anything: name the file for its answer by -o"
+                    .to_owned()
+            }
+            None if text.starts_with("DDL") => {
+                "a query only reads, and makes no tables or views: write `with NAME as (select …) select …`, or name a \
+                 file for the answer by -o"
                     .to_owned()
             }
             None => one_line(text),
         },
+        // It holds the plan as the engine keeps it.
+        DataFusionError::NotImplemented(text) if text.contains("WindowFunction") => {
+            "a window function cannot stand there: with `group by all`, name the columns to group by instead".to_owned()
+        }
         DataFusionError::ArrowError(error, _) => one_line(&error.to_string()),
         other => one_line(&other.strip_backtrace()),
     }

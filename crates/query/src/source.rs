@@ -182,7 +182,10 @@ fn expand(argument: &OsStr) -> Result<Vec<PathBuf>, Error> {
         .to_str()
         .filter(|text| text.contains(['*', '?', '[']));
     let Some(pattern) = text else {
-        return Err(Error::NoTrace(format!("{} does not exist", path.display())));
+        return Err(Error::NoTrace(match argument.is_empty() {
+            true => "\"\" is not a path: name a trace".to_owned(),
+            false => format!("{} does not exist", path.display()),
+        }));
     };
     let options = glob::MatchOptions {
         require_literal_leading_dot: true,

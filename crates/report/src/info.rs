@@ -12,7 +12,7 @@ use gapscope_trace::manifest::{Clock, ClockMethod, Device, Exit};
 pub struct TableSize {
     /// Its name.
     pub name: String,
-    /// Its rows; absent when its file is damaged.
+    /// Its rows; absent when its file cannot be read.
     pub rows: Option<u64>,
     /// Bytes of its file.
     pub bytes: u64,
@@ -235,7 +235,7 @@ fn table_sizes(sizes: &[TableSize]) -> Vec<Block> {
             size.name.as_str().into(),
             match size.rows {
                 Some(rows) => number::count(rows).into(),
-                None => Text::new().with(Tone::Warning, "damaged"),
+                None => Text::new().with(Tone::Warning, "unreadable"),
             },
             number::bytes(size.bytes).into(),
             match each {

@@ -1,7 +1,7 @@
 //! The findings as JSON. Keys are stable: they may be added to, never renamed or taken away.
 //!
 //! Times are integer nanoseconds, sizes integer bytes. What is not known is `null`; beside the most important ones a
-//! key `…_unknown_because` then holds a sentence.
+//! key `…_unknown_because` then holds a sentence. What rests on a table in `unread` is `null`.
 
 use crate::page::Report;
 use gapscope_analysis::activity::Activity;
@@ -19,9 +19,14 @@ use gapscope_analysis::latency::QueueLatency;
 use gapscope_analysis::memory_timeline::MemoryRow;
 use gapscope_analysis::ranks::RankFindings;
 use gapscope_analysis::transfers::TransferRow;
+use gapscope_analysis::unread::{
+    CAUSES, COMMAND_BUFFERS, COUNTERS, KERNELS, LABELS, MEMORY, TRANSFERS, WORK,
+};
 use gapscope_analysis::verdict::Part;
 use gapscope_analysis::warm_up::WarmUp;
+use gapscope_trace::UnreadTable;
 use gapscope_trace::manifest::{Exit, Loss, SamplingMode};
+use gapscope_trace::tables::{self, Dispatches, Submissions, Table, Transfers};
 use serde::Serialize;
 
 /// Version of the keys' meaning.
@@ -37,7 +42,7 @@ pub fn text(report: &Report) -> Result<String, serde_json::Error> {
 /// The same with the timeline's slices as `activity`.
 pub fn text_with_activity(report: &Report) -> Result<String, serde_json::Error> {
     let json = Json {
-        activity: Some(report.activity),
+        activity: report.findings.knows(CAUSES).then_some(report.activity),
         ..Json::of(report)
     };
     let mut text = serde_json::to_string(&json)?;
@@ -83,27 +88,28 @@ struct Json<'a> {
     work_window: Option<Interval>,
     analysed_window: Option<Interval>,
     warm_up: &'a WarmUp,
-    dispatch_count: u64,
-    timed_dispatch_count: u64,
-    command_buffer_count: u64,
-    submission_count: u64,
-    transfer_count: u64,
-    transfer_bytes: u64,
-    transfer_unknown_bytes_count: u64,
+    dispatch_count: Option<u64>,
+    timed_dispatch_count: Option<u64>,
+    command_buffer_count: Option<u64>,
+    submission_count: Option<u64>,
+    transfer_count: Option<u64>,
+    transfer_bytes: Option<u64>,
+    transfer_unknown_bytes_count: Option<u64>,
     devices: &'a [DeviceBusy],
-    gaps: Vec<GapJson>,
-    idle_time: &'a IdleTime,
-    fill: &'a [DeviceFill],
-    kernels: Vec<KernelJson<'a>>,
-    labels: &'a [LabelRow],
-    command_buffers: &'a CommandBuffers,
-    transfers: &'a [TransferRow],
-    memory: &'a [MemoryRow],
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    counters: &'a [CounterRow],
-    launch_latency: &'a [QueueLatency],
-    drift: &'a Drift,
+    gaps: Option<Vec<GapJson>>,
+    idle_time: Option<&'a IdleTime>,
+    fill: Option<&'a [DeviceFill]>,
+    kernels: Option<Vec<KernelJson<'a>>>,
+    labels: Option<&'a [LabelRow]>,
+    command_buffers: Option<&'a CommandBuffers>,
+    transfers: Option<&'a [TransferRow]>,
+    memory: Option<&'a [MemoryRow]>,
+    #[serde(skip_serializing_if = "is_empty")]
+    counters: Option<&'a [CounterRow]>,
+    launch_latency: Option<&'a [QueueLatency]>,
+    drift: Option<&'a Drift>,
     equal_work: Option<&'a WorkComparison>,
+    unread: &'a [UnreadTable],
     losses: &'a [Loss],
     notes: Vec<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,12 +135,18 @@ struct KernelJson<'a> {
     times_unknown_because: Option<&'static str>,
 }
 
+/// No counters are no key.
+fn is_empty(counters: &Option<&[CounterRow]>) -> bool {
+    counters.is_some_and(<[_]>::is_empty)
+}
+
 const NOT_TIMED: &str = "no work has known times; losses say why";
 
 impl<'a> Json<'a> {
     fn of(report: &Report<'a>) -> Json<'a> {
         let findings = report.findings;
         let manifest = report.manifest;
+        let rows = |table: &str, count: u64| findings.knows_rows(table).then_some(count);
         let because = |known: bool, why: &'static str| (!known).then_some(why);
         let notes = findings.notes.iter().chain(report.remarks);
         Json {
@@ -162,30 +174,40 @@ impl<'a> Json<'a> {
                 "the recording has no known end; `gapscope recover` completes it",
             ),
             gpu_busy_ns: findings.gpu_busy_ns,
-            gpu_busy_unknown_because: because(findings.gpu_busy_ns.is_some(), NOT_TIMED),
+            gpu_busy_unknown_because: because(
+                findings.gpu_busy_ns.is_some(),
+                match findings.knows(WORK) {
+                    true => NOT_TIMED,
+                    false => "tables of GPU work cannot be read; unread says which",
+                },
+            ),
             work_window: findings.work_window,
             analysed_window: findings.analysed_window,
             warm_up: &findings.warm_up,
-            dispatch_count: findings.dispatch_count,
-            timed_dispatch_count: findings.timed_dispatch_count,
-            command_buffer_count: findings.command_buffer_count,
-            submission_count: findings.submission_count,
-            transfer_count: findings.transfer_count,
-            transfer_bytes: findings.transfer_bytes,
-            transfer_unknown_bytes_count: findings.transfer_unknown_bytes_count,
+            dispatch_count: rows(Dispatches::NAME, findings.dispatch_count),
+            timed_dispatch_count: rows(Dispatches::NAME, findings.timed_dispatch_count),
+            command_buffer_count: rows(tables::CommandBuffers::NAME, findings.command_buffer_count),
+            submission_count: rows(Submissions::NAME, findings.submission_count),
+            transfer_count: rows(Transfers::NAME, findings.transfer_count),
+            transfer_bytes: rows(Transfers::NAME, findings.transfer_bytes),
+            transfer_unknown_bytes_count: rows(
+                Transfers::NAME,
+                findings.transfer_unknown_bytes_count,
+            ),
             devices: &findings.devices,
-            gaps: gaps(report),
-            idle_time: &findings.idle_time,
-            fill: &findings.fill,
-            kernels: kernels(report),
-            labels: &findings.labels,
-            command_buffers: &findings.command_buffers,
-            transfers: &findings.transfers,
-            memory: &findings.memory,
-            counters: &findings.counters,
-            launch_latency: &findings.latency,
-            drift: &findings.drift,
+            gaps: findings.knows(CAUSES).then(|| gaps(report)),
+            idle_time: (findings.knows(CAUSES)).then_some(&findings.idle_time),
+            fill: findings.knows(KERNELS).then_some(&findings.fill),
+            kernels: findings.knows(KERNELS).then(|| kernels(report)),
+            labels: findings.knows(LABELS).then_some(&findings.labels),
+            command_buffers: (findings.knows(COMMAND_BUFFERS)).then_some(&findings.command_buffers),
+            transfers: findings.knows(TRANSFERS).then_some(&findings.transfers),
+            memory: findings.knows(MEMORY).then_some(&findings.memory),
+            counters: findings.knows(COUNTERS).then_some(&findings.counters),
+            launch_latency: findings.knows(CAUSES).then_some(&findings.latency),
+            drift: findings.knows(WORK).then_some(&findings.drift),
             equal_work: findings.equal_work.as_ref(),
+            unread: &findings.unread,
             losses: &findings.losses,
             notes: notes.map(String::as_str).collect(),
             activity: None,

@@ -2,8 +2,12 @@
 
 use crate::document::{Block, Document, Text, Tone};
 use crate::fit;
-use crate::section::{self, *};
+use crate::section::unread::{self, Section};
+use crate::section::*;
 use gapscope_analysis::activity::Activity;
+use gapscope_analysis::unread::{
+    CAUSES, COMMAND_BUFFERS, COUNTERS, KERNELS, LABELS, MEMORY, TRANSFERS,
+};
 use gapscope_analysis::vocabulary::file_name;
 use gapscope_analysis::{Findings, Vocabulary};
 use gapscope_trace::Manifest;
@@ -33,29 +37,64 @@ impl Report<'_> {
     pub fn document(&self) -> Document {
         let findings = self.findings;
         let names = Vocabulary::of(self.manifest);
-        let words = names.words();
+        let sections = self.sections(&names);
         let mut blocks = self.head();
+        blocks.extend(unread::head(findings, &sections));
         if let Some(comparison) = &findings.equal_work {
             blocks.extend(equal_work::blocks(comparison));
             blocks.extend(accuracy::blocks(findings, self.remarks));
             return Document { blocks };
         }
-        blocks.extend(verdict::blocks(findings, words));
+        blocks.extend(verdict::blocks(findings, names.words()));
+        for section in sections {
+            blocks.extend(section.known(findings));
+        }
+        blocks.extend(accuracy::blocks(findings, self.remarks));
+        Document { blocks }
+    }
+
+    /// The sections between verdict and accuracy, in their order.
+    fn sections(&self, names: &Vocabulary) -> Vec<Section> {
+        let (findings, words, top) = (self.findings, names.words(), self.top);
         // Times of the recording are printed from its start.
         let origin_ns = self.manifest.start_ns;
-        blocks.extend(timeline::blocks(findings, &names, self.activity, origin_ns));
-        blocks.extend(gaps::blocks(findings, words, self.top, origin_ns));
-        blocks.extend(kernels::blocks(findings, self.top));
-        blocks.extend(labels::blocks(findings, self.top));
-        blocks.extend(command_buffers::blocks(
-            findings, words, self.top, origin_ns,
-        ));
-        blocks.extend(transfers::blocks(findings));
-        blocks.extend(memory::blocks(findings, origin_ns));
-        blocks.extend(counters::blocks(findings, &names));
-        blocks.extend(launch_latency::blocks(findings, &names));
-        blocks.extend(section::accuracy::blocks(findings, self.remarks));
-        Document { blocks }
+        let section = |title, rests_on, blocks| Section {
+            title,
+            rests_on,
+            counts: false,
+            blocks,
+        };
+        let counts = |title, rests_on, blocks| Section {
+            counts: true,
+            ..section(title, rests_on, blocks)
+        };
+        vec![
+            section(
+                "the timeline",
+                CAUSES,
+                timeline::blocks(findings, names, self.activity, origin_ns),
+            ),
+            section(
+                "idle time by cause",
+                CAUSES,
+                gaps::blocks(findings, words, top, origin_ns),
+            ),
+            counts("kernels", KERNELS, kernels::blocks(findings, top)),
+            counts("labels", LABELS, labels::blocks(findings, top)),
+            counts(
+                "command buffers",
+                COMMAND_BUFFERS,
+                command_buffers::blocks(findings, words, top, origin_ns),
+            ),
+            counts("transfers", TRANSFERS, transfers::blocks(findings)),
+            section("memory", MEMORY, memory::blocks(findings, origin_ns)),
+            section("counters", COUNTERS, counters::blocks(findings, names)),
+            section(
+                "launch latency",
+                CAUSES,
+                launch_latency::blocks(findings, names),
+            ),
+        ]
     }
 
     fn head(&self) -> Vec<Block> {

@@ -11,12 +11,25 @@ pub(crate) mod launch_latency;
 pub(crate) mod memory;
 pub(crate) mod timeline;
 pub(crate) mod transfers;
+pub(crate) mod unread;
 pub(crate) mod verdict;
 
 use crate::document::{Block, Text};
 use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_trace::manifest::SamplingMode;
+
+/// A number of rows of a table: at least those that could be read.
+pub(crate) fn rows(findings: &Findings, table: &str, text: String) -> String {
+    match findings.knows_rows(table) {
+        true => text,
+        false if findings.knows_some(&[table]) => format!("at least {text}"),
+        false => match text.split_once(' ') {
+            Some((_, what)) => format!("an unknown number of {what}"),
+            None => "unknown".to_owned(),
+        },
+    }
+}
 
 /// A number of dispatches, where it is known: passes say nothing of the dispatches in them.
 pub(crate) fn dispatches(findings: &Findings, count: u64) -> Option<u64> {

@@ -112,7 +112,7 @@ impl Terminal {
         }
         if !layout.left_out.is_empty() {
             let names = layout.left_out.join(", ");
-            let text = format!("also {names}: in a wider terminal, --markdown or --json");
+            let text = format!("also {names}: --width {}", MARGIN + layout.whole);
             self.paragraph(page, &Text::new().faint(text), "", 0);
         }
     }
@@ -198,6 +198,8 @@ fn escape(tone: Tone) -> Option<&'static str> {
 struct Layout {
     widths: Vec<Option<usize>>,
     left_out: Vec<String>,
+    /// Columns in which none has to be left out.
+    whole: usize,
     note_indent: usize,
 }
 
@@ -228,6 +230,11 @@ impl Layout {
             });
             cells.sum::<usize>() + GUTTER * shown.saturating_sub(1)
         };
+        let without_bars = widths.iter().zip(&table.columns);
+        let without_bars: Vec<_> = without_bars
+            .map(|(width, column)| width.filter(|_| !column.picture))
+            .collect();
+        let whole = needed(&without_bars, true);
         // Names give way a little before a column is left out, but bars go before names suffer.
         while needed(&widths, !drawn_bars(table, &widths)) > room {
             let spare = (0..widths.len())
@@ -253,6 +260,7 @@ impl Layout {
         Layout {
             widths,
             left_out,
+            whole,
             note_indent,
         }
     }

@@ -4,7 +4,8 @@ use gapscope_analysis::ranks::{RankDigest, ranks};
 use gapscope_analysis::{Findings, Options, Timeline, activity};
 use gapscope_report::ranks::RanksReport;
 use gapscope_report::{Report, Terminal, fit, info, json, markdown, slices};
-use gapscope_trace::Trace;
+use gapscope_trace::tables::Table;
+use gapscope_trace::{Trace, UnreadTable};
 
 fn read(text: &str) -> Trace {
     Trace::from_text(text).unwrap_or_else(|error| panic!("{error}"))
@@ -135,6 +136,109 @@ fn what_is_unknown_is_null_with_a_reason() {
     assert!(json["clock_error_ns"].is_null());
     assert!(json["clock_error_unknown_because"].is_string());
     assert_eq!(json["verdict"], "unknown");
+}
+
+/// A trace of which rows of a table are missing.
+fn cut(
+    text: &str,
+    table: &'static str,
+    missing: Option<u64>,
+    cut: fn(&mut Trace) -> usize,
+) -> Trace {
+    let mut trace = read(text);
+    let rows_read = cut(&mut trace) as u64;
+    trace.unread.push(UnreadTable {
+        table,
+        file: format!("{table}.parquet"),
+        column: missing.map(|_| "kernel"),
+        reason: "its end is missing".to_owned(),
+        rows_read,
+        rows_missing: missing,
+    });
+    trace
+}
+
+#[test]
+fn what_rests_on_a_table_that_cannot_be_read_is_unknown_and_that_is_said_first() {
+    let text = include_str!("traces/host_bound.txt");
+    let trace = cut(text, "dispatches", None, |trace| {
+        trace.tables.dispatches.clear();
+        0
+    });
+    let page = terminal(&trace);
+    insta::assert_snapshot!("unread-terminal", page);
+    for line in page.lines() {
+        assert!(fit::width(line) <= 80, "wider than 80 columns: {line}");
+    }
+    let said = page.find("dispatches.parquet cannot be read").unwrap();
+    assert!(said < page.find("UNKNOWN").unwrap(), "{page}");
+    for untrue in ["BOUND", " 0 dispatches", "nothing was lost", "never idle"] {
+        assert!(!page.contains(untrue), "{untrue} in {page}");
+    }
+    let json = json_of(&trace);
+    assert_eq!(json["verdict"], "unknown");
+    for key in [
+        "dispatch_count",
+        "timed_dispatch_count",
+        "gpu_busy_ns",
+        "analysed_window",
+        "gaps",
+        "idle_time",
+        "kernels",
+        "labels",
+        "launch_latency",
+        "drift",
+    ] {
+        assert!(json[key].is_null(), "{key}: {}", json[key]);
+    }
+    for key in ["busy_ns", "analysed", "work_window"] {
+        assert!(json["devices"][0][key].is_null(), "{key}");
+    }
+    assert_eq!(json["submission_count"], 4);
+    assert_eq!(json["unread"][0]["table"], "dispatches");
+    assert_eq!(json["unread"][0]["reason"], "its end is missing");
+    assert!(json["gpu_busy_unknown_because"].is_string());
+}
+
+#[test]
+fn counts_of_a_table_that_ends_early_are_at_least() {
+    let text = include_str!("traces/host_bound.txt");
+    let trace = cut(text, "dispatches", Some(4), |trace| {
+        let rows = &mut trace.tables.dispatches;
+        let keep: Vec<bool> = (0..rows.len()).map(|row| row < 4).collect();
+        *rows = rows.select(&keep);
+        rows.len()
+    });
+    let page = terminal(&trace);
+    insta::assert_snapshot!("partly-read-terminal", page);
+    let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("4 of 8 rows are missing"), "{page}");
+    assert!(words.contains("at least 4 dispatches"), "{page}");
+    let json = json_of(&trace);
+    assert!(json["dispatch_count"].is_null());
+    assert_eq!(json["unread"][0]["rows_read"], 4);
+    assert_eq!(json["verdict"], "unknown");
+}
+
+#[test]
+fn a_table_that_the_verdict_does_not_need_takes_only_its_own_figures() {
+    let text = include_str!("traces/host_bound.txt");
+    let trace = cut(text, "memory", None, |trace| {
+        trace.tables.memory.clear();
+        0
+    });
+    let page = terminal(&trace);
+    assert!(page.contains("memory.parquet cannot be read"), "{page}");
+    assert!(page.contains("HOST-BOUND"), "{page}");
+    let json = json_of(&trace);
+    assert_eq!(json["verdict"], "host-bound");
+    assert_eq!(json["dispatch_count"], 8);
+    assert!(json["memory"].is_null() && json["counters"].is_null());
+}
+
+fn json_of(trace: &Trace) -> serde_json::Value {
+    let text = with_report(trace, &Options::default(), |report| json::text(report));
+    serde_json::from_str(&text.unwrap()).unwrap()
 }
 
 #[test]

@@ -20,39 +20,47 @@ pub enum Diagnostic {
     /// A table has no file.
     #[error("{} is missing: its rows are unknown", path.display())]
     MissingFile {
+        /// The table.
+        table: &'static str,
         /// Where it should be.
         path: PathBuf,
     },
     /// A file cannot be read, such as one that was cut off.
     #[error("{} cannot be read ({reason}): its rows are missing", path.display())]
     UnreadableFile {
+        /// The table.
+        table: &'static str,
         /// The file.
         path: PathBuf,
         /// Why.
         reason: String,
     },
     /// A file lacks a column, or holds it in another type or damaged, and rows mean nothing without it.
-    #[error("{}: column {column} cannot be read ({reason}): the file's {rows} rows are missing", path.display())]
+    #[error("{}: column {column} cannot be read ({reason}): {rows} rows are missing", path.display())]
     UnreadableRows {
+        /// The table.
+        table: &'static str,
         /// The file.
         path: PathBuf,
         /// The column.
         column: &'static str,
         /// Why.
         reason: String,
-        /// Rows of the file.
+        /// Rows that are missing: those from the damage to the end of the file.
         rows: usize,
     },
     /// A file holds a column in another type or damaged, and rows may lack it.
     #[error("{}: column {column} cannot be read ({reason}): it is unknown in {rows} rows", path.display())]
     UnreadableColumn {
+        /// The table.
+        table: &'static str,
         /// The file.
         path: PathBuf,
         /// The column.
         column: &'static str,
         /// Why.
         reason: String,
-        /// Rows of the file.
+        /// Rows without it: those from the damage to the end of the file.
         rows: usize,
     },
     /// Rows refer to something that the trace does not have.

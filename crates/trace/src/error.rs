@@ -72,7 +72,7 @@ pub enum Error {
     },
     /// A later gapscope wrote the trace.
     #[error(
-        "{} has trace format {version}, and this gapscope reads up to {FORMAT_VERSION}: open it with gapscope {gapscope_version} or newer",
+        "{} has trace format {version}, and this gapscope reads up to {FORMAT_VERSION}: open it with a newer gapscope, such as the one that wrote it",
         path.display()
     )]
     Newer {
@@ -80,8 +80,6 @@ pub enum Error {
         path: PathBuf,
         /// Its version.
         version: u64,
-        /// The gapscope that wrote it.
-        gapscope_version: String,
     },
     /// The manifest cannot be understood.
     #[error("{} is damaged: {reason}", path.display())]

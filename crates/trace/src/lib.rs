@@ -28,6 +28,7 @@ mod table;
 pub mod table_file;
 pub mod tables;
 pub mod text;
+mod unread;
 mod version1;
 mod window;
 pub mod writer;
@@ -42,6 +43,7 @@ pub use reader::{DispatchPieces, Selection, read, read_manifest};
 pub use sizes::{TableSize, table_sizes};
 pub use tables::Tables;
 pub use text::TextError;
+pub use unread::UnreadTable;
 pub use writer::{Parts, TraceWriter};
 
 /// A trace in memory.
@@ -51,4 +53,6 @@ pub struct Trace {
     pub manifest: Manifest,
     /// The rows.
     pub tables: Tables,
+    /// The tables that could not be read, or not to their end: what rests on them is not known.
+    pub unread: Vec<UnreadTable>,
 }

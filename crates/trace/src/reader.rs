@@ -1,14 +1,14 @@
 //! Opening a trace.
 
 mod foreign;
-mod load;
+pub(crate) mod load;
 mod pieces;
 mod references;
 mod tail;
 
 use crate::manifest::{FORMAT_VERSION, Manifest};
 use crate::tables::*;
-use crate::{Diagnostic, Error, Trace, for_each_table, part};
+use crate::{Diagnostic, Error, Trace, UnreadTable, for_each_table, part};
 use load::Source;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -122,7 +122,6 @@ fn manifest_or_missing(folder: &Path) -> Result<Option<Manifest>, Error> {
         Some(found) if found > u64::from(FORMAT_VERSION) => Err(Error::Newer {
             path: folder.to_owned(),
             version: found,
-            gapscope_version: version.gapscope_version,
         }),
         Some(_) => serde_json::from_slice(&bytes).map(Some).map_err(damaged),
     }
@@ -131,8 +130,6 @@ fn manifest_or_missing(folder: &Path) -> Result<Option<Manifest>, Error> {
 #[derive(Deserialize)]
 struct Version {
     format_version: Option<u64>,
-    #[serde(default)]
-    gapscope_version: String,
 }
 
 /// Reads the trace `folder`, as far as it goes: what is damaged or missing is in the diagnostics.
@@ -180,9 +177,27 @@ pub fn read(folder: &Path, selection: &Selection) -> Result<(Trace, Vec<Diagnost
     }
     for_each_table!(sources);
     load::load(sources, &mut diagnostics);
-    let trace = Trace { manifest, tables };
+    let unread = unread(&diagnostics, &tables);
+    let trace = Trace {
+        manifest,
+        tables,
+        unread,
+    };
     references::check(&trace, selection, &mut diagnostics);
     Ok((trace, diagnostics))
+}
+
+/// The tables of which rows or columns are missing, with how much of them there is.
+fn unread(diagnostics: &[Diagnostic], tables: &Tables) -> Vec<UnreadTable> {
+    let mut rows = HashMap::new();
+    macro_rules! count {
+        ($($field:ident: $table:ty,)+) => {$(
+            rows.insert(<$table>::NAME, tables.$field.len());
+        )+};
+    }
+    for_each_table!(count);
+    let of = |diagnostic| UnreadTable::of(diagnostic, |table| rows.get(table).copied());
+    diagnostics.iter().filter_map(of).collect()
 }
 
 fn table_path(folder: &Path, table: &str) -> PathBuf {

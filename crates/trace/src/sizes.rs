@@ -1,11 +1,9 @@
 //! Sizes of a trace's tables, without reading their rows.
 
-use crate::reader::find_parts;
+use crate::reader::{find_parts, load};
 use crate::tables::*;
 use crate::version1::has_table;
 use crate::{Error, for_each_table, part};
-use parquet::file::reader::{FileReader, SerializedFileReader};
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// The size of a table.
@@ -13,8 +11,10 @@ use std::path::{Path, PathBuf};
 pub struct TableSize {
     /// Its name.
     pub table: &'static str,
-    /// Its rows; absent when a file of it is damaged or missing.
+    /// Its rows; absent when a file of it is missing or cannot be read.
     pub rows: Option<u64>,
+    /// Which file that is and why, in a sentence.
+    pub unread: Option<String>,
     /// Bytes of its files.
     pub bytes: u64,
 }
@@ -36,7 +36,7 @@ pub fn table_sizes(folder: &Path, format_version: u32) -> Result<Vec<TableSize>,
         ($($field:ident: $table:ty,)+) => {$(
             let name = <$table>::NAME;
             if has_table(format_version, name) {
-                sizes.push(size(name, &files(name)));
+                sizes.push(size::<$table>(&files(name)));
             }
         )+};
     }
@@ -44,16 +44,16 @@ pub fn table_sizes(folder: &Path, format_version: u32) -> Result<Vec<TableSize>,
     Ok(sizes)
 }
 
-fn size(table: &'static str, files: &[PathBuf]) -> TableSize {
+fn size<T: Table>(files: &[PathBuf]) -> TableSize {
     let bytes = files.iter().filter_map(|file| file.metadata().ok());
+    let opened: Result<Vec<_>, _> = files.iter().map(|file| load::open::<T>(file)).collect();
+    let rows = opened
+        .as_ref()
+        .map(|files| files.iter().map(|file| file.rows() as u64).sum());
     TableSize {
-        table,
-        rows: files.iter().map(|file| rows(file)).sum(),
+        table: T::NAME,
+        rows: rows.ok(),
+        unread: opened.err().map(|diagnostic| diagnostic.to_string()),
         bytes: bytes.map(|facts| facts.len()).sum(),
     }
-}
-
-fn rows(file: &Path) -> Option<u64> {
-    let reader = SerializedFileReader::new(File::open(file).ok()?).ok()?;
-    u64::try_from(reader.metadata().file_metadata().num_rows()).ok()
 }

@@ -54,6 +54,7 @@ impl Synthetic {
         Trace {
             manifest: self.manifest(stream.end_ns()),
             tables,
+            unread: Vec::new(),
         }
     }
 

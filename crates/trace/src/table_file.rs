@@ -10,10 +10,11 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder,
 };
+use parquet::basic::{Compression, CompressionCodec};
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
 use std::any::Any;
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -287,7 +288,11 @@ fn footer(file: &File, wanted: &Schema) -> Result<(ArrowReaderMetadata, usize), 
     let metadata = ParquetMetaDataReader::new()
         .with_page_index_policy(PageIndexPolicy::Skip)
         .parse_and_finish(file)
-        .map_err(|e| e.to_string())?;
+        .map_err(|e| match is_cut(file) {
+            true => "its end is missing".to_owned(),
+            false => e.to_string(),
+        })?;
+    readable(&metadata)?;
     let rows = rows(&metadata).ok_or("its columns differ in their numbers of rows")?;
     let metadata = Arc::new(metadata);
     // What the file itself says of its types is of the Arrow that wrote it.
@@ -312,6 +317,33 @@ fn footer(file: &File, wanted: &Schema) -> Result<(ArrowReaderMetadata, usize), 
     )
     .map_err(|e| e.to_string())?;
     Ok((metadata, rows))
+}
+
+/// True of a file that does not end as Parquet files do, such as one that was not written to its end.
+fn is_cut(mut file: &File) -> bool {
+    // The shortest one has the mark at both ends, and four bytes between.
+    let mut end = [0; 12];
+    let read = file
+        .seek(SeekFrom::End(-12))
+        .and_then(|_| file.read_exact(&mut end));
+    read.is_err() || !end.ends_with(b"PAR1")
+}
+
+/// Says which compression cannot be read, and what can.
+fn readable(metadata: &ParquetMetaData) -> Result<(), String> {
+    let groups = metadata.row_groups().iter();
+    let mut used = groups.flat_map(|group| group.columns().iter().map(|c| c.compression()));
+    let unread = used.find(|compression| {
+        use Compression::{SNAPPY, UNCOMPRESSED, ZSTD};
+        !matches!(compression, UNCOMPRESSED | SNAPPY | ZSTD(_))
+    });
+    match unread {
+        Some(compression) => Err(format!(
+            "compressed with {}: write it again with zstd, snappy or without compression",
+            format!("{:?}", CompressionCodec::from(compression)).to_lowercase()
+        )),
+        None => Ok(()),
+    }
 }
 
 fn is_text(data_type: &DataType) -> bool {

@@ -96,7 +96,7 @@ impl Trace {
     pub fn from_text(text: &str) -> Result<Trace, TextError> {
         let mut trace = Trace {
             manifest: base_manifest(),
-            tables: Tables::default(),
+            ..Trace::default()
         };
         for (index, line) in text.lines().enumerate() {
             trace.read_line(line).map_err(|problem| TextError {

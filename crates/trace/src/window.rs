@@ -99,7 +99,11 @@ impl Trace {
         for set in &mut tables.dispatches.bindings {
             *set = set.filter(|id| bindings.contains(id));
         }
-        Trace { manifest, tables }
+        Trace {
+            manifest,
+            tables,
+            unread: self.unread.clone(),
+        }
     }
 }
 

@@ -2,8 +2,10 @@
 
 use gapscope_trace::ids::{KernelId, LabelId, ThreadId};
 use gapscope_trace::manifest::Manifest;
+use gapscope_trace::synthetic::Synthetic;
 use gapscope_trace::tables::*;
 use gapscope_trace::{Diagnostic, Error, Selection, Trace, TraceWriter, read};
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::fs;
 use std::path::Path;
 
@@ -236,6 +238,74 @@ fn a_damaged_table_leaves_the_others() {
     assert_eq!(found.tables.dispatches, trace.tables.dispatches);
 }
 
+/// Overwrites what a column of a table's file holds from three quarters of it on.
+fn damage(file: &Path, column: &str) {
+    let mut bytes = fs::read(file).expect("readable");
+    let reader = SerializedFileReader::new(fs::File::open(file).expect("open")).expect("a footer");
+    let mut range = None;
+    for group in reader.metadata().row_groups() {
+        for chunk in group.columns() {
+            if chunk.column_descr().name() == column {
+                range = Some(chunk.byte_range());
+            }
+        }
+    }
+    let (start, length) = range.expect("the column");
+    let damaged = (start + length * 3 / 4) as usize..(start + length) as usize;
+    bytes[damaged].fill(0xff);
+    fs::write(file, bytes).expect("writable");
+}
+
+#[test]
+fn rows_before_damage_are_kept_and_those_after_are_counted() {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path().join("a.gapscope");
+    let synthetic = Synthetic {
+        dispatches: 100_000,
+        ..Synthetic::default()
+    };
+    let trace = synthetic.trace();
+    write(&folder, &trace);
+    let all = trace.tables.dispatches.len() as u64;
+    damage(&folder.join("dispatches.parquet"), "start_ns");
+    damage(&folder.join("dispatches.parquet"), "kernel");
+    let (found, diagnostics) = open(&folder);
+    let [cut, column] = found.unread.as_slice() else {
+        panic!("{:?}", found.unread);
+    };
+    // A row is nothing without its kernel, and has no time without its start.
+    let (cut, column) = match cut.lacks_rows() {
+        true => (cut, column),
+        false => (column, cut),
+    };
+    assert_eq!(
+        (cut.table, cut.file.as_str()),
+        ("dispatches", "dispatches.parquet")
+    );
+    assert_eq!(cut.rows_missing, Some(all - cut.rows_read));
+    assert!(cut.rows_read > 0 && cut.rows_read < all, "{cut:?}");
+    assert_eq!(column.column, Some("start_ns"));
+    let kept = found.tables.dispatches.len();
+    assert_eq!(kept as u64, cut.rows_read);
+    assert_eq!(
+        found.tables.dispatches.kernel,
+        trace.tables.dispatches.kernel[..kept]
+    );
+    assert!(found.tables.dispatches.start_ns[0].is_some());
+    assert!(
+        diagnostics
+            .iter()
+            .any(|d| d.to_string().contains("rows are missing"))
+    );
+    assert!(
+        read(&folder, &Selection::manifest())
+            .expect("it opens")
+            .0
+            .unread
+            .is_empty()
+    );
+}
+
 #[test]
 fn what_is_no_trace_is_refused_in_a_sentence() {
     let temporary = tempfile::tempdir().expect("a folder");
@@ -269,7 +339,9 @@ fn what_is_no_trace_is_refused_in_a_sentence() {
         "{\"format_version\": 3, \"gapscope_version\": \"7.1\", \"host\": 5}",
     )
     .expect("writable");
-    assert!(refuse(&folder).ends_with("open it with gapscope 7.1 or newer"));
+    assert!(
+        refuse(&folder).ends_with("open it with a newer gapscope, such as the one that wrote it")
+    );
     fs::write(&manifest, "{\"name\": 2}").expect("writable");
     assert!(refuse(&folder).contains("no format_version"));
     fs::write(&manifest, "{\"format_version\": 1, \"losses\":").expect("writable");

@@ -150,6 +150,7 @@ fn record(folder: &Path, steps: &[Step], manifest: &Manifest) -> Trace {
     Trace {
         manifest: manifest.clone(),
         tables,
+        unread: Vec::new(),
     }
 }
 
@@ -242,7 +243,7 @@ proptest! {
 proptest! {
     #[test]
     fn any_trace_comes_back_from_its_text(steps in steps(), manifest in manifest()) {
-        let mut trace = Trace { manifest, tables: Tables::default() };
+        let mut trace = Trace { manifest, ..Trace::default() };
         for step in &steps {
             if let Step::Push(table, choices) = step {
                 push(&mut trace.tables, *table, choices);

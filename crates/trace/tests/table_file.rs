@@ -7,6 +7,7 @@ use arrow_schema::{DataType, Field, Schema};
 use gapscope_trace::table_file::{OpenError, Statistic, TableFile};
 use gapscope_trace::tables::{Submissions, Table};
 use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 use std::fs::File;
 use std::path::Path;
@@ -51,6 +52,63 @@ fn version_1() -> Vec<(&'static str, ArrayRef)> {
             Arc::new(Int64Array::from(vec![110, 220, 300, 440])),
         ),
     ]
+}
+
+/// Writes four submissions as other tools do.
+fn compressed(path: &Path, compression: Compression) {
+    let batch = RecordBatch::try_from_iter(version_1()).expect("equal lengths");
+    let properties = WriterProperties::builder().set_compression(compression);
+    let file = File::create(path).expect("create");
+    let writer = ArrowWriter::try_new(file, batch.schema(), Some(properties.build()));
+    let mut writer = writer.expect("writer");
+    writer.write(&batch).expect("write");
+    writer.close().expect("close");
+}
+
+#[test]
+fn files_that_other_tools_compress_are_read() {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("submissions.parquet");
+    for compression in [
+        Compression::SNAPPY,
+        Compression::UNCOMPRESSED,
+        Compression::ZSTD(Default::default()),
+    ] {
+        compressed(&path, compression);
+        let starts = one(&open(&path), "start_ns");
+        let starts = starts[0].as_primitive::<Int64Type>().values().to_vec();
+        assert_eq!(starts, [100, 200, 300, 400], "{compression}");
+    }
+}
+
+#[test]
+fn a_compression_that_is_not_read_is_named_with_those_that_are() {
+    // Written by pyarrow with compression="gzip".
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("submissions.parquet");
+    std::fs::write(&path, include_bytes!("files/gzip.parquet")).expect("write");
+    let error = TableFile::open(&path, Submissions::NAME, wanted()).unwrap_err();
+    let OpenError::Unreadable(reason) = error else {
+        panic!("{error:?}");
+    };
+    assert_eq!(
+        reason,
+        "compressed with gzip: write it again with zstd, snappy or without compression"
+    );
+}
+
+#[test]
+fn a_file_that_was_cut_short_is_said_to_be() {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("submissions.parquet");
+    write(&path, version_1());
+    let bytes = std::fs::read(&path).expect("readable");
+    for length in [0, 3, 4, bytes.len() / 2, bytes.len() - 1] {
+        std::fs::write(&path, &bytes[..length]).expect("write");
+        let error = TableFile::open(&path, Submissions::NAME, wanted()).unwrap_err();
+        let expected = OpenError::Unreadable("its end is missing".to_owned());
+        assert_eq!(error, expected, "{length}");
+    }
 }
 
 fn one(file: &TableFile, column: &str) -> Vec<ArrayRef> {

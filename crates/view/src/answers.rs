@@ -11,6 +11,7 @@ use gapscope_analysis::counters::{self, Counter};
 use gapscope_analysis::equal_work::{WorkCost, compare};
 use gapscope_analysis::intervals::Interval;
 use gapscope_analysis::timeline::WorkKind;
+use gapscope_analysis::unread::{CAUSES, DATAFLOW, unknown_because};
 use gapscope_analysis::verdict::Judgement;
 use gapscope_analysis::{Findings, Options, activity, kernels, transfers};
 use gapscope_report::{Report, json as report};
@@ -185,6 +186,9 @@ pub fn counter(analysed: &Analysed, id: TrackId) -> Option<Vec<u8>> {
 
 /// The analyses of a range.
 pub fn range(analysed: &Analysed, window: Interval) -> Value {
+    if let Some(sentence) = unknown_because(&analysed.snapshot.trace, CAUSES) {
+        return missing(sentence);
+    }
     let timeline = analysed.timeline;
     let judged = Judgement::of(timeline, Some(window), 0, 10);
     let busy_ns = busy_in(timeline, window);
@@ -229,6 +233,9 @@ fn busy_in(timeline: &gapscope_analysis::Timeline, window: Interval) -> Option<i
 
 /// The folded graph.
 pub fn graph(analysed: &Analysed, window: Option<Interval>) -> Value {
+    if let Some(sentence) = unknown_because(&analysed.snapshot.trace, DATAFLOW) {
+        return missing(sentence);
+    }
     match analysed.flow().graph(window, MOST_NODES, MOST_ITEMS) {
         Ok(graph) => {
             let edge = |edge: &gapscope_analysis::dataflow::FlowEdge| json!({"from": edge.from, "to": edge.to, "count": edge.count, "buffers": edge.buffers, "bytes": edge.bytes.to_string()});
@@ -249,6 +256,9 @@ pub fn graph(analysed: &Analysed, window: Option<Interval>) -> Value {
 
 /// What a dispatch or transfer depends on, and what depends on it.
 pub fn dependencies(analysed: &Analysed, source: Source, row: usize) -> Value {
+    if let Some(sentence) = unknown_because(&analysed.snapshot.trace, DATAFLOW) {
+        return missing(sentence);
+    }
     let kind = match source {
         Source::Dispatch => WorkKind::Dispatch,
         Source::Transfer => WorkKind::Transfer,
@@ -334,6 +344,11 @@ pub enum Extent {
 /// # Errors
 /// The outer one: a trace cannot be read. The inner one: a sentence, which side has no work.
 pub fn comparison(before: Side, after: Side) -> Result<Result<Value, String>, Error> {
+    for side in [&before, &after] {
+        if let Some(sentence) = unknown_because(&side.store.full()?.trace, CAUSES) {
+            return Ok(Err(format!("{}: {sentence}", side.store.name())));
+        }
+    }
     let (before, after) = (cost(before)?, cost(after)?);
     for (work, side) in [(&before, "before"), (&after, "after")] {
         if work.is_empty() {

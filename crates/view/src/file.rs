@@ -10,8 +10,9 @@ use base64::write::EncoderWriter;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use gapscope_analysis::Timeline;
-use gapscope_trace::table_sizes;
+use gapscope_analysis::unread::{CAUSES, unknown_because};
 use gapscope_trace::tables::Table;
+use gapscope_trace::{UnreadTable, table_sizes};
 use serde_json::{Map, Value, json};
 use std::fs;
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -34,6 +35,8 @@ pub struct Written {
     pub bytes: u64,
     /// What was left out and why, in a sentence; absent when everything is in the file.
     pub folded: Option<String>,
+    /// What could not be read, as the page says too.
+    pub unread: Vec<UnreadTable>,
 }
 
 /// Writes the page with what it shows of the trace `folder` as one HTML file. The file must not exist.
@@ -71,6 +74,7 @@ pub fn write_file(folder: &Path, path: &Path) -> Result<Written, Error> {
         Ok(facts) => Ok(Written {
             bytes: facts.len(),
             folded,
+            unread: snapshot.trace.unread,
         }),
         Err(error) => {
             let _ = fs::remove_file(path);
@@ -147,6 +151,7 @@ fn answers_of(snapshot: &Snapshot, folder: &Path) -> Answers {
                 answers
                     .extend(counter.map(|frame| Answer::new(format!("t/0/counter/{id}"), frame)));
             }
+            TrackId::Gaps(_) if unknown_because(&snapshot.trace, CAUSES).is_some() => {}
             TrackId::Gaps(gpu) => {
                 let gaps = analysed.gaps().causes.len() as u64;
                 if whole || gaps <= SMALL_TRACK {

@@ -13,6 +13,7 @@ use answer::{Answer, Content, Refusal};
 use axum::extract::State;
 use axum::routing::get;
 use axum::{Router, middleware};
+use gapscope_analysis::unread::{CAUSES, unknown_because};
 use question::{Key, Parameters, Range, Time, TraceQuestion, blocking, interval};
 use serde::Deserialize;
 use serde_json::json;
@@ -173,11 +174,15 @@ async fn track(
 ) -> Answer {
     question
         .answer(move |store| match key.id()? {
-            TrackId::Gaps(gpu) => frame(
-                store
-                    .analyst()
-                    .ask(move |all| answers::gaps(all, gpu as usize))?,
-            ),
+            TrackId::Gaps(gpu) => {
+                let gaps = store.analyst().ask(move |all| {
+                    match unknown_because(&all.snapshot.trace, CAUSES) {
+                        Some(sentence) => Err(Refusal::unknown(sentence)),
+                        None => Ok(answers::gaps(all, gpu as usize)),
+                    }
+                })?;
+                frame(gaps?)
+            }
             id => frame(store.snapshot()?.frame(id, known.after, Columns::Rows)),
         })
         .await

@@ -112,6 +112,7 @@ pub fn overview(snapshot: &Snapshot, name: &str, sizes: &[TableSize]) -> Value {
         "tables": tables,
         "losses": losses,
         "remarks": remarks,
+        "unread": snapshot.trace.unread,
         "causes": causes,
         "calls": calls(),
         "groups": groups,

@@ -57,6 +57,31 @@ export interface Loss {
   reason: string;
 }
 
+/** A table of which rows or a column could not be read. What rests on it is unknown. */
+export interface UnreadTable {
+  table: string;
+  file: string;
+  column: string | null;
+  reason: string;
+  rows_read: number;
+  /** `null` where it is not known how many are missing. */
+  rows_missing: number | null;
+}
+
+/** What could not be read, in sentences: files with one reason in one. */
+export function unreadSentences(unread: readonly UnreadTable[]): string[] {
+  const columns = unread.filter(({ column }) => column !== null).map((one) => `${unreadText(one)}.`);
+  const files = unread.filter(({ column }) => column === null);
+  const reasons = [...new Set(files.map(({ reason }) => reason))];
+  const of = (reason: string): string => files.flatMap((one) => (one.reason === reason ? [one.file] : [])).join(", ");
+  return [...columns, ...reasons.map((reason) => `${of(reason)} cannot be read (${reason}).`)];
+}
+
+/** One of them, in half a sentence. */
+export function unreadText({ file, column, reason }: UnreadTable): string {
+  return `${column === null ? file : `column ${column} of ${file}`} cannot be read (${reason})`;
+}
+
 export interface ManifestDevice {
   id: number;
   api: string;
@@ -109,6 +134,7 @@ export interface TraceOverview {
   tables: { name: string; rows: number | null; bytes: number }[];
   losses: Loss[];
   remarks: string[];
+  unread: UnreadTable[];
   causes: CauseFacts[];
   calls: CallFacts[];
   groups: Group[];
@@ -222,15 +248,17 @@ export interface Findings {
   wall_ns: number | null;
   analysed_window: Interval | null;
   work_window: Interval | null;
-  dispatch_count: number;
-  timed_dispatch_count: number;
-  transfer_count: number;
-  transfer_bytes: number;
+  /** `null`, as what follows: it rests on a table that could not be read. */
+  dispatch_count: number | null;
+  timed_dispatch_count: number | null;
+  transfer_count: number | null;
+  transfer_bytes: number | null;
   devices: DeviceBusy[];
-  gaps: GapTotal[];
-  idle_time: IdleTime;
-  kernels: KernelRow[];
-  labels: LabelRow[];
+  gaps: GapTotal[] | null;
+  idle_time: IdleTime | null;
+  kernels: KernelRow[] | null;
+  labels: LabelRow[] | null;
+  unread: UnreadTable[];
   losses: Loss[];
   notes: string[];
   kernel_rows: { name: number | null; kernels: number[] }[];
@@ -238,7 +266,7 @@ export interface Findings {
   activity?: {
     window: Interval;
     rows: { device: number; queue_id: number | null; slices: { length_ns: number; busy_ns: number; idle_cause: string | null }[] }[];
-  };
+  } | null;
   generation?: number;
 }
 

@@ -1,6 +1,6 @@
 // What the trace is, and what it lacks.
 
-import type { Findings, TraceOverview } from "../data/answers.ts";
+import { type Findings, type TraceOverview, unreadSentences } from "../data/answers.ts";
 import { fill, h } from "../dom.ts";
 import { bytes, count, duration } from "../time/format.ts";
 
@@ -10,6 +10,7 @@ export class AboutPanel {
   show(overview: TraceOverview, findings: Findings | null, file: string | null): void {
     const { manifest } = overview;
     const host = manifest.host;
+    const unread = findings?.unread ?? overview.unread;
     const remarks = [...new Set([...overview.remarks, ...(findings?.notes ?? [])])];
     fill(
       this.element,
@@ -35,8 +36,10 @@ export class AboutPanel {
         { class: "losses" },
         h("h2", { class: "part" }, "Not recorded"),
         overview.losses.length === 0
-          ? h("p", { class: "note" }, "Nothing is known to be missing.")
+          ? h("p", { class: "note" }, unread.length === 0 ? "Nothing is known to be missing." : "The recording lost nothing that is known of.")
           : h("ul", {}, overview.losses.map((loss) => h("li", {}, h("b", {}, `${count(loss.count)} ${loss.what}`), `: ${loss.reason}`))),
+        unread.length > 0 ? h("h2", { class: "part" }, "Not readable") : null,
+        unreadSentences(unread).map((sentence) => h("p", { class: "problem" }, sentence)),
         file ? h("p", { class: "problem" }, file) : null,
         remarks.length > 0 ? h("h2", { class: "part" }, "Remarks") : null,
         remarks.map((remark) => h("p", {}, remark)),

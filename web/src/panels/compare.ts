@@ -6,6 +6,7 @@ import type { DataSource } from "../data/source.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
 import { Latest } from "../latest.ts";
+import { part } from "./awaited.ts";
 import { sentence } from "../sentence.ts";
 import { bytes, count, duration, factor, known } from "../time/format.ts";
 import type { Range } from "../time/range.ts";
@@ -20,6 +21,7 @@ export interface CompareSteps {
 }
 
 const MOST_LABELS = 300;
+const NOTHING_TO_COMPARE = "Open two traces (gapscope view A B), label the parts that do the same work, or take two selected ranges here.";
 
 export class ComparePanel {
   readonly element = h("div", { class: "panel compare-panel" });
@@ -29,6 +31,8 @@ export class ComparePanel {
   private readonly stepper = h("span", { class: "stepper", hidden: true });
   private readonly extra: Side[] = [];
   private readonly asked = new Latest();
+  /** Why there are too few choices. */
+  private hint: HTMLElement | null = null;
 
   constructor(
     private readonly traces: readonly Trace[],
@@ -69,7 +73,7 @@ export class ComparePanel {
       if (this.traces.length > 1 && trace.tracks.length > 0) sides.push({ trace: trace.number, what: "all" });
       const { findings } = trace;
       if (findings && "labels" in findings) {
-        for (const label of findings.labels.slice(0, MOST_LABELS)) sides.push({ trace: trace.number, what: "label", path: label.path });
+        for (const label of (findings.labels ?? []).slice(0, MOST_LABELS)) sides.push({ trace: trace.number, what: "label", path: label.path });
       }
     }
     const option = (side: Side): HTMLElement => h("option", { value: writtenSide(side) }, sideName(side, this.traces));
@@ -80,9 +84,11 @@ export class ComparePanel {
     const second = of_two ? sides.find((side) => side.trace !== sides[0].trace) : sides[1];
     this.before.value = before || (sides[0] ? writtenSide(sides[0]) : "");
     this.after.value = after || (second ? writtenSide(second) : "");
-    if (sides.length < 2 && !this.result.hasChildNodes()) {
-      fill(this.result, h("p", { class: "empty" }, "Open two traces (gapscope view A B), label the parts that do the same work, or take two selected ranges here."));
-    }
+    if (sides.length < 2 && (!this.result.hasChildNodes() || this.result.firstChild === this.hint)) {
+      const labels = part(this.traces.find(({ findings }) => findings === null)?.findings ?? this.traces[0].findings, "The labels that can be compared are known when the trace is analysed.", ({ labels }) => labels);
+      this.hint = h("p", { class: labels.state === "missing" ? "problem" : "empty" }, labels.state === "there" ? NOTHING_TO_COMPARE : labels.says);
+      fill(this.result, this.hint);
+    } else if (this.result.firstChild === this.hint) fill(this.result);
   }
 
   private useSelection(select: HTMLSelectElement): void {

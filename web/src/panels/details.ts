@@ -5,7 +5,7 @@ import type { DataSource } from "../data/source.ts";
 import { fill, h } from "../dom.ts";
 import { Latest } from "../latest.ts";
 import { sentence } from "../sentence.ts";
-import { bytes, duration, instant, of } from "../time/format.ts";
+import { bytes, duration, instant, known, of } from "../time/format.ts";
 import { type Arrow, arrowEnd, eventRange, type View } from "../view.ts";
 import { gapDetails } from "./gap-details.ts";
 
@@ -68,7 +68,8 @@ export class DetailsPanel {
     fill(
       this.element,
       this.head(TABLES[table] ?? table, trace.text(lane.key[event.index])),
-      this.times(lane.start_ns[event.index], lane.duration_ns[event.index]),
+      // Of a gap this is a part, and the whole of it is what was gone to.
+      table === "gaps" ? null : this.times(lane.start_ns[event.index], lane.duration_ns[event.index]),
       h("p", { class: "note", role: "status" }, "Loading details…"),
     );
     try {
@@ -97,12 +98,12 @@ export class DetailsPanel {
     this.view.show({ from_ns: range.from_ns - margin, to_ns: range.to_ns + margin });
   }
 
-  private times(start_ns: number | null, duration_ns: number | null): HTMLElement {
+  private times(start_ns: number | null, duration_ns: number | null, more = ""): HTMLElement {
     return h(
       "p",
       { class: "big" },
       duration_ns === null ? "unknown length" : duration(duration_ns),
-      h("span", { class: "note" }, start_ns === null ? " at an unknown time" : ` from ${instant(start_ns, 10)}`),
+      h("span", { class: "note" }, start_ns === null ? " at an unknown time" : ` from ${instant(start_ns, 10)}${more}`),
     );
   }
 
@@ -111,7 +112,7 @@ export class DetailsPanel {
     fill(
       this.element,
       this.head(TABLES[row.table] ?? row.table, row.title),
-      this.times(row.start_ns, row.duration_ns),
+      row.gap ? this.times(row.gap.start_ns, row.gap.duration_ns, row.gap.parts.length > 1 ? `, ${known(row.duration_ns, duration)} of it in this part` : "") : this.times(row.start_ns, row.duration_ns),
       row.times_unknown_because ? h("p", { class: "problem" }, row.times_unknown_because) : null,
       row.label ? this.label(row.label.path) : null,
       row.gap ? gapDetails(row.gap, row.title, this.view.trace.causes) : null,

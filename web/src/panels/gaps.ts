@@ -1,27 +1,42 @@
 // Idle time: by cause, and the gaps that cost most.
 
-import type { Findings, Gap, GapTotal } from "../data/answers.ts";
+import type { Gap, GapTotal } from "../data/answers.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
 import { count, duration, instant, of, share } from "../time/format.ts";
+import { type Awaited, type FindingsSoFar, part } from "./awaited.ts";
 import { swatch } from "./swatch.ts";
 import { Table } from "./table.ts";
 
 const NEVER_IDLE = "The device was never idle between work.";
 const NOT_LISTED = "No gap with this cause is among the longest.";
+const NO_TIMES = "No GPU work has known times, so there is no idle time between it.";
+/** Keys go to gaps that are at least this part of the longest one that is listed. */
+const WORTH_SEEING = 0.01;
+
+/** Idle time as the panel shows it. */
+interface Idle {
+  causes: GapTotal[];
+  longest: Gap[];
+  gap_count: number;
+  total_ns: number;
+  timed: boolean;
+}
 
 export class GapsPanel {
   readonly element = h("div", { class: "panel gaps-panel" });
   private readonly causes: Table<GapTotal>;
-  private readonly list: Table<Gap>;
-  private findings: Findings | null = null;
+  private list: Table<Gap>;
+  private idle: Awaited<Idle> = { state: "coming", says: "" };
   /** Only gaps with a part of this cause are listed and jumped to. */
   private cause: string | null = null;
   private readonly head = h("p", { class: "panel-head" });
+  private readonly listed = h("div", { class: "gaps-list" });
 
   constructor(
     private readonly trace: Trace,
-    go: (gap: Gap) => void,
+    /** Goes to a gap, and to its part of a cause. */
+    private readonly go: (gap: Gap, cause: string) => void,
   ) {
     this.causes = new Table<GapTotal>({
       name: "Idle time by cause",
@@ -35,22 +50,32 @@ export class GapsPanel {
         { head: "Of idle", text: (row) => share(row.total_ns / this.total()), sort: (row) => row.total_ns, number: true },
       ],
     });
-    this.list = new Table<Gap>({
+    this.list = this.listOf(null);
+    fill(this.element, h("div", { class: "split" }, h("div", { class: "causes-table" }, this.causes.element), this.listed));
+  }
+
+  /** The list of all gaps, or of those with a part of a cause, which is then what counts. */
+  private listOf(cause: string | null): Table<Gap> {
+    const between = { head: "Between", text: (gap: Gap) => `${gap.before.name} → ${gap.after.name}`, sort: (gap: Gap) => gap.before.name, wide: true };
+    const at = { head: "At", text: (gap: Gap) => instant(gap.start_ns, 1e4), sort: (gap: Gap) => gap.start_ns, number: true };
+    const whole = { text: (gap: Gap) => duration(gap.duration_ns), sort: (gap: Gap) => gap.duration_ns, number: true };
+    return new Table<Gap>({
       name: "The costliest gaps",
       sorted: 1,
       empty: NOT_LISTED,
-      pick: go,
+      pick: (gap) => this.go(gap, cause ?? gap.cause),
       columns: [
-        { head: "Cause", text: (gap) => this.name(gap.cause), sort: (gap) => gap.cause },
-        { head: "Length", text: (gap) => duration(gap.duration_ns), sort: (gap) => gap.duration_ns, number: true },
-        { head: "At", text: (gap) => instant(gap.start_ns, 1e4), sort: (gap) => gap.start_ns, number: true },
-        { head: "Between", text: (gap) => `${gap.before.name} → ${gap.after.name}`, sort: (gap) => gap.before.name, wide: true },
+        { head: "Cause", text: (gap) => this.name(cause ?? gap.cause), sort: (gap) => cause ?? gap.cause },
+        ...(cause === null
+          ? [{ head: "Length", ...whole }]
+          : [
+              { head: "By it", text: (gap: Gap) => duration(timeBy(gap, cause)), sort: (gap: Gap) => timeBy(gap, cause), number: true, says: `Time of the gap by ${cause}.` },
+              { head: "Of", ...whole, says: "Length of the whole gap." },
+            ]),
+        at,
+        between,
       ],
     });
-    fill(
-      this.element,
-      h("div", { class: "split" }, h("div", { class: "causes-table" }, this.causes.element), h("div", { class: "gaps-list" }, this.head, this.list.element)),
-    );
   }
 
   private name(cause: string): HTMLElement {
@@ -59,45 +84,73 @@ export class GapsPanel {
   }
 
   private total(): number {
-    return this.findings?.idle_time.total_ns ?? NaN;
+    return this.idle.state === "there" ? this.idle.value.total_ns : NaN;
   }
 
-  show(findings: Findings): void {
-    this.findings = findings;
-    const nothing = "No GPU work has known times, so there is no idle time between it.";
-    this.causes.empty = findings.gpu_busy_ns ? NEVER_IDLE : nothing;
-    this.list.empty = findings.idle_time.gap_count > 0 ? NOT_LISTED : "";
-    this.causes.show(findings.gaps.filter((row) => row.total_ns > 0));
+  /** `coming` is said until there are findings. */
+  show(findings: FindingsSoFar, coming: string): void {
+    this.idle = part(findings, coming, ({ gaps, idle_time, gpu_busy_ns }) =>
+      gaps && idle_time && { causes: gaps.filter((row) => row.total_ns > 0), longest: idle_time.longest, gap_count: idle_time.gap_count, total_ns: idle_time.total_ns, timed: gpu_busy_ns !== null },
+    );
+    if (this.idle.state === "there") this.causes.empty = this.idle.value.timed ? NEVER_IDLE : NO_TIMES;
+    this.causes.take(this.idle.state === "there" ? { state: "there", value: this.idle.value.causes } : this.idle);
     this.filter(this.cause);
   }
 
   private filter(cause: string | null): void {
-    if (!this.findings) return;
-    const changed = this.cause !== cause;
+    if (this.cause !== cause) this.list = this.listOf(cause);
     this.cause = cause;
-    const { longest, gap_count, total_ns } = this.findings.idle_time;
-    const listed = this.listed;
-    this.list.show(listed);
-    if (changed) this.list.element.scrollTop = 0;
+    this.element.dataset.cause = cause ?? "";
+    const { idle } = this;
+    if (idle.state !== "there") {
+      delete this.element.dataset.gaps;
+      return fill(this.listed);
+    }
+    const { longest, gap_count, total_ns } = idle.value;
+    const gaps = this.gaps;
+    if (gap_count === 0) this.list.empty = "";
+    this.list.show(gaps);
     fill(
       this.head,
-      cause ? h("span", {}, `${of(listed.length, "gap", "gaps")} with ${cause} `, h("button", { type: "button", onclick: () => this.filter(null) }, "show all")) : null,
+      cause ? h("span", {}, `${of(gaps.length, "gap", "gaps")} with ${cause} `, h("button", { type: "button", onclick: () => this.filter(null) }, "show all")) : null,
       cause ? null : h("span", {}, `${of(gap_count, "gap", "gaps")}, ${duration(total_ns)} idle`),
-      longest.length < gap_count ? h("span", { class: "note" }, ` · the ${count(longest.length)} longest are listed`) : null,
+      longest.length < gap_count ? h("span", { class: "note" }, ` · ${cause ? "of" : ""} the ${count(longest.length)} longest${cause ? "" : " are listed"}`) : null,
     );
-    this.element.dataset.cause = cause ?? "";
+    if (this.listed.firstChild !== this.head || this.listed.lastChild !== this.list.element) fill(this.listed, this.head, this.list.element);
     this.element.dataset.gaps = String(gap_count);
   }
 
-  private get listed(): Gap[] {
-    const all = this.findings?.idle_time.longest ?? [];
-    return this.cause === null ? all : all.filter((gap) => gap.parts.some((part) => part.cause === this.cause));
+  /** The gaps that are listed. */
+  private get gaps(): Gap[] {
+    const all = this.idle.state === "there" ? this.idle.value.longest : [];
+    return this.cause === null ? all : all.filter((gap) => timeBy(gap, this.cause) > 0);
   }
 
-  /** The listed gap after or before a time. */
-  next(after_ns: number, forward: boolean): Gap | null {
-    const sorted = [...this.listed].sort((a, b) => a.start_ns - b.start_ns);
-    const found = forward ? sorted.find((gap) => gap.start_ns > after_ns) : sorted.findLast((gap) => gap.start_ns < after_ns);
-    return found ?? (forward ? sorted[0] : sorted[sorted.length - 1]) ?? null;
+  /** Goes to the next gap in time that is worth seeing, or to the one before: from `picked`, the start of a gap, or else from the left edge. */
+  jump(picked: number | null, left_ns: number, forward: boolean): boolean {
+    const gap = nextGap(this.gaps, this.cause, picked, left_ns, forward);
+    if (gap) this.go(gap, this.cause ?? gap.cause);
+    return gap !== null;
   }
+
+  /** Why there are no gaps to go to. */
+  get why(): string {
+    return this.idle.state === "there" ? "There are no gaps to go to." : this.idle.says;
+  }
+}
+
+/** Time of a gap by a cause; by all without one. */
+export function timeBy(gap: Gap, cause: string | null): number {
+  if (cause === null) return gap.duration_ns;
+  return gap.parts.reduce((sum, part) => sum + (part.cause === cause ? part.duration_ns : 0), 0);
+}
+
+/** The gap worth seeing after or before the one that is picked; without one, the first that does not begin left of what is seen, or the last that does. */
+export function nextGap(gaps: readonly Gap[], cause: string | null, picked: number | null, left_ns: number, forward: boolean): Gap | null {
+  const most = gaps.reduce((most, gap) => Math.max(most, timeBy(gap, cause)), 0);
+  const sorted = gaps.filter((gap) => timeBy(gap, cause) >= most * WORTH_SEEING).sort((a, b) => a.start_ns - b.start_ns);
+  const after = ({ start_ns }: Gap): boolean => (picked === null ? start_ns >= left_ns : start_ns > picked);
+  const before = ({ start_ns }: Gap): boolean => start_ns < (picked ?? left_ns);
+  const found = forward ? sorted.find(after) : sorted.findLast(before);
+  return found ?? (forward ? sorted[0] : sorted[sorted.length - 1]) ?? null;
 }

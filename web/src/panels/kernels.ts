@@ -33,8 +33,8 @@ export function kernelTable(trace: Trace, look: Look, pick: (row: NamedKernel) =
   });
 }
 
-export function namedKernels(findings: Findings): NamedKernel[] {
-  return findings.kernels.map((kernel, at) => ({ ...kernel, key: findings.kernel_rows[at]?.name ?? null }));
+export function namedKernels(findings: Findings): NamedKernel[] | null {
+  return findings.kernels && findings.kernels.map((kernel, at) => ({ ...kernel, key: findings.kernel_rows[at]?.name ?? null }));
 }
 
 export function labelTable(pick: (row: LabelRow) => void): Table<LabelRow & { order: number }> {

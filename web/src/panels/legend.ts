@@ -17,13 +17,15 @@ export class Legend {
 
   show(): void {
     const { findings } = this.trace;
-    if (!findings || "missing" in findings) return fill(this.element);
+    if (!findings) return fill(this.element, h("p", { class: "note" }, "What the colours mean is known when the trace is analysed."));
+    // Why there is nothing stands above all.
+    if ("missing" in findings) return fill(this.element);
     const { colouring } = this.look;
-    const idle = findings.gaps.filter((gap) => gap.total_ns > 0);
+    const idle = (findings.gaps ?? []).filter((gap) => gap.total_ns > 0);
     const rows =
       colouring === "label"
-        ? findings.labels.map((label, at) => ({ text: label.path, key: findings.label_names[at] ?? null, ns: label.inclusive.busy_ns }))
-        : findings.kernels.map((kernel, at) => ({ text: kernel.name, key: findings.kernel_rows[at]?.name ?? null, ns: kernel.busy_ns }));
+        ? (findings.labels ?? []).map((label, at) => ({ text: label.path, key: findings.label_names[at] ?? null, ns: label.inclusive.busy_ns }))
+        : (findings.kernels ?? []).map((kernel, at) => ({ text: kernel.name, key: findings.kernel_rows[at]?.name ?? null, ns: kernel.busy_ns }));
     const by = colouring === "label" ? "label" : "kernel";
     // Only work of its own has a colour, not what is under the labels inside.
     const coloured = rows.filter((row) => row.key !== null && this.look.slotOf(this.trace, row.key, by) < WORK_SLOTS - 1).slice(0, WORK_SLOTS);
@@ -64,7 +66,7 @@ export class Legend {
                   swatch(this.trace.causes.colour(gap.cause)),
                   h("span", { class: "clip" }, gap.cause),
                   h("span", { class: "number" }, duration(gap.total_ns)),
-                  h("span", { class: "number note" }, share(gap.total_ns / findings.idle_time.total_ns)),
+                  h("span", { class: "number note" }, share(gap.total_ns / (findings.idle_time?.total_ns ?? NaN))),
                 ),
               ),
             ),

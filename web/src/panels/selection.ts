@@ -80,6 +80,8 @@ export class SelectionPanel {
       .filter((track) => track.overview.group === group && track.kind === "work" && track.state === "ready")
       .flatMap((track) => track.lanes);
     if (lanes.length === 0) return null;
+    // What is not there yet, or cannot be had, may be busy too.
+    const other = trace.tracks.some((track) => track.overview.group === group && track.kind === "work" && track.state !== "ready" && track.overview.rows !== 0);
     const busy_ns = unionBusy(lanes, range);
     const gaps = trace.tracks.filter((track) => track.overview.group === group && track.kind === "gaps" && track.state === "ready");
     const causes = partsIn(gaps.flatMap((track) => track.lanes), range).filter((total) => total.total_ns > 0);
@@ -89,7 +91,7 @@ export class SelectionPanel {
       "div",
       { class: "device-share", "data-busy-ns": busy_ns.toFixed(0), "data-idle-ns": explained.toFixed(0) },
       h("h3", { class: "clip", title: name }, name),
-      h("p", {}, h("b", {}, share(shareOf(busy_ns, range))), ` busy, ${duration(Math.round(busy_ns))}`),
+      h("p", {}, h("b", {}, share(shareOf(busy_ns, range))), ` busy, ${duration(Math.round(busy_ns))}`, other ? h("span", { class: "note" }, " by the queues that are loaded") : null),
       h(
         "ul",
         { class: "causes" },
@@ -133,6 +135,7 @@ export class SelectionPanel {
   }
 
   private kernels(trace: Trace, range: Range): HTMLElement {
+    const absent = trace.tracks.filter((track) => track.kind === "work" && track.state !== "ready" && track.overview.rows !== 0);
     const lanes = trace.tracks.filter((track) => track.kind === "work" && track.state === "ready").flatMap((track) => track.lanes);
     const totals = startingIn(lanes, range);
     const events = totals.reduce((sum, total) => sum + total.count, 0);
@@ -140,7 +143,7 @@ export class SelectionPanel {
     return h(
       "div",
       { class: "range-kernels", "data-events": events },
-      h("h3", {}, `${of(events, "piece of work starts", "pieces of work start")} in it`),
+      h("h3", {}, `${of(events, "piece of work starts", "pieces of work start")} in it`, absent.length > 0 ? h("span", { class: "note" }, ` on the queues that are loaded; ${of(absent.length, "queue is", "queues are")} not`) : null),
       h(
         "ul",
         { class: "causes" },

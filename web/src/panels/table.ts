@@ -1,6 +1,7 @@
 // A table that sorts and can hold many rows: those past the first screens are added as one scrolls.
 
 import { fill, h } from "../dom.ts";
+import type { Awaited } from "./awaited.ts";
 
 export interface Column<Row> {
   /** Its heading. */
@@ -21,7 +22,7 @@ export interface TableOptions<Row> {
   /** The column that is sorted by at first, downwards. */
   sorted: number;
   pick?: (row: Row) => void;
-  /** Said instead of a table without rows. */
+  /** Said instead of a table without rows, once it is known that there are none. */
   empty: string;
 }
 
@@ -37,6 +38,7 @@ export class Table<Row> {
   private readonly heads: HTMLElement[];
   private readonly none: HTMLElement;
   private readonly table: HTMLTableElement;
+  private emptiness: string;
 
   constructor(private readonly options: TableOptions<Row>) {
     this.sorted = options.sorted;
@@ -47,10 +49,11 @@ export class Table<Row> {
         column.sort ? h("button", { type: "button", onclick: () => this.sortBy(number) }, column.head) : column.head,
       ),
     );
-    this.none = h("p", { class: "empty" }, options.empty);
+    this.emptiness = options.empty;
+    this.none = h("p", { class: "empty" });
     this.table = h("table", { "aria-label": options.name }, h("thead", {}, h("tr", {}, this.heads)), this.body);
     this.element = h("div", { class: "table", onscroll: () => this.more(), tabindex: "-1" }, this.table, this.none);
-    this.show([]);
+    this.take({ state: "coming", says: "" });
   }
 
   get all(): readonly Row[] {
@@ -59,13 +62,24 @@ export class Table<Row> {
 
   /** Says something else instead of a table without rows. */
   set empty(sentence: string) {
-    fill(this.none, sentence);
+    this.emptiness = sentence;
+  }
+
+  /** Shows rows, or says why there are none yet; `none` is said instead of what stands for an empty table. */
+  take(rows: Awaited<readonly Row[]>, none: string | null = null): void {
+    this.show(rows.state === "there" ? rows.value : []);
+    if (none !== null) fill(this.none, none);
+    if (rows.state === "there") return;
+    this.none.className = rows.state === "missing" ? "problem" : "working";
+    fill(this.none, rows.says);
   }
 
   /** Shows other rows; who has scrolled stays there. */
   show(rows: readonly Row[]): void {
     const { scrollTop } = this.element;
     const { shown } = this;
+    this.none.className = "empty";
+    fill(this.none, this.emptiness);
     this.rows = [...rows];
     this.sort();
     while (this.shown < Math.min(shown, this.rows.length)) this.add();

@@ -4,6 +4,7 @@ import type { Findings, Part, TraceOverview } from "../data/answers.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
 import type { Causes } from "../data/causes.ts";
+import type { FindingsSoFar } from "./awaited.ts";
 import { count, duration, known, of, share } from "../time/format.ts";
 
 /** Words for the verdict. */
@@ -42,10 +43,11 @@ export class Verdict {
     private readonly trace: Trace,
   ) {}
 
-  show(findings: Findings | { missing: string } | null, overview: TraceOverview): void {
+  /** `coming` is said until there are findings. */
+  show(findings: FindingsSoFar, overview: TraceOverview, coming: string): void {
     if (!findings) {
       this.element.dataset.verdict = "";
-      return fill(this.element, h("p", { class: "working", role: "status" }, "Analysing the trace…"), this.facts(null, overview));
+      return fill(this.element, h("p", { class: "working", role: "status" }, coming), this.facts(null, overview));
     }
     if ("missing" in findings) {
       this.element.dataset.verdict = "missing";
@@ -69,7 +71,7 @@ export class Verdict {
   private facts(findings: Findings | null, overview: TraceOverview): HTMLElement {
     const facts: [name: string, value: string, title?: string][] = [
       ["Recorded", known(overview.duration_ns, duration)],
-      ["Dispatches", findings ? count(findings.dispatch_count) : count(overview.tables.find(({ name }) => name === "dispatches")?.rows ?? NaN)],
+      ["Dispatches", known(findings ? findings.dispatch_count : overview.tables.find(({ name }) => name === "dispatches")?.rows, count)],
       ["Sampling", overview.sampling_mode, "How the GPU's times were taken."],
       ["Clock error", overview.clock_error_ns === null ? "unknown" : `± ${duration(overview.clock_error_ns)}`, "Bound of the error of a device's time on the host's clock."],
     ];

@@ -37,6 +37,7 @@ export class Timeline {
   private readonly tooltip: Tooltip;
   /** The time under the pointer, as a line. */
   private readonly cursor = h("div", { class: "cursor", hidden: true, "aria-hidden": "true" });
+  private pointed: number | null = null;
   private readonly nothing = h("p", { class: "nothing", hidden: true });
   private readonly closed = new Set<string>();
   private rows: Layout = { rows: [], height: 0 };
@@ -154,6 +155,8 @@ export class Timeline {
     this.painter.paint({ context, texts: this.texts, width, height }, this.view, this.rows, scroll);
     this.ruler.style.width = `${width}px`;
     paintRuler(this.fitted(this.ruler, width, RULER_PX), this.view, width, this.look.colours);
+    // The range may have moved under a pointer that rests.
+    this.pointAt(this.pointed);
     this.wanted(this.inSight(scroll, height));
     this.publish(performance.now() - started);
   }
@@ -251,6 +254,7 @@ export class Timeline {
 
   /** Puts the line where the pointer is; `null` takes it away. */
   pointAt(x: number | null): void {
+    this.pointed = x;
     this.cursor.hidden = x === null;
     if (x === null) return;
     this.cursor.style.left = `${this.canvas.offsetLeft + x}px`;

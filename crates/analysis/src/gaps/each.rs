@@ -8,14 +8,14 @@ use crate::timeline::{Timeline, Work};
 /// Visits the gaps of a device (an index of [`Timeline::gpus`]) in order of time, each with its parts, which cover it.
 /// They are the gaps that [`idle_time`](super::idle_time) adds up without a threshold over the device's whole work.
 pub fn each_gap(timeline: &Timeline, device: usize, mut visit: impl FnMut(Interval, &[GapPart])) {
-    each_gap_before(timeline, device, |gap, _, parts| visit(gap, parts));
+    each_gap_between(timeline, device, |gap, _, parts| visit(gap, parts));
 }
 
-/// As [`each_gap`], with the work that ends the gap.
-pub fn each_gap_before(
+/// As [`each_gap`], with the work before the gap and that which ends it.
+pub fn each_gap_between(
     timeline: &Timeline,
     device: usize,
-    mut visit: impl FnMut(Interval, &Work, &[GapPart]),
+    mut visit: impl FnMut(Interval, [&Work; 2], &[GapPart]),
 ) {
     let explainer = Explainer::new(timeline);
     let mut explanation = Explanation::default();
@@ -28,7 +28,7 @@ pub fn each_gap_before(
         let gap = Interval::new(before.interval.end_ns, work.interval.start_ns);
         if !gap.is_empty() {
             explainer.explain(before, work, gap, &mut explanation);
-            visit(gap, work, &explanation.parts);
+            visit(gap, [before, work], &explanation.parts);
         }
         if work.interval.end_ns > before.interval.end_ns {
             last = Some(work);

@@ -373,10 +373,10 @@ impl LongGap {
 }
 
 impl Timeline<'_> {
-    /// What a piece of work is called.
-    fn name(&self, work: &Work) -> WorkName {
+    /// What a piece of work is called: its kernel, the kind of a transfer or of other work.
+    pub fn name_of(&self, work: &Work) -> String {
         let tables = &self.trace.tables;
-        let name = match work.kind() {
+        match work.kind() {
             WorkKind::Dispatch => match self.kernel_row(work.row()) {
                 Some(row) => tables.kernels.name[row].clone(),
                 None => "unknown kernel".to_owned(),
@@ -385,9 +385,14 @@ impl Timeline<'_> {
             WorkKind::Opaque => tables.opaque_work.kind[work.row()].as_str().to_owned(),
             WorkKind::CommandBuffer => (tables.command_buffers.name[work.row()].clone())
                 .unwrap_or_else(|| "command buffer".to_owned()),
-        };
+        }
+    }
+
+    /// The same, with where it belongs.
+    fn name(&self, work: &Work) -> WorkName {
+        let tables = &self.trace.tables;
         WorkName {
-            name,
+            name: self.name_of(work),
             label: self.label_of(work).and_then(|id| self.label_path(id)),
             command_buffer: tables
                 .command_buffers

@@ -9,9 +9,11 @@ use super::{Idle, RankRow};
 use crate::findings::Findings;
 use crate::intervals::union_length_ns;
 use crate::timeline::{Timeline, WorkKind};
+use crate::unread::KERNELS;
 use crate::verdict::Bound;
 use gapscope_trace::Selection;
 use gapscope_trace::manifest::Host;
+use gapscope_trace::tables::{Dispatches, Table as _};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is to be known of one rank, so that not all traces need to be in memory at once.
@@ -73,7 +75,9 @@ impl RankDigest {
             devices: findings.devices.iter().map(|d| d.name.clone()).collect(),
             verdict: findings.verdict,
             gpu_busy_ns: findings.gpu_busy_ns,
-            dispatch_count: findings.dispatch_count,
+            dispatch_count: findings
+                .knows_rows(Dispatches::NAME)
+                .then_some(findings.dispatch_count),
             idle: idle(findings, |_| true),
             ..RankRow::default()
         };
@@ -102,7 +106,7 @@ impl RankDigest {
             row: RankRow {
                 wall_ns: findings.wall_ns,
                 collective_ns,
-                collective_count: device.len() as u64,
+                collective_count: findings.knows(KERNELS).then_some(device.len() as u64),
                 ..row
             },
             numbered: false,
@@ -148,10 +152,10 @@ fn of_place(
         // The verdict of the trace is of all of its devices.
         verdict: Bound::Unknown,
         gpu_busy_ns: found.and_then(|d| d.busy_ns),
-        dispatch_count: works
-            .iter()
-            .filter(|w| w.kind() == WorkKind::Dispatch)
-            .count() as u64,
+        dispatch_count: (findings.knows_rows(Dispatches::NAME)).then(|| {
+            let dispatches = works.iter().filter(|w| w.kind() == WorkKind::Dispatch);
+            dispatches.count() as u64
+        }),
         idle: idle(findings, |index| Some(index as usize) == gpu),
         ..RankRow::default()
     };

@@ -22,6 +22,30 @@ fn a_pipe_gets_eighty_columns_without_colour() {
 }
 
 #[test]
+fn text_is_as_wide_as_is_asked_for() {
+    let workplace = Workplace::new();
+    workplace.trace("run.gapscope");
+    let widest = |page: &str| page.lines().map(|line| line.chars().count()).max();
+    let page = stdout(&workplace, &["report", "run.gapscope"]);
+    let advice = page.lines().find(|line| line.contains("also min, max"));
+    let columns = advice.unwrap().trim().rsplit_once(' ').unwrap().1;
+    // At that width nothing is left out of that table, and at one less there is.
+    let less = (columns.parse::<usize>().unwrap() - 1).to_string();
+    let at = |columns: &str| stdout(&workplace, &["report", "--width", columns, "run.gapscope"]);
+    assert!(!at(columns).contains("also min, max"), "{}", at(columns));
+    assert!(at(&less).contains("also min:"), "{}", at(&less));
+    assert_eq!(widest(&at("150")), Some(150));
+    let output = workplace
+        .command(&["report", "run.gapscope"])
+        .env("COLUMNS", "100")
+        .output()
+        .unwrap();
+    assert_eq!(widest(&text(&output.stdout)), Some(100));
+    let output = workplace.run(&["report", "--width", "12", "run.gapscope"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
 fn a_reader_that_has_had_enough_is_no_failure() {
     let workplace = Workplace::new();
     workplace.trace("run.gapscope");
@@ -37,6 +61,57 @@ fn a_reader_that_has_had_enough_is_no_failure() {
         assert_eq!(output.status.code(), Some(0));
         assert_eq!(text(&output.stderr), "");
     }
+}
+
+/// Cuts the end off a file, as a copy that was interrupted does.
+fn cut(workplace: &Workplace, file: &str) {
+    let path = workplace.path(file);
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+}
+
+#[test]
+fn a_table_that_cannot_be_read_is_said_first_and_by_the_status() {
+    let workplace = Workplace::new();
+    workplace.trace("run.gapscope");
+    cut(&workplace, "run.gapscope/dispatches.parquet");
+    let output = workplace.run(&["report", "run.gapscope"]);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    let page = text(&output.stdout);
+    let said = page.find("dispatches.parquet cannot be read (its end is missing)");
+    assert!(said < page.find("UNKNOWN"), "{page}");
+    assert!(said.is_some() && !page.contains("DEVICE-BOUND"), "{page}");
+    let output = workplace.run(&["report", "--json", "run.gapscope"]);
+    assert_eq!(output.status.code(), Some(3));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["verdict"], "unknown");
+    assert_eq!(json["unread"][0]["table"], "dispatches");
+    assert!(json["dispatch_count"].is_null());
+    let compare = [
+        "report",
+        "--compare-labels",
+        "step,attention",
+        "run.gapscope",
+    ];
+    for arguments in [&compare[..], &["report", "--label", "step", "run.gapscope"]] {
+        let output = workplace.run(arguments);
+        assert_eq!(output.status.code(), Some(3));
+        let said = text(&output.stderr) + &text(&output.stdout);
+        assert!(said.contains("dispatches.parquet cannot be read"), "{said}");
+    }
+    let output = workplace.run(&["info", "run.gapscope"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stdout).contains("dispatches"));
+    let export = ["export", "--format", "chrome", "-o", "-", "run.gapscope"];
+    let output = workplace.run(&export);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains("dispatches.parquet cannot be read"));
+    assert!(text(&output.stderr).contains("gaps rest on that and are not drawn"));
+    assert!(!text(&output.stdout).contains("gaps by cause"));
+    let page = ["report", "--html", "page.html", "run.gapscope"];
+    let output = workplace.run(&page);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains("dispatches.parquet cannot be read"));
 }
 
 #[test]

@@ -4,7 +4,8 @@ use super::Group;
 use crate::lanes::Sharing;
 use crate::slice::{Kind, Slice};
 use gapscope_analysis::Timeline;
-use gapscope_analysis::gaps::{Cause, each_gap_before};
+use gapscope_analysis::gaps::{Cause, each_gap_between};
+use gapscope_analysis::unread::{CAUSES, unknown_because};
 use gapscope_trace::ids::SubmissionId;
 
 /// One cause of a gap: a gap with several is drawn as several slices.
@@ -20,9 +21,13 @@ pub(crate) struct GapRow {
 /// Draws the gaps by cause on a track of each GPU's group.
 pub(super) fn draw(timeline: &Timeline, groups: &mut [Group]) -> Vec<GapRow> {
     let mut rows = Vec::new();
+    // Where work is missing, there would be gaps that were none.
+    if unknown_because(timeline.trace, CAUSES).is_some() {
+        return rows;
+    }
     for (gpu, group) in groups.iter_mut().enumerate().take(timeline.gpus.len()) {
         let mut slices = Vec::new();
-        each_gap_before(timeline, gpu, |gap, work, parts| {
+        each_gap_between(timeline, gpu, |gap, [_, work], parts| {
             for part in parts {
                 slices.push(Slice {
                     start_ns: part.start_ns,

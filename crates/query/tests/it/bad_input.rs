@@ -52,6 +52,23 @@ fn nothing_is_written_but_the_answer() {
     ] {
         error(&session, &sql);
     }
+    for sql in [
+        "create table mine as select * from dispatches",
+        "create view mine as select * from dispatches",
+        "drop table dispatches",
+    ] {
+        let said = error(&session, sql);
+        assert!(
+            said.starts_with("a query only reads, and makes no tables"),
+            "{said}"
+        );
+    }
+    assert_eq!(
+        csv(&session, "select count(*) as n from dispatches"),
+        "n\n4\n"
+    );
+    let window = "select kernel_name, sum(duration_ns) over () from dispatches group by all";
+    assert!(error(&session, window).ends_with("name the columns to group by instead"));
     assert!(!path.exists());
 }
 

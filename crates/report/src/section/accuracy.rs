@@ -48,11 +48,11 @@ pub(crate) fn blocks(findings: &Findings, remarks: &[String]) -> Vec<Block> {
         );
     }
     if findings.losses.is_empty() {
-        item(
-            Text::new()
-                .strong("Losses: ")
-                .with(Tone::Good, "nothing was lost."),
-        );
+        let text = Text::new().strong("Losses: ");
+        item(match findings.unread.is_empty() {
+            true => text.with(Tone::Good, "nothing was lost."),
+            false => text.and("the recording lost nothing, but not all of it can be read now."),
+        });
     }
     for loss in &findings.losses {
         item(

@@ -1,11 +1,12 @@
 //! The kernel table.
 
-use super::{count, duration, mean, or_unknown, rest};
+use super::{count, duration, mean, or_unknown, rest, rows};
 use crate::document::{Block, Column, Table, Text};
 use crate::{fit, number};
 use gapscope_analysis::Findings;
 use gapscope_analysis::kernels::Kernel;
 use gapscope_trace::manifest::SamplingMode;
+use gapscope_trace::tables::{Dispatches, Table as _};
 
 pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     let kernels = &findings.kernels;
@@ -15,7 +16,11 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     let timed: u64 = kernels.iter().map(|k| k.durations.timed_count).sum();
     let aside = format!(
         "{} of {}",
-        number::of(findings.dispatch_count, "dispatch", "dispatches"),
+        rows(
+            findings,
+            Dispatches::NAME,
+            number::of(findings.dispatch_count, "dispatch", "dispatches")
+        ),
         number::of(kernels.len() as u64, "kernel", "kernels"),
     );
     let mut blocks = vec![Block::Heading("Kernels".into(), aside)];

@@ -1,7 +1,7 @@
 //! The verdict and its evidence, of all devices and of each.
 
-use super::dispatches;
 use super::transfers::all_written;
+use super::{dispatches, rows};
 use crate::document::{Block, Text, Tone};
 use crate::{fit, number};
 use gapscope_analysis::Findings;
@@ -11,6 +11,7 @@ use gapscope_analysis::thresholds::ADVICE_SHARE;
 use gapscope_analysis::verdict::Bound;
 use gapscope_analysis::vocabulary::Words;
 use gapscope_trace::manifest::Api;
+use gapscope_trace::tables::{CommandBuffers, Dispatches, Submissions, Table, Transfers};
 use std::cmp::Reverse;
 
 pub(crate) fn blocks(findings: &Findings, words: &Words) -> Vec<Block> {
@@ -101,23 +102,35 @@ fn totals(findings: &Findings, words: &Words) -> Text {
     text.and(format!(
         ": {} in {}{}, {}.",
         match dispatches(findings, findings.dispatch_count) {
-            Some(count) => words.dispatch.count(count),
+            Some(count) => rows(findings, Dispatches::NAME, words.dispatch.count(count)),
             None => format!("an unknown number of {}", words.dispatch.many),
         },
-        match graphless {
+        match graphless && findings.knows_rows(CommandBuffers::NAME) {
             true => String::new(),
             false => format!(
                 "{} and ",
-                words.command_buffer.count(findings.command_buffer_count)
+                rows(
+                    findings,
+                    CommandBuffers::NAME,
+                    words.command_buffer.count(findings.command_buffer_count)
+                )
             ),
         },
-        words.submission.count(findings.submission_count),
+        rows(
+            findings,
+            Submissions::NAME,
+            words.submission.count(findings.submission_count)
+        ),
         match findings.transfer_count {
-            0 => "no transfers".to_owned(),
-            count => format!(
-                "{} of {}",
-                number::of(count, "transfer", "transfers"),
-                all_written(findings).unwrap_or("unknown size".to_owned())
+            0 if findings.knows_rows(Transfers::NAME) => "no transfers".to_owned(),
+            count => rows(
+                findings,
+                Transfers::NAME,
+                format!(
+                    "{} of {}",
+                    number::of(count, "transfer", "transfers"),
+                    all_written(findings).unwrap_or("unknown size".to_owned())
+                )
             ),
         },
     ))

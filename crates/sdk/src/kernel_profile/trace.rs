@@ -111,6 +111,7 @@ fn trace(contents: &ProfileContents) -> Result<Trace, TraceError> {
     Ok(Trace {
         manifest,
         tables: builder.tables,
+        unread: Vec::new(),
     })
 }
 

@@ -14,6 +14,7 @@ pub(super) const BATCH_ROWS: usize = 1 << 14;
 
 /// A table's columns and the files that they come from.
 pub(super) struct Source<'a> {
+    table: &'static str,
     files: Vec<Part>,
     columns: Vec<Column<'a>>,
 }
@@ -34,6 +35,8 @@ struct Column<'a> {
 struct Failure {
     file: usize,
     column: &'static str,
+    /// The rows that it has no values for.
+    rows: Range<usize>,
     reason: String,
 }
 
@@ -57,6 +60,7 @@ impl<'a> Source<'a> {
         let columns = T::COLUMNS.iter().zip(table.columns_mut());
         let columns = columns.filter(|(name, _)| selected(name));
         Source {
+            table: T::NAME,
             files,
             columns: columns
                 .map(|(name, values)| Column { name, values })
@@ -66,12 +70,16 @@ impl<'a> Source<'a> {
 }
 
 /// Opens the file of a table.
-pub(super) fn open<T: Table>(path: &Path) -> Result<TableFile, Diagnostic> {
+pub(crate) fn open<T: Table>(path: &Path) -> Result<TableFile, Diagnostic> {
     TableFile::open(path, T::NAME, T::schema()).map_err(|error| {
-        let path = path.to_owned();
+        let (table, path) = (T::NAME, path.to_owned());
         match error {
-            OpenError::Missing => Diagnostic::MissingFile { path },
-            OpenError::Unreadable(reason) => Diagnostic::UnreadableFile { path, reason },
+            OpenError::Missing => Diagnostic::MissingFile { table, path },
+            OpenError::Unreadable(reason) => Diagnostic::UnreadableFile {
+                table,
+                path,
+                reason,
+            },
         }
     })
 }
@@ -81,6 +89,7 @@ impl Part {
         let file = open::<T>(path)?;
         let Some(end) = first.checked_add(file.rows()) else {
             return Err(Diagnostic::UnreadableFile {
+                table: T::NAME,
                 path: path.to_owned(),
                 reason: "there are too many rows".to_owned(),
             });
@@ -121,11 +130,12 @@ impl Column<'_> {
     fn load(&mut self, files: &[Part]) -> Vec<Failure> {
         let mut failures = Vec::new();
         for (index, part) in files.iter().enumerate() {
-            if let Err(reason) = part.read(self.name, self.values) {
-                self.values.truncate(part.rows.start);
+            if let Err((good, reason)) = part.read(self.name, self.values) {
+                self.values.truncate(good);
                 failures.push(Failure {
                     file: index,
                     column: self.name,
+                    rows: good..part.rows.end,
                     reason,
                 });
             }
@@ -136,26 +146,35 @@ impl Column<'_> {
 }
 
 impl Part {
-    fn read(&self, column: &'static str, values: &mut dyn ColumnValues) -> Result<(), String> {
+    /// Appends a column. The error is the rows up to which its values are good, and why there are no more.
+    fn read(
+        &self,
+        column: &'static str,
+        values: &mut dyn ColumnValues,
+    ) -> Result<(), (usize, String)> {
+        let first = self.rows.start;
         if !self.file.has(column) {
             return match values.nullable() {
                 true => Ok(()),
-                false => Err("the file has no such column".to_owned()),
+                false => Err((first, "the file has no such column".to_owned())),
             };
         }
-        for batch in self.file.read(&[column], None, BATCH_ROWS)? {
-            let batch = batch?;
+        let batches = self.file.read(&[column], None, BATCH_ROWS);
+        for batch in batches.map_err(|reason| (first, reason))? {
+            let good = values.rows();
+            let batch = batch.map_err(|reason| (good, reason))?;
             if !values.append_array(batch.column(0).as_ref()) {
-                return Err(format!(
-                    "it is of type {}, or lacks values",
-                    batch.column(0).data_type()
-                ));
+                let held = batch.column(0).data_type();
+                return Err((good, format!("it is of type {held}, or lacks values")));
             }
         }
-        if values.rows() == self.rows.end {
-            Ok(())
-        } else {
-            Err("it has another number of rows than its file says".to_owned())
+        match values.rows() == self.rows.end {
+            true => Ok(()),
+            // Which of them are missing cannot be told.
+            false => Err((
+                first,
+                "it has another number of rows than its file says".to_owned(),
+            )),
         }
     }
 }
@@ -169,6 +188,7 @@ impl Source<'_> {
         }
         for part in self.files.drain(..) {
             diagnostics.push(Diagnostic::UnreadableFile {
+                table: self.table,
                 path: part.file.path().to_owned(),
                 reason: format!("there is not enough memory for {rows} rows"),
             });
@@ -177,37 +197,39 @@ impl Source<'_> {
 
     /// Reports failures, and removes the rows that mean nothing because of them.
     fn settle(&mut self, failures: Vec<Failure>, diagnostics: &mut Vec<Diagnostic>) {
-        let mut removed = Vec::new();
+        // What a row needs and the file lacks: of each file the column that ends first.
+        let mut cut: Vec<Failure> = Vec::new();
         for failure in failures {
-            let file = &self.files[failure.file];
-            let needed = self
-                .columns
-                .iter()
-                .any(|c| c.name == failure.column && !c.values.nullable());
-            let path = file.file.path().to_owned();
-            let rows = file.rows.len();
-            let Failure { column, reason, .. } = failure;
-            if !needed {
+            let mut columns = self.columns.iter();
+            if columns.any(|c| c.name == failure.column && !c.values.nullable()) {
+                match cut.last_mut().filter(|last| last.file == failure.file) {
+                    Some(last) if last.rows.start <= failure.rows.start => {}
+                    Some(last) => *last = failure,
+                    None => cut.push(failure),
+                }
+            } else {
                 diagnostics.push(Diagnostic::UnreadableColumn {
-                    path,
-                    column,
-                    reason,
-                    rows,
-                });
-            } else if removed.last() != Some(&file.rows) {
-                removed.push(file.rows.clone());
-                diagnostics.push(Diagnostic::UnreadableRows {
-                    path,
-                    column,
-                    reason,
-                    rows,
+                    table: self.table,
+                    path: self.files[failure.file].file.path().to_owned(),
+                    column: failure.column,
+                    reason: failure.reason,
+                    rows: failure.rows.len(),
                 });
             }
         }
-        for rows in removed.into_iter().rev() {
+        for failure in cut.iter().rev() {
             for column in &mut self.columns {
-                column.values.remove(rows.clone());
+                column.values.remove(failure.rows.clone());
             }
+        }
+        for failure in cut {
+            diagnostics.push(Diagnostic::UnreadableRows {
+                table: self.table,
+                path: self.files[failure.file].file.path().to_owned(),
+                column: failure.column,
+                reason: failure.reason,
+                rows: failure.rows.len(),
+            });
         }
     }
 }

@@ -48,6 +48,14 @@ impl Refusal {
         }
     }
 
+    /// What was asked for rests on what cannot be read.
+    pub fn unknown(sentence: String) -> Refusal {
+        Refusal {
+            status: StatusCode::UNPROCESSABLE_ENTITY,
+            sentence,
+        }
+    }
+
     pub fn bad_request(sentence: impl Into<String>) -> Refusal {
         Refusal {
             status: StatusCode::BAD_REQUEST,

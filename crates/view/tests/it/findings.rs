@@ -10,6 +10,34 @@ use gapscope_analysis::{Findings, Options, Timeline, kernels, transfers};
 use serde_json::json;
 
 #[test]
+fn what_rests_on_a_table_that_cannot_be_read_is_unknown_in_every_answer() {
+    let folder = Folder::new();
+    let path = folder.synthetic(500);
+    let file = path.join("dispatches.parquet");
+    let bytes = std::fs::read(&file).unwrap();
+    std::fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
+    let client = Client::of(&[path]);
+    let overview = client.json("overview");
+    let unread = &overview["traces"][0]["unread"][0];
+    assert_eq!(unread["table"], "dispatches");
+    assert_eq!(unread["reason"], "its end is missing");
+    let because = "dispatches.parquet cannot be read (its end is missing)";
+    let findings = client.json("t/0/findings");
+    assert_eq!(findings["verdict"], "unknown");
+    for key in ["gaps", "idle_time", "kernels", "dispatch_count", "activity"] {
+        assert!(findings[key].is_null(), "{key}: {}", findings[key]);
+    }
+    let unknown = format!("Unknown, because {because}.");
+    for key in ["t/0/range?from=0&to=1000000", "t/0/graph"] {
+        assert_eq!(client.json(key)["missing"], unknown, "{key}");
+    }
+    let gaps = client.key("t/0/track/g0.gaps");
+    assert_eq!(gaps.status, 422);
+    let body = String::from_utf8(gaps.body).unwrap();
+    assert_eq!(body, json!({ "error": unknown }).to_string());
+}
+
+#[test]
 fn findings_are_those_of_the_report() {
     let folder = Folder::new();
     let path = folder.synthetic(5_000);

@@ -1,0 +1,97 @@
+//! What could not be read, and what is unknown because of it: before everything else.
+
+use crate::document::{Block, Text, Tone};
+use crate::{fit, number};
+use gapscope_analysis::Findings;
+use gapscope_trace::UnreadTable;
+
+/// A section, and the tables on which it rests.
+pub(crate) struct Section {
+    /// What it is about.
+    pub title: &'static str,
+    /// The tables.
+    pub rests_on: &'static [&'static str],
+    /// It is about numbers of rows and their times, which are lower bounds where rows are missing.
+    pub counts: bool,
+    /// It, if all can be read.
+    pub blocks: Vec<Block>,
+}
+
+impl Section {
+    fn is_left_out(&self, findings: &Findings) -> bool {
+        let known = findings.knows(self.rests_on);
+        !known && !(self.counts && findings.knows_some(self.rests_on))
+    }
+
+    /// The section as far as it is known.
+    pub fn known(mut self, findings: &Findings) -> Vec<Block> {
+        if self.is_left_out(findings) {
+            return Vec::new();
+        }
+        if !findings.knows(self.rests_on) && !self.blocks.is_empty() {
+            let text = Text::new().with(Tone::Warning, "At least: some rows could not be read.");
+            self.blocks.insert(1, Block::Sentence(text));
+        }
+        self.blocks
+    }
+}
+
+/// What cannot be read, and what that takes away.
+pub(crate) fn head(findings: &Findings, sections: &[Section]) -> Vec<Block> {
+    let warning = |text: String| Block::Sentence(Text::new().with(Tone::Warning, text));
+    // Where all files were rewritten, one reason holds for all of them.
+    let mut whole: Vec<(&str, Vec<String>)> = Vec::new();
+    let mut blocks = Vec::new();
+    for table in &findings.unread {
+        if table.column.is_some() {
+            blocks.push(warning(sentence(table)));
+            continue;
+        }
+        let file = fit::clean(&table.file);
+        match whole.iter_mut().find(|(reason, _)| *reason == table.reason) {
+            Some((_, files)) => files.push(file),
+            None => whole.push((&table.reason, vec![file])),
+        }
+    }
+    blocks.extend(whole.iter().map(|(reason, files)| {
+        let rows = if files.len() == 1 {
+            "its rows are"
+        } else {
+            "their rows are"
+        };
+        let reason = fit::clean(reason);
+        let files = listed(files);
+        warning(format!(
+            "{files} cannot be read ({reason}): {rows} unknown."
+        ))
+    }));
+    let unknown = sections.iter().filter(|s| s.is_left_out(findings));
+    let unknown: Vec<&str> = unknown.map(|section| section.title).collect();
+    if !unknown.is_empty() {
+        let list = listed(&unknown);
+        blocks.push(warning(format!("Unknown because of that: {list}.")));
+    }
+    blocks
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn listed<T: AsRef<str>>(names: &[T]) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+/// About rows or values from some row on.
+fn sentence(unread: &UnreadTable) -> String {
+    let what = fit::clean(&unread.to_string());
+    match unread.rows_missing {
+        Some(missing) if missing > 0 => format!(
+            "{what}: {} of {} are missing.",
+            number::count(missing),
+            number::of(unread.rows_read.saturating_add(missing), "row", "rows")
+        ),
+        _ => format!("{what}."),
+    }
+}

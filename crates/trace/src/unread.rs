@@ -1,0 +1,89 @@
+//! Tables of which rows or columns could not be read.
+
+use crate::Diagnostic;
+use serde::Serialize;
+use std::fmt;
+use std::path::Path;
+
+/// A table that a trace should have, and of which rows or a column could not be read. What rests on it is not known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UnreadTable {
+    /// The table.
+    pub table: &'static str,
+    /// The name of its file.
+    pub file: String,
+    /// The column; absent where the whole file cannot be read.
+    pub column: Option<&'static str>,
+    /// Why: the end of a sentence.
+    pub reason: String,
+    /// Rows of the table that could be read.
+    pub rows_read: u64,
+    /// Rows that are missing; absent where their number is not known, 0 where only values of `column` are missing.
+    pub rows_missing: Option<u64>,
+}
+
+impl UnreadTable {
+    /// What a diagnostic says of a table, of which `rows_read` says how many rows could be read.
+    pub(crate) fn of(
+        diagnostic: &Diagnostic,
+        rows_read: impl Fn(&str) -> Option<usize>,
+    ) -> Option<UnreadTable> {
+        let (table, path, column, reason, rows_missing) = match diagnostic {
+            Diagnostic::MissingFile { table, path } => (table, path, None, "it is missing", None),
+            Diagnostic::UnreadableFile {
+                table,
+                path,
+                reason,
+            } => (table, path, None, reason.as_str(), None),
+            Diagnostic::UnreadableRows {
+                table,
+                path,
+                column,
+                reason,
+                rows,
+            } => (table, path, Some(*column), reason.as_str(), Some(*rows)),
+            Diagnostic::UnreadableColumn {
+                table,
+                path,
+                column,
+                reason,
+                ..
+            } => (table, path, Some(*column), reason.as_str(), Some(0)),
+            _ => return None,
+        };
+        Some(UnreadTable {
+            table,
+            file: name(path),
+            column,
+            reason: reason.to_owned(),
+            rows_read: rows_read(table).unwrap_or(0) as u64,
+            rows_missing: rows_missing.map(|rows| rows as u64),
+        })
+    }
+
+    /// True where rows are missing, not only values of a column.
+    pub fn lacks_rows(&self) -> bool {
+        self.rows_missing != Some(0)
+    }
+}
+
+fn name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
+/// Half a sentence: "dispatches.parquet cannot be read (its end is missing)".
+impl fmt::Display for UnreadTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let UnreadTable {
+            file,
+            column,
+            reason,
+            ..
+        } = self;
+        match column {
+            None => write!(f, "{file} cannot be read ({reason})"),
+            Some(column) => write!(f, "column {column} of {file} cannot be read ({reason})"),
+        }
+    }
+}

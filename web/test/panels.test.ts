@@ -1,0 +1,185 @@
+// What panels show while data comes, when it cannot be had, when there is none, and when it is there.
+
+import { describe, expect, test } from "vitest";
+import type { Findings, Gap } from "../src/data/answers.ts";
+import { DataSource } from "../src/data/source.ts";
+import { Trace } from "../src/data/trace.ts";
+import { Look } from "../src/look.ts";
+import { AboutPanel } from "../src/panels/about.ts";
+import { type FindingsSoFar, part } from "../src/panels/awaited.ts";
+import { ComparePanel } from "../src/panels/compare.ts";
+import { GapsPanel, nextGap, timeBy } from "../src/panels/gaps.ts";
+import { kernelTable, labelTable, namedKernels } from "../src/panels/kernels.ts";
+import { Legend } from "../src/panels/legend.ts";
+import { Verdict } from "../src/panels/verdict.ts";
+import { FakeAnswers, traceOverview } from "./fake-answers.ts";
+import { fake, fakeDocument } from "./fake-dom.ts";
+
+fakeDocument();
+
+const COMING = "Loading: 1 of 3 tracks of GPU work are here…";
+
+function gap(start_ns: number, ...parts: [cause: string, duration_ns: number][]): Gap {
+  let at = start_ns;
+  const listed = parts.map(([cause, duration_ns]) => {
+    at += duration_ns;
+    return { cause, start_ns: at - duration_ns, duration_ns };
+  });
+  const work = (name: string): Gap["before"] => ({ name }) as Gap["before"];
+  const main = [...parts].sort((a, b) => b[1] - a[1])[0][0];
+  return { start_ns, duration_ns: at - start_ns, cause: main, parts: listed, before: work("sin"), after: work("cos"), host_calls: [], other_threads: [] } as unknown as Gap;
+}
+
+const GAPS = [gap(1000, ["host-late", 30_000], ["launch-latency", 900]), gap(50_000, ["launch-latency", 5000]), gap(60_000, ["launch-latency", 29]), gap(90_000, ["host-late", 4000], ["launch-latency", 1000])];
+
+function findings(more: Partial<Findings> = {}): Findings {
+  return {
+    verdict: "host-bound",
+    verdict_sentence: "The device waited.",
+    verdict_evidence: [],
+    gpu_busy_ns: 1000,
+    dispatch_count: 3,
+    gaps: [
+      { cause: "host-late", count: 2, total_ns: 34_000, main_count: 2, main_ns: 34_000 },
+      { cause: "launch-latency", count: 4, total_ns: 6929, main_count: 2, main_ns: 5029 },
+    ],
+    idle_time: { gap_count: 4, total_ns: 40_929, longest: GAPS },
+    kernels: [],
+    labels: [],
+    losses: [],
+    notes: [],
+    unread: [],
+    kernel_rows: [],
+    label_names: [],
+    ...more,
+  } as unknown as Findings;
+}
+
+const UNREAD = { table: "dispatches", file: "dispatches.parquet", column: null, reason: "its end is missing", rows_read: 0, rows_missing: null };
+const CUT = findings({ verdict: "unknown", gaps: null, idle_time: null, kernels: null, labels: null, dispatch_count: null, gpu_busy_ns: null, unread: [UNREAD] });
+const EMPTY = findings({ gaps: [], idle_time: { gap_count: 0, total_ns: 0, longest: [] } as unknown as Findings["idle_time"] });
+const FAILED = { missing: "the analysis of this trace failed" };
+const UNKNOWN = "Unknown. dispatches.parquet cannot be read (its end is missing).";
+
+function made(): Trace {
+  return new Trace(0, traceOverview([]), new DataSource(new FakeAnswers(new Map())));
+}
+
+/** What a panel says of each state. */
+function told(show: (findings: FindingsSoFar) => string): Record<string, string> {
+  return { coming: show(null), failed: show(FAILED), cut: show(CUT), empty: show(EMPTY), there: show(findings()) };
+}
+
+describe("idle time", () => {
+  test("is never said to be none before that is known", () => {
+    const panel = new GapsPanel(made(), () => undefined);
+    const says = told((found) => (panel.show(found, COMING), fake(panel.element).innerText));
+    expect(says.coming).toBe(COMING);
+    expect(says.failed).toBe(FAILED.missing);
+    expect(says.cut).toBe(UNKNOWN);
+    expect(says.empty).toContain("never idle");
+    expect(says.there).toContain("host-late");
+    expect(says.there).not.toContain("never idle");
+  });
+  test("that rests on nothing timed is said to", () => {
+    const panel = new GapsPanel(made(), () => undefined);
+    panel.show({ ...EMPTY, gpu_busy_ns: null }, COMING);
+    expect(fake(panel.element).innerText).toContain("No GPU work has known times");
+  });
+  test("goes back to loading with another edition", () => {
+    const panel = new GapsPanel(made(), () => undefined);
+    panel.show(findings(), COMING);
+    panel.show(null, COMING);
+    expect(fake(panel.element).innerText).toBe(COMING);
+  });
+});
+
+describe("a list of gaps", () => {
+  test("goes to the whole gap by the cause that is listed", () => {
+    const gone: [number, string][] = [];
+    const panel = new GapsPanel(made(), (gap, cause) => gone.push([gap.start_ns, cause]));
+    panel.show(findings(), COMING);
+    const rows = (): string[] => fake(panel.element).all("tr").map((row) => row.innerText);
+    const click = (text: string): void => fake(panel.element).all("tr").find((row) => row.innerText.includes(text))?.click();
+    click("30.9 µs");
+    expect(gone).toEqual([[1000, "host-late"]]);
+    // Of a cause: by what it takes of each, the most first.
+    click("launch-latency4");
+    expect(fake(panel.element).dataset.cause).toBe("launch-latency");
+    const listed = rows().filter((row) => row.includes("sin → cos"));
+    expect(listed.map((row) => /launch-latency([\d.]+ [µn]s)/.exec(row)?.[1])).toEqual(["5.00 µs", "1.00 µs", "900 ns", "29 ns"]);
+    click("900 ns");
+    expect(gone[1]).toEqual([1000, "launch-latency"]);
+  });
+  test("takes the part of a cause", () => {
+    expect(timeBy(GAPS[0], "launch-latency")).toBe(900);
+    expect(timeBy(GAPS[0], "host-wait")).toBe(0);
+    expect(timeBy(GAPS[0], null)).toBe(30_900);
+  });
+  test("is gone through in time, from the left edge, without what is too short to see", () => {
+    const starts = (cause: string | null, picked: number | null, left_ns: number, forward = true): number | undefined => nextGap(GAPS, cause, picked, left_ns, forward)?.start_ns;
+    expect(starts(null, null, 0)).toBe(1000);
+    // It begins at the left edge.
+    expect(starts(null, null, 1000)).toBe(1000);
+    expect(starts(null, 1000, 0)).toBe(50_000);
+    expect(starts(null, 50_000, 0)).toBe(90_000);
+    expect(starts(null, 90_000, 0)).toBe(1000);
+    expect(starts(null, 90_000, 0, false)).toBe(50_000);
+    expect(starts(null, null, 2000, false)).toBe(1000);
+    expect(starts(null, null, 0, false)).toBe(90_000);
+    expect(starts("launch-latency", 1000, 0)).toBe(50_000);
+    expect(nextGap([], null, null, 0, true)).toBeNull();
+  });
+});
+
+describe("tables", () => {
+  test("of kernels say that they load, why they cannot, or that there are none", () => {
+    const table = kernelTable(made(), new Look(), () => undefined);
+    const says = told((found) => (table.take(part(found, COMING, namedKernels)), fake(table.element).innerText));
+    expect(says).toMatchObject({ coming: expect.stringMatching(COMING), failed: FAILED.missing, cut: UNKNOWN, empty: "The trace has no dispatches." });
+  });
+  test("of labels too", () => {
+    const table = labelTable(() => undefined);
+    const says = told((found) => (table.take(part(found, COMING, ({ labels }) => labels && [])), fake(table.element).innerText));
+    expect(says).toMatchObject({ coming: expect.stringMatching(COMING), failed: FAILED.missing, cut: UNKNOWN });
+    expect(says.empty).toContain("The program set no labels.");
+  });
+});
+
+describe("other panels", () => {
+  test("the verdict says how far it is, and no number that is not known", () => {
+    const trace = made();
+    const verdict = new Verdict(null, trace);
+    const says = told((found) => (verdict.show(found, { ...trace.overview, tables: [{ name: "dispatches", rows: null, bytes: 1 }] }, COMING), fake(verdict.element).innerText));
+    expect(says.coming).toContain(COMING);
+    expect(says.coming).toContain("Dispatchesunknown");
+    expect(says.failed).toContain(FAILED.missing);
+    expect(says.cut).toContain("Dispatchesunknown");
+    expect(says.there).toContain("Dispatches3");
+  });
+  test("the legend is empty where it is not known what is coloured", () => {
+    const trace = made();
+    const legend = new Legend(trace, new Look());
+    const says = told((found) => ((trace.findings = found), legend.show(), fake(legend.element).innerText));
+    expect(says.coming).toContain("when the trace is analysed");
+    expect(says).toMatchObject({ failed: "", cut: "", empty: "" });
+    expect(says.there).toContain("host-late");
+  });
+  test("what can be compared is not said to be nothing before labels are known", () => {
+    const trace = made();
+    const panel = new ComparePanel([trace], new DataSource(new FakeAnswers(new Map())), { start: () => undefined, stop: () => undefined, step: () => undefined, selection: () => null });
+    const says = told((found) => ((trace.findings = found), panel.fillChoices(), fake(panel.element).all("p").map((p) => p.innerText).join("")));
+    expect(says.coming).toContain("when the trace is analysed");
+    expect(says).toMatchObject({ failed: FAILED.missing, cut: UNKNOWN });
+    expect(says.empty).toContain("Open two traces");
+  });
+  test("what cannot be read is among what the recording lacks", () => {
+    const about = new AboutPanel();
+    about.show(traceOverview([], { unread: [UNREAD] }), null, null);
+    const text = fake(about.element).innerText;
+    expect(text).toContain("dispatches.parquet cannot be read (its end is missing).");
+    expect(text).not.toContain("Nothing is known to be missing");
+    about.show(traceOverview([]), null, null);
+    expect(fake(about.element).innerText).toContain("Nothing is known to be missing");
+  });
+});
