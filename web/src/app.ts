@@ -2,7 +2,7 @@
 
 import { Address } from "./address.ts";
 import type { Side } from "./compare.ts";
-import { isMissing, type Overview, type UnreadTable, unreadSentences } from "./data/answers.ts";
+import { isMissing, type Overview, unreadSentences } from "./data/answers.ts";
 import type { DataSource } from "./data/source.ts";
 import { Trace } from "./data/trace.ts";
 import { fill, h } from "./dom.ts";
@@ -244,6 +244,7 @@ export class App {
 
   private explained(trace: Trace): void {
     this.compare.fillChoices();
+    this.showNotice();
     if (trace === this.shown.first) this.showFindings();
     this.view.changed("data");
   }
@@ -259,7 +260,7 @@ export class App {
     this.showTables();
     this.legend.show();
     this.minimap.draw();
-    this.showNotice(there?.unread ?? overview.unread);
+    this.showNotice();
   }
 
   /** Kernels and labels: those that a search finds, where somebody searches. */
@@ -280,11 +281,15 @@ export class App {
   }
 
   /** What is to be known before anything else: what cannot be read, what is folded, what the recording lacks. */
-  private showNotice(unread: readonly UnreadTable[]): void {
+  private showNotice(): void {
     const { overview } = this.shown.first;
+    const unknown = this.traces.flatMap((trace) => {
+      const { findings } = trace;
+      const sentences = unreadSentences(findings && !isMissing(findings) ? findings.unread : trace.overview.unread);
+      return this.traces.length > 1 ? sentences.map((sentence) => `${trace.overview.name}: ${sentence}`) : sentences;
+    });
     const remarks = overview.complete ? [] : overview.remarks;
     const said = [this.overview.file?.folded, ...remarks].filter(Boolean).slice(0, 2);
-    const unknown = unreadSentences(unread);
     if (unknown.length > 0) unknown.push("What rests on it is unknown.");
     this.notice.hidden = unknown.length + said.length === 0;
     fill(this.notice, unknown.length > 0 ? h("b", {}, `${unknown.join(" ")} `) : null, said.join(" "));

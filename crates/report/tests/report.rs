@@ -237,7 +237,7 @@ fn a_table_that_the_verdict_does_not_need_takes_only_its_own_figures() {
 }
 
 fn json_of(trace: &Trace) -> serde_json::Value {
-    let text = with_report(trace, &Options::default(), |report| json::text(report));
+    let text = with_report(trace, &Options::default(), json::text);
     serde_json::from_str(&text.unwrap()).unwrap()
 }
 

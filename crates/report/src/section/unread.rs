@@ -20,7 +20,7 @@ pub(crate) struct Section {
 impl Section {
     fn is_left_out(&self, findings: &Findings) -> bool {
         let known = findings.knows(self.rests_on);
-        !known && !(self.counts && findings.knows_some(self.rests_on))
+        !(known || self.counts && findings.knows_some(self.rests_on))
     }
 
     /// The section as far as it is known.
