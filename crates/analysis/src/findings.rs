@@ -163,6 +163,7 @@ impl Findings {
                 "start_ns",
                 "duration_ns",
                 "count",
+                "queue",
                 "function",
             ])
             .columns::<Markers>(&["process", "label"])

@@ -5,7 +5,8 @@
 //! work and when the call returned, what the submitting thread did before, and what the submission depends on. Each
 //! nanosecond of a gap gets exactly one [`Cause`], so the causes sum to the idle time.
 //!
-//! `gaps/cause.rs` says what the causes are, `gaps/explain.rs` which part of a gap has which.
+//! `gaps/cause.rs` says what the causes are, `gaps/explain.rs` which part of a gap has which, `gaps/waits.rs` what the
+//! work after a gap waits for.
 //!
 //! *Round trip*: when a waiting call was in progress as the gap began, and the thread then spent at most
 //! [`ROUND_TRIP_NS`](crate::thresholds::ROUND_TRIP_NS) outside of calls until it submitted, that time is the price of the wait too. A longer one is a
@@ -20,6 +21,7 @@ mod cause;
 mod each;
 pub(crate) mod explain;
 mod totals;
+pub(crate) mod waits;
 mod walk;
 
 pub use cause::{Cause, CauseFacts, Family, Side};
@@ -78,6 +80,9 @@ pub struct IdleTime {
     /// Part of the time of [`Cause::HostLate`] in which it is not known what the submitting thread did: not which thread
     /// that is, or the trace has no host calls of its process.
     pub unknown_host_ns: i64,
+    /// Part of the time of [`Cause::HostFunction`] of which it is not known when the function ran: all that it may have
+    /// taken.
+    pub untimed_host_function_ns: i64,
     /// Whole length of the gaps in which the submitting thread was in a wait call: with the next work submitted
     /// before the wait, they could be shorter by up to this.
     pub serialised_ns: i64,

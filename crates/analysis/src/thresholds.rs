@@ -77,4 +77,13 @@ thresholds! {
     ROUND_TRIP_NS: i64 = 200_000, Nanoseconds,
         "So long outside of calls between the return of a wait and the next submission counts as part of the wait's round trip.",
         "Recording and handing over a small command buffer takes 5 to 100 µs: a program that needs more does something else there.";
+    NODE_ORDER_NS: i64 = 5_000, Nanoseconds,
+        "A gap of a CUDA graph with host nodes that is longer is unknown where it is not recorded when these ran; up to here it is the order of its nodes.",
+        "From kernel to kernel a graph takes 0.8 µs on an H200, 1.1 µs while it is recorded; a function of the host is a way to the host and back.";
+    SUBMISSIONS_FOLLOWED: u64 = 64, Count,
+        "From so many submissions without work on, of which each waits for the next, what the first waits for is unknown.",
+        "Chains of queues that signal each other are as long as there are queues; a damaged trace's may have no end.";
+    SEVERAL: f64 = 2.0, Count,
+        "From so many command buffers in a submission, or kernels in a graph, on average, the advice is not to put more into one.",
+        "With two of them in each it is done already, and the cause is another.";
 }

@@ -5,6 +5,8 @@ mod cuda;
 mod equal_work;
 mod gaps;
 mod garbage;
+mod latency;
+mod order;
 mod planted;
 mod program;
 mod ranks;
