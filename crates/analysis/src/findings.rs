@@ -6,7 +6,7 @@ use crate::command_buffers::{self, CommandBuffers};
 use crate::counters::{self, CounterRow};
 use crate::drift::{self, Drift};
 use crate::equal_work::{self, WorkComparison};
-use crate::gaps::{self, GapTotal, IdleTime};
+use crate::gaps::{self, Advice, GapTotal, IdleTime};
 use crate::intervals::Interval;
 use crate::kernels::{self, Kernel};
 use crate::labels::{self, LabelRow};
@@ -89,6 +89,9 @@ pub struct Findings {
     pub devices: Vec<DeviceBusy>,
     /// Idle time of the devices by cause, the greatest first.
     pub gaps: Vec<GapTotal>,
+    /// What to do about each of these causes. In JSON it is with them.
+    #[serde(skip)]
+    pub advice: Vec<Advice>,
     /// Idle time in detail.
     pub idle_time: IdleTime,
     /// Kernels, the greatest total first, untimed ones after by count.
@@ -228,7 +231,7 @@ impl Findings {
         let sum = |figure: fn(&TransferRow) -> u64| {
             transfers.iter().map(figure).fold(0, u64::saturating_add)
         };
-        Findings {
+        let mut findings = Findings {
             sampling_mode: manifest.sampling_mode,
             wall_ns: (manifest.end_ns > manifest.start_ns)
                 .then(|| manifest.end_ns.saturating_sub(manifest.start_ns)),
@@ -250,6 +253,7 @@ impl Findings {
             transfer_unknown_bytes_count: sum(|row| row.unknown_bytes_count),
             devices,
             gaps: idle_time.causes.clone(),
+            advice: Vec::new(),
             idle_time,
             kernels,
             labels: Vec::new(),
@@ -265,7 +269,9 @@ impl Findings {
             }),
             losses: manifest.losses.clone(),
             notes: manifest.notes.clone(),
-        }
+        };
+        findings.advice = gaps::advice(timeline, &findings);
+        findings
     }
 }
 

@@ -6,7 +6,7 @@
 //! nanosecond of a gap gets exactly one [`Cause`], so the causes sum to the idle time.
 //!
 //! `gaps/cause.rs` says what the causes are, `gaps/explain.rs` which part of a gap has which, `gaps/waits.rs` what the
-//! work after a gap waits for.
+//! work after a gap waits for, `gaps/advice.rs` what to do about it.
 //!
 //! *Round trip*: when a waiting call was in progress as the gap began, and the thread then spent at most
 //! [`ROUND_TRIP_NS`](crate::thresholds::ROUND_TRIP_NS) outside of calls until it submitted, that time is the price of the wait too. A longer one is a
@@ -17,6 +17,7 @@
 //! against unrecorded commands inside a command buffer; work of programs that are not in the trace. Host and device
 //! times agree only within the clock's error: [`IdleTime::uncertain_ns`] says how much idle time that can move.
 
+mod advice;
 mod cause;
 mod each;
 pub(crate) mod explain;
@@ -24,6 +25,9 @@ mod totals;
 pub(crate) mod waits;
 mod walk;
 
+pub(crate) use advice::advice;
+
+pub use advice::Advice;
 pub use cause::{Cause, CauseFacts, Family, Side};
 pub use each::{each_gap, each_gap_before};
 pub use walk::{GapFinder, idle_time};

@@ -84,6 +84,7 @@ impl UnderLabel {
             verdict_evidence: whole.verdict_evidence,
             devices: whole.devices,
             gaps: whole.gaps,
+            advice: whole.advice,
             idle_time: whole.idle_time,
             warm_up: whole.warm_up,
             memory: whole.memory,

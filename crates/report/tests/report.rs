@@ -45,7 +45,13 @@ macro_rules! snapshots {
         }
     )+};
 }
-snapshots!(host_bound, command_buffers_only, two_queues, nothing);
+snapshots!(
+    host_bound,
+    command_buffers_only,
+    two_queues,
+    cuda_waits,
+    nothing
+);
 
 #[test]
 fn the_keys_that_scripts_rely_on_are_there() {

@@ -1,5 +1,6 @@
 //! Text trace -> findings.
 
+mod advice;
 mod causes;
 mod cuda;
 mod equal_work;

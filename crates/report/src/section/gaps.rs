@@ -1,7 +1,6 @@
 //! Idle time by cause, with what to do about it.
 
 use super::{bar, count};
-use crate::cause;
 use crate::document::{Block, Column, Table, Text, Tone};
 use crate::{fit, number};
 use gapscope_analysis::Findings;
@@ -51,7 +50,11 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, origin_ns: 
         ]);
         // Advice on what is hardly there would hide the advice that counts.
         if share >= 0.01 {
-            row.note = Some(Text::new().faint(cause::advice(gap, idle, words)));
+            let advice = findings
+                .advice
+                .iter()
+                .find(|advice| advice.cause == gap.cause);
+            row.note = advice.map(|advice| Text::new().faint(advice.text.clone()));
         }
     }
     blocks.push(Block::Table(table));

@@ -7,6 +7,7 @@ use super::Standing;
 use crate::intervals::{self, Interval};
 use crate::timeline::Timeline;
 use gapscope_trace::lookup::NONE;
+use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{HostCallKind, SubmissionKind, Table};
 use std::collections::{HashMap, HashSet};
 
@@ -21,9 +22,13 @@ pub(super) struct Functions {
     untimed_nodes: HashSet<u32>,
 }
 
-/// The host nodes of the graphs that submissions launch, by row; those with none are left out.
+/// The host nodes of the graphs that submissions launch, by row; those with none are left out, and so are all where
+/// graphs are timed as a whole, host nodes included.
 pub(super) fn host_nodes(timeline: &Timeline) -> HashMap<u32, u64> {
     let mut nodes = HashMap::new();
+    if timeline.trace.manifest.sampling_mode == SamplingMode::CommandBuffer {
+        return nodes;
+    }
     let counts = &timeline.trace.tables.command_buffers.host_functions;
     for (times, count) in timeline.command_buffers.iter().zip(counts) {
         if let Some(count @ 1..) = *count
