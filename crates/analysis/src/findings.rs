@@ -77,7 +77,7 @@ pub struct Findings {
     pub timed_dispatch_count: u64,
     /// Submitted command buffers.
     pub command_buffer_count: u64,
-    /// Submissions.
+    /// Submissions, without host functions and waits that are put on a queue by themselves.
     pub submission_count: u64,
     /// Transfers.
     pub transfer_count: u64,
@@ -247,7 +247,7 @@ impl Findings {
                 .map(|kernel| kernel.durations.timed_count)
                 .sum(),
             command_buffer_count: tables.command_buffers.len() as u64,
-            submission_count: tables.submissions.len() as u64,
+            submission_count: timeline.submission_count(),
             transfer_count: tables.transfers.len() as u64,
             transfer_bytes: sum(|row| row.bytes),
             transfer_unknown_bytes_count: sum(|row| row.unknown_bytes_count),

@@ -3,6 +3,7 @@
 //! [`CauseFacts::advice`](super::CauseFacts::advice) is what suits most programs.
 
 use super::Cause;
+use super::waits::is_work;
 use crate::Findings;
 use crate::quantity;
 use crate::thresholds::SEVERAL;
@@ -161,6 +162,7 @@ impl Launches {
     fn of(timeline: &Timeline, graphs: bool) -> Launches {
         let rows = &timeline.trace.tables.submissions;
         let calls = rows.kind.iter().zip(&rows.duration_ns);
+        let calls = calls.filter(|(kind, _)| is_work(**kind));
         let calls = calls.filter(|(kind, _)| (**kind == SubmissionKind::Graph) == graphs);
         calls.fold(
             Launches {

@@ -187,12 +187,17 @@ impl<'a> Explainer<'a> {
             ..
         } = waits;
         functions.extend_from_slice(self.order.functions(queue, gap));
-        crate::intervals::union(&mut functions);
         let near = Interval::new(gap.start_ns.saturating_sub(error_ns), gap.end_ns);
         explanation.boundaries = (call_ns.iter())
             .filter(|ns| near.start_ns < **ns && **ns < near.end_ns)
-            .count() as i64
-            + boundaries(&functions, gap);
+            .count() as i64;
+        // As it mostly is.
+        if others.is_empty() && functions.is_empty() && cause != Cause::HostFunction {
+            explanation.parts = parts;
+            return;
+        }
+        crate::intervals::union(&mut functions);
+        explanation.boundaries += boundaries(&functions, gap);
         for part in overlay(&parts, &others, Cause::OtherQueue) {
             for (piece, in_function) in pieces(part.interval(), &functions) {
                 let cause = match in_function {

@@ -103,9 +103,14 @@ enum Standing {
     NoWork(SubmissionKind),
 }
 
+/// Whether submissions of this kind hand work to a queue, and not only hold it up.
+pub(crate) fn is_work(kind: SubmissionKind) -> bool {
+    use SubmissionKind::*;
+    !matches!(kind, HostFunction | WaitValue | WaitExternal | Prefetch)
+}
+
 impl Timeline<'_> {
     fn standing(&self, row: u32) -> Standing {
-        use SubmissionKind::*;
         let at = row as usize;
         let rows = &self.trace.tables.submissions;
         let times = &self.submissions[at];
@@ -113,12 +118,18 @@ impl Timeline<'_> {
             return Standing::Timed(interval);
         }
         match rows.kind[at] {
-            kind @ (HostFunction | WaitValue | WaitExternal | Prefetch) => Standing::NoWork(kind),
-            CommandBuffers if rows.command_buffers[at] <= times.without_work => {
-                Standing::NoWork(CommandBuffers)
+            kind if !is_work(kind) => Standing::NoWork(kind),
+            SubmissionKind::CommandBuffers if rows.command_buffers[at] <= times.without_work => {
+                Standing::NoWork(SubmissionKind::CommandBuffers)
             }
             _ => Standing::Untimed,
         }
+    }
+
+    /// Submissions that hand over work, or semaphores: not what only holds a queue up.
+    pub(crate) fn submission_count(&self) -> u64 {
+        let kinds = self.trace.tables.submissions.kind.iter();
+        kinds.filter(|kind| is_work(**kind)).count() as u64
     }
 
     /// The submissions of each queue that `keep` takes, by their rows, in the order of their calls.
@@ -204,7 +215,7 @@ impl<'a> Order<'a> {
     /// earlier, so that only its dependencies may hold the rest, at a later stage.
     pub(crate) fn waits(&self, row: u32, start_ns: i64, begun: bool) -> Waits {
         let mut waits = Waits::default();
-        if self.may_wait.get(row as usize) != Some(&true) {
+        if !self.may_wait(row) {
             return waits;
         }
         let mut search = Search {
@@ -239,10 +250,13 @@ impl<'a> Order<'a> {
         let times = &self.timeline.submissions[row as usize];
         let call_ns = self.timeline.trace.tables.submissions.start_ns[row as usize];
         let start_ns = times.first_start_ns;
+        let own = self.functions(times.queue, Interval::new(call_ns, start_ns));
+        if own.is_empty() && !self.may_wait(row) {
+            return None;
+        }
         let gpu = self.timeline.queues[times.queue as usize].gpu;
         let error_ns = self.timeline.clock_error_ns(gpu as usize).unwrap_or(0);
         let waits = self.waits(row, start_ns.saturating_add(error_ns.max(0)), false);
-        let own = self.functions(times.queue, Interval::new(call_ns, start_ns));
         let function = waits.functions.last().max(own.last());
         let function = function.map(|last| (last.end_ns, Cause::HostFunction));
         let signal = waits.host_signal_ns.map(|ns| (ns, Cause::HostSignal));
@@ -250,6 +264,10 @@ impl<'a> Order<'a> {
         let untimed = waits.untimed(i64::MAX).map(|cause| (start_ns, cause));
         let all = [function, signal, other, untimed].into_iter().flatten();
         all.max_by_key(|(until_ns, _)| *until_ns)
+    }
+
+    fn may_wait(&self, row: u32) -> bool {
+        self.may_wait.get(row as usize) == Some(&true)
     }
 
     /// When the host ran functions for a queue, as far as that overlaps `window`. They do not overlap.

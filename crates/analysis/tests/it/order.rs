@@ -414,6 +414,17 @@ fn a_chain_of_submissions_without_work_that_is_too_long_is_unknown() {
 }
 
 #[test]
+fn what_only_holds_a_queue_up_is_not_counted_as_a_submission() {
+    let findings = after_a_kernel(|p| {
+        p.mark(4, "host-function", [10, 15]);
+        p.mark(4, "wait-value", [15, 16]);
+        p.launch(4, [20, 25], 1000, 100);
+    });
+    assert_eq!(findings.submission_count, 2);
+    assert_eq!(findings.command_buffers.submission_count, 2);
+}
+
+#[test]
 fn dependencies_that_go_round_in_a_circle_end() {
     let mut p = cuda();
     p.launch(4, [-20, -10], 0, 100);
