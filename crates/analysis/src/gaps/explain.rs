@@ -149,10 +149,11 @@ impl<'a> Explainer<'a> {
                 None => push(&mut parts, late, Cause::HostLate),
             }
         }
+        let (call, start) = call_and_start(table.kind[at]);
         let inside = Interval::new(start_ns, end_ns);
         match thread {
-            Some(thread) => self.explain_call(inside, thread, Cause::SubmitCall, &mut parts),
-            None => push(&mut parts, inside, Cause::SubmitCall),
+            Some(thread) => self.explain_call(inside, thread, call, &mut parts),
+            None => push(&mut parts, inside, call),
         }
         let mut from_ns = end_ns;
         if let Some(signal_ns) = waits.host_signal_ns {
@@ -175,8 +176,7 @@ impl<'a> Explainer<'a> {
         let cause = match waits.untimed(rest.length_ns()) {
             Some(cause) => cause,
             None if handed_over.is_some() => Cause::QueueHandover,
-            None if table.kind[at] == SubmissionKind::Graph => Cause::GraphLaunch,
-            None => Cause::LaunchLatency,
+            None => start,
         };
         push(&mut parts, rest, cause);
         explanation.waited_for = handed_over.map(|last| last.queue);
@@ -265,6 +265,14 @@ impl<'a> Explainer<'a> {
             from_ns = part.end_ns;
         }
         push(parts, Interval::new(from_ns, inside.end_ns), call);
+    }
+}
+
+/// Why a device idles while a submission of a kind is in progress, and until it starts the work after that.
+fn call_and_start(kind: SubmissionKind) -> (Cause, Cause) {
+    match kind {
+        SubmissionKind::Graph => (Cause::SubmitCall, Cause::GraphLaunch),
+        _ => (Cause::SubmitCall, Cause::LaunchLatency),
     }
 }
 
