@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, HashSet};
 pub struct CommandBuffers {
     /// Submitted instances.
     pub count: u64,
-    /// Submissions (batches).
+    /// Submissions (batches), without host functions and waits that are put on a queue by themselves.
     pub submission_count: u64,
     /// Those with neither dispatch, transfer nor opaque work.
     pub empty_count: u64,
@@ -126,7 +126,7 @@ pub fn command_buffers(timeline: &Timeline, longest: usize) -> CommandBuffers {
     let dispatches: u64 = rows.dispatches.iter().map(|n| u64::from(*n)).sum();
     CommandBuffers {
         count: rows.len() as u64,
-        submission_count: timeline.submissions.len() as u64,
+        submission_count: timeline.submission_count(),
         empty_count: (0..rows.len()).filter(empty).count() as u64,
         timings,
         mean_dispatches: (!rows.is_empty()).then(|| dispatches as f64 / rows.len() as f64),

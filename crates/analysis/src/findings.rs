@@ -7,7 +7,7 @@ use crate::counters::{self, CounterRow};
 use crate::drift::{self, Drift};
 use crate::equal_work::{self, WorkComparison};
 use crate::fill::DeviceFill;
-use crate::gaps::{GapTotal, IdleTime};
+use crate::gaps::{self, Advice, GapTotal, IdleTime};
 use crate::intervals::Interval;
 use crate::kernels::{self, Kernel};
 use crate::labels::{self, LabelRow};
@@ -79,7 +79,7 @@ pub struct Findings {
     pub timed_dispatch_count: u64,
     /// Submitted command buffers.
     pub command_buffer_count: u64,
-    /// Submissions.
+    /// Submissions, without host functions and waits that are put on a queue by themselves.
     pub submission_count: u64,
     /// Transfers.
     pub transfer_count: u64,
@@ -91,6 +91,9 @@ pub struct Findings {
     pub devices: Vec<DeviceBusy>,
     /// Idle time of the devices by cause, the greatest first.
     pub gaps: Vec<GapTotal>,
+    /// What to do about each of these causes. In JSON it is with them.
+    #[serde(skip)]
+    pub advice: Vec<Advice>,
     /// Idle time in detail.
     pub idle_time: IdleTime,
     /// How much of the devices their kernels could use.
@@ -173,6 +176,7 @@ impl Findings {
                 "start_ns",
                 "duration_ns",
                 "count",
+                "queue",
                 "function",
             ])
             .columns::<Markers>(&["process", "label"])
@@ -238,7 +242,7 @@ impl Findings {
         let sum = |figure: fn(&TransferRow) -> u64| {
             transfers.iter().map(figure).fold(0, u64::saturating_add)
         };
-        Findings {
+        let mut findings = Findings {
             sampling_mode: manifest.sampling_mode,
             wall_ns: (manifest.end_ns > manifest.start_ns)
                 .then(|| manifest.end_ns.saturating_sub(manifest.start_ns)),
@@ -254,12 +258,13 @@ impl Findings {
                 .map(|kernel| kernel.durations.timed_count)
                 .sum(),
             command_buffer_count: tables.command_buffers.len() as u64,
-            submission_count: tables.submissions.len() as u64,
+            submission_count: timeline.submission_count(),
             transfer_count: tables.transfers.len() as u64,
             transfer_bytes: sum(|row| row.bytes),
             transfer_unknown_bytes_count: sum(|row| row.unknown_bytes_count),
             devices: judged.devices,
             gaps: judged.idle_time.causes.clone(),
+            advice: Vec::new(),
             idle_time: judged.idle_time,
             fill: judged.fill,
             kernels,
@@ -279,7 +284,9 @@ impl Findings {
                 .chain(ranks::note(timeline))
                 .collect(),
             unread: Vec::new(),
-        }
+        };
+        findings.advice = gaps::advice(timeline, &findings);
+        findings
     }
 }
 

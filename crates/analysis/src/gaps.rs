@@ -5,7 +5,8 @@
 //! work and when the call returned, what the submitting thread did before, and what the submission depends on. Each
 //! nanosecond of a gap gets exactly one [`Cause`], so the causes sum to the idle time.
 //!
-//! `gaps/cause.rs` says what the causes are, `gaps/explain.rs` which part of a gap has which.
+//! `gaps/cause.rs` says what the causes are, `gaps/explain.rs` which part of a gap has which, `gaps/waits.rs` what the
+//! work after a gap waits for, `gaps/advice.rs` what to do about it.
 //!
 //! *Round trip*: when a waiting call was in progress as the gap began, and the thread then spent at most
 //! [`ROUND_TRIP_NS`](crate::thresholds::ROUND_TRIP_NS) outside of calls until it submitted, that time is the price of the wait too. A longer one is a
@@ -16,12 +17,17 @@
 //! against unrecorded commands inside a command buffer; work of programs that are not in the trace. Host and device
 //! times agree only within the clock's error: [`IdleTime::uncertain_ns`] says how much idle time that can move.
 
+mod advice;
 mod cause;
 mod each;
 pub(crate) mod explain;
 mod totals;
+pub(crate) mod waits;
 mod walk;
 
+pub(crate) use advice::advice;
+
+pub use advice::Advice;
 pub use cause::{Cause, CauseFacts, Family, Side};
 pub use each::{each_gap, each_gap_between};
 pub use walk::{GapFinder, idle_time};
@@ -79,6 +85,9 @@ pub struct IdleTime {
     /// Part of the time of [`Cause::HostLate`] in which it is not known what the submitting thread did: not which thread
     /// that is, or the trace has no host calls of its process.
     pub unknown_host_ns: i64,
+    /// Part of the time of [`Cause::HostFunction`] of which it is not known when the function ran: all that it may have
+    /// taken.
+    pub untimed_host_function_ns: i64,
     /// Whole length of the gaps in which the submitting thread was in a wait call: with the next work submitted
     /// before the wait, they could be shorter by up to this.
     pub serialised_ns: i64,

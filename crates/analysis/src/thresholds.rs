@@ -95,4 +95,13 @@ thresholds! {
     BANDWIDTH_ERROR_SHARE: f64 = 0.1, Share,
         "A collective's time is taken from the last arrival to the last end where the clocks' error is at most this share of it.",
         "A bandwidth that is wrong by more says nothing about a network; the shortest kernel has no such error.";
+    NODE_ORDER_NS: i64 = 5_000, Nanoseconds,
+        "A gap of a CUDA graph with host nodes that is longer is unknown where it is not recorded when these ran; up to here it is the order of its nodes.",
+        "From kernel to kernel a graph takes 0.8 µs on an H200, 1.1 µs while it is recorded; a function of the host is a way to the host and back.";
+    SUBMISSIONS_FOLLOWED: u64 = 64, Count,
+        "From so many submissions without work on, of which each waits for the next, what the first waits for is unknown.",
+        "Chains of queues that signal each other are as long as there are queues; a damaged trace's may have no end.";
+    SEVERAL: f64 = 2.0, Count,
+        "From so many command buffers in a submission, or kernels in a graph, on average, the advice is not to put more into one.",
+        "With two of them in each it is done already, and the cause is another.";
 }

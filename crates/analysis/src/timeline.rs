@@ -34,7 +34,7 @@ pub struct Timeline<'a> {
     /// GPUs, in the order in which the manifest first names one of their devices.
     pub gpus: Vec<Gpu>,
     pub(crate) queues: Vec<QueueOfGpu>,
-    queue_ids: IdIndex<QueueId>,
+    pub(crate) queue_ids: IdIndex<QueueId>,
     /// By row of the table.
     pub(crate) command_buffers: Vec<CommandBufferTimes>,
     pub(crate) command_buffer_ids: IdIndex<CommandBufferId>,

@@ -1,6 +1,7 @@
 //! Findings about the work under some labels.
 
 use crate::intervals::Interval;
+use crate::latency;
 use crate::timeline::Timeline;
 use crate::{Findings, Options};
 use gapscope_trace::Trace;
@@ -30,6 +31,7 @@ macro_rules! owners {
 pub struct UnderLabel {
     /// What is found about it, and when it ran; `None` when there is no such work.
     part: Option<(Findings, Option<Interval>)>,
+    submissions: Marked<SubmissionId>,
 }
 
 impl UnderLabel {
@@ -45,7 +47,10 @@ impl UnderLabel {
         let mut dispatches = 0;
         feed(&mut |piece| dispatches += under.add(owners!(piece)))?;
         if !under.any {
-            return Some(UnderLabel { part: None });
+            return Some(UnderLabel {
+                part: None,
+                submissions: under.submissions,
+            });
         }
         let part = under.trace(trace);
         let (timeline, ()) = Timeline::of_pieces(&part, dispatches, |take| {
@@ -58,6 +63,7 @@ impl UnderLabel {
         let findings = Findings::of_timeline(&timeline, &options);
         Some(UnderLabel {
             part: Some((findings, timeline.work_window())),
+            submissions: under.submissions,
         })
     }
 
@@ -78,11 +84,14 @@ impl UnderLabel {
             verdict_evidence: whole.verdict_evidence,
             devices: whole.devices,
             gaps: whole.gaps,
+            advice: whole.advice,
             idle_time: whole.idle_time,
             fill: whole.fill,
             warm_up: whole.warm_up,
             memory: whole.memory,
             counters: whole.counters,
+            // What such work waited for may be other work.
+            latency: latency::latency_of(timeline, |id| self.submissions.has(id)),
             ..part
         })
     }

@@ -75,7 +75,7 @@ pub fn warm_up(timeline: &Timeline, kernels: &[Kernel]) -> WarmUp {
         taken += 1;
     }
     if taken == 0 {
-        return kept(none_found(timeline, kernels).to_owned());
+        return kept(none_found(timeline, kernels, signs.len()));
     }
     let next = |gpu: &crate::timeline::Gpu| {
         let at = gpu
@@ -140,16 +140,24 @@ pub fn warm_up(timeline: &Timeline, kernels: &[Kernel]) -> WarmUp {
     }
 }
 
-/// That no signs were found, and of what there could be none.
-fn none_found(timeline: &Timeline, kernels: &[Kernel]) -> &'static str {
+/// That the first of `signs` signs, if any, comes too late, or of what there could be none.
+fn none_found(timeline: &Timeline, kernels: &[Kernel], signs: usize) -> String {
     let calls = !timeline.trace.tables.host_calls.call.is_empty();
     let enough = |kernel: &Kernel| kernel.durations.timed_count >= LEAST_DISPATCHES;
-    match (calls, kernels.iter().any(enough)) {
+    let enough = kernels.iter().any(enough);
+    if signs > 0 {
+        return format!(
+            "No warm-up was found: code is compiled, loaded or first run after the GPU's first work ({}), but not in the first {} of the time.",
+            quantity::of(signs as u64, "time", "times"),
+            Percent(FIRST_SHARE),
+        );
+    }
+    let reason = match (calls, enough) {
         (true, true) => {
-            "No warm-up was found: nothing is compiled at the start, and first dispatches are no slower than others."
+            "No warm-up was found: no code is compiled or loaded after the GPU's first work, and first dispatches are no slower than others."
         }
         (true, false) => {
-            "No warm-up was found: nothing is compiled at the start. Whether first dispatches are slower is not known: too few have times."
+            "No warm-up was found: no code is compiled or loaded after the GPU's first work. Whether first dispatches are slower is not known: too few have times."
         }
         (false, true) => {
             "No warm-up was found: first dispatches are no slower than others. What the host compiled is not in the trace."
@@ -157,7 +165,8 @@ fn none_found(timeline: &Timeline, kernels: &[Kernel]) -> &'static str {
         (false, false) => {
             "Whether there is warm-up is not known: the trace has no host calls, and too few times of dispatches."
         }
-    }
+    };
+    reason.to_owned()
 }
 
 /// The signs of a warm-up as the end of a sentence.

@@ -96,7 +96,7 @@ struct Json<'a> {
     transfer_bytes: Option<u64>,
     transfer_unknown_bytes_count: Option<u64>,
     devices: &'a [DeviceBusy],
-    gaps: Option<Vec<GapJson>>,
+    gaps: Option<Vec<GapJson<'a>>>,
     idle_time: Option<&'a IdleTime>,
     fill: Option<&'a [DeviceFill]>,
     kernels: Option<Vec<KernelJson<'a>>>,
@@ -119,12 +119,14 @@ struct Json<'a> {
 }
 
 #[derive(Serialize)]
-struct GapJson {
+struct GapJson<'a> {
     cause: &'static str,
     count: u64,
     total_ns: i64,
     main_count: u64,
     main_ns: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advice: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -216,13 +218,19 @@ impl<'a> Json<'a> {
     }
 }
 
-fn gaps(report: &Report) -> Vec<GapJson> {
-    let gaps = report.findings.gaps.iter().map(|gap| GapJson {
+fn gaps<'a>(report: &Report<'a>) -> Vec<GapJson<'a>> {
+    let findings = report.findings;
+    let advice = |cause| {
+        let advice = findings.advice.iter().find(|advice| advice.cause == cause);
+        advice.map(|advice| advice.text.as_str())
+    };
+    let gaps = findings.gaps.iter().map(|gap| GapJson {
         cause: gap.cause.as_str(),
         count: gap.count,
         total_ns: gap.total_ns,
         main_count: gap.main_count,
         main_ns: gap.main_ns,
+        advice: advice(gap.cause),
     });
     gaps.collect()
 }

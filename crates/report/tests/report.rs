@@ -53,6 +53,7 @@ snapshots!(
     command_buffers_only,
     two_queues,
     two_gpus,
+    cuda_waits,
     nothing
 );
 

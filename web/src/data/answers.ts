@@ -99,6 +99,7 @@ export interface CauseFacts {
   colour: string;
   name: string;
   sentence: string;
+  /** What suits most programs. */
   advice: string;
 }
 
@@ -159,6 +160,8 @@ export interface GapTotal {
   total_ns: number;
   main_count: number;
   main_ns: number;
+  /** What to do about it, as far as it fits what was recorded. */
+  advice?: string;
 }
 
 export interface HostTime {

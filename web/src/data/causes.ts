@@ -1,10 +1,11 @@
 // The causes of idle time, and which of them a host call explains: all as the analysis has them.
 
-import type { CallFacts, CauseFacts } from "./answers.ts";
+import type { CallFacts, CauseFacts, GapTotal } from "./answers.ts";
 
 export class Causes {
   private readonly facts: ReadonlyMap<string, CauseFacts>;
   private readonly calls: ReadonlyMap<string, CallFacts>;
+  private chosen: ReadonlyMap<string, string> = new Map();
 
   constructor(facts: readonly CauseFacts[], calls: readonly CallFacts[]) {
     this.facts = new Map(facts.map((one) => [one.cause, one]));
@@ -29,6 +30,18 @@ export class Causes {
   /** What happened, in one sentence. */
   sentence(cause: string): string {
     return this.facts.get(cause)?.sentence ?? "";
+  }
+
+  /** What to do about it: what fits this recording once its analysis has come. */
+  advice(cause: string): string {
+    return this.chosen.get(cause) ?? this.facts.get(cause)?.advice ?? "";
+  }
+
+  /** Takes the advice that the analysis chose. */
+  advise(totals: readonly GapTotal[]): void {
+    const chosen = new Map<string, string>();
+    for (const total of totals) if (total.advice) chosen.set(total.cause, total.advice);
+    this.chosen = chosen;
   }
 
   call(call: string): CallFacts | undefined {

@@ -19,7 +19,7 @@ export function gapDetails(gap: Gap, cause: string, causes: Causes): HTMLElement
       return piece;
     }),
   );
-  const accent = facts ? h("p", { class: "explanation" }, facts.sentence, h("span", { class: "note" }, ` ${sentenceOf(facts.advice)}`)) : null;
+  const accent = facts ? h("p", { class: "explanation" }, facts.sentence, h("span", { class: "note" }, ` ${sentenceOf(causes.advice(cause))}`)) : null;
   if (accent) accent.style.borderColor = causes.colour(cause);
   return h(
     "div",

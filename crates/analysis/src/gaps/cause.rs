@@ -69,7 +69,8 @@ pub struct CauseFacts {
     pub name: &'static str,
     /// What happened, in one sentence.
     pub sentence: &'static str,
-    /// What to do about it, without a full stop.
+    /// What to do about it in most programs, without a full stop; [`Findings::advice`](crate::Findings::advice) fits what
+    /// was recorded.
     pub advice: &'static str,
     /// What the submitting thread was doing, as the end of a sentence; of causes on the host's side.
     pub host_was: Option<&'static str>,
@@ -149,7 +150,7 @@ causes! {
         advice: "the submitting thread ran its own code: prepare work ahead, or submit more at once",
         host_was: "in code of the program",
         in_cuda: {
-            advice: "the launching thread ran its own code, such as Python: launch ahead, or put many launches into a graph",
+            advice: "the launching thread ran its own code: launch ahead, or put many launches into a graph",
         },
     }
     /// The host had not yet started to submit: the submitting thread was compiling pipelines or shaders.
@@ -162,7 +163,8 @@ causes! {
         advice: "create pipelines and shaders before the loop, or keep a pipeline cache",
         host_was: "compiling or loading code",
         in_cuda: {
-            name: "host loads code",
+            name: "host loads or builds",
+            sentence: "The next work had not been submitted: the submitting thread was loading or compiling code, or building a graph.",
             advice: "load modules and instantiate graphs before the loop, or warm up; CUDA_MODULE_LOADING=EAGER loads at once",
         },
     }
@@ -277,14 +279,14 @@ causes! {
         advice: "the device's own time to start work: fewer and larger submissions",
         in_cuda: { advice: "the device's own time to start work: fewer and larger kernels, or a graph" },
     }
-    /// A graph was being launched: the host's call, and the time the device took to start the graph.
+    /// A graph was launched and free to start: the time the device took to start it after the host's call.
     GraphLaunch = "graph-launch" {
         family: Launch,
         letter: 'n',
         colour: "#57e6bf",
         name: "graph launch",
-        sentence: "A graph was being launched: the host's call, and the time the device took to start the graph.",
-        advice: "put more work into each graph, and launch the next before the last has ended",
+        sentence: "A graph had been launched and was free to start: the device took this long to start it.",
+        advice: "put more work into each graph, or launch the next before the last has ended",
     }
     /// Between two commands of one command buffer: barriers, and commands that are not recorded.
     WithinCommandBuffer = "within-command-buffer" {
@@ -293,10 +295,11 @@ causes! {
         colour: "#ccd166",
         name: "within command buffer",
         sentence: "Between commands of one command buffer: barriers, and commands that are not recorded.",
-        advice: "barriers between dispatches: fewer of them, or fuse the kernels",
+        advice: "barriers between dispatches, or commands that are not recorded: fewer barriers, or fused kernels",
         in_cuda: {
             name: "within a graph",
-            advice: "dependencies between the graph's nodes: fewer of them, or fuse kernels",
+            sentence: "Between the nodes of one graph: their order, and nodes that are not recorded.",
+            advice: "the order of the graph's nodes, or nodes that are not recorded: fewer dependencies, or fused kernels",
         },
     }
     /// The host had not yet submitted: the submitting thread was held up by the recording.

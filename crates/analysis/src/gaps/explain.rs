@@ -2,7 +2,8 @@
 //!
 //! | time in the gap | cause |
 //! |---|---|
-//! | the command buffer of the next work had already started | `within-command-buffer` |
+//! | the host ran a function for the queue of the next work, or one that it waits for | `host-function` |
+//! | the command buffer of the next work had already started | `within-command-buffer`; `unknown` where a host node may have run ([`NODE_ORDER_NS`]) |
 //! | the next work depends on submitted, unfinished work of another queue | `other-queue` |
 //! | the submission call had not started; the thread was in a call that waits for the GPU | `after-host-wait` |
 //! | …in a call that creates pipelines or shader modules, loads code or builds graphs | `host-compile` |
@@ -11,38 +12,29 @@
 //! | …held up by the recording itself | `recording` |
 //! | …in none of these, or in no call | `host-late`; `after-host-wait` in a short round trip ([`ROUND_TRIP_NS`]) |
 //! | the submission call was in progress | `submit-call`; inside it, code that is loaded at its first use is `host-compile`, and the recording's own time `recording` |
-//! | the same, and until the device starts, where a CUDA graph is launched | `graph-launch` |
 //! | it had returned, and the host had not given the signal that the work waits for | `host-signal` |
-//! | …and another queue's work, which the next work depends on, had finished | `queue-handover` |
-//! | …and none of these | `launch-latency`; `unknown` where it waits for a signal of unknown source |
+//! | …and it waits for something of unknown time: a host function, a value or an external semaphore | `host-function`, `external-wait`; `unknown` for several of these, for a signal of unknown source, for work that was not timed, for moves of managed memory |
+//! | …and another queue's work, which it depends on, had finished since its call | `queue-handover` |
+//! | …and none of these | `launch-latency`; `graph-launch` where a CUDA graph is launched |
 //! | the submission is not in the trace | `unknown` |
+//!
+//! What it waits for is found by [`Order`]. A host function of unknown times is given all of the rest: it took at most that.
 
+use super::waits::{Order, Waits};
 use super::{Cause, GapPart};
 use crate::host::{Host, HostThread};
 use crate::intervals::Interval;
-use crate::thresholds::ROUND_TRIP_NS;
+use crate::thresholds::{NODE_ORDER_NS, ROUND_TRIP_NS};
 use crate::timeline::{Timeline, Work};
-use gapscope_trace::lookup::NONE;
-use gapscope_trace::tables::{SubmissionKind, Table};
-
-/// Submissions without work that are looked through for what they wait for in turn.
-const DEPTH: u32 = 8;
+use gapscope_trace::tables::SubmissionKind;
 
 /// Explains gaps of one timeline.
 pub(crate) struct Explainer<'a> {
     pub(crate) timeline: &'a Timeline<'a>,
     pub(crate) host: Host,
-    /// Sorted.
-    dependencies: Vec<DependencyRow>,
+    order: Order<'a>,
     /// The clock's error by GPU; absent where it is not known.
     pub(crate) error_ns: Vec<Option<i64>>,
-}
-
-/// A row of the table of dependencies, by the row of its submission.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct DependencyRow {
-    submission: u32,
-    row: u32,
 }
 
 /// The explanation of one gap.
@@ -58,38 +50,12 @@ pub(crate) struct Explanation {
     pub(crate) waited_for: Option<u32>,
     /// Boundaries between host and device in the gap, or within the clock's error of its start.
     pub(crate) boundaries: i64,
-}
-
-/// When work on a queue finished.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Finished {
-    end_ns: i64,
-    /// Index of the queue.
-    queue: u32,
-}
-
-/// What a submission waits for.
-#[derive(Default)]
-struct Waits {
-    /// Submitted but unfinished work on other queues.
-    others: Vec<Interval>,
-    /// The last of them to finish.
-    last: Option<Finished>,
-    host_signal_ns: Option<i64>,
-    unknown: bool,
+    /// What host functions of unknown times may have taken.
+    pub(crate) untimed_functions: Vec<Interval>,
 }
 
 impl<'a> Explainer<'a> {
     pub(crate) fn new(timeline: &'a Timeline<'a>) -> Explainer<'a> {
-        let table = &timeline.trace.tables.dependencies;
-        let mut dependencies: Vec<DependencyRow> = (0..table.len())
-            .map(|row| DependencyRow {
-                submission: timeline.submission_ids.row(table.submission[row]),
-                row: row as u32,
-            })
-            .filter(|dependency| dependency.submission != NONE)
-            .collect();
-        dependencies.sort();
         let error_ns = (0..timeline.gpus.len())
             .map(|gpu| {
                 timeline
@@ -100,7 +66,7 @@ impl<'a> Explainer<'a> {
         Explainer {
             timeline,
             host: Host::of(timeline.trace),
-            dependencies,
+            order: Order::of(timeline),
             error_ns,
         }
     }
@@ -113,29 +79,40 @@ impl<'a> Explainer<'a> {
         gap: Interval,
         explanation: &mut Explanation,
     ) {
-        let Explanation { parts, .. } = explanation;
+        let mut parts = std::mem::take(&mut explanation.parts);
         parts.clear();
-        let timeline = self.timeline;
-        let command_buffer = timeline.command_buffers.get(after.command_buffer as usize);
-        let begun = command_buffer.is_some_and(|times| times.first_start_ns < gap.start_ns);
-        if command_buffer.is_some() && (begun || before.command_buffer == after.command_buffer) {
-            *explanation = Explanation {
-                parts: std::mem::take(parts),
-                ..Explanation::default()
-            };
-            push(&mut explanation.parts, gap, Cause::WithinCommandBuffer);
-            return;
-        }
-        let row = timeline.submission_of(after);
-        let mut fresh = Explanation {
-            parts: std::mem::take(parts),
+        *explanation = Explanation {
+            parts,
             ..Explanation::default()
         };
-        match timeline.submissions.get(row as usize) {
-            Some(_) => self.explain_submitted(before, after, gap, row, &mut fresh),
-            None => push(&mut fresh.parts, gap, Cause::Unknown),
+        let timeline = self.timeline;
+        let command_buffer = timeline.command_buffers.get(after.command_buffer as usize);
+        let row = timeline.submission_of(after);
+        let begun = command_buffer.is_some_and(|times| {
+            times.first_start_ns < gap.start_ns || before.command_buffer == after.command_buffer
+        });
+        if begun {
+            self.explain_inside(after, gap, row, explanation);
+        } else if timeline.submissions.get(row as usize).is_some() {
+            self.explain_submitted(before, after, gap, row, explanation);
+        } else {
+            push(&mut explanation.parts, gap, Cause::Unknown);
         }
-        *explanation = fresh;
+    }
+
+    /// Explains a gap inside a command buffer.
+    fn explain_inside(&self, after: &Work, gap: Interval, row: u32, explanation: &mut Explanation) {
+        let untimed_nodes = self.order.has_untimed_nodes(row);
+        let functions = self.order.functions(self.timeline.queue_of(after), gap);
+        for (piece, in_function) in pieces(gap, functions) {
+            let cause = match in_function {
+                true => Cause::HostFunction,
+                false if untimed_nodes && piece.length_ns() > NODE_ORDER_NS => Cause::Unknown,
+                false => Cause::WithinCommandBuffer,
+            };
+            push(&mut explanation.parts, piece, cause);
+        }
+        explanation.boundaries = boundaries(functions, gap);
     }
 
     fn explain_submitted(
@@ -156,7 +133,9 @@ impl<'a> Explainer<'a> {
         let start_ns = call_ns[0].clamp(gap.start_ns, gap.end_ns);
         let end_ns = call_ns[1].clamp(start_ns, gap.end_ns);
         let late = Interval::new(gap.start_ns, start_ns);
-        let waits = self.waits(row, queue, gap.end_ns.saturating_add(error_ns));
+        let begun = timeline.submissions[at].first_start_ns < gap.end_ns;
+        let until_ns = gap.end_ns.saturating_add(error_ns);
+        let waits = self.order.waits(row, until_ns, begun);
 
         let mut parts = Vec::with_capacity(4);
         let thread = HostThread::of(table.process[at], table.thread[at]);
@@ -170,10 +149,7 @@ impl<'a> Explainer<'a> {
                 None => push(&mut parts, late, Cause::HostLate),
             }
         }
-        let (call, start) = match table.kind[at] {
-            SubmissionKind::Graph => (Cause::GraphLaunch, Cause::GraphLaunch),
-            _ => (Cause::SubmitCall, Cause::LaunchLatency),
-        };
+        let (call, start) = call_and_start(table.kind[at]);
         let inside = Interval::new(start_ns, end_ns);
         match thread {
             Some(thread) => self.explain_call(inside, thread, call, &mut parts),
@@ -190,24 +166,50 @@ impl<'a> Explainer<'a> {
             from_ns = until_ns;
         }
         let before_queue = timeline.queue_of(before);
-        let handed_over = waits.last.is_some_and(|last| {
-            last.end_ns > gap.start_ns
-                || (last.end_ns == gap.start_ns && before_queue == last.queue)
+        // What had finished before the call did not hold the work.
+        let handed_over = waits.last.filter(|last| {
+            last.end_ns > call_ns[0]
+                && (last.end_ns > gap.start_ns
+                    || (last.end_ns == gap.start_ns && before_queue == last.queue))
         });
-        let rest = match () {
-            () if handed_over => Cause::QueueHandover,
-            () if waits.unknown => Cause::Unknown,
-            () => start,
+        let rest = Interval::new(from_ns, gap.end_ns);
+        let cause = match waits.untimed(rest.length_ns()) {
+            Some(cause) => cause,
+            None if handed_over.is_some() => Cause::QueueHandover,
+            None => start,
         };
-        push(&mut parts, Interval::new(from_ns, gap.end_ns), rest);
+        push(&mut parts, rest, cause);
+        explanation.waited_for = handed_over.map(|last| last.queue);
 
-        explanation.waited_for = waits.last.filter(|_| handed_over).map(|last| last.queue);
+        let Waits {
+            others,
+            mut functions,
+            ..
+        } = waits;
+        functions.extend_from_slice(self.order.functions(queue, gap));
         let near = Interval::new(gap.start_ns.saturating_sub(error_ns), gap.end_ns);
-        explanation.boundaries = call_ns
-            .iter()
+        explanation.boundaries = (call_ns.iter())
             .filter(|ns| near.start_ns < **ns && **ns < near.end_ns)
             .count() as i64;
-        overlay(&parts, &waits.others, &mut explanation.parts);
+        // As it mostly is.
+        if others.is_empty() && functions.is_empty() && cause != Cause::HostFunction {
+            explanation.parts = parts;
+            return;
+        }
+        crate::intervals::union(&mut functions);
+        explanation.boundaries += boundaries(&functions, gap);
+        for part in overlay(&parts, &others, Cause::OtherQueue) {
+            for (piece, in_function) in pieces(part.interval(), &functions) {
+                let cause = match in_function {
+                    true => Cause::HostFunction,
+                    false => part.cause,
+                };
+                if !in_function && cause == Cause::HostFunction {
+                    explanation.untimed_functions.push(piece);
+                }
+                push(&mut explanation.parts, piece, cause);
+            }
+        }
     }
 
     /// Explains the time before a submission call by what its thread did. True: it was in a waiting call as the gap
@@ -264,51 +266,13 @@ impl<'a> Explainer<'a> {
         }
         push(parts, Interval::new(from_ns, inside.end_ns), call);
     }
+}
 
-    /// What a submission to `queue`, whose work started at `start_ns` or before, waits for.
-    fn waits(&self, row: u32, queue: u32, start_ns: i64) -> Waits {
-        let mut waits = Waits::default();
-        if !self.dependencies.is_empty() {
-            self.add_waits(row, queue, start_ns, DEPTH, &mut waits);
-            crate::intervals::union(&mut waits.others);
-        }
-        waits
-    }
-
-    fn add_waits(&self, row: u32, queue: u32, start_ns: i64, depth: u32, waits: &mut Waits) {
-        let timeline = self.timeline;
-        let table = &timeline.trace.tables.dependencies;
-        let from = self.dependencies.partition_point(|d| d.submission < row);
-        let mine = self.dependencies[from..].iter();
-        for dependency in mine.take_while(|d| d.submission == row) {
-            let at = dependency.row as usize;
-            if let Some(signal_ns) = table.host_signal_ns[at] {
-                waits.host_signal_ns = waits.host_signal_ns.max(Some(signal_ns));
-                continue;
-            }
-            let other = table.waits_for[at].map_or(NONE, |id| timeline.submission_ids.row(id));
-            let Some(times) = timeline.submissions.get(other as usize) else {
-                waits.unknown = true;
-                continue;
-            };
-            match times.interval() {
-                // A dependency that finished after the start is not what the start waited for: a later stage does.
-                Some(work) if times.queue != queue && work.end_ns <= start_ns => {
-                    let start_ns = timeline.trace.tables.submissions.start_ns[other as usize];
-                    waits.others.push(Interval::new(start_ns, work.end_ns));
-                    waits.last = waits.last.max(Some(Finished {
-                        end_ns: work.end_ns,
-                        queue: times.queue,
-                    }));
-                }
-                Some(_) => {}
-                None if timeline.trace.tables.submissions.command_buffers[other as usize] > 0 => {
-                    waits.unknown = true;
-                }
-                None if depth > 0 => self.add_waits(other, queue, start_ns, depth - 1, waits),
-                None => {}
-            }
-        }
+/// Why a device idles while a submission of a kind is in progress, and until it starts the work after that.
+fn call_and_start(kind: SubmissionKind) -> (Cause, Cause) {
+    match kind {
+        SubmissionKind::Graph => (Cause::SubmitCall, Cause::GraphLaunch),
+        _ => (Cause::SubmitCall, Cause::LaunchLatency),
     }
 }
 
@@ -326,22 +290,34 @@ fn push(parts: &mut Vec<GapPart>, interval: Interval, cause: Cause) {
     }
 }
 
-/// Puts [`Cause::OtherQueue`] over `parts` where a set of intervals covers them.
-fn overlay(parts: &[GapPart], others: &[Interval], result: &mut Vec<GapPart>) {
+/// Puts a cause over `parts` where a set of intervals covers them.
+fn overlay(parts: &[GapPart], covers: &[Interval], cause: Cause) -> Vec<GapPart> {
+    let mut result = Vec::with_capacity(parts.len());
     for part in parts {
-        let mut rest = part.interval();
-        for other in others {
-            let covered = other.intersection(rest);
-            if !covered.is_empty() {
-                push(
-                    result,
-                    Interval::new(rest.start_ns, covered.start_ns),
-                    part.cause,
-                );
-                push(result, covered, Cause::OtherQueue);
-                rest.start_ns = covered.end_ns;
-            }
+        for (piece, covered) in pieces(part.interval(), covers) {
+            push(&mut result, piece, if covered { cause } else { part.cause });
         }
-        push(result, rest, part.cause);
     }
+    result
+}
+
+/// The pieces of an interval, in order, that are in a set and that are not; some may be empty.
+fn pieces(whole: Interval, set: &[Interval]) -> impl Iterator<Item = (Interval, bool)> {
+    let from = set.partition_point(|of| of.end_ns <= whole.start_ns);
+    let inside = set[from..].iter().map(move |of| of.intersection(whole));
+    let inside = inside.take_while(move |of| of.start_ns < whole.end_ns && !of.is_empty());
+    let end = Interval::new(whole.end_ns, whole.end_ns);
+    let mut from_ns = whole.start_ns;
+    inside.chain([end]).flat_map(move |of| {
+        let before = Interval::new(from_ns, of.start_ns);
+        from_ns = of.end_ns;
+        [(before, false), (of, true)]
+    })
+}
+
+/// How many boundaries of `intervals`, which are on the host's clock, are in a gap.
+fn boundaries(intervals: &[Interval], gap: Interval) -> i64 {
+    (intervals.iter().flat_map(|of| [of.start_ns, of.end_ns]))
+        .filter(|ns| gap.start_ns < *ns && *ns < gap.end_ns)
+        .count() as i64
 }

@@ -74,6 +74,7 @@ pub fn idle_time(
         histogram: found.histogram.rows(),
         host_calls: found.host.into_rows(&explainer.host),
         unknown_host_ns: found.unknown_host_ns,
+        untimed_host_function_ns: found.untimed_host_function_ns,
         serialised_ns: found.serialised_ns,
         serialised_count: found.serialised_count,
         uncertain_ns: (!found.error_unknown).then_some(found.uncertain_ns),
@@ -95,6 +96,7 @@ struct Found {
     histogram: Histogram,
     host: HostTotals,
     unknown_host_ns: i64,
+    untimed_host_function_ns: i64,
     serialised_ns: i64,
     serialised_count: u64,
     uncertain_ns: i64,
@@ -231,6 +233,10 @@ impl Walk<'_> {
                 let inside = late.map(|part| part.interval().intersection(inside).length_ns());
                 found.unknown_host_ns = found.unknown_host_ns.saturating_add(inside.sum());
             }
+        }
+        for untimed in &explanation.untimed_functions {
+            let ns = untimed.intersection(inside).length_ns();
+            found.untimed_host_function_ns = found.untimed_host_function_ns.saturating_add(ns);
         }
         if explanation.boundaries > 0 {
             match self.explainer.error_ns[gpu as usize] {

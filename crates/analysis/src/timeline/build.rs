@@ -342,6 +342,9 @@ impl<'a> Builder<'a> {
                     start_ns: times.first_start_ns,
                     end_ns: times.last_end_ns,
                 });
+                // What holds work is timed by it, or as a whole.
+                let ran = times.first_start_ns <= times.last_end_ns || times.untimed > 0;
+                submission.without_work += u32::from(!ran && times.own.is_some());
             }
         }
     }

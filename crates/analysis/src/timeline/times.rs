@@ -70,6 +70,8 @@ pub(crate) struct SubmissionTimes {
     pub(crate) last_end_ns: i64,
     /// Index in [`Timeline::queues`](super::Timeline::queues).
     pub(crate) queue: u32,
+    /// Command buffers of it that are known to have run no work.
+    pub(crate) without_work: u32,
 }
 
 impl SubmissionTimes {
@@ -78,6 +80,7 @@ impl SubmissionTimes {
             first_start_ns: i64::MAX,
             last_end_ns: i64::MIN,
             queue,
+            without_work: 0,
         }
     }
 

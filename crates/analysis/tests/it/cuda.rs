@@ -114,7 +114,12 @@ fn a_graph_launch_has_its_call_and_its_start() {
     );
     assert_eq!(
         causes(&findings.gaps),
-        [(HostLate, 50), (GraphLaunch, 50), (WithinCommandBuffer, 30)]
+        [
+            (HostLate, 50),
+            (GraphLaunch, 30),
+            (WithinCommandBuffer, 30),
+            (SubmitCall, 20)
+        ]
     );
     assert_eq!(findings.command_buffer_count, 1);
 }

@@ -29,7 +29,7 @@ fn rows<T: std::fmt::Debug>(of: impl Strategy<Value = T>) -> impl Strategy<Value
     proptest::collection::vec(of, 0..24)
 }
 
-const CALLS: [HostCallKind; 11] = [
+const CALLS: [HostCallKind; 12] = [
     HostCallKind::Submit,
     HostCallKind::WaitFences,
     HostCallKind::PollFence,
@@ -40,7 +40,22 @@ const CALLS: [HostCallKind; 11] = [
     HostCallKind::CopyAndWait,
     HostCallKind::Recording,
     HostCallKind::QueueFull,
+    HostCallKind::HostFunction,
     HostCallKind::Unknown,
+];
+const STREAMS: [Option<&str>; 4] = [
+    None,
+    Some("default"),
+    Some("blocking"),
+    Some("non-blocking"),
+];
+const KINDS: [SubmissionKind; 6] = [
+    SubmissionKind::CommandBuffers,
+    SubmissionKind::Kernel,
+    SubmissionKind::Graph,
+    SubmissionKind::HostFunction,
+    SubmissionKind::WaitValue,
+    SubmissionKind::Prefetch,
 ];
 const FUNCTIONS: [Option<&str>; 3] = [None, Some("cudaLaunchKernel"), Some("cudaGraphLaunch")];
 
@@ -58,7 +73,8 @@ prop_compose! {
         transfers in rows(piece()),
         opaque in rows(piece()),
         command_buffers in rows((piece(), id(), 0usize..3)),
-        submissions in rows((id(), id(), time(), time(), id())),
+        submissions in rows((id(), id(), time(), time(), id(), 0..KINDS.len())),
+        streams in proptest::collection::vec(0..STREAMS.len(), 3),
         dependencies in rows((id(), some(id()), proptest::option::weighted(0.2, time()))),
         calls in rows((0..CALLS.len(), time(), time(), id(), id())),
         labels in rows((id(), some(id()))),
@@ -78,7 +94,9 @@ prop_compose! {
             row.clock.error_ns = (device > 0).then_some(i64::MAX);
             row.limits = (device < 2).then(|| DeviceLimits { multiprocessors: Some(device * 8), ..DeviceLimits::default() });
             manifest.devices.push(row);
-            manifest.queues.push(Queue { id: QueueId(device), device: DeviceId(device), ..Queue::default() });
+            let kind = STREAMS[streams[device as usize]].map(Into::into);
+            manifest.queues.push(Queue { id: QueueId(device), device: DeviceId(device), kind, ..Queue::default() });
+            manifest.queues.push(Queue { id: QueueId(device + 3), device: DeviceId(device), kind: STREAMS[streams[0]].map(Into::into), ..Queue::default() });
         }
         let t = &mut trace.tables;
         for (cb, queue, kernel, start_ns, duration_ns, label) in dispatches {
@@ -105,13 +123,13 @@ prop_compose! {
             let timing = [Timing::Measured, Timing::Bracketed, Timing::NotSeen][timing];
             t.command_buffers.push(CommandBuffer {
                 id: CommandBufferId(cb.into()), queue: QueueId(queue), submission: SubmissionId(submission.into()), start_ns, duration_ns, timing,
-                label: label.map(LabelId),
+                label: label.map(LabelId), host_functions: label.map(|label| label % 3),
                 dispatches: count, ..CommandBuffer::default()
             });
         }
-        for (id, queue, start_ns, duration_ns, command_buffers) in submissions {
+        for (id, queue, start_ns, duration_ns, command_buffers, kind) in submissions {
             t.submissions.push(Submission {
-                id: SubmissionId(id.into()), queue: QueueId(queue), start_ns, duration_ns, command_buffers,
+                id: SubmissionId(id.into()), queue: QueueId(queue), start_ns, duration_ns, command_buffers, kind: KINDS[kind],
                 function: FUNCTIONS[id as usize % FUNCTIONS.len()].map(Into::into), ..Submission::default()
             });
         }
@@ -122,7 +140,7 @@ prop_compose! {
         }
         for (call, start_ns, duration_ns, thread, count) in calls {
             t.host_calls.push(HostCall {
-                call: CALLS[call], start_ns, duration_ns, thread: (thread % 3).checked_sub(1).map(ThreadId), count, ..HostCall::default()
+                call: CALLS[call], start_ns, duration_ns, thread: (thread % 3).checked_sub(1).map(ThreadId), count, queue: Some(QueueId(thread % 6)), ..HostCall::default()
             });
         }
         for (id, parent) in labels {
@@ -212,6 +230,13 @@ fn check(findings: &Findings, threshold_ns: i64) -> Result<(), TestCaseError> {
             kernel.count
         );
     }
+    for queue in &findings.latency {
+        let (all, idle) = (&queue.submit_to_start, &queue.submit_to_start_idle);
+        prop_assert!(idle.timed_count <= all.timed_count);
+        prop_assert_eq!(all.timed_count + queue.waited_count, queue.submission_count);
+        let waited: u64 = queue.waited.iter().map(|waited| waited.count).sum();
+        prop_assert_eq!(waited, queue.waited_count);
+    }
     let counted: u64 = findings.kernels.iter().map(|kernel| kernel.count).sum();
     prop_assert_eq!(counted, findings.dispatch_count);
     Ok(())
@@ -287,7 +312,7 @@ proptest! {
 
     #[test]
     fn the_order_of_rows_does_not_matter(
-        works in proptest::collection::vec((0i64..300, 0i64..40, 0u32..3, -40i64..300, 0i64..20), 1..20),
+        works in proptest::collection::vec((0i64..300, 0i64..40, 0u32..3, -40i64..300, 0i64..20, 0..KINDS.len()), 1..20),
         calls in proptest::collection::vec((0..CALLS.len(), 0i64..300, 0i64..60), 0..12),
         depends in proptest::collection::vec((0u64..20, 0u64..20), 0..12),
         seed in any::<u64>(),
@@ -296,30 +321,35 @@ proptest! {
             let mut trace = Trace::default();
             trace.manifest.devices.push(Device::default());
             for id in 0..3 {
-                trace.manifest.queues.push(Queue { id: QueueId(id), ..Queue::default() });
+                let kind = STREAMS[1 + id as usize].map(Into::into);
+                trace.manifest.queues.push(Queue { id: QueueId(id), kind, ..Queue::default() });
             }
             let t = &mut trace.tables;
             for at in order(works.len()) {
                 let (start, duration, queue, ..) = works[at];
                 let (start_ns, duration_ns) = (Some(start), Some(duration));
+                // What is no work has none.
+                if KINDS[works[at].5] as u8 >= SubmissionKind::HostFunction as u8 {
+                    continue;
+                }
                 t.dispatches.push(Dispatch {
                     command_buffer: Some(CommandBufferId(at as u64)), queue: QueueId(queue), kernel: KernelId(queue), start_ns, duration_ns,
                     ..Dispatch::default()
                 });
             }
             for at in order(works.len()) {
-                let (_, _, queue, start_ns, duration_ns) = works[at];
+                let (_, _, queue, start_ns, duration_ns, kind) = works[at];
                 let (id, queue) = (SubmissionId(at as u64), QueueId(queue));
                 t.command_buffers.push(CommandBuffer {
                     id: CommandBufferId(at as u64), queue, submission: id, dispatches: 1, ..CommandBuffer::default()
                 });
                 t.submissions.push(Submission {
-                    id, queue, start_ns, duration_ns, command_buffers: 1, ..Submission::default()
+                    id, queue, start_ns, duration_ns, command_buffers: 1, kind: KINDS[kind], ..Submission::default()
                 });
             }
             for at in order(calls.len()) {
                 let (call, start_ns, duration_ns) = calls[at];
-                t.host_calls.push(HostCall { call: CALLS[call], start_ns, duration_ns, thread: Some(ThreadId(0)), count: 2, ..HostCall::default() });
+                t.host_calls.push(HostCall { call: CALLS[call], start_ns, duration_ns, thread: Some(ThreadId(0)), count: 2, queue: Some(QueueId(at as u32 % 3)), ..HostCall::default() });
             }
             for at in order(depends.len()) {
                 let (submission, on) = depends[at];

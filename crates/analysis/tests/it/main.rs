@@ -1,11 +1,14 @@
 //! Text trace -> findings.
 
+mod advice;
 mod causes;
 mod cuda;
 mod equal_work;
 mod fill;
 mod gaps;
 mod garbage;
+mod latency;
+mod order;
 mod planted;
 mod program;
 mod ranks;

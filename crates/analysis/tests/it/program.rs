@@ -53,6 +53,57 @@ impl Program {
         id
     }
 
+    /// A kernel that a call launches by itself (CUDA); gives the submission's id.
+    pub fn launch(&mut self, queue: u32, call: [i64; 2], start: i64, duration: i64) -> u64 {
+        let id = self.mark(queue, "kernel", call);
+        writeln!(
+            self.text,
+            "dispatch submission={id} queue={queue} kernel=1 start_ns={start}us duration_ns={duration}us"
+        )
+        .unwrap();
+        id
+    }
+
+    /// The launch of a graph with such kernels, each with its start and duration; gives the submission's id.
+    pub fn graph(
+        &mut self,
+        queue: u32,
+        call: [i64; 2],
+        kernels: &[[i64; 2]],
+        columns: &str,
+    ) -> u64 {
+        let id = self.mark(queue, "graph", call);
+        let text = &mut self.text;
+        let count = kernels.len();
+        writeln!(
+            text,
+            "command_buffer id={id} process=1 queue={queue} submission={id} dispatches={count} {columns}"
+        )
+        .unwrap();
+        for (position, [start, duration]) in kernels.iter().enumerate() {
+            writeln!(
+                text,
+                "dispatch command_buffer={id} position={position} queue={queue} kernel=1 start_ns={start}us duration_ns={duration}us"
+            )
+            .unwrap();
+        }
+        id
+    }
+
+    /// A submission of some kind by itself (CUDA); gives its id.
+    pub fn mark(&mut self, queue: u32, kind: &str, [start, end]: [i64; 2]) -> u64 {
+        let id = self.next;
+        let duration = end - start;
+        let graphs = u32::from(kind == "graph");
+        self.next += 1;
+        writeln!(
+            self.text,
+            "submission id={id} process=1 queue={queue} thread=7 start_ns={start}us duration_ns={duration}us command_buffers={graphs} kind={kind}"
+        )
+        .unwrap();
+        id
+    }
+
     /// A submission without work; gives its id.
     pub fn submit(&mut self, queue: u32, [start, end]: [i64; 2]) -> u64 {
         let id = self.next;

@@ -126,7 +126,9 @@ fn what_could_show_no_warm_up_is_not_passed_off_as_none() {
         assert_eq!(findings.warm_up.excluded, None);
         findings.warm_up.reason
     };
-    assert!(reason(&trace).contains("nothing is compiled at the start, and"));
+    assert!(
+        reason(&trace).contains("no code is compiled or loaded after the GPU's first work, and")
+    );
     trace.tables.host_calls = Default::default();
     let without_calls = reason(&trace);
     assert!(
@@ -138,5 +140,21 @@ fn what_could_show_no_warm_up_is_not_passed_off_as_none() {
     assert!(
         unknown.contains("No GPU work") || unknown.contains("not known"),
         "{unknown}"
+    );
+}
+
+#[test]
+fn what_is_compiled_later_is_not_passed_over() {
+    let mut p = program(100, &[]);
+    // The work lasts for 100 turns; half of them are over.
+    let window = gapscope_analysis::Timeline::of(&p.trace())
+        .work_window()
+        .unwrap();
+    let middle_us = (window.start_ns + window.end_ns) / 2_000;
+    p.call("load-module", [middle_us, middle_us + 10]);
+    let findings = p.findings();
+    assert_eq!(
+        findings.warm_up.reason,
+        "No warm-up was found: code is compiled, loaded or first run after the GPU's first work (1 time), but not in the first 10.0 % of the time."
     );
 }

@@ -1,7 +1,6 @@
 //! Idle time by cause, with what to do about it.
 
 use super::{bar, count};
-use crate::cause;
 use crate::document::{Block, Column, Table, Text, Tone};
 use crate::{fit, number};
 use gapscope_analysis::Findings;
@@ -52,7 +51,11 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, origin_ns: 
             Text::new().with(Tone::Cause(facts.family), bar(share, 12)),
         ]);
         if share >= ADVICE_SHARE {
-            row.note = Some(Text::new().faint(cause::advice(gap, idle, words)));
+            let advice = findings
+                .advice
+                .iter()
+                .find(|advice| advice.cause == gap.cause);
+            row.note = advice.map(|advice| Text::new().faint(advice.text.clone()));
         }
     }
     blocks.push(Block::Table(table));

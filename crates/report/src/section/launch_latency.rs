@@ -1,9 +1,12 @@
 //! Launch latency and queue depth.
 
 use super::{count, duration, mean, or_unknown};
-use crate::document::{Block, Column, Table, Text};
+use crate::document::{Block, Column, Table, Text, Tone};
 use crate::{fit, number};
 use gapscope_analysis::durations::Durations;
+use gapscope_analysis::gaps::Cause;
+use gapscope_analysis::latency::{QueueLatency, Waited};
+use gapscope_analysis::vocabulary::Words;
 use gapscope_analysis::{Findings, Vocabulary};
 
 pub(crate) fn blocks(findings: &Findings, names: &Vocabulary) -> Vec<Block> {
@@ -24,7 +27,12 @@ pub(crate) fn blocks(findings: &Findings, names: &Vocabulary) -> Vec<Block> {
             Column::number("p99"),
             Column::number("max"),
         ]);
+        // Where only the moments of calls are known, nothing is to be said of how long they took; and nothing of what is
+        // left out altogether.
         let mut row = |name: &str, times: &Durations| {
+            if times.timed_count == 0 {
+                return;
+            }
             table.row([
                 name.into(),
                 count(times.timed_count),
@@ -34,39 +42,72 @@ pub(crate) fn blocks(findings: &Findings, names: &Vocabulary) -> Vec<Block> {
                 duration(times.max_ns),
             ]);
         };
-        // Where only the moments of calls are known, nothing is to be said of how long they took.
-        if queue.submit_calls.timed_count > 0 {
-            row(&format!("{} call", words.submit), &queue.submit_calls);
-        }
+        row(&format!("{} call", words.submit), &queue.submit_calls);
         row(
             &format!("call → start, {} idle", words.queue.one),
             &queue.submit_to_start_idle,
         );
-        row("call → start, all", &queue.submit_to_start);
+        row("… or behind its own work", &queue.submit_to_start);
         blocks.push(Block::Table(table));
-        let depth = or_unknown(queue.mean_depth, |mean| format!("{mean:.1}")).plain_text();
-        let most = or_unknown(queue.max_depth, |max| number::count(max.into())).plain_text();
-        let in_flight = words.submission.title();
-        let mut text = format!("{in_flight} in flight: {depth} on average, at most {most}");
-        if let Some(zero) = queue.depth_zero_ns.filter(|ns| *ns > 0) {
-            text.push_str(&format!("; none for {}", number::duration(zero)));
+        if let Some(text) = left_out(queue, words) {
+            blocks.push(Block::Sentence(text.into()));
         }
-        text.push('.');
-        blocks.push(Block::Sentence(text.into()));
+        blocks.push(Block::Sentence(in_flight(queue, words).into()));
         if let Some(early @ 1..) = queue.started_before_submission_count {
             let text = format!(
                 "{} seem to start before they were submitted, by more than the clocks' error: \
                  do not trust times across host and device here.",
                 number::of(early, "submission", "submissions"),
             );
-            blocks.push(Block::Sentence(
-                Text::new().with(crate::document::Tone::Warning, text),
-            ));
+            blocks.push(Block::Sentence(Text::new().with(Tone::Warning, text)));
         }
     }
     if !blocks.is_empty() {
-        let aside = format!("from the start of the {} call", words.submit);
-        blocks.insert(0, Block::Heading("Launch latency".into(), aside));
+        let aside = "of work that waited for nothing else";
+        blocks.insert(0, Block::Heading("Launch latency".into(), aside.into()));
     }
     blocks
+}
+
+/// How many submissions are in no figure of latency, and why.
+fn left_out(queue: &QueueLatency, words: &Words) -> Option<String> {
+    let reason = |waited: &Waited| {
+        let other = format!("for work of another {}", words.queue.one);
+        let what = match waited.cause {
+            Cause::OtherQueue => other.as_str(),
+            Cause::HostSignal => "for a signal of the host",
+            Cause::HostFunction => "for a function of the host",
+            Cause::ExternalWait => "for a value in memory or an external semaphore",
+            _ => "for what the trace does not say",
+        };
+        match queue.waited.len() {
+            1 => what.to_owned(),
+            _ => format!("{} {what}", number::count(waited.count)),
+        }
+    };
+    let reasons: Vec<String> = queue.waited.iter().map(reason).collect();
+    let left_out = words.submission.count(queue.waited_count);
+    match queue.waited_count {
+        0 => None,
+        1 => Some(format!(
+            "Left out: {left_out} that waited {}.",
+            reasons.join(", ")
+        )),
+        _ => Some(format!(
+            "Left out: {left_out} that waited, {}.",
+            reasons.join(", ")
+        )),
+    }
+}
+
+fn in_flight(queue: &QueueLatency, words: &Words) -> String {
+    let depth = or_unknown(queue.mean_depth, |mean| format!("{mean:.1}")).plain_text();
+    let most = or_unknown(queue.max_depth, |max| number::count(max.into())).plain_text();
+    let title = words.submission.title();
+    let mut text = format!("{title} in flight: {depth} on average, at most {most}");
+    if let Some(zero) = queue.depth_zero_ns.filter(|ns| *ns > 0) {
+        text.push_str(&format!("; none for {}", number::duration(zero)));
+    }
+    text.push('.');
+    text
 }

@@ -1,0 +1,193 @@
+//! What to do about idle time, as far as it fits what was recorded: the one place where advice is chosen.
+//!
+//! [`CauseFacts::advice`](super::CauseFacts::advice) is what suits most programs.
+
+use super::Cause;
+use super::waits::is_work;
+use crate::Findings;
+use crate::quantity;
+use crate::thresholds::SEVERAL;
+use crate::timeline::Timeline;
+use crate::vocabulary::{Vocabulary, Words, program};
+use gapscope_trace::manifest::{Api, Manifest};
+use gapscope_trace::tables::SubmissionKind;
+use serde::Serialize;
+
+/// What to do about the idle time of a cause.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Advice {
+    /// The cause.
+    pub cause: Cause,
+    /// The advice, without a capital and a full stop.
+    pub text: String,
+}
+
+/// What to do about each cause of idle time in `findings`.
+pub(crate) fn advice(timeline: &Timeline, findings: &Findings) -> Vec<Advice> {
+    let manifest = &timeline.trace.manifest;
+    let vocabulary = Vocabulary::of(manifest);
+    let [graphs, others] = [true, false].map(|graphs| Launches::of(timeline, graphs));
+    let recorded = Recorded {
+        words: *vocabulary.words(),
+        findings,
+        command_buffers_in_one: mean_command_buffers(timeline),
+        most_are_graphs: graphs.count > 0 && graphs.count >= others.count,
+        most_calls_are_of_graphs: graphs.count > 0 && graphs.calls_ns >= others.calls_ns,
+        python: is_python(manifest),
+    };
+    (findings.gaps.iter())
+        .map(|total| Advice {
+            cause: total.cause,
+            text: recorded.advice(total.cause, total.total_ns),
+        })
+        .collect()
+}
+
+/// What advice must fit.
+struct Recorded<'a> {
+    words: Words,
+    findings: &'a Findings,
+    /// Command buffers in a submission that has some, on average.
+    command_buffers_in_one: f64,
+    /// Whether at least half of what was launched are graphs (CUDA).
+    most_are_graphs: bool,
+    /// Whether at least half of the time of launch calls is in those of graphs.
+    most_calls_are_of_graphs: bool,
+    /// Whether it is Python that uses a GPU.
+    python: bool,
+}
+
+impl Recorded<'_> {
+    fn advice(&self, cause: Cause, total_ns: i64) -> String {
+        let usual = cause.facts(self.words.api).advice;
+        match (cause, self.words.api) {
+            (Cause::HostLate, _) => self.for_a_late_host(usual, total_ns),
+            (Cause::HostFunction, _) => self.for_host_functions(usual, total_ns),
+            (Cause::SubmitCall, Api::Cuda) => self.for_launch_calls(usual),
+            (Cause::GraphLaunch, _) => self.for_graphs(usual),
+            (Cause::Unknown, _) if self.findings.losses.is_empty() => self.for_the_unknown(),
+            (Cause::LaunchLatency, Api::Cuda) if self.most_are_graphs => {
+                "the device's own time to start work: fewer and larger kernels".to_owned()
+            }
+            (Cause::SubmitCall, _) if self.command_buffers_in_one >= SEVERAL => format!(
+                "{} are in each submission already: submit less often, or from a thread of its own",
+                self.command_buffers(),
+            ),
+            (Cause::LaunchLatency, _) if self.command_buffers_in_one >= SEVERAL => format!(
+                "the device's own time to start work; {} are in each submission already: submit the next before the last has ended",
+                self.command_buffers(),
+            ),
+            _ => usual.to_owned(),
+        }
+    }
+
+    fn command_buffers(&self) -> String {
+        let many = self.words.command_buffer.many;
+        format!("{:.1} {many}", self.command_buffers_in_one)
+    }
+
+    fn for_launch_calls(&self, usual: &str) -> String {
+        match self.findings.command_buffers.mean_dispatches {
+            Some(kernels) if self.most_calls_are_of_graphs => format!(
+                "most of it launches graphs, of {kernels:.1} kernels each: launch the next before the last has ended"
+            ),
+            Some(_) => "put the launches that are in no graph into one, or fuse kernels".to_owned(),
+            None => usual.to_owned(),
+        }
+    }
+
+    fn for_graphs(&self, usual: &str) -> String {
+        match self.findings.command_buffers.mean_dispatches {
+            Some(kernels) if kernels >= SEVERAL => format!(
+                "each graph has {kernels:.1} kernels already: launch the next before the last has ended"
+            ),
+            _ => usual.to_owned(),
+        }
+    }
+
+    fn for_a_late_host(&self, usual: &str, total_ns: i64) -> String {
+        let what_to_do = match self.words.api {
+            Api::Cuda if self.most_are_graphs => "launch ahead",
+            Api::Cuda => "launch ahead, or put many launches into a graph",
+            Api::Vulkan | Api::Metal | Api::Unknown => "prepare work ahead, or submit more at once",
+        };
+        let known = match self.words.api {
+            Api::Cuda if self.python => {
+                format!("the launching thread ran its own code, such as Python: {what_to_do}")
+            }
+            Api::Cuda => format!("the launching thread ran its own code: {what_to_do}"),
+            Api::Vulkan | Api::Metal | Api::Unknown => usual.to_owned(),
+        };
+        let submits = self.words.submits;
+        let unknown = format!("it is not known which thread {submits}, or what it did");
+        match self.findings.idle_time.unknown_host_ns {
+            0 => known,
+            ns if ns < total_ns => {
+                let share = quantity::share_of(ns, total_ns);
+                format!("{known}; in {share} of it {unknown}")
+            }
+            _ => format!("{unknown}: {what_to_do}"),
+        }
+    }
+
+    fn for_host_functions(&self, usual: &str, total_ns: i64) -> String {
+        const BOUND: &str = "as it is not recorded when they ran";
+        match self.findings.idle_time.untimed_host_function_ns {
+            0 => usual.to_owned(),
+            ns if ns < total_ns => {
+                let share = quantity::share_of(ns, total_ns);
+                format!("{usual}; at most so long for {share} of it, {BOUND}")
+            }
+            _ => format!("{usual}; at most so long, {BOUND}"),
+        }
+    }
+
+    fn for_the_unknown(&self) -> String {
+        let such = match self.words.api {
+            Api::Cuda => "a host node of a graph, a move of managed memory, or work without times",
+            _ => "a semaphore of another program, or work without times",
+        };
+        format!("what the next work waited for is not in the trace, such as {such}")
+    }
+}
+
+/// Launches of graphs, or others.
+struct Launches {
+    count: u64,
+    /// Time in their calls.
+    calls_ns: i64,
+}
+
+impl Launches {
+    fn of(timeline: &Timeline, graphs: bool) -> Launches {
+        let rows = &timeline.trace.tables.submissions;
+        let calls = rows.kind.iter().zip(&rows.duration_ns);
+        let calls = calls.filter(|(kind, _)| is_work(**kind));
+        let calls = calls.filter(|(kind, _)| (**kind == SubmissionKind::Graph) == graphs);
+        calls.fold(
+            Launches {
+                count: 0,
+                calls_ns: 0,
+            },
+            |sum, (_, ns)| Launches {
+                count: sum.count + 1,
+                calls_ns: sum.calls_ns.saturating_add(*ns),
+            },
+        )
+    }
+}
+
+/// Command buffers in a submission that has some, on average.
+fn mean_command_buffers(timeline: &Timeline) -> f64 {
+    let counts = &timeline.trace.tables.submissions.command_buffers;
+    let submissions = counts.iter().filter(|count| **count > 0).count();
+    let command_buffers: u64 = counts.iter().map(|count| u64::from(*count)).sum();
+    command_buffers as f64 / submissions.max(1) as f64
+}
+
+/// Whether a process that uses a GPU runs Python.
+fn is_python(manifest: &Manifest) -> bool {
+    let uses_gpu = |id| manifest.devices.iter().any(|device| device.process == id);
+    let mut processes = manifest.processes.iter();
+    processes.any(|process| uses_gpu(process.id) && program(process).starts_with("python"))
+}

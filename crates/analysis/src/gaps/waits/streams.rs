@@ -1,0 +1,118 @@
+//! The order of CUDA's default stream: what is put on it waits for all that was put on blocking streams of its device
+//! before, and what is put on those waits for what was put on the default stream before. Non-blocking streams are
+//! independent.
+//!
+//! Only what really holds is kept: of each stream the last submission before, if it came after the one before on the
+//! waiting stream, which waited for all that is older, and if it had not finished when the call began. So each submission
+//! is in at most one pair with each default stream, however many streams there are.
+
+use super::{Held, Standing};
+use crate::timeline::Timeline;
+use gapscope_trace::ids::DeviceId;
+use gapscope_trace::tables::StreamKind;
+use std::collections::BTreeMap;
+
+/// The streams of a device that the order is about, as indices of queues.
+#[derive(Default)]
+struct Streams {
+    default: Vec<u32>,
+    blocking: Vec<u32>,
+}
+
+/// What was put on a stream.
+#[derive(Clone, Copy)]
+struct Last {
+    row: u32,
+    /// Place in the order of all calls.
+    place: usize,
+}
+
+/// Submissions that wait for others by the order of the default stream, sorted.
+pub(super) fn held(timeline: &Timeline) -> Vec<Held> {
+    let mut devices: BTreeMap<DeviceId, Streams> = BTreeMap::new();
+    for (index, queue) in timeline.queues.iter().enumerate() {
+        let rows = &timeline.trace.manifest.queues;
+        let Some(row) = queue.row.and_then(|row| rows.get(row as usize)) else {
+            continue;
+        };
+        let streams = devices.entry(row.device).or_default();
+        match row.kind.as_deref() {
+            Some(kind) if kind == StreamKind::Default.as_str() => {
+                streams.default.push(index as u32)
+            }
+            Some(kind) if kind == StreamKind::Blocking.as_str() => {
+                streams.blocking.push(index as u32)
+            }
+            _ => {}
+        }
+    }
+    devices.retain(|_, streams| !streams.default.is_empty() && !streams.blocking.is_empty());
+    let mut all = Vec::new();
+    for streams in devices.values() {
+        of_device(timeline, streams, &mut all);
+    }
+    all.sort_unstable();
+    all
+}
+
+fn of_device(timeline: &Timeline, streams: &Streams, all: &mut Vec<Held>) {
+    let mut is_default = vec![None; timeline.queues.len()];
+    for queue in &streams.default {
+        is_default[*queue as usize] = Some(true);
+    }
+    for queue in &streams.blocking {
+        is_default[*queue as usize] = Some(false);
+    }
+    let of = |row: &u32| timeline.submissions[*row as usize].queue as usize;
+    let rows = 0..timeline.submissions.len() as u32;
+    let mut rows: Vec<u32> = rows.filter(|row| is_default[of(row)].is_some()).collect();
+    let ran = |default| rows.iter().any(|row| is_default[of(row)] == Some(default));
+    if !ran(true) || !ran(false) {
+        return;
+    }
+    rows.sort_unstable_by_key(|row| timeline.call_order(*row));
+
+    let calls_ns = &timeline.trace.tables.submissions.start_ns;
+    let holds = |by: u32, row: u32| match timeline.standing(by) {
+        Standing::Timed(work) => work.end_ns > calls_ns[row as usize],
+        Standing::Untimed | Standing::NoWork(_) => true,
+    };
+    let mut lasts = vec![None::<Last>; timeline.queues.len()];
+    // For each default stream: the blocking streams that got something since it last did.
+    let mut fresh: Vec<Vec<u32>> = vec![Vec::new(); streams.default.len()];
+    for (place, row) in rows.into_iter().enumerate() {
+        let queue = of(&row);
+        let mut hold = |last: Last| {
+            if holds(last.row, row) {
+                all.push(Held {
+                    submission: row,
+                    by: last.row,
+                });
+            }
+        };
+        if is_default[queue] == Some(true) {
+            let at = (streams.default.iter()).position(|default| *default as usize == queue);
+            for blocking in at.map(|at| fresh[at].drain(..)).into_iter().flatten() {
+                lasts[blocking as usize].into_iter().for_each(&mut hold);
+            }
+        } else {
+            let since = lasts[queue].map_or(0, |last| last.place);
+            let newer = |last: &Last| lasts[queue].is_none() || last.place > since;
+            let defaults = streams.default.iter();
+            let defaults = defaults.filter_map(|default| lasts[*default as usize]);
+            defaults.filter(newer).for_each(&mut hold);
+            for (default, fresh) in streams.default.iter().zip(&mut fresh) {
+                // It is among them where its last came after the default stream's.
+                let known = match (lasts[queue], lasts[*default as usize]) {
+                    (Some(mine), Some(default)) => mine.place > default.place,
+                    (Some(_), None) => true,
+                    (None, _) => false,
+                };
+                if !known {
+                    fresh.push(queue as u32);
+                }
+            }
+        }
+        lasts[queue] = Some(Last { row, place });
+    }
+}

@@ -1,0 +1,129 @@
+//! Advice fits what was recorded.
+
+use crate::program::Program;
+use gapscope_analysis::Findings;
+use gapscope_analysis::gaps::Cause::{self, *};
+use gapscope_analysis::thresholds::SEVERAL;
+
+fn advice(findings: &Findings, cause: Cause) -> &str {
+    let mut all = findings.advice.iter();
+    let found = all.find(|advice| advice.cause == cause);
+    &found.expect("the cause occurs").text
+}
+
+/// A CUDA program whose executable is `executable`.
+fn cuda(executable: &str) -> Program {
+    Program::of(&format!(
+        "manifest sampling_mode=dispatch
+         process id=1 pid=10 hook=cuda executable={executable}
+         device id=1 process=1 api=cuda name=GPU uuid=aa clock.error_ns=0
+         queue id=1 device=1
+         kernel id=1 process=1 name=work"
+    ))
+}
+
+#[test]
+fn what_has_several_command_buffers_in_a_submission_is_not_told_to_put_several_into_one() {
+    let with = |command_buffers: u64| {
+        let mut p = Program::new();
+        for turn in 0..3 {
+            let t = turn * 1_000;
+            p.line(&format!(
+                "submission id={turn} process=1 queue=1 thread=7 start_ns={}us duration_ns=500us command_buffers={command_buffers}
+                 command_buffer id={turn} process=1 queue=1 submission={turn} dispatches=1
+                 dispatch command_buffer={turn} queue=1 kernel=1 start_ns={}us duration_ns=100us",
+                t + 200,
+                t + 800
+            ));
+        }
+        p.findings()
+    };
+    let few = with(SEVERAL as u64 - 1);
+    assert!(advice(&few, SubmitCall).starts_with("put several command buffers"));
+    assert!(advice(&few, LaunchLatency).ends_with("fewer and larger submissions"));
+    let several = with(SEVERAL as u64);
+    assert_eq!(
+        advice(&several, SubmitCall),
+        "2.0 command buffers are in each submission already: submit less often, or from a thread of its own"
+    );
+    assert!(advice(&several, LaunchLatency).contains("2.0 command buffers are in each submission"));
+}
+
+#[test]
+fn what_launches_graphs_is_not_told_to_use_them() {
+    let mut p = cuda("/usr/bin/app");
+    for turn in 0..3 {
+        let t = turn * 1_000;
+        let kernels = [[t + 700, 50], [t + 760, 50]];
+        p.graph(1, [t + 100, t + 600], &kernels, "");
+    }
+    let findings = p.findings();
+    assert_eq!(
+        advice(&findings, SubmitCall),
+        "most of it launches graphs, of 2.0 kernels each: launch the next before the last has ended"
+    );
+    assert_eq!(
+        advice(&findings, GraphLaunch),
+        "each graph has 2.0 kernels already: launch the next before the last has ended"
+    );
+    assert!(advice(&findings, HostLate).ends_with("launch ahead"));
+    // With twice as many launches in none, most are in none.
+    for turn in 3..7 {
+        let t = turn * 1_000;
+        p.launch(1, [t + 100, t + 600], t + 700, 100);
+    }
+    let findings = p.findings();
+    assert_eq!(
+        advice(&findings, SubmitCall),
+        "put the launches that are in no graph into one, or fuse kernels"
+    );
+    assert!(advice(&findings, LaunchLatency).ends_with("or a graph"));
+}
+
+#[test]
+fn python_is_named_only_where_it_runs() {
+    for (executable, python) in [("/opt/venv/bin/python3.12", true), ("/usr/bin/app", false)] {
+        let mut p = cuda(executable);
+        p.launch(1, [0, 5], 10, 100);
+        p.launch(1, [500, 505], 510, 100);
+        // So that what the thread did is known.
+        p.call("map-memory", [200, 201]);
+        let findings = p.findings();
+        assert_eq!(advice(&findings, HostLate).contains("Python"), python);
+    }
+}
+
+#[test]
+fn an_upper_bound_of_host_functions_is_called_one() {
+    let with = |calls: &str| {
+        let mut p = cuda("/usr/bin/app");
+        p.launch(1, [0, 5], 10, 100);
+        p.mark(1, "host-function", [6, 7]);
+        p.launch(1, [8, 9], 500, 100);
+        p.line(calls);
+        p.findings()
+    };
+    let untimed = with("");
+    assert!(
+        advice(&untimed, HostFunction)
+            .ends_with("; at most so long, as it is not recorded when they ran")
+    );
+    let timed =
+        with("host_call process=1 call=host-function queue=1 start_ns=120us duration_ns=300us");
+    assert!(!advice(&timed, HostFunction).contains("at most"));
+}
+
+#[test]
+fn losses_are_named_as_a_reason_only_where_there_are_some() {
+    let with = |losses: &str| {
+        let mut p = cuda("/usr/bin/app");
+        p.launch(1, [0, 5], 10, 100);
+        p.mark(1, "prefetch", [6, 7]);
+        p.launch(1, [8, 9], 500, 100);
+        p.line(losses);
+        p.findings()
+    };
+    assert!(advice(&with(""), Unknown).contains("a move of managed memory"));
+    let lost = with("loss what=records count=3 reason=\"the disk was full\"");
+    assert_eq!(advice(&lost, Unknown), "the losses may say why");
+}
