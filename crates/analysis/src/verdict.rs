@@ -148,8 +148,15 @@ impl Judgement {
                 ..Judgement::default()
             };
         };
-        let mut idle_time = gaps::idle_time(timeline, window, gap_threshold_ns, longest);
-        let fill = fill::fill(timeline, window, &devices, longest);
+        let (mut idle_time, fill) = std::thread::scope(|scope| {
+            // Of ten million dispatches each takes about a second.
+            let fill = scope.spawn(|| fill::fill(timeline, window, &devices, longest));
+            let idle_time = gaps::idle_time(timeline, window, gap_threshold_ns, longest);
+            match fill.join() {
+                Ok(fill) => (idle_time, fill),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        });
         let judged = Times::of_devices(&devices, &idle_time, &fill);
         let (bound, evidence) = Times::of_all(&judged, &devices, &idle_time).verdict();
         let each: Vec<_> = judged.iter().map(Times::verdict).collect();
