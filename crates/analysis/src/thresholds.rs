@@ -77,4 +77,7 @@ thresholds! {
     ROUND_TRIP_NS: i64 = 200_000, Nanoseconds,
         "So long outside of calls between the return of a wait and the next submission counts as part of the wait's round trip.",
         "Recording and handing over a small command buffer takes 5 to 100 µs: a program that needs more does something else there.";
+    CODES_OF_A_NAME: usize = 64, Count,
+        "Up to so many kernels of different code that have one name are rows of their own, told apart by their code. More are one row, which says how many.",
+        "A program that generates code anew for each step would fill the table with rows of one dispatch each.";
 }

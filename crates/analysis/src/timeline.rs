@@ -14,6 +14,7 @@ mod times;
 mod work;
 
 use crate::intervals::Interval;
+use crate::vocabulary::KernelNames;
 use build::Builder;
 use dispatches::DispatchColumns;
 use gapscope_trace::Trace;
@@ -41,6 +42,8 @@ pub struct Timeline<'a> {
     pub(crate) submission_ids: IdIndex<SubmissionId>,
     pub(crate) label_ids: IdIndex<LabelId>,
     pub(crate) kernel_ids: IdIndex<KernelId>,
+    /// What kernels are called.
+    pub kernel_names: KernelNames,
     pub(crate) dispatches: DispatchColumns,
 }
 

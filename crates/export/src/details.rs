@@ -31,6 +31,7 @@ keys! {
     GroupsY = "groups_y",
     GroupsZ = "groups_z",
     Local = "local_size",
+    FullName = "full_name",
     EntryPoint = "entry_point",
     Source = "source",
     Specialisation = "specialisation",

@@ -1,5 +1,6 @@
 //! Text made to fit: widths in columns, truncation in the middle, wrapping, and nothing that could steer a terminal.
 
+use std::collections::{HashMap, HashSet};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Columns that a text takes in a terminal.
@@ -48,8 +49,124 @@ fn clip_one(text: &str, columns: usize) -> String {
         return String::new();
     };
     let head = take(text.chars(), room - room / 2);
-    let tail: String = take(text.chars().rev(), room / 2).chars().rev().collect();
-    format!("{head}…{tail}")
+    format!("{head}…{}", take_last(text, room / 2))
+}
+
+/// The texts of a column, each in at most `columns`: different ones stay different, as far as the column has room for it.
+///
+/// ```
+/// use gapscope_report::fit::clip_apart;
+/// assert_eq!(clip_apart(&["a_long_name_1_of", "a_long_name_2_of"], 8), ["a_…_1_of", "a_…_2_of"]);
+/// ```
+pub fn clip_apart<T: AsRef<str>>(texts: &[T], columns: usize) -> Vec<String> {
+    let mut clips: HashMap<&str, String> = HashMap::new();
+    for text in texts {
+        let text = text.as_ref();
+        clips
+            .entry(text)
+            .or_insert_with(|| clip_name(text, columns));
+    }
+    // In the order of the rows, so that numbers are.
+    let mut alike: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut seen: HashSet<&str> = HashSet::new();
+    for text in texts
+        .iter()
+        .map(AsRef::as_ref)
+        .filter(|text| seen.insert(text))
+    {
+        let clip = clips[text].as_str();
+        let place = *places.entry(clip).or_insert(alike.len());
+        if place == alike.len() {
+            alike.push((clip.to_owned(), Vec::new()));
+        }
+        alike[place].1.push(text);
+    }
+    let mut taken: HashSet<String> = alike.iter().map(|(clip, _)| clip.clone()).collect();
+    for (_, group) in alike.iter().filter(|(_, group)| group.len() > 1) {
+        for (text, clip) in group.iter().zip(told_apart(group, columns, &taken)) {
+            taken.insert(clip.clone());
+            clips.insert(text, clip);
+        }
+    }
+    texts
+        .iter()
+        .map(|text| clips[text.as_ref()].clone())
+        .collect()
+}
+
+/// A name gives up what is in brackets at its end first: `gemm bf16 128x64 nn (cutla…`.
+fn clip_name(text: &str, columns: usize) -> String {
+    match text.rfind(" (") {
+        Some(end) if columns > 1 && width(&text[..end]) < columns && width(text) > columns => {
+            format!("{}…", take(text.chars(), columns - 1))
+        }
+        _ => clip(text, columns),
+    }
+}
+
+/// Different clips for texts that are clipped alike.
+fn told_apart(group: &[&str], columns: usize, taken: &HashSet<String>) -> Vec<String> {
+    let same = group[1..]
+        .iter()
+        .map(|text| shared(group[0], text))
+        .min()
+        .unwrap_or(0);
+    let ways: [&dyn Fn(&str) -> String; 3] = [
+        &|text| clip(text, columns),
+        // From where they differ on, behind a few columns of their start.
+        &|text| {
+            let head = take(text.chars(), columns.saturating_sub(1).min(columns / 3));
+            let room = columns.saturating_sub(width(&head) + 1);
+            let rest = &text[same.max(head.len())..];
+            match width(rest) <= room {
+                // There is room for more of what they share.
+                true => format!("{head}…{}", take_last(text, room)),
+                false => format!("{head}…{}", clip_one(rest, room)),
+            }
+        },
+        &|text| match columns.checked_sub(1) {
+            Some(room) => format!("…{}", take_last(text, room)),
+            None => String::new(),
+        },
+    ];
+    for way in ways {
+        let clips: Vec<String> = group.iter().map(|text| way(text)).collect();
+        let mut seen = HashSet::new();
+        if clips
+            .iter()
+            .all(|clip| !taken.contains(clip) && seen.insert(clip))
+        {
+            return clips;
+        }
+    }
+    let mut number = 0;
+    let numbered = group.iter().map(|text| {
+        loop {
+            number += 1;
+            let mark = format!(" #{number}");
+            let clip = match columns.checked_sub(width(&mark)).filter(|room| *room > 0) {
+                Some(room) => format!("{}{mark}", clip_one(text, room)),
+                None => take_last(&mark, columns),
+            };
+            // Where the column cannot hold another number, nothing tells them apart.
+            if !taken.contains(&clip) || number > taken.len() + group.len() {
+                return clip;
+            }
+        }
+    });
+    numbered.collect()
+}
+
+/// Length in bytes of what both texts start with.
+fn shared(a: &str, b: &str) -> usize {
+    let both = a.char_indices().zip(b.chars());
+    let differs = both.into_iter().find(|((_, a), b)| a != b);
+    differs.map_or(a.len().min(b.len()), |((at, _), _)| at)
+}
+
+fn take_last(text: &str, columns: usize) -> String {
+    take(text.chars().rev(), columns).chars().rev().collect()
 }
 
 fn take(chars: impl Iterator<Item = char>, columns: usize) -> String {
@@ -80,6 +197,66 @@ mod tests {
         }
         assert_eq!(clip("a_long_name → a_long_name", 17), "a_l…ame → a_l…ame");
         assert_eq!(clip("short → a_long_name", 17), "short → a_lo…name");
+    }
+
+    #[test]
+    fn different_names_stay_different_at_any_width() {
+        let gemm = |layout, stages| {
+            format!("gemm s1688 128x128 {layout} (cutlass 80 tensorop {stages} align4)")
+        };
+        let mut names = vec![
+            "vectorized_elementwise_kernel<4, add, array<char*, 3>>".to_owned(),
+            "vectorized_elementwise_kernel<4, gelu, array<char*, 3>>".to_owned(),
+            "行列の積_f32_混合精度".to_owned(),
+            "行列の積_f16_混合精度".to_owned(),
+        ];
+        for layout in ["nn", "nt", "tn"] {
+            names.extend(["32x3", "32x5", "16x4"].map(|stages| gemm(layout, stages)));
+        }
+        // The same kernel twice is the same text twice.
+        names.push(names[0].clone());
+        for columns in 5..90 {
+            let clips = clip_apart(&names, columns);
+            assert_eq!(clips[0], clips[names.len() - 1]);
+            let different: HashSet<&String> = clips.iter().collect();
+            assert_eq!(different.len(), names.len() - 1, "{columns}: {clips:#?}");
+            assert!(
+                clips.iter().all(|clip| width(clip) <= columns),
+                "{columns}: {clips:#?}"
+            );
+        }
+        for columns in 0..5 {
+            clip_apart(&names, columns);
+        }
+    }
+
+    #[test]
+    fn the_part_that_differs_is_kept() {
+        let names = [
+            "vectorized_elementwise_kernel<4, add<float>, array<char*, 3>>",
+            "vectorized_elementwise_kernel<4, gelu<float>, array<char*, 3>>",
+        ];
+        assert_eq!(
+            clip_apart(&names, 24),
+            ["vectoriz…add<flo…r*, 3>>", "vectoriz…gelu<fl…r*, 3>>"]
+        );
+        let details = [
+            "gemm f32 64x64 nn (cutlass 80 align4)",
+            "fill<float> (vec4)",
+        ];
+        assert_eq!(
+            clip_apart(&details, 22),
+            ["gemm f32 64x64 nn (cu…", "fill<float> (vec4)"]
+        );
+    }
+
+    #[test]
+    fn long_names_take_no_time() {
+        let names = [
+            format!("{}1", "a".repeat(1 << 20)),
+            format!("{}2", "a".repeat(1 << 20)),
+        ];
+        assert_ne!(clip_apart(&names, 20)[0], clip_apart(&names, 20)[1]);
     }
 
     #[test]

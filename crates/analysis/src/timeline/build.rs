@@ -6,6 +6,7 @@ use super::times::{CommandBufferTimes, QueueOfGpu, SubmissionTimes};
 use super::work::{Gpu, Work, WorkKind};
 use crate::intervals::Interval;
 use crate::vocabulary::Gpus;
+use crate::vocabulary::KernelNames;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{CommandBufferId, QueueId};
 use gapscope_trace::lookup::{IdIndex, NONE};
@@ -49,6 +50,7 @@ impl<'a> Builder<'a> {
                 submission_ids: IdIndex::new(&tables.submissions.id),
                 label_ids: IdIndex::new(&tables.labels.id),
                 kernel_ids: IdIndex::new(&tables.kernels.id),
+                kernel_names: KernelNames::of(&tables.kernels),
                 dispatches: DispatchColumns::default(),
             },
             listed: Gpus::of(&trace.manifest),

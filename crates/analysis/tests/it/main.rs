@@ -5,6 +5,7 @@ mod cuda;
 mod equal_work;
 mod gaps;
 mod garbage;
+mod kernel_names;
 mod planted;
 mod program;
 mod ranks;
