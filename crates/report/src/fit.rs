@@ -19,7 +19,8 @@ pub fn clean(text: &str) -> String {
 /// What stands between two names of which one follows the other.
 pub const ARROW: &str = " → ";
 
-/// At most `columns` of `text`: when it is longer, its middle becomes `…`, since names mostly differ at their ends. Of two
+/// At most `columns` of `text`: when it is longer, its middle becomes `…`, since names mostly differ at their ends; of a name
+/// that ends with a bracket its end. Of two
 /// names with an [`ARROW`] between them, each is clipped.
 ///
 /// ```
@@ -41,7 +42,17 @@ pub fn clip(text: &str, columns: usize) -> String {
     clip_one(text, columns)
 }
 
+/// A name that ends with a bracket says what matters before that: `gemm bf16 128x64 nn (cutla…`.
 fn clip_one(text: &str, columns: usize) -> String {
+    match columns.checked_sub(1) {
+        Some(room) if text.ends_with(['>', ')']) && width(text) > columns => {
+            format!("{}…", take(text.chars(), room))
+        }
+        _ => clip_middle(text, columns),
+    }
+}
+
+fn clip_middle(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
@@ -62,9 +73,7 @@ pub fn clip_apart<T: AsRef<str>>(texts: &[T], columns: usize) -> Vec<String> {
     let mut clips: HashMap<&str, String> = HashMap::new();
     for text in texts {
         let text = text.as_ref();
-        clips
-            .entry(text)
-            .or_insert_with(|| clip_name(text, columns));
+        clips.entry(text).or_insert_with(|| clip(text, columns));
     }
     // In the order of the rows, so that numbers are.
     let mut alike: Vec<(String, Vec<&str>)> = Vec::new();
@@ -95,16 +104,6 @@ pub fn clip_apart<T: AsRef<str>>(texts: &[T], columns: usize) -> Vec<String> {
         .collect()
 }
 
-/// A name gives up what is in brackets at its end first: `gemm bf16 128x64 nn (cutla…`.
-fn clip_name(text: &str, columns: usize) -> String {
-    match text.rfind(" (") {
-        Some(end) if columns > 1 && width(&text[..end]) < columns && width(text) > columns => {
-            format!("{}…", take(text.chars(), columns - 1))
-        }
-        _ => clip(text, columns),
-    }
-}
-
 /// Different clips for texts that are clipped alike.
 fn told_apart(group: &[&str], columns: usize, taken: &HashSet<String>) -> Vec<String> {
     let same = group[1..]
@@ -113,7 +112,7 @@ fn told_apart(group: &[&str], columns: usize, taken: &HashSet<String>) -> Vec<St
         .min()
         .unwrap_or(0);
     let ways: [&dyn Fn(&str) -> String; 3] = [
-        &|text| clip(text, columns),
+        &|text| clip_middle(text, columns),
         // From where they differ on, behind a few columns of their start.
         &|text| {
             let head = take(text.chars(), columns.saturating_sub(1).min(columns / 3));
@@ -122,7 +121,7 @@ fn told_apart(group: &[&str], columns: usize, taken: &HashSet<String>) -> Vec<St
             match width(rest) <= room {
                 // There is room for more of what they share.
                 true => format!("{head}…{}", take_last(text, room)),
-                false => format!("{head}…{}", clip_one(rest, room)),
+                false => format!("{head}…{}", clip_middle(rest, room)),
             }
         },
         &|text| match columns.checked_sub(1) {

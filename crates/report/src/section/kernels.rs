@@ -81,7 +81,7 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     };
     let shortened = shown.iter().any(|kernel| kernel.full_name.is_some());
     let names = match shortened {
-        true => " full_name in --json: the names in the code.",
+        true => " The names in the code: full_name in --json.",
         false => "",
     };
     let text = format!("share: of the GPU's busy time{overlap}.{names}");
