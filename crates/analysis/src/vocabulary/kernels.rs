@@ -17,7 +17,6 @@ pub use readable::readable;
 
 use crate::thresholds::CODES_OF_A_NAME;
 use gapscope_trace::tables::{Kernels, NameSource, Table};
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// The kernels of a trace by what they are called.
@@ -44,20 +43,17 @@ pub struct NamedKernel {
 impl KernelNames {
     /// The names of all kernels of a trace.
     pub fn of(table: &Kernels) -> KernelNames {
-        let mut bases: HashMap<(&str, Option<&str>, bool), String> = HashMap::new();
+        let mut bases: HashMap<(&str, Option<&str>, NameSource), String> = HashMap::new();
         let mut groups: Vec<Group> = Vec::new();
         let mut by_code: HashMap<(String, Code), u32> = HashMap::new();
         let of_row: Vec<u32> = (0..table.len())
             .map(|row| {
                 let name = table.name[row].as_str();
                 let full = text(&table.full_name, row);
-                let given = table
-                    .name_source
-                    .get(row)
-                    .is_some_and(|source| is_given(*source));
+                let name_source = table.name_source.get(row).copied().unwrap_or_default();
                 let base = bases
-                    .entry((name, full, given))
-                    .or_insert_with(|| base(name, full, given));
+                    .entry((name, full, name_source))
+                    .or_insert_with(|| base(name, full, name_source));
                 let code = Code::of(table, row);
                 let fresh = groups.len() as u32;
                 let group = *by_code.entry((base.clone(), code)).or_insert(fresh);
@@ -107,17 +103,16 @@ fn text(column: &[Option<String>], row: usize) -> Option<&str> {
     column.get(row)?.as_deref()
 }
 
-/// People gave this name: it is not looked at as one of a compiler.
-fn is_given(source: NameSource) -> bool {
-    matches!(source, NameSource::NamesFile | NameSource::Label)
-}
-
-fn base(name: &str, full: Option<&str>, given: bool) -> String {
-    let name = match given && !name.trim().is_empty() {
-        true => Cow::Borrowed(name),
-        false => readable(name, full),
+fn base(name: &str, full: Option<&str>, source: NameSource) -> String {
+    let known = match source {
+        _ if name.trim().is_empty() => Some(readable::UNKNOWN.to_owned()),
+        // People chose it for reading.
+        NameSource::NamesFile | NameSource::Label => None,
+        // A library's name may be in it, but brackets need not be those of C++.
+        NameSource::ObjectName | NameSource::SourceName => readable::of_family(name),
+        _ => Some(readable(name, full).into_owned()),
     };
-    short(&name)
+    short(known.as_deref().unwrap_or(name))
 }
 
 /// Longer names are cut in their middle.

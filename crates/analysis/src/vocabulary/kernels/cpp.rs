@@ -107,19 +107,8 @@ pub(super) fn parse(name: &str) -> Option<Vec<Token<'_>>> {
                 Kind::Sign("->")
             }
             '>' | ')' | ']' | '}' => {
-                let mut closed = open.pop().filter(|open| closes(open.bracket, next))?;
-                let last = std::mem::take(&mut tokens);
-                // The first item is what stood before the bracket.
-                tokens = std::mem::take(&mut closed.items[0]);
-                closed.items.remove(0);
-                if !(last.is_empty() && closed.items.is_empty()) {
-                    closed.items.push(last);
-                }
-                tokens.push(Token {
-                    kind: Kind::Group(closed.bracket, closed.items),
-                    spaced: closed.spaced,
-                    start: closed.start,
-                });
+                let closed = open.pop().filter(|open| closes(open.bracket, next))?;
+                tokens = close(closed, tokens);
                 spaced = false;
                 continue;
             }
@@ -132,7 +121,28 @@ pub(super) fn parse(name: &str) -> Option<Vec<Token<'_>>> {
         });
         spaced = false;
     }
+    if name.ends_with('…') {
+        // The recorder has cut it: what is open ends there.
+        while let Some(closed) = open.pop() {
+            tokens = close(closed, tokens);
+        }
+    }
     open.is_empty().then_some(tokens)
+}
+
+/// What stood before a bracket, and then what is in it.
+fn close<'a>(mut closed: Open<'a>, last: Vec<Token<'a>>) -> Vec<Token<'a>> {
+    // The first item is what stood before the bracket.
+    let mut tokens = closed.items.remove(0);
+    if !(last.is_empty() && closed.items.is_empty()) {
+        closed.items.push(last);
+    }
+    tokens.push(Token {
+        kind: Kind::Group(closed.bracket, closed.items),
+        spaced: closed.spaced,
+        start: closed.start,
+    });
+    tokens
 }
 
 fn is_word(letter: char) -> bool {

@@ -8,7 +8,8 @@ const LONGEST_MARK: usize = 40;
 
 /// What tells kernels with one name apart: all different, one of them may be empty.
 pub(super) fn of<'a>(groups: &[&Group<'a>]) -> Vec<String> {
-    if groups.iter().all(|group| group.hash.is_some()) {
+    let names: Vec<&str> = groups.iter().map(|group| group.whole).collect();
+    if !all_differ(&names) && groups.iter().all(|group| group.hash.is_some()) {
         let hash = |group: &Group| format!("{:.8}", group.hash.unwrap_or_default());
         let hashes = groups.iter().map(|group| format!("(spv:{})", hash(group)));
         let with_entry_points =

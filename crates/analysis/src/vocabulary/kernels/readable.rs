@@ -55,9 +55,8 @@ pub(super) fn of_family(name: &str) -> Option<String> {
 fn plain(tokens: &[Token]) -> Option<String> {
     let path = cpp::path(tokens);
     let kernel: &Part = path.last()?;
-    let is_function = kernel.parameters.is_some() && ends_with_parameters(tokens);
-    let in_namespace = path.len() > 1 && !tokens.iter().any(|token| token.spaced);
-    if !(is_function || in_namespace)
+    if kernel.parameters.is_none()
+        || !ends_with_parameters(tokens)
         || kernel.name.starts_with("operator")
         || matches!(kernel.name, "" | "lambda")
         || kernel.name.starts_with(|c: char| c.is_ascii_digit())
@@ -72,13 +71,13 @@ fn plain(tokens: &[Token]) -> Option<String> {
     let around = around.filter(|name| !name.is_empty());
     let around = around.map_or(String::new(), |name| format!("{name}::"));
     // Parameters of cuBLAS as an argument repeat the types before them.
-    let repeated = |item: &&Vec<Token>| {
+    let own = |item: &&Vec<Token>| {
         let path = cpp::path(item);
         !path
             .last()
             .is_some_and(|part| part.name.starts_with("cublas"))
     };
-    let arguments: Vec<String> = (kernel.arguments.iter().filter(repeated))
+    let arguments: Vec<String> = (kernel.arguments.iter().filter(own))
         .map(|item| types::text(item))
         .collect();
     let arguments = match kernel.arguments {

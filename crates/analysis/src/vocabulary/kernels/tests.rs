@@ -114,7 +114,13 @@ const TABLE: &[(&str, &str)] = &[
         "internal::gemvx::kernel<int, 7, cublasGemvParams<float> >(int)",
         "gemvx::kernel<int, 7>",
     ),
+    (
+        "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::arr…",
+        "fill<float> (vec4)",
+    ),
     // What is not understood stays.
+    ("module::compute", "module::compute"),
+    ("a<b…", "a<b…"),
     ("matmul (x, y)", "matmul (x, y)"),
     ("a<b", "a<b"),
     ("a>(b", "a>(b"),
@@ -264,9 +270,9 @@ fn what_differs_in_the_whole_names_tells_kernels_apart() {
 fn names_that_people_gave_stay() {
     let names = names(
         "kernel id=1 name=\"f(x)\" name_source=label\nkernel id=2 name=\"ns::g(y)\" name_source=names-file
-         kernel id=3 name=\"ns::h(z)\" name_source=entry-point",
+         kernel id=3 name=\"ns::h(z)\" name_source=entry-point\nkernel id=4 name=\"kernel(2)\" name_source=source-name",
     );
-    assert_eq!(shown(&names), ["f(x)", "ns::g(y)", "h"]);
+    assert_eq!(shown(&names), ["f(x)", "ns::g(y)", "h", "kernel(2)"]);
 }
 
 #[test]
