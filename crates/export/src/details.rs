@@ -31,7 +31,6 @@ keys! {
     GroupsY = "groups_y",
     GroupsZ = "groups_z",
     Local = "local_size",
-    FullName = "full_name",
     EntryPoint = "entry_point",
     Source = "source",
     Specialisation = "specialisation",

@@ -57,9 +57,6 @@ impl Names {
                 for (key, text) in rest {
                     details.extend(text.as_ref().map(|text| (key, texts.add(text))));
                 }
-                if let Some(full_name) = readable.full_name(row) {
-                    details.push((Key::FullName, texts.add(full_name)));
-                }
                 let name = texts.add(readable.name(row));
                 Kernel { name, details }
             })
