@@ -75,6 +75,16 @@ pub fn clip_apart<T: AsRef<str>>(texts: &[T], columns: usize) -> Vec<String> {
         let text = text.as_ref();
         clips.entry(text).or_insert_with(|| clip(text, columns));
     }
+    if halves_look_alike(&clips) {
+        let halves = halves_apart(texts, columns);
+        for (text, clip) in &mut clips {
+            if let Some((before, after)) = text.split_once(ARROW)
+                && text != clip
+            {
+                *clip = format!("{}{ARROW}{}", halves[before], halves[after]);
+            }
+        }
+    }
     // In the order of the rows, so that numbers are.
     let mut alike: Vec<(String, Vec<&str>)> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
@@ -102,6 +112,27 @@ pub fn clip_apart<T: AsRef<str>>(texts: &[T], columns: usize) -> Vec<String> {
         .iter()
         .map(|text| clips[text.as_ref()].clone())
         .collect()
+}
+
+/// True where clips of two names with an arrow between them show different names alike.
+fn halves_look_alike(clips: &HashMap<&str, String>) -> bool {
+    let pairs = clips.iter().filter_map(|(text, clip)| {
+        let (names, shown) = (text.split_once(ARROW)?, clip.split_once(ARROW)?);
+        Some([(names.0, shown.0), (names.1, shown.1)])
+    });
+    let mut names: HashMap<&str, &str> = HashMap::new();
+    let mut pairs = pairs.flatten();
+    pairs.any(|(name, shown)| *names.entry(shown).or_insert(name) != name)
+}
+
+/// The names before and behind arrows, each in half of the columns.
+fn halves_apart<T: AsRef<str>>(texts: &[T], columns: usize) -> HashMap<&str, String> {
+    let pairs = texts
+        .iter()
+        .filter_map(|text| text.as_ref().split_once(ARROW));
+    let halves: Vec<&str> = pairs.flat_map(|(before, after)| [before, after]).collect();
+    let clips = clip_apart(&halves, columns.saturating_sub(width(ARROW)) / 2);
+    halves.into_iter().zip(clips).collect()
 }
 
 /// Different clips for texts that are clipped alike.
@@ -247,6 +278,24 @@ mod tests {
             clip_apart(&details, 22),
             ["gemm f32 64x64 nn (cu…", "fill<float> (vec4)"]
         );
+    }
+
+    #[test]
+    fn pairs_of_names_keep_their_arrow() {
+        let name = |end| format!("split_embedding_backward_codegen_kernel_{end}_per_row");
+        let pairs = [
+            format!("{} → {}", name("cta"), name("warp")),
+            format!("{} → {}", name("warp"), name("cta")),
+            "short → name".to_owned(),
+        ];
+        for columns in 20..100 {
+            let clips = clip_apart(&pairs, columns);
+            assert!(clips.iter().all(|clip| clip.contains(ARROW)), "{clips:?}");
+            assert!(clips.iter().all(|clip| width(clip) <= columns), "{clips:?}");
+            assert_ne!(clips[0], clips[1]);
+            let clips = pairs.iter().map(String::as_str).zip(clips).collect();
+            assert!(!halves_look_alike(&clips), "{clips:?}");
+        }
     }
 
     #[test]
