@@ -35,7 +35,10 @@ pub(super) fn name(kernel: &Part) -> Option<String> {
         | "cunn_SoftMaxForwardSmem"
         | "cunn_SoftMaxBackward"
         | "cunn_SoftMaxBackwardSmem" => softmax_of_blocks(kernel),
-        "vectorized_layer_norm_kernel" if kernel.arguments.len() == 2 => {
+        // A third argument says whether it is an RMS norm.
+        "vectorized_layer_norm_kernel"
+            if !kernel.arguments.iter().any(|item| cpp::is_true(item)) =>
+        {
             Some(format!("layer_norm{} (vectorized)", of(kernel, 0)?))
         }
         "layer_norm_grad_input_kernel" => Some(format!("layer_norm_grad_input{}", of(kernel, 0)?)),
@@ -89,17 +92,20 @@ fn multi_tensor(kernel: &Part) -> Option<String> {
         Some(other) if !["float", "double", "long"].contains(&other) => Some(other),
         _ => None,
     };
-    let name = match name.strip_prefix("BinaryOp").zip(operation) {
-        Some((form, operation)) => format!("{operation}_{}", functor::snake(form)),
-        None if name == "UnaryOp" => operation?.to_owned(),
-        None => functor::snake(name.strip_suffix("Math").unwrap_or(name)),
+    let form = |prefix| name.strip_prefix(prefix).map(functor::snake);
+    let name = match (operation, form("BinaryOp"), form("PointwiseOp")) {
+        (Some(operation), Some(form), _) => format!("{operation}_{form}"),
+        (Some("mul"), _, Some(form)) => format!("addcmul_{form}"),
+        (Some("div"), _, Some(form)) => format!("addcdiv_{form}"),
+        (Some(operation), ..) if name == "UnaryOp" => operation.to_owned(),
+        _ => functor::snake(name.strip_suffix("Math").unwrap_or(name)),
     };
     Some(format!("{name}<{of_type}> (multi-tensor)"))
 }
 
-/// `softmax_warp_forward<In, Out, Accumulator, log2 of elements, is log, is masked>`.
+/// `softmax_warp_forward<In, Out, Accumulator, log2 of elements, is log[, is masked]>`.
 fn softmax_of_warps(kernel: &Part) -> Option<String> {
-    let [from, to, _, elements, is_log, masked] = kernel.arguments else {
+    let [from, to, _, elements, is_log, masked @ ..] = kernel.arguments else {
         return None;
     };
     let types = cpp::distinct([types::text(from), types::text(to)]).join(" -> ");
@@ -109,7 +115,11 @@ fn softmax_of_warps(kernel: &Part) -> Option<String> {
         (true, "softmax_warp_forward") => "log_softmax",
         (true, _) => "log_softmax_backward",
     };
-    let masked = if cpp::is_true(masked) { ", masked" } else { "" };
+    let masked = if masked.iter().any(|masked| cpp::is_true(masked)) {
+        ", masked"
+    } else {
+        ""
+    };
     let elements = 1u64.checked_shl(cpp::number(elements)? as u32)?;
     Some(format!("{name}<{types}> (warp, up to {elements}{masked})"))
 }

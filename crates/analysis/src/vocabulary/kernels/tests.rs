@@ -24,6 +24,30 @@ const TABLE: &[(&str, &str)] = &[
         "void at::native::(anonymous namespace)::cunn_SoftMaxForward<8, c10::BFloat16, float, c10::BFloat16, at::native::(anonymous namespace)::SoftMaxForwardEpilogue>(c10::BFloat16*, c10::BFloat16 const*, int)",
         "softmax<bf16> (block, vec8)",
     ),
+    (
+        "void (anonymous namespace)::softmax_warp_forward<c10::Half, float, float, 9, true>(float*, c10::Half const*, int)",
+        "log_softmax<half -> float> (warp, up to 512)",
+    ),
+    (
+        "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float, false>(int, float)",
+        "layer_norm<bf16> (vectorized)",
+    ),
+    (
+        "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float, true>(int, float)",
+        "vectorized_layer_norm_kernel<bf16, float, true>",
+    ),
+    (
+        "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous namespace)::TensorListMetadata<3>, at::native::(anonymous namespace)::PointwiseOpScalarFunctor<float, 3, 3, 0>, std::multiplies<float>, float>(int)",
+        "addcmul_scalar<float> (multi-tensor)",
+    ),
+    (
+        "void at::native::(anonymous namespace)::distribution_elementwise_grid_stride_kernel<float, 4, at::native::templates::cuda::normal_and_transform<float, float>(at::TensorIteratorBase&)::{lambda(float)#1}>(long)",
+        "distribution_elementwise_grid_stride_kernel<float, 4, normal_and_transform<float>>",
+    ),
+    (
+        "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl<at::native::BinaryFunctor<float, float, bool, at::native::(anonymous namespace)::CompareFunctor<float> > >(at::TensorIteratorBase&)::{lambda(int)#1}>(int)",
+        "compare<float -> bool> (strided)",
+    ),
     // GEMMs
     (
         "nvjet_sm90_hsh_128x256_64x4_1x2_h_bz_coopA_bias_TNN",
