@@ -78,7 +78,7 @@ def _kernels(report: dict[str, Any]) -> str:
         return ""
     rows = [
         (
-            escaped(str(kernel["name"]), 60),
+            _kernel(kernel),
             count(kernel.get("count")),
             duration(kernel.get("total_ns")),
             share(kernel.get("total_ns"), report.get("gpu_busy_ns")),
@@ -86,6 +86,13 @@ def _kernels(report: dict[str, Any]) -> str:
         for kernel in slowest
     ]
     return _table(("kernel", "count", "total", "of busy"), rows)
+
+
+def _kernel(kernel: dict[str, Any]) -> str:
+    """The name whole, since names may differ anywhere; the one in the code where the pointer rests on it."""
+    name = escaped(str(kernel["name"]), 300)
+    full_name = kernel.get("full_name")
+    return f'<span title="{escaped(str(full_name), 2000)}">{name}</span>' if full_name else name
 
 
 def _losses(report: dict[str, Any]) -> str:

@@ -1,6 +1,6 @@
 //! Kernel breakdown: which kernels cost what.
 //!
-//! Kernels are grouped by name. Durations are of single dispatches, from the device's timestamp before one to the one
+//! A row is of one name and one code ([`KernelNames`](crate::vocabulary::KernelNames)). Durations are of single dispatches, from the device's timestamp before one to the one
 //! after it: where dispatches overlap, a duration includes time shared with others, so `total_ns` may exceed
 //! `busy_ns`, which is a union. In `dispatch-serialised` mode nothing overlaps, and a duration is that of the kernel
 //! run alone, with the cost of draining the device around it: an upper bound.
@@ -16,17 +16,21 @@ use crate::timeline::{Timeline, Work, WorkKind};
 use gapscope_trace::tables::{NameSource, Table};
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-/// All dispatches of the kernels with one name, over the whole recording.
+/// All dispatches of the kernels with one name and one code, over the whole recording.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Kernel {
-    /// The kernel's name.
+    /// The kernel's name as people read it, which no other row has.
     pub name: String,
+    /// Its whole name in the code, where `name` is a shorter one.
+    pub full_name: Option<String>,
     /// Where the name comes from.
     pub name_source: NameSource,
-    /// Kernels with this name that differ in code, entry point or specialisation.
+    /// Kernels of this row that differ in code, entry point or specialisation.
     pub variants: u32,
+    /// Different codes in this row: more than 1 only where so many share a name that they have no rows of their own.
+    pub codes: u32,
     /// Dispatches, with or without known times.
     pub count: u64,
     /// Dispatches whose times are unknown: in no duration below.
@@ -63,34 +67,31 @@ pub fn kernels(
 ) -> Vec<Kernel> {
     let table = &timeline.trace.tables.kernels;
 
-    // Groups by name; the last one is of dispatches whose kernel the trace does not have.
-    let mut names: HashMap<&str, u32> = HashMap::new();
-    let mut kernels: Vec<Kernel> = Vec::new();
-    let mut variants: Vec<HashSet<[Option<&str>; 3]>> = Vec::new();
-    let group_of_row: Vec<u32> = (0..table.len())
-        .map(|row| {
-            let fresh = kernels.len() as u32;
-            let group = *names.entry(table.name[row].as_str()).or_insert(fresh);
-            if group == fresh {
-                kernels.push(Kernel {
-                    name: table.name[row].clone(),
-                    name_source: table.name_source[row],
-                    ..Kernel::default()
-                });
-                variants.push(HashSet::new());
-            }
-            variants[group as usize].insert([
+    // The last one is of dispatches whose kernel the trace does not have.
+    let names = &timeline.kernel_names;
+    let mut kernels: Vec<Kernel> = (names.all().iter())
+        .map(|named| Kernel {
+            name: named.name.clone(),
+            full_name: named.full_name.clone(),
+            name_source: named.name_source,
+            codes: named.codes,
+            ..Kernel::default()
+        })
+        .collect();
+    let mut variants: Vec<HashSet<[Option<&str>; 3]>> = vec![HashSet::new(); kernels.len()];
+    for row in 0..table.len() {
+        if let Some(kernel) = names.of_row(row) {
+            variants[kernel].insert([
                 table.source[row].as_deref(),
                 table.entry_point[row].as_deref(),
                 table.specialisation[row].as_deref(),
             ]);
-            group
-        })
-        .collect();
+        }
+    }
     for (kernel, variants) in kernels.iter_mut().zip(variants) {
         kernel.variants = variants.len() as u32;
     }
-    let stray = kernels.len() as u32;
+    let stray = kernels.len();
     kernels.push(Kernel {
         name: UNKNOWN.to_owned(),
         ..Kernel::default()
@@ -98,7 +99,7 @@ pub fn kernels(
     let dispatches = &timeline.dispatches;
     let group = |row: usize| {
         let kernel = timeline.kernel_row(row);
-        kernel.map_or(stray, |row| group_of_row[row]) as usize
+        kernel.and_then(|row| names.of_row(row)).unwrap_or(stray)
     };
     let timed = |work: &Work| {
         work.kind() == WorkKind::Dispatch && Interval::counts(window, Some(work.interval.start_ns))

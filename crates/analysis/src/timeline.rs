@@ -15,6 +15,7 @@ mod times;
 mod work;
 
 use crate::intervals::Interval;
+use crate::vocabulary::KernelNames;
 use build::Builder;
 use dispatches::DispatchColumns;
 use gapscope_trace::Trace;
@@ -45,6 +46,8 @@ pub struct Timeline<'a> {
     pub(crate) kernel_ids: IdIndex<KernelId>,
     /// By row of the table of kernels: they communicate with other devices. Empty where none does.
     pub(crate) communicates: Vec<bool>,
+    /// What kernels are called.
+    pub kernel_names: KernelNames,
     pub(crate) dispatches: DispatchColumns,
 }
 

@@ -2,12 +2,15 @@
 //!
 //! Ids of a trace are not names: they say only which rows belong together. A queue has the name that the program gave it,
 //! or one in the words of its API: `stream 7`, `queue 0.1` (family and index), `command queue 2`. Where processes share a
-//! queue's name, the pid is behind it. [`Words`] are the nouns of an API, [`Gpus`] the physical GPUs.
+//! queue's name, the pid is behind it. [`Words`] are the nouns of an API, [`Gpus`] the physical GPUs,
+//! [`KernelNames`] the kernels as people read them.
 
 mod gpus;
+mod kernels;
 mod words;
 
 pub use gpus::Gpus;
+pub use kernels::{KernelNames, NamedKernel, readable};
 pub use words::{Noun, Words};
 
 use gapscope_trace::Manifest;

@@ -39,6 +39,9 @@ pub(crate) enum Origin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Name {
     Kernel,
+    KernelWhole,
+    /// The name of the kernel that the row is.
+    KernelItself,
     Label,
     /// The path of the label that the row is.
     LabelItself,
@@ -54,7 +57,8 @@ impl Name {
     /// The columns of the file that name it.
     pub fn keys(self) -> &'static [&'static str] {
         match self {
-            Name::Kernel => &["kernel"],
+            Name::Kernel | Name::KernelWhole => &["kernel"],
+            Name::KernelItself => &["id"],
             Name::Label => &["label"],
             Name::LabelItself => &["id"],
             Name::Queue | Name::DeviceOfQueue => &["queue"],
@@ -68,7 +72,15 @@ impl Name {
     /// The column that it is in, and what that says.
     fn column(self) -> (&'static str, &'static str) {
         match self {
-            Name::Kernel => ("kernel_name", "Name of the kernel."),
+            Name::Kernel => (
+                "kernel_name",
+                "Name of the kernel as people read it, as in reports: no other code has it.",
+            ),
+            Name::KernelWhole => (
+                "kernel_full_name",
+                "The kernel's whole name in the code, where `kernel_name` is a shorter one.",
+            ),
+            Name::KernelItself => ("readable_name", "`kernel_name` of the other tables."),
             Name::Label => ("label_path", "The label in its nesting: `step / layer 3`."),
             Name::LabelItself => ("path", "The text in its nesting: `step / layer 3`."),
             Name::Queue => (
@@ -91,6 +103,8 @@ impl Name {
             }
         };
         add(Name::Kernel, has("kernel"));
+        add(Name::KernelWhole, has("kernel"));
+        add(Name::KernelItself, table == Kernels::NAME);
         add(Name::Label, has("label"));
         add(Name::LabelItself, table == Labels::NAME);
         add(Name::Queue, has("queue"));

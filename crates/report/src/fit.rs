@@ -1,5 +1,6 @@
 //! Text made to fit: widths in columns, truncation in the middle, wrapping, and nothing that could steer a terminal.
 
+use std::collections::{HashMap, HashSet};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Columns that a text takes in a terminal.
@@ -18,7 +19,8 @@ pub fn clean(text: &str) -> String {
 /// What stands between two names of which one follows the other.
 pub const ARROW: &str = " → ";
 
-/// At most `columns` of `text`: when it is longer, its middle becomes `…`, since names mostly differ at their ends. Of two
+/// At most `columns` of `text`: when it is longer, its middle becomes `…`, since names mostly differ at their ends; of a name
+/// that ends with a bracket its end. Of two
 /// names with an [`ARROW`] between them, each is clipped.
 ///
 /// ```
@@ -40,7 +42,17 @@ pub fn clip(text: &str, columns: usize) -> String {
     clip_one(text, columns)
 }
 
+/// A name that ends with a bracket says what matters before that: `gemm bf16 128x64 nn (cutla…`.
 fn clip_one(text: &str, columns: usize) -> String {
+    match columns.checked_sub(1) {
+        Some(room) if text.ends_with(['>', ')']) && width(text) > columns => {
+            format!("{}…", take(text.chars(), room))
+        }
+        _ => clip_middle(text, columns),
+    }
+}
+
+fn clip_middle(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
@@ -48,8 +60,143 @@ fn clip_one(text: &str, columns: usize) -> String {
         return String::new();
     };
     let head = take(text.chars(), room - room / 2);
-    let tail: String = take(text.chars().rev(), room / 2).chars().rev().collect();
-    format!("{head}…{tail}")
+    format!("{head}…{}", take_last(text, room / 2))
+}
+
+/// The texts of a column, each in at most `columns`: different ones stay different, as far as the column has room for it.
+///
+/// ```
+/// use gapscope_report::fit::clip_apart;
+/// assert_eq!(clip_apart(&["a_long_name_1_of", "a_long_name_2_of"], 8), ["a_…_1_of", "a_…_2_of"]);
+/// ```
+pub fn clip_apart<T: AsRef<str>>(texts: &[T], columns: usize) -> Vec<String> {
+    let mut clips: HashMap<&str, String> = HashMap::new();
+    for text in texts {
+        let text = text.as_ref();
+        clips.entry(text).or_insert_with(|| clip(text, columns));
+    }
+    if halves_look_alike(&clips) {
+        let halves = halves_apart(texts, columns);
+        for (text, clip) in &mut clips {
+            if let Some((before, after)) = text.split_once(ARROW)
+                && text != clip
+            {
+                *clip = format!("{}{ARROW}{}", halves[before], halves[after]);
+            }
+        }
+    }
+    // In the order of the rows, so that numbers are.
+    let mut alike: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut seen: HashSet<&str> = HashSet::new();
+    for text in texts
+        .iter()
+        .map(AsRef::as_ref)
+        .filter(|text| seen.insert(text))
+    {
+        let clip = clips[text].as_str();
+        let place = *places.entry(clip).or_insert(alike.len());
+        if place == alike.len() {
+            alike.push((clip.to_owned(), Vec::new()));
+        }
+        alike[place].1.push(text);
+    }
+    let mut taken: HashSet<String> = alike.iter().map(|(clip, _)| clip.clone()).collect();
+    for (_, group) in alike.iter().filter(|(_, group)| group.len() > 1) {
+        for (text, clip) in group.iter().zip(told_apart(group, columns, &taken)) {
+            taken.insert(clip.clone());
+            clips.insert(text, clip);
+        }
+    }
+    texts
+        .iter()
+        .map(|text| clips[text.as_ref()].clone())
+        .collect()
+}
+
+/// True where clips of two names with an arrow between them show different names alike.
+fn halves_look_alike(clips: &HashMap<&str, String>) -> bool {
+    let pairs = clips.iter().filter_map(|(text, clip)| {
+        let (names, shown) = (text.split_once(ARROW)?, clip.split_once(ARROW)?);
+        Some([(names.0, shown.0), (names.1, shown.1)])
+    });
+    let mut names: HashMap<&str, &str> = HashMap::new();
+    let mut pairs = pairs.flatten();
+    pairs.any(|(name, shown)| *names.entry(shown).or_insert(name) != name)
+}
+
+/// The names before and behind arrows, each in half of the columns.
+fn halves_apart<T: AsRef<str>>(texts: &[T], columns: usize) -> HashMap<&str, String> {
+    let pairs = texts
+        .iter()
+        .filter_map(|text| text.as_ref().split_once(ARROW));
+    let halves: Vec<&str> = pairs.flat_map(|(before, after)| [before, after]).collect();
+    let clips = clip_apart(&halves, columns.saturating_sub(width(ARROW)) / 2);
+    halves.into_iter().zip(clips).collect()
+}
+
+/// Different clips for texts that are clipped alike.
+fn told_apart(group: &[&str], columns: usize, taken: &HashSet<String>) -> Vec<String> {
+    let same = group[1..]
+        .iter()
+        .map(|text| shared(group[0], text))
+        .min()
+        .unwrap_or(0);
+    let ways: [&dyn Fn(&str) -> String; 3] = [
+        &|text| clip_middle(text, columns),
+        // From where they differ on, behind a few columns of their start.
+        &|text| {
+            let head = take(text.chars(), columns.saturating_sub(1).min(columns / 3));
+            let room = columns.saturating_sub(width(&head) + 1);
+            let rest = &text[same.max(head.len())..];
+            match width(rest) <= room {
+                // There is room for more of what they share.
+                true => format!("{head}…{}", take_last(text, room)),
+                false => format!("{head}…{}", clip_middle(rest, room)),
+            }
+        },
+        &|text| match columns.checked_sub(1) {
+            Some(room) => format!("…{}", take_last(text, room)),
+            None => String::new(),
+        },
+    ];
+    for way in ways {
+        let clips: Vec<String> = group.iter().map(|text| way(text)).collect();
+        let mut seen = HashSet::new();
+        if clips
+            .iter()
+            .all(|clip| !taken.contains(clip) && seen.insert(clip))
+        {
+            return clips;
+        }
+    }
+    let mut number = 0;
+    let numbered = group.iter().map(|text| {
+        loop {
+            number += 1;
+            let mark = format!(" #{number}");
+            let clip = match columns.checked_sub(width(&mark)).filter(|room| *room > 0) {
+                Some(room) => format!("{}{mark}", clip_one(text, room)),
+                None => take_last(&mark, columns),
+            };
+            // Where the column cannot hold another number, nothing tells them apart.
+            if !taken.contains(&clip) || number > taken.len() + group.len() {
+                return clip;
+            }
+        }
+    });
+    numbered.collect()
+}
+
+/// Length in bytes of what both texts start with.
+fn shared(a: &str, b: &str) -> usize {
+    let both = a.char_indices().zip(b.chars());
+    let differs = both.into_iter().find(|((_, a), b)| a != b);
+    differs.map_or(a.len().min(b.len()), |((at, _), _)| at)
+}
+
+fn take_last(text: &str, columns: usize) -> String {
+    take(text.chars().rev(), columns).chars().rev().collect()
 }
 
 fn take(chars: impl Iterator<Item = char>, columns: usize) -> String {
@@ -80,6 +227,84 @@ mod tests {
         }
         assert_eq!(clip("a_long_name → a_long_name", 17), "a_l…ame → a_l…ame");
         assert_eq!(clip("short → a_long_name", 17), "short → a_lo…name");
+    }
+
+    #[test]
+    fn different_names_stay_different_at_any_width() {
+        let gemm = |layout, stages| {
+            format!("gemm s1688 128x128 {layout} (cutlass 80 tensorop {stages} align4)")
+        };
+        let mut names = vec![
+            "vectorized_elementwise_kernel<4, add, array<char*, 3>>".to_owned(),
+            "vectorized_elementwise_kernel<4, gelu, array<char*, 3>>".to_owned(),
+            "行列の積_f32_混合精度".to_owned(),
+            "行列の積_f16_混合精度".to_owned(),
+        ];
+        for layout in ["nn", "nt", "tn"] {
+            names.extend(["32x3", "32x5", "16x4"].map(|stages| gemm(layout, stages)));
+        }
+        // The same kernel twice is the same text twice.
+        names.push(names[0].clone());
+        for columns in 5..90 {
+            let clips = clip_apart(&names, columns);
+            assert_eq!(clips[0], clips[names.len() - 1]);
+            let different: HashSet<&String> = clips.iter().collect();
+            assert_eq!(different.len(), names.len() - 1, "{columns}: {clips:#?}");
+            assert!(
+                clips.iter().all(|clip| width(clip) <= columns),
+                "{columns}: {clips:#?}"
+            );
+        }
+        for columns in 0..5 {
+            clip_apart(&names, columns);
+        }
+    }
+
+    #[test]
+    fn the_part_that_differs_is_kept() {
+        let names = [
+            "vectorized_elementwise_kernel<4, add<float>, array<char*, 3>>",
+            "vectorized_elementwise_kernel<4, gelu<float>, array<char*, 3>>",
+        ];
+        assert_eq!(
+            clip_apart(&names, 24),
+            ["vectoriz…add<flo…r*, 3>>", "vectoriz…gelu<fl…r*, 3>>"]
+        );
+        let details = [
+            "gemm f32 64x64 nn (cutlass 80 align4)",
+            "fill<float> (vec4)",
+        ];
+        assert_eq!(
+            clip_apart(&details, 22),
+            ["gemm f32 64x64 nn (cu…", "fill<float> (vec4)"]
+        );
+    }
+
+    #[test]
+    fn pairs_of_names_keep_their_arrow() {
+        let name = |end| format!("split_embedding_backward_codegen_kernel_{end}_per_row");
+        let pairs = [
+            format!("{} → {}", name("cta"), name("warp")),
+            format!("{} → {}", name("warp"), name("cta")),
+            "short → name".to_owned(),
+        ];
+        for columns in 20..100 {
+            let clips = clip_apart(&pairs, columns);
+            assert!(clips.iter().all(|clip| clip.contains(ARROW)), "{clips:?}");
+            assert!(clips.iter().all(|clip| width(clip) <= columns), "{clips:?}");
+            assert_ne!(clips[0], clips[1]);
+            let clips = pairs.iter().map(String::as_str).zip(clips).collect();
+            assert!(!halves_look_alike(&clips), "{clips:?}");
+        }
+    }
+
+    #[test]
+    fn long_names_take_no_time() {
+        let names = [
+            format!("{}1", "a".repeat(1 << 20)),
+            format!("{}2", "a".repeat(1 << 20)),
+        ];
+        assert_ne!(clip_apart(&names, 20)[0], clip_apart(&names, 20)[1]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Draws a document for a terminal.
 
-use crate::document::{Block, Document, Table, Text, Tone};
+use crate::document::{Block, Document, Row, Table, Text, Tone};
 use crate::fit;
 use gapscope_analysis::gaps::Family;
 
@@ -98,8 +98,23 @@ impl Terminal {
                 .map(|c| Text::new().faint(c.title.as_str()));
             self.row(page, table, &layout, &titles.collect::<Vec<_>>());
         }
-        for row in &table.rows {
-            self.row(page, table, &layout, &row.cells);
+        let clips: Vec<Option<Vec<String>>> = (table.columns.iter().enumerate())
+            .map(|(at, column)| {
+                let width = layout.widths[at].filter(|_| column.clipped)?;
+                let texts = table.rows.iter().map(|row| row.cells[at].plain_text());
+                Some(fit::clip_apart(&texts.collect::<Vec<_>>(), width))
+            })
+            .collect();
+        for (at, row) in table.rows.iter().enumerate() {
+            let cells = row
+                .cells
+                .iter()
+                .zip(&clips)
+                .map(|(cell, clips)| match clips {
+                    Some(clips) => clipped(cell, &clips[at]),
+                    None => cell.clone(),
+                });
+            self.row(page, table, &layout, &cells.collect::<Vec<_>>());
             if let Some(note) = &row.note {
                 let indent = layout.note_indent;
                 let room = self.columns.saturating_sub(MARGIN + indent + 2).max(20);
@@ -110,9 +125,18 @@ impl Terminal {
                 }
             }
         }
-        if !layout.left_out.is_empty() {
-            let names = layout.left_out.join(", ");
-            let text = format!("also {names}: --width {}", MARGIN + layout.whole);
+        let mut missing = layout.left_out.clone();
+        let first = table.columns.first().filter(|column| column.code);
+        let cut = |(row, clip): (&Row, &String)| row.cells[0].plain_text() != *clip;
+        if first.is_some()
+            && let Some(Some(clips)) = clips.first()
+            && table.rows.iter().zip(clips).any(cut)
+        {
+            missing.push("whole names".to_owned());
+        }
+        if !missing.is_empty() {
+            let missing = missing.join(", ");
+            let text = format!("also {missing}: --width {}", MARGIN + layout.whole);
             self.paragraph(page, &Text::new().faint(text), "", 0);
         }
     }
@@ -126,12 +150,11 @@ impl Terminal {
                 line.push(Tone::Plain, " ".repeat(GUTTER));
             }
             first = false;
-            let cell = clipped(cell, width);
-            let padding = " ".repeat(width - cell.width());
+            let padding = " ".repeat(width.saturating_sub(cell.width()));
             line = if column.right {
-                line.and(padding).joined(&cell)
+                line.and(padding).joined(cell)
             } else {
-                line.joined(&cell).and(padding)
+                line.joined(cell).and(padding)
             };
         }
         self.line(page, &line);
@@ -271,12 +294,13 @@ fn drawn_bars(table: &Table, widths: &[Option<usize>]) -> bool {
     columns.any(|(w, c)| w.is_some() && c.picture)
 }
 
-fn clipped(cell: &Text, width: usize) -> Text {
-    if cell.width() <= width {
+/// The cell with its clipped text.
+fn clipped(cell: &Text, clip: &str) -> Text {
+    if cell.plain_text() == clip {
         return cell.clone();
     }
     let tone = cell.spans.first().map_or(Tone::Plain, |(tone, _)| *tone);
-    Text::new().with(tone, fit::clip(&cell.plain_text(), width))
+    Text::new().with(tone, clip)
 }
 
 /// Lines of at most `columns`, broken at blanks but not between a number and its unit; a single longer word is broken

@@ -66,9 +66,10 @@ fn make_findings(analysed: &Analysed) -> Vec<u8> {
         .ok()
         .and_then(|text| serde_json::from_str(&text).ok())
         .unwrap_or_default();
+    let names = &analysed.timeline.kernel_names;
     let mut rows: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
-    for (row, name) in trace.tables.kernels.name.iter().enumerate() {
-        rows.entry(name).or_default().push(row);
+    for row in 0..trace.tables.kernels.len() {
+        rows.entry(names.name(row)).or_default().push(row);
     }
     let kernel_rows: Vec<Value> = findings
         .kernels

@@ -158,7 +158,7 @@ fn around(snapshot: &Snapshot, table: &str, row: usize) -> Around {
             around
         }
         "kernels" => Around {
-            title: tables.kernels.name[row].to_string(),
+            title: kernel_name(snapshot, tables.kernels.id[row]),
             kernel: Some(tables.kernels.id[row]),
             ..Around::default()
         },
@@ -404,10 +404,15 @@ fn kernel(snapshot: &Snapshot, id: KernelId) -> Value {
     };
     json!({
         "row": row,
-        "name": kernels.name[row].to_string(),
+        "name": kernel_name(snapshot, id),
         "fields": fields::<Kernels>(kernels, row),
         "has_source": kernels.source[row].is_some(),
     })
+}
+
+fn kernel_name(snapshot: &Snapshot, id: KernelId) -> String {
+    let texts = &snapshot.texts;
+    texts.text(texts.kernel(id)).to_owned()
 }
 
 fn buffer_name(snapshot: &Snapshot, row: usize) -> String {

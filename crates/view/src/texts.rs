@@ -1,6 +1,7 @@
 //! The texts that the page shows, each once, and which of them names what.
 
 use gapscope_analysis::gaps::Cause;
+use gapscope_analysis::vocabulary::KernelNames;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{KernelId, LabelId};
 use gapscope_trace::lookup::IdIndex;
@@ -83,9 +84,11 @@ impl Texts {
     /// Takes up what a growing trace has got.
     pub fn extend(&mut self, trace: &Trace) {
         let tables = &trace.tables;
-        for row in self.kernels.len()..tables.kernels.len() {
-            let id = self.add(&tables.kernels.name[row]);
-            self.kernels.push(id);
+        if self.kernels.len() < tables.kernels.len() {
+            // A new kernel may share the name of one before, which is then told apart too.
+            let names = KernelNames::of(&tables.kernels);
+            let rows = 0..tables.kernels.len();
+            self.kernels = rows.map(|row| self.add(names.name(row))).collect();
         }
         self.kernel_index = IdIndex::new(&tables.kernels.id);
         if self.label_texts.len() < tables.labels.len() {
@@ -243,11 +246,11 @@ mod tests {
     #[test]
     fn a_name_of_ten_megabytes_is_cut_where_a_character_ends() {
         let name = "é".repeat(5_000_000);
-        let trace = Trace::from_text(&format!("kernel id=1 name={name}")).unwrap();
+        let trace = Trace::from_text(&format!("label id=1 text={name}")).unwrap();
         let texts = Texts::of(&trace);
-        let shown = texts.text(texts.kernel(KernelId(1)));
+        let shown = texts.text(texts.label(LabelId(1)));
         assert_eq!(shown.chars().count(), MOST_CHARACTERS + 1);
         assert!(shown.ends_with('…'));
-        assert_eq!(texts.find(&name), Some(texts.kernel(KernelId(1))));
+        assert_eq!(texts.find(&name), Some(texts.label(LabelId(1))));
     }
 }

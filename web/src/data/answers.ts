@@ -205,6 +205,12 @@ export interface Durations {
 
 export interface KernelRow extends Durations {
   name: string;
+  /** The whole name in the code, where `name` is a shorter one. */
+  full_name: string | null;
+  /** Kernels of the row that differ in code, entry point or specialisation. */
+  variants: number;
+  /** Different codes in the row. */
+  codes: number;
   count: number;
   untimed_count: number;
   busy_ns: number | null;

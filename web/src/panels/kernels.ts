@@ -20,7 +20,7 @@ export function kernelTable(trace: Trace, look: Look, pick: (row: NamedKernel) =
     empty: "The trace has no dispatches.",
     pick,
     columns: [
-      { head: "Kernel", text: (row) => h("span", { class: "cause", title: row.name }, swatch(look.nameColour(trace, row.key, "kernel")), h("span", { class: "clip" }, row.name)), sort: (row) => row.name, wide: true },
+      { head: "Kernel", text: (row) => h("span", { class: "cause", title: tooltip(row) }, swatch(look.nameColour(trace, row.key, "kernel")), h("span", { class: "whole" }, row.name)), sort: (row) => row.name, wide: true, whole: true },
       { head: "Dispatches", text: (row) => count(row.count), sort: (row) => row.count, number: true },
       { head: "Busy", text: (row) => known(row.busy_ns, duration), sort: (row) => row.busy_ns, number: true, says: "Time in which at least one of them ran." },
       { head: "Share", text: (row) => known(row.busy_share, share), sort: (row) => row.busy_share, number: true, says: "Of the devices' busy time." },
@@ -31,6 +31,12 @@ export function kernelTable(trace: Trace, look: Look, pick: (row: NamedKernel) =
       { head: "Writes", text: (row) => known(row.bound_written_bytes, bytes), sort: (row) => row.bound_written_bytes, number: true, says: "Bytes of the buffer ranges bound for writing: an upper bound." },
     ],
   });
+}
+
+/** The name as the page shows it, and what it leaves out. */
+export function tooltip(row: KernelRow): string {
+  const variants = row.variants > 1 ? `${count(row.variants)} variants: specialised or launched in different ways` : null;
+  return [row.name, row.full_name, variants].filter((line) => line !== null).join("\n\n");
 }
 
 export function namedKernels(findings: Findings): NamedKernel[] | null {

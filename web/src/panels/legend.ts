@@ -44,7 +44,7 @@ export class Legend {
                   "li",
                   { title: row.text },
                   swatch(this.look.nameColour(this.trace, row.key, by)),
-                  h("span", { class: "clip" }, row.text),
+                  h("span", { class: "whole" }, row.text),
                   h("span", { class: "number" }, known(row.ns, duration)),
                   h("span", { class: "number note" }, row.ns === null || busy_ns === 0 ? "" : share(row.ns / busy_ns)),
                 ),

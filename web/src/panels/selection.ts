@@ -152,7 +152,7 @@ export class SelectionPanel {
             "li",
             { title: trace.text(total.key) },
             swatch(this.look.nameColour(trace, total.key, "kernel")),
-            h("span", { class: "clip" }, trace.text(total.key)),
+            h("span", { class: "whole" }, trace.text(total.key)),
             h("span", { class: "number" }, `${count(total.count)} ×`),
             h("span", { class: "number" }, duration(total.total_ns)),
             h("span", { class: "number note" }, share(sum_ns > 0 ? total.total_ns / sum_ns : NaN)),

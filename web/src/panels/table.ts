@@ -14,6 +14,8 @@ export interface Column<Row> {
   number?: boolean;
   /** Takes what room is left. */
   wide?: boolean;
+  /** Never cut: names that may differ anywhere go on in further lines. */
+  whole?: boolean;
 }
 
 export interface TableOptions<Row> {
@@ -121,7 +123,7 @@ export class Table<Row> {
       const cells = columns.map((column, number) => {
         const text = column.text(row);
         const first = number === (columns.findIndex((column) => column.wide) + columns.length) % columns.length;
-        const inner = pick && first ? h("button", { type: "button", class: "pick clip", title: typeof text === "string" ? text : null }, text) : text;
+        const inner = pick && first ? h("button", { type: "button", class: column.whole ? "pick" : "pick clip", title: typeof text === "string" ? text : null }, text) : text;
         return h("td", { class: classes(column), title: column.wide && typeof text === "string" ? text : null }, inner);
       });
       this.body.append(h("tr", pick ? { class: "picks", onclick: () => pick(row) } : {}, cells));

@@ -360,7 +360,7 @@ impl<'a> Keys<'a> {
             Operation::Transfer(kind) => (NodeKind::Transfer, kind.as_str().to_owned()),
             Operation::Dispatch(kernel) => {
                 let kernel = timeline.kernel_ids.get(kernel);
-                let name = kernel.map(|row| tables.kernels.name[row].to_string());
+                let name = kernel.map(|row| timeline.kernel_names.name(row).to_owned());
                 (
                     NodeKind::Dispatch,
                     name.unwrap_or_else(|| "unknown kernel".to_owned()),

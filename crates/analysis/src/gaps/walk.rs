@@ -384,7 +384,7 @@ impl Timeline<'_> {
         let tables = &self.trace.tables;
         match work.kind() {
             WorkKind::Dispatch => match self.kernel_row(work.row()) {
-                Some(row) => tables.kernels.name[row].clone(),
+                Some(row) => self.kernel_names.name(row).to_owned(),
                 None => "unknown kernel".to_owned(),
             },
             WorkKind::Transfer => tables.transfers.kind[work.row()].as_str().to_owned(),

@@ -7,6 +7,7 @@ use super::work::{Gpu, Work, WorkKind};
 use crate::communication::is_communication;
 use crate::intervals::Interval;
 use crate::vocabulary::Gpus;
+use crate::vocabulary::KernelNames;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{CommandBufferId, QueueId};
 use gapscope_trace::lookup::{IdIndex, NONE};
@@ -51,6 +52,7 @@ impl<'a> Builder<'a> {
                 label_ids: IdIndex::new(&tables.labels.id),
                 kernel_ids: IdIndex::new(&tables.kernels.id),
                 communicates: communicating(&tables.kernels.name),
+                kernel_names: KernelNames::of(&tables.kernels),
                 dispatches: DispatchColumns::default(),
             },
             listed: Gpus::of(&trace.manifest),

@@ -7,6 +7,7 @@ mod equal_work;
 mod fill;
 mod gaps;
 mod garbage;
+mod kernel_names;
 mod latency;
 mod order;
 mod planted;

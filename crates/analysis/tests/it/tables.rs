@@ -7,13 +7,13 @@ use gapscope_trace::lookup::LabelPaths;
 use gapscope_trace::tables::Timing;
 
 #[test]
-fn kernels_of_one_name_are_one_row_and_overlap_counts_once() {
+fn kernels_of_one_name_and_code_are_one_row_and_overlap_counts_once() {
     let mut p = Program::of(
         "manifest sampling_mode=dispatch
          device id=1 uuid=aa
          queue id=1 device=1
-         kernel id=1 name=sin source=aa
-         kernel id=2 name=sin source=bb
+         kernel id=1 name=sin source=aa specialisation=0:01
+         kernel id=2 name=sin source=aa specialisation=0:02
          kernel id=3 name=cos",
     );
     for (kernel, start, duration) in [(1, 0, 100), (2, 50, 100), (3, 200, 30), (4, 300, 1)] {
@@ -42,9 +42,39 @@ fn kernels_of_one_name_are_one_row_and_overlap_counts_once() {
             ("unknown kernel", 1, 0, Some(US), Some(US)),
         ]
     );
-    assert_eq!(kernels[0].variants, 2);
+    assert_eq!((kernels[0].variants, kernels[0].codes), (2, 1));
     assert_eq!(kernels[0].durations.mean_ns, Some(1e5));
     assert_eq!(kernels[0].busy_share, Some(150.0 / 181.0));
+}
+
+#[test]
+fn kernels_of_different_code_are_rows_of_their_own_in_every_table() {
+    let mut p = Program::of(
+        "manifest sampling_mode=dispatch
+         device id=1 uuid=aa
+         queue id=1 device=1
+         kernel id=1 name=pipeline source=aaaaaaaa name_source=object-name
+         kernel id=2 name=pipeline source=bbbbbbbb name_source=object-name",
+    );
+    for (kernel, start) in [(1, 0), (2, 200)] {
+        p.line(&format!(
+            "dispatch command_buffer=9 queue=1 kernel={kernel} start_ns={start}us duration_ns=100us"
+        ));
+    }
+    let found = p.findings();
+    let names: Vec<&str> = found.kernels.iter().map(|k| k.name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["pipeline (spv:aaaaaaaa)", "pipeline (spv:bbbbbbbb)"]
+    );
+    assert!(
+        found
+            .kernels
+            .iter()
+            .all(|k| (k.codes, k.variants) == (1, 1))
+    );
+    let gap = &found.idle_time.longest[0];
+    assert_eq!([&gap.before.name, &gap.after.name], [names[0], names[1]]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Names that a program may have given in malice or by accident.
 
 use super::{chrome, firefox, speedscope};
+use gapscope_analysis::vocabulary::KernelNames;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{CommandBufferId, KernelId, QueueId};
 use gapscope_trace::tables::*;
@@ -33,7 +34,8 @@ fn any_name_gives_json() {
         let file = chrome::export(&trace);
         let found = file["traceEvents"].as_array().unwrap().iter();
         let dispatch = found.clone().find(|e| e["args"]["kernel"] == 1).unwrap();
-        assert_eq!(dispatch["name"], name);
+        let names = KernelNames::of(&trace.tables.kernels);
+        assert_eq!(dispatch["name"], names.name(0));
         speedscope::export(&trace);
         firefox::export(&trace);
     }
@@ -61,8 +63,8 @@ fn a_name_of_ten_megabytes_is_cut_and_does_not_swell_the_file() {
     let mut events = file["traceEvents"].as_array().unwrap().iter();
     let event = events.find(|event| event["args"]["kernel"] == 1).unwrap();
     let shown = event["name"].as_str().unwrap();
-    assert_eq!(shown.chars().count(), 1001);
-    assert!(shown.ends_with('…'));
+    assert_eq!(shown.chars().count(), 240);
+    assert!(shown.contains('…'));
 }
 
 #[test]

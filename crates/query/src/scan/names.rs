@@ -7,13 +7,13 @@ use datafusion::arrow::array::{Array, ArrayRef, StringViewArray, UInt32Array};
 use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::UInt32Type;
 use datafusion::error::DataFusionError;
-use gapscope_analysis::vocabulary::{Vocabulary, program};
+use gapscope_analysis::vocabulary::{KernelNames, Vocabulary, program};
 use gapscope_trace::ids::{
     CounterId, DeviceId, Id, KernelId, LabelId, ProcessId, QueueId, ThreadId,
 };
 use gapscope_trace::lookup::{IdIndex, LabelPaths};
 use gapscope_trace::manifest::Thread;
-use gapscope_trace::tables::{Counters, Kernels, Labels, Tables};
+use gapscope_trace::tables::{Counters, Kernels, Labels, Table, Tables};
 use gapscope_trace::{Manifest, Selection, read};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -40,10 +40,17 @@ impl Names {
         let manifest = &source.manifest;
         let vocabulary = || Vocabulary::of(manifest);
         match name {
-            Name::Kernel => {
-                let selection = Selection::manifest().columns::<Kernels>(&["id", "name"]);
-                let kernels = tables(source, &selection).kernels;
-                by_id(KernelId, &kernels.id, kernels.name.into_iter().map(Some))
+            Name::Kernel | Name::KernelItself => {
+                let kernels = kernels(source);
+                let names = KernelNames::of(&kernels);
+                let texts = (0..kernels.len()).map(|row| Some(names.name(row).to_owned()));
+                by_id(KernelId, &kernels.id, texts)
+            }
+            Name::KernelWhole => {
+                let kernels = kernels(source);
+                let names = KernelNames::of(&kernels);
+                let texts = (0..kernels.len()).map(|row| names.full_name(row).map(str::to_owned));
+                by_id(KernelId, &kernels.id, texts)
             }
             Name::Label | Name::LabelItself => {
                 let labels = tables(source, &Selection::manifest().with::<Labels>()).labels;
@@ -98,6 +105,20 @@ impl Names {
         let places = (self.places)(keys);
         Ok(take(self.texts.as_ref(), &places as &dyn Array, None)?)
     }
+}
+
+/// What kernels are named by.
+fn kernels(source: &Source) -> Kernels {
+    let columns = [
+        "id",
+        "name",
+        "name_source",
+        "entry_point",
+        "source",
+        "full_name",
+    ];
+    let selection = Selection::manifest().columns::<Kernels>(&columns);
+    tables(source, &selection).kernels
 }
 
 /// Where a table cannot be read its ids have no names; that it is damaged is said when it is queried itself.

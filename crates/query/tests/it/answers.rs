@@ -105,7 +105,8 @@ fn every_form_says_the_same() {
     trace.tables.kernels.name[1] = String::new();
     place.write("t.gapscope", trace);
     let session = place.session(&["t.gapscope"]);
-    let sql = "select kernel_name as name, position, duration_ns / 1e3 as us from dispatches order by position";
+    let sql = "select k.name, position, duration_ns / 1e3 as us
+        from dispatches left join kernels k on k.id = kernel order by position";
     let ask = |format| {
         let mut out = Vec::new();
         assert_eq!(session.run(sql, format, &mut out).unwrap(), Rows(4));
@@ -150,6 +151,34 @@ fn every_form_says_the_same() {
     let batches: Vec<_> = reader.build().unwrap().collect::<Result<_, _>>().unwrap();
     let rows: usize = batches.iter().map(|batch| batch.num_rows()).sum();
     assert_eq!((rows, batches[0].column(0).null_count()), (4, 1));
+}
+
+#[test]
+fn kernels_are_called_as_in_reports_and_their_whole_names_are_beside() {
+    let place = Place::new();
+    let mut trace = Trace::from_text(TEXT).unwrap();
+    let whole = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >(int)";
+    trace.tables.kernels.name[0] = "vectorized_elementwise_kernel".to_owned();
+    trace.tables.kernels.full_name[0] = Some(whole.to_owned());
+    place.write("t.gapscope", trace);
+    let session = place.session(&["t.gapscope"]);
+    let ask = |sql: &str| {
+        let mut out = Vec::new();
+        session.run(sql, Format::Csv, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    assert_eq!(
+        ask("select kernel_name, kernel_full_name from dispatches where position = 0"),
+        format!("kernel_name,kernel_full_name\nfill<float> (vec4),\"{whole}\"\n")
+    );
+    assert_eq!(
+        ask("select readable_name, name from kernels order by id limit 1"),
+        "readable_name,name\nfill<float> (vec4),vectorized_elementwise_kernel\n"
+    );
+    assert_eq!(
+        ask("select count(*) as n from dispatches where kernel_name = 'fill<float> (vec4)'"),
+        "n\n2\n"
+    );
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn wrong_sql_gets_one_sentence_with_a_hint() {
         ),
         (
             "select name from dispatches",
-            "there is no column name: did you mean device_name, kernel_name or queue_name?",
+            "there is no column name: did you mean device_name, kernel_full_name or kernel_name?",
         ),
         (
             "select 1 from dispatch",

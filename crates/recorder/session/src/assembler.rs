@@ -10,6 +10,7 @@ mod buffers;
 mod captures;
 mod commands;
 mod cuda;
+mod default_names;
 mod device;
 mod expand;
 mod finish;

@@ -44,14 +44,14 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     }
     let mut table = Table::new([
         Column::name("kernel"),
-        Column::number("count"),
+        Column::number("count").spare(2),
         Column::number("total"),
-        Column::number("share"),
-        Column::number("mean"),
-        Column::number("p50"),
-        Column::number("p99"),
-        Column::number("min").spare(2),
-        Column::number("max").spare(1),
+        Column::number("share").spare(1),
+        Column::number("mean").spare(4),
+        Column::number("p50").spare(3),
+        Column::number("p99").spare(5),
+        Column::number("min").spare(7),
+        Column::number("max").spare(6),
     ]);
     for kernel in shown {
         let times = &kernel.durations;
@@ -84,7 +84,12 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
         () if kernels.iter().any(overlaps) => "; what ran at the same time counts once",
         () => "",
     };
-    let text = format!("share: of the GPU's busy time{overlap}.");
+    let shortened = shown.iter().any(|kernel| kernel.full_name.is_some());
+    let names = match shortened {
+        true => " The names in the code: full_name in --json.",
+        false => "",
+    };
+    let text = format!("share: of the GPU's busy time{overlap}.{names}");
     blocks.push(Block::Sentence(Text::new().faint(text)));
     blocks
 }

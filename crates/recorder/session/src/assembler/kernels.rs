@@ -1,5 +1,6 @@
 //! Kernels and their names.
 
+use super::default_names;
 use super::indexed::Indexed;
 use super::kernel_names::{self, CppName};
 use crate::names::Names;
@@ -9,18 +10,6 @@ use gapscope_trace::ids::{KernelId, ProcessId};
 use gapscope_trace::tables::{self, NameSource, Table, Tables};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
-
-/// Entry points that compilers give to every kernel, so that they name none.
-const GENERIC_ENTRY_POINTS: [&str; 8] = [
-    "main",
-    "main0",
-    "main_0",
-    "dawn_entry_point",
-    "tint_entry_point",
-    "cs_main",
-    "CSMain",
-    "entry_point",
-];
 
 /// Longer specialisations would make the short name long; those get a digest.
 const LONGEST_SPECIALISATION: usize = 32;
@@ -271,11 +260,11 @@ impl<'a> Naming<'a> {
         {
             return (name.to_owned(), NameSource::NamesFile);
         }
-        if let Some(name) = kernel.object_name.as_deref().and_then(filled) {
-            return (name, NameSource::ObjectName);
+        if let Some(name) = kernel.object_name.as_deref().and_then(default_names::given) {
+            return (name.to_owned(), NameSource::ObjectName);
         }
         let entry = kernel.entry_point.as_str();
-        if !entry.is_empty() && !GENERIC_ENTRY_POINTS.contains(&entry) {
+        if default_names::given(entry).is_some() {
             return (entry.to_owned(), NameSource::EntryPoint);
         }
         let short = self.short_hash(kernel, &hash);
@@ -289,10 +278,9 @@ impl<'a> Naming<'a> {
                 return (text.to_owned(), NameSource::Label);
             }
         }
-        if let Some(name) =
-            filled(&kernel.source_name).or_else(|| kernel.module_name.as_deref().and_then(filled))
-        {
-            return (name, NameSource::SourceName);
+        let module_name = || kernel.module_name.as_deref().and_then(default_names::given);
+        if let Some(name) = default_names::given(&kernel.source_name).or_else(module_name) {
+            return (name.to_owned(), NameSource::SourceName);
         }
         match short {
             Some(short) => (short, NameSource::Hash),

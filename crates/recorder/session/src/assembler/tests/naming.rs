@@ -71,6 +71,58 @@ fn a_kernel_has_the_best_name_that_is_known() {
 }
 
 #[test]
+fn the_default_names_of_engines_name_no_kernel() {
+    let mut program = Program::new();
+    for id in 1..=5 {
+        program.kernel_with(id, "dawn_entry_point", "", [0x11 * id as u8; 16], vec![]);
+    }
+    for (object, name) in [
+        (
+            Object::Kernel(hook::Kernel(1)),
+            "DawnDbg=1;Dawn_InternalComputePipeline",
+        ),
+        (
+            Object::Kernel(hook::Kernel(2)),
+            "DawnDbg=1;Dawn_ComputePipeline_softmax",
+        ),
+        (
+            Object::Kernel(hook::Kernel(3)),
+            "(wgpu internal) indirect validation",
+        ),
+        (
+            Object::KernelSource(hook::Kernel(3)),
+            "Dawn_ShaderModule_squares",
+        ),
+        (Object::Kernel(hook::Kernel(4)), "main"),
+        (Object::Kernel(hook::Kernel(5)), ""),
+    ] {
+        program.event(CommonEvent::Name { object, name });
+    }
+    program.text(1, "forward");
+    let mut commands = Commands::begun();
+    commands.label(1).dispatch(5).end_label();
+    program.record(5, &commands.end());
+    let ticks: Vec<u64> = (1_001_000..1_001_004).collect();
+    program.run(5, &ticks);
+    let (_, tables) = program.finish();
+    assert_eq!(
+        tables.kernels.name,
+        [
+            "spv:11111111",
+            "softmax",
+            "squares",
+            "spv:44444444",
+            "forward"
+        ]
+    );
+    use NameSource::*;
+    assert_eq!(
+        tables.kernels.name_source,
+        [Hash, ObjectName, SourceName, Hash, Label]
+    );
+}
+
+#[test]
 fn a_label_around_several_kernels_names_them_with_their_hashes() {
     let mut program = Program::new();
     program.kernel_with(1, "main", "", [0x11; 16], vec![]);

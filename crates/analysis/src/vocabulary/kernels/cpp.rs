@@ -1,0 +1,262 @@
+//! Names of C++ functions and types as trees of their brackets, whichever demangler wrote them.
+//!
+//! `at::native::(anonymous namespace)::k<4ul, {lambda(float)#1}>(int)` of GNU's, and
+//! `at::native::<unnamed>::k<(unsigned long)4, [lambda(float) (instance 1)]>(T1)` of Nsight's.
+
+/// Longer names are not parsed.
+const LONGEST: usize = 1 << 16;
+/// Names that nest deeper are not parsed.
+const DEEPEST: usize = 100;
+
+/// A piece of a name.
+#[derive(Debug, PartialEq)]
+pub(super) struct Token<'a> {
+    pub kind: Kind<'a>,
+    /// Blanks stand before it.
+    pub spaced: bool,
+    start: usize,
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) enum Kind<'a> {
+    /// An identifier or a number.
+    Word(&'a str),
+    /// `::`.
+    Scope,
+    /// `*`, `&`, `->` and the like.
+    Sign(&'a str),
+    /// What is between brackets that begin so, by its commas.
+    Group(char, Vec<Vec<Token<'a>>>),
+}
+
+impl<'a> Token<'a> {
+    /// Where it starts in the name.
+    pub fn start(&self) -> usize {
+        self.start
+    }
+
+    fn word(&self) -> Option<&'a str> {
+        match self.kind {
+            Kind::Word(word) => Some(word),
+            _ => None,
+        }
+    }
+}
+
+/// Brackets that are still open.
+struct Open<'a> {
+    bracket: char,
+    spaced: bool,
+    start: usize,
+    items: Vec<Vec<Token<'a>>>,
+}
+
+/// The pieces of a name; `None` where its brackets do not match.
+pub(super) fn parse(name: &str) -> Option<Vec<Token<'_>>> {
+    if name.len() > LONGEST {
+        return None;
+    }
+    let mut open: Vec<Open> = Vec::new();
+    let mut tokens: Vec<Token> = Vec::new();
+    let (mut at, mut spaced) = (0, false);
+    while let Some(next) = name[at..].chars().next() {
+        let start = at;
+        at += next.len_utf8();
+        let kind = match next {
+            _ if next.is_whitespace() => {
+                spaced = true;
+                continue;
+            }
+            ':' if name[at..].starts_with(':') => {
+                at += 1;
+                Kind::Scope
+            }
+            _ if is_word(next) => {
+                at = name[start..]
+                    .find(|c| !is_word(c))
+                    .map_or(name.len(), |length| start + length);
+                let word = &name[start..at];
+                if word == "operator" {
+                    at += operator(&name[at..]);
+                }
+                Kind::Word(match word {
+                    "operator" if name[start..at].ends_with("()") => "operator()",
+                    _ => name[start..at].trim_end(),
+                })
+            }
+            '<' | '(' | '[' | '{' => {
+                if open.len() == DEEPEST {
+                    return None;
+                }
+                open.push(Open {
+                    bracket: next,
+                    spaced,
+                    start,
+                    items: vec![std::mem::take(&mut tokens)],
+                });
+                spaced = false;
+                continue;
+            }
+            ',' => {
+                open.last_mut()?.items.push(std::mem::take(&mut tokens));
+                spaced = false;
+                continue;
+            }
+            '-' if name[at..].starts_with('>') => {
+                at += 1;
+                Kind::Sign("->")
+            }
+            '>' | ')' | ']' | '}' => {
+                let closed = open.pop().filter(|open| closes(open.bracket, next))?;
+                tokens = close(closed, tokens);
+                spaced = false;
+                continue;
+            }
+            _ => Kind::Sign(&name[start..at]),
+        };
+        tokens.push(Token {
+            kind,
+            spaced,
+            start,
+        });
+        spaced = false;
+    }
+    if name.ends_with('…') {
+        // The recorder has cut it: what is open ends there.
+        while let Some(closed) = open.pop() {
+            tokens = close(closed, tokens);
+        }
+    }
+    open.is_empty().then_some(tokens)
+}
+
+/// What stood before a bracket, and then what is in it.
+fn close<'a>(mut closed: Open<'a>, last: Vec<Token<'a>>) -> Vec<Token<'a>> {
+    // The first item is what stood before the bracket.
+    let mut tokens = closed.items.remove(0);
+    if !(last.is_empty() && closed.items.is_empty()) {
+        closed.items.push(last);
+    }
+    tokens.push(Token {
+        kind: Kind::Group(closed.bracket, closed.items),
+        spaced: closed.spaced,
+        start: closed.start,
+    });
+    tokens
+}
+
+fn is_word(letter: char) -> bool {
+    letter.is_alphanumeric() || matches!(letter, '_' | '~' | '$')
+}
+
+fn closes(open: char, close: char) -> bool {
+    matches!(
+        (open, close),
+        ('<', '>') | ('(', ')') | ('[', ']') | ('{', '}')
+    )
+}
+
+/// Length of what belongs to the word `operator` before `rest`.
+fn operator(rest: &str) -> usize {
+    let blanks = rest.len() - rest.trim_start_matches(' ').len();
+    let signs = &rest[blanks..];
+    let length = match signs {
+        _ if signs.starts_with("()") || signs.starts_with("[]") => 2,
+        _ => signs
+            .find(|c| !"<>=-+*/!&|^%~".contains(c))
+            .unwrap_or(signs.len()),
+    };
+    match length {
+        0 => 0,
+        // `operator<<int>` is `operator<` of `int`.
+        2 if signs.starts_with("<<") && signs.contains('>') => blanks + 1,
+        _ => blanks + length,
+    }
+}
+
+/// A part of a path: `name<arguments>(parameters)`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Part<'t, 'a> {
+    /// `lambda` for one; empty for a namespace without a name.
+    pub name: &'a str,
+    /// Template arguments.
+    pub arguments: &'t [Vec<Token<'a>>],
+    /// Parameters, if it is written as a function.
+    pub parameters: Option<&'t [Vec<Token<'a>>]>,
+}
+
+/// The path that tokens end with: that of `void a::b<c>(d)` is `a`, `b<c>(d)`.
+pub(super) fn path<'t, 'a>(tokens: &'t [Token<'a>]) -> Vec<Part<'t, 'a>> {
+    let mut start = 0;
+    for (at, pair) in tokens.windows(2).enumerate() {
+        let [before, token] = pair else { continue };
+        let begins = match &token.kind {
+            Kind::Word("const" | "volatile") | Kind::Scope | Kind::Sign(_) => false,
+            Kind::Word(_) | Kind::Group(..) => token.spaced && before.kind != Kind::Scope,
+        };
+        if begins {
+            start = at + 1;
+        }
+    }
+    let parts = tokens[start..].split(|token| token.kind == Kind::Scope);
+    parts.map(part).collect()
+}
+
+fn part<'t, 'a>(tokens: &'t [Token<'a>]) -> Part<'t, 'a> {
+    let mut part = Part {
+        name: "",
+        arguments: &[],
+        parameters: None,
+    };
+    for (at, token) in tokens.iter().enumerate() {
+        match &token.kind {
+            Kind::Word(word) if part.name.is_empty() => part.name = word,
+            Kind::Group('{' | '[', items) if at == 0 => {
+                let inside = items.first().map_or(&[][..], Vec::as_slice);
+                if inside.first().and_then(Token::word) == Some("lambda") {
+                    part = self::part(&inside[..inside.len().min(2)]);
+                }
+            }
+            Kind::Group('<', items) if !part.name.is_empty() => part.arguments = items,
+            Kind::Group('(', items) if !part.name.is_empty() => part.parameters = Some(items),
+            _ => {}
+        }
+    }
+    part
+}
+
+/// The only word of tokens.
+pub(super) fn word<'a>(tokens: &[Token<'a>]) -> Option<&'a str> {
+    match tokens {
+        [token] => token.word(),
+        // `(int)4`
+        [cast, token] if matches!(cast.kind, Kind::Group('(', _)) => token.word(),
+        _ => None,
+    }
+}
+
+/// A whole number, whatever its type.
+pub(super) fn number(tokens: &[Token]) -> Option<u64> {
+    word(tokens)?.trim_end_matches(['u', 'l']).parse().ok()
+}
+
+/// True for the literal `true`.
+pub(super) fn is_true(tokens: &[Token]) -> bool {
+    let is_bool = |token: &Token| matches!(&token.kind, Kind::Group('(', items) if items.len() == 1 && word(&items[0]) == Some("bool"));
+    match tokens {
+        [token] => token.word() == Some("true"),
+        [cast, token] => is_bool(cast) && token.word() == Some("1"),
+        _ => false,
+    }
+}
+
+/// Each text once, in the order of the first.
+pub(super) fn distinct(texts: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for text in texts {
+        if !found.contains(&text) {
+            found.push(text);
+        }
+    }
+    found
+}

@@ -1,0 +1,115 @@
+//! The name that people read, from the one that a compiler or a library gave.
+
+use super::cpp::{self, Kind, Part, Token};
+use super::{fused, matrix, pytorch, templates, types};
+use std::borrow::Cow;
+
+/// What a kernel without any name is called.
+pub(super) const UNKNOWN: &str = "unknown kernel";
+
+/// A kernel's name as people read it: `add<float> (vec4)`, `gemm bf16 128x256 bias TNN (nvjet …)`. `full_name` is the whole
+/// name in C++ where `name` is a shorter one. What is not understood stays as it is.
+///
+/// ```
+/// use gapscope_analysis::vocabulary::readable;
+/// let of_pytorch = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, \
+///     std::array<char*, 3ul> >(int, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)";
+/// assert_eq!(readable(of_pytorch, None), "add<float> (vec4)");
+/// assert_eq!(readable("triton_poi_fused_cos_0", None), "triton_poi_fused_cos_0");
+/// ```
+pub fn readable<'a>(name: &'a str, full_name: Option<&str>) -> Cow<'a, str> {
+    if let Some(known) = of_family(full_name.unwrap_or(name)) {
+        return Cow::Owned(known);
+    }
+    match full_name.filter(|full| *full != name) {
+        Some(_) => {}
+        None => {
+            if let Some(plain) = cpp::parse(name).and_then(|tokens| plain(&tokens)) {
+                return Cow::Owned(of_family(&plain).unwrap_or(plain));
+            }
+        }
+    }
+    match name.trim() {
+        "" => Cow::Borrowed(UNKNOWN),
+        _ => Cow::Borrowed(name),
+    }
+}
+
+/// The name of a kernel of a library that is known here.
+pub(super) fn of_family(name: &str) -> Option<String> {
+    let tokens = cpp::parse(name)?;
+    let path = cpp::path(&tokens);
+    let kernel = path.last()?;
+    match (tokens.as_slice(), kernel.name) {
+        ([_], flat) => matrix::name(flat).or_else(|| fused::name(flat)),
+        (_, "") => None,
+        // MLX's: the operations, and then the arguments of the template.
+        ([_, _], flat) if kernel.parameters.is_none() && fused::name(flat).is_some() => {
+            fused::name(flat)
+        }
+        _ => pytorch::name(kernel).or_else(|| templates::name(&path)),
+    }
+}
+
+/// A function without its return type, namespaces and parameters.
+fn plain(tokens: &[Token]) -> Option<String> {
+    let path = cpp::path(tokens);
+    let kernel: &Part = path.last()?;
+    if kernel.parameters.is_none()
+        || !ends_with_parameters(tokens)
+        || kernel.name.starts_with("operator")
+        || matches!(kernel.name, "" | "lambda")
+        || kernel.name.starts_with(|c: char| c.is_ascii_digit())
+    {
+        return None;
+    }
+    // Some names say nothing without what is around them: `gemvx::kernel<…>`.
+    let around = match kernel.name {
+        "kernel" | "Kernel" | "run" | "main" => path.iter().rev().nth(1).map(|part| part.name),
+        _ => None,
+    };
+    let around = around.filter(|name| !name.is_empty());
+    let around = around.map_or(String::new(), |name| format!("{name}::"));
+    // Parameters of cuBLAS as an argument repeat the types before them.
+    let own = |item: &&Vec<Token>| {
+        let path = cpp::path(item);
+        !path
+            .last()
+            .is_some_and(|part| part.name.starts_with("cublas"))
+    };
+    let arguments: Vec<String> = (kernel.arguments.iter().filter(own))
+        .map(|item| types::text(item))
+        .collect();
+    let arguments = match kernel.arguments {
+        [] => String::new(),
+        _ => format!("<{}>", arguments.join(", ")),
+    };
+    Some(format!("{around}{}{arguments}", kernel.name))
+}
+
+/// A name in C++ without its parameters, which repeat the arguments of its template.
+pub(super) fn without_parameters(name: &str) -> &str {
+    match cpp::parse(name) {
+        Some(tokens) if ends_with_parameters(&tokens) => {
+            let start = tokens.last().map_or(name.len(), Token::start);
+            &name[..start]
+        }
+        _ => name,
+    }
+}
+
+/// True where the last piece are parameters that belong to what is before them: not so in `add<float> (vec4)`.
+fn ends_with_parameters(tokens: &[Token]) -> bool {
+    matches!(
+        tokens,
+        [
+            _,
+            ..,
+            Token {
+                kind: Kind::Group('(', _),
+                spaced: false,
+                ..
+            }
+        ]
+    )
+}
