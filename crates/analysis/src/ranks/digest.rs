@@ -175,7 +175,8 @@ fn idle(findings: &Findings, of: impl Fn(u32) -> bool) -> Option<Idle> {
     for device in findings.idle_time.devices.iter().filter(|d| of(d.device)) {
         total_ns = total_ns.saturating_add(device.total_ns);
         for cause in &device.causes {
-            *causes.entry(cause.cause).or_insert(0i64) += cause.total_ns;
+            let sum = causes.entry(cause.cause).or_insert(0i64);
+            *sum = sum.saturating_add(cause.total_ns);
         }
     }
     let main = causes.into_iter().max_by_key(|(_, ns)| *ns);

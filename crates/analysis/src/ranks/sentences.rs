@@ -174,7 +174,8 @@ fn verdicts(findings: &RankFindings) -> Option<String> {
     let mut causes: BTreeMap<_, i64> = BTreeMap::new();
     for idle in &idles {
         if let (Some(cause), Some(ns)) = (idle.cause, idle.cause_ns) {
-            *causes.entry(cause).or_default() += ns;
+            let sum = causes.entry(cause).or_default();
+            *sum = sum.saturating_add(ns);
         }
     }
     let main = causes.into_iter().max_by_key(|(_, ns)| *ns);
@@ -205,15 +206,15 @@ fn late(straggler: &Straggler) -> String {
     };
     let longer = Nanoseconds(cause.longer_ns);
     text.push_str(&match cause.what {
-        Doing::Compute => format!(" It computed for {longer} more than the others before them."),
+        Doing::Compute => format!(" Before them it computed {longer} longer than the others did."),
         Doing::Communication => {
-            format!(" It was in collectives of other groups for {longer} more than the others before them.")
+            format!(" Before them it was in collectives of other groups {longer} longer than the others were.")
         }
         Doing::Idle(why) => {
             let facts = why.facts(Api::Cuda);
             let doing = facts.host_was.map_or(String::new(), |was| format!(", its thread {was}"));
             format!(
-                " Before them its GPU idled for {longer} more than the others': {} ({}){doing}.",
+                " Before them its GPU idled {longer} longer than the others did: {} ({}){doing}.",
                 facts.name,
                 why.as_str()
             )

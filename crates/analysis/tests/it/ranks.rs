@@ -571,6 +571,15 @@ fn bandwidth_is_of_the_time_after_the_last_arrival() {
 }
 
 #[test]
+fn a_time_that_the_clocks_do_not_tell_within_a_tenth_is_the_shortest_kernels() {
+    // Rank 1 arrives last and rank 0 ends last; their times compare within 2 us.
+    for (end, time) in [(520, 20), (519, 15)] {
+        let found = compare(&[rank(0, 2, &[(100, end)]), rank(1, 2, &[(500, 515)])]);
+        assert_eq!(found.bandwidth[0].time.p50_ns, Some(time * US), "{end}");
+    }
+}
+
+#[test]
 fn ranks_of_different_machines_are_matched_and_not_compared() {
     let mut other = rank(1, 2, &[(100, 200)]);
     let unix_ns = other.manifest.start_unix_ns.as_mut().unwrap();
@@ -711,7 +720,7 @@ fn what_the_straggler_did_longer_is_the_cause() {
     assert_eq!((cause.what, cause.longer_ns), (Doing::Compute, 4 * 60 * US));
     assert!((cause.share - 1.0).abs() < 1e-9);
     assert!(
-        says(&found, "It computed for 240 µs more than the others"),
+        says(&found, "it computed 240 µs longer than the others"),
         "{:?}",
         found.sentences
     );
@@ -788,7 +797,7 @@ fn several_processes_or_devices_in_one_trace_are_ranks() {
         both.kernel_of(process, process, ALL_REDUCE, 85, [start, 200]);
     }
     let trace = both.trace();
-    let found = compare(&[trace.clone()]);
+    let found = compare(std::slice::from_ref(&trace));
     // The second process is rank 0: NCCL says so.
     assert_eq!(
         found.ranks.iter().map(|r| r.rank).collect::<Vec<_>>(),
@@ -827,7 +836,7 @@ fn devices_of_one_process_are_ranks_without_numbers() {
     both.kernel_of(1, 1, ALL_REDUCE, 82, [100, 200]);
     both.kernel_of(1, 2, ALL_REDUCE, 85, [140, 200]);
     let trace = both.trace();
-    let found = compare(&[trace.clone()]);
+    let found = compare(std::slice::from_ref(&trace));
     let kind = &found.collectives[0];
     assert_eq!((kind.matched_count, kind.skew.total_ns), (1, Some(40 * US)));
     assert_eq!(found.bandwidth[0].bytes, 64);
