@@ -56,10 +56,9 @@ impl RankDigest {
         let mut parts = parts(timeline, &ranges);
         before::fill(timeline, &mut parts);
         if parts.len() > 1 {
-            let several = parts.len();
             let of_place = |(at, (place, parts))| {
                 let rank = rank.saturating_add(at as u32);
-                of_place(timeline, findings, &ranges, place, parts, rank, several)
+                of_place(timeline, findings, &ranges, place, parts, rank)
             };
             return parts.into_iter().enumerate().map(of_place).collect();
         }
@@ -126,18 +125,18 @@ fn of_place(
     place: Place,
     parts: Vec<Part>,
     rank: u32,
-    several: usize,
 ) -> RankDigest {
     let (process, device) = place;
     let manifest = &timeline.trace.manifest;
     let mut devices = manifest.devices.iter();
-    let of_process = ranges.calls.iter().map(|call| call.process);
-    let processes: BTreeSet<_> = of_process.collect();
-    let alone = (timeline.trace.manifest.devices.iter()).filter(|d| d.process == process);
-    let alone = alone.count() == 1 && processes.len() == several;
+    // What NCCL says of a process is not said of one of its devices.
+    let alone = devices.clone().filter(|d| d.process == process).count() == 1;
     let members = members(ranges, process, !alone);
-    let largest = members.values().max_by_key(|member| member.size);
-    let number = largest.and_then(|member| member.rank);
+    let world_size = members.values().filter_map(|member| member.size).max();
+    let of_all = members.values().filter(|member| member.size == world_size);
+    let numbers: BTreeSet<Option<u32>> = of_all.map(|member| member.rank).collect();
+    let number = numbers.first().copied().flatten();
+    let number = number.filter(|_| numbers.len() == 1);
     let found = (findings.devices.iter()).find(|d| d.device_ids.contains(&device));
     let gpu = found.map(|d| d.index as usize);
     let works = gpu.and_then(|gpu| timeline.gpus.get(gpu));
@@ -157,7 +156,7 @@ fn of_place(
     };
     RankDigest {
         numbered: number.is_some(),
-        world_size: largest.and_then(|member| member.size),
+        world_size,
         clock_error_ns: found.and_then(|d| d.clock_error_ns),
         called: called(ranges, |call| alone && call.process == process),
         members,
