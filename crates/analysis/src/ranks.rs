@@ -21,6 +21,7 @@ mod bandwidth;
 mod before;
 mod clocks;
 mod collectives;
+mod comparison;
 mod digest;
 mod late;
 mod matched;
@@ -31,17 +32,15 @@ mod sentences;
 
 use crate::durations::Durations;
 use crate::gaps::Cause;
-use crate::intervals::{Interval, length_ns, union};
-use crate::quantity::ratio;
 use crate::verdict::Bound;
 pub use bandwidth::Bandwidth;
 use bandwidth::Bandwidths;
 use clocks::Clocks;
-use collectives::{SEND_RECV, facts};
+use comparison::Comparison;
 pub use digest::{RankDigest, note};
-use late::Lateness;
+use gapscope_trace::UnreadTable;
 pub use late::{Doing, LateCause};
-use matched::{KindCounts, Matched, communicators, matched};
+use matched::{communicators, matched};
 pub use parts::Communicator;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -66,6 +65,8 @@ pub struct RankRow {
     pub gpu_busy_ns: Option<i64>,
     /// Time in which a device of it ran a collective.
     pub collective_ns: Option<i64>,
+    /// Tables of its trace that could not be read: what rests on them is unknown.
+    pub unread: Vec<UnreadTable>,
     /// Kernel executions; absent where not all could be read.
     pub dispatch_count: Option<u64>,
     /// Collectives on the device; absent where not all could be read.
@@ -294,174 +295,4 @@ fn number(digests: &mut [RankDigest]) -> bool {
         }
     }
     numbered
-}
-
-/// Arrivals of all collectives, compared.
-struct Comparison {
-    rows: Vec<RankRow>,
-    /// Of each rank: when it waited for another.
-    waits: Vec<Vec<Interval>>,
-    late: Vec<Lateness>,
-    kinds: BTreeMap<&'static str, Compared>,
-    all: Vec<Collective>,
-}
-
-/// Arrivals of a kind.
-#[derive(Default)]
-struct Compared {
-    matched: u64,
-    /// With arrivals that compare.
-    comparable: u64,
-    contradictory: u64,
-    uncertain: u64,
-    last_unknown: u64,
-    skews: Vec<i64>,
-}
-
-impl Comparison {
-    fn of(digests: &[&RankDigest]) -> Comparison {
-        Comparison {
-            rows: digests.iter().map(|d| d.row.clone()).collect(),
-            waits: vec![Vec::new(); digests.len()],
-            late: vec![Lateness::default(); digests.len()],
-            kinds: BTreeMap::new(),
-            all: Vec::new(),
-        }
-    }
-
-    /// Adds a collective; `overlaps`: its parts are kernels. False where they cannot be one.
-    fn add(
-        &mut self,
-        one: &Matched,
-        error_ns: impl Fn(usize, usize) -> Option<i64>,
-        overlaps: bool,
-    ) -> bool {
-        let compared = self.kinds.entry(one.kind).or_default();
-        compared.matched += 1;
-        let bytes: BTreeSet<u64> = one.parts.iter().filter_map(|(_, p)| p.bytes).collect();
-        let contradicts = one.kind != SEND_RECV && bytes.len() > 1;
-        let start_ns = |at: usize| one.parts[at].1.interval.start_ns;
-        let of_parts = 0..one.parts.len();
-        let (Some(first), Some(last)) = (
-            of_parts.clone().min_by_key(|at| start_ns(*at)),
-            of_parts.clone().min_by_key(|at| Reverse(start_ns(*at))),
-        ) else {
-            return false;
-        };
-        // Errors of each arrival against the last, or `None` where one does not compare.
-        let against_last = of_parts.clone().map(|at| match at == last {
-            true => Some(0),
-            false => error_ns(one.parts[at].0, one.parts[last].0),
-        });
-        let Some(errors) = against_last.collect::<Option<Vec<i64>>>() else {
-            return !contradicts;
-        };
-        compared.comparable += 1;
-        for (at, _) in &one.parts {
-            let row = &mut self.rows[*at];
-            row.waited_ns.get_or_insert(0);
-            row.last_count.get_or_insert(0);
-            row.last_skew_ns.get_or_insert(0);
-        }
-        let early = !overlaps || facts(one.kind).is_some_and(|facts| facts.may_end_early);
-        let apart = |at: usize| {
-            let end_ns = one.parts[at].1.interval.end_ns;
-            start_ns(last) > end_ns.saturating_add(errors[at])
-        };
-        if contradicts || !early && of_parts.clone().any(apart) {
-            compared.contradictory += 1;
-            return false;
-        }
-        let late_ns = |at: usize| start_ns(last).saturating_sub(start_ns(at));
-        for at in of_parts.clone() {
-            if late_ns(at) > errors[at] {
-                let wait = Interval::new(start_ns(at), start_ns(last));
-                self.waits[one.parts[at].0].push(wait);
-            }
-        }
-        let skew_ns = late_ns(first);
-        if skew_ns <= errors[first] {
-            compared.uncertain += 1;
-            return true;
-        }
-        compared.skews.push(skew_ns);
-        let rank = one.parts[last].0;
-        if of_parts
-            .clone()
-            .any(|at| at != last && late_ns(at) <= errors[at])
-        {
-            compared.last_unknown += 1;
-        } else {
-            let row = &mut self.rows[rank];
-            row.last_count = row.last_count.map(|count| count + 1);
-            row.last_skew_ns = row.last_skew_ns.map(|ns| ns.saturating_add(skew_ns));
-            self.late[rank].add(one, last);
-        }
-        self.all.push(Collective {
-            kind: one.kind,
-            communicator: one.communicator,
-            number: one.number,
-            first_ns: start_ns(first),
-            skew_ns,
-            first_rank: self.rows[one.parts[first].0].rank,
-            last_rank: self.rows[rank].rank,
-        });
-        true
-    }
-
-    fn rows(&mut self) -> Vec<RankRow> {
-        for (row, waits) in self.rows.iter_mut().zip(&mut self.waits) {
-            union(waits);
-            row.waited_ns = row.waited_ns.map(|_| length_ns(waits));
-        }
-        std::mem::take(&mut self.rows)
-    }
-
-    fn longest(&mut self, longest: usize) -> Vec<Collective> {
-        self.all.sort_by_key(|c| (Reverse(c.skew_ns), c.first_ns));
-        self.all.truncate(longest);
-        std::mem::take(&mut self.all)
-    }
-
-    fn kinds(mut self, counts: BTreeMap<&'static str, KindCounts>) -> Vec<CollectiveKind> {
-        let row = |(kind, counts): (_, KindCounts)| {
-            let mut compared = self.kinds.remove(kind).unwrap_or_default();
-            let known = |count: u64| (compared.comparable > 0).then_some(count);
-            CollectiveKind {
-                kind,
-                matched_count: compared.matched,
-                counts: counts.counts,
-                unassigned_count: counts.unassigned,
-                incomplete_count: counts.incomplete,
-                unequal: counts.unequal,
-                contradictory_count: known(compared.contradictory),
-                uncertain_count: known(compared.uncertain),
-                last_unknown_count: known(compared.last_unknown),
-                skew: Durations::of(&mut compared.skews),
-            }
-        };
-        let mut rows: Vec<CollectiveKind> = counts.into_iter().map(row).collect();
-        rows.sort_by_key(|row| Reverse(row.skew.total_ns));
-        rows
-    }
-
-    fn straggler(&self) -> Option<Straggler> {
-        // Ranks that do not compare have no skew, and are not here.
-        let known =
-            (self.rows.iter().enumerate()).filter_map(|(at, r)| Some((r.last_skew_ns?, at)));
-        let total_ns = (known.clone()).fold(0i64, |sum, (ns, _)| sum.saturating_add(ns));
-        let of_count = self.rows.iter().filter_map(|r| r.last_count).sum();
-        let (skew_ns, worst) = known.max_by_key(|(ns, at)| (*ns, Reverse(*at)))?;
-        let longer = self.late[worst].causes();
-        let named = |cause: &&LateCause| cause.share >= crate::thresholds::LATE_CAUSE_SHARE;
-        (skew_ns > 0).then(|| Straggler {
-            rank: self.rows[worst].rank,
-            last_count: self.rows[worst].last_count.unwrap_or_default(),
-            of_count,
-            skew_ns,
-            share: ratio(skew_ns, total_ns),
-            cause: longer.first().filter(named).copied(),
-            longer,
-        })
-    }
 }

@@ -139,8 +139,9 @@ pub fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failu
     if !of_ranks.is_empty() {
         return ranks::after_recording(path, &of_ranks, terminal);
     }
+    let options = Options::default();
     trace::with_timeline(path, &Findings::selection(), |trace, timeline, remarks| {
-        let findings = Findings::of_timeline(timeline, &Options::default());
+        let findings = Findings::of_timeline(timeline, &options);
         let report = gapscope_report::Report {
             trace: &trace::name(path),
             manifest: &trace.manifest,
@@ -150,8 +151,13 @@ pub fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failu
             remarks,
             top: 10,
         };
-        terminal.draw(&report.document())
-    })
+        let mut document = report.document();
+        if note(timeline).is_some() {
+            let ranks = Within::of(path, &options)?.document(report.top);
+            document.blocks.extend(ranks.blocks);
+        }
+        Ok(terminal.draw(&document))
+    })?
 }
 
 fn no_work(trace: &Trace, label: &str) -> Failure {

@@ -108,12 +108,16 @@ fn before(stretch: Interval, compute_ns: i64, gaps: &[(Interval, Cause)]) -> Bef
         if gap.start_ns >= stretch.end_ns {
             break;
         }
-        *idle.entry(*cause).or_default() += gap.intersection(stretch).length_ns();
+        let sum = idle.entry(*cause).or_default();
+        *sum = sum.saturating_add(gap.intersection(stretch).length_ns());
     }
-    let idle_ns: i64 = idle.values().sum();
+    let idle_ns = idle.values().fold(0i64, |sum, ns| sum.saturating_add(*ns));
     Before {
         compute_ns,
-        communication_ns: (stretch.length_ns() - compute_ns - idle_ns).max(0),
+        communication_ns: (stretch.length_ns())
+            .saturating_sub(compute_ns)
+            .saturating_sub(idle_ns)
+            .max(0),
         idle: idle.into_iter().filter(|(_, ns)| *ns > 0).collect(),
     }
 }

@@ -37,7 +37,9 @@ impl<'a> Clocks<'a> {
 
     /// Within what times of two ranks' devices compare.
     pub(super) fn device_error_ns(&self, a: usize, b: usize) -> Option<i64> {
-        let (first, second) = (self.0[a].clock_error_ns?, self.0[b].clock_error_ns?);
+        let known =
+            |rank: &RankDigest| rank.row.unread.is_empty().then_some(rank.clock_error_ns)?;
+        let (first, second) = (known(self.0[a])?, known(self.0[b])?);
         match a == b {
             // What moves all times of a device alike moves none against another.
             true => Some(0),
@@ -59,6 +61,9 @@ impl<'a> Clocks<'a> {
         let ranks = self.0;
         if ranks.len() < 2 {
             return Some("there is only one rank".to_owned());
+        }
+        if let Some(unread) = ranks.iter().find(|rank| !rank.row.unread.is_empty()) {
+            return Some(format!("not all of rank {} could be read", unread.row.rank));
         }
         if let Some(other) = (1..ranks.len()).find(|other| !self.one(0, *other)) {
             return Some(format!(

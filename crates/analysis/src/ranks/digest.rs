@@ -58,10 +58,9 @@ impl RankDigest {
         let mut parts = parts(timeline, &ranges);
         before::fill(timeline, &mut parts);
         if parts.len() > 1 {
-            let several = parts.len();
             let of_place = |(at, (place, parts))| {
                 let rank = rank.saturating_add(at as u32);
-                of_place(timeline, findings, &ranges, place, parts, rank, several)
+                of_place(timeline, findings, &ranges, place, parts, rank)
             };
             return parts.into_iter().enumerate().map(of_place).collect();
         }
@@ -105,6 +104,7 @@ impl RankDigest {
         RankDigest {
             row: RankRow {
                 wall_ns: findings.wall_ns,
+                unread: findings.unread.clone(),
                 collective_ns,
                 collective_count: findings.knows(KERNELS).then_some(device.len() as u64),
                 ..row
@@ -130,27 +130,27 @@ fn of_place(
     place: Place,
     parts: Vec<Part>,
     rank: u32,
-    several: usize,
 ) -> RankDigest {
     let (process, device) = place;
     let manifest = &timeline.trace.manifest;
     let mut devices = manifest.devices.iter();
-    let of_process = ranges.calls.iter().map(|call| call.process);
-    let processes: BTreeSet<_> = of_process.collect();
-    let alone = (timeline.trace.manifest.devices.iter()).filter(|d| d.process == process);
-    let alone = alone.count() == 1 && processes.len() == several;
+    // What NCCL says of a process is not said of one of its devices.
+    let alone = devices.clone().filter(|d| d.process == process).count() == 1;
     let members = members(ranges, process, !alone);
-    let largest = members.values().max_by_key(|member| member.size);
-    let number = largest.and_then(|member| member.rank);
+    let world_size = members.values().filter_map(|member| member.size).max();
+    let of_all = members.values().filter(|member| member.size == world_size);
+    let numbers: BTreeSet<Option<u32>> = of_all.map(|member| member.rank).collect();
+    let number = numbers.first().copied().flatten();
+    let number = number.filter(|_| numbers.len() == 1);
     let found = (findings.devices.iter()).find(|d| d.device_ids.contains(&device));
     let gpu = found.map(|d| d.index as usize);
+    let judged = (findings.idle_time.devices.iter()).find(|d| Some(d.device as usize) == gpu);
     let works = gpu.and_then(|gpu| timeline.gpus.get(gpu));
     let works = works.map_or(&[][..], |gpu| &gpu.works);
     let row = RankRow {
         rank: number.unwrap_or(rank),
         devices: (devices.find(|d| d.id == device)).map_or_else(Vec::new, |d| vec![d.name.clone()]),
-        // The verdict of the trace is of all of its devices.
-        verdict: Bound::Unknown,
+        verdict: judged.map_or(Bound::Unknown, |device| device.verdict),
         gpu_busy_ns: found.and_then(|d| d.busy_ns),
         dispatch_count: (findings.knows_rows(Dispatches::NAME)).then(|| {
             let dispatches = works.iter().filter(|w| w.kind() == WorkKind::Dispatch);
@@ -161,7 +161,7 @@ fn of_place(
     };
     RankDigest {
         numbered: number.is_some(),
-        world_size: largest.and_then(|member| member.size),
+        world_size,
         clock_error_ns: found.and_then(|d| d.clock_error_ns),
         called: called(ranges, |call| alone && call.process == process),
         members,
@@ -179,7 +179,8 @@ fn idle(findings: &Findings, of: impl Fn(u32) -> bool) -> Option<Idle> {
     for device in findings.idle_time.devices.iter().filter(|d| of(d.device)) {
         total_ns = total_ns.saturating_add(device.total_ns);
         for cause in &device.causes {
-            *causes.entry(cause.cause).or_insert(0i64) += cause.total_ns;
+            let sum = causes.entry(cause.cause).or_insert(0i64);
+            *sum = sum.saturating_add(cause.total_ns);
         }
     }
     let main = causes.into_iter().max_by_key(|(_, ns)| *ns);

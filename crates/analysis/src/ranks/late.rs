@@ -68,7 +68,7 @@ impl Lateness {
             if at != last {
                 arrived_ns += i128::from(part.interval.start_ns);
                 for (doing, ns) in did(part) {
-                    *mean.entry(doing).or_default() += ns;
+                    add(&mut mean, doing, ns);
                 }
             }
         }
@@ -76,10 +76,10 @@ impl Lateness {
         let late_ns = late.interval.start_ns.saturating_sub(mean_ns);
         self.late_ns = self.late_ns.saturating_add(late_ns);
         for (doing, ns) in did(late) {
-            *self.longer.entry(doing).or_default() += ns;
+            add(&mut self.longer, doing, ns);
         }
         for (doing, ns) in mean {
-            *self.longer.entry(doing).or_default() -= ns / others;
+            add(&mut self.longer, doing, -(ns / others));
         }
     }
 
@@ -96,6 +96,11 @@ impl Lateness {
         causes.sort_by_key(|cause| Reverse(cause.longer_ns));
         causes
     }
+}
+
+fn add(sums: &mut BTreeMap<Doing, i64>, doing: Doing, ns: i64) {
+    let sum = sums.entry(doing).or_default();
+    *sum = sum.saturating_add(ns);
 }
 
 fn did(part: &Part) -> impl Iterator<Item = (Doing, i64)> + '_ {

@@ -47,7 +47,11 @@ pub(super) fn sentences(findings: &RankFindings, numbered: bool) -> Vec<String> 
         costs.push((mean_ns, late(straggler)));
     }
     costs.sort_by_key(|(ns, _)| Reverse(*ns));
-    let mut sentences: Vec<String> = costs.into_iter().map(|(_, sentence)| sentence).collect();
+    let unread = findings.ranks.iter().flat_map(|rank| {
+        (rank.unread.iter()).map(|unread| format!("Rank {}: {unread}.", rank.rank))
+    });
+    let costs = costs.into_iter().map(|(_, sentence)| sentence);
+    let mut sentences: Vec<String> = unread.chain(costs).collect();
     if !findings.missing_ranks.is_empty() {
         let missing: Vec<String> = findings.missing_ranks.iter().map(u32::to_string).collect();
         sentences.push(format!(
@@ -63,7 +67,9 @@ pub(super) fn sentences(findings: &RankFindings, numbered: bool) -> Vec<String> 
         );
     }
     if findings.collectives.is_empty() {
-        sentences.push("No kernels of NCCL's collectives are in the traces.".to_owned());
+        if findings.ranks.iter().all(|rank| rank.unread.is_empty()) {
+            sentences.push("No kernels of NCCL's collectives are in the traces.".to_owned());
+        }
         return sentences;
     }
     if let Some(reason) = &findings.not_matched_because {
@@ -174,7 +180,8 @@ fn verdicts(findings: &RankFindings) -> Option<String> {
     let mut causes: BTreeMap<_, i64> = BTreeMap::new();
     for idle in &idles {
         if let (Some(cause), Some(ns)) = (idle.cause, idle.cause_ns) {
-            *causes.entry(cause).or_default() += ns;
+            let sum = causes.entry(cause).or_default();
+            *sum = sum.saturating_add(ns);
         }
     }
     let main = causes.into_iter().max_by_key(|(_, ns)| *ns);
@@ -205,15 +212,15 @@ fn late(straggler: &Straggler) -> String {
     };
     let longer = Nanoseconds(cause.longer_ns);
     text.push_str(&match cause.what {
-        Doing::Compute => format!(" It computed for {longer} more than the others before them."),
+        Doing::Compute => format!(" Before them it computed {longer} longer than the others did."),
         Doing::Communication => {
-            format!(" It was in collectives of other groups for {longer} more than the others before them.")
+            format!(" Before them it was in collectives of other groups {longer} longer than the others were.")
         }
         Doing::Idle(why) => {
             let facts = why.facts(Api::Cuda);
             let doing = facts.host_was.map_or(String::new(), |was| format!(", its thread {was}"));
             format!(
-                " Before them its GPU idled for {longer} more than the others': {} ({}){doing}.",
+                " Before them its GPU idled {longer} longer than the others did: {} ({}){doing}.",
                 facts.name,
                 why.as_str()
             )

@@ -1,6 +1,7 @@
 //! Whatever the rows say, there are findings, and their sums hold.
 
 use gapscope_analysis::intervals::Interval;
+use gapscope_analysis::ranks::{RankDigest, ranks};
 use gapscope_analysis::{Findings, Options, Timeline, UnderLabel, activity};
 use gapscope_trace::Trace;
 use gapscope_trace::ids::*;
@@ -56,6 +57,15 @@ const KINDS: [SubmissionKind; 6] = [
     SubmissionKind::HostFunction,
     SubmissionKind::WaitValue,
     SubmissionKind::Prefetch,
+];
+const RANGES: [&str; 7] = [
+    "ncclCommInitRank",
+    "ncclAllReduce",
+    "ncclSend",
+    "ncclRecv",
+    "ncclGroupStart",
+    "ncclGroupEnd",
+    "ncclCommDestroy",
 ];
 const FUNCTIONS: [Option<&str>; 3] = [None, Some("cudaLaunchKernel"), Some("cudaGraphLaunch")];
 
@@ -288,6 +298,37 @@ proptest! {
         let (timeline, ()) = timeline.unwrap();
         let pieces = (Findings::of_timeline(&timeline, &options), activity(&timeline, 7));
         prop_assert_eq!(pieces, whole);
+    }
+
+    #[test]
+    fn any_traces_of_ranks_are_compared(
+        traces in proptest::collection::vec(garbage(), 0..4),
+        ranges in rows((id(), time(), time(), 0..RANGES.len(), 0u32..3)),
+    ) {
+        let mut digests = Vec::new();
+        for (rank, mut trace) in (0..).zip(traces) {
+            trace.tables.kernels.name.iter_mut().step_by(2).for_each(|name| *name = "ncclDevKernel_AllReduce".to_owned());
+            trace.tables.kernels.name.iter_mut().step_by(3).for_each(|name| *name = "ncclDevKernel_SendRecv".to_owned());
+            for (thread, start_ns, duration_ns, range, number) in &ranges {
+                let label = LabelId(1_000 + trace.tables.labels.len() as u32);
+                trace.tables.labels.push(Label { id: label, text: RANGES[*range].to_owned(), parent: None });
+                let payload = format!(
+                    "NCCL communicator ID={number}, No. of ranks=2, Rank={rank}, Message size [bytes]={}, Peer rank={number}",
+                    u64::MAX
+                );
+                trace.tables.markers.push(Marker {
+                    scope: MarkerScope::Thread, label, thread: Some(ThreadId(*thread)), domain: Some("NCCL".into()), payload: Some(payload.into()),
+                    start_ns: Some(*start_ns), duration_ns: Some(*duration_ns), ..Marker::default()
+                });
+            }
+            let findings = Findings::of(&trace, &Options::default());
+            digests.extend(RankDigest::of(&Timeline::of(&trace), &findings, rank));
+        }
+        let found = ranks(&digests, 3);
+        prop_assert_eq!(found.ranks.len(), digests.len());
+        for kind in &found.collectives {
+            prop_assert!(kind.skew.timed_count <= kind.matched_count);
+        }
     }
 
     #[test]

@@ -43,3 +43,16 @@ fn value(text: &str, key: &str, separator: char) -> Option<String> {
         .find(|(found, _)| found.trim() == key)
         .map(|(_, value)| value.trim().to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_boot_and_the_time_namespace_are_known() {
+        let host = super::describe();
+        let boot = host.boot_id.expect("a boot id");
+        assert!(boot.len() >= 32 && boot.trim() == boot, "{boot}");
+        assert_eq!(super::describe().boot_id, Some(boot));
+        assert_ne!(host.time_namespace, Some(0));
+    }
+}
