@@ -5,7 +5,8 @@
 //! work and when the call returned, what the submitting thread did before, and what the submission depends on. Each
 //! nanosecond of a gap gets exactly one [`Cause`], so the causes sum to the idle time.
 //!
-//! `gaps/cause.rs` says what the causes are, `gaps/explain.rs` which part of a gap has which.
+//! `gaps/cause.rs` says what the causes are, `gaps/explain.rs` which part of a gap has which; `gaps/away.rs` is
+//! about the part before the submission.
 //!
 //! *Round trip*: when a waiting call was in progress as the gap began, and the thread then spent at most
 //! [`ROUND_TRIP_NS`](crate::thresholds::ROUND_TRIP_NS) outside of calls until it submitted, that time is the price of the wait too. A longer one is a
@@ -16,6 +17,7 @@
 //! against unrecorded commands inside a command buffer; work of programs that are not in the trace. Host and device
 //! times agree only within the clock's error: [`IdleTime::uncertain_ns`] says how much idle time that can move.
 
+mod away;
 mod cause;
 mod each;
 pub(crate) mod explain;

@@ -9,7 +9,7 @@
 //! | …in a call that allocates, frees or maps memory | `host-allocate` |
 //! | …in another submission call | `submit-call` |
 //! | …held up by the recording itself | `recording` |
-//! | …in none of these, or in no call | `host-late`; `after-host-wait` in a short round trip ([`ROUND_TRIP_NS`]) |
+//! | …in none of these, or in no call | `host-late`; `after-host-wait` in a short round trip ([`ROUND_TRIP_NS`](crate::thresholds::ROUND_TRIP_NS)) |
 //! | the submission call was in progress | `submit-call`; inside it, code that is loaded at its first use is `host-compile`, and the recording's own time `recording` |
 //! | the same, and until the device starts, where a CUDA graph is launched | `graph-launch` |
 //! | it had returned, and the host had not given the signal that the work waits for | `host-signal` |
@@ -20,7 +20,6 @@
 use super::{Cause, GapPart};
 use crate::host::{Host, HostThread};
 use crate::intervals::Interval;
-use crate::thresholds::ROUND_TRIP_NS;
 use crate::timeline::{Timeline, Work};
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::tables::{SubmissionKind, Table};
@@ -210,61 +209,6 @@ impl<'a> Explainer<'a> {
         overlay(&parts, &waits.others, &mut explanation.parts);
     }
 
-    /// Explains the time before a submission call by what its thread did. True: it was in a waiting call as the gap
-    /// began.
-    fn explain_host(
-        &self,
-        late: Interval,
-        thread: HostThread,
-        error_ns: i64,
-        parts: &mut Vec<GapPart>,
-    ) -> bool {
-        let segments = self.host.segments(thread, late);
-        let waited = segments
-            .iter()
-            .any(|s| s.blocks() && s.call_start_ns <= late.start_ns.saturating_add(error_ns));
-        let in_calls: i64 = segments
-            .iter()
-            .map(|s| s.interval.intersection(late).length_ns())
-            .sum();
-        let outside = if waited && late.length_ns() - in_calls <= ROUND_TRIP_NS {
-            Cause::AfterHostWait
-        } else {
-            Cause::HostLate
-        };
-        let mut from_ns = late.start_ns;
-        for segment in segments {
-            let inside = segment.interval.intersection(late);
-            push(parts, Interval::new(from_ns, inside.start_ns), outside);
-            push(parts, inside, segment.cause());
-            from_ns = inside.end_ns;
-        }
-        push(parts, Interval::new(from_ns, late.end_ns), outside);
-        waited
-    }
-
-    /// Explains the time inside a submission call: what happens inside it, on the same thread, may be something else.
-    fn explain_call(
-        &self,
-        inside: Interval,
-        thread: HostThread,
-        call: Cause,
-        parts: &mut Vec<GapPart>,
-    ) {
-        let mut from_ns = inside.start_ns;
-        for segment in self.host.segments(thread, inside) {
-            let cause = segment.cause();
-            if !matches!(cause, Cause::HostCompile | Cause::Recording) {
-                continue;
-            }
-            let part = segment.interval.intersection(inside);
-            push(parts, Interval::new(from_ns, part.start_ns), call);
-            push(parts, part, cause);
-            from_ns = part.end_ns;
-        }
-        push(parts, Interval::new(from_ns, inside.end_ns), call);
-    }
-
     /// What a submission to `queue`, whose work started at `start_ns` or before, waits for.
     fn waits(&self, row: u32, queue: u32, start_ns: i64) -> Waits {
         let mut waits = Waits::default();
@@ -312,7 +256,7 @@ impl<'a> Explainer<'a> {
     }
 }
 
-fn push(parts: &mut Vec<GapPart>, interval: Interval, cause: Cause) {
+pub(super) fn push(parts: &mut Vec<GapPart>, interval: Interval, cause: Cause) {
     if interval.is_empty() {
         return;
     }
