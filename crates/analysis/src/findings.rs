@@ -164,6 +164,7 @@ impl Findings {
                 "duration_ns",
                 "count",
                 "function",
+                "result",
             ])
             .columns::<Markers>(&["process", "label"])
             .columns::<Markers>(markers)

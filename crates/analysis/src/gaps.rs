@@ -30,6 +30,8 @@ pub use walk::{GapFinder, idle_time};
 
 use crate::intervals::Interval;
 use gapscope_trace::ids::{CommandBufferId, ProcessId, QueueId, SubmissionId, ThreadId};
+use gapscope_trace::manifest::Api;
+use gapscope_trace::tables::HostCallKind;
 use serde::Serialize;
 
 impl GapPart {
@@ -88,6 +90,24 @@ pub struct IdleTime {
     /// Idle time whose cause could change within the clock's error: for each gap, at most the error for each
     /// boundary between host and device. Absent when the error is not known.
     pub uncertain_ns: Option<i64>,
+}
+
+impl IdleTime {
+    /// What the host was doing in the time of a cause on its side, as the end of a sentence: of other calls of the API by
+    /// the name of the one that took most.
+    pub(crate) fn host_was(&self, cause: Cause) -> Option<String> {
+        let doing = cause.facts(Api::Unknown).host_was?;
+        let of_cause = |time: &&HostTime| {
+            let known = |call: &HostCallKind| call.as_str() == time.call && !call.is_poll();
+            (HostCallKind::ALL.iter().copied().find(known))
+                .is_some_and(|call| Cause::while_in(call) == cause)
+        };
+        // The calls are sorted.
+        let most = (self.host_calls.iter())
+            .find(|time| cause == Cause::HostCall && of_cause(time))
+            .map(|time| format!("in {}", time.function.as_deref().unwrap_or(time.call)));
+        Some(most.unwrap_or_else(|| doing.to_owned()))
+    }
 }
 
 /// Idle time of a device.

@@ -77,4 +77,7 @@ thresholds! {
     ROUND_TRIP_NS: i64 = 200_000, Nanoseconds,
         "So long outside of calls between the return of a wait and the next submission counts as part of the wait's round trip.",
         "Recording and handing over a small command buffer takes 5 to 100 µs: a program that needs more does something else there.";
+    POLLS_APART_NS: i64 = 10_000_000, Nanoseconds,
+        "Polls that find work not done, at most so far apart and with no other call between, are one wait with the poll that finds it done.",
+        "Who sleeps between polls sleeps for some milliseconds; who comes back later did something else.";
 }

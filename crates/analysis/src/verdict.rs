@@ -23,7 +23,6 @@ use crate::busy::DeviceBusy;
 use crate::gaps::{Cause, IdleTime, Side};
 use crate::quantity::{Nanoseconds, Percent, ratio};
 use crate::thresholds::{DEVICE_SHARE, IDLE_SHARE, TRANSFER_SHARE, UNKNOWN_SHARE};
-use gapscope_trace::manifest::Api;
 use serde::Serialize;
 use std::cmp::Reverse;
 
@@ -239,10 +238,7 @@ fn unknown(sentence: &str) -> (Bound, Evidence) {
 
 /// What the host mostly did while it was late, as the end of a sentence.
 fn most(idle: &IdleTime) -> String {
-    let late = (idle.causes.iter()).filter_map(|total| {
-        let facts = total.cause.facts(Api::Unknown);
-        Some((total, facts.host_was?))
-    });
+    let late = (idle.causes.iter()).filter_map(|total| Some((total, idle.host_was(total.cause)?)));
     let total_ns = (late.clone()).fold(0i64, |sum, (total, _)| sum.saturating_add(total.total_ns));
     let known = late.map(|(total, doing)| match total.cause {
         Cause::HostLate => (total.total_ns - idle.unknown_host_ns, doing),

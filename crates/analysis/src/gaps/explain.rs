@@ -51,8 +51,10 @@ pub(crate) struct Explanation {
     pub(crate) parts: Vec<GapPart>,
     /// The part before the submission call, and the process and thread that made the call, where they are known.
     pub(crate) host: Option<(Interval, Option<HostThread>)>,
-    /// A waiting call was in progress on that thread when the gap began.
+    /// A waiting call was in progress when the gap began, on that thread or on one that held it up.
     pub(crate) waited: bool,
+    /// What of the gap calls of other threads of the process explain.
+    pub(crate) by_other_threads: Vec<GapPart>,
     /// Index of the queue that the next work depended on.
     pub(crate) waited_for: Option<u32>,
     /// Boundaries between host and device in the gap, or within the clock's error of its start.
@@ -163,7 +165,7 @@ impl<'a> Explainer<'a> {
             explanation.host = Some((late, thread));
             match thread {
                 Some(thread) => {
-                    explanation.waited = self.explain_host(late, thread, error_ns, &mut parts);
+                    self.explain_host(late, thread, error_ns, explanation, &mut parts);
                 }
                 // That the host was late is known; what it did is not.
                 None => push(&mut parts, late, Cause::HostLate),
