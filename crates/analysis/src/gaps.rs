@@ -19,13 +19,17 @@
 
 mod away;
 mod cause;
+mod certainty;
 mod each;
 pub(crate) mod explain;
+mod others;
+mod pattern;
 mod totals;
 mod walk;
 
 pub use cause::{Cause, CauseFacts, Family, Side};
 pub use each::{each_gap, each_gap_before};
+pub use pattern::{Pattern, Regularity};
 pub use walk::{GapFinder, idle_time};
 
 use crate::intervals::Interval;
@@ -53,6 +57,23 @@ pub struct GapTotal {
     pub main_count: u64,
     /// Whole length of those gaps.
     pub main_ns: i64,
+    /// The part of `total_ns` that calls of other threads explain, while the submitting thread was outside of calls.
+    pub by_other_threads_ns: i64,
+    /// How much of `total_ns` could have another cause within the clock's error. Absent where that is not known.
+    pub uncertain_ns: Option<i64>,
+}
+
+/// Idle time on one side of the verdict, and how much of it is certain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct SideRange {
+    /// The side.
+    pub side: Side,
+    /// Idle time with causes on it.
+    pub total_ns: i64,
+    /// The least that it could be within the clock's error; absent where that is not known.
+    pub at_least_ns: Option<i64>,
+    /// The most that it could be.
+    pub at_most_ns: Option<i64>,
 }
 
 /// Idle time of the analysed window: of all devices, and of each queue.
@@ -79,17 +100,22 @@ pub struct IdleTime {
     pub histogram: Vec<GapBin>,
     /// What submitting threads did while devices ran nothing and the next work was not yet submitted.
     pub host_calls: Vec<HostTime>,
+    /// Calls that compile, allocate or wait in which other threads of the process were while the submitting thread was
+    /// outside of calls: several threads at once count each, so that they may sum to more than that time.
+    pub other_thread_calls: Vec<HostTime>,
     /// Part of the time of [`Cause::HostLate`] in which it is not known what the submitting thread did: not which thread
     /// that is, or the trace has no host calls of its process.
     pub unknown_host_ns: i64,
-    /// Whole length of the gaps in which the submitting thread was in a wait call: with the next work submitted
+    /// Whole length of the gaps in which the submitting thread was in a wait call, or was held up by another's: with the next work submitted
     /// before the wait, they could be shorter by up to this.
     pub serialised_ns: i64,
     /// How many those are.
     pub serialised_count: u64,
-    /// Idle time whose cause could change within the clock's error: for each gap, at most the error for each
-    /// boundary between host and device. Absent when the error is not known.
+    /// Idle time whose cause could be another one within the clock's error; a sum over causes would count it twice. Absent
+    /// when the error is not known.
     pub uncertain_ns: Option<i64>,
+    /// For each side of the verdict how much is certain.
+    pub sides: Vec<SideRange>,
 }
 
 impl IdleTime {
@@ -119,6 +145,8 @@ pub struct DeviceIdle {
     pub total_ns: i64,
     /// By cause.
     pub causes: Vec<GapTotal>,
+    /// Whether its gaps come regularly.
+    pub pattern: Pattern,
 }
 
 /// Idle time of a queue, between its own first and last work.

@@ -224,6 +224,11 @@ impl Host {
         self.returns.to_others(thread, window)
     }
 
+    /// Whether several threads of a process make calls.
+    pub(crate) fn has_several_threads(&self, process: ProcessId) -> bool {
+        self.returns.has(process)
+    }
+
     /// The segments of all threads of a process.
     pub(crate) fn of_process(&self, process: ProcessId) -> impl Iterator<Item = &Segment> {
         let threads = self.threads.iter();

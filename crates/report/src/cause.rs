@@ -2,11 +2,37 @@
 
 use crate::number;
 use gapscope_analysis::gaps::{Cause, GapTotal, IdleTime};
+use gapscope_analysis::quantity::ratio;
+use gapscope_analysis::thresholds::UNCERTAIN_SHARE;
 use gapscope_analysis::vocabulary::Words;
 use gapscope_trace::manifest::Api;
 
-/// What to do about the idle time of a cause.
+/// What to do about the idle time of a cause, whose it is where that is not the submitting thread, and whether it is
+/// certain.
 pub(crate) fn advice(total: &GapTotal, idle: &IdleTime, words: &Words) -> String {
+    let mut advice = what_to_do(total, idle, words);
+    if total.by_other_threads_ns > 0 {
+        let share = number::share_of(total.by_other_threads_ns, total.total_ns);
+        advice += &format!(
+            "; {share} of it is of other threads, with the submitting one outside of calls"
+        );
+    }
+    if let Some(ns) = uncertain_ns(total) {
+        advice += &format!(
+            "; up to {} of it could have another cause",
+            number::duration(ns)
+        );
+    }
+    advice
+}
+
+/// How much of the time of a cause could have another one, where that is a part of it that matters.
+pub(crate) fn uncertain_ns(total: &GapTotal) -> Option<i64> {
+    let matters = |ns: &i64| ratio(*ns, total.total_ns) >= UNCERTAIN_SHARE;
+    total.uncertain_ns.filter(matters)
+}
+
+fn what_to_do(total: &GapTotal, idle: &IdleTime, words: &Words) -> String {
     let advice = total.cause.facts(words.api).advice;
     if total.cause != Cause::HostLate || idle.unknown_host_ns == 0 {
         return advice.to_owned();

@@ -30,15 +30,22 @@ impl Explainer<'_> {
         let waited = segments
             .iter()
             .any(|s| s.waited && s.found != Found::NotDone && s.since_ns <= near_ns);
-        let in_calls: i64 = segments
-            .iter()
-            .map(|s| s.interval.intersection(late).length_ns())
-            .sum();
+        // What is not in calls, nor between the polls of one wait.
+        let mut outside_ns = late.length_ns();
+        let mut from_ns = late.start_ns;
+        for segment in segments {
+            let inside = segment.interval.intersection(late);
+            if !segment.after_poll {
+                from_ns = inside.start_ns;
+            }
+            outside_ns -= Interval::new(from_ns, inside.end_ns).length_ns();
+            from_ns = inside.end_ns;
+        }
         let mut outside = Outside {
             returned: self.host.returned_to(thread, late).peekable(),
             near_ns,
-            left_ns: late.length_ns() - in_calls,
-            round_trip: waited && late.length_ns() - in_calls <= ROUND_TRIP_NS,
+            left_ns: outside_ns,
+            round_trip: waited && outside_ns <= ROUND_TRIP_NS,
             others_round_trip: false,
             parts,
             explanation,
@@ -102,8 +109,12 @@ impl<'a, I: Iterator<Item = &'a Returned>> Outside<'a, I> {
         if stretch.is_empty() {
             return;
         }
+        if polled {
+            push(self.parts, stretch, Cause::AfterHostWait);
+            return;
+        }
         self.left_ns -= stretch.length_ns();
-        if polled || self.round_trip {
+        if self.round_trip {
             push(self.parts, stretch, Cause::AfterHostWait);
             return;
         }

@@ -21,6 +21,21 @@ pub enum Side {
     Unknown,
 }
 
+impl Side {
+    /// All sides.
+    pub const ALL: [Side; 4] = [Side::Host, Side::Sync, Side::Launch, Side::Unknown];
+
+    /// Its stable name, as in the JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Side::Host => "host",
+            Side::Sync => "sync",
+            Side::Launch => "launch",
+            Side::Unknown => "unknown",
+        }
+    }
+}
+
 /// Causes that belong together, and share a colour where there are few.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -57,8 +57,8 @@ pub(crate) struct Explanation {
     pub(crate) by_other_threads: Vec<GapPart>,
     /// Index of the queue that the next work depended on.
     pub(crate) waited_for: Option<u32>,
-    /// Boundaries between host and device in the gap, or within the clock's error of its start.
-    pub(crate) boundaries: i64,
+    /// Row of the submission that ended the gap, where that explains it.
+    pub(crate) submission: Option<u32>,
 }
 
 /// When work on a queue finished.
@@ -171,10 +171,7 @@ impl<'a> Explainer<'a> {
                 None => push(&mut parts, late, Cause::HostLate),
             }
         }
-        let (call, start) = match table.kind[at] {
-            SubmissionKind::Graph => (Cause::GraphLaunch, Cause::GraphLaunch),
-            _ => (Cause::SubmitCall, Cause::LaunchLatency),
-        };
+        let (call, start) = call_and_start(table.kind[at]);
         let inside = Interval::new(start_ns, end_ns);
         match thread {
             Some(thread) => self.explain_call(inside, thread, call, &mut parts),
@@ -203,11 +200,7 @@ impl<'a> Explainer<'a> {
         push(&mut parts, Interval::new(from_ns, gap.end_ns), rest);
 
         explanation.waited_for = waits.last.filter(|_| handed_over).map(|last| last.queue);
-        let near = Interval::new(gap.start_ns.saturating_sub(error_ns), gap.end_ns);
-        explanation.boundaries = call_ns
-            .iter()
-            .filter(|ns| near.start_ns < **ns && **ns < near.end_ns)
-            .count() as i64;
+        explanation.submission = Some(row);
         overlay(&parts, &waits.others, &mut explanation.parts);
     }
 
@@ -255,6 +248,14 @@ impl<'a> Explainer<'a> {
                 None => {}
             }
         }
+    }
+}
+
+/// Why a device idles while a submission of a kind is in progress, and until it starts the work after that.
+pub(super) fn call_and_start(kind: SubmissionKind) -> (Cause, Cause) {
+    match kind {
+        SubmissionKind::Graph => (Cause::GraphLaunch, Cause::GraphLaunch),
+        _ => (Cause::SubmitCall, Cause::LaunchLatency),
     }
 }
 

@@ -43,6 +43,11 @@ impl Returns {
         Returns(returns)
     }
 
+    /// Whether a process has several threads.
+    pub(super) fn has(&self, process: ProcessId) -> bool {
+        self.0.contains_key(&process)
+    }
+
     /// Calls of other threads of the process of `thread` that returned in `window`.
     pub(super) fn to_others(
         &self,

@@ -368,19 +368,6 @@ fn a_window_cuts_gaps_and_their_causes() {
 }
 
 #[test]
-fn the_clocks_error_bounds_what_could_have_another_cause() {
-    let mut p = Program::of(
-        "manifest sampling_mode=dispatch
-         device id=1 name=GPU uuid=aa clock.error_ns=4us
-         queue id=1 device=1",
-    );
-    p.dispatch(1, [-20, -10], 0, 100);
-    p.dispatch(1, [150, 170], 200, 100);
-    let idle = p.findings().idle_time;
-    assert_eq!(idle.uncertain_ns, Some(8 * US));
-}
-
-#[test]
 fn a_command_buffer_timed_as_a_whole_hides_its_gaps_and_says_so() {
     let mut p = Program::new();
     let id = p.dispatch(1, [-20, -10], 0, 100);

@@ -1,6 +1,7 @@
 //! Text trace -> findings.
 
 mod causes;
+mod certainty;
 mod cuda;
 mod equal_work;
 mod gaps;
@@ -9,6 +10,7 @@ mod planted;
 mod polls;
 mod program;
 mod ranks;
+mod regular;
 mod tables;
 mod threads;
 mod thresholds;

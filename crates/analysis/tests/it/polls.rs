@@ -97,7 +97,7 @@ fn a_folded_row_is_a_wait_and_ends_it_where_its_last_poll_found_it_done() {
     let now = gap(200, "poll-fence", &[(20, 148, 49, 1), (148, 150, 1, 0)]);
     assert_eq!(causes(&now.gaps), [(AfterHostWait, 100)]);
     let gave_up = gap(200, "poll-fence", &[(20, 150, 50, 1)]);
-    assert_eq!(causes(&gave_up.gaps), [(AfterHostWait, 50), (HostLate, 50)]);
+    assert_eq!(causes(&gave_up.gaps), [(HostLate, 50), (AfterHostWait, 50)]);
 }
 
 #[test]
