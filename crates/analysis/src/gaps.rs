@@ -8,14 +8,16 @@
 //! `gaps/cause.rs` says what the causes are, `gaps/explain.rs` which part of a gap has which; `gaps/away.rs` is
 //! about the part before the submission.
 //!
+//! Where the submitting thread is outside of calls, what another thread of its process did until then may explain it.
+//!
 //! *Round trip*: when a waiting call was in progress as the gap began, and the thread then spent at most
 //! [`ROUND_TRIP_NS`](crate::thresholds::ROUND_TRIP_NS) outside of calls until it submitted, that time is the price of the wait too. A longer one is a
 //! late host, whatever it waited for.
 //!
-//! What this cannot know: what a thread does outside of GPU calls (it computes, sleeps, waits for another thread or for
-//! a disk); whether it could have submitted earlier; what the device itself does between submission and start; barriers
+//! What this cannot know: what a thread does outside of GPU calls (it computes, sleeps, waits for a disk, or for another
+//! thread that makes no call); whether it could have submitted earlier; what the device itself does between submission and start; barriers
 //! against unrecorded commands inside a command buffer; work of programs that are not in the trace. Host and device
-//! times agree only within the clock's error: [`IdleTime::uncertain_ns`] says how much idle time that can move.
+//! times agree only within the clock's error: `gaps/certainty.rs` says how much of each cause is certain even so.
 
 mod away;
 mod cause;
@@ -119,9 +121,9 @@ pub struct IdleTime {
 }
 
 impl IdleTime {
-    /// What the host was doing in the time of a cause on its side, as the end of a sentence: of other calls of the API by
-    /// the name of the one that took most.
-    pub(crate) fn host_was(&self, cause: Cause) -> Option<String> {
+    /// What the host was doing in the time of a cause on its side, as the end of a sentence; of other calls of the API the
+    /// one that took most is named.
+    pub fn host_was(&self, cause: Cause) -> Option<String> {
         let doing = cause.facts(Api::Unknown).host_was?;
         let of_cause = |time: &&HostTime| {
             let known = |call: &HostCallKind| call.as_str() == time.call && !call.is_poll();

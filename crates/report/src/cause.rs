@@ -1,8 +1,7 @@
 //! What to do about the idle time of a cause.
 
-use crate::number;
+use crate::{fit, number};
 use gapscope_analysis::gaps::{Cause, GapTotal, IdleTime};
-use gapscope_analysis::quantity::ratio;
 use gapscope_analysis::thresholds::UNCERTAIN_SHARE;
 use gapscope_analysis::vocabulary::Words;
 use gapscope_trace::manifest::Api;
@@ -17,7 +16,7 @@ pub(crate) fn advice(total: &GapTotal, idle: &IdleTime, words: &Words) -> String
             "; {share} of it is of other threads, with the submitting one outside of calls"
         );
     }
-    if let Some(ns) = uncertain_ns(total) {
+    if let Some(ns) = (total.uncertain_ns).filter(|ns| matters(*ns, total.total_ns)) {
         advice += &format!(
             "; up to {} of it could have another cause",
             number::duration(ns)
@@ -26,14 +25,21 @@ pub(crate) fn advice(total: &GapTotal, idle: &IdleTime, words: &Words) -> String
     advice
 }
 
-/// How much of the time of a cause could have another one, where that is a part of it that matters.
-pub(crate) fn uncertain_ns(total: &GapTotal) -> Option<i64> {
-    let matters = |ns: &i64| ratio(*ns, total.total_ns) >= UNCERTAIN_SHARE;
-    total.uncertain_ns.filter(matters)
+/// Whether so much uncertain time is a part of a whole that matters.
+pub(crate) fn matters(uncertain_ns: i64, whole_ns: i64) -> bool {
+    uncertain_ns as f64 >= UNCERTAIN_SHARE * whole_ns as f64
 }
 
 fn what_to_do(total: &GapTotal, idle: &IdleTime, words: &Words) -> String {
     let advice = total.cause.facts(words.api).advice;
+    if total.cause == Cause::HostCall
+        && let Some(doing) = idle.host_was(total.cause)
+    {
+        return format!(
+            "it was mostly {}: call it before the loop, or less often",
+            fit::clean(&doing)
+        );
+    }
     if total.cause != Cause::HostLate || idle.unknown_host_ns == 0 {
         return advice.to_owned();
     }

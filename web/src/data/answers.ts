@@ -133,10 +133,15 @@ export interface GapTotal {
   total_ns: number;
   main_count: number;
   main_ns: number;
+  /** The part that calls of other threads explain. */
+  by_other_threads_ns: number;
+  uncertain_ns: number | null;
 }
 
 export interface HostTime {
   call: string;
+  /** The function, where the trace says. */
+  function?: string;
   count: number;
   total_ns: number;
 }

@@ -29,7 +29,7 @@ export class GapsPanel {
       empty: NEVER_IDLE,
       pick: (row) => this.filter(this.cause === row.cause ? null : row.cause),
       columns: [
-        { head: "Cause", text: (row) => this.name(row.cause), sort: (row) => row.cause, wide: true },
+        { head: "Cause", text: (row) => this.name(row.cause), sort: (row) => this.trace.causes.name(row.cause), wide: true },
         { head: "Gaps", text: (row) => count(row.count), sort: (row) => row.count, number: true, says: "Gaps in which it has a part." },
         { head: "Time", text: (row) => duration(row.total_ns), sort: (row) => row.total_ns, number: true },
         { head: "Of idle", text: (row) => share(row.total_ns / this.total()), sort: (row) => row.total_ns, number: true },
@@ -41,7 +41,7 @@ export class GapsPanel {
       empty: NOT_LISTED,
       pick: go,
       columns: [
-        { head: "Cause", text: (gap) => this.name(gap.cause), sort: (gap) => gap.cause },
+        { head: "Cause", text: (gap) => this.name(gap.cause), sort: (gap) => this.trace.causes.name(gap.cause) },
         { head: "Length", text: (gap) => duration(gap.duration_ns), sort: (gap) => gap.duration_ns, number: true },
         { head: "At", text: (gap) => instant(gap.start_ns, 1e4), sort: (gap) => gap.start_ns, number: true },
         { head: "Between", text: (gap) => `${gap.before.name} → ${gap.after.name}`, sort: (gap) => gap.before.name, wide: true },
@@ -55,7 +55,7 @@ export class GapsPanel {
 
   private name(cause: string): HTMLElement {
     const { causes } = this.trace;
-    return h("span", { class: "cause", title: causes.sentence(cause) }, swatch(causes.colour(cause)), cause);
+    return h("span", { class: "cause", title: causes.sentence(cause) }, swatch(causes.colour(cause)), causes.name(cause));
   }
 
   private total(): number {
@@ -81,7 +81,7 @@ export class GapsPanel {
     if (changed) this.list.element.scrollTop = 0;
     fill(
       this.head,
-      cause ? h("span", {}, `${of(listed.length, "gap", "gaps")} with ${cause} `, h("button", { type: "button", onclick: () => this.filter(null) }, "show all")) : null,
+      cause ? h("span", {}, `${of(listed.length, "gap", "gaps")} with ${this.trace.causes.name(cause)} `, h("button", { type: "button", onclick: () => this.filter(null) }, "show all")) : null,
       cause ? null : h("span", {}, `${of(gap_count, "gap", "gaps")}, ${duration(total_ns)} idle`),
       longest.length < gap_count ? h("span", { class: "note" }, ` · the ${count(longest.length)} longest are listed`) : null,
     );

@@ -167,13 +167,14 @@ causes! {
             advice: "the launching thread ran its own code, such as Python: launch ahead, or put many launches into a graph",
         },
     }
-    /// The host had not yet started to submit: the submitting thread was compiling pipelines or shaders.
+    /// The host had not yet started to submit: the submitting thread was compiling pipelines or shaders, or in no call while
+    /// another thread of its process was until then.
     HostCompile = "host-compile" {
         family: Host,
         letter: 'c',
         colour: "#a5522c",
         name: "host compiles",
-        sentence: "The next work had not been submitted: the submitting thread was compiling or loading code.",
+        sentence: "The next work had not been submitted: the submitting thread was compiling or loading code, or another thread was that it may have waited for.",
         advice: "create pipelines and shaders before the loop, or keep a pipeline cache",
         host_was: "compiling or loading code",
         in_cuda: {
@@ -181,13 +182,14 @@ causes! {
             advice: "load modules and instantiate graphs before the loop, or warm up; CUDA_MODULE_LOADING=EAGER loads at once",
         },
     }
-    /// The host had not yet started to submit: the submitting thread was allocating, freeing or mapping memory.
+    /// The host had not yet started to submit: the submitting thread was allocating, freeing or mapping memory, or in no call
+    /// while another thread of its process was until then.
     HostAllocate = "host-allocate" {
         family: Host,
         letter: 'a',
         colour: "#8b2b05",
         name: "host allocates",
-        sentence: "The next work had not been submitted: the submitting thread was allocating, freeing or mapping memory.",
+        sentence: "The next work had not been submitted: the submitting thread was allocating, freeing or mapping memory, or another thread was that it may have waited for.",
         advice: "allocate once and reuse; keep buffers mapped",
         host_was: "allocating, freeing or mapping memory",
         in_cuda: { advice: "allocate once and reuse, or from a memory pool (cudaMallocAsync)" },
@@ -206,13 +208,14 @@ causes! {
             advice: "put many small launches into a graph, or fuse kernels",
         },
     }
-    /// The host had not yet started to submit: the submitting thread was in another call of the API.
+    /// The host had not yet started to submit: the submitting thread was in another call of the API, or in a poll that
+    /// held nothing up.
     HostCall = "host-call" {
         family: Host,
         letter: 'p',
         colour: "#f0b27a",
         name: "host in API call",
-        sentence: "The next work had not been submitted: the submitting thread was in another call of the API.",
+        sentence: "The next work had not been submitted: the submitting thread was in a call of the API that neither submits nor waits, compiles or allocates.",
         advice: "the report names the function: call it before the loop, or less often",
         host_was: "in other calls of the API",
     }

@@ -9,7 +9,9 @@
 //! | …in a call that allocates, frees or maps memory | `host-allocate` |
 //! | …in another submission call | `submit-call` |
 //! | …held up by the recording itself | `recording` |
-//! | …in none of these, or in no call | `host-late`; `after-host-wait` in a short round trip ([`ROUND_TRIP_NS`](crate::thresholds::ROUND_TRIP_NS)) |
+//! | …in any other call of the API | `host-call` |
+//! | …in no call, and another thread of the process was, which returned before the submission | as of the thread's own call (`away.rs`) |
+//! | …in no call | `host-late`; `after-host-wait` in a short round trip ([`ROUND_TRIP_NS`](crate::thresholds::ROUND_TRIP_NS)) |
 //! | the submission call was in progress | `submit-call`; inside it, code that is loaded at its first use is `host-compile`, and the recording's own time `recording` |
 //! | the same, and until the device starts, where a CUDA graph is launched | `graph-launch` |
 //! | it had returned, and the host had not given the signal that the work waits for | `host-signal` |

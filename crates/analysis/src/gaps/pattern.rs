@@ -51,8 +51,8 @@ pub struct Pattern {
     pub gap_count: u64,
     /// Their sum.
     pub total_ns: i64,
-    /// Of the device's idle time.
-    pub share: f64,
+    /// Of the device's idle time; absent without any.
+    pub share: Option<f64>,
     /// Why it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -71,7 +71,7 @@ impl Pattern {
                 carriers.push(gap);
             }
         }
-        pattern.share = ratio(pattern.total_ns, idle_ns);
+        pattern.share = (idle_ns > 0).then(|| ratio(pattern.total_ns, idle_ns));
         let mut apart = distances(&carriers, 1, |gap| gap.start_ns);
         if let Some(quartiles) = Quartiles::of(&mut apart) {
             pattern.apart_p25_ns = Some(quartiles.p25);

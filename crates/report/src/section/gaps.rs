@@ -6,8 +6,6 @@ use crate::document::{Block, Column, Table, Text, Tone};
 use crate::{fit, number};
 use gapscope_analysis::Findings;
 use gapscope_analysis::gaps::{Gap, HostTime, IdleTime, Pattern, Regularity, Side};
-use gapscope_analysis::quantity::ratio;
-use gapscope_analysis::thresholds::UNCERTAIN_SHARE;
 use gapscope_analysis::vocabulary::Words;
 
 pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, origin_ns: i64) -> Vec<Block> {
@@ -96,17 +94,17 @@ fn uncertain(idle: &IdleTime) -> Option<String> {
         "Up to {} of it could have another cause, within the clocks' error",
         number::duration(ns)
     );
-    if ratio(ns, idle.total_ns) >= UNCERTAIN_SHARE {
+    if cause::matters(ns, idle.total_ns) {
         let sides = idle.sides.iter().filter_map(|range| {
             let (least_ns, most_ns) = (range.at_least_ns?, range.at_most_ns?);
             let what = match range.side {
-                Side::Host => "a host that had not submitted",
-                Side::Sync => "synchronisation",
-                Side::Launch => "starting what was submitted",
-                Side::Unknown => "unknown causes",
+                Side::Host => "the host had not submitted",
+                Side::Sync => "host and device, or queues, waited for each other",
+                Side::Launch => "the device started or ordered what it had",
+                Side::Unknown => "it is not known why,",
             };
             Some(format!(
-                "{} to {} are {what}",
+                "{what} for {} to {}",
                 number::duration(least_ns),
                 number::duration(most_ns)
             ))
@@ -135,7 +133,9 @@ fn patterns(findings: &Findings) -> Vec<Block> {
 
 fn pattern(pattern: &Pattern) -> String {
     let gaps = number::of(pattern.gap_count, "gap", "gaps");
-    let share = number::share(pattern.share);
+    let share = pattern
+        .share
+        .map_or("an unknown share".to_owned(), number::share);
     let carry = match pattern.gap_count {
         1 => "has",
         _ => "have",
@@ -164,7 +164,7 @@ fn pattern(pattern: &Pattern) -> String {
             format!("The gaps are irregular:{apart} {gaps} {carry} {share} of the idle time.")
         }
         _ => format!(
-            "Whether the gaps are regular is not known: {gaps} {carry} {share} of the idle time."
+            "{gaps} {carry} {share} of the idle time: too few to say whether they are regular."
         ),
     }
 }
