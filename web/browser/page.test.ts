@@ -140,13 +140,13 @@ describe("the page", () => {
     const page = await open();
     expect(await page.locator(".gaps-panel").getAttribute("data-gaps")).toBe(String(GAPS.length));
     const causes = await page.locator(".causes-table tbody tr").allInnerTexts();
-    expect(causes[0]).toContain("host-late");
+    expect(causes[0]).toContain("host late");
     expect(causes[0]).toContain(`${(idleBy("host-late") / 1e6).toFixed(2)} ms`);
     expect(await page.locator(".gaps-list .table").getAttribute("data-rows")).toBe(String(GAPS.length));
     await page.locator(".gaps-list tbody tr").first().click();
     await page.waitForSelector('.details-panel[data-row^="gaps."]');
     expect(await page.locator(".gap-details").getAttribute("data-gap-ns")).toBe("600000");
-    expect(await page.locator(".details-panel").innerText()).toContain("host-late");
+    expect(await page.locator(".details-panel").innerText()).toContain("host late");
   });
 
   test("begins with the first gap that is seen", async () => {
@@ -182,7 +182,7 @@ describe("the page", () => {
     await expect.poll(at).toBe(GAPS[2].start_us * 1000);
     await page.keyboard.press("p");
     await expect.poll(at).toBe(GAPS[1].start_us * 1000);
-    await page.locator(".causes-table tbody tr", { hasText: "launch-latency" }).click();
+    await page.locator(".causes-table tbody tr", { hasText: "launch latency" }).click();
     expect(await page.locator(".gaps-panel").getAttribute("data-cause")).toBe("launch-latency");
     expect(await page.locator(".gaps-list .table").getAttribute("data-rows")).toBe(String(GAPS.length));
     // By what the cause takes of each, and gone to as a whole.

@@ -103,13 +103,17 @@ describe("a counter", () => {
 });
 
 describe("causes", () => {
-  const facts = (cause: string, side: string, colour: string) => ({ cause, side, colour, letter: "x", name: cause, sentence: `${cause}.`, advice: "do" });
+  const facts = (cause: string, side: string, colour: string) => ({ cause, side, colour, letter: "x", name: cause.replace("-", " "), sentence: `${cause}.`, advice: "do" });
   const causes = new Causes([facts("host-late", "host", "#110000"), facts("host-compile", "host", "#220000"), facts("unknown", "unknown", "#333333")], [{ call: "submit", cause: "host-compile", waits: false }]);
   test("have their colours, and one that is not known that of unknown", () => {
     expect(causes.colour("host-compile")).toBe("#220000");
     expect(causes.colour("of-a-later-version")).toBe("#333333");
     expect(causes.colourOfSide("host")).toBe("#110000");
     expect(causes.colourOfSide("none")).toBe("#333333");
+  });
+  test("have names for people", () => {
+    expect(causes.name("host-late")).toBe("host late");
+    expect(causes.name("of-a-later-version")).toBe("of-a-later-version");
   });
   test("colour the host calls that they explain", () => {
     const { background, host } = colours("light");

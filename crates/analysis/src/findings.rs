@@ -178,6 +178,7 @@ impl Findings {
                 "count",
                 "queue",
                 "function",
+                "result",
             ])
             .columns::<Markers>(&["process", "label"])
             .columns::<Markers>(markers)

@@ -5,22 +5,28 @@
 //! work and when the call returned, what the submitting thread did before, and what the submission depends on. Each
 //! nanosecond of a gap gets exactly one [`Cause`], so the causes sum to the idle time.
 //!
-//! `gaps/cause.rs` says what the causes are, `gaps/explain.rs` which part of a gap has which, `gaps/waits.rs` what the
-//! work after a gap waits for, `gaps/advice.rs` what to do about it.
+//! `gaps/cause.rs` says what the causes are, `gaps/explain.rs` which part of a gap has which, `gaps/away.rs` what goes before
+//! the submission, `gaps/waits.rs` what the work after a gap waits for, `gaps/advice.rs` what to do about it.
+//!
+//! Where the submitting thread is outside of calls, what another thread of its process did until then may explain it.
 //!
 //! *Round trip*: when a waiting call was in progress as the gap began, and the thread then spent at most
 //! [`ROUND_TRIP_NS`](crate::thresholds::ROUND_TRIP_NS) outside of calls until it submitted, that time is the price of the wait too. A longer one is a
 //! late host, whatever it waited for.
 //!
-//! What this cannot know: what a thread does outside of GPU calls (it computes, sleeps, waits for another thread or for
-//! a disk); whether it could have submitted earlier; what the device itself does between submission and start; barriers
+//! What this cannot know: what a thread does outside of GPU calls (it computes, sleeps, waits for a disk, or for another
+//! thread that makes no call); whether it could have submitted earlier; what the device itself does between submission and start; barriers
 //! against unrecorded commands inside a command buffer; work of programs that are not in the trace. Host and device
-//! times agree only within the clock's error: [`IdleTime::uncertain_ns`] says how much idle time that can move.
+//! times agree only within the clock's error: `gaps/certainty.rs` says how much of each cause is certain even so.
 
 mod advice;
+mod away;
 mod cause;
+mod certainty;
 mod each;
 pub(crate) mod explain;
+mod others;
+mod pattern;
 mod totals;
 pub(crate) mod waits;
 mod walk;
@@ -30,11 +36,14 @@ pub(crate) use advice::advice;
 pub use advice::Advice;
 pub use cause::{Cause, CauseFacts, Family, Side};
 pub use each::{each_gap, each_gap_between};
+pub use pattern::{Pattern, Regularity};
 pub use walk::{GapFinder, idle_time};
 
 use crate::intervals::Interval;
 use crate::verdict::{Bound, Part};
 use gapscope_trace::ids::{CommandBufferId, ProcessId, QueueId, SubmissionId, ThreadId};
+use gapscope_trace::manifest::Api;
+use gapscope_trace::tables::HostCallKind;
 use serde::Serialize;
 
 impl GapPart {
@@ -56,6 +65,23 @@ pub struct GapTotal {
     pub main_count: u64,
     /// Whole length of those gaps.
     pub main_ns: i64,
+    /// The part of `total_ns` that calls of other threads explain, while the submitting thread was outside of calls.
+    pub by_other_threads_ns: i64,
+    /// How much of `total_ns` could have another cause within the clock's error. Absent where that is not known.
+    pub uncertain_ns: Option<i64>,
+}
+
+/// Idle time on one side of the verdict, and how much of it is certain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct SideRange {
+    /// The side.
+    pub side: Side,
+    /// Idle time with causes on it.
+    pub total_ns: i64,
+    /// The least that it could be within the clock's error; absent where that is not known.
+    pub at_least_ns: Option<i64>,
+    /// The most that it could be.
+    pub at_most_ns: Option<i64>,
 }
 
 /// Idle time of the analysed window: of all devices, and of each queue.
@@ -82,20 +108,43 @@ pub struct IdleTime {
     pub histogram: Vec<GapBin>,
     /// What submitting threads did while devices ran nothing and the next work was not yet submitted.
     pub host_calls: Vec<HostTime>,
+    /// Calls that compile, allocate or wait in which other threads of the process were while the submitting thread was
+    /// outside of calls: several threads at once count each, so that they may sum to more than that time.
+    pub other_thread_calls: Vec<HostTime>,
     /// Part of the time of [`Cause::HostLate`] in which it is not known what the submitting thread did: not which thread
     /// that is, or the trace has no host calls of its process.
     pub unknown_host_ns: i64,
     /// Part of the time of [`Cause::HostFunction`] of which it is not known when the function ran: all that it may have
     /// taken.
     pub untimed_host_function_ns: i64,
-    /// Whole length of the gaps in which the submitting thread was in a wait call: with the next work submitted
+    /// Whole length of the gaps in which the submitting thread was in a wait call, or was held up by another's: with the next work submitted
     /// before the wait, they could be shorter by up to this.
     pub serialised_ns: i64,
     /// How many those are.
     pub serialised_count: u64,
-    /// Idle time whose cause could change within the clock's error: for each gap, at most the error for each
-    /// boundary between host and device. Absent when the error is not known.
+    /// Idle time whose cause could be another one within the clock's error; a sum over causes would count it twice. Absent
+    /// when the error is not known.
     pub uncertain_ns: Option<i64>,
+    /// For each side of the verdict how much is certain.
+    pub sides: Vec<SideRange>,
+}
+
+impl IdleTime {
+    /// What the host was doing in the time of a cause on its side, as the end of a sentence; of other calls of the API the
+    /// one that took most is named.
+    pub fn host_was(&self, cause: Cause) -> Option<String> {
+        let doing = cause.facts(Api::Unknown).host_was?;
+        let of_cause = |time: &&HostTime| {
+            let known = |call: &HostCallKind| call.as_str() == time.call && !call.is_poll();
+            (HostCallKind::ALL.iter().copied().find(known))
+                .is_some_and(|call| Cause::while_in(call) == cause)
+        };
+        // The calls are sorted.
+        let most = (self.host_calls.iter())
+            .find(|time| cause == Cause::HostCall && of_cause(time))
+            .map(|time| format!("in {}", time.function.as_deref().unwrap_or(time.call)));
+        Some(most.unwrap_or_else(|| doing.to_owned()))
+    }
 }
 
 /// Idle time of a device.
@@ -117,6 +166,8 @@ pub struct DeviceIdle {
     pub verdict_window_ns: Option<i64>,
     /// Its parts, the largest first; they sum to `verdict_window_ns`.
     pub verdict_evidence: Vec<Part>,
+    /// Whether its gaps come regularly.
+    pub pattern: Pattern,
 }
 
 /// Idle time of a queue, between its own first and last work.

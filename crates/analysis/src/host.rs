@@ -1,12 +1,21 @@
 //! What each host thread did when: its calls, laid out so that at each moment it is in one call or in none.
 
-use crate::gaps::{Cause, HostTime};
+mod flatten;
+mod functions;
+mod polls;
+mod returned;
+mod totals;
+
+pub(crate) use returned::Returned;
+pub(crate) use totals::HostTotals;
+
+use crate::gaps::Cause;
 use crate::intervals::Interval;
+use functions::Functions;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{ProcessId, ThreadId};
-use gapscope_trace::lookup::NONE;
 use gapscope_trace::tables::{HostCallKind, Table};
-use std::cmp::Reverse;
+use returned::Returns;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -21,6 +30,7 @@ pub(crate) struct Host {
     threads: HashMap<HostThread, Vec<Segment>>,
     /// Processes of which there are host calls.
     processes: HashSet<ProcessId>,
+    returns: Returns,
 }
 
 /// Time in which a thread was in one call and in no call inside it.
@@ -32,33 +42,69 @@ pub(crate) struct Segment {
     pub(crate) function: u32,
     /// Calls folded into it.
     pub(crate) count: u32,
-    /// When the whole call started.
-    pub(crate) call_start_ns: i64,
+    /// When the whole call started, or the first of the polls that are one wait with it.
+    pub(crate) since_ns: i64,
+    /// Whether the device had got there when a wait or a poll returned; of other calls it says nothing.
+    pub(crate) found: Found,
+    /// It waits for the GPU.
+    pub(crate) waited: bool,
+    /// The time between the segment before and this one is part of the same wait.
+    pub(crate) after_poll: bool,
+    /// The call returned at its end: it does not go on behind a call inside it.
+    pub(crate) last: bool,
+}
+
+/// Whether the device had got there when a call returned that waits for it or asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// It had.
+    Done,
+    /// It had not: the time was over, or a poll found it not ready.
+    NotDone,
+    /// The trace does not say.
+    Unknown,
 }
 
 impl Segment {
-    /// Why a device idles whose next work has not been submitted while the thread is here.
-    pub(crate) fn cause(&self) -> Cause {
-        match Cause::while_in(self.call) {
-            Cause::HostLate if self.blocks() => Cause::AfterHostWait,
-            cause => cause,
+    fn of(
+        call: HostCallKind,
+        function: u32,
+        count: u32,
+        result: i32,
+        interval: Interval,
+    ) -> Segment {
+        Segment {
+            interval,
+            call,
+            function,
+            count,
+            since_ns: interval.start_ns,
+            found: match (call, result) {
+                (HostCallKind::PollSemaphore, _) => Found::Unknown,
+                (_, 0) => Found::Done,
+                (_, _) => Found::NotDone,
+            },
+            waited: match call.is_poll() {
+                true => count > 1,
+                false => call.is_wait(),
+            },
+            after_poll: false,
+            last: true,
         }
     }
 
-    /// True for calls that wait for the GPU. One poll alone does not: many programs look once before each submission;
-    /// polls that follow each other are a wait.
-    pub(crate) fn blocks(&self) -> bool {
-        use HostCallKind::*;
-        match self.call {
-            PollFence | PollSemaphore | PollEvent => self.count > 1,
-            call => call.is_wait(),
+    /// Why a device idles whose next work has not been submitted while the thread is here.
+    pub(crate) fn cause(&self) -> Cause {
+        match self.waited {
+            true => Cause::AfterHostWait,
+            false => Cause::while_in(self.call),
         }
     }
 }
 
 impl Cause {
-    /// Why a device idles whose next work has not been submitted while the submitting thread is in such a call. A single
-    /// poll does not hold it up.
+    /// Why a device idles whose next work has not been submitted while the submitting thread is in such a call. Polls are
+    /// meant that are no wait together with others.
     pub fn while_in(call: HostCallKind) -> Cause {
         use HostCallKind::*;
         match call {
@@ -66,9 +112,10 @@ impl Cause {
             AllocateMemory | FreeMemory | MapMemory => Cause::HostAllocate,
             Submit | BindSparse | Launch | QueueFull => Cause::SubmitCall,
             Recording => Cause::Recording,
-            PollFence | PollSemaphore | PollEvent => Cause::HostLate,
-            call if call.is_wait() => Cause::AfterHostWait,
-            _ => Cause::HostLate,
+            // A function of the program, though a queue runs it.
+            HostFunction => Cause::HostLate,
+            call if call.is_wait() && !call.is_poll() => Cause::AfterHostWait,
+            _ => Cause::HostCall,
         }
     }
 }
@@ -92,15 +139,9 @@ impl Host {
         let calls = &trace.tables.host_calls;
         let mut functions = Functions::default();
         let mut threads: HashMap<HostThread, Vec<Segment>> = HashMap::new();
-        let mut add = |thread, call, function, count, start_ns, duration_ns| {
-            if let Some(interval) = Interval::of_row(Some(start_ns), Some(duration_ns)) {
-                threads.entry(thread).or_default().push(Segment {
-                    interval,
-                    call,
-                    function,
-                    count,
-                    call_start_ns: interval.start_ns,
-                });
+        let mut add = |thread, segment: Option<Segment>| {
+            if let Some(segment) = segment {
+                threads.entry(thread).or_default().push(segment);
             }
         };
         let mut processes: HashSet<ProcessId> = HashSet::new();
@@ -114,13 +155,14 @@ impl Host {
             if calls.call[row] == HostCallKind::Submit {
                 submits_recorded.insert(calls.process[row]);
             }
+            let function = functions.index(&calls.function[row]);
+            let call = functions.kind(calls.call[row], function);
+            let (count, result) = (calls.count[row], calls.result[row]);
+            let interval =
+                Interval::of_row(Some(calls.start_ns[row]), Some(calls.duration_ns[row]));
             add(
                 thread,
-                calls.call[row],
-                functions.index(&calls.function[row]),
-                calls.count[row],
-                calls.start_ns[row],
-                calls.duration_ns[row],
+                interval.map(|interval| Segment::of(call, function, count, result, interval)),
             );
         }
         let rows = &trace.tables.submissions;
@@ -131,22 +173,18 @@ impl Host {
             let Some(thread) = HostThread::of(rows.process[row], rows.thread[row]) else {
                 continue;
             };
-            let (start_ns, duration_ns) = (rows.start_ns[row], rows.duration_ns[row]);
             let function = functions.index(&rows.function[row]);
-            add(
-                thread,
-                HostCallKind::Submit,
-                function,
-                1,
-                start_ns,
-                duration_ns,
-            );
+            let interval = Interval::of_row(Some(rows.start_ns[row]), Some(rows.duration_ns[row]));
+            let submit = |interval| Segment::of(HostCallKind::Submit, function, 1, 0, interval);
+            add(thread, interval.map(submit));
         }
         for calls in threads.values_mut() {
-            *calls = flatten(std::mem::take(calls));
+            *calls = flatten::flatten(std::mem::take(calls));
+            polls::join(calls);
         }
         Host {
             functions: functions.names,
+            returns: Returns::of(&threads),
             threads,
             processes,
         }
@@ -168,208 +206,39 @@ impl Host {
         &rest[..rest.partition_point(|s| s.interval.start_ns < window.end_ns)]
     }
 
+    /// Whether a thread that is outside of calls just before `at_ns` is between two polls of one wait.
+    pub(crate) fn after_poll(&self, thread: HostThread, at_ns: i64) -> bool {
+        let Some(segments) = self.threads.get(&thread) else {
+            return false;
+        };
+        let next = segments.partition_point(|s| s.interval.start_ns < at_ns);
+        (segments.get(next)).is_some_and(|segment| segment.after_poll)
+    }
+
+    /// Calls of other threads of its process that returned in `window` and may have held `thread` up, by their return.
+    pub(crate) fn returned_to(
+        &self,
+        thread: HostThread,
+        window: Interval,
+    ) -> impl Iterator<Item = &Returned> {
+        self.returns.to_others(thread, window)
+    }
+
+    /// Whether several threads of a process make calls.
+    pub(crate) fn has_several_threads(&self, process: ProcessId) -> bool {
+        self.returns.has(process)
+    }
+
+    /// The segments of all threads of a process.
+    pub(crate) fn of_process(&self, process: ProcessId) -> impl Iterator<Item = &Segment> {
+        let threads = self.threads.iter();
+        let threads = threads.filter(move |(thread, _)| thread.process == process);
+        threads.flat_map(|(_, segments)| segments)
+    }
+
     /// Other threads of the process of `thread`.
     pub(crate) fn others(&self, thread: HostThread) -> impl Iterator<Item = HostThread> {
         let all = self.threads.keys().copied();
         all.filter(move |other| other.process == thread.process && *other != thread)
-    }
-}
-
-/// Names of functions, each once.
-#[derive(Default)]
-struct Functions {
-    names: Vec<Arc<str>>,
-    indices: HashMap<Arc<str>, u32>,
-    /// The one that was asked for last: neighbours are often the same.
-    last: Option<(Arc<str>, u32)>,
-}
-
-impl Functions {
-    fn index(&mut self, name: &Option<Arc<str>>) -> u32 {
-        let Some(name) = name else { return NONE };
-        if let Some((last, index)) = &self.last
-            && Arc::ptr_eq(last, name)
-        {
-            return *index;
-        }
-        let next = self.names.len() as u32;
-        let index = *self.indices.entry(name.clone()).or_insert(next);
-        if index == next {
-            self.names.push(name.clone());
-        }
-        self.last = Some((name.clone(), index));
-        index
-    }
-}
-
-/// Calls in any order to segments in order of time that do not overlap: where one call is inside another, the inner one
-/// counts. Of ten million calls that do not overlap nothing is copied.
-fn flatten(mut calls: Vec<Segment>) -> Vec<Segment> {
-    let order = |s: &Segment| {
-        let Interval { start_ns, end_ns } = s.interval;
-        (start_ns, Reverse(end_ns), s.call, s.count, s.function)
-    };
-    if !calls.is_sorted_by_key(order) {
-        calls.sort_unstable_by_key(order);
-    }
-    let mut nested: Vec<Segment> = Vec::new();
-    let (mut kept, mut from) = (0, 0);
-    while from < calls.len() {
-        let mut end_ns = calls[from].interval.end_ns;
-        let mut to = from + 1;
-        while let Some(next) = calls.get(to).filter(|s| s.interval.start_ns < end_ns) {
-            end_ns = end_ns.max(next.interval.end_ns);
-            to += 1;
-        }
-        if to > from + 1 {
-            flatten_nested(&calls[from..to], &mut nested);
-        } else if !calls[from].interval.is_empty() {
-            calls[kept] = calls[from];
-            kept += 1;
-        }
-        from = to;
-    }
-    calls.truncate(kept);
-    if !nested.is_empty() {
-        calls.append(&mut nested);
-        calls.sort_unstable_by_key(|s| s.interval.start_ns);
-    }
-    calls
-}
-
-/// The segments of calls in order of their start that overlap each other.
-fn flatten_nested(calls: &[Segment], segments: &mut Vec<Segment>) {
-    let mut open: Vec<&Segment> = Vec::new();
-    let mut now_ns = i64::MIN;
-    let mut emit = |call: &Segment, from_ns: i64, to_ns: i64| {
-        let interval = call.interval.intersection(Interval::new(from_ns, to_ns));
-        if !interval.is_empty() {
-            segments.push(Segment { interval, ..*call });
-        }
-    };
-    for call in calls {
-        while let Some(top) = open.last() {
-            if top.interval.end_ns > call.interval.start_ns {
-                break;
-            }
-            emit(top, now_ns, top.interval.end_ns);
-            now_ns = now_ns.max(top.interval.end_ns);
-            open.pop();
-        }
-        if let Some(top) = open.last() {
-            emit(top, now_ns, call.interval.start_ns);
-        }
-        now_ns = now_ns.max(call.interval.start_ns);
-        open.push(call);
-    }
-    while let Some(top) = open.pop() {
-        emit(top, now_ns, top.interval.end_ns);
-        now_ns = now_ns.max(top.interval.end_ns);
-    }
-}
-
-/// Time in the calls of one kind and function.
-#[derive(Debug, Clone, Copy)]
-struct CallTotal {
-    call: HostCallKind,
-    /// Index of the function's name, or [`NONE`].
-    function: u32,
-    count: u64,
-    total_ns: i64,
-}
-
-/// Host time by call, added up.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct HostTotals {
-    /// For each call and function that occurs.
-    calls: Vec<CallTotal>,
-    outside_ns: i64,
-}
-
-impl HostTotals {
-    pub(crate) fn add_segment(&mut self, segment: &Segment, ns: i64) {
-        let Segment { call, function, .. } = *segment;
-        // A program calls few functions.
-        let known = |total: &CallTotal| total.call == call && total.function == function;
-        let at = match self.calls.iter().position(known) {
-            Some(at) => at,
-            None => {
-                self.calls.push(CallTotal {
-                    call,
-                    function,
-                    count: 0,
-                    total_ns: 0,
-                });
-                self.calls.len() - 1
-            }
-        };
-        let total = &mut self.calls[at];
-        total.count = total.count.saturating_add(u64::from(segment.count));
-        total.total_ns = total.total_ns.saturating_add(ns);
-    }
-
-    pub(crate) fn add_outside(&mut self, ns: i64) {
-        self.outside_ns = self.outside_ns.saturating_add(ns);
-    }
-
-    /// The longest first.
-    pub(crate) fn into_rows(self, host: &Host) -> Vec<HostTime> {
-        let calls = self.calls.into_iter().map(|total| HostTime {
-            call: total.call.as_str(),
-            function: (host.functions.get(total.function as usize)).map(ToString::to_string),
-            count: total.count,
-            total_ns: total.total_ns,
-        });
-        let outside = (self.outside_ns > 0).then_some(HostTime {
-            call: OUTSIDE,
-            function: None,
-            count: 0,
-            total_ns: self.outside_ns,
-        });
-        let mut rows: Vec<HostTime> = calls.chain(outside).collect();
-        rows.sort_by_key(|row| std::cmp::Reverse(row.total_ns));
-        rows
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn call(start: i64, end: i64, call: HostCallKind) -> Segment {
-        let interval = Interval::new(start, end);
-        Segment {
-            interval,
-            call,
-            function: NONE,
-            count: 1,
-            call_start_ns: start,
-        }
-    }
-
-    #[test]
-    fn the_inner_of_two_calls_counts() {
-        use HostCallKind::*;
-        let calls = vec![
-            call(50, 60, MapMemory),
-            call(0, 100, PollFence),
-            call(90, 120, Submit),
-            call(10, 20, AllocateMemory),
-        ];
-        let got: Vec<_> = flatten(calls)
-            .iter()
-            .map(|s| (s.interval.start_ns, s.interval.end_ns, s.call))
-            .collect();
-        assert_eq!(
-            got,
-            [
-                (0, 10, PollFence),
-                (10, 20, AllocateMemory),
-                (20, 50, PollFence),
-                (50, 60, MapMemory),
-                (60, 90, PollFence),
-                (90, 120, Submit),
-            ]
-        );
     }
 }

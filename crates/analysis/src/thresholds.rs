@@ -107,4 +107,19 @@ thresholds! {
     CODES_OF_A_NAME: usize = 64, Count,
         "Up to so many kernels of different code that have one name are rows of their own, told apart by their code. More are one row, which says how many.",
         "A program that generates code anew for each step would fill the table with rows of one dispatch each.";
+    POLLS_APART_NS: i64 = 10_000_000, Nanoseconds,
+        "Polls that find work not done, at most so far apart and with no other call between, are one wait with the poll that finds it done.",
+        "Who sleeps between polls sleeps for some milliseconds; who comes back later did something else.";
+    UNCERTAIN_SHARE: f64 = 0.1, Share,
+        "From this share of a cause on the report says how much of it could have another cause within the clock's error.",
+        "Below, it changes neither which cause is the greatest nor what to do.";
+    REGULAR_LEAST_GAPS: u64 = 10, Count,
+        "With fewer gaps that carry the idle time it is unknown whether they are regular.",
+        "Of nine distances at random the middle half is hardly ever within a tenth.";
+    REGULAR_SPREAD: f64 = 0.1, Share,
+        "Gaps are regular if half of their distances differ from the median by at most this share.",
+        "Timers, frames and loops of equal work stay below 5 %; at random it is over 50 %.";
+    REGULAR_MOST_IN_PERIOD: u64 = 8, Count,
+        "So many gaps at most are looked for in one period.",
+        "A step of a program has a few large gaps; of more, some have a period of their own.";
 }

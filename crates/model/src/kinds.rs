@@ -1,5 +1,6 @@
 //! Kinds of work, calls and places.
 
+use crate::cuda::FunctionClass;
 use crate::kind::kind;
 
 kind! {
@@ -125,6 +126,22 @@ kind! {
 }
 
 impl HostCallKind {
+    /// The kind of a call of `function`: recordings of before say `other-call` of some that have a kind of their own now.
+    pub fn of_function(self, function: &str) -> HostCallKind {
+        match self {
+            HostCallKind::OtherCall => {
+                FunctionClass::of_function(function).map_or(self, FunctionClass::host_call_kind)
+            }
+            call => call,
+        }
+    }
+
+    /// True for calls that ask whether the GPU has got somewhere, and return at once.
+    pub fn is_poll(self) -> bool {
+        use HostCallKind::*;
+        matches!(self, PollFence | PollSemaphore | PollEvent)
+    }
+
     /// True for calls that return when the GPU has got somewhere, or that ask whether it has.
     pub fn is_wait(self) -> bool {
         use HostCallKind::*;

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod cause;
 pub mod document;
 pub mod fit;
 pub mod info;

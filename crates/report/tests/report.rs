@@ -53,6 +53,7 @@ snapshots!(
     command_buffers_only,
     two_queues,
     two_gpus,
+    other_threads,
     cuda_waits,
     nothing
 );
@@ -407,4 +408,36 @@ fn ranks_side_by_side() {
     insta::assert_snapshot!("ranks-json", report.json().unwrap());
     let within = Terminal::default().draw(&report.within());
     assert!(within.contains("Ranks in this trace"), "{within}");
+}
+
+#[test]
+fn what_the_clocks_leave_open_is_said_for_each_cause_where_it_matters() {
+    let mut text = String::from(
+        "manifest sampling_mode=dispatch
+         process id=1 pid=10 hook=cuda
+         device id=1 process=1 api=cuda name=GPU uuid=aa clock.error_ns=9us
+         queue id=1 device=1
+         kernel id=1 process=1 name=work
+         host_call process=1 thread=7 call=present start_ns=0us duration_ns=1us\n",
+    );
+    for turn in 1..100 {
+        let (call, start) = (turn * 100 + 96, turn * 100 + 100);
+        text += &format!(
+            "submission id={turn} process=1 queue=1 thread=7 start_ns={call}us duration_ns=3us kind=kernel
+             dispatch submission={turn} queue=1 kernel=1 start_ns={start}us duration_ns=25us\n"
+        );
+    }
+    insta::assert_snapshot!(
+        "uncertain",
+        section(&terminal(&read(&text)), "Idle time by cause")
+    );
+}
+
+/// A section of a page, without its heading.
+fn section<'a>(page: &'a str, heading: &str) -> &'a str {
+    let from = page.find(heading).expect("it is there");
+    let rest = &page[from..];
+    let from = rest.find('\n').unwrap_or(0);
+    let to = rest.find("\n\n  longest").unwrap_or(rest.len());
+    &rest[from..to]
 }

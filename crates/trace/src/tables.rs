@@ -195,7 +195,10 @@ table! {
         queue: Option<QueueId>,
         /// Bytes, where the call has a size.
         bytes: Option<u64>,
-        /// What it returned (VkResult, CUresult); 0 is success.
+        /// What it returned (VkResult, CUresult); 0 is success. Folded polls have all found their work not done
+        /// (VK_NOT_READY is 1, CUDA_ERROR_NOT_READY 600): one that finds it done is a row of its own. Recordings of before
+        /// folded that one too, so that a row of several with 0 is polls until the work was done. A poll of a semaphore
+        /// gives a value, about which this says nothing.
         result: i32,
         /// The function that the program called (CUDA), such as `cudaStreamSynchronize`.
         function: Option<Arc<str>>,

@@ -56,7 +56,10 @@ struct CallFacts {
 fn calls() -> Vec<CallFacts> {
     let facts = |call: &HostCallKind| CallFacts {
         call: *call,
-        cause: Some(Cause::while_in(*call)).filter(|cause| *cause != Cause::HostLate),
+        // What polls explain depends on what they found.
+        cause: (!call.is_poll())
+            .then(|| Cause::while_in(*call))
+            .filter(|cause| *cause != Cause::HostLate),
         waits: call.is_wait(),
     };
     HostCallKind::ALL.iter().map(facts).collect()

@@ -162,10 +162,15 @@ export interface GapTotal {
   main_ns: number;
   /** What to do about it, as far as it fits what was recorded. */
   advice?: string;
+  /** The part that calls of other threads explain. */
+  by_other_threads_ns: number;
+  uncertain_ns: number | null;
 }
 
 export interface HostTime {
   call: string;
+  /** The function, where the trace says. */
+  function?: string;
   count: number;
   total_ns: number;
 }

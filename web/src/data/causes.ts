@@ -16,6 +16,11 @@ export class Causes {
     return this.facts.get(cause);
   }
 
+  /** The name of a cause for people; of one that is not known its key. */
+  name(cause: string): string {
+    return this.facts.get(cause)?.name ?? cause;
+  }
+
   /** The colour of a cause; one that is not known is drawn as unknown. */
   colour(cause: string): string {
     return (this.facts.get(cause) ?? this.facts.get("unknown"))?.colour ?? "#000000";

@@ -194,6 +194,12 @@ export class Trace {
     return this.strings[name] ?? "unknown";
   }
 
+  /** What an event of a track is called. */
+  nameOf(track: Track, name: number): string {
+    const text = this.text(name);
+    return track.kind === "gaps" ? this.causes.name(text) : text;
+  }
+
   /** Takes a newer overview. A track that is known stays the same object: whoever holds it sees it grow. */
   renew(overview: TraceOverview): void {
     const known = new Map(this.tracks.map((track) => [track.id, track]));

@@ -67,7 +67,7 @@ export class DetailsPanel {
     // What the page has is there at once.
     fill(
       this.element,
-      this.head(TABLES[table] ?? table, trace.text(lane.key[event.index])),
+      this.head(TABLES[table] ?? table, trace.nameOf(event.track, lane.key[event.index])),
       // Of a gap this is a part, and the whole of it is what was gone to.
       table === "gaps" ? null : this.times(lane.start_ns[event.index], lane.duration_ns[event.index]),
       h("p", { class: "note", role: "status" }, "Loading details…"),
@@ -111,7 +111,7 @@ export class DetailsPanel {
     const dependencies = h("div", { class: "dependencies" });
     fill(
       this.element,
-      this.head(TABLES[row.table] ?? row.table, row.title),
+      this.head(TABLES[row.table] ?? row.table, row.gap ? this.view.trace.causes.name(row.title) : row.title),
       row.gap ? this.times(row.gap.start_ns, row.gap.duration_ns, row.gap.parts.length > 1 ? `, ${known(row.duration_ns, duration)} of it in this part` : "") : this.times(row.start_ns, row.duration_ns),
       row.times_unknown_because ? h("p", { class: "problem" }, row.times_unknown_because) : null,
       row.label ? this.label(row.label.path) : null,

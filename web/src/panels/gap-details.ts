@@ -13,7 +13,7 @@ export function gapDetails(gap: Gap, cause: string, causes: Causes): HTMLElement
     "div",
     { class: "bar", "aria-hidden": "true" },
     gap.parts.map((part) => {
-      const piece = h("span", { title: part.cause });
+      const piece = h("span", { title: causes.name(part.cause) });
       piece.style.flexGrow = String(part.duration_ns);
       piece.style.background = causes.colour(part.cause);
       return piece;
@@ -35,7 +35,7 @@ export function gapDetails(gap: Gap, cause: string, causes: Causes): HTMLElement
           "li",
           {},
           swatch(causes.colour(part.cause)),
-          h("span", { class: "clip" }, part.cause),
+          h("span", { class: "clip" }, causes.name(part.cause)),
           h("span", { class: "number" }, duration(part.duration_ns)),
           h("span", { class: "number note" }, share(part.duration_ns / gap.duration_ns)),
         ),
@@ -74,7 +74,7 @@ function times(title: string, calls: HostTime[]): HTMLElement | null {
         h(
           "li",
           {},
-          h("span", { class: "clip" }, call.call),
+          h("span", { class: "clip" }, call.function ?? call.call),
           call.count > 0 ? h("span", { class: "number note" }, `${count(call.count)} ×`) : null,
           h("span", { class: "number" }, duration(call.total_ns)),
         ),

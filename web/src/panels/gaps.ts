@@ -44,7 +44,7 @@ export class GapsPanel {
       empty: NEVER_IDLE,
       pick: (row) => this.filter(this.cause === row.cause ? null : row.cause),
       columns: [
-        { head: "Cause", text: (row) => this.name(row.cause), sort: (row) => row.cause, wide: true },
+        { head: "Cause", text: (row) => this.name(row.cause), sort: (row) => this.trace.causes.name(row.cause), wide: true },
         { head: "Gaps", text: (row) => count(row.count), sort: (row) => row.count, number: true, says: "Gaps in which it has a part." },
         { head: "Time", text: (row) => duration(row.total_ns), sort: (row) => row.total_ns, number: true },
         { head: "Of idle", text: (row) => share(row.total_ns / this.total()), sort: (row) => row.total_ns, number: true },
@@ -65,11 +65,11 @@ export class GapsPanel {
       empty: NOT_LISTED,
       pick: (gap) => this.go(gap, cause ?? gap.cause),
       columns: [
-        { head: "Cause", text: (gap) => this.name(cause ?? gap.cause), sort: (gap) => cause ?? gap.cause },
+        { head: "Cause", text: (gap) => this.name(cause ?? gap.cause), sort: (gap) => this.trace.causes.name(cause ?? gap.cause) },
         ...(cause === null
           ? [{ head: "Length", ...whole }]
           : [
-              { head: "By it", text: (gap: Gap) => duration(timeBy(gap, cause)), sort: (gap: Gap) => timeBy(gap, cause), number: true, says: `Time of the gap by ${cause}.` },
+              { head: "By it", text: (gap: Gap) => duration(timeBy(gap, cause)), sort: (gap: Gap) => timeBy(gap, cause), number: true, says: `Time of the gap by ${this.trace.causes.name(cause)}.` },
               { head: "Of", ...whole, says: "Length of the whole gap." },
             ]),
         at,
@@ -80,7 +80,7 @@ export class GapsPanel {
 
   private name(cause: string): HTMLElement {
     const { causes } = this.trace;
-    return h("span", { class: "cause", title: causes.sentence(cause) }, swatch(causes.colour(cause)), cause);
+    return h("span", { class: "cause", title: causes.sentence(cause) }, swatch(causes.colour(cause)), causes.name(cause));
   }
 
   private total(): number {
@@ -112,7 +112,7 @@ export class GapsPanel {
     this.list.show(gaps);
     fill(
       this.head,
-      cause ? h("span", {}, `${of(gaps.length, "gap", "gaps")} with ${cause} `, h("button", { type: "button", onclick: () => this.filter(null) }, "show all")) : null,
+      cause ? h("span", {}, `${of(gaps.length, "gap", "gaps")} with ${this.trace.causes.name(cause)} `, h("button", { type: "button", onclick: () => this.filter(null) }, "show all")) : null,
       cause ? null : h("span", {}, `${of(gap_count, "gap", "gaps")}, ${duration(total_ns)} idle`),
       longest.length < gap_count ? h("span", { class: "note" }, ` · ${cause ? "of" : ""} the ${count(longest.length)} longest${cause ? "" : " are listed"}`) : null,
     );

@@ -64,7 +64,7 @@ export class Legend {
                   "li",
                   { title: this.trace.causes.sentence(gap.cause) },
                   swatch(this.trace.causes.colour(gap.cause)),
-                  h("span", { class: "clip" }, gap.cause),
+                  h("span", { class: "clip" }, this.trace.causes.name(gap.cause)),
                   h("span", { class: "number" }, duration(gap.total_ns)),
                   h("span", { class: "number note" }, share(gap.total_ns / (findings.idle_time?.total_ns ?? NaN))),
                 ),

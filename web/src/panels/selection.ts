@@ -100,7 +100,7 @@ export class SelectionPanel {
             "li",
             { "data-cause": trace.text(total.key), "data-total-ns": total.total_ns.toFixed(0) },
             swatch(trace.causes.colour(trace.text(total.key))),
-            h("span", { class: "clip" }, trace.text(total.key)),
+            h("span", { class: "clip" }, trace.causes.name(trace.text(total.key))),
             h("span", { class: "number" }, duration(Math.round(total.total_ns))),
             h("span", { class: "number note" }, share(shareOf(total.total_ns, range))),
           ),

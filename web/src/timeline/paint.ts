@@ -183,7 +183,7 @@ export class Painter {
 
   /** The name, with the length where both fit. */
   private caption(texts: Texts, view: View, track: Track, lane: Lane, event: number, room: number): string {
-    const name = view.trace.text(lane.key[event]);
+    const name = view.trace.nameOf(track, lane.key[event]);
     if (track.kind === "calls" || name.length > 300 || texts.width(name) + LEAST_LENGTH_PX > room) return name;
     const both = `${name}  ${duration(lane.duration_ns[event])}`;
     return texts.width(both) <= room ? both : name;

@@ -38,7 +38,7 @@ export class Tooltip {
     const step = Math.max(1, length(view.range) / 1000);
     fill(
       this.element,
-      h("div", { class: "tooltip-name" }, swatch, shortened(view.trace.text(it.key[index]))),
+      h("div", { class: "tooltip-name" }, swatch, shortened(view.trace.nameOf(track, it.key[index]))),
       h("div", {}, h("b", {}, duration(it.duration_ns[index])), ` from ${instant(it.start_ns[index] - view.origin_ns, step)}`),
       label !== undefined && label !== NO_LABEL ? h("div", { class: "note" }, shortened(view.trace.text(label))) : null,
       track.kind === "gaps" ? h("div", { class: "note" }, view.trace.causes.sentence(view.trace.text(it.key[index]))) : null,

@@ -61,6 +61,7 @@ impl Recorded<'_> {
     fn advice(&self, cause: Cause, total_ns: i64) -> String {
         let usual = cause.facts(self.words.api).advice;
         match (cause, self.words.api) {
+            (Cause::HostCall, _) => self.for_calls(usual),
             (Cause::HostLate, _) => self.for_a_late_host(usual, total_ns),
             (Cause::HostFunction, _) => self.for_host_functions(usual, total_ns),
             (Cause::SubmitCall, Api::Cuda) => self.for_launch_calls(usual),
@@ -84,6 +85,15 @@ impl Recorded<'_> {
     fn command_buffers(&self) -> String {
         let many = self.words.command_buffer.many;
         format!("{:.1} {many}", self.command_buffers_in_one)
+    }
+
+    fn for_calls(&self, usual: &str) -> String {
+        match self.findings.idle_time.host_was(Cause::HostCall) {
+            Some(doing) => {
+                format!("it was mostly {doing}: call it before the loop, or less often")
+            }
+            None => usual.to_owned(),
+        }
     }
 
     fn for_launch_calls(&self, usual: &str) -> String {

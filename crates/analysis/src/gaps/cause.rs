@@ -21,6 +21,21 @@ pub enum Side {
     Unknown,
 }
 
+impl Side {
+    /// All sides.
+    pub const ALL: [Side; 4] = [Side::Host, Side::Sync, Side::Launch, Side::Unknown];
+
+    /// Its stable name, as in the JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Side::Host => "host",
+            Side::Sync => "sync",
+            Side::Launch => "launch",
+            Side::Unknown => "unknown",
+        }
+    }
+}
+
 /// Causes that belong together, and share a colour where there are few.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -144,7 +159,7 @@ causes! {
     HostLate = "host-late" {
         family: Host,
         letter: 'h',
-        colour: "#d26a1a",
+        colour: "#c15b11",
         name: "host late",
         sentence: "The next work had not been submitted: the submitting thread was in code of the program, or it is not known which thread that is, or what it did.",
         advice: "the submitting thread ran its own code: prepare work ahead, or submit more at once",
@@ -153,13 +168,14 @@ causes! {
             advice: "the launching thread ran its own code: launch ahead, or put many launches into a graph",
         },
     }
-    /// The host had not yet started to submit: the submitting thread was compiling pipelines or shaders.
+    /// The host had not yet started to submit: the submitting thread was compiling pipelines or shaders, or in no call while
+    /// another thread of its process was until then.
     HostCompile = "host-compile" {
         family: Host,
         letter: 'c',
-        colour: "#a5522c",
+        colour: "#9d3e07",
         name: "host compiles",
-        sentence: "The next work had not been submitted: the submitting thread was compiling or loading code.",
+        sentence: "The next work had not been submitted: the submitting thread was compiling or loading code, or another thread was that it may have waited for.",
         advice: "create pipelines and shaders before the loop, or keep a pipeline cache",
         host_was: "compiling or loading code",
         in_cuda: {
@@ -168,13 +184,14 @@ causes! {
             advice: "load modules and instantiate graphs before the loop, or warm up; CUDA_MODULE_LOADING=EAGER loads at once",
         },
     }
-    /// The host had not yet started to submit: the submitting thread was allocating, freeing or mapping memory.
+    /// The host had not yet started to submit: the submitting thread was allocating, freeing or mapping memory, or in no call
+    /// while another thread of its process was until then.
     HostAllocate = "host-allocate" {
         family: Host,
         letter: 'a',
-        colour: "#8b2b05",
+        colour: "#7a2203",
         name: "host allocates",
-        sentence: "The next work had not been submitted: the submitting thread was allocating, freeing or mapping memory.",
+        sentence: "The next work had not been submitted: the submitting thread was allocating, freeing or mapping memory, or another thread was that it may have waited for.",
         advice: "allocate once and reuse; keep buffers mapped",
         host_was: "allocating, freeing or mapping memory",
         in_cuda: { advice: "allocate once and reuse, or from a memory pool (cudaMallocAsync)" },
@@ -183,7 +200,7 @@ causes! {
     SubmitCall = "submit-call" {
         family: Host,
         letter: 's',
-        colour: "#e0991c",
+        colour: "#f5a60f",
         name: "submit call",
         sentence: "The host was inside a submission call.",
         advice: "put several command buffers into one submission",
@@ -193,13 +210,14 @@ causes! {
             advice: "put many small launches into a graph, or fuse kernels",
         },
     }
-    /// The host had not yet started to submit: the submitting thread was in another call of the API.
+    /// The host had not yet started to submit: the submitting thread was in another call of the API, or in a poll that
+    /// held nothing up.
     HostCall = "host-call" {
         family: Host,
         letter: 'p',
-        colour: "#f0b27a",
+        colour: "#cab890",
         name: "host in API call",
-        sentence: "The next work had not been submitted: the submitting thread was in another call of the API.",
+        sentence: "The next work had not been submitted: the submitting thread was in a call of the API that neither submits nor waits, compiles or allocates.",
         advice: "the report names the function: call it before the loop, or less often",
         host_was: "in other calls of the API",
     }
@@ -207,7 +225,7 @@ causes! {
     HostFunction = "host-function" {
         family: Host,
         letter: 'f',
-        colour: "#c4803d",
+        colour: "#dc8012",
         name: "host function",
         sentence: "The next work was submitted and waited, in its queue, for a function that the host runs.",
         advice: "shorten the function, or let a thread of the program do its work",
@@ -217,7 +235,7 @@ causes! {
     AfterHostWait = "after-host-wait" {
         family: HostWait,
         letter: 'w',
-        colour: "#ae6fbf",
+        colour: "#a26ecd",
         name: "after host wait",
         sentence: "The host waited for the GPU to finish before it submitted the next work: a serialisation point.",
         advice: "the wait serialises host and GPU: submit the next work before waiting",
@@ -229,7 +247,7 @@ causes! {
     OtherQueue = "other-queue" {
         family: Queues,
         letter: 'q',
-        colour: "#115da5",
+        colour: "#0d56c0",
         name: "other queue",
         sentence: "The next work was waiting for unfinished work on another queue or device.",
         advice: "it waited for another queue's work: shorten that, or give this queue independent work",
@@ -242,7 +260,7 @@ causes! {
     QueueHandover = "queue-handover" {
         family: Queues,
         letter: 'o',
-        colour: "#65b0ff",
+        colour: "#25bbff",
         name: "queue hand-over",
         sentence: "Another queue had finished what the next work waited for: the hand-over between queues itself.",
         advice: "keep work that depends on each other on one queue",
@@ -255,7 +273,7 @@ causes! {
     HostSignal = "host-signal" {
         family: HostWait,
         letter: 'g',
-        colour: "#b3a6b6",
+        colour: "#97a6bb",
         name: "host signal",
         sentence: "The next work was submitted and waited for a signal from the host.",
         advice: "signal earlier, or let earlier work signal",
@@ -264,7 +282,7 @@ causes! {
     ExternalWait = "external-wait" {
         family: HostWait,
         letter: 'x',
-        colour: "#7d4a8c",
+        colour: "#610f87",
         name: "external wait",
         sentence: "The next work was submitted and waited, in its queue, for a value in memory or for a semaphore of another API or process.",
         advice: "what writes the value or signals is late: it is not in the trace",
@@ -273,7 +291,7 @@ causes! {
     LaunchLatency = "launch-latency" {
         family: Launch,
         letter: 'l',
-        colour: "#409e76",
+        colour: "#44977e",
         name: "launch latency",
         sentence: "The next work was submitted and free to start: the device took this long to start it.",
         advice: "the device's own time to start work: fewer and larger submissions",
@@ -283,7 +301,7 @@ causes! {
     GraphLaunch = "graph-launch" {
         family: Launch,
         letter: 'n',
-        colour: "#57e6bf",
+        colour: "#26f4e1",
         name: "graph launch",
         sentence: "A graph had been launched and was free to start: the device took this long to start it.",
         advice: "put more work into each graph, or launch the next before the last has ended",
@@ -292,7 +310,7 @@ causes! {
     WithinCommandBuffer = "within-command-buffer" {
         family: CommandBuffer,
         letter: 'b',
-        colour: "#ccd166",
+        colour: "#d5e37e",
         name: "within command buffer",
         sentence: "Between commands of one command buffer: barriers, and commands that are not recorded.",
         advice: "barriers between dispatches, or commands that are not recorded: fewer barriers, or fused kernels",
@@ -306,7 +324,7 @@ causes! {
     Recording = "recording" {
         family: Host,
         letter: 'r',
-        colour: "#4a4e57",
+        colour: "#30474e",
         name: "recording",
         sentence: "The next work had not been submitted: the submitting thread was held up by the recording itself.",
         advice: "the recording's own cost: without it the program does not wait here",
@@ -316,7 +334,7 @@ causes! {
     Unknown = "unknown" {
         family: Unknown,
         letter: '?',
-        colour: "#716c79",
+        colour: "#745d79",
         name: "unknown",
         sentence: "The trace does not say.",
         advice: "the losses may say why",

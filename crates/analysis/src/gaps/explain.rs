@@ -10,7 +10,9 @@
 //! | …in a call that allocates, frees or maps memory | `host-allocate` |
 //! | …in another submission call | `submit-call` |
 //! | …held up by the recording itself | `recording` |
-//! | …in none of these, or in no call | `host-late`; `after-host-wait` in a short round trip ([`ROUND_TRIP_NS`]) |
+//! | …in any other call of the API | `host-call` |
+//! | …in no call, and another thread of the process was, which returned before the submission | as of the thread's own call (`away.rs`) |
+//! | …in no call | `host-late`; `after-host-wait` in a short round trip ([`ROUND_TRIP_NS`](crate::thresholds::ROUND_TRIP_NS)) |
 //! | the submission call was in progress | `submit-call`; inside it, code that is loaded at its first use is `host-compile`, and the recording's own time `recording` |
 //! | it had returned, and the host had not given the signal that the work waits for | `host-signal` |
 //! | …and it waits for something of unknown time: a host function, a value or an external semaphore | `host-function`, `external-wait`; `unknown` for several of these, for a signal of unknown source, for work that was not timed, for moves of managed memory |
@@ -24,7 +26,7 @@ use super::waits::{Order, Waits};
 use super::{Cause, GapPart};
 use crate::host::{Host, HostThread};
 use crate::intervals::Interval;
-use crate::thresholds::{NODE_ORDER_NS, ROUND_TRIP_NS};
+use crate::thresholds::NODE_ORDER_NS;
 use crate::timeline::{Timeline, Work};
 use gapscope_trace::tables::SubmissionKind;
 
@@ -44,12 +46,14 @@ pub(crate) struct Explanation {
     pub(crate) parts: Vec<GapPart>,
     /// The part before the submission call, and the process and thread that made the call, where they are known.
     pub(crate) host: Option<(Interval, Option<HostThread>)>,
-    /// A waiting call was in progress on that thread when the gap began.
+    /// A waiting call was in progress when the gap began, on that thread or on one that held it up.
     pub(crate) waited: bool,
+    /// What of the gap calls of other threads of the process explain.
+    pub(crate) by_other_threads: Vec<GapPart>,
     /// Index of the queue that the next work depended on.
     pub(crate) waited_for: Option<u32>,
-    /// Boundaries between host and device in the gap, or within the clock's error of its start.
-    pub(crate) boundaries: i64,
+    /// Row of the submission that ended the gap, where that explains it.
+    pub(crate) submission: Option<u32>,
     /// What host functions of unknown times may have taken.
     pub(crate) untimed_functions: Vec<Interval>,
 }
@@ -112,7 +116,7 @@ impl<'a> Explainer<'a> {
             };
             push(&mut explanation.parts, piece, cause);
         }
-        explanation.boundaries = boundaries(functions, gap);
+        explanation.submission = (!functions.is_empty()).then_some(row);
     }
 
     fn explain_submitted(
@@ -143,7 +147,7 @@ impl<'a> Explainer<'a> {
             explanation.host = Some((late, thread));
             match thread {
                 Some(thread) => {
-                    explanation.waited = self.explain_host(late, thread, error_ns, &mut parts);
+                    self.explain_host(late, thread, error_ns, explanation, &mut parts);
                 }
                 // That the host was late is known; what it did is not.
                 None => push(&mut parts, late, Cause::HostLate),
@@ -187,17 +191,13 @@ impl<'a> Explainer<'a> {
             ..
         } = waits;
         functions.extend_from_slice(self.order.functions(queue, gap));
-        let near = Interval::new(gap.start_ns.saturating_sub(error_ns), gap.end_ns);
-        explanation.boundaries = (call_ns.iter())
-            .filter(|ns| near.start_ns < **ns && **ns < near.end_ns)
-            .count() as i64;
+        explanation.submission = Some(row);
         // As it mostly is.
         if others.is_empty() && functions.is_empty() && cause != Cause::HostFunction {
             explanation.parts = parts;
             return;
         }
         crate::intervals::union(&mut functions);
-        explanation.boundaries += boundaries(&functions, gap);
         for part in overlay(&parts, &others, Cause::OtherQueue) {
             for (piece, in_function) in pieces(part.interval(), &functions) {
                 let cause = match in_function {
@@ -211,72 +211,17 @@ impl<'a> Explainer<'a> {
             }
         }
     }
-
-    /// Explains the time before a submission call by what its thread did. True: it was in a waiting call as the gap
-    /// began.
-    fn explain_host(
-        &self,
-        late: Interval,
-        thread: HostThread,
-        error_ns: i64,
-        parts: &mut Vec<GapPart>,
-    ) -> bool {
-        let segments = self.host.segments(thread, late);
-        let waited = segments
-            .iter()
-            .any(|s| s.blocks() && s.call_start_ns <= late.start_ns.saturating_add(error_ns));
-        let in_calls: i64 = segments
-            .iter()
-            .map(|s| s.interval.intersection(late).length_ns())
-            .sum();
-        let outside = if waited && late.length_ns() - in_calls <= ROUND_TRIP_NS {
-            Cause::AfterHostWait
-        } else {
-            Cause::HostLate
-        };
-        let mut from_ns = late.start_ns;
-        for segment in segments {
-            let inside = segment.interval.intersection(late);
-            push(parts, Interval::new(from_ns, inside.start_ns), outside);
-            push(parts, inside, segment.cause());
-            from_ns = inside.end_ns;
-        }
-        push(parts, Interval::new(from_ns, late.end_ns), outside);
-        waited
-    }
-
-    /// Explains the time inside a submission call: what happens inside it, on the same thread, may be something else.
-    fn explain_call(
-        &self,
-        inside: Interval,
-        thread: HostThread,
-        call: Cause,
-        parts: &mut Vec<GapPart>,
-    ) {
-        let mut from_ns = inside.start_ns;
-        for segment in self.host.segments(thread, inside) {
-            let cause = segment.cause();
-            if !matches!(cause, Cause::HostCompile | Cause::Recording) {
-                continue;
-            }
-            let part = segment.interval.intersection(inside);
-            push(parts, Interval::new(from_ns, part.start_ns), call);
-            push(parts, part, cause);
-            from_ns = part.end_ns;
-        }
-        push(parts, Interval::new(from_ns, inside.end_ns), call);
-    }
 }
 
 /// Why a device idles while a submission of a kind is in progress, and until it starts the work after that.
-fn call_and_start(kind: SubmissionKind) -> (Cause, Cause) {
+pub(super) fn call_and_start(kind: SubmissionKind) -> (Cause, Cause) {
     match kind {
         SubmissionKind::Graph => (Cause::SubmitCall, Cause::GraphLaunch),
         _ => (Cause::SubmitCall, Cause::LaunchLatency),
     }
 }
 
-fn push(parts: &mut Vec<GapPart>, interval: Interval, cause: Cause) {
+pub(super) fn push(parts: &mut Vec<GapPart>, interval: Interval, cause: Cause) {
     if interval.is_empty() {
         return;
     }
@@ -313,11 +258,4 @@ fn pieces(whole: Interval, set: &[Interval]) -> impl Iterator<Item = (Interval, 
         from_ns = of.end_ns;
         [(before, false), (of, true)]
     })
-}
-
-/// How many boundaries of `intervals`, which are on the host's clock, are in a gap.
-fn boundaries(intervals: &[Interval], gap: Interval) -> i64 {
-    (intervals.iter().flat_map(|of| [of.start_ns, of.end_ns]))
-        .filter(|ns| gap.start_ns < *ns && *ns < gap.end_ns)
-        .count() as i64
 }

@@ -1,14 +1,20 @@
 //! Idle time added up by cause.
 
-use super::{Cause, GapBin, GapPart, GapTotal};
+use super::certainty::Shift;
+use super::{Cause, GapBin, GapPart, GapTotal, Side, SideRange};
 use crate::intervals::Interval;
 
 /// Idle time by cause.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Totals {
     causes: [Total; Cause::ALL.len()],
+    sides: [SideTotal; Side::ALL.len()],
     pub(crate) gap_count: u64,
     pub(crate) total_ns: i64,
+    /// Time that could have another cause.
+    moved_ns: i64,
+    /// Some of the time is of a device whose clock error is not known.
+    error_unknown: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -17,14 +23,45 @@ struct Total {
     total_ns: i64,
     main_count: u64,
     main_ns: i64,
+    by_other_threads_ns: i64,
+    /// The part that could have another cause.
+    lost_ns: i64,
+    error_unknown: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct SideTotal {
+    total_ns: i64,
+    lost_ns: i64,
+    won_ns: i64,
+}
+
+/// How certain the explanation of a gap is.
+#[derive(Debug)]
+pub(super) enum Certainty {
+    /// It rests on times of one clock.
+    Whole,
+    /// The gap could lie elsewhere on the host's clock.
+    Within(Shift),
+    /// It is not known how far elsewhere.
+    Unknown,
 }
 
 impl Totals {
-    /// Adds the parts of a gap that are in `window`. Gives the cause of the most time.
-    pub(crate) fn add(&mut self, parts: &[GapPart], window: Interval) -> Cause {
+    /// Adds the part of a gap that is in `window`. Gives the cause of the most time.
+    pub(super) fn add(
+        &mut self,
+        parts: &[GapPart],
+        by_other_threads: &[GapPart],
+        certainty: &Certainty,
+        window: Interval,
+    ) -> Cause {
         let mut spent = [0i64; Cause::ALL.len()];
+        let mut of_sides = [0i64; Side::ALL.len()];
         for part in parts {
-            spent[part.cause as usize] += part.interval().intersection(window).length_ns();
+            let ns = part.interval().intersection(window).length_ns();
+            spent[part.cause as usize] += ns;
+            of_sides[part.cause.side() as usize] += ns;
         }
         let mut main = (0, Cause::Unknown);
         let mut gap_ns = 0i64;
@@ -32,30 +69,89 @@ impl Totals {
             if ns > 0 {
                 let total = &mut self.causes[cause as usize];
                 total.count += 1;
-                total.total_ns = total.total_ns.saturating_add(ns);
-                gap_ns = gap_ns.saturating_add(ns);
+                add(&mut total.total_ns, ns);
+                add(&mut gap_ns, ns);
+                match certainty {
+                    Certainty::Whole => {}
+                    Certainty::Within(shift) => {
+                        add(&mut total.lost_ns, shift.lost_ns[cause as usize].min(ns));
+                    }
+                    Certainty::Unknown => total.error_unknown = true,
+                }
                 if ns > main.0 {
                     main = (ns, cause);
                 }
             }
         }
+        for (total, ns) in self.sides.iter_mut().zip(of_sides) {
+            add(&mut total.total_ns, ns);
+        }
+        match certainty {
+            Certainty::Whole => {}
+            Certainty::Within(shift) => {
+                add(&mut self.moved_ns, shift.moved_ns.min(gap_ns));
+                for (at, total) in self.sides.iter_mut().enumerate() {
+                    let won_ns = shift.side_won_ns[at].min(gap_ns - of_sides[at]);
+                    add(&mut total.won_ns, won_ns);
+                    add(&mut total.lost_ns, shift.side_lost_ns[at].min(of_sides[at]));
+                }
+            }
+            Certainty::Unknown => self.error_unknown = true,
+        }
+        self.add_by_other_threads(parts, by_other_threads, window);
         let total = &mut self.causes[main.1 as usize];
         total.main_count += 1;
-        total.main_ns = total.main_ns.saturating_add(gap_ns);
+        add(&mut total.main_ns, gap_ns);
         self.gap_count += 1;
-        self.total_ns = self.total_ns.saturating_add(gap_ns);
+        add(&mut self.total_ns, gap_ns);
         main.1
+    }
+
+    /// Adds what calls of other threads explain and nothing else does better.
+    fn add_by_other_threads(&mut self, parts: &[GapPart], others: &[GapPart], window: Interval) {
+        let mut parts = parts.iter().peekable();
+        for other in others {
+            let theirs = other.interval().intersection(window);
+            while let Some(part) = parts.peek().filter(|p| p.start_ns < theirs.end_ns) {
+                let part_end_ns = part.interval().end_ns;
+                if part.cause == other.cause {
+                    let total = &mut self.causes[part.cause as usize];
+                    let inside = part.interval().intersection(theirs);
+                    add(&mut total.by_other_threads_ns, inside.length_ns());
+                }
+                // It may go on behind what the others explain.
+                if part_end_ns > theirs.end_ns {
+                    break;
+                }
+                parts.next();
+            }
+        }
     }
 
     pub(crate) fn add_all(&mut self, other: &Totals) {
         for (mine, theirs) in self.causes.iter_mut().zip(&other.causes) {
             mine.count += theirs.count;
-            mine.total_ns = mine.total_ns.saturating_add(theirs.total_ns);
             mine.main_count += theirs.main_count;
-            mine.main_ns = mine.main_ns.saturating_add(theirs.main_ns);
+            mine.error_unknown |= theirs.error_unknown;
+            add(&mut mine.total_ns, theirs.total_ns);
+            add(&mut mine.main_ns, theirs.main_ns);
+            add(&mut mine.by_other_threads_ns, theirs.by_other_threads_ns);
+            add(&mut mine.lost_ns, theirs.lost_ns);
+        }
+        for (mine, theirs) in self.sides.iter_mut().zip(&other.sides) {
+            add(&mut mine.total_ns, theirs.total_ns);
+            add(&mut mine.lost_ns, theirs.lost_ns);
+            add(&mut mine.won_ns, theirs.won_ns);
         }
         self.gap_count += other.gap_count;
-        self.total_ns = self.total_ns.saturating_add(other.total_ns);
+        self.error_unknown |= other.error_unknown;
+        add(&mut self.total_ns, other.total_ns);
+        add(&mut self.moved_ns, other.moved_ns);
+    }
+
+    /// Time that could have another cause; `None` where the clock's error is not known.
+    pub(crate) fn uncertain_ns(&self) -> Option<i64> {
+        (!self.error_unknown).then_some(self.moved_ns)
     }
 
     /// Causes that occur, the greatest first.
@@ -70,11 +166,31 @@ impl Totals {
                 total_ns: total.total_ns,
                 main_count: total.main_count,
                 main_ns: total.main_ns,
+                by_other_threads_ns: total.by_other_threads_ns,
+                uncertain_ns: (!total.error_unknown).then_some(total.lost_ns),
             })
             .collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.total_ns));
         rows
     }
+
+    /// Sides that have time, or could have.
+    pub(crate) fn side_rows(&self) -> Vec<SideRange> {
+        let known = |ns: i64| (!self.error_unknown).then_some(ns);
+        (Side::ALL.into_iter().zip(&self.sides))
+            .map(|(side, total)| SideRange {
+                side,
+                total_ns: total.total_ns,
+                at_least_ns: known(total.total_ns - total.lost_ns),
+                at_most_ns: known(total.total_ns.saturating_add(total.won_ns)),
+            })
+            .filter(|row| row.total_ns > 0 || row.at_most_ns.is_some_and(|ns| ns > 0))
+            .collect()
+    }
+}
+
+fn add(sum: &mut i64, ns: i64) {
+    *sum = sum.saturating_add(ns);
 }
 
 /// Gaps by length: a bin for each power of ten from a microsecond to a second.

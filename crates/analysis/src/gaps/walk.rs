@@ -1,8 +1,9 @@
 //! Finds all gaps, explains and adds them up.
 
 use super::explain::{Explainer, Explanation};
-use super::totals::{Histogram, Totals};
-use super::{Cause, DeviceIdle, Gap, GapPart, IdleTime, QueueIdle, WorkName};
+use super::others::OutsideTime;
+use super::totals::{Certainty, Histogram, Totals};
+use super::{Cause, DeviceIdle, Gap, GapPart, IdleTime, Pattern, QueueIdle, WorkName};
 use crate::host::{HostThread, HostTotals};
 use crate::intervals::Interval;
 use crate::timeline::{Timeline, Work, WorkKind};
@@ -33,13 +34,17 @@ pub fn idle_time(
             continue;
         };
         let unknown_before_ns = walk.found.unknown_host_ns;
-        let (device, of_queues) = walk.gpu(index as u32, work_window.intersection(window), window);
+        let device_window = work_window.intersection(window);
+        let (device, of_queues) = walk.gpu(index as u32, device_window, window);
+        let of_device = std::mem::take(&mut walk.found.outside);
+        of_device.add_calls(&explainer.host, &mut walk.found.other_threads);
         all.add_all(&device);
         devices.push(DeviceIdle {
             device: index as u32,
             total_ns: device.total_ns,
             causes: device.rows(),
             unknown_host_ns: walk.found.unknown_host_ns - unknown_before_ns,
+            pattern: Pattern::of(|| gaps(&gpu.works, device_window, threshold_ns)),
             ..DeviceIdle::default()
         });
         queues.extend(of_queues.into_iter().map(|(queue, totals)| QueueIdle {
@@ -73,11 +78,13 @@ pub fn idle_time(
             .collect(),
         histogram: found.histogram.rows(),
         host_calls: found.host.into_rows(&explainer.host),
+        other_thread_calls: found.other_threads.into_rows(&explainer.host),
         unknown_host_ns: found.unknown_host_ns,
         untimed_host_function_ns: found.untimed_host_function_ns,
         serialised_ns: found.serialised_ns,
         serialised_count: found.serialised_count,
-        uncertain_ns: (!found.error_unknown).then_some(found.uncertain_ns),
+        uncertain_ns: all.uncertain_ns(),
+        sides: all.side_rows(),
     }
 }
 
@@ -95,12 +102,13 @@ struct Found {
     below_ns: i64,
     histogram: Histogram,
     host: HostTotals,
+    /// Of the device that is walked over.
+    outside: OutsideTime,
+    other_threads: HostTotals,
     unknown_host_ns: i64,
     untimed_host_function_ns: i64,
     serialised_ns: i64,
     serialised_count: u64,
-    uncertain_ns: i64,
-    error_unknown: bool,
     longest_gaps: BinaryHeap<Reverse<LongGap>>,
 }
 
@@ -147,6 +155,15 @@ impl Cursor {
     }
 }
 
+/// The gaps of a device in `window` that are long enough.
+fn gaps(works: &[Work], window: Interval, threshold_ns: i64) -> impl Iterator<Item = Interval> {
+    let mut cursor = Cursor::NONE;
+    let between = (works.iter().enumerate()).filter_map(move |(at, work)| cursor.advance(at, work));
+    between
+        .map(move |(gap, _)| gap.intersection(window))
+        .filter(move |gap| gap.length_ns() >= threshold_ns.max(1))
+}
+
 impl Walk<'_> {
     fn gpu(
         &mut self,
@@ -179,7 +196,7 @@ impl Walk<'_> {
                 if inside.length_ns() >= self.threshold_ns.max(1) {
                     let earlier = &works[before as usize];
                     self.explainer.explain(earlier, work, gap, &mut explanation);
-                    device.add(&explanation.parts, device_window);
+                    self.add(&mut device, gap, &explanation, index, device_window);
                     self.keep(index, inside, &explanation, before, at);
                 } else if !inside.is_empty() {
                     self.found.below_count += 1;
@@ -195,7 +212,7 @@ impl Walk<'_> {
             {
                 let earlier = &works[before as usize];
                 self.explainer.explain(earlier, work, gap, &mut explanation);
-                queues[queue].add(&explanation.parts, window);
+                self.add(&mut queues[queue], gap, &explanation, index, window);
             }
         }
         let queues = (used.iter().enumerate())
@@ -206,6 +223,28 @@ impl Walk<'_> {
             })
             .collect();
         (device, queues)
+    }
+
+    fn add(
+        &self,
+        totals: &mut Totals,
+        gap: Interval,
+        explanation: &Explanation,
+        gpu: u32,
+        window: Interval,
+    ) {
+        let Explanation { parts, .. } = explanation;
+        let certainty = match (
+            explanation.submission,
+            self.explainer.error_ns[gpu as usize],
+        ) {
+            (None, _) => Certainty::Whole,
+            (Some(row), Some(error_ns)) => {
+                Certainty::Within(self.explainer.shift(row, gap, parts, error_ns))
+            }
+            (Some(_), None) => Certainty::Unknown,
+        };
+        totals.add(parts, &explanation.by_other_threads, &certainty, window);
     }
 
     fn keep(
@@ -227,6 +266,7 @@ impl Walk<'_> {
             if let Some(thread) = thread {
                 let late = late.intersection(inside);
                 self.explainer.add_host(late, thread, &mut found.host);
+                found.outside.add(&self.explainer.host, late, thread);
             }
             if !thread.is_some_and(|thread| self.explainer.host.knows(thread.process)) {
                 let late = (explanation.parts.iter()).filter(|part| part.cause == Cause::HostLate);
@@ -237,15 +277,6 @@ impl Walk<'_> {
         for untimed in &explanation.untimed_functions {
             let ns = untimed.intersection(inside).length_ns();
             found.untimed_host_function_ns = found.untimed_host_function_ns.saturating_add(ns);
-        }
-        if explanation.boundaries > 0 {
-            match self.explainer.error_ns[gpu as usize] {
-                Some(error_ns) => {
-                    let most = error_ns.saturating_mul(explanation.boundaries);
-                    found.uncertain_ns = found.uncertain_ns.saturating_add(most.min(duration_ns));
-                }
-                None => found.error_unknown = true,
-            }
         }
         let shortest = found
             .longest_gaps
@@ -333,7 +364,7 @@ impl LongGap {
             })
             .filter(|part| part.duration_ns > 0)
             .collect();
-        let cause = Totals::default().add(&parts, window);
+        let cause = Totals::default().add(&parts, &[], &Certainty::Whole, window);
 
         let mut host = HostTotals::default();
         let mut others = HostTotals::default();

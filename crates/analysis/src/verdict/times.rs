@@ -2,7 +2,7 @@
 
 use crate::busy::{self, BusyParts, DeviceBusy};
 use crate::fill::DeviceFill;
-use crate::gaps::{GapTotal, IdleTime, Side};
+use crate::gaps::{Cause, GapTotal, IdleTime, Side};
 use crate::intervals::Interval;
 use crate::quantity::ratio;
 use gapscope_trace::manifest::Api;
@@ -20,6 +20,8 @@ pub(super) struct Times<'a> {
     pub(super) causes: &'a [GapTotal],
     /// Part of `host_ns` of which it is not known what the host did.
     pub(super) unknown_host_ns: i64,
+    /// What the host did in the time of [`Cause::HostCall`]; known of all devices together.
+    pub(super) host_call: Option<String>,
     pub(super) fill: Vec<&'a DeviceFill>,
     pub(super) api: Api,
     /// Busy time of each device, where there are several: the least first.
@@ -54,6 +56,7 @@ impl<'a> Times<'a> {
                     unknown_ns: of(Side::Unknown).saturating_add(unexplained_ns),
                     causes: &idle.causes,
                     unknown_host_ns: idle.unknown_host_ns,
+                    host_call: None,
                     fill: (fill.iter())
                         .filter(|fill| fill.device == idle.device)
                         .collect(),
@@ -91,6 +94,7 @@ impl<'a> Times<'a> {
             unknown_ns: sum(|times| times.unknown_ns),
             causes: &idle.causes,
             unknown_host_ns: idle.unknown_host_ns,
+            host_call: idle.host_was(Cause::HostCall),
             fill: each.iter().flat_map(|times| times.fill.clone()).collect(),
             api: match each.iter().all(|times| times.api == api) {
                 true => api,

@@ -315,6 +315,10 @@ impl Times<'_> {
     fn most(&self) -> String {
         let known = (self.causes.iter()).filter_map(|total| {
             let doing = total.cause.facts(self.api).host_was?;
+            let doing = match total.cause {
+                Cause::HostCall => self.host_call.as_deref().unwrap_or(doing),
+                _ => doing,
+            };
             Some(match total.cause {
                 Cause::HostLate => (total.total_ns - self.unknown_host_ns, doing),
                 _ => (total.total_ns, doing),
@@ -348,6 +352,8 @@ mod tests {
                 total_ns: *total_ns,
                 main_count: 1,
                 main_ns: *total_ns,
+                by_other_threads_ns: 0,
+                uncertain_ns: None,
             })
             .collect();
         let host_ns = of_side(&causes, Side::Host);

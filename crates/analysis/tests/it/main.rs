@@ -2,6 +2,7 @@
 
 mod advice;
 mod causes;
+mod certainty;
 mod cuda;
 mod equal_work;
 mod fill;
@@ -11,9 +12,12 @@ mod kernel_names;
 mod latency;
 mod order;
 mod planted;
+mod polls;
 mod program;
 mod ranks;
+mod regular;
 mod tables;
+mod threads;
 mod thresholds;
 mod verdict;
 mod warm_up;

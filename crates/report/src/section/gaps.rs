@@ -2,9 +2,10 @@
 
 use super::{bar, count};
 use crate::document::{Block, Column, Table, Text, Tone};
-use crate::{fit, number};
+use crate::{cause, fit, number};
 use gapscope_analysis::Findings;
-use gapscope_analysis::gaps::{Gap, HostTime};
+use gapscope_analysis::busy;
+use gapscope_analysis::gaps::{Gap, HostTime, IdleTime, Pattern, Regularity, Side};
 use gapscope_analysis::thresholds::ADVICE_SHARE;
 use gapscope_analysis::vocabulary::Words;
 
@@ -55,23 +56,19 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, origin_ns: 
                 .advice
                 .iter()
                 .find(|advice| advice.cause == gap.cause);
-            row.note = advice.map(|advice| Text::new().faint(advice.text.clone()));
+            row.note = advice.map(|advice| {
+                let note = cause::note(gap, &advice.text);
+                Text::new().faint(fit::clean(&note))
+            });
         }
     }
     blocks.push(Block::Table(table));
-    blocks.extend(host_time(&idle.host_calls));
-    let uncertain = match idle.uncertain_ns {
-        Some(0) => None,
-        Some(ns) => Some(format!(
-            "Up to {} of it could have another cause, within the clocks' error.",
-            number::duration(ns)
-        )),
-        None => Some(
-            "How much of it could have another cause is not known, because the clocks' error is not."
-                .to_owned(),
-        ),
-    };
-    blocks.extend(uncertain.map(|text| Block::Sentence(Text::new().faint(text))));
+    blocks.extend(patterns(findings));
+    let submitting = "Meanwhile the submitting threads were in ";
+    blocks.extend(host_time(submitting, &idle.host_calls));
+    let others = "Other threads of the program were meanwhile in ";
+    blocks.extend(host_time(others, &idle.other_thread_calls));
+    blocks.extend(uncertain(idle).map(|text| Block::Sentence(Text::new().faint(text))));
     if idle.below_threshold_count > 0 {
         let text = format!(
             "{} below the threshold, {} in all, are not in the table.",
@@ -84,9 +81,102 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, origin_ns: 
     blocks
 }
 
-/// What submitting threads did while the GPU waited for them.
-fn host_time(calls: &[HostTime]) -> Option<Block> {
-    let mut text = Text::new().and("Meanwhile the submitting threads were in ");
+/// How much could have another cause, and between which bounds the sides of the verdict are.
+fn uncertain(idle: &IdleTime) -> Option<String> {
+    let Some(ns) = idle.uncertain_ns else {
+        return Some(
+            "How much of it could have another cause is not known, because the clocks' error is not."
+                .to_owned(),
+        );
+    };
+    if ns == 0 {
+        return None;
+    }
+    let mut text = format!(
+        "Up to {} of it could have another cause, within the clocks' error",
+        number::duration(ns)
+    );
+    if cause::matters(ns, idle.total_ns) {
+        let sides = idle.sides.iter().filter_map(|range| {
+            let (least_ns, most_ns) = (range.at_least_ns?, range.at_most_ns?);
+            let what = match range.side {
+                Side::Host => "the host had not submitted",
+                Side::Sync => "host and device, or queues, waited for each other",
+                Side::Launch => "the device started or ordered what it had",
+                Side::Unknown => "it is not known why,",
+            };
+            Some(format!(
+                "{what} for {} to {}",
+                number::duration(least_ns),
+                number::duration(most_ns)
+            ))
+        });
+        text += &format!(": {}", sides.collect::<Vec<_>>().join(", "));
+    }
+    Some(text + ".")
+}
+
+/// Whether the gaps that carry the idle time are regular, of each device.
+fn patterns(findings: &Findings) -> Vec<Block> {
+    let devices = &findings.idle_time.devices;
+    let idle = devices.iter().filter(|device| device.total_ns > 0);
+    let names = busy::names(&findings.devices);
+    let sentences = idle.map(|device| {
+        let sentence = pattern(&device.pattern);
+        match names
+            .get(device.device as usize)
+            .filter(|_| devices.len() > 1)
+        {
+            Some(name) => format!("{}: {sentence}", fit::clean(name)),
+            None => sentence,
+        }
+    });
+    sentences
+        .map(|sentence| Block::Sentence(Text::new().and(sentence)))
+        .collect()
+}
+
+fn pattern(pattern: &Pattern) -> String {
+    let gaps = number::of(pattern.gap_count, "gap", "gaps");
+    let share = pattern
+        .share
+        .map_or("an unknown share".to_owned(), number::share);
+    let carry = match pattern.gap_count {
+        1 => "has",
+        _ => "have",
+    };
+    match (pattern.regularity, pattern.period_ns, pattern.spread_share) {
+        (Regularity::Regular, Some(period_ns), Some(spread)) => {
+            let each = match pattern.gaps_per_period {
+                Some(1) | None => "one".to_owned(),
+                Some(several) => several.to_string(),
+            };
+            format!(
+                "The gaps are regular: {each} every {} (±{}); {gaps} {carry} {share} of the idle time.",
+                number::duration(period_ns),
+                number::share(spread),
+            )
+        }
+        (Regularity::Irregular, ..) => {
+            let apart = pattern.apart_p25_ns.zip(pattern.apart_p75_ns);
+            let apart = apart.map_or(String::new(), |(low_ns, high_ns)| {
+                format!(
+                    " from one to the next it is mostly {} to {};",
+                    number::duration(low_ns),
+                    number::duration(high_ns)
+                )
+            });
+            format!("The gaps are irregular:{apart} {gaps} {carry} {share} of the idle time.")
+        }
+        _ => format!(
+            "{gaps} {carry} {share} of the idle time: too few to say whether they are regular."
+        ),
+    }
+}
+
+/// What threads did while the GPU waited for the submitting one.
+fn host_time(lead: &str, calls: &[HostTime]) -> Option<Block> {
+    let mut text = Text::new().and(lead);
     let listed = calls.iter().filter(|call| call.total_ns > 0).take(4);
     let listed: Vec<String> = listed.map(host_call).collect();
     if listed.is_empty() {

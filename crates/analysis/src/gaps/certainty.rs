@@ -1,0 +1,186 @@
+//! What of a gap's causes is certain, although device and host times agree only within the clock's error.
+//!
+//! A gap is known by device times and mostly explained by host times. Its true place on the host's clock may be earlier or
+//! later by the error, all of it alike: times so near to each other share theirs. Moved so, the gap loses time of the
+//! causes at one edge and wins time at the other; where the device's causes begin, behind the host's last time, they win or
+//! lose what the host's do. Only what lies within the error of these three edges can change. Of each cause counts the most
+//! that it loses anywhere, of each side of the verdict the least and the most that it has.
+//!
+//! Work does not start before its submission call does, so a gap is not moved farther than that to the past.
+
+use super::explain::{Explainer, call_and_start, push};
+use super::{Cause, GapPart, Side};
+use crate::host::HostThread;
+use crate::intervals::Interval;
+
+const CAUSES: usize = Cause::ALL.len();
+const SIDES: usize = Side::ALL.len();
+
+/// What could be otherwise about one gap.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shift {
+    /// The most that each cause loses.
+    pub(super) lost_ns: [i64; CAUSES],
+    /// The most that each side loses and wins.
+    pub(super) side_lost_ns: [i64; SIDES],
+    pub(super) side_won_ns: [i64; SIDES],
+    /// The most time that has another cause.
+    pub(super) moved_ns: i64,
+}
+
+/// A stretch of time with one cause.
+type Stretch = (Cause, i64);
+
+impl Explainer<'_> {
+    /// What could be otherwise about a gap that the submission of `row` ends and that has these parts.
+    pub(super) fn shift(&self, row: u32, gap: Interval, parts: &[GapPart], error_ns: i64) -> Shift {
+        let mut shift = Shift::default();
+        let table = &self.timeline.trace.tables.submissions;
+        let at = row as usize;
+        let call = Interval::new(table.start_ns[at], table.end_ns(at).max(table.start_ns[at]));
+        let by_host =
+            |part: &&GapPart| matches!(part.cause, Cause::HostSignal | Cause::HostFunction);
+        let last = parts.iter().rev().find(by_host);
+        let host_end_ns = last.map_or(call.end_ns, |part| part.interval().end_ns.max(call.end_ns));
+        if error_ns <= 0 || gap.start_ns.saturating_sub(error_ns) >= host_end_ns {
+            return shift;
+        }
+        let (_, start) = call_and_start(table.kind[at]);
+        let first = Interval::new(gap.start_ns.saturating_sub(error_ns), gap.start_ns);
+        let last = Interval::new(gap.end_ns, gap.end_ns.saturating_add(error_ns));
+        let until_host_end =
+            |interval: Interval| Interval::new(interval.start_ns, interval.end_ns.min(host_end_ns));
+        let before = self.labels(row, call, gap, until_host_end(first), parts.first());
+        let after = self.labels(row, call, gap, until_host_end(last), parts.last());
+        let of_host: Vec<GapPart> = clipped(parts, Interval::new(i64::MIN, host_end_ns)).collect();
+        let of_device = clipped(parts, Interval::new(host_end_ns, i64::MAX));
+        let of_device: Vec<GapPart> = of_device.collect();
+
+        let later = of_host.iter().chain(&after).map(stretch);
+        let device = of_device.first().map_or(start, |part| part.cause);
+        let won = after.iter().map(stretch).chain([(device, i64::MAX)]);
+        shift.sweep(later, won, error_ns);
+
+        let earlier_ns = error_ns.min(gap.end_ns.saturating_sub(call.start_ns).max(0));
+        let unmoved_ns = gap.start_ns.saturating_sub(host_end_ns).max(0);
+        let lost = of_device
+            .iter()
+            .chain(of_host.iter().rev())
+            .chain(before.iter().rev());
+        shift.sweep(
+            lost.map(stretch),
+            before.iter().rev().map(stretch),
+            earlier_ns - unmoved_ns,
+        );
+        shift
+    }
+
+    /// What the host did in an interval beside a gap, as causes. `edge` is the gap's part next to it.
+    fn labels(
+        &self,
+        row: u32,
+        call: Interval,
+        gap: Interval,
+        interval: Interval,
+        edge: Option<&GapPart>,
+    ) -> Vec<GapPart> {
+        let table = &self.timeline.trace.tables.submissions;
+        let at = row as usize;
+        let thread = HostThread::of(table.process[at], table.thread[at]);
+        let mut labels = Vec::new();
+        let late = Interval::new(interval.start_ns, interval.end_ns.min(call.start_ns));
+        let edge = match edge.map(|part| part.cause) {
+            Some(cause @ (Cause::AfterHostWait | Cause::HostCompile | Cause::HostAllocate)) => {
+                cause
+            }
+            _ => Cause::HostLate,
+        };
+        // The thread is in no call there.
+        let outside = |labels: &mut Vec<GapPart>, from_ns, to_ns| {
+            let touches = to_ns == gap.start_ns || from_ns == gap.end_ns;
+            let cause = if touches { edge } else { Cause::HostLate };
+            push(labels, Interval::new(from_ns, to_ns), cause);
+        };
+        let mut from_ns = late.start_ns;
+        let segments = thread.filter(|_| !late.is_empty());
+        for segment in segments.map_or(&[][..], |thread| self.host.segments(thread, late)) {
+            let inside = segment.interval.intersection(late);
+            outside(&mut labels, from_ns, inside.start_ns);
+            push(&mut labels, inside, segment.cause());
+            from_ns = inside.end_ns;
+        }
+        outside(&mut labels, from_ns, late.end_ns);
+        let (in_call, _) = call_and_start(table.kind[at]);
+        let inside = call.intersection(interval);
+        match thread {
+            Some(thread) if !inside.is_empty() => {
+                self.explain_call(inside, thread, in_call, &mut labels);
+            }
+            _ => push(&mut labels, inside, in_call),
+        }
+        let signal = Interval::new(interval.start_ns.max(call.end_ns), interval.end_ns);
+        push(&mut labels, signal, Cause::HostSignal);
+        labels
+    }
+}
+
+impl Shift {
+    /// Moves the gap by up to `most_ns`, in which it loses and wins these stretches.
+    fn sweep(
+        &mut self,
+        mut lost: impl Iterator<Item = Stretch>,
+        mut won: impl Iterator<Item = Stretch>,
+        most_ns: i64,
+    ) {
+        let mut net = [0_i64; CAUSES];
+        let mut sides = [0_i64; SIDES];
+        let mut moved_ns = 0;
+        let mut left_ns = most_ns;
+        let (mut losing, mut winning) = (lost.next(), won.next());
+        while left_ns > 0
+            && let (Some((loser, lost_ns)), Some((winner, won_ns))) = (&mut losing, &mut winning)
+        {
+            let step_ns = left_ns.min(*lost_ns).min(*won_ns);
+            let (from, to) = (*loser as usize, *winner as usize);
+            if from != to {
+                let missing = |net: &[i64; CAUSES]| (-net[from]).max(0) + (-net[to]).max(0);
+                moved_ns -= missing(&net);
+                net[from] -= step_ns;
+                net[to] += step_ns;
+                moved_ns += missing(&net);
+                self.lost_ns[from] = self.lost_ns[from].max(-net[from]);
+                let (from, to) = (loser.side() as usize, winner.side() as usize);
+                sides[from] -= step_ns;
+                sides[to] += step_ns;
+                self.side_lost_ns[from] = self.side_lost_ns[from].max(-sides[from]);
+                self.side_won_ns[to] = self.side_won_ns[to].max(sides[to]);
+                self.moved_ns = self.moved_ns.max(moved_ns);
+            }
+            left_ns -= step_ns;
+            *lost_ns -= step_ns;
+            *won_ns -= step_ns;
+            if *lost_ns == 0 {
+                losing = lost.next();
+            }
+            if *won_ns == 0 {
+                winning = won.next();
+            }
+        }
+    }
+}
+
+fn stretch(part: &GapPart) -> Stretch {
+    (part.cause, part.duration_ns)
+}
+
+/// The parts, cut to `window`.
+fn clipped(parts: &[GapPart], window: Interval) -> impl Iterator<Item = GapPart> {
+    parts.iter().filter_map(move |part| {
+        let inside = part.interval().intersection(window);
+        (!inside.is_empty()).then_some(GapPart {
+            cause: part.cause,
+            start_ns: inside.start_ns,
+            duration_ns: inside.length_ns(),
+        })
+    })
+}

@@ -1,0 +1,83 @@
+//! What other threads of a process did while the submitting thread was outside of calls.
+
+use super::Cause;
+use crate::host::{Host, HostThread, HostTotals};
+use crate::intervals::Interval;
+use gapscope_trace::ids::ProcessId;
+use std::collections::HashMap;
+
+/// Time that submitting threads of one device spent outside of calls, by process, in order of time.
+#[derive(Debug, Default)]
+pub(super) struct OutsideTime(HashMap<ProcessId, Vec<Stretch>>);
+
+#[derive(Debug, Clone, Copy)]
+struct Stretch {
+    interval: Interval,
+    /// Length of those before.
+    before_ns: i64,
+}
+
+impl OutsideTime {
+    /// Adds what of `late` a thread spent outside of calls.
+    pub(super) fn add(&mut self, host: &Host, late: Interval, thread: HostThread) {
+        if !host.has_several_threads(thread.process) {
+            return;
+        }
+        let stretches = self.0.entry(thread.process).or_default();
+        let mut push = |from_ns: i64, to_ns: i64| {
+            let before_ns = stretches.last().map_or(0, |last| {
+                last.before_ns.saturating_add(last.interval.length_ns())
+            });
+            let interval = Interval::new(from_ns, to_ns);
+            if !interval.is_empty() {
+                stretches.push(Stretch {
+                    interval,
+                    before_ns,
+                });
+            }
+        };
+        let mut from_ns = late.start_ns;
+        for segment in host.segments(thread, late) {
+            push(from_ns, segment.interval.start_ns);
+            from_ns = segment.interval.end_ns;
+        }
+        push(from_ns, late.end_ns);
+    }
+
+    /// Adds the calls that compile, allocate or wait in which threads were meanwhile. Those of the submitting thread are
+    /// not among them: it was outside of calls.
+    pub(super) fn add_calls(&self, host: &Host, totals: &mut HostTotals) {
+        for (process, stretches) in &self.0 {
+            for segment in host.of_process(*process) {
+                let telling = [
+                    Cause::HostCompile,
+                    Cause::HostAllocate,
+                    Cause::AfterHostWait,
+                ];
+                if telling.contains(&segment.cause()) {
+                    let ns = length_ns(stretches, segment.interval);
+                    if ns > 0 {
+                        totals.add_segment(segment, ns);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// How much of an interval stretches cover.
+fn length_ns(stretches: &[Stretch], interval: Interval) -> i64 {
+    let until = |at_ns: i64| {
+        let next = stretches.partition_point(|s| s.interval.start_ns < at_ns);
+        next.checked_sub(1).map_or(0, |last| {
+            let Stretch {
+                interval,
+                before_ns,
+            } = stretches[last];
+            before_ns.saturating_add(
+                Interval::new(interval.start_ns, at_ns.min(interval.end_ns)).length_ns(),
+            )
+        })
+    };
+    until(interval.end_ns) - until(interval.start_ns)
+}
