@@ -65,12 +65,22 @@ pub(crate) enum Found {
     Unknown,
 }
 
+impl Found {
+    fn of(call: HostCallKind, result: i32) -> Found {
+        match (call, result) {
+            (HostCallKind::PollSemaphore, _) => Found::Unknown,
+            (_, 0) => Found::Done,
+            (_, _) => Found::NotDone,
+        }
+    }
+}
+
 impl Segment {
     fn of(
         call: HostCallKind,
         function: u32,
         count: u32,
-        result: i32,
+        found: Found,
         interval: Interval,
     ) -> Segment {
         Segment {
@@ -79,13 +89,9 @@ impl Segment {
             function,
             count,
             since_ns: interval.start_ns,
-            found: match (call, result) {
-                (HostCallKind::PollSemaphore, _) => Found::Unknown,
-                (_, 0) => Found::Done,
-                (_, _) => Found::NotDone,
-            },
+            found,
             waited: match call.is_poll() {
-                true => count > 1,
+                true => count > 1 && found != Found::Done,
                 false => call.is_wait(),
             },
             after_poll: false,
@@ -145,6 +151,8 @@ impl Host {
             }
         };
         let mut processes: HashSet<ProcessId> = HashSet::new();
+        // Version 1 folded the poll that found the work done with those that did not.
+        let folds_all = trace.manifest.format_version == 1;
         // Processes whose submission calls are host calls too.
         let mut submits_recorded: HashSet<ProcessId> = HashSet::new();
         for row in 0..calls.len() {
@@ -157,12 +165,16 @@ impl Host {
             }
             let function = functions.index(&calls.function[row]);
             let call = functions.kind(calls.call[row], function);
-            let (count, result) = (calls.count[row], calls.result[row]);
+            let (count, found) = (calls.count[row], Found::of(call, calls.result[row]));
             let interval =
                 Interval::of_row(Some(calls.start_ns[row]), Some(calls.duration_ns[row]));
             add(
                 thread,
-                interval.map(|interval| Segment::of(call, function, count, result, interval)),
+                interval.map(|interval| {
+                    let mut segment = Segment::of(call, function, count, found, interval);
+                    segment.waited |= folds_all && call.is_poll() && count > 1;
+                    segment
+                }),
             );
         }
         let rows = &trace.tables.submissions;
@@ -175,7 +187,8 @@ impl Host {
             };
             let function = functions.index(&rows.function[row]);
             let interval = Interval::of_row(Some(rows.start_ns[row]), Some(rows.duration_ns[row]));
-            let submit = |interval| Segment::of(HostCallKind::Submit, function, 1, 0, interval);
+            let submit =
+                |interval| Segment::of(HostCallKind::Submit, function, 1, Found::Done, interval);
             add(thread, interval.map(submit));
         }
         for calls in threads.values_mut() {

@@ -47,8 +47,8 @@ pub struct CounterFacts {
 #[derive(Debug, Clone, Serialize)]
 struct CallFacts {
     call: HostCallKind,
-    /// Why a device idles while the thread that is to submit is in such a call; absent where that is the program's own
-    /// code.
+    /// Why a device idles while the thread that is to submit is in such a call; absent of polls, and where that is the
+    /// program's own code.
     cause: Option<Cause>,
     waits: bool,
 }

@@ -78,11 +78,12 @@ fn flatten_nested(calls: &[Segment], segments: &mut Vec<Segment>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::Found;
     use gapscope_trace::lookup::NONE;
     use gapscope_trace::tables::HostCallKind;
 
     fn call(start: i64, end: i64, call: HostCallKind) -> Segment {
-        Segment::of(call, NONE, 1, 0, Interval::new(start, end))
+        Segment::of(call, NONE, 1, Found::Done, Interval::new(start, end))
     }
 
     #[test]

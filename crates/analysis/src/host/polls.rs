@@ -2,8 +2,8 @@
 //!
 //! A poll asks whether work is done. One that found it done explains nothing: the program looked and went on. Polls that
 //! did not, followed by one that did or by a call that waits, are one wait from the first to the last, with the time
-//! between them ([`POLLS_APART_NS`]). A folded row is a wait of its own: its polls followed each other closely, and none
-//! of them found the work done, or, as recordings of before have it, only the last did.
+//! between them ([`POLLS_APART_NS`]). A folded row of polls that found nothing done is a wait of its own: they followed each
+//! other closely. Version 1 of the format folded the poll that found the work done too.
 //!
 //! Whether a poll of a semaphore found what it looked for is not in the trace: who asks again had not.
 
@@ -29,6 +29,11 @@ pub(super) fn join(calls: &mut [Segment]) {
                 poll.waited = true;
                 poll.after_poll = true;
                 poll.since_ns = since_ns;
+            }
+            // Of several that found the work done the first ended the wait.
+            if call.count > 1 && call.found == Found::Done && !call.waited {
+                calls[at].waited = false;
+                calls[at - 1].found = Found::Done;
             }
         }
         open = match (call.call.is_poll(), call.found) {

@@ -89,7 +89,6 @@ fn waits_of_cuda_serialise_as_those_of_vulkan_do() {
         "call=wait-queue-idle function=cudaStreamSynchronize",
         "call=wait-event function=cudaEventSynchronize",
         "call=copy-and-wait function=cudaMemcpy",
-        "call=poll-event count=9 function=cudaEventQuery",
     ] {
         let findings = after_a_kernel(&format!(
             "host_call process=1 thread=7 {wait} start_ns=0us duration_ns=130us

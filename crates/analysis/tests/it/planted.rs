@@ -61,8 +61,10 @@ fn a_fence_that_is_polled_is_a_wait_too() {
         let t = turn * 200;
         p.dispatch(1, [t, t + 10], t + 20, 50);
         p.line(&format!(
-            "host_call process=1 thread=7 call=poll-fence start_ns={}us duration_ns=98us count=400 busy_ns=60us",
-            t + 12
+            "host_call process=1 thread=7 call=poll-fence start_ns={}us duration_ns=96us count=399 busy_ns=60us result=1
+             host_call process=1 thread=7 call=poll-fence start_ns={}us duration_ns=2us",
+            t + 12,
+            t + 108
         ));
     }
     assert_eq!(causes(&p.findings().gaps)[0], (AfterHostWait, 99 * 130));

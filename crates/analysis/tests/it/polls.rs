@@ -90,14 +90,37 @@ fn polls_that_a_wait_follows_belong_to_it() {
 }
 
 #[test]
-fn a_folded_row_is_a_wait_and_ends_it_where_its_last_poll_found_it_done() {
-    // Recordings of before fold the last poll too; those of now end in a row of its own.
-    let before = gap(200, "poll-fence", &[(20, 150, 50, 0)]);
-    assert_eq!(causes(&before.gaps), [(AfterHostWait, 100)]);
-    let now = gap(200, "poll-fence", &[(20, 148, 49, 1), (148, 150, 1, 0)]);
-    assert_eq!(causes(&now.gaps), [(AfterHostWait, 100)]);
+fn folded_polls_that_did_not_find_it_done_are_a_wait() {
+    let done = gap(200, "poll-fence", &[(20, 148, 49, 1), (148, 150, 1, 0)]);
+    assert_eq!(causes(&done.gaps), [(AfterHostWait, 100)]);
     let gave_up = gap(200, "poll-fence", &[(20, 150, 50, 1)]);
     assert_eq!(causes(&gave_up.gaps), [(HostLate, 50), (AfterHostWait, 50)]);
+}
+
+#[test]
+fn folded_polls_that_found_it_done_end_a_wait_and_are_none() {
+    let alone = gap(300, "poll-event", &[(90, 116, 2, 0)]);
+    assert_eq!(causes(&alone.gaps), [(HostLate, 184), (HostCall, 16)]);
+    assert_eq!(alone.idle_time.serialised_count, 0);
+    let after = gap(
+        200,
+        "poll-event",
+        &[(20, 130, 9, NOT_READY), (140, 150, 9, 0)],
+    );
+    assert_eq!(causes(&after.gaps), [(AfterHostWait, 90), (HostCall, 10)]);
+}
+
+#[test]
+fn version_1_folded_the_poll_that_found_it_done_too() {
+    let mut p = Program::of(
+        "manifest format_version=1 sampling_mode=dispatch
+         device id=1 process=1 uuid=aa clock.error_ns=0
+         queue id=1 device=1",
+    );
+    p.dispatch(1, [-20, -10], 0, 100);
+    p.line("host_call process=1 thread=7 call=poll-fence start_ns=20us duration_ns=130us count=50");
+    p.dispatch(1, [200, 200], 200, 10);
+    assert_eq!(causes(&p.findings().gaps), [(AfterHostWait, 100)]);
 }
 
 #[test]

@@ -99,6 +99,6 @@ fn the_overview_has_every_cause_and_what_host_calls_explain() {
     );
     assert_eq!(
         (&call("present")["cause"], &call("present")["waits"]),
-        (&Value::Null, &json!(false))
+        (&json!("host-call"), &json!(false))
     );
 }
