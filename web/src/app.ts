@@ -1,7 +1,7 @@
 // Puts the page together and connects its parts.
 
 import { Address } from "./address.ts";
-import type { Side } from "./compare.ts";
+import { type Side, sideName } from "./compare.ts";
 import type { LabelRow, Overview } from "./data/answers.ts";
 import type { DataSource } from "./data/source.ts";
 import { Trace } from "./data/trace.ts";
@@ -370,7 +370,12 @@ export class App {
       if (!last()) return;
       this.root.dataset.comparing = "true";
       this.address.later();
-      await this.compare.show(before, after);
+      const found = await this.compare.show(before, after);
+      if (!found || !last()) return;
+      this.verdict.showSides([
+        { name: sideName(before, this.traces), work: found.before },
+        { name: sideName(after, this.traces), work: found.after },
+      ]);
     } catch (error) {
       if (last()) this.say(sentence(error));
     }
@@ -390,6 +395,8 @@ export class App {
     if (!this.stage.comparing) return;
     this.stage.stop();
     delete this.root.dataset.comparing;
+    this.verdict.showSides([]);
+    this.showFindings();
     this.address.later();
   }
 

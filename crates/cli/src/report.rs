@@ -27,7 +27,7 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
         equal_work: arguments.compare_labels.clone(),
         ..Options::default()
     };
-    let text = trace::in_pieces(&arguments.trace, &Findings::selection(), |opened| {
+    let text = trace::in_pieces(&arguments.trace, &Findings::selection_for(&options), |opened| {
         let trace = &opened.trace;
         let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| opened.each(take).map(|_| ());
         // Before the timeline of the whole trace, so that never both fill memory.

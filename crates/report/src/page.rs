@@ -36,7 +36,7 @@ impl Report<'_> {
         let words = names.words();
         let mut blocks = self.head();
         if let Some(comparison) = &findings.equal_work {
-            blocks.extend(equal_work::blocks(comparison));
+            blocks.extend(equal_work::blocks(comparison, words));
             blocks.extend(accuracy::blocks(findings, self.remarks));
             return Document { blocks };
         }

@@ -8,6 +8,7 @@ mod garbage;
 mod planted;
 mod program;
 mod ranks;
+mod samples;
 mod tables;
 mod thresholds;
 mod verdict;

@@ -1,0 +1,359 @@
+//! What a comparison means, in sentences.
+
+use super::{Basis, Figure, Ratio, Reason, WorkComparison, WorkCost};
+use crate::quantity::{self, Bytes, Percent, duration_f64, share};
+use crate::thresholds::LEAST_EVALUATIONS;
+use crate::vocabulary::Words;
+
+/// From this factor on a ratio is told as one, and below in per cent.
+const FACTOR: f64 = 1.2;
+
+/// All sentences, the most important first.
+pub(super) fn sentences(comparison: &WorkComparison) -> Vec<String> {
+    let teller = Teller::of(comparison);
+    let mut sentences = Vec::new();
+    sentences.extend(teller.basis());
+    sentences.push(teller.gpu_time());
+    sentences.extend(teller.pace());
+    sentences.extend(teller.counts());
+    sentences.extend(teller.bytes());
+    sentences.extend(teller.empty_space());
+    for work in [&comparison.before, &comparison.after] {
+        sentences.extend(left_out(work));
+        sentences.extend(untimed(work));
+    }
+    sentences.extend(teller.chance());
+    sentences
+}
+
+struct Teller<'a> {
+    comparison: &'a WorkComparison,
+    before: &'a str,
+    after: &'a str,
+    words: Words,
+}
+
+impl<'a> Teller<'a> {
+    fn of(comparison: &'a WorkComparison) -> Teller<'a> {
+        let WorkComparison { before, after, .. } = comparison;
+        Teller {
+            comparison,
+            before: &before.name,
+            after: &after.name,
+            words: match before.api == after.api {
+                true => Words::of(before.api),
+                false => Words::of(Default::default()),
+            },
+        }
+    }
+
+    fn ratio(&self, figure: Figure) -> Option<&'a Ratio> {
+        let ratios = &self.comparison.ratios;
+        ratios.iter().find(|ratio| ratio.figure == figure)
+    }
+
+    /// What says that the work is equal, where the labels do not.
+    fn basis(&self) -> Option<String> {
+        let Teller { before, after, .. } = self;
+        match self.comparison.basis {
+            Basis::Labels => None,
+            Basis::Claim => Some(
+                "How often each side did the work is not known: figures are of all of it, and compare only if both did equal work."
+                    .to_owned(),
+            ),
+            Basis::NoCommonKernel => Some(format!(
+                "Nothing shows that the work is equal: no kernel of {before} ran in {after}, and how often each did the work is not known."
+            )),
+        }
+    }
+
+    /// `If both did equal work, ` where it is not known.
+    fn condition(&self) -> &'static str {
+        match self.comparison.basis {
+            Basis::Labels => "",
+            Basis::Claim | Basis::NoCommonKernel => "if both did equal work, ",
+        }
+    }
+
+    fn gpu_time(&self) -> String {
+        let told = self.ratio(Figure::GpuBusy).and_then(|ratio| {
+            let Teller { before, after, .. } = self;
+            let each = self.each();
+            let (a, b) = (ratio.before?, ratio.after?);
+            let values = format!("{}{each} instead of {}", duration_f64(b), duration_f64(a));
+            Some(match difference(ratio)? {
+                Difference::None => format!(
+                    "{}{after} and {before} took the same GPU time: {}{each}",
+                    self.condition(),
+                    duration_f64(a)
+                ),
+                Difference::Noise(interval) => format!(
+                    "{after} took {}{each} of GPU time, and {before} {}: the difference is within the spread of the evaluations ({interval})",
+                    duration_f64(b),
+                    duration_f64(a)
+                ),
+                Difference::Told { text, interval } => format!(
+                    "{}{after} took {text} GPU time than {before}: {values}{}",
+                    self.condition(),
+                    in_brackets(interval)
+                ),
+            })
+        });
+        match told {
+            Some(told) => sentence(&told),
+            None => "GPU times of one of the two are not known.".to_owned(),
+        }
+    }
+
+    /// ` an evaluation`, where figures are of one.
+    fn each(&self) -> &'static str {
+        match self.comparison.per_evaluation {
+            true => " an evaluation",
+            false => "",
+        }
+    }
+
+    fn pace(&self) -> Option<String> {
+        let ratio = self.ratio(Figure::Pace)?;
+        let Teller { before, after, .. } = self;
+        let (a, b) = (ratio.before?, ratio.after?);
+        let (a, b) = (duration_f64(a), duration_f64(b));
+        let start = "From the start of one evaluation to the start of the next, the host's part included,";
+        Some(match difference(ratio)? {
+            Difference::None => format!("{start} both took {a}."),
+            Difference::Noise(interval) => format!(
+                "{start} {after} took {b} and {before} {a}: the difference is within the spread ({interval})."
+            ),
+            Difference::Told { text, interval } => format!(
+                "{start} {after} took {text} time than {before}: {b} instead of {a}{}.",
+                in_brackets(interval)
+            ),
+        })
+    }
+
+    /// Dispatches, command buffers and submissions.
+    fn counts(&self) -> Option<String> {
+        let nouns = [
+            (Figure::Dispatches, self.words.dispatch),
+            (Figure::CommandBuffers, self.words.command_buffer),
+            (Figure::Submissions, self.words.submission),
+        ];
+        let mut same = Vec::new();
+        let mut other = Vec::new();
+        let mut fewer = true;
+        for (figure, noun) in nouns {
+            let Some((a, b)) = self.ratio(figure).and_then(|r| r.before.zip(r.after)) else {
+                continue;
+            };
+            let noun_of = |count: f64| match count == 1.0 {
+                true => noun.one,
+                false => noun.many,
+            };
+            if a == b {
+                if a > 0.0 {
+                    same.push(format!("{} {}", number(a), noun_of(a)));
+                }
+            } else {
+                fewer &= b < a;
+                other.push(format!("{} {} instead of {}", number(b), noun_of(b), number(a)));
+            }
+        }
+        let Teller { before, after, .. } = self;
+        let each = match self.comparison.per_evaluation {
+            true => " for an evaluation",
+            false => " in all",
+        };
+        let saved = match (fewer, self.comparison.basis) {
+            (true, Basis::Labels) => ": what each launch and hand-over costs is saved",
+            _ => "",
+        };
+        match (same.is_empty(), other.is_empty()) {
+            (true, true) => None,
+            (false, true) => Some(format!("{after} and {before} needed the same{each}: {}.", list(&same))),
+            (_, false) => Some(format!("{after} needed {}{each}{saved}.", list(&other))),
+        }
+    }
+
+    fn bytes(&self) -> Option<String> {
+        let ratio = self.ratio(Figure::BoundBytes)?;
+        let (a, b) = (ratio.before?, ratio.after?);
+        let Teller { before, after, .. } = self;
+        (a + b > 0.0).then(|| {
+            format!(
+                "Dispatches of {after} could reach {}{} through their bindings, those of {before} {}.",
+                Bytes(b),
+                self.each(),
+                Bytes(a)
+            )
+        })
+    }
+
+    /// A GPU that is less busy because it is done sooner.
+    fn empty_space(&self) -> Option<String> {
+        let busy = self.ratio(Figure::GpuBusy)?;
+        let all = self.ratio(Figure::Pace).filter(|pace| pace.ratio.is_some());
+        let all = all.or_else(|| self.ratio(Figure::Wall))?;
+        let sooner = |ratio: &Ratio| ratio.ratio.is_some_and(|r| r > 1.0) && ratio.within_noise != Some(true);
+        let share_before = busy.before? / all.before?;
+        let share_after = busy.after? / all.after?;
+        let told = self.comparison.basis == Basis::Labels
+            && sooner(busy)
+            && sooner(all)
+            && share_after < share_before;
+        let Teller { before, after, .. } = self;
+        told.then(|| {
+            format!(
+                "The GPU is busy for {} of the time in {before} and for {} in {after}: the empty space after is saved time, for the work ended sooner.",
+                Percent(share_before),
+                Percent(share_after)
+            )
+        })
+    }
+
+    /// Why nothing is said of chance.
+    fn chance(&self) -> Option<String> {
+        let ratio = self.ratio(Figure::GpuBusy)?;
+        if ratio.ratio.is_none() || ratio.within_noise.is_some() {
+            return None;
+        }
+        let WorkComparison { before, after, .. } = self.comparison;
+        let count = |work: &WorkCost| work.samples(Figure::GpuBusy).len() as u64;
+        Some(match self.comparison.per_evaluation {
+            false => "Whether the difference is more than chance is not known: there is one figure for each side. Label what is one evaluation, and compare the labels.".to_owned(),
+            true => format!(
+                "Whether the difference is more than chance is not known: that takes {LEAST_EVALUATIONS} evaluations of each, and there are {} of {} and {} of {}.",
+                count(before), before.name, count(after), after.name
+            ),
+        })
+    }
+}
+
+/// How two figures differ.
+enum Difference {
+    None,
+    /// It may be chance: the interval.
+    Noise(String),
+    /// `1.52 times less`, with the interval where there is one.
+    Told {
+        text: String,
+        interval: Option<String>,
+    },
+}
+
+fn difference(ratio: &Ratio) -> Option<Difference> {
+    let factor = ratio.ratio?;
+    let ends = ratio.low.zip(ratio.high);
+    if ratio.within_noise == Some(true) {
+        if factor == 1.0 && ends == Some((1.0, 1.0)) {
+            return Some(Difference::None);
+        }
+        let (low, high) = ends?;
+        let interval = format!("95 %: {} to {}", times(1.0 / high), times(1.0 / low));
+        return Some(Difference::Noise(interval));
+    }
+    if factor == 1.0 {
+        return Some(Difference::None);
+    }
+    // After needs less of what is above 1; of what is below, more.
+    let less = factor > 1.0;
+    let word = if less { "less" } else { "more" };
+    let upright = |factor: f64| if less { factor } else { 1.0 / factor };
+    let mut told = vec![upright(factor)];
+    if let Some((low, high)) = ends {
+        let (low, high) = if less { (low, high) } else { (high, low) };
+        told.extend([upright(low), upright(high)]);
+    }
+    let large = told[0] >= FACTOR;
+    let text = |factor: f64| match (large, less) {
+        (true, _) => format!("{factor:.2}"),
+        (false, true) => share(1.0 - 1.0 / factor),
+        (false, false) => share(factor - 1.0),
+    };
+    let unit = if large { " times" } else { "" };
+    let interval = match told[..] {
+        [_, low, high] => Some(format!("95 %: {} to {}", text(low), text(high))),
+        _ => None,
+    };
+    Some(Difference::Told {
+        text: format!("{}{unit} {word}", text(told[0])),
+        interval,
+    })
+}
+
+/// A share of the figure before as a change: `2.1 % less`, `0.4 % more`.
+fn times(after_of_before: f64) -> String {
+    match after_of_before <= 1.0 {
+        true => format!("{} less", share(1.0 - after_of_before)),
+        false => format!("{} more", share(after_of_before - 1.0)),
+    }
+}
+
+fn in_brackets(interval: Option<String>) -> String {
+    interval.map_or_else(String::new, |interval| format!(" ({interval})"))
+}
+
+/// Evaluations of a side that are left out.
+fn left_out(work: &WorkCost) -> Option<String> {
+    let evaluations = work.evaluations?;
+    let reasons: Vec<String> = (work.left_out.iter())
+        .map(|out| {
+            let one = out.count == 1;
+            let why = match (out.because, one) {
+                (Reason::WarmUp, true) => "is warm-up",
+                (Reason::WarmUp, false) => "are warm-up",
+                (Reason::FirstUse, _) => "is the first and compiles or loads code",
+                (Reason::NoWork, true) => "launched no GPU work",
+                (Reason::NoWork, false) => {
+                    "launched no GPU work (lazy work runs where its result is asked for: ask for it inside the label)"
+                }
+                (Reason::Unclear, true) => "may share work with others",
+                (Reason::Unclear, false) => "may share their work with others",
+                (Reason::Unfinished, _) => "had not ended when the recording did",
+            };
+            format!("{} {why}", quantity::count(out.count))
+        })
+        .collect();
+    (!reasons.is_empty()).then(|| {
+        format!(
+            "Of {} of {}, some are left out: {}.",
+            quantity::of(evaluations, "evaluation", "evaluations"),
+            work.name,
+            list(&reasons)
+        )
+    })
+}
+
+fn untimed(work: &WorkCost) -> Option<String> {
+    (work.untimed_count > 0).then(|| {
+        format!(
+            "Times of {} of {} are not known; evaluations with such have no times.",
+            quantity::of(work.untimed_count, "piece of work", "pieces of work"),
+            work.name
+        )
+    })
+}
+
+/// A number, with one decimal where it is not whole.
+fn number(value: f64) -> String {
+    match value.fract() == 0.0 {
+        true => quantity::count(value as u64),
+        false => format!("{value:.1}"),
+    }
+}
+
+/// `a, b and c`.
+fn list(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// With a full stop, and the first letter of ours large.
+fn sentence(text: &str) -> String {
+    match text.strip_prefix("if ") {
+        Some(rest) => format!("If {rest}."),
+        None => format!("{text}."),
+    }
+}
