@@ -83,6 +83,9 @@ pub struct WorkCost {
     /// By figure, of the evaluations that count.
     #[serde(skip)]
     samples: [Vec<f64>; Figure::ALL.len()],
+    /// An evaluation is a command buffer with the label, since passes have no other instances of labels.
+    #[serde(skip)]
+    by_command_buffers: bool,
     /// Names of the kernels that it ran.
     #[serde(skip)]
     kernels: BTreeSet<String>,
@@ -311,7 +314,9 @@ impl WorkCost {
             return Some(spread.median);
         }
         // Between evaluations there may be anything.
-        let evaluations = self.evaluations.filter(|n| *n > 0 && figure != Figure::Wall)?;
+        let evaluations = self
+            .evaluations
+            .filter(|n| *n > 0 && figure != Figure::Wall)?;
         // What is unknown in some of them is unknown.
         let unknown = self.counted_evaluations > 0 && figure.is_time();
         let total = figure.total(self).filter(|_| !unknown)?;

@@ -16,9 +16,7 @@
 use crate::intervals::Interval;
 use crate::kernels::Kernel;
 use crate::quantity::{self, Nanoseconds, Percent, ratio};
-use crate::thresholds::{
-    FIRST_SHARE, LEAST_COMMAND_BUFFERS, LEAST_DISPATCHES, MOST_SHARE, SLOW,
-};
+use crate::thresholds::{FIRST_SHARE, LEAST_COMMAND_BUFFERS, LEAST_DISPATCHES, MOST_SHARE, SLOW};
 use crate::timeline::Timeline;
 use gapscope_trace::tables::{HostCallKind, Table};
 use serde::Serialize;

@@ -33,7 +33,10 @@ fn eager_against_compiled() {
         assert_eq!(work["submission_count"], EVALUATIONS);
     }
     let dispatches = figure(comparison, "dispatches");
-    assert_eq!((&dispatches["before"], &dispatches["after"]), (&4.0.into(), &1.0.into()));
+    assert_eq!(
+        (&dispatches["before"], &dispatches["after"]),
+        (&4.0.into(), &1.0.into())
+    );
     // Four kernels read and write four times what one does.
     assert_eq!(figure(comparison, "bytes bound")["ratio"], 4.0);
     for what in ["GPU busy ns", "wall ns", "start to start ns"] {
@@ -45,6 +48,12 @@ fn eager_against_compiled() {
         assert!(count + 2 >= EVALUATIONS, "{times:#}");
     }
     let sentences = comparison["sentences"].to_string();
-    assert!(sentences.contains("times less GPU time than eager"), "{sentences}");
-    assert!(sentences.contains("the empty space after is saved time"), "{sentences}");
+    assert!(
+        sentences.contains("times less GPU time than eager"),
+        "{sentences}"
+    );
+    assert!(
+        sentences.contains("the empty space after is saved time"),
+        "{sentences}"
+    );
 }

@@ -67,7 +67,11 @@ fn labels_of_a_metal_program_are_compared_without_its_dispatches() {
     let output = gapscope(folder.path(), "", &arguments);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let compare = ["report", "--compare-labels", "step 1,step 3"];
-    let json = gapscope(folder.path(), "", &[&compare[..], &["--json", "run.gapscope"]].concat());
+    let json = gapscope(
+        folder.path(),
+        "",
+        &[&compare[..], &["--json", "run.gapscope"]].concat(),
+    );
     let json: Value = serde_json::from_slice(&json.stdout).unwrap();
     let before = &json["equal_work"]["before"];
     assert_eq!(before["dispatch_count"], Value::Null);
@@ -76,10 +80,18 @@ fn labels_of_a_metal_program_are_compared_without_its_dispatches() {
         "Instruments records encoders, not dispatches"
     );
     assert_eq!(before["command_buffer_count"], 1);
-    let page = gapscope(folder.path(), "", &[&compare[..], &["run.gapscope"]].concat());
+    assert_eq!(before["evaluations"], 1, "one command buffer");
+    let page = gapscope(
+        folder.path(),
+        "",
+        &[&compare[..], &["run.gapscope"]].concat(),
+    );
     let page = text(&page.stdout);
     assert!(page.contains("200 µs"), "{page}");
-    assert!(!page.contains("0 dispatches") && !page.contains("0.0"), "{page}");
+    assert!(
+        !page.contains("0 dispatches") && !page.contains("0.0"),
+        "{page}"
+    );
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::vocabulary::Vocabulary;
 use crate::warm_up::FirstUses;
 use gapscope_trace::LossKind;
 use gapscope_trace::manifest::SamplingMode;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The cost of a side.
 pub(super) fn cost(
@@ -30,9 +30,9 @@ pub(super) fn cost(
     let missing = dispatches_missing(timeline);
     let names = &timeline.trace.tables.kernels.name;
     let kernels = (side.kernels.iter()).filter_map(|row| names.get(*row as usize).cloned());
-    let own = (extent.instances().iter().zip(&measured.evaluations))
-        .filter(|(instance, _)| instance.side == number);
-    let Choice { counted, left_out } = choose(own.collect(), first_uses);
+    let own = own_evaluations(extent, measured, number);
+    let by_command_buffers = own.iter().any(|(instance, _)| instance.is_command_buffer);
+    let Choice { counted, left_out } = choose(own, first_uses);
     let evaluations = counted.len() as u64 + left_out.iter().map(|out| out.count).sum::<u64>();
     let samples = Figure::ALL.map(|figure| samples(figure, side, missing.is_some(), &counted));
     let bytes = |bytes: Option<u64>| bytes.filter(|_| missing.is_none());
@@ -66,6 +66,7 @@ pub(super) fn cost(
         verdict,
         verdict_sentence,
         samples,
+        by_command_buffers,
         kernels: kernels.collect(),
         api: Vocabulary::of(&timeline.trace.manifest).words().api,
     }
@@ -82,16 +83,30 @@ fn dispatches_missing(timeline: &Timeline) -> Option<String> {
     passes.then(|| "passes say nothing of the dispatches in them".to_owned())
 }
 
+type Own<'a> = Vec<(&'a Instance, &'a Evaluation)>;
+
+/// The evaluations of a side. Instances of a label under which no work ran are none where the side has another label under which
+/// some did, as where the host has labels of the same text.
+fn own_evaluations<'a>(extent: &'a Extent, measured: &'a Measured, side: usize) -> Own<'a> {
+    let all = extent.instances().iter().zip(&measured.evaluations);
+    let own: Own = all.filter(|(instance, _)| instance.side == side).collect();
+    let works = |(instance, evaluation): &(&Instance, &Evaluation)| {
+        (!evaluation.is_empty() || evaluation.unclear).then_some(instance.node)
+    };
+    let working: BTreeSet<u32> = own.iter().filter_map(works).collect();
+    let is_one = |instance: &Instance| working.is_empty() || working.contains(&instance.node);
+    own.into_iter()
+        .filter(|(instance, _)| is_one(instance))
+        .collect()
+}
+
 /// The evaluations that count, in order of time, and the others.
 struct Choice<'a> {
     counted: Vec<&'a Evaluation>,
     left_out: Vec<LeftOut>,
 }
 
-fn choose<'a>(
-    mut own: Vec<(&'a Instance, &'a Evaluation)>,
-    first_uses: Option<&FirstUses>,
-) -> Choice<'a> {
+fn choose<'a>(mut own: Own<'a>, first_uses: Option<&FirstUses>) -> Choice<'a> {
     let start_ns = |(instance, evaluation): &(&Instance, &Evaluation)| {
         let hull = evaluation.sum.hull;
         hull.map(|hull| hull.start_ns).or(instance.host_start_ns)
@@ -103,7 +118,7 @@ fn choose<'a>(
             Reason::Unfinished
         } else if evaluation.unclear {
             Reason::Unclear
-        } else if evaluation.sum.is_empty() && evaluation.command_buffers == 0.0 {
+        } else if evaluation.is_empty() {
             Reason::NoWork
         } else {
             return true;
@@ -162,11 +177,7 @@ fn samples(figure: Figure, side: &Side, no_dispatches: bool, counted: &[&Evaluat
 }
 
 /// What bounds the speed in a window, of whose busy time `own_ns` are of the side's own work.
-fn judged(
-    timeline: &Timeline,
-    window: Option<Interval>,
-    own_ns: i64,
-) -> (verdict::Bound, String) {
+fn judged(timeline: &Timeline, window: Option<Interval>, own_ns: i64) -> (verdict::Bound, String) {
     let unknown = |sentence: &str| (verdict::Bound::Unknown, sentence.to_owned());
     let Some(window) = window else {
         return unknown("No times of its work are known.");

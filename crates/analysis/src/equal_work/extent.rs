@@ -11,6 +11,7 @@ use crate::labels::LabelTree;
 use crate::timeline::Timeline;
 use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
 use gapscope_trace::lookup::NONE;
+use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::MarkerScope;
 use std::collections::HashMap;
 
@@ -49,6 +50,10 @@ impl Extent<'_> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Instance {
     pub side: usize,
+    /// Its label.
+    pub node: u32,
+    /// It is a command buffer with that label: passes have no other instances.
+    pub is_command_buffer: bool,
     /// When the host set the label, where it did.
     pub host_start_ns: Option<i64>,
     /// Its end was not recorded.
@@ -120,7 +125,8 @@ impl<'t> Instances<'t> {
         let mut in_command_buffers = vec![false; self.tree.len()];
         for row in 0..markers.label.len() {
             if let Some((_, node)) = root_of(row) {
-                in_command_buffers[node as usize] |= scope_of(row) == Some(MarkerScope::CommandBuffer);
+                in_command_buffers[node as usize] |=
+                    scope_of(row) == Some(MarkerScope::CommandBuffer);
             }
         }
         let mut all = Vec::new();
@@ -141,13 +147,16 @@ impl<'t> Instances<'t> {
             let number = all.len() as u32;
             all.push(Instance {
                 side,
+                node,
+                is_command_buffer: false,
                 host_start_ns: start_ns.filter(|_| !inside),
                 unfinished: scope.is_some() && !inside && duration_ns.is_none(),
             });
             let Some(scope) = scope else { continue };
             let span = Span {
                 start_ns: start_ns.unwrap_or(i64::MIN),
-                end_ns: Interval::of_row(start_ns, duration_ns).map_or(i64::MAX, |span| span.end_ns),
+                end_ns: Interval::of_row(start_ns, duration_ns)
+                    .map_or(i64::MAX, |span| span.end_ns),
                 instance: number,
             };
             let mut add = |key: Key| found.entry((node, key)).or_default().push(span);
@@ -180,8 +189,42 @@ impl<'t> Instances<'t> {
                 MarkerScope::Unknown => {}
             }
         }
-        found.values_mut().for_each(Spans::sort);
         (self.all, self.found) = (all, found);
+        if timeline.trace.manifest.sampling_mode == SamplingMode::Pass {
+            self.find_command_buffers();
+        }
+        self.found.values_mut().for_each(Spans::sort);
+    }
+
+    /// Instruments has labels of command buffers, and no instances of these.
+    fn find_command_buffers(&mut self) {
+        let timeline = self.timeline;
+        let mut is_marked = vec![false; self.tree.len()];
+        for instance in &self.all {
+            is_marked[instance.node as usize] = true;
+        }
+        for row in 0..timeline.command_buffers.len() {
+            let Some((side, node)) = self.root(&Place::of_command_buffer(timeline, row)) else {
+                continue;
+            };
+            if is_marked[node as usize] {
+                continue;
+            }
+            let span = Span {
+                start_ns: i64::MIN,
+                end_ns: i64::MAX,
+                instance: self.all.len() as u32,
+            };
+            let key = Key::CommandBuffer(row as u32);
+            self.found.entry((node, key)).or_default().push(span);
+            self.all.push(Instance {
+                side,
+                node,
+                is_command_buffer: true,
+                host_start_ns: None,
+                unfinished: false,
+            });
+        }
     }
 
     #[inline]
@@ -205,7 +248,10 @@ impl<'t> Instances<'t> {
         let rows = &self.timeline.trace.tables.submissions;
         let submission = place.submission as usize;
         let called_ns = rows.start_ns.get(submission).copied();
-        let caller = rows.process.get(submission).zip(rows.thread.get(submission));
+        let caller = rows
+            .process
+            .get(submission)
+            .zip(rows.thread.get(submission));
         let keys = [
             Some((Key::CommandBuffer(place.command_buffer), place.start_ns)),
             queue.map(|queue| (Key::Queue(queue.id), place.start_ns)),

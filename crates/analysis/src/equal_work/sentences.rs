@@ -55,7 +55,15 @@ impl<'a> Teller<'a> {
     /// What says that the work is equal, where the labels do not.
     fn basis(&self) -> Option<String> {
         let Teller { before, after, .. } = self;
+        let WorkComparison {
+            before: a,
+            after: b,
+            ..
+        } = self.comparison;
         match self.comparison.basis {
+            Basis::Labels if a.by_command_buffers || b.by_command_buffers => Some(
+                "An evaluation is a command buffer with the label here: compare only what takes equally many of them.".to_owned(),
+            ),
             Basis::Labels => None,
             Basis::Claim => Some(
                 "How often each side did the work is not known: figures are of all of it, and compare only if both did equal work."
@@ -118,7 +126,8 @@ impl<'a> Teller<'a> {
         let Teller { before, after, .. } = self;
         let (a, b) = (ratio.before?, ratio.after?);
         let (a, b) = (duration_f64(a), duration_f64(b));
-        let start = "From the start of one evaluation to the start of the next, the host's part included,";
+        let start =
+            "From the start of one evaluation to the start of the next, the host's part included,";
         Some(match difference(ratio)? {
             Difference::None => format!("{start} both took {a}."),
             Difference::Noise(interval) => format!(
@@ -155,7 +164,12 @@ impl<'a> Teller<'a> {
                 }
             } else {
                 fewer &= b < a;
-                other.push(format!("{} {} instead of {}", number(b), noun_of(b), number(a)));
+                other.push(format!(
+                    "{} {} instead of {}",
+                    number(b),
+                    noun_of(b),
+                    number(a)
+                ));
             }
         }
         let Teller { before, after, .. } = self;
@@ -169,7 +183,10 @@ impl<'a> Teller<'a> {
         };
         match (same.is_empty(), other.is_empty()) {
             (true, true) => None,
-            (false, true) => Some(format!("{after} and {before} needed the same{each}: {}.", list(&same))),
+            (false, true) => Some(format!(
+                "{after} and {before} needed the same{each}: {}.",
+                list(&same)
+            )),
             (_, false) => Some(format!("{after} needed {}{each}{saved}.", list(&other))),
         }
     }
@@ -193,7 +210,9 @@ impl<'a> Teller<'a> {
         let busy = self.ratio(Figure::GpuBusy)?;
         let all = self.ratio(Figure::Pace).filter(|pace| pace.ratio.is_some());
         let all = all.or_else(|| self.ratio(Figure::Wall))?;
-        let sooner = |ratio: &Ratio| ratio.ratio.is_some_and(|r| r > 1.0) && ratio.within_noise != Some(true);
+        let sooner = |ratio: &Ratio| {
+            ratio.ratio.is_some_and(|r| r > 1.0) && ratio.within_noise != Some(true)
+        };
         let share_before = busy.before? / all.before?;
         let share_after = busy.after? / all.after?;
         let told = self.comparison.basis == Basis::Labels

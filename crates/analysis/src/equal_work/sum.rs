@@ -46,10 +46,6 @@ impl Sum {
         self.busy.add(interval);
         self.hull = Some(self.hull.map_or(interval, |hull| hull.hull(interval)));
     }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.dispatches + self.transfers == 0 && self.hull.is_none()
-    }
 }
 
 /// One evaluation.
@@ -65,6 +61,12 @@ pub(super) struct Evaluation {
 }
 
 impl Evaluation {
+    /// True when nothing was launched in it.
+    pub(super) fn is_empty(&self) -> bool {
+        let nothing = self.sum.dispatches + self.sum.transfers == 0 && self.sum.hull.is_none();
+        nothing && self.command_buffers + self.submissions == 0.0
+    }
+
     /// What is known of a figure from its own work.
     pub(super) fn figure(&self, figure: Figure) -> Option<f64> {
         let sum = &self.sum;

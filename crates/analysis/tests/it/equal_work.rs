@@ -109,7 +109,10 @@ fn compiled_runs_a_quarter_of_the_dispatches_and_bytes_in_a_quarter_of_the_time(
     ] {
         assert!(text.contains(said), "{said}: {text}");
     }
-    assert!(!text.contains("1.0 dispatch") && !text.contains("not known"), "{text}");
+    assert!(
+        !text.contains("1.0 dispatch") && !text.contains("not known"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -174,7 +177,8 @@ fn labels_of_one_text_in_two_places_are_two_labels_by_their_paths() {
     let trace = p.trace();
     let timeline = Timeline::of(&trace);
     let bindings = BindingSets::of(&trace);
-    let of = |path: &str| WorkCost::of_label_path(&timeline, &bindings, path, None, |it| it == path);
+    let of =
+        |path: &str| WorkCost::of_label_path(&timeline, &bindings, path, None, |it| it == path);
     let figures = |work: WorkCost| (work.evaluations, work.dispatch_count, work.gpu_busy_ns);
     assert_eq!(
         figures(of("forward / attention")),
@@ -301,7 +305,11 @@ fn evaluations_in_the_warm_up_are_left_out() {
     assert_eq!(work.before.left_out, [warm_up]);
     let spread = ratio(&work, Figure::GpuBusy).before_spread.unwrap();
     assert_eq!((spread.count, spread.max), (39, 100e3));
-    assert_eq!(work.before.gpu_busy_ns, Some((900 + 3_900) * US), "totals are of all");
+    assert_eq!(
+        work.before.gpu_busy_ns,
+        Some((900 + 3_900) * US),
+        "totals are of all"
+    );
 }
 
 #[test]
@@ -313,27 +321,45 @@ fn noise_is_called_noise() {
     assert_eq!(busy.within_noise, Some(true));
     assert!(busy.low < Some(1.0) && busy.high > Some(1.0));
     let text = work.sentences.join(" ");
-    assert!(text.contains("the difference is within the spread of the evaluations"), "{text}");
-    assert!(!text.contains("saved") && !text.contains(" than "), "{text}");
+    assert!(
+        text.contains("the difference is within the spread of the evaluations"),
+        "{text}"
+    );
+    assert!(
+        !text.contains("saved") && !text.contains(" than "),
+        "{text}"
+    );
 }
 
 #[test]
 fn more_is_more() {
     let work = compared(&labelled(&[100; 8], &[180; 8]));
     let text = work.sentences.join(" ");
-    assert!(text.contains("compiled took 1.80 times more GPU time than eager: 180 µs"), "{text}");
+    assert!(
+        text.contains("compiled took 1.80 times more GPU time than eager: 180 µs"),
+        "{text}"
+    );
     let work = compared(&labelled(&[100; 8], &[105; 8]));
     let text = work.sentences.join(" ");
-    assert!(text.contains("compiled took 5.0 % more GPU time than eager"), "{text}");
+    assert!(
+        text.contains("compiled took 5.0 % more GPU time than eager"),
+        "{text}"
+    );
 }
 
 #[test]
 fn few_evaluations_have_no_interval_and_the_report_says_so() {
     let work = compared(&labelled(&[100; 5], &[50; 6]));
     let busy = ratio(&work, Figure::GpuBusy);
-    assert_eq!((busy.ratio, busy.low, busy.within_noise), (Some(2.0), None, None));
+    assert_eq!(
+        (busy.ratio, busy.low, busy.within_noise),
+        (Some(2.0), None, None)
+    );
     let text = work.sentences.join(" ");
-    assert!(text.contains("takes 6 evaluations of each, and there are 5 of eager and 6 of compiled"), "{text}");
+    assert!(
+        text.contains("takes 6 evaluations of each, and there are 5 of eager and 6 of compiled"),
+        "{text}"
+    );
     let six = compared(&labelled(&[100; 6], &[50; 6]));
     assert_eq!(ratio(&six, Figure::GpuBusy).within_noise, Some(false));
 }
@@ -418,7 +444,10 @@ fn dispatches_that_are_not_recorded_are_not_0() {
          device id=1 uuid=aa api=metal
          queue id=1 device=1
          label id=1 text=eager
-         label id=2 text=compiled",
+         label id=2 text=compiled
+         label id=3 text=Encoding
+         label id=4 text=eager parent=3
+         marker label=4 scope=thread thread=7 command_buffer=1 start_ns=-90us duration_ns=20us",
     );
     for (id, label, t) in [(1, 1, 0), (2, 1, 300), (3, 2, 600), (4, 2, 900)] {
         p.submit(1, [t - 20, t - 20]);
@@ -438,12 +467,20 @@ fn dispatches_that_are_not_recorded_are_not_0() {
         );
         assert_eq!(side.bound_read_bytes, None);
         assert_eq!(side.command_buffer_count, Some(2));
+        assert_eq!((side.evaluations, side.counted_evaluations), (Some(2), 2));
+        assert!(side.left_out.is_empty());
         assert_eq!(side.gpu_busy_ns, Some(400 * US));
     }
     assert_eq!(ratio(&work, Figure::Dispatches).before, None);
     let text = work.sentences.join(" ");
-    assert!(!text.contains("dispatches") && !text.contains("0 B"), "{text}");
-    assert!(text.contains("compare only if both did equal work"), "{text}");
+    assert!(
+        !text.contains("dispatches") && !text.contains("0 B"),
+        "{text}"
+    );
+    assert!(
+        text.contains("An evaluation is a command buffer with the label here"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -468,7 +505,10 @@ fn nothing_shows_that_unrelated_programs_do_equal_work() {
     let unrelated = compare(cost(&one, "a"), cost(&other, "b"));
     assert_eq!(unrelated.basis, Basis::NoCommonKernel);
     let text = unrelated.sentences.join(" ");
-    assert!(text.contains("Nothing shows that the work is equal: no kernel of a ran in b"), "{text}");
+    assert!(
+        text.contains("Nothing shows that the work is equal: no kernel of a ran in b"),
+        "{text}"
+    );
     assert!(!text.contains("saved"), "{text}");
 }
 
@@ -498,5 +538,10 @@ fn each_side_has_its_verdict() {
     launch(&mut p, 1, 4_995, 7_200, 700);
     let mixed = compared(&p);
     assert_eq!(mixed.before.verdict, Bound::Unknown);
-    assert!(mixed.before.verdict_sentence.contains("Other work runs in between"));
+    assert!(
+        mixed
+            .before
+            .verdict_sentence
+            .contains("Other work runs in between")
+    );
 }

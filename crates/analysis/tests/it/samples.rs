@@ -142,7 +142,15 @@ fn samples_that_are_all_the_same_have_an_interval_of_one_ratio() {
 #[test]
 fn a_spread_has_quartiles() {
     let spread = Spread::of(&[40.0, 10.0, 20.0, 30.0, 100.0]).unwrap();
-    let Spread { count, mean, median, p25, p75, min, max } = spread;
+    let Spread {
+        count,
+        mean,
+        median,
+        p25,
+        p75,
+        min,
+        max,
+    } = spread;
     assert_eq!((count, mean, median), (5, 40.0, 30.0));
     assert_eq!([p25, p75, min, max], [20.0, 40.0, 10.0, 100.0]);
     assert_eq!(Spread::of(&[1.0, 2.0]).unwrap().median, 1.5);

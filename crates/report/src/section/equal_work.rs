@@ -71,7 +71,15 @@ fn spreads(comparison: &WorkComparison, words: &Words) -> Vec<Block> {
         let mut title = name(ratio.figure, words);
         for (work, spread) in sides {
             let Some(spread) = spread else { continue };
-            let Spread { count, mean, median, p25, p75, min, max } = spread;
+            let Spread {
+                count,
+                mean,
+                median,
+                p25,
+                p75,
+                min,
+                max,
+            } = spread;
             let time = |ns: f64| Text::from(number::duration_f64(ns));
             table.row([
                 std::mem::take(&mut title).into(),
