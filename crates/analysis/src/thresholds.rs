@@ -101,6 +101,12 @@ thresholds! {
     EVALUATION_BLOCKS: usize = 32, Count,
         "From 3 times this many evaluations on, the medians of at least this many blocks of neighbours are the samples.",
         "Neighbours resemble each other, as clocks change slowly; blocks do less, and 32 are enough for a narrow interval.";
+    DRIFT_PART: f64 = 0.5, Share,
+        "A compared side whose two halves differ by this part of the difference between the sides is said to have changed.",
+        "What changed it may have made much of the difference.";
+    TOLD_FACTOR: f64 = 1.2, Times,
+        "Times that differ by this factor are told as a factor, and below in per cent.",
+        "`1.05 times` is hard to read.";
     OWN_SHARE: f64 = 0.9, Share,
         "A compared side has a verdict when at least this share of the busy time from its start to its end is its own.",
         "With more work of others in between, the verdict would be theirs.";

@@ -2,11 +2,9 @@
 
 use super::{Basis, Figure, Ratio, Reason, WorkComparison, WorkCost};
 use crate::quantity::{self, Bytes, Percent, duration_f64, share};
-use crate::thresholds::LEAST_EVALUATIONS;
+use crate::samples::{MedianRatio, Spread};
+use crate::thresholds::{DRIFT_PART, LEAST_EVALUATIONS, TOLD_FACTOR};
 use crate::vocabulary::Words;
-
-/// From this factor on a ratio is told as one, and below in per cent.
-const FACTOR: f64 = 1.2;
 
 /// All sentences, the most important first.
 pub(super) fn sentences(comparison: &WorkComparison) -> Vec<String> {
@@ -19,6 +17,7 @@ pub(super) fn sentences(comparison: &WorkComparison) -> Vec<String> {
     sentences.extend(teller.bytes());
     sentences.extend(teller.empty_space());
     for work in [&comparison.before, &comparison.after] {
+        sentences.extend(teller.unsteady(work));
         sentences.extend(left_out(work));
         sentences.extend(untimed(work));
     }
@@ -89,21 +88,22 @@ impl<'a> Teller<'a> {
             let each = self.each();
             let (a, b) = (ratio.before?, ratio.after?);
             let values = format!("{}{each} instead of {}", duration_f64(b), duration_f64(a));
-            Some(match difference(ratio)? {
+            Some(match difference(ratio, duration_f64)? {
                 Difference::None => format!(
                     "{}{after} and {before} took the same GPU time: {}{each}",
                     self.condition(),
                     duration_f64(a)
                 ),
                 Difference::Noise(interval) => format!(
-                    "{after} took {}{each} of GPU time, and {before} {}: the difference is within the spread of the evaluations ({interval})",
+                    "{after} took {}{each} of GPU time, and {before} {}: the difference is within the spread of the evaluations ({interval}; {})",
                     duration_f64(b),
-                    duration_f64(a)
+                    duration_f64(a),
+                    self.counted()
                 ),
                 Difference::Told { text, interval } => format!(
                     "{}{after} took {text} GPU time than {before}: {values}{}",
                     self.condition(),
-                    in_brackets(interval)
+                    self.in_brackets(interval)
                 ),
             })
         });
@@ -111,6 +111,51 @@ impl<'a> Teller<'a> {
             Some(told) => sentence(&told),
             None => "GPU times of one of the two are not known.".to_owned(),
         }
+    }
+
+    /// The interval, and of how many evaluations it is.
+    fn in_brackets(&self, interval: Option<String>) -> String {
+        match interval {
+            Some(interval) => format!(" ({interval}; {})", self.counted()),
+            None => String::new(),
+        }
+    }
+
+    /// The evaluations of both sides.
+    fn counted(&self) -> String {
+        let WorkComparison { before, after, .. } = self.comparison;
+        let [a, b] = [before, after].map(|work| work.samples(Figure::GpuBusy).len() as u64);
+        match a == b {
+            true => format!("{} evaluations each", quantity::count(a)),
+            false => format!(
+                "{} and {} evaluations",
+                quantity::count(b),
+                quantity::count(a)
+            ),
+        }
+    }
+
+    /// A side that is not like itself.
+    fn unsteady(&self, work: &WorkCost) -> Option<String> {
+        let ratio = self.ratio(Figure::GpuBusy)?;
+        let difference = ratio
+            .ratio
+            .filter(|_| ratio.within_noise == Some(false))?
+            .ln()
+            .abs();
+        let samples = work.samples(Figure::GpuBusy);
+        let (first, second) = samples.split_at(samples.len() / 2);
+        let drift = MedianRatio::of(first, second)?;
+        let large = drift.ratio.ln().abs() >= DRIFT_PART * difference;
+        let median =
+            |samples: &[f64]| Spread::of(samples).map(|spread| duration_f64(spread.median));
+        let (first, second) = (median(first)?, median(second)?);
+        (large && drift.is_within_noise() == Some(false)).then(|| {
+            format!(
+                "GPU time of {} changed while it ran, from {first} in the first half of its evaluations to {second} in the second: what changed it may be a part of the difference. Record again, and let both take turns.",
+                work.name
+            )
+        })
     }
 
     /// ` an evaluation`, where figures are of one.
@@ -128,14 +173,14 @@ impl<'a> Teller<'a> {
         let (a, b) = (duration_f64(a), duration_f64(b));
         let start =
             "From the start of one evaluation to the start of the next, the host's part included,";
-        Some(match difference(ratio)? {
+        Some(match difference(ratio, duration_f64)? {
             Difference::None => format!("{start} both took {a}."),
             Difference::Noise(interval) => format!(
                 "{start} {after} took {b} and {before} {a}: the difference is within the spread ({interval})."
             ),
             Difference::Told { text, interval } => format!(
                 "{start} {after} took {text} time than {before}: {b} instead of {a}{}.",
-                in_brackets(interval)
+                interval.map_or_else(String::new, |interval| format!(" ({interval})"))
             ),
         })
     }
@@ -235,13 +280,17 @@ impl<'a> Teller<'a> {
         if ratio.ratio.is_none() || ratio.within_noise.is_some() {
             return None;
         }
+        let counted = |count: u64| quantity::of(count, "evaluation", "evaluations");
         let WorkComparison { before, after, .. } = self.comparison;
         let count = |work: &WorkCost| work.samples(Figure::GpuBusy).len() as u64;
         Some(match self.comparison.per_evaluation {
             false => "Whether the difference is more than chance is not known: there is one figure for each side. Label what is one evaluation, and compare the labels.".to_owned(),
             true => format!(
-                "Whether the difference is more than chance is not known: that takes {LEAST_EVALUATIONS} evaluations of each, and there are {} of {} and {} of {}.",
-                count(before), before.name, count(after), after.name
+                "Whether the difference is more than chance is not known: that takes {LEAST_EVALUATIONS} evaluations of each; {} has {}, {} has {}.",
+                before.name,
+                counted(count(before)),
+                after.name,
+                counted(count(after))
             ),
         })
     }
@@ -259,7 +308,8 @@ enum Difference {
     },
 }
 
-fn difference(ratio: &Ratio) -> Option<Difference> {
+/// `shown` is how the figures are.
+fn difference(ratio: &Ratio, shown: fn(f64) -> String) -> Option<Difference> {
     let factor = ratio.ratio?;
     let ends = ratio.low.zip(ratio.high);
     if ratio.within_noise == Some(true) {
@@ -270,7 +320,7 @@ fn difference(ratio: &Ratio) -> Option<Difference> {
         let interval = format!("95 %: {} to {}", times(1.0 / high), times(1.0 / low));
         return Some(Difference::Noise(interval));
     }
-    if factor == 1.0 {
+    if shown(ratio.before?) == shown(ratio.after?) && ends.is_none() {
         return Some(Difference::None);
     }
     // After needs less of what is above 1; of what is below, more.
@@ -282,7 +332,7 @@ fn difference(ratio: &Ratio) -> Option<Difference> {
         let (low, high) = if less { (low, high) } else { (high, low) };
         told.extend([upright(low), upright(high)]);
     }
-    let large = told[0] >= FACTOR;
+    let large = told[0] >= TOLD_FACTOR;
     let text = |factor: f64| match (large, less) {
         (true, _) => format!("{factor:.2}"),
         (false, true) => share(1.0 - 1.0 / factor),
@@ -305,10 +355,6 @@ fn times(after_of_before: f64) -> String {
         true => format!("{} less", share(1.0 - after_of_before)),
         false => format!("{} more", share(after_of_before - 1.0)),
     }
-}
-
-fn in_brackets(interval: Option<String>) -> String {
-    interval.map_or_else(String::new, |interval| format!(" ({interval})"))
 }
 
 /// Evaluations of a side that are left out.

@@ -101,7 +101,7 @@ fn compiled_runs_a_quarter_of_the_dispatches_and_bytes_in_a_quarter_of_the_time(
     );
     let text = work.sentences.join(" ");
     for said in [
-        "compiled took 4.00 times less GPU time than eager: 100 µs an evaluation instead of 400 µs (95 %: 4.00 to 4.00)",
+        "compiled took 4.00 times less GPU time than eager: 100 µs an evaluation instead of 400 µs (95 %: 4.00 to 4.00; 10 evaluations each)",
         "compiled took 3.00 times less time than eager: 150 µs instead of 450 µs",
         "compiled needed 1 dispatch instead of 4 for an evaluation",
         "could reach 7.63 MiB an evaluation",
@@ -348,6 +348,18 @@ fn more_is_more() {
 }
 
 #[test]
+fn a_side_that_changes_while_it_runs_is_said_to() {
+    let said = "GPU time of eager changed while it ran, from 150 µs in the first half of its evaluations to 120 µs in the second";
+    let halves = |first: i64, second: i64| [[first; 10], [second; 10]].concat();
+    let text = |eager: &[i64]| compared(&labelled(eager, &[100; 10])).sentences.join(" ");
+    let unsteady = text(&halves(150, 120));
+    assert!(unsteady.contains(said), "{unsteady}");
+    // Less than half of the difference.
+    let steady = text(&halves(150, 145));
+    assert!(!steady.contains("changed while it ran"), "{steady}");
+}
+
+#[test]
 fn few_evaluations_have_no_interval_and_the_report_says_so() {
     let work = compared(&labelled(&[100; 5], &[50; 6]));
     let busy = ratio(&work, Figure::GpuBusy);
@@ -357,7 +369,9 @@ fn few_evaluations_have_no_interval_and_the_report_says_so() {
     );
     let text = work.sentences.join(" ");
     assert!(
-        text.contains("takes 6 evaluations of each, and there are 5 of eager and 6 of compiled"),
+        text.contains(
+            "takes 6 evaluations of each; eager has 5 evaluations, compiled has 6 evaluations"
+        ),
         "{text}"
     );
     let six = compared(&labelled(&[100; 6], &[50; 6]));

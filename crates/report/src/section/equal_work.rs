@@ -3,9 +3,12 @@
 use super::or_unknown;
 use crate::document::{Block, Column, Table, Text};
 use crate::{fit, number};
-use gapscope_analysis::equal_work::{Figure, Ratio, WorkComparison};
+use gapscope_analysis::equal_work::{Figure, Ratio, WorkComparison, WorkCost};
 use gapscope_analysis::samples::Spread;
 use gapscope_analysis::vocabulary::Words;
+
+/// Columns for the name of a side over its figures; the heading has it whole.
+const TITLE_COLUMNS: usize = 16;
 
 pub(crate) fn blocks(comparison: &WorkComparison, words: &Words) -> Vec<Block> {
     let before = fit::clean(&comparison.before.name);
@@ -16,12 +19,22 @@ pub(crate) fn blocks(comparison: &WorkComparison, words: &Words) -> Vec<Block> {
     };
     let mut table = Table::new([
         Column::word(title),
-        Column::number(&before),
-        Column::number(&after),
+        Column::number(&fit::clip(&before, TITLE_COLUMNS)),
+        Column::number(&fit::clip(&after, TITLE_COLUMNS)),
         Column::number("ratio"),
         Column::number("95 % of it").spare(1),
     ]);
-    let verdicts = [&comparison.before, &comparison.after];
+    let sides = [&comparison.before, &comparison.after];
+    if comparison.per_evaluation {
+        let [of_before, of_after] = sides.map(evaluations);
+        table.row([
+            "evaluations".into(),
+            of_before,
+            of_after,
+            Text::new(),
+            Text::new(),
+        ]);
+    }
     for ratio in &comparison.ratios {
         table.row([
             name(ratio.figure, words).into(),
@@ -31,11 +44,11 @@ pub(crate) fn blocks(comparison: &WorkComparison, words: &Words) -> Vec<Block> {
             interval(ratio),
         ]);
     }
-    let [before_bound, after_bound] = verdicts.map(|work| work.verdict.as_str());
+    let [bound_before, bound_after] = sides.map(|work| work.verdict.as_str().into());
     table.row([
         "verdict".into(),
-        before_bound.into(),
-        after_bound.into(),
+        bound_before,
+        bound_after,
         Text::new(),
         Text::new(),
     ]);
@@ -48,6 +61,17 @@ pub(crate) fn blocks(comparison: &WorkComparison, words: &Words) -> Vec<Block> {
     }
     blocks.extend(spreads(comparison, words));
     blocks
+}
+
+/// Those that count, of all.
+fn evaluations(work: &WorkCost) -> Text {
+    let counted = number::count(work.counted_evaluations);
+    match work.evaluations {
+        Some(all) if all != work.counted_evaluations => {
+            format!("{counted} of {}", number::count(all)).into()
+        }
+        _ => counted.into(),
+    }
 }
 
 /// How much evaluations differ.
@@ -70,7 +94,9 @@ fn spreads(comparison: &WorkComparison, words: &Words) -> Vec<Block> {
         ];
         let mut title = name(ratio.figure, words);
         for (work, spread) in sides {
-            let Some(spread) = spread else { continue };
+            let Some(spread) = spread.filter(|spread| spread.count > 1) else {
+                continue;
+            };
             let Spread {
                 count,
                 mean,
