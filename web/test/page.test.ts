@@ -101,6 +101,7 @@ describe("a comparison", () => {
     expect(changeText({ ...none, before: 4, after: 1, ratio: 4 })).toBe("4.00× less");
     expect(changeText({ ...none, before: 1, after: 1.8, ratio: 1 / 1.8 })).toBe("1.80× more");
     expect(changeText({ ...none, before: 0, after: 0, ratio: null })).toBe("the same");
+    expect(changeText({ ...none, before: 3, after: 0, ratio: null })).toBe("none");
     expect(changeText({ ...none, before: null, after: null, ratio: null })).toBe("unknown");
     expect(changeText({ ...none, before: 1.02, after: 1, ratio: 1.02, within_noise: true })).toBe("within noise");
   });

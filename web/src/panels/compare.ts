@@ -191,6 +191,7 @@ function figure(what: string, value: number | null, most: number, side: string):
 /** How much less or more it takes after; nothing is less than nothing. */
 export function changeText({ before, after, ratio, within_noise }: Ratio): string {
   if (before !== null && before === after) return "the same";
+  if (before !== null && after === 0) return "none";
   if (ratio === null) return "unknown";
   if (within_noise) return "within noise";
   return ratio >= 1 ? `${factor(ratio)} less` : `${factor(1 / ratio)} more`;

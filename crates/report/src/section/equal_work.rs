@@ -154,11 +154,12 @@ fn value(figure: Figure, value: Option<f64>) -> Text {
     })
 }
 
-/// Nothing is less than nothing.
+/// Nothing is less than nothing, and no factor makes something of it.
 fn quotient(ratio: &Ratio) -> Text {
-    match ratio.ratio {
-        None if ratio.before == Some(0.0) && ratio.after == Some(0.0) => "the same".into(),
-        known => or_unknown(known, |known| format!("{known:.2} ×")),
+    match (ratio.before, ratio.after) {
+        (Some(0.0), Some(0.0)) => "the same".into(),
+        (Some(_), Some(0.0)) => "none after".into(),
+        _ => or_unknown(ratio.ratio, |known| format!("{known:.2} ×")),
     }
 }
 
