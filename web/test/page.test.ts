@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { firstPair, readSide, type Side, writtenSide } from "../src/compare.ts";
-import { changeText } from "../src/panels/compare.ts";
+import { changeText, figureText } from "../src/panels/compare.ts";
 import { colours, inkOn, luminance, workSlots } from "../src/draw/palette.ts";
 import { actionOf, KEYS } from "../src/input/keys.ts";
 import { Lane } from "../src/lane/lane.ts";
@@ -94,6 +94,14 @@ describe("a comparison", () => {
     expect(first(label("step"), label("step / a"))).toEqual(["0:label:step", "0:label:step / a"]);
     expect(first({ trace: 0, what: "all" }, label("a"), { trace: 1, what: "all" })).toEqual(["0:all", "1:all"]);
     expect(first(label("a"))).toBeUndefined();
+  });
+
+  test("gives each figure its unit", () => {
+    expect(figureText("submissions", 1)).toBe("1");
+    expect(figureText("dispatches", 2.5)).toBe("2.5");
+    expect(figureText("bytes bound", 2048)).toBe("2.00 KiB");
+    expect(figureText("wall ns", 1500)).toBe("1.50 µs");
+    expect(figureText("dispatches", null)).toBe("unknown");
   });
 
   test("says less, more, the same, noise and unknown", () => {

@@ -181,11 +181,15 @@ const MEANINGS: Record<string, string> = {
   "start to start ns": "From the start of an evaluation's work to the start of the next one's: what it takes in a loop, the host's part included.",
 };
 
+/** A value of a figure with its unit. */
+export function figureText(what: string, value: number | null): string {
+  return known(value, what.includes("byte") ? bytes : what.endsWith(" ns") ? duration : (n: number) => (Number.isInteger(n) ? count(n) : n.toFixed(1)));
+}
+
 function figure(what: string, value: number | null, most: number, side: string): HTMLElement {
-  const format = what.includes("byte") ? bytes : what.endsWith("ns") ? duration : (n: number) => (Number.isInteger(n) ? count(n) : n.toFixed(1));
   const bar = h("span", { class: `figure-bar ${side}`, "aria-hidden": "true" });
   bar.style.width = `${most > 0 && value !== null ? Math.max(1, (value / most) * 100) : 0}%`;
-  return h("div", { class: "figure" }, h("span", { class: "number" }, known(value, format)), h("span", { class: "figure-track" }, bar));
+  return h("div", { class: "figure" }, h("span", { class: "number" }, figureText(what, value)), h("span", { class: "figure-track" }, bar));
 }
 
 /** How much less or more it takes after; nothing is less than nothing. */

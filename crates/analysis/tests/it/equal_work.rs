@@ -345,6 +345,15 @@ fn more_is_more() {
         text.contains("compiled took 5.0 % more GPU time than eager"),
         "{text}"
     );
+    for (eager, said) in [(119, "16.0 % less"), (120, "1.20 times less")] {
+        let text = compared(&labelled(&[eager; 8], &[100; 8]))
+            .sentences
+            .join(" ");
+        assert!(
+            text.contains(&format!("compiled took {said} GPU time")),
+            "{text}"
+        );
+    }
 }
 
 #[test]
@@ -529,28 +538,37 @@ fn nothing_shows_that_unrelated_programs_do_equal_work() {
 #[test]
 fn each_side_has_its_verdict() {
     use gapscope_analysis::verdict::Bound;
-    let mut p = Program::of(
-        "manifest sampling_mode=dispatch
-         process id=1 pid=10
-         thread process=1 thread=7 name=main
-         device id=1 process=1 uuid=aa clock.error_ns=0
-         queue id=1 device=1
-         kernel id=1 process=1 name=work
-         label id=1 text=eager
-         label id=2 text=compiled",
-    );
-    for turn in 0..10 {
-        launch(&mut p, 1, turn * 100 - 50, turn * 100, 100);
-        let t = 5_000 + turn * 1_000;
-        launch(&mut p, 2, t - 5, t, 100);
-    }
-    let work = compared(&p);
+    let program = || {
+        let mut p = Program::of(
+            "manifest sampling_mode=dispatch
+             process id=1 pid=10
+             thread process=1 thread=7 name=main
+             device id=1 process=1 uuid=aa clock.error_ns=0
+             queue id=1 device=1
+             kernel id=1 process=1 name=work
+             label id=1 text=eager
+             label id=2 text=compiled",
+        );
+        for turn in 0..10 {
+            launch(&mut p, 1, turn * 100 - 50, turn * 100, 100);
+            let t = 5_000 + turn * 1_000;
+            launch(&mut p, 2, t - 5, t, 100);
+        }
+        p
+    };
+    let work = compared(&program());
     assert_eq!(work.before.verdict, Bound::DeviceBound);
     assert_eq!(work.after.verdict, Bound::HostBound);
     assert_eq!(work.after.window.unwrap().start_ns, 5_000 * US);
-    // A dispatch of one side between those of the other: a verdict would be of both.
-    launch(&mut p, 1, 4_995, 7_200, 700);
-    let mixed = compared(&p);
+    // A dispatch of one side between those of the other: of 2,000 us 1,700 are its own, of 3,000 us 2,700.
+    let with = |duration: i64| {
+        let mut p = program();
+        launch(&mut p, 1, 4_990, 7_200, duration);
+        compared(&p)
+    };
+    let own = with(1_700).before.verdict_sentence;
+    assert!(!own.contains("Other work"), "{own}");
+    let mixed = with(700);
     assert_eq!(mixed.before.verdict, Bound::Unknown);
     assert!(
         mixed

@@ -120,6 +120,18 @@ fn neighbours_that_resemble_each_other_are_not_taken_for_many_samples() {
 }
 
 #[test]
+fn many_samples_are_taken_in_blocks() {
+    // Samples that rise all the time are no independent ones.
+    let width = |count: u32| {
+        let rising: Vec<f64> = (1..=count).map(f64::from).collect();
+        let ratio = MedianRatio::of(&rising, &[1.0; 10]).unwrap();
+        ratio.interval.map(|[low, high]| high - low).unwrap()
+    };
+    assert!(width(95) < 25.0, "{}", width(95));
+    assert!(width(96) > 35.0, "{}", width(96));
+}
+
+#[test]
 fn few_samples_have_a_ratio_and_no_interval() {
     let six = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
     let ratio = MedianRatio::of(&six[..5], &six).unwrap();
