@@ -3,6 +3,7 @@
 mod causes;
 mod cuda;
 mod equal_work;
+mod evaluations;
 mod gaps;
 mod garbage;
 mod planted;
