@@ -144,8 +144,8 @@ pub enum Figure {
     /// Time from the start of the first work to the end of the last.
     #[serde(rename = "wall ns")]
     Wall,
-    /// Time from the start of an evaluation's work to the start of the next one's, where no other work starts in between: what
-    /// an evaluation takes in a loop, the host's part included.
+    /// Time from the start of an evaluation's work to the start of the next one's, where they follow each other and no other work
+    /// starts in between: what an evaluation takes in a loop, the host's part included.
     #[serde(rename = "start to start ns")]
     Pace,
 }

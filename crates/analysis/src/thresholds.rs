@@ -101,6 +101,9 @@ thresholds! {
     EVALUATION_BLOCKS: usize = 32, Count,
         "From 3 times this many evaluations on, the medians of at least this many blocks of neighbours are the samples.",
         "Neighbours resemble each other, as clocks change slowly; blocks do less, and 32 are enough for a narrow interval.";
+    KNOWN_SHARE: f64 = 0.5, Share,
+        "A time of evaluations is known when at least this share of them has it.",
+        "Where most have none, those that have it may be special.";
     DRIFT_PART: f64 = 0.5, Share,
         "A compared side whose two halves differ by this part of the difference between the sides is said to have changed.",
         "What changed it may have made much of the difference.";

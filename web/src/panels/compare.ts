@@ -183,7 +183,7 @@ const MEANINGS: Record<string, string> = {
 
 /** A value of a figure with its unit. */
 export function figureText(what: string, value: number | null): string {
-  return known(value, what.includes("byte") ? bytes : what.endsWith(" ns") ? duration : (n: number) => (Number.isInteger(n) ? count(n) : n.toFixed(1)));
+  return known(value, what.includes("byte") ? bytes : what.endsWith(" ns") ? duration : (n: number) => (Number.isInteger(n) ? count(n) : n.toFixed(n < 0.995 ? 2 : 1)));
 }
 
 function figure(what: string, value: number | null, most: number, side: string): HTMLElement {

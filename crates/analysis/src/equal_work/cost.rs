@@ -8,7 +8,7 @@ use crate::busy;
 use crate::gaps;
 use crate::intervals::{Busy, Interval};
 use crate::quantity::ratio;
-use crate::thresholds::OWN_SHARE;
+use crate::thresholds::{KNOWN_SHARE, OWN_SHARE};
 use crate::timeline::Timeline;
 use crate::verdict;
 use crate::vocabulary::Vocabulary;
@@ -158,7 +158,8 @@ fn choose<'a>(mut own: Own<'a>, first_uses: Option<&FirstUses>) -> Choice<'a> {
     }
 }
 
-/// A figure of each evaluation that counts; empty where it is not known. Evaluations without times have none of these.
+/// A figure of each evaluation that counts; empty where it is not known. Evaluations without times have none of these, and
+/// where most have none, the others may be special.
 fn samples(figure: Figure, side: &Side, no_dispatches: bool, counted: &[&Evaluation]) -> Vec<f64> {
     let missing = match figure {
         Figure::Dispatches | Figure::BoundBytes => no_dispatches,
@@ -170,9 +171,13 @@ fn samples(figure: Figure, side: &Side, no_dispatches: bool, counted: &[&Evaluat
         return Vec::new();
     }
     let values = counted.iter().map(|evaluation| evaluation.figure(figure));
-    match figure.is_time() {
-        true => values.flatten().collect(),
-        false => values.collect::<Option<_>>().unwrap_or_default(),
+    if !figure.is_time() {
+        return values.collect::<Option<_>>().unwrap_or_default();
+    }
+    let known: Vec<f64> = values.flatten().collect();
+    match known.len() as f64 >= KNOWN_SHARE * counted.len() as f64 {
+        true => known,
+        false => Vec::new(),
     }
 }
 

@@ -147,8 +147,9 @@ impl Meter<'_> {
             }
             if let Some(last) = side.last.replace(evaluation) {
                 let last = &mut self.evaluations[last as usize];
-                let first = last.sum.hull.map(|hull| hull.start_ns);
-                last.pace_ns = first.map(|first_ns| start_ns.saturating_sub(first_ns));
+                // Those that run at the same time, as on several queues, do not follow each other.
+                let before = last.sum.hull.filter(|hull| hull.end_ns <= start_ns);
+                last.pace_ns = before.map(|hull| start_ns.saturating_sub(hull.start_ns));
             }
         }
     }

@@ -205,15 +205,15 @@ impl<'a> Teller<'a> {
             };
             if a == b {
                 if a > 0.0 {
-                    same.push(format!("{} {}", number(a), noun_of(a)));
+                    same.push(format!("{} {}", quantity::mean_count(a), noun_of(a)));
                 }
             } else {
                 fewer &= b < a;
                 other.push(format!(
                     "{} {} instead of {}",
-                    number(b),
+                    quantity::mean_count(b),
                     noun_of(b),
-                    number(a)
+                    quantity::mean_count(a)
                 ));
             }
         }
@@ -253,8 +253,7 @@ impl<'a> Teller<'a> {
     /// A GPU that is less busy because it is done sooner.
     fn empty_space(&self) -> Option<String> {
         let busy = self.ratio(Figure::GpuBusy)?;
-        let all = self.ratio(Figure::Pace).filter(|pace| pace.ratio.is_some());
-        let all = all.or_else(|| self.ratio(Figure::Wall))?;
+        let all = self.ratio(Figure::Pace)?;
         let sooner = |ratio: &Ratio| {
             ratio.ratio.is_some_and(|r| r > 1.0) && ratio.within_noise != Some(true)
         };
@@ -380,7 +379,7 @@ fn left_out(work: &WorkCost) -> Option<String> {
         .collect();
     (!reasons.is_empty()).then(|| {
         format!(
-            "Of {} of {}, some are left out: {}.",
+            "Left out of {} of {}: {}.",
             quantity::of(evaluations, "evaluation", "evaluations"),
             work.name,
             list(&reasons)
@@ -396,14 +395,6 @@ fn untimed(work: &WorkCost) -> Option<String> {
             work.name
         )
     })
-}
-
-/// A number, with one decimal where it is not whole.
-fn number(value: f64) -> String {
-    match value.fract() == 0.0 {
-        true => quantity::count(value as u64),
-        false => format!("{value:.1}"),
-    }
 }
 
 /// `a, b and c`.

@@ -54,7 +54,7 @@ pub(super) struct Evaluation {
     pub sum: Sum,
     pub command_buffers: f64,
     pub submissions: f64,
-    /// Until the next one of its side starts; absent where other work begins in between.
+    /// Until the next one of its side starts; absent where other work begins in between, and where that begins before its end.
     pub pace_ns: Option<i64>,
     /// Some of its work may be another's.
     pub unclear: bool,

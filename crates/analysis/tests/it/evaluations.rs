@@ -92,7 +92,7 @@ fn the_first_evaluation_is_left_out_when_it_loads_code() {
     };
     assert_eq!(with.after.left_out, [first]);
     let text = with.sentences.join(" ");
-    let said = "Of 8 evaluations of compiled, some are left out: 1 is the first and compiles or loads code.";
+    let said = "Left out of 8 evaluations of compiled: 1 is the first and compiles or loads code.";
     assert!(text.contains(said), "{text}");
 
     let options = Options {
@@ -311,4 +311,20 @@ fn each_side_has_its_verdict() {
             .verdict_sentence
             .contains("Other work runs in between")
     );
+}
+
+#[test]
+fn evaluations_that_do_not_follow_each_other_have_no_pace() {
+    let pace = |overlapping: i64| {
+        let mut p = labelled(&[100; 8], &[100; 8]);
+        // Work without a label between evaluations.
+        for turn in 0..overlapping {
+            launch(&mut p, 9, turn * 150 + 101, turn * 150 + 111, 10);
+        }
+        ratio(&compared(&p), Figure::Pace).before
+    };
+    assert_eq!(pace(0), Some(150e3));
+    // Of 8, 4 are still followed by another, and then 3.
+    assert_eq!(pace(3), Some(150e3));
+    assert_eq!(pace(4), None);
 }

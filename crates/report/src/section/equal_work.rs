@@ -3,7 +3,7 @@
 use super::or_unknown;
 use crate::document::{Block, Column, Table, Text};
 use crate::{fit, number};
-use gapscope_analysis::equal_work::{Figure, Ratio, WorkComparison, WorkCost};
+use gapscope_analysis::equal_work::{Figure, Ratio, WorkComparison};
 use gapscope_analysis::samples::Spread;
 use gapscope_analysis::vocabulary::Words;
 
@@ -26,7 +26,7 @@ pub(crate) fn blocks(comparison: &WorkComparison, words: &Words) -> Vec<Block> {
     ]);
     let sides = [&comparison.before, &comparison.after];
     if comparison.per_evaluation {
-        let [of_before, of_after] = sides.map(evaluations);
+        let [of_before, of_after] = sides.map(|work| super::count(work.counted_evaluations));
         table.row([
             "evaluations".into(),
             of_before,
@@ -61,17 +61,6 @@ pub(crate) fn blocks(comparison: &WorkComparison, words: &Words) -> Vec<Block> {
     }
     blocks.extend(spreads(comparison, words));
     blocks
-}
-
-/// Those that count, of all.
-fn evaluations(work: &WorkCost) -> Text {
-    let counted = number::count(work.counted_evaluations);
-    match work.evaluations {
-        Some(all) if all != work.counted_evaluations => {
-            format!("{counted} of {}", number::count(all)).into()
-        }
-        _ => counted.into(),
-    }
 }
 
 /// How much evaluations differ.
@@ -147,10 +136,9 @@ fn value(figure: Figure, value: Option<f64>) -> Text {
     or_unknown(value, |value| match figure {
         Figure::GpuBusy | Figure::Wall | Figure::Pace => number::duration_f64(value),
         Figure::BoundBytes | Figure::TransferBytes => number::bytes(value.round() as u64),
-        Figure::Dispatches | Figure::CommandBuffers | Figure::Submissions => match value.fract() {
-            0.0 => number::count(value as u64),
-            _ => format!("{value:.1}"),
-        },
+        Figure::Dispatches | Figure::CommandBuffers | Figure::Submissions => {
+            number::mean_count(value)
+        }
     })
 }
 
