@@ -1,8 +1,8 @@
 // Puts the page together and connects its parts.
 
 import { Address } from "./address.ts";
-import type { Side } from "./compare.ts";
-import { isMissing, type Overview, unreadSentences } from "./data/answers.ts";
+import { type Side, sideName } from "./compare.ts";
+import { isMissing, type LabelRow, type Overview, unreadSentences } from "./data/answers.ts";
 import type { DataSource } from "./data/source.ts";
 import { Trace } from "./data/trace.ts";
 import { fill, h } from "./dom.ts";
@@ -384,7 +384,12 @@ export class App {
       if (!last()) return;
       this.root.dataset.comparing = "true";
       this.address.later();
-      await this.compare.show(before, after);
+      const found = await this.compare.show(before, after);
+      if (!found || !last()) return;
+      this.verdict.showSides([
+        { name: sideName(before, this.traces), work: found.before },
+        { name: sideName(after, this.traces), work: found.after },
+      ]);
     } catch (error) {
       if (last()) this.say(sentence(error));
     }
@@ -404,6 +409,8 @@ export class App {
     if (!this.stage.comparing) return;
     this.stage.stop();
     delete this.root.dataset.comparing;
+    this.verdict.showSides([]);
+    this.showFindings();
     this.address.later();
   }
 

@@ -39,6 +39,33 @@ export function sideName(side: Side, traces: readonly Trace[]): string {
   return [trace, side.what === "all" && trace ? "" : what].filter(Boolean).join(", ");
 }
 
+/** What is compared at first: two traces, or two labels beside each other, since a label and one inside it are not two ways to do the same. */
+export function firstPair(sides: readonly Side[]): [Side, Side] | null {
+  const pairs = (fits: (a: Side, b: Side) => boolean): [Side, Side] | null => {
+    for (const a of sides) {
+      const b = sides.find((other) => other !== a && fits(a, other));
+      if (b) return [a, b];
+    }
+    return null;
+  };
+  const label = (side: Side): string => (side.what === "label" ? side.path : "");
+  return (
+    pairs((a, b) => a.trace !== b.trace) ??
+    pairs((a, b) => a.what === "label" && b.what === "label" && around(a.path) === around(b.path)) ??
+    pairs((a, b) => !isInside(label(a), label(b)) && !isInside(label(b), label(a))) ??
+    pairs(() => true)
+  );
+}
+
+/** The path of the label around one. */
+function around(path: string): string {
+  return path.split(" / ").slice(0, -1).join(" / ");
+}
+
+function isInside(path: string, outer: string): boolean {
+  return outer !== "" && path.startsWith(`${outer} / `);
+}
+
 /** The server's comparison of equal work. */
 export function compared(source: DataSource, before: Side, after: Side): Promise<Comparison> {
   return source.compare({ ...asked("a", before), ...asked("b", after) });

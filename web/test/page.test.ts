@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { readSide, writtenSide } from "../src/compare.ts";
+import { firstPair, readSide, type Side, writtenSide } from "../src/compare.ts";
+import { changeText, figureText } from "../src/panels/compare.ts";
 import { colours, inkOn, luminance, workSlots } from "../src/draw/palette.ts";
 import { actionOf, KEYS } from "../src/input/keys.ts";
 import { Lane } from "../src/lane/lane.ts";
@@ -84,6 +85,37 @@ describe("a link", () => {
     }
     expect(readSide("0:range:9:3")).toBeNull();
     expect(readSide("nothing")).toBeNull();
+  });
+});
+
+describe("a comparison", () => {
+  const label = (path: string, trace = 0): Side => ({ trace, what: "label", path });
+  const first = (...sides: Side[]): string[] | undefined => firstPair(sides)?.map(writtenSide);
+
+  test("is at first of labels beside each other, and of two traces", () => {
+    expect(first(label("eager"), label("eager / sin"), label("compiled"))).toEqual(["0:label:eager", "0:label:compiled"]);
+    expect(first(label("step"), label("step / a"), label("step / b"))).toEqual(["0:label:step / a", "0:label:step / b"]);
+    expect(first(label("step"), label("step / a"))).toEqual(["0:label:step", "0:label:step / a"]);
+    expect(first({ trace: 0, what: "all" }, label("a"), { trace: 1, what: "all" })).toEqual(["0:all", "1:all"]);
+    expect(first(label("a"))).toBeUndefined();
+  });
+
+  test("gives each figure its unit", () => {
+    expect(figureText("submissions", 1)).toBe("1");
+    expect(figureText("dispatches", 2.5)).toBe("2.5");
+    expect(figureText("bytes bound", 2048)).toBe("2.00 KiB");
+    expect(figureText("wall ns", 1500)).toBe("1.50 µs");
+    expect(figureText("dispatches", null)).toBe("unknown");
+  });
+
+  test("says less, more, the same, noise and unknown", () => {
+    const none = { what: "GPU busy ns", low: null, high: null, within_noise: null };
+    expect(changeText({ ...none, before: 4, after: 1, ratio: 4 })).toBe("4.00× less");
+    expect(changeText({ ...none, before: 1, after: 1.8, ratio: 1 / 1.8 })).toBe("1.80× more");
+    expect(changeText({ ...none, before: 0, after: 0, ratio: null })).toBe("the same");
+    expect(changeText({ ...none, before: 3, after: 0, ratio: null })).toBe("none");
+    expect(changeText({ ...none, before: null, after: null, ratio: null })).toBe("unknown");
+    expect(changeText({ ...none, before: 1.02, after: 1, ratio: 1.02, within_noise: true })).toBe("within noise");
   });
 });
 

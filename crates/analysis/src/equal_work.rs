@@ -1,30 +1,64 @@
 //! Equal work: two parts of a trace, or two traces, that do the same work in different ways.
 //!
 //! A faster program leaves the device idle for longer between its kernels, so a busy share says nothing about speed.
-//! What counts is what the same work costs: dispatches, bytes, busy time, time from start to end; each for one
-//! evaluation where the trace says how often the work was done.
+//! What counts is what the same work costs: dispatches, command buffers, bytes, busy time, time from start to end.
+//!
+//! Where the sides are labels, each instance of a label is an *evaluation*, and each evaluation a sample: figures are medians of
+//! evaluations, and [`crate::samples`] says whether a difference is more than their spread. Evaluations in the
+//! [warm-up](crate::warm_up) are left out, and so is the first of a side in which code is compiled, loaded or first run. Elsewhere
+//! figures are totals, and comparing them is right only when both sides did the work equally often.
 //!
 //! What this cannot know: whether both parts really do equal work. That is the caller's claim.
 
-use crate::bound_bytes::BindingSets;
-use crate::intervals::{Interval, union_length_ns};
-use crate::labels::LabelTree;
-use crate::quantity::{Bytes, Nanoseconds, Percent, ratio};
-use crate::timeline::{Timeline, WorkKind};
-use gapscope_trace::lookup::NONE;
-use gapscope_trace::tables::Table;
-use serde::Serialize;
+mod cost;
+mod extent;
+mod measure;
+mod place;
+mod sentences;
+mod sum;
 
-/// What a part of a trace cost.
+use crate::bound_bytes::BindingSets;
+use crate::intervals::Interval;
+use crate::labels::LabelTree;
+use crate::samples::{MedianRatio, Spread};
+use crate::timeline::Timeline;
+use crate::verdict::Bound;
+use crate::warm_up::FirstUses;
+use extent::{Extent, Instances};
+use gapscope_trace::manifest::Api;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// Columns of markers that say which work lies in which evaluation. Without them evaluations are counted, and are no samples.
+pub(crate) const MARKERS: &[&str] = &[
+    "scope",
+    "queue",
+    "thread",
+    "command_buffer",
+    "start_ns",
+    "duration_ns",
+];
+
+/// What a part of a trace cost. Counts, bytes and times are of all of its work, warm-up included.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct WorkCost {
     /// The label, or what the caller calls the trace.
     pub name: String,
-    /// How often the work was done: instances of the label. Absent when it is not known; then figures are totals and
-    /// comparing them is right only when both sides did the work equally often.
+    /// How often the work was done: instances of the label. Absent when it is not known.
     pub evaluations: Option<u64>,
-    /// Dispatches.
-    pub dispatch_count: u64,
+    /// Those of them that are samples; the others are left out, or it is not known what was done in them.
+    pub counted_evaluations: u64,
+    /// Evaluations that are no samples, and why.
+    pub left_out: Vec<LeftOut>,
+    /// Dispatches; absent where the trace does not record them.
+    pub dispatch_count: Option<u64>,
+    /// Why they are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dispatches_unknown_because: Option<String>,
+    /// Command buffers (CUDA: graph launches) with its work.
+    pub command_buffer_count: Option<u64>,
+    /// Submissions with its work.
+    pub submission_count: Option<u64>,
     /// Bytes of the ranges bound for reading, summed over dispatches; absent unless all dispatches have bindings.
     pub bound_read_bytes: Option<u64>,
     /// The same for writing.
@@ -33,11 +67,56 @@ pub struct WorkCost {
     pub transfer_count: u64,
     /// Their bytes, where all are known.
     pub transfer_bytes: Option<u64>,
+    /// Pieces of its work whose times are not known, and that are not in the times below.
+    pub untimed_count: u64,
     /// Time in which at least one piece of the work ran.
     pub gpu_busy_ns: Option<i64>,
     /// From the start of its first piece to the end of its last; where pieces of the other work lie between, the sum
     /// over the stretches without them.
     pub wall_ns: Option<i64>,
+    /// From the start of its first piece to the end of its last, without the evaluations that are left out.
+    pub window: Option<Interval>,
+    /// What bounds the speed in that window.
+    pub verdict: Bound,
+    /// The same in a sentence, or why it is not known.
+    pub verdict_sentence: String,
+    /// By figure, of the evaluations that count.
+    #[serde(skip)]
+    samples: [Vec<f64>; Figure::ALL.len()],
+    /// An evaluation is a command buffer with the label, since passes have no other instances of labels.
+    #[serde(skip)]
+    by_command_buffers: bool,
+    /// Names of the kernels that it ran.
+    #[serde(skip)]
+    kernels: BTreeSet<String>,
+    /// Whose words suit it.
+    #[serde(skip)]
+    api: Api,
+}
+
+/// Evaluations that are no samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// Why.
+    pub because: Reason,
+    /// How many.
+    pub count: u64,
+}
+
+/// Why an evaluation is no sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// It starts in the recording's warm-up.
+    WarmUp,
+    /// It is the first of its side, and code was compiled, loaded or first run in it.
+    FirstUse,
+    /// No GPU work was launched in it.
+    NoWork,
+    /// Some of its work may be of another evaluation.
+    Unclear,
+    /// The recording ended in it.
+    Unfinished,
 }
 
 /// What of two works is compared.
@@ -47,6 +126,12 @@ pub enum Figure {
     #[default]
     #[serde(rename = "dispatches")]
     Dispatches,
+    /// Command buffers (CUDA: graph launches). One that several evaluations share counts for each in part.
+    #[serde(rename = "command buffers")]
+    CommandBuffers,
+    /// Submissions; shared ones likewise.
+    #[serde(rename = "submissions")]
+    Submissions,
     /// Bytes of the ranges bound for reading and for writing.
     #[serde(rename = "bytes bound")]
     BoundBytes,
@@ -56,43 +141,70 @@ pub enum Figure {
     /// Time in which the GPU was busy.
     #[serde(rename = "GPU busy ns")]
     GpuBusy,
-    /// Time from the start to the end.
+    /// Time from the start of the first work to the end of the last.
     #[serde(rename = "wall ns")]
     Wall,
+    /// Time from the start of an evaluation's work to the start of the next one's, where they follow each other and no other work
+    /// starts in between: what an evaluation takes in a loop, the host's part included.
+    #[serde(rename = "start to start ns")]
+    Pace,
 }
 
 impl Figure {
-    const ALL: [Figure; 5] = [
+    /// All of them.
+    pub const ALL: [Figure; 8] = [
         Figure::Dispatches,
+        Figure::CommandBuffers,
+        Figure::Submissions,
         Figure::BoundBytes,
         Figure::TransferBytes,
         Figure::GpuBusy,
         Figure::Wall,
+        Figure::Pace,
     ];
 
-    fn of(self, work: &WorkCost) -> Option<f64> {
+    /// True for times; the others are counts and bytes.
+    pub const fn is_time(self) -> bool {
+        matches!(self, Figure::GpuBusy | Figure::Wall | Figure::Pace)
+    }
+
+    fn total(self, work: &WorkCost) -> Option<f64> {
+        let count = |count: Option<u64>| count.map(|count| count as f64);
         match self {
-            Figure::Dispatches => Some(work.dispatch_count as f64),
-            Figure::BoundBytes => work.bound_bytes().map(|bytes| bytes as f64),
-            Figure::TransferBytes => work.transfer_bytes.map(|bytes| bytes as f64),
+            Figure::Dispatches => count(work.dispatch_count),
+            Figure::CommandBuffers => count(work.command_buffer_count),
+            Figure::Submissions => count(work.submission_count),
+            Figure::BoundBytes => count(work.bound_bytes()),
+            Figure::TransferBytes => count(work.transfer_bytes),
             Figure::GpuBusy => work.gpu_busy_ns.map(|ns| ns as f64),
             Figure::Wall => work.wall_ns.map(|ns| ns as f64),
+            Figure::Pace => None,
         }
     }
 }
 
-/// One figure of two works, each for one evaluation where both are known.
+/// One figure of two works.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Ratio {
     /// Of what.
     #[serde(rename = "what")]
     pub figure: Figure,
-    /// Before.
+    /// Before: the median of the evaluations, or the total.
     pub before: Option<f64>,
     /// After.
     pub after: Option<f64>,
     /// `before / after`: above 1, after needs less.
     pub ratio: Option<f64>,
+    /// The true ratio is between this one, ...
+    pub low: Option<f64>,
+    /// ... and this one, in 95 of 100 cases. Absent where too few evaluations are known.
+    pub high: Option<f64>,
+    /// True where that interval holds 1, so that the difference may be chance; absent without an interval.
+    pub within_noise: Option<bool>,
+    /// The evaluations before.
+    pub before_spread: Option<Spread>,
+    /// The evaluations after.
+    pub after_spread: Option<Spread>,
 }
 
 /// Two works compared.
@@ -104,22 +216,40 @@ pub struct WorkComparison {
     pub after: WorkCost,
     /// True when the figures in `ratios` are for one evaluation; else for all of the work.
     pub per_evaluation: bool,
+    /// What says that the work is equal.
+    pub basis: Basis,
     /// The figures.
     pub ratios: Vec<Ratio>,
     /// What they mean, in sentences.
     pub sentences: Vec<String>,
 }
 
+/// What says that two works are equal.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Basis {
+    /// The program's labels: one evaluation is compared with one.
+    Labels,
+    /// The caller alone: how often each side did the work is not known.
+    #[default]
+    Claim,
+    /// The caller alone, and no kernel ran on both sides.
+    NoCommonKernel,
+}
+
 impl WorkCost {
-    /// The work under each of `labels`, with all that is inside these labels. A label counts wherever it nests.
+    /// The work under each of `labels`, with all that is inside these labels. A label counts wherever it nests. Without
+    /// `first_uses` no evaluation is left out as warm-up.
     pub fn of_labels(
         timeline: &Timeline,
         bindings: &BindingSets,
         labels: &[&str],
+        first_uses: Option<&FirstUses>,
     ) -> Vec<WorkCost> {
         let tree = LabelTree::of(timeline.trace);
         let own = |node: usize| labels.iter().position(|label| *label == tree.text(node));
-        of_nodes(timeline, bindings, labels, &tree, &own)
+        let extent = Extent::Labels(Instances::of(timeline, &tree, &own));
+        costs(timeline, bindings, labels, &extent, first_uses)
     }
 
     /// The work under the labels whose path (texts from the outermost label on, joined by ` / `) `matches`, with all
@@ -128,26 +258,20 @@ impl WorkCost {
         timeline: &Timeline,
         bindings: &BindingSets,
         name: &str,
+        first_uses: Option<&FirstUses>,
         matches: impl Fn(&str) -> bool,
     ) -> WorkCost {
         let tree = LabelTree::of(timeline.trace);
         let own = |node: usize| matches(&tree.path(node)).then_some(0);
-        let mut works = of_nodes(timeline, bindings, &[name], &tree, &own);
+        let extent = Extent::Labels(Instances::of(timeline, &tree, &own));
+        let mut works = costs(timeline, bindings, &[name], &extent, first_uses);
         works.pop().unwrap_or_default()
     }
 
-    /// All work of a trace, which did it `evaluations` times.
-    pub fn of_trace(
-        timeline: &Timeline,
-        bindings: &BindingSets,
-        name: &str,
-        evaluations: Option<u64>,
-    ) -> WorkCost {
-        let mut works = measure(timeline, bindings, &[name], &|_, _| Some(0));
-        WorkCost {
-            evaluations,
-            ..works.pop().unwrap_or_default()
-        }
+    /// All work of a trace.
+    pub fn of_trace(timeline: &Timeline, bindings: &BindingSets, name: &str) -> WorkCost {
+        let mut works = costs(timeline, bindings, &[name], &Extent::All, None);
+        works.pop().unwrap_or_default()
     }
 
     /// The work that starts in `window`.
@@ -157,15 +281,19 @@ impl WorkCost {
         name: &str,
         window: Interval,
     ) -> WorkCost {
-        let inside = |start_ns: i64| window.contains(start_ns);
-        let part = |_, start_ns: Option<i64>| start_ns.is_some_and(inside).then_some(0);
-        let mut works = measure(timeline, bindings, &[name], &part);
+        let mut works = costs(timeline, bindings, &[name], &Extent::Window(window), None);
         works.pop().unwrap_or_default()
     }
 
     /// True when there is no work in it.
     pub fn is_empty(&self) -> bool {
-        self.dispatch_count + self.transfer_count == 0 && self.gpu_busy_ns.is_none()
+        self.dispatch_count.unwrap_or(0) + self.transfer_count == 0 && self.gpu_busy_ns.is_none()
+    }
+
+    /// True where the kernels of both are known, and none ran on both sides.
+    fn shares_no_kernel(&self, other: &WorkCost) -> bool {
+        let known = !self.kernels.is_empty() && !other.kernels.is_empty();
+        known && self.kernels.is_disjoint(&other.kernels)
     }
 
     fn bound_bytes(&self) -> Option<u64> {
@@ -174,236 +302,105 @@ impl WorkCost {
                 .saturating_add(self.bound_written_bytes?),
         )
     }
+
+    /// A figure of each evaluation that counts, in order of time; empty where it is not known.
+    pub fn samples(&self, figure: Figure) -> &[f64] {
+        &self.samples[figure as usize]
+    }
+
+    /// A figure for one evaluation.
+    fn each(&self, figure: Figure) -> Option<f64> {
+        if let Some(spread) = Spread::of(self.samples(figure)) {
+            return Some(spread.median);
+        }
+        // Between evaluations there may be anything.
+        let evaluations = self
+            .evaluations
+            .filter(|n| *n > 0 && figure != Figure::Wall)?;
+        // What is unknown in some of them is unknown.
+        let unknown = self.counted_evaluations > 0 && figure.is_time();
+        let total = figure.total(self).filter(|_| !unknown)?;
+        Some(total / evaluations as f64)
+    }
 }
 
-/// Measures the work under labels; `own` says of a label which part begins with it.
-fn of_nodes(
+fn costs(
     timeline: &Timeline,
     bindings: &BindingSets,
     names: &[&str],
-    tree: &LabelTree,
-    own: &dyn Fn(usize) -> Option<usize>,
+    extent: &Extent,
+    first_uses: Option<&FirstUses>,
 ) -> Vec<WorkCost> {
-    let mut part_of_node: Vec<Option<usize>> = Vec::with_capacity(tree.len());
-    for node in 0..tree.len() {
-        let around = tree.parent(node).and_then(|parent| part_of_node[parent]);
-        part_of_node.push(own(node).or(around));
-    }
-    let part = |label, _| {
-        let node = tree.node_of_row(label) as usize;
-        part_of_node.get(node).copied().flatten()
-    };
-    let mut works = measure(timeline, bindings, names, &part);
-    for (node, instances) in tree.instances(timeline.trace).into_iter().enumerate() {
-        if let Some(part) = own(node).filter(|_| instances > 0) {
-            *works[part].evaluations.get_or_insert(0) += instances;
-        }
-    }
-    works
-}
-
-/// Timed work of a part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Piece {
-    interval: Interval,
-    part: usize,
-}
-
-/// Measures the parts of a trace; `part` says of a label's row and a start which part they belong to.
-fn measure(
-    timeline: &Timeline,
-    bindings: &BindingSets,
-    names: &[&str],
-    part: &dyn Fn(u32, Option<i64>) -> Option<usize>,
-) -> Vec<WorkCost> {
-    let tables = &timeline.trace.tables;
-    let mut works: Vec<WorkCost> = (names.iter())
-        .map(|name| WorkCost {
-            name: (*name).to_owned(),
-            bound_read_bytes: Some(0),
-            bound_written_bytes: Some(0),
-            transfer_bytes: Some(0),
-            ..WorkCost::default()
-        })
-        .collect();
-    // What has no times of its own begins with its command buffer.
-    let start_ns = |own: Option<i64>, command_buffer: u32| {
-        let starts = &tables.command_buffers.start_ns;
-        own.or_else(|| *starts.get(command_buffer as usize)?)
-    };
-    let add = |sum: Option<u64>, bytes: Option<u64>| Some(sum?.saturating_add(bytes?));
-    let dispatches = &timeline.dispatches;
-    let mut dispatch = |row: usize, start_ns: Option<i64>| {
-        if let Some(part) = part(dispatches.labels[row], start_ns) {
-            let work = &mut works[part];
-            let bytes = bindings.bytes(dispatches.binding_set(row));
-            work.dispatch_count += 1;
-            work.bound_read_bytes = add(work.bound_read_bytes, bytes.map(|b| b.read_bytes));
-            work.bound_written_bytes =
-                add(work.bound_written_bytes, bytes.map(|b| b.written_bytes));
-        }
-    };
-    for work in timeline.gpus.iter().flat_map(|gpu| &gpu.works) {
-        if work.kind() == WorkKind::Dispatch {
-            dispatch(work.row(), Some(work.interval.start_ns));
-        }
-    }
-    for untimed in &dispatches.untimed {
-        let start_ns = start_ns(untimed.start_ns, untimed.command_buffer);
-        dispatch(untimed.row as usize, start_ns);
-    }
-    let rows = &tables.transfers;
-    for row in 0..rows.len() {
-        let command_buffer = rows.command_buffer[row];
-        let command_buffer = command_buffer.map_or(NONE, |id| timeline.command_buffer_ids.row(id));
-        let around = tables.command_buffers.label.get(command_buffer as usize);
-        let label = rows.label[row].or(around.copied().flatten());
-        let label = label.map_or(NONE, |id| timeline.label_ids.row(id));
-        let start_ns = start_ns(rows.start_ns[row], command_buffer);
-        if let Some(part) = part(label, start_ns) {
-            works[part].transfer_count += 1;
-            works[part].transfer_bytes = add(works[part].transfer_bytes, rows.bytes[row]);
-        }
-    }
-
-    let mut timed: Vec<Piece> = (timeline.gpus.iter())
-        .flat_map(|gpu| &gpu.works)
-        .filter_map(|work| {
-            let part = part(timeline.label_row_of(work), Some(work.interval.start_ns))?;
-            Some(Piece {
-                interval: work.interval,
-                part,
-            })
-        })
-        .collect();
-    if !timed.is_sorted() {
-        timed.sort();
-    }
-    for (index, work) in works.iter_mut().enumerate() {
-        let mine = || {
-            timed
-                .iter()
-                .filter(|piece| piece.part == index)
-                .map(|piece| piece.interval)
-        };
-        if mine().next().is_some() {
-            work.gpu_busy_ns = Some(union_length_ns(mine()));
-            work.wall_ns = Some(0);
-        }
-    }
-    for stretch in timed.chunk_by(|a, b| a.part == b.part) {
-        let whole = stretch
-            .iter()
-            .map(|piece| piece.interval)
-            .reduce(Interval::hull);
-        let wall_ns = works[stretch[0].part].wall_ns.get_or_insert(0);
-        *wall_ns = wall_ns.saturating_add(whole.unwrap_or_default().length_ns());
-    }
-    works
+    let measured = measure::measure(timeline, bindings, extent, names.len());
+    (names.iter().enumerate())
+        .map(|(number, name)| cost::cost(timeline, extent, &measured, (number, name), first_uses))
+        .collect()
 }
 
 /// Compares the work under two labels of one trace. `None` when one of them has no work.
 pub fn equal_work(
     timeline: &Timeline,
     bindings: &BindingSets,
+    first_uses: Option<&FirstUses>,
     before: &str,
     after: &str,
 ) -> Option<WorkComparison> {
-    let works = WorkCost::of_labels(timeline, bindings, &[before, after]);
+    let works = WorkCost::of_labels(timeline, bindings, &[before, after], first_uses);
     let [before, after] = <[WorkCost; 2]>::try_from(works).ok()?;
     (!before.is_empty() && !after.is_empty()).then(|| compare(before, after))
 }
 
 /// Compares two works that are equal in what they do.
 pub fn compare(before: WorkCost, after: WorkCost) -> WorkComparison {
-    let per_evaluation =
-        before.evaluations.is_some_and(|n| n > 0) && after.evaluations.is_some_and(|n| n > 0);
-    let each = |work: &WorkCost, figure: Option<f64>| match work.evaluations {
-        Some(evaluations) if per_evaluation => figure.map(|figure| figure / evaluations as f64),
-        _ => figure,
+    let counted = |work: &WorkCost| work.evaluations.is_some_and(|n| n > 0);
+    let per_evaluation = counted(&before) && counted(&after);
+    let mut comparison = WorkComparison {
+        per_evaluation,
+        basis: match per_evaluation {
+            true => Basis::Labels,
+            false if before.shares_no_kernel(&after) => Basis::NoCommonKernel,
+            false => Basis::Claim,
+        },
+        ratios: (Figure::ALL.into_iter())
+            .map(|figure| Ratio::of(figure, &before, &after, per_evaluation))
+            .collect(),
+        sentences: Vec::new(),
+        before,
+        after,
     };
-    let ratio = |figure: Figure| {
-        let [before, after] = [&before, &after].map(|work| each(work, figure.of(work)));
+    comparison.sentences = sentences::sentences(&comparison);
+    comparison
+}
+
+impl Ratio {
+    fn of(figure: Figure, before: &WorkCost, after: &WorkCost, per_evaluation: bool) -> Ratio {
+        let works = [before, after];
+        if !per_evaluation {
+            let [before, after] = works.map(|work| figure.total(work));
+            return Ratio::of_values(figure, before, after);
+        }
+        let [first, second] = works.map(|work| work.samples(figure));
+        let compared = MedianRatio::of(first, second);
+        let interval = compared.as_ref().and_then(|ratio| ratio.interval);
+        let [before, after] = works.map(|work| work.each(figure));
+        Ratio {
+            low: interval.map(|[low, _]| low),
+            high: interval.map(|[_, high]| high),
+            within_noise: compared.and_then(|ratio| ratio.is_within_noise()),
+            before_spread: Spread::of(first),
+            after_spread: Spread::of(second),
+            ..Ratio::of_values(figure, before, after)
+        }
+    }
+
+    fn of_values(figure: Figure, before: Option<f64>, after: Option<f64>) -> Ratio {
+        let both = before.zip(after).filter(|(_, after)| *after > 0.0);
         Ratio {
             figure,
             before,
             after,
-            ratio: before
-                .zip(after)
-                .filter(|(_, after)| *after > 0.0)
-                .map(|(before, after)| before / after),
+            ratio: both.map(|(before, after)| before / after),
+            ..Ratio::default()
         }
-    };
-    let ratios = Figure::ALL.map(ratio).to_vec();
-    let sentences = sentences(&before, &after, &ratios, per_evaluation);
-    WorkComparison {
-        before,
-        after,
-        per_evaluation,
-        ratios,
-        sentences,
     }
-}
-
-fn sentences(
-    before: &WorkCost,
-    after: &WorkCost,
-    ratios: &[Ratio],
-    per_evaluation: bool,
-) -> Vec<String> {
-    let scope = match per_evaluation {
-        true => "For one evaluation",
-        false => "In all",
-    };
-    let mut sentences = Vec::new();
-    let figures = |figure: Figure| {
-        let ratio = ratios.iter().find(|ratio| ratio.figure == figure)?;
-        ratio.before.zip(ratio.after)
-    };
-    if let Some((a, b)) = figures(Figure::Dispatches) {
-        sentences.push(format!(
-            "{scope}, {} ran {b:.1} dispatches where {} ran {a:.1}.",
-            after.name, before.name
-        ));
-    }
-    if let Some((a, b)) = figures(Figure::BoundBytes) {
-        sentences.push(format!(
-            "{scope}, dispatches of {} could reach {} through their bindings where those of {} could reach {}.",
-            after.name,
-            Bytes(b),
-            before.name,
-            Bytes(a)
-        ));
-    }
-    let Some((a, b)) = figures(Figure::GpuBusy) else {
-        sentences.push("GPU times of one of the two are not known.".to_owned());
-        return sentences;
-    };
-    let difference = match b <= a {
-        true => format!("{} saved", Nanoseconds((a - b) as i64)),
-        false => format!("{} more", Nanoseconds((b - a) as i64)),
-    };
-    sentences.push(format!(
-        "{scope}, equal work kept the GPU busy for {} in {} and for {} in {}: {difference}.",
-        Nanoseconds(a as i64),
-        before.name,
-        Nanoseconds(b as i64),
-        after.name
-    ));
-    let busy_share = |work: &WorkCost| Some(ratio(work.gpu_busy_ns?, work.wall_ns?));
-    if let (Some(first), Some(second), Some((wall_before, wall_after))) =
-        (busy_share(before), busy_share(after), figures(Figure::Wall))
-        && second < first
-        && b < a
-        && wall_after <= wall_before
-    {
-        sentences.push(format!(
-            "The GPU is busy for {} of the time in {} and for {} in {}: the empty space after is saved time, for equal work ended sooner.",
-            Percent(first),
-            before.name,
-            Percent(second),
-            after.name
-        ));
-    }
-    sentences
 }

@@ -17,7 +17,7 @@ use crate::ranks;
 use crate::timeline::Timeline;
 use crate::transfers::{self, TransferRow};
 use crate::verdict::{Bound, Evidence, Judgement};
-use crate::warm_up::{self, WarmUp};
+use crate::warm_up::{self, FirstUses, WarmUp};
 use gapscope_trace::manifest::{Loss, SamplingMode};
 use gapscope_trace::tables::{
     Bindings, Buffers, CounterValues, Counters, Dependencies, Dispatches, HostCalls, Kernels,
@@ -134,6 +134,14 @@ impl Findings {
         Findings::selection_with(&[])
     }
 
+    /// What of a trace an analysis with these options reads.
+    pub fn selection_for(options: &Options) -> Selection {
+        match options.equal_work {
+            Some(_) => Findings::selection_with(equal_work::MARKERS),
+            None => Findings::selection(),
+        }
+    }
+
     /// The same, with the columns `markers` of markers besides those that all analyses need.
     pub(crate) fn selection_with(markers: &[&'static str]) -> Selection {
         Selection::manifest()
@@ -226,6 +234,11 @@ impl Findings {
             },
             None => warm_up::warm_up(timeline, &kernels),
         };
+        let equal_work = (options.equal_work.as_ref()).and_then(|(before, after)| {
+            let first_uses = FirstUses::of(timeline, &kernels, &warm_up);
+            let first_uses = options.exclude_warm_up.then_some(&first_uses);
+            equal_work::equal_work(timeline, bindings, first_uses, before, after)
+        });
         let work_window = timeline.work_window();
         let excluded = warm_up.excluded.filter(|_| options.exclude_warm_up);
         let analysed_window = work_window.map(|window| match (options.window, excluded) {
@@ -277,9 +290,7 @@ impl Findings {
             counters: counters::counter_rows(timeline),
             drift: drift::drift(timeline, options.longest),
             latency: latency::latency(timeline),
-            equal_work: (options.equal_work.as_ref()).and_then(|(before, after)| {
-                equal_work::equal_work(timeline, bindings, before, after)
-            }),
+            equal_work,
             losses: manifest.losses.clone(),
             notes: (manifest.notes.iter().cloned())
                 .chain(ranks::note(timeline))

@@ -29,6 +29,7 @@ pub mod latency;
 pub mod memory_timeline;
 pub mod quantity;
 pub mod ranks;
+pub mod samples;
 pub mod thresholds;
 pub mod timeline;
 pub mod transfers;

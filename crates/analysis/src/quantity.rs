@@ -53,6 +53,15 @@ pub fn count(count: u64) -> String {
     text
 }
 
+/// A count for one of several, such as a median: `4`, `2.5`, `0.17`.
+pub fn mean_count(count: f64) -> String {
+    match count {
+        whole if whole.fract() == 0.0 => self::count(whole as u64),
+        part if part < 0.995 => format!("{part:.2}"),
+        more => format!("{more:.1}"),
+    }
+}
+
 /// A share of 1 in per cent. What is not quite nothing or everything never reads as if it were.
 pub fn share(part: f64) -> String {
     let percent = part * 100.0;
@@ -190,6 +199,18 @@ mod tests {
         assert_eq!(count(999), "999");
         assert_eq!(count(1_000), "1,000");
         assert_eq!(count(12_345_678), "12,345,678");
+    }
+
+    #[test]
+    fn a_mean_count_has_decimals_where_it_is_not_whole() {
+        for (count, text) in [
+            (400.0, "400"),
+            (2.5, "2.5"),
+            (1.0 / 6.0, "0.17"),
+            (0.999, "1.0"),
+        ] {
+            assert_eq!(mean_count(count), text);
+        }
     }
 
     #[test]

@@ -122,4 +122,40 @@ thresholds! {
     REGULAR_MOST_IN_PERIOD: u64 = 8, Count,
         "So many gaps at most are looked for in one period.",
         "A step of a program has a few large gaps; of more, some have a period of their own.";
+    SLOW: i64 = 3, Times,
+        "A kernel's first dispatch that took more than this times its median is a sign of warm-up.",
+        "Below, it may be chance; a driver that compiles takes far longer.";
+    LEAST_DISPATCHES: u64 = 5, Count,
+        "Timed dispatches that a kernel needs before its first is compared with its median.",
+        "The median of fewer says little.";
+    FIRST_SHARE: f64 = 0.1, Share,
+        "Warm-up begins with a sign in this first share of the time.",
+        "Warm-up is at the start.";
+    MOST_SHARE: f64 = 0.5, Share,
+        "Warm-up of more than this share of the time is not left out.",
+        "What is the greater part is not an exception.";
+    LEAST_COMMAND_BUFFERS: u64 = 4, Count,
+        "Command buffers, or launches that are in none, that must start after warm-up for it to be left out.",
+        "Something must be left to judge.";
+    CONFIDENCE: f64 = 0.95, Share,
+        "How often the interval of a ratio holds the true one; a ratio whose interval holds 1 is within noise.",
+        "Of 100 comparisons of equal programs, at most 5 find a difference.";
+    LEAST_EVALUATIONS: usize = 6, Count,
+        "Evaluations that each side needs for an interval.",
+        "The smallest and the greatest of 5 hold the median in 94 of 100 cases, those of 6 in 97.";
+    EVALUATION_BLOCKS: usize = 32, Count,
+        "From 3 times this many evaluations on, the medians of at least this many blocks of neighbours are the samples.",
+        "Neighbours resemble each other, as clocks change slowly; blocks do less, and 32 are enough for a narrow interval.";
+    KNOWN_SHARE: f64 = 0.5, Share,
+        "A time of evaluations is known when at least this share of them has it.",
+        "Where most have none, those that have it may be special.";
+    DRIFT_PART: f64 = 0.5, Share,
+        "A compared side whose two halves differ by this part of the difference between the sides is said to have changed.",
+        "What changed it may have made much of the difference.";
+    TOLD_FACTOR: f64 = 1.2, Times,
+        "Times that differ by this factor are told as a factor, and below in per cent.",
+        "`1.05 times` is hard to read.";
+    OWN_SHARE: f64 = 0.9, Share,
+        "A compared side has a verdict when at least this share of the busy time from its start to its end is its own.",
+        "With more work of others in between, the verdict would be theirs.";
 }

@@ -18,6 +18,7 @@ use crate::intervals::Interval;
 use crate::vocabulary::KernelNames;
 use build::Builder;
 use dispatches::DispatchColumns;
+pub(crate) use dispatches::Untimed;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{CommandBufferId, KernelId, LabelId, QueueId, SubmissionId};
 use gapscope_trace::lookup::{IdIndex, NONE};
@@ -94,6 +95,12 @@ impl<'a> Timeline<'a> {
     pub fn submission_id_of(&self, work: &Work) -> Option<SubmissionId> {
         let ids = &self.trace.tables.submissions.id;
         ids.get(self.submission_of(work) as usize).copied()
+    }
+
+    /// Index in [`Self::queues`] of a queue, or [`NONE`].
+    #[inline]
+    pub(crate) fn queue_row(&self, id: QueueId) -> u32 {
+        self.queue_ids.row(id)
     }
 
     /// Row of the submission that launched `work`, or [`NONE`].

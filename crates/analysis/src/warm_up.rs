@@ -1,4 +1,4 @@
-//! Warm-up: the part at the startning that is not like the rest.
+//! Warm-up: the part at the start that is not like the rest.
 //!
 //! Programs compile pipelines, and drivers compile kernels, when they are first used. Left in, this hides what the
 //! program does afterwards. Signs of warm-up are calls that create pipelines or shader modules or load code after the
@@ -16,20 +16,10 @@
 use crate::intervals::Interval;
 use crate::kernels::Kernel;
 use crate::quantity::{self, Nanoseconds, Percent, ratio};
+use crate::thresholds::{FIRST_SHARE, LEAST_COMMAND_BUFFERS, LEAST_DISPATCHES, MOST_SHARE, SLOW};
 use crate::timeline::Timeline;
 use gapscope_trace::tables::{HostCallKind, Table};
 use serde::Serialize;
-
-/// How many times its kernel's median a first dispatch must take to count as a sign. Below, it may be chance.
-pub const SLOW: i64 = 3;
-/// Timed dispatches that a kernel needs before its median says something.
-pub const LEAST_DISPATCHES: u64 = 5;
-/// The first sign must lie in this share of the work window: warm-up is at the startning.
-pub const FIRST_SHARE: f64 = 0.1;
-/// Most of the work window that may be left out: what is the greater part is not an exception.
-pub const MOST_SHARE: f64 = 0.5;
-/// Command buffers, or launches that are in none, that must start after it, so that there is something left to judge.
-pub const LEAST_COMMAND_BUFFERS: u64 = 4;
 
 /// The warm-up of a recording, if there is one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -167,6 +157,37 @@ fn none_found(timeline: &Timeline, kernels: &[Kernel], signs: usize) -> String {
         }
     };
     reason.to_owned()
+}
+
+/// When code was compiled, loaded or first run.
+#[derive(Debug, Clone, Default)]
+pub struct FirstUses {
+    warm_up: Option<Interval>,
+    signs: Vec<Interval>,
+}
+
+impl FirstUses {
+    /// Those of a recording with these kernels and this warm-up.
+    pub fn of(timeline: &Timeline, kernels: &[Kernel], warm_up: &WarmUp) -> FirstUses {
+        let window = timeline.work_window().unwrap_or_default();
+        let signs = signs(timeline, kernels, window).into_iter();
+        FirstUses {
+            warm_up: warm_up.excluded,
+            signs: signs.map(|sign| sign.interval).collect(),
+        }
+    }
+
+    /// True when warm-up was not over at a time.
+    pub(crate) fn is_warm_up(&self, start_ns: i64) -> bool {
+        self.warm_up
+            .is_some_and(|warm_up| start_ns < warm_up.end_ns)
+    }
+
+    /// True when code was compiled, loaded or first run in an interval.
+    pub(crate) fn any_in(&self, interval: Interval) -> bool {
+        let inside = |sign: &Interval| !sign.intersection(interval).is_empty();
+        self.signs.iter().any(inside)
+    }
 }
 
 /// The signs of a warm-up as the end of a sentence.

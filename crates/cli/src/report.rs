@@ -30,35 +30,39 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
         equal_work: arguments.compare_labels.clone(),
         ..Options::default()
     };
-    let (text, whole) = trace::in_pieces(&arguments.trace, &Findings::selection(), |opened| {
-        let trace = &opened.trace;
-        let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| opened.each(take).map(|_| ());
-        // Before the timeline of the whole trace, so that never both fill memory.
-        let under = match arguments.label.as_deref() {
-            Some(label) => Some((label, UnderLabel::of(trace, label, &options, each)?)),
-            None => None,
-        };
-        let (timeline, remarks) = opened.timeline()?;
-        let findings = match under {
-            None => Ok(Findings::of_timeline(&timeline, &options)),
-            Some((label, under)) => {
-                (under.findings(&timeline, &options)).ok_or_else(|| no_work(trace, label))
-            }
-        };
-        let text = findings.and_then(|found| {
-            let ranks = ranks_within(arguments, &timeline, &options)?;
-            let text = text(
-                arguments,
-                trace,
-                &timeline,
-                &found,
-                &remarks,
-                ranks.as_ref(),
-            )?;
-            Ok((text, trace.unread.is_empty()))
-        });
-        Some(text)
-    })??;
+    let (text, whole) = trace::in_pieces(
+        &arguments.trace,
+        &Findings::selection_for(&options),
+        |opened| {
+            let trace = &opened.trace;
+            let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| opened.each(take).map(|_| ());
+            // Before the timeline of the whole trace, so that never both fill memory.
+            let under = match arguments.label.as_deref() {
+                Some(label) => Some((label, UnderLabel::of(trace, label, &options, each)?)),
+                None => None,
+            };
+            let (timeline, remarks) = opened.timeline()?;
+            let findings = match under {
+                None => Ok(Findings::of_timeline(&timeline, &options)),
+                Some((label, under)) => {
+                    (under.findings(&timeline, &options)).ok_or_else(|| no_work(trace, label))
+                }
+            };
+            let text = findings.and_then(|found| {
+                let ranks = ranks_within(arguments, &timeline, &options)?;
+                let text = text(
+                    arguments,
+                    trace,
+                    &timeline,
+                    &found,
+                    &remarks,
+                    ranks.as_ref(),
+                )?;
+                Ok((text, trace.unread.is_empty()))
+            });
+            Some(text)
+        },
+    )??;
     page::write(&text)?;
     Ok(exit::of_reading(whole))
 }

@@ -41,7 +41,7 @@ impl Report<'_> {
         let mut blocks = self.head();
         blocks.extend(unread::head(findings, &sections));
         if let Some(comparison) = &findings.equal_work {
-            blocks.extend(equal_work::blocks(comparison));
+            blocks.extend(equal_work::blocks(comparison, names.words()));
             blocks.extend(accuracy::blocks(findings, self.remarks));
             return Document { blocks };
         }

@@ -342,6 +342,50 @@ fn every_page_with_numbers_states_sampling_mode_and_clock_error() {
 }
 
 #[test]
+fn a_comparison_fits_whatever_the_labels_are_called() {
+    let [eager, compiled] = ["eager", "compiled"]
+        .map(|way| format!("evaluation of all layers, {way}, in half precision"));
+    let mut text = format!(
+        "manifest sampling_mode=dispatch start_ns=0 end_ns=10s exit.code=0 command=fusion\n\
+         process id=1 pid=10\n\
+         device id=1 process=1 name=GPU uuid=aa\nqueue id=1 device=1\nkernel id=1 process=1 name=work\n\
+         label id=1 text=\"{eager}\"\nlabel id=2 text=\"{compiled}\"\n"
+    );
+    for (label, turn) in (0..40).map(|n| (1 + n / 20, i64::from(n))) {
+        let (t, duration) = (
+            turn * 1_300_017,
+            1_012_345 / i64::from(label) + turn * 37 % 101,
+        );
+        text += &format!(
+            "submission id={turn} process=1 queue=1 start_ns={t} duration_ns=5000 command_buffers=1\n\
+             command_buffer id={turn} process=1 queue=1 submission={turn} start_ns={t} duration_ns={duration}\n\
+             marker process=1 label={label} scope=command-buffer command_buffer={turn} queue=1 start_ns={t} duration_ns={duration}\n\
+             dispatch command_buffer={turn} queue=1 kernel=1 label={label} start_ns={t} duration_ns={duration}\n"
+        );
+    }
+    let options = Options {
+        equal_work: Some((eager, compiled)),
+        ..Options::default()
+    };
+    with_report(&read(&text), &options, |report| {
+        let page = Terminal::default().draw(&report.document());
+        assert!(
+            page.lines().all(|line| line.chars().count() <= 80),
+            "{page}"
+        );
+        for words in [
+            "2.00 ×",
+            "evaluations",
+            "start to start",
+            "command buffers",
+            "Spread",
+        ] {
+            assert!(page.contains(words), "{words}: {page}");
+        }
+    });
+}
+
+#[test]
 fn a_label_cannot_steer_the_terminal() {
     let text =
         include_str!("traces/host_bound.txt").replace("text=step", r#"text="\u{1b}[2Jstep""#);

@@ -8,6 +8,8 @@ use gapscope_analysis::bound_bytes::BindingSets;
 use gapscope_analysis::counters::{Counter, counters};
 use gapscope_analysis::dataflow::Dataflow;
 use gapscope_analysis::gaps::{Cause, GapFinder, each_gap};
+use gapscope_analysis::kernels::kernels;
+use gapscope_analysis::warm_up::{FirstUses, warm_up};
 use std::cell::OnceCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -19,6 +21,7 @@ pub struct Analysed<'a> {
     pub snapshot: &'a Snapshot,
     pub timeline: &'a Timeline<'a>,
     bindings: OnceCell<BindingSets>,
+    first_uses: OnceCell<FirstUses>,
     flow: OnceCell<Dataflow<'a>>,
     gaps: OnceCell<Gaps>,
     finder: OnceCell<GapFinder<'a>>,
@@ -34,6 +37,7 @@ impl<'a> Analysed<'a> {
             snapshot,
             timeline,
             bindings: OnceCell::new(),
+            first_uses: OnceCell::new(),
             flow: OnceCell::new(),
             gaps: OnceCell::new(),
             finder: OnceCell::new(),
@@ -45,6 +49,13 @@ impl<'a> Analysed<'a> {
     pub fn bindings(&self) -> &BindingSets {
         self.bindings
             .get_or_init(|| BindingSets::of(&self.snapshot.trace))
+    }
+
+    pub fn first_uses(&self) -> &FirstUses {
+        self.first_uses.get_or_init(|| {
+            let kernels = kernels(self.timeline, self.bindings(), None, None);
+            FirstUses::of(self.timeline, &kernels, &warm_up(self.timeline, &kernels))
+        })
     }
 
     pub fn flow(&self) -> &Dataflow<'a> {

@@ -367,7 +367,7 @@ fn cost(Side { store, extent }: Side) -> Result<WorkCost, Error> {
     store.analyst().ask(move |analysed| {
         let (timeline, bindings) = (analysed.timeline, analysed.bindings());
         match extent {
-            Extent::All => WorkCost::of_trace(timeline, bindings, &trace, None),
+            Extent::All => WorkCost::of_trace(timeline, bindings, &trace),
             Extent::Range(window) => {
                 let seconds = |ns: i64| format!("{:.6} s", ns as f64 / 1e9);
                 let name = format!(
@@ -379,7 +379,9 @@ fn cost(Side { store, extent }: Side) -> Result<WorkCost, Error> {
             }
             // The page knows long paths only as far as it shows them.
             Extent::Label(path) => {
-                WorkCost::of_label_path(timeline, bindings, &path, |of| cut(of) == path)
+                let first_uses = Some(analysed.first_uses());
+                let matches = |of: &str| cut(of) == path;
+                WorkCost::of_label_path(timeline, bindings, &path, first_uses, matches)
             }
         }
     })

@@ -11,6 +11,7 @@ mod counts;
 mod cuda;
 mod driver;
 mod endings;
+mod equal_work;
 mod fake_driver;
 mod gfxreconstruct;
 mod losses;

@@ -61,6 +61,40 @@ fn a_metal_program_is_recorded_reported_and_ends_as_it_did() {
 }
 
 #[test]
+fn labels_of_a_metal_program_are_compared_without_its_dispatches() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["record", "--no-report", "-o", "run.gapscope", "--", "true"];
+    let output = gapscope(folder.path(), "", &arguments);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let compare = ["report", "--compare-labels", "step 1,step 3"];
+    let json = gapscope(
+        folder.path(),
+        "",
+        &[&compare[..], &["--json", "run.gapscope"]].concat(),
+    );
+    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    let before = &json["equal_work"]["before"];
+    assert_eq!(before["dispatch_count"], Value::Null);
+    assert_eq!(
+        before["dispatches_unknown_because"],
+        "Instruments records encoders, not dispatches"
+    );
+    assert_eq!(before["command_buffer_count"], 1);
+    assert_eq!(before["evaluations"], 1, "one command buffer");
+    let page = gapscope(
+        folder.path(),
+        "",
+        &[&compare[..], &["run.gapscope"]].concat(),
+    );
+    let page = text(&page.stdout);
+    assert!(page.contains("200 µs"), "{page}");
+    assert!(
+        !page.contains("0 dispatches") && !page.contains("could reach"),
+        "{page}"
+    );
+}
+
+#[test]
 fn no_times_at_all_are_no_report_of_an_idle_gpu() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["record", "-o", "run.gapscope", "--", "true"];

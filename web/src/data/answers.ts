@@ -401,16 +401,32 @@ export interface Graph {
 export interface Work {
   name: string;
   evaluations: number | null;
-  dispatch_count: number;
+  counted_evaluations: number;
+  dispatch_count: number | null;
   gpu_busy_ns: number | null;
   wall_ns: number | null;
+  verdict: string;
+  verdict_sentence: string;
+}
+
+/** One figure of both sides: medians of evaluations, or totals. */
+export interface Ratio {
+  what: string;
+  before: number | null;
+  after: number | null;
+  /** `before / after`. */
+  ratio: number | null;
+  /** The interval of the true ratio. */
+  low: number | null;
+  high: number | null;
+  within_noise: boolean | null;
 }
 
 export interface Comparison {
   before: Work;
   after: Work;
   per_evaluation: boolean;
-  ratios: { what: string; before: number | null; after: number | null; ratio: number | null }[];
+  ratios: Ratio[];
   sentences: string[];
 }
 

@@ -1,14 +1,14 @@
 // Choosing what is compared, and what the comparison says.
 
-import { compared, readSide, type Side, sideName, writtenSide } from "../compare.ts";
-import type { Comparison } from "../data/answers.ts";
+import { compared, firstPair, readSide, type Side, sideName, writtenSide } from "../compare.ts";
+import type { Comparison, Ratio, Work } from "../data/answers.ts";
 import type { DataSource } from "../data/source.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
 import { Latest } from "../latest.ts";
 import { part } from "./awaited.ts";
 import { sentence } from "../sentence.ts";
-import { bytes, count, duration, factor, known } from "../time/format.ts";
+import { bytes, count, duration, factor, known, of } from "../time/format.ts";
 import type { Range } from "../time/range.ts";
 
 export interface CompareSteps {
@@ -80,10 +80,9 @@ export class ComparePanel {
     const [before, after] = [this.before.value, this.after.value];
     fill(this.before, sides.map(option));
     fill(this.after, sides.map(option));
-    const of_two = this.traces.length > 1;
-    const second = of_two ? sides.find((side) => side.trace !== sides[0].trace) : sides[1];
-    this.before.value = before || (sides[0] ? writtenSide(sides[0]) : "");
-    this.after.value = after || (second ? writtenSide(second) : "");
+    const first = firstPair(sides);
+    this.before.value = before || (first ? writtenSide(first[0]) : "");
+    this.after.value = after || (first ? writtenSide(first[1]) : "");
     if (sides.length < 2 && (!this.result.hasChildNodes() || this.result.firstChild === this.hint)) {
       const labels = part(this.traces.find(({ findings }) => findings === null)?.findings ?? this.traces[0].findings, "The labels that can be compared are known when the trace is analysed.", ({ labels }) => labels);
       this.hint = h("p", { class: labels.state === "missing" ? "problem" : "empty" }, labels.state === "there" ? NOTHING_TO_COMPARE : labels.says);
@@ -106,8 +105,8 @@ export class ComparePanel {
     if (before && after) this.steps.start(before, after);
   }
 
-  /** Shows what the comparison says; `shown` and `all` are of the instances that are aligned. */
-  async show(before: Side, after: Side): Promise<void> {
+  /** Shows what the comparison says, and gives it; `null` when another was asked for, or it failed. */
+  async show(before: Side, after: Side): Promise<Comparison | null> {
     for (const [side, select] of [[before, this.before] as const, [after, this.after] as const]) {
       const value = writtenSide(side);
       if (![...select.options].some((option) => option.value === value)) this.extra.unshift(side);
@@ -119,9 +118,12 @@ export class ComparePanel {
     const last = this.asked.begin();
     try {
       const found = await compared(this.source, before, after);
-      if (last()) this.tell(found, before, after);
+      if (!last()) return null;
+      this.tell(found, before, after);
+      return found;
     } catch (error) {
       if (last()) fill(this.result, h("p", { class: "problem" }, sentence(error)));
+      return null;
     }
   }
 
@@ -140,11 +142,11 @@ export class ComparePanel {
       const most = Math.max(ratio.before ?? 0, ratio.after ?? 0);
       return h(
         "tr",
-        { "data-what": ratio.what, "data-ratio": ratio.ratio === null ? "unknown" : ratio.ratio.toFixed(4) },
-        h("th", { scope: "row" }, ratio.what.replace(/ ns$/, " time")),
+        { "data-what": ratio.what, "data-ratio": ratio.ratio === null ? "unknown" : ratio.ratio.toFixed(4), "data-noise": String(ratio.within_noise) },
+        h("th", { scope: "row", title: MEANINGS[ratio.what] }, NAMES[ratio.what] ?? ratio.what),
         h("td", {}, figure(ratio.what, ratio.before, most, "before")),
         h("td", {}, figure(ratio.what, ratio.after, most, "after")),
-        h("td", { class: "number" }, h("b", {}, ratioText(ratio))),
+        h("td", { class: "number", title: intervalText(ratio) }, h("b", {}, changeText(ratio))),
       );
     });
     fill(
@@ -158,7 +160,7 @@ export class ComparePanel {
           h(
             "thead",
             {},
-            h("tr", {}, h("th", { scope: "col" }, found.per_evaluation ? "For one evaluation" : "In all"), h("th", { scope: "col" }, sideName(before, this.traces)), h("th", { scope: "col" }, sideName(after, this.traces)), h("th", { scope: "col", class: "number" }, "less by")),
+            h("tr", {}, h("th", { scope: "col" }, found.per_evaluation ? "For one evaluation" : "In all"), this.heading(before, found.before), this.heading(after, found.after), h("th", { scope: "col", class: "number" }, "after takes")),
           ),
           h("tbody", {}, rows),
         ),
@@ -166,17 +168,48 @@ export class ComparePanel {
       ),
     );
   }
+
+  private heading(side: Side, work: Work): HTMLElement {
+    const evaluations = work.evaluations === null ? null : h("span", { class: "note" }, ` ${of(work.counted_evaluations, "evaluation", "evaluations")}`);
+    return h("th", { scope: "col" }, sideName(side, this.traces), evaluations);
+  }
+}
+
+const NAMES: Record<string, string> = {
+  "GPU busy ns": "GPU busy time",
+  "wall ns": "first work to last",
+  "start to start ns": "start to start",
+};
+
+const MEANINGS: Record<string, string> = {
+  "GPU busy ns": "Time in which the GPU ran something of it.",
+  "wall ns": "From the start of its first work to the end of its last.",
+  "start to start ns": "From the start of an evaluation's work to the start of the next one's: what it takes in a loop, the host's part included.",
+};
+
+/** A value of a figure with its unit. */
+export function figureText(what: string, value: number | null): string {
+  return known(value, what.includes("byte") ? bytes : what.endsWith(" ns") ? duration : (n: number) => (Number.isInteger(n) ? count(n) : n.toFixed(n < 0.995 ? 2 : 1)));
 }
 
 function figure(what: string, value: number | null, most: number, side: string): HTMLElement {
-  const format = what.includes("byte") ? bytes : what.endsWith("ns") ? duration : (n: number) => (Number.isInteger(n) ? count(n) : n.toFixed(2));
   const bar = h("span", { class: `figure-bar ${side}`, "aria-hidden": "true" });
   bar.style.width = `${most > 0 && value !== null ? Math.max(1, (value / most) * 100) : 0}%`;
-  return h("div", { class: "figure" }, h("span", { class: "number" }, known(value, format)), h("span", { class: "figure-track" }, bar));
+  return h("div", { class: "figure" }, h("span", { class: "number" }, figureText(what, value)), h("span", { class: "figure-track" }, bar));
 }
 
-/** How much less it takes after; nothing is less than nothing. */
-function ratioText({ before, after, ratio }: Comparison["ratios"][number]): string {
-  if (ratio !== null) return factor(ratio);
-  return before === 0 && after === 0 ? "the same" : "unknown";
+/** How much less or more it takes after; nothing is less than nothing. */
+export function changeText({ before, after, ratio, within_noise }: Ratio): string {
+  if (before !== null && before === after) return "the same";
+  if (before !== null && after === 0) return "none";
+  if (ratio === null) return "unknown";
+  if (within_noise) return "within noise";
+  return ratio >= 1 ? `${factor(ratio)} less` : `${factor(1 / ratio)} more`;
+}
+
+/** Where the true ratio is. */
+function intervalText({ low, high }: Ratio): string {
+  if (low === null || high === null) return "Too few evaluations to tell a difference from chance.";
+  const end = (ratio: number): string => (ratio >= 1 ? `${factor(ratio)} less` : `${factor(1 / ratio)} more`);
+  return `In 95 of 100 cases between ${end(low)} and ${end(high)}.`;
 }

@@ -1,6 +1,6 @@
 // The verdict and its evidence, at the top of the page.
 
-import type { Findings, Part, TraceOverview } from "../data/answers.ts";
+import type { Findings, Part, TraceOverview, Work } from "../data/answers.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
 import type { Causes } from "../data/causes.ts";
@@ -36,6 +36,8 @@ const COLOURS: Record<string, string> = { compute: "#6f94c4", communication: "#a
 
 export class Verdict {
   readonly element = h("section", { class: "verdict", "aria-label": "Verdict" });
+  /** The verdicts of two sides are shown instead. */
+  private paired = false;
 
   /** `whose` it is where several traces are shown. */
   constructor(
@@ -45,6 +47,7 @@ export class Verdict {
 
   /** `coming` is said until there are findings. */
   show(findings: FindingsSoFar, overview: TraceOverview, coming: string): void {
+    if (this.paired) return;
     if (!findings) {
       this.element.dataset.verdict = "";
       return fill(this.element, h("p", { class: "working", role: "status" }, coming), this.facts(null, overview));
@@ -66,6 +69,22 @@ export class Verdict {
       evidence(findings.verdict_evidence, this.trace.causes),
       this.facts(findings, overview),
     );
+  }
+
+  /** The verdicts of the sides that are compared; of none, there is room for the trace's own again. */
+  showSides(sides: readonly { name: string; work: Work }[]): void {
+    this.paired = sides.length > 0;
+    if (!this.paired) return;
+    this.element.dataset.verdict = sides.map(({ work }) => work.verdict).join(" ");
+    const words = sides.map(({ name, work }) =>
+      h(
+        "div",
+        { class: "verdict-words" },
+        h("h1", { class: `bound bound-${work.verdict}` }, VERDICTS[work.verdict] ?? work.verdict, h("span", { class: "note" }, ` ${name}`)),
+        h("p", { title: work.verdict_sentence }, work.verdict_sentence),
+      ),
+    );
+    fill(this.element, words);
   }
 
   private facts(findings: Findings | null, overview: TraceOverview): HTMLElement {

@@ -45,6 +45,11 @@ fn two_traces_and_two_ranges_are_compared() {
         (&json!(2), &json!(1))
     );
     assert_eq!(labels["before"]["evaluations"], 1);
+    assert_eq!(comparison["basis"], "claim", "the same kernels ran");
+    for side in ["before", "after"] {
+        assert!(labels[side]["verdict"].is_string(), "{labels}");
+        assert!(labels[side]["verdict_sentence"].is_string(), "{labels}");
+    }
     let nothing = client.key("compare?a=0&a_label=none&b=1");
     assert_eq!(nothing.status, 400);
     assert!(String::from_utf8_lossy(&nothing.body).contains("before"));

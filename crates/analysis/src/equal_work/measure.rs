@@ -1,0 +1,246 @@
+//! What each side of a comparison cost, in all and in each of its evaluations.
+
+use super::extent::Extent;
+use super::place::{Place, Row};
+use super::sum::{Evaluation, Side, Sum, add};
+use crate::bound_bytes::BindingSets;
+use crate::intervals::Interval;
+use crate::timeline::{Timeline, WorkKind};
+use gapscope_trace::lookup::NONE;
+use gapscope_trace::manifest::SamplingMode;
+use gapscope_trace::tables::Table;
+
+/// What was measured.
+pub(super) struct Measured {
+    pub sides: Vec<Side>,
+    /// As the instances of the extent.
+    pub evaluations: Vec<Evaluation>,
+}
+
+/// Measures so many sides.
+pub(super) fn measure(
+    timeline: &Timeline,
+    bindings: &BindingSets,
+    extent: &Extent,
+    sides: usize,
+) -> Measured {
+    let mut meter = Meter {
+        timeline,
+        bindings,
+        extent,
+        sides: vec![Side::default(); sides],
+        evaluations: vec![Evaluation::default(); extent.instances().len()],
+        candidates: Vec::new(),
+    };
+    meter.timed_work();
+    meter.untimed_dispatches();
+    meter.transfers();
+    meter.opaque_work();
+    // Those without work count too: they were recorded and submitted for it.
+    for row in 0..timeline.command_buffers.len() {
+        meter.holder(&Place::of_command_buffer(timeline, row));
+    }
+    let Meter {
+        mut sides,
+        mut evaluations,
+        ..
+    } = meter;
+    for side in &mut sides {
+        side.command_buffers.count(|evaluation, part| {
+            evaluations[evaluation as usize].command_buffers += part;
+        });
+        side.submissions.count(|evaluation, part| {
+            evaluations[evaluation as usize].submissions += part;
+        });
+    }
+    Measured { sides, evaluations }
+}
+
+/// A side, and the evaluation or [`NONE`].
+type Owner = (usize, u32);
+
+struct Meter<'a> {
+    timeline: &'a Timeline<'a>,
+    bindings: &'a BindingSets,
+    extent: &'a Extent<'a>,
+    sides: Vec<Side>,
+    evaluations: Vec<Evaluation>,
+    candidates: Vec<u32>,
+}
+
+impl Meter<'_> {
+    /// The owner of a piece, for which its command buffer and submission count.
+    fn holder(&mut self, place: &Place) -> Option<Owner> {
+        let side = self.extent.side(place)?;
+        let evaluation = self.evaluation(place);
+        let holder = &mut self.sides[side];
+        holder.command_buffers.add(place.command_buffer, evaluation);
+        holder.submissions.add(place.submission, evaluation);
+        holder.submissions.unknown |= place.submission == NONE;
+        // What a call launched by itself is in no command buffer.
+        holder.command_buffers.unknown |= place.command_buffer == NONE && place.submission == NONE;
+        Some((side, evaluation))
+    }
+
+    fn evaluation(&mut self, place: &Place) -> u32 {
+        let Extent::Labels(instances) = self.extent else {
+            return NONE;
+        };
+        instances.of_place(place, &mut self.candidates);
+        if let [one] = self.candidates[..] {
+            return one;
+        }
+        for several in &self.candidates {
+            self.evaluations[*several as usize].unclear = true;
+        }
+        NONE
+    }
+
+    fn sums(&mut self, (side, evaluation): Owner, change: impl Fn(&mut Sum)) {
+        change(&mut self.sides[side].sum);
+        if let Some(evaluation) = self.evaluations.get_mut(evaluation as usize) {
+            change(&mut evaluation.sum);
+        }
+    }
+
+    fn timed_work(&mut self) {
+        let timeline = self.timeline;
+        let mut stretch: Option<(usize, Interval)> = None;
+        timeline.each_work(|work| {
+            let owner = self.holder(&Place::of_work(timeline, work));
+            self.pace(owner, work.interval.start_ns);
+            let Some(owner) = owner else { return };
+            self.sums(owner, |sum| sum.ran(work.interval));
+            if work.kind() == WorkKind::Dispatch {
+                self.dispatch(work.row(), owner);
+            }
+            stretch = Some(match stretch {
+                Some((side, hull)) if side == owner.0 => (side, hull.hull(work.interval)),
+                ended => {
+                    self.end_stretch(ended);
+                    (owner.0, work.interval)
+                }
+            });
+        });
+        self.end_stretch(stretch);
+    }
+
+    fn end_stretch(&mut self, ended: Option<(usize, Interval)>) {
+        if let Some((side, hull)) = ended {
+            let wall_ns = &mut self.sides[side].wall_ns;
+            *wall_ns = wall_ns.saturating_add(hull.length_ns());
+        }
+    }
+
+    /// A piece of work starts, and with it maybe an evaluation.
+    fn pace(&mut self, owner: Option<Owner>, start_ns: i64) {
+        for (number, side) in self.sides.iter_mut().enumerate() {
+            let evaluation = match owner {
+                Some((own, evaluation)) if own == number && evaluation != NONE => evaluation,
+                _ => {
+                    side.last = None;
+                    continue;
+                }
+            };
+            if self.evaluations[evaluation as usize].sum.hull.is_some() {
+                continue;
+            }
+            if let Some(last) = side.last.replace(evaluation) {
+                let last = &mut self.evaluations[last as usize];
+                // Those that run at the same time, as on several queues, do not follow each other.
+                let before = last.sum.hull.filter(|hull| hull.end_ns <= start_ns);
+                last.pace_ns = before.map(|hull| start_ns.saturating_sub(hull.start_ns));
+            }
+        }
+    }
+
+    fn dispatch(&mut self, row: usize, owner: Owner) {
+        let columns = &self.timeline.dispatches;
+        let bytes = self.bindings.bytes(columns.binding_set(row));
+        self.sums(owner, |sum| {
+            sum.dispatches += 1;
+            add(&mut sum.read_bytes, bytes.map(|bytes| bytes.read_bytes));
+            add(
+                &mut sum.written_bytes,
+                bytes.map(|bytes| bytes.written_bytes),
+            );
+        });
+        self.sides[owner.0].kernels.insert(columns.kernels[row]);
+    }
+
+    fn untimed_dispatches(&mut self) {
+        let timeline = self.timeline;
+        let in_passes = timeline.trace.manifest.sampling_mode == SamplingMode::Pass;
+        for untimed in &timeline.dispatches.untimed {
+            let Some(owner) = self.holder(&Place::of_untimed(timeline, untimed)) else {
+                continue;
+            };
+            self.dispatch(untimed.row as usize, owner);
+            if !in_passes && !self.is_timed_as_whole(untimed.command_buffer, owner.0) {
+                self.sums(owner, |sum| sum.untimed += 1);
+            }
+        }
+    }
+
+    fn transfers(&mut self) {
+        let rows = &self.timeline.trace.tables.transfers;
+        for row in 0..rows.len() {
+            let place = Place::of_row(
+                self.timeline,
+                Row {
+                    command_buffer: rows.command_buffer[row],
+                    label: rows.label[row],
+                    submission: rows.submission[row],
+                    queue: rows.queue[row],
+                    start_ns: rows.start_ns[row],
+                },
+            );
+            let Some(owner) = self.holder(&place) else {
+                continue;
+            };
+            let untimed = rows.duration_ns[row].is_none() || rows.start_ns[row].is_none();
+            let untimed = untimed && !self.is_timed_as_whole(place.command_buffer, owner.0);
+            self.sums(owner, |sum| {
+                sum.transfers += 1;
+                sum.untimed += u64::from(untimed);
+                add(&mut sum.transfer_bytes, rows.bytes[row]);
+            });
+        }
+    }
+
+    /// That without times: the rest is timed work.
+    fn opaque_work(&mut self) {
+        let rows = &self.timeline.trace.tables.opaque_work;
+        for row in 0..rows.len() {
+            if rows.duration_ns[row].is_some() && rows.start_ns[row].is_some() {
+                continue;
+            }
+            let place = Place::of_row(
+                self.timeline,
+                Row {
+                    command_buffer: rows.command_buffer[row],
+                    label: rows.label[row],
+                    submission: rows.submission[row],
+                    queue: rows.queue[row],
+                    start_ns: rows.start_ns[row],
+                },
+            );
+            if let Some(owner) = self.holder(&place)
+                && !self.is_timed_as_whole(place.command_buffer, owner.0)
+            {
+                self.sums(owner, |sum| sum.untimed += 1);
+            }
+        }
+    }
+
+    /// True when a command buffer of a side counts as busy from start to end, whatever is in it.
+    fn is_timed_as_whole(&self, command_buffer: u32, side: usize) -> bool {
+        let timeline = self.timeline;
+        let Some(times) = timeline.command_buffers.get(command_buffer as usize) else {
+            return false;
+        };
+        let all_are = timeline.trace.manifest.sampling_mode == SamplingMode::CommandBuffer;
+        let place = Place::of_command_buffer(timeline, command_buffer as usize);
+        (times.whole || (all_are && times.own.is_some())) && self.extent.side(&place) == Some(side)
+    }
+}

@@ -1,0 +1,415 @@
+//! What a comparison means, in sentences.
+
+use super::{Basis, Figure, Ratio, Reason, WorkComparison, WorkCost};
+use crate::quantity::{self, Bytes, Percent, duration_f64, share};
+use crate::samples::{MedianRatio, Spread};
+use crate::thresholds::{DRIFT_PART, LEAST_EVALUATIONS, TOLD_FACTOR};
+use crate::vocabulary::Words;
+
+/// All sentences, the most important first.
+pub(super) fn sentences(comparison: &WorkComparison) -> Vec<String> {
+    let teller = Teller::of(comparison);
+    let mut sentences = Vec::new();
+    sentences.extend(teller.basis());
+    sentences.push(teller.gpu_time());
+    sentences.extend(teller.pace());
+    sentences.extend(teller.counts());
+    sentences.extend(teller.bytes());
+    sentences.extend(teller.empty_space());
+    for work in [&comparison.before, &comparison.after] {
+        sentences.extend(teller.unsteady(work));
+        sentences.extend(left_out(work));
+        sentences.extend(untimed(work));
+    }
+    sentences.extend(teller.chance());
+    sentences
+}
+
+struct Teller<'a> {
+    comparison: &'a WorkComparison,
+    before: &'a str,
+    after: &'a str,
+    words: Words,
+}
+
+impl<'a> Teller<'a> {
+    fn of(comparison: &'a WorkComparison) -> Teller<'a> {
+        let WorkComparison { before, after, .. } = comparison;
+        Teller {
+            comparison,
+            before: &before.name,
+            after: &after.name,
+            words: match before.api == after.api {
+                true => Words::of(before.api),
+                false => Words::of(Default::default()),
+            },
+        }
+    }
+
+    fn ratio(&self, figure: Figure) -> Option<&'a Ratio> {
+        let ratios = &self.comparison.ratios;
+        ratios.iter().find(|ratio| ratio.figure == figure)
+    }
+
+    /// What says that the work is equal, where the labels do not.
+    fn basis(&self) -> Option<String> {
+        let Teller { before, after, .. } = self;
+        let WorkComparison {
+            before: a,
+            after: b,
+            ..
+        } = self.comparison;
+        match self.comparison.basis {
+            Basis::Labels if a.by_command_buffers || b.by_command_buffers => Some(
+                "An evaluation is a command buffer with the label here: compare only what takes equally many of them.".to_owned(),
+            ),
+            Basis::Labels => None,
+            Basis::Claim => Some(
+                "How often each side did the work is not known: figures are of all of it, and compare only if both did equal work."
+                    .to_owned(),
+            ),
+            Basis::NoCommonKernel => Some(format!(
+                "Nothing shows that the work is equal: no kernel of {before} ran in {after}, and how often each did the work is not known."
+            )),
+        }
+    }
+
+    /// `If both did equal work, ` where it is not known.
+    fn condition(&self) -> &'static str {
+        match self.comparison.basis {
+            Basis::Labels => "",
+            Basis::Claim | Basis::NoCommonKernel => "if both did equal work, ",
+        }
+    }
+
+    fn gpu_time(&self) -> String {
+        let told = self.ratio(Figure::GpuBusy).and_then(|ratio| {
+            let Teller { before, after, .. } = self;
+            let each = self.each();
+            let (a, b) = (ratio.before?, ratio.after?);
+            let values = format!("{}{each} instead of {}", duration_f64(b), duration_f64(a));
+            Some(match difference(ratio, duration_f64)? {
+                Difference::None => format!(
+                    "{}{after} and {before} took the same GPU time: {}{each}",
+                    self.condition(),
+                    duration_f64(a)
+                ),
+                Difference::Noise(interval) => format!(
+                    "{after} took {}{each} of GPU time, and {before} {}: the difference is within the spread of the evaluations ({interval}; {})",
+                    duration_f64(b),
+                    duration_f64(a),
+                    self.counted()
+                ),
+                Difference::Told { text, interval } => format!(
+                    "{}{after} took {text} GPU time than {before}: {values}{}",
+                    self.condition(),
+                    self.in_brackets(interval)
+                ),
+            })
+        });
+        match told {
+            Some(told) => sentence(&told),
+            None => "GPU times of one of the two are not known.".to_owned(),
+        }
+    }
+
+    /// The interval, and of how many evaluations it is.
+    fn in_brackets(&self, interval: Option<String>) -> String {
+        match interval {
+            Some(interval) => format!(" ({interval}; {})", self.counted()),
+            None => String::new(),
+        }
+    }
+
+    /// The evaluations of both sides.
+    fn counted(&self) -> String {
+        let WorkComparison { before, after, .. } = self.comparison;
+        let [a, b] = [before, after].map(|work| work.samples(Figure::GpuBusy).len() as u64);
+        match a == b {
+            true => format!("{} evaluations each", quantity::count(a)),
+            false => format!(
+                "{} and {} evaluations",
+                quantity::count(b),
+                quantity::count(a)
+            ),
+        }
+    }
+
+    /// A side that is not like itself.
+    fn unsteady(&self, work: &WorkCost) -> Option<String> {
+        let ratio = self.ratio(Figure::GpuBusy)?;
+        let difference = ratio
+            .ratio
+            .filter(|_| ratio.within_noise == Some(false))?
+            .ln()
+            .abs();
+        let samples = work.samples(Figure::GpuBusy);
+        let (first, second) = samples.split_at(samples.len() / 2);
+        let drift = MedianRatio::of(first, second)?;
+        let large = drift.ratio.ln().abs() >= DRIFT_PART * difference;
+        let median =
+            |samples: &[f64]| Spread::of(samples).map(|spread| duration_f64(spread.median));
+        let (first, second) = (median(first)?, median(second)?);
+        (large && drift.is_within_noise() == Some(false)).then(|| {
+            format!(
+                "GPU time of {} changed while it ran, from {first} in the first half of its evaluations to {second} in the second: what changed it may be a part of the difference. Record again, and let both take turns.",
+                work.name
+            )
+        })
+    }
+
+    /// ` an evaluation`, where figures are of one.
+    fn each(&self) -> &'static str {
+        match self.comparison.per_evaluation {
+            true => " an evaluation",
+            false => "",
+        }
+    }
+
+    fn pace(&self) -> Option<String> {
+        let ratio = self.ratio(Figure::Pace)?;
+        let Teller { before, after, .. } = self;
+        let (a, b) = (ratio.before?, ratio.after?);
+        let (a, b) = (duration_f64(a), duration_f64(b));
+        let start =
+            "From the start of one evaluation to the start of the next, the host's part included,";
+        Some(match difference(ratio, duration_f64)? {
+            Difference::None => format!("{start} both took {a}."),
+            Difference::Noise(interval) => format!(
+                "{start} {after} took {b} and {before} {a}: the difference is within the spread ({interval})."
+            ),
+            Difference::Told { text, interval } => format!(
+                "{start} {after} took {text} time than {before}: {b} instead of {a}{}.",
+                interval.map_or_else(String::new, |interval| format!(" ({interval})"))
+            ),
+        })
+    }
+
+    /// Dispatches, command buffers and submissions.
+    fn counts(&self) -> Option<String> {
+        let nouns = [
+            (Figure::Dispatches, self.words.dispatch),
+            (Figure::CommandBuffers, self.words.command_buffer),
+            (Figure::Submissions, self.words.submission),
+        ];
+        let mut same = Vec::new();
+        let mut other = Vec::new();
+        let mut fewer = true;
+        for (figure, noun) in nouns {
+            let Some((a, b)) = self.ratio(figure).and_then(|r| r.before.zip(r.after)) else {
+                continue;
+            };
+            let noun_of = |count: f64| match count == 1.0 {
+                true => noun.one,
+                false => noun.many,
+            };
+            if a == b {
+                if a > 0.0 {
+                    same.push(format!("{} {}", quantity::mean_count(a), noun_of(a)));
+                }
+            } else {
+                fewer &= b < a;
+                other.push(format!(
+                    "{} {} instead of {}",
+                    quantity::mean_count(b),
+                    noun_of(b),
+                    quantity::mean_count(a)
+                ));
+            }
+        }
+        let Teller { before, after, .. } = self;
+        let each = match self.comparison.per_evaluation {
+            true => " for an evaluation",
+            false => " in all",
+        };
+        let saved = match (fewer, self.comparison.basis) {
+            (true, Basis::Labels) => ": what each launch and hand-over costs is saved",
+            _ => "",
+        };
+        match (same.is_empty(), other.is_empty()) {
+            (true, true) => None,
+            (false, true) => Some(format!(
+                "{after} and {before} needed the same{each}: {}.",
+                list(&same)
+            )),
+            (_, false) => Some(format!("{after} needed {}{each}{saved}.", list(&other))),
+        }
+    }
+
+    fn bytes(&self) -> Option<String> {
+        let ratio = self.ratio(Figure::BoundBytes)?;
+        let (a, b) = (ratio.before?, ratio.after?);
+        let Teller { before, after, .. } = self;
+        (a + b > 0.0).then(|| {
+            format!(
+                "Dispatches of {after} could reach {}{} through their bindings, those of {before} {}.",
+                Bytes(b),
+                self.each(),
+                Bytes(a)
+            )
+        })
+    }
+
+    /// A GPU that is less busy because it is done sooner.
+    fn empty_space(&self) -> Option<String> {
+        let busy = self.ratio(Figure::GpuBusy)?;
+        let all = self.ratio(Figure::Pace)?;
+        let sooner = |ratio: &Ratio| {
+            ratio.ratio.is_some_and(|r| r > 1.0) && ratio.within_noise != Some(true)
+        };
+        let share_before = busy.before? / all.before?;
+        let share_after = busy.after? / all.after?;
+        let told = self.comparison.basis == Basis::Labels
+            && sooner(busy)
+            && sooner(all)
+            && share_after < share_before;
+        let Teller { before, after, .. } = self;
+        told.then(|| {
+            format!(
+                "The GPU is busy for {} of the time in {before} and for {} in {after}: the empty space after is saved time, for the work ended sooner.",
+                Percent(share_before),
+                Percent(share_after)
+            )
+        })
+    }
+
+    /// Why nothing is said of chance.
+    fn chance(&self) -> Option<String> {
+        let ratio = self.ratio(Figure::GpuBusy)?;
+        if ratio.ratio.is_none() || ratio.within_noise.is_some() {
+            return None;
+        }
+        let counted = |count: u64| quantity::of(count, "evaluation", "evaluations");
+        let WorkComparison { before, after, .. } = self.comparison;
+        let count = |work: &WorkCost| work.samples(Figure::GpuBusy).len() as u64;
+        Some(match self.comparison.per_evaluation {
+            false => "Whether the difference is more than chance is not known: there is one figure for each side. Label what is one evaluation, and compare the labels.".to_owned(),
+            true => format!(
+                "Whether the difference is more than chance is not known: that takes {LEAST_EVALUATIONS} evaluations of each; {} has {}, {} has {}.",
+                before.name,
+                counted(count(before)),
+                after.name,
+                counted(count(after))
+            ),
+        })
+    }
+}
+
+/// How two figures differ.
+enum Difference {
+    None,
+    /// It may be chance: the interval.
+    Noise(String),
+    /// `1.52 times less`, with the interval where there is one.
+    Told {
+        text: String,
+        interval: Option<String>,
+    },
+}
+
+/// `shown` is how the figures are.
+fn difference(ratio: &Ratio, shown: fn(f64) -> String) -> Option<Difference> {
+    let factor = ratio.ratio?;
+    let ends = ratio.low.zip(ratio.high);
+    if ratio.within_noise == Some(true) {
+        if factor == 1.0 && ends == Some((1.0, 1.0)) {
+            return Some(Difference::None);
+        }
+        let (low, high) = ends?;
+        let interval = format!("95 %: {} to {}", times(1.0 / high), times(1.0 / low));
+        return Some(Difference::Noise(interval));
+    }
+    if shown(ratio.before?) == shown(ratio.after?) && ends.is_none() {
+        return Some(Difference::None);
+    }
+    // After needs less of what is above 1; of what is below, more.
+    let less = factor > 1.0;
+    let word = if less { "less" } else { "more" };
+    let upright = |factor: f64| if less { factor } else { 1.0 / factor };
+    let mut told = vec![upright(factor)];
+    if let Some((low, high)) = ends {
+        let (low, high) = if less { (low, high) } else { (high, low) };
+        told.extend([upright(low), upright(high)]);
+    }
+    let large = told[0] >= TOLD_FACTOR;
+    let text = |factor: f64| match (large, less) {
+        (true, _) => format!("{factor:.2}"),
+        (false, true) => share(1.0 - 1.0 / factor),
+        (false, false) => share(factor - 1.0),
+    };
+    let unit = if large { " times" } else { "" };
+    let interval = match told[..] {
+        [_, low, high] => Some(format!("95 %: {} to {}", text(low), text(high))),
+        _ => None,
+    };
+    Some(Difference::Told {
+        text: format!("{}{unit} {word}", text(told[0])),
+        interval,
+    })
+}
+
+/// A share of the figure before as a change: `2.1 % less`, `0.4 % more`.
+fn times(after_of_before: f64) -> String {
+    match after_of_before <= 1.0 {
+        true => format!("{} less", share(1.0 - after_of_before)),
+        false => format!("{} more", share(after_of_before - 1.0)),
+    }
+}
+
+/// Evaluations of a side that are left out.
+fn left_out(work: &WorkCost) -> Option<String> {
+    let evaluations = work.evaluations?;
+    let reasons: Vec<String> = (work.left_out.iter())
+        .map(|out| {
+            let one = out.count == 1;
+            let why = match (out.because, one) {
+                (Reason::WarmUp, true) => "is warm-up",
+                (Reason::WarmUp, false) => "are warm-up",
+                (Reason::FirstUse, _) => "is the first and compiles or loads code",
+                (Reason::NoWork, true) => "launched no GPU work",
+                (Reason::NoWork, false) => {
+                    "launched no GPU work (lazy work runs where its result is asked for: ask for it inside the label)"
+                }
+                (Reason::Unclear, true) => "may share work with others",
+                (Reason::Unclear, false) => "may share their work with others",
+                (Reason::Unfinished, _) => "had not ended when the recording did",
+            };
+            format!("{} {why}", quantity::count(out.count))
+        })
+        .collect();
+    (!reasons.is_empty()).then(|| {
+        format!(
+            "Left out of {} of {}: {}.",
+            quantity::of(evaluations, "evaluation", "evaluations"),
+            work.name,
+            list(&reasons)
+        )
+    })
+}
+
+fn untimed(work: &WorkCost) -> Option<String> {
+    (work.untimed_count > 0).then(|| {
+        format!(
+            "Times of {} of {} are not known; evaluations with such have no times.",
+            quantity::of(work.untimed_count, "piece of work", "pieces of work"),
+            work.name
+        )
+    })
+}
+
+/// `a, b and c`.
+fn list(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// With a full stop, and the first letter of ours large.
+fn sentence(text: &str) -> String {
+    match text.strip_prefix("if ") {
+        Some(rest) => format!("If {rest}."),
+        None => format!("{text}."),
+    }
+}

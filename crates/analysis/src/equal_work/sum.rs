@@ -1,0 +1,134 @@
+//! What is summed up while a trace is measured.
+
+use super::Figure;
+use crate::intervals::{Busy, Interval};
+use gapscope_trace::lookup::NONE;
+use std::collections::HashSet;
+
+/// Sums over pieces of work.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sum {
+    pub dispatches: u64,
+    pub transfers: u64,
+    pub read_bytes: Option<u64>,
+    pub written_bytes: Option<u64>,
+    pub transfer_bytes: Option<u64>,
+    pub busy: Busy,
+    /// From the first start to the last end.
+    pub hull: Option<Interval>,
+    /// Pieces whose times are not known.
+    pub untimed: u64,
+}
+
+impl Default for Sum {
+    fn default() -> Sum {
+        Sum {
+            dispatches: 0,
+            transfers: 0,
+            read_bytes: Some(0),
+            written_bytes: Some(0),
+            transfer_bytes: Some(0),
+            busy: Busy::default(),
+            hull: None,
+            untimed: 0,
+        }
+    }
+}
+
+/// Adds what may be unknown.
+pub(super) fn add(sum: &mut Option<u64>, bytes: Option<u64>) {
+    *sum = sum.zip(bytes).map(|(sum, bytes)| sum.saturating_add(bytes));
+}
+
+impl Sum {
+    /// A piece ran: in order of start.
+    pub(super) fn ran(&mut self, interval: Interval) {
+        self.busy.add(interval);
+        self.hull = Some(self.hull.map_or(interval, |hull| hull.hull(interval)));
+    }
+}
+
+/// One evaluation.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Evaluation {
+    pub sum: Sum,
+    pub command_buffers: f64,
+    pub submissions: f64,
+    /// Until the next one of its side starts; absent where other work begins in between, and where that begins before its end.
+    pub pace_ns: Option<i64>,
+    /// Some of its work may be another's.
+    pub unclear: bool,
+}
+
+impl Evaluation {
+    /// True when nothing was launched in it.
+    pub(super) fn is_empty(&self) -> bool {
+        let nothing = self.sum.dispatches + self.sum.transfers == 0 && self.sum.hull.is_none();
+        nothing && self.command_buffers + self.submissions == 0.0
+    }
+
+    /// What is known of a figure from its own work.
+    pub(super) fn figure(&self, figure: Figure) -> Option<f64> {
+        let sum = &self.sum;
+        let hull = sum.hull.filter(|_| sum.untimed == 0);
+        match figure {
+            Figure::Dispatches => Some(sum.dispatches as f64),
+            Figure::CommandBuffers => Some(self.command_buffers),
+            Figure::Submissions => Some(self.submissions),
+            Figure::BoundBytes => Some(sum.read_bytes?.saturating_add(sum.written_bytes?) as f64),
+            Figure::TransferBytes => Some(sum.transfer_bytes? as f64),
+            Figure::GpuBusy => hull.map(|_| sum.busy.length_ns as f64),
+            Figure::Wall => hull.map(|hull| hull.length_ns() as f64),
+            Figure::Pace => self.pace_ns.map(|ns| ns as f64),
+        }
+    }
+}
+
+/// One side.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Side {
+    pub sum: Sum,
+    /// Sum over the stretches without work of the other side in between.
+    pub wall_ns: i64,
+    /// The evaluation that started last, where nothing else began since.
+    pub last: Option<u32>,
+    pub command_buffers: Shared,
+    pub submissions: Shared,
+    /// Rows of the kernels that it ran.
+    pub kernels: HashSet<u32>,
+}
+
+/// Command buffers or submissions that hold work of a side.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shared {
+    /// The row, and the evaluation whose work it holds or [`NONE`].
+    pub pairs: Vec<(u32, u32)>,
+    /// Work is in some that the trace does not have.
+    pub unknown: bool,
+    count: u64,
+}
+
+impl Shared {
+    pub(super) fn add(&mut self, row: u32, evaluation: u32) {
+        if row != NONE && self.pairs.last() != Some(&(row, evaluation)) {
+            self.pairs.push((row, evaluation));
+        }
+    }
+
+    /// How many there are, where it is known.
+    pub(super) fn known(&self) -> Option<u64> {
+        (!self.unknown).then_some(self.count)
+    }
+
+    /// Counts them, once all are there; `share` gets the part of each that is an evaluation's.
+    pub(super) fn count(&mut self, mut share: impl FnMut(u32, f64)) {
+        self.pairs.sort_unstable();
+        self.pairs.dedup();
+        for holders in self.pairs.chunk_by(|a, b| a.0 == b.0) {
+            self.count += 1;
+            let known = holders.iter().filter(|(_, evaluation)| *evaluation != NONE);
+            let part = 1.0 / known.clone().count() as f64;
+            known.for_each(|(_, evaluation)| share(*evaluation, part));
+        }
+    }
+}

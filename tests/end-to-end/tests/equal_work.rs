@@ -1,0 +1,62 @@
+//! The same work done in two ways: `fusion` runs a chain of operations eagerly and compiled, each evaluation under a label.
+
+use crate::driver::Lavapipe;
+use crate::product::built;
+use crate::recording::{Program, report};
+use serde_json::Value;
+
+const EVALUATIONS: u64 = 40;
+
+fn figure<'a>(comparison: &'a Value, what: &str) -> &'a Value {
+    let ratios = comparison["ratios"].as_array().expect("figures");
+    let mut found = ratios.iter().filter(|ratio| ratio["what"] == what);
+    found.next().unwrap_or_else(|| panic!("no {what}"))
+}
+
+#[test]
+fn eager_against_compiled() {
+    let iterations = EVALUATIONS.to_string();
+    let fusion = built("fusion").to_string_lossy().into_owned();
+    let command = [&fusion, "--n", "200000", "--iterations", &iterations];
+    let recording = Program::new(command, &Lavapipe).record().ok();
+    let report = report(&recording.path(), &["--compare-labels", "eager,compiled"]);
+    let comparison = &report["equal_work"];
+    assert_eq!(comparison["per_evaluation"], true);
+    assert_eq!(comparison["basis"], "labels");
+    for (side, dispatches) in [("before", 4), ("after", 1)] {
+        let work = &comparison[side];
+        assert_eq!(work["evaluations"], EVALUATIONS, "{work:#}");
+        assert_eq!(work["dispatch_count"], dispatches * EVALUATIONS);
+        // At most the first is warm-up: the program evaluates both before it counts.
+        let counted = work["counted_evaluations"].as_u64().unwrap();
+        assert!(counted + 1 >= EVALUATIONS, "{work:#}");
+        assert_eq!(work["submission_count"], EVALUATIONS);
+    }
+    let dispatches = figure(comparison, "dispatches");
+    assert_eq!(
+        (&dispatches["before"], &dispatches["after"]),
+        (&4.0.into(), &1.0.into())
+    );
+    // Four kernels read and write four times what one does.
+    assert_eq!(figure(comparison, "bytes bound")["ratio"], 4.0);
+    for what in ["GPU busy ns", "wall ns", "start to start ns"] {
+        let times = figure(comparison, what);
+        let [low, ratio, high] = ["low", "ratio", "high"].map(|key| times[key].as_f64().unwrap());
+        assert!(low <= ratio && ratio <= high, "{times:#}");
+        assert_eq!(
+            times["within_noise"],
+            low <= 1.0 && 1.0 <= high,
+            "{times:#}"
+        );
+        let count = times["before_spread"]["count"].as_u64().unwrap();
+        assert!(count + 2 >= EVALUATIONS, "{times:#}");
+    }
+    // On a busy machine the host's part of a software GPU's time may drown the difference.
+    let busy = figure(comparison, "GPU busy ns");
+    assert!(busy["low"].as_f64() > Some(1.0), "{busy:#}");
+    let sentences = comparison["sentences"].to_string();
+    assert!(
+        sentences.contains("times less GPU time than eager"),
+        "{sentences}"
+    );
+}
