@@ -195,7 +195,9 @@ table! {
         queue: Option<QueueId>,
         /// Bytes, where the call has a size.
         bytes: Option<u64>,
-        /// What it returned (VkResult, CUresult); 0 is success.
+        /// What it returned (VkResult, CUresult); 0 is success. All polls of a row returned the same: 0 where they found
+        /// their work done. A poll of a timeline semaphore that has not reached the last value submitted counts as not
+        /// ready (1).
         result: i32,
         /// The function that the program called (CUDA), such as `cudaStreamSynchronize`.
         function: Option<Arc<str>>,

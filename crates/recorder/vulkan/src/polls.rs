@@ -10,7 +10,7 @@ const FOLD_GAP_NS: i64 = 1_000_000;
 /// A row of folded polls covers at most this time, so that little is lost at a sudden end.
 const FOLD_SPAN_NS: i64 = 10_000_000;
 
-/// Several polls of one kind.
+/// Several polls of one kind with one outcome: one that finds its work done is no part of the wait before it.
 struct Fold {
     spool: &'static Spool,
     call: HostCallKind,
@@ -54,13 +54,13 @@ pub fn add(spool: &'static Spool, call: HostCallKind, start_ns: i64, end_ns: i64
         };
         if let Some(fold) = slot.as_mut()
             && fold.call == call
+            && fold.result == result
             && start_ns - fold.end_ns < FOLD_GAP_NS
             && end_ns - fold.start_ns < FOLD_SPAN_NS
         {
             fold.end_ns = end_ns;
             fold.count += 1;
             fold.busy_ns += end_ns - start_ns;
-            fold.result = result;
             return;
         }
         // Assigning drops, and so writes, the fold before.

@@ -10,6 +10,8 @@ use gapscope_spool::ids;
 pub struct Semaphore {
     pub id: ids::Semaphore,
     pub timeline: bool,
+    /// The greatest value that a submission gives it.
+    pub last_value: u64,
 }
 
 /// The semaphores of a device.
@@ -23,6 +25,19 @@ impl Semaphores {
 
     pub fn remove(&self, handle: vk::Semaphore) {
         self.0.remove(handle.as_raw());
+    }
+
+    /// A submission gives a timeline semaphore this value.
+    pub fn will_reach(&self, handle: vk::Semaphore, value: u64) {
+        self.0.with(handle.as_raw(), |semaphore| {
+            semaphore.last_value = semaphore.last_value.max(value);
+        });
+    }
+
+    /// Whether all that was submitted has signalled a semaphore that now has this value.
+    pub fn is_done(&self, handle: vk::Semaphore, value: u64) -> bool {
+        let known = self.0.get(handle.as_raw());
+        known.is_none_or(|semaphore| value >= semaphore.last_value)
     }
 
     /// A semaphore with a value that a call gives for it.
