@@ -382,7 +382,10 @@ mod tests {
             (BeginCapture, &["cudaStreamBeginCaptureToGraph_v12030"]),
             (EndCapture, &["cuStreamEndCapture"]),
             (InstantiateGraph, &["cudaGraphInstantiateWithFlags_v11040"]),
-            (BuildGraph, &["cudaGraphUpload_v10000", "cuGraphExecUpdate_v2"]),
+            (
+                BuildGraph,
+                &["cudaGraphUpload_v10000", "cuGraphExecUpdate_v2"],
+            ),
             (AddEventNode, &["cudaGraphAddEventRecordNode_v11010"]),
             (
                 RecordEvent,

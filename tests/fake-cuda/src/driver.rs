@@ -4,6 +4,7 @@ mod entry_points;
 mod graphs;
 mod injection;
 mod memory;
+mod stream_operations;
 mod transfers;
 mod waits;
 
@@ -62,6 +63,7 @@ pub struct Driver {
     captures: waits::Captures,
     handles: usize,
     graphs: HashMap<usize, graphs::Graph>,
+    free_graphs: Vec<usize>,
     memory: memory::Memory,
 }
 
@@ -114,6 +116,7 @@ pub fn stream_id(context: u32, handle: usize, own: bool) -> Option<u32> {
 }
 
 /// What a call did on a device.
+#[derive(Clone, Copy)]
 struct Work {
     context: u32,
     device: u32,

@@ -101,6 +101,8 @@ impl Reader {
                 kind::MEMCPY_PEER => self.peer_copy(record),
                 kind::MEMSET => self.fill(record),
                 kind::GRAPH_TRACE => self.graph(record),
+                kind::HOST_LAUNCH => self.host_launch(record),
+                kind::GRAPH_HOST_NODE => self.host_node(record),
                 kind::OVERHEAD => self.overhead(record),
                 kind::MEMORY2 => {
                     let devices = &mut self.queues.devices;

@@ -14,6 +14,8 @@
 //! | `copies`, `waits`, `memory`, `pool` | transfers both ways and a fill; events between streams; allocations |
 //! | `runtime-waits`, `own-stream` | as `waits`, through the runtime; through the default streams' other handles |
 //! | `captured-waits`, `reused-event` | events in a capture and after it; one with the handle of a destroyed one |
+//! | `operations` | functions of the host, waits for values and semaphores, and prefetches on streams |
+//! | `host-nodes:N` | graphs with host nodes, N and as many again in a graph inside |
 //! | `graph-events` | waits for events that graphs record too |
 //! | `refused-waits`, `other-context` | calls that fail; the stream of a context that is not current |
 //! | `many-events:N` | N events, each recorded on a stream once |
@@ -101,6 +103,8 @@ fn run(cuda: &Cuda, step: &str) {
         "other-context" => cuda.other_context(KERNEL),
         "many-events" => cuda.many_events(number(0)),
         "wait-threads" => on_threads(cuda, number(0), || cuda.hand_over(number(1))),
+        "operations" => cuda.operations(KERNEL),
+        "host-nodes" => cuda.host_nodes(KERNEL, number(0)),
         "memory" => cuda.memory(),
         "read" => cuda.read(),
         "peer" => cuda.peer(),

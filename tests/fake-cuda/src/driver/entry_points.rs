@@ -292,20 +292,55 @@ pub extern "C" fn fake_graph_create(function: usize, nodes: c_uint) -> usize {
     graphs::create(function, nodes)
 }
 
+/// Gives a graph a node that is no kernel, of this type; `child` is the graph inside, where it is one.
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_graph_add(graph: usize, kind: c_int, child: usize) {
+    graphs::add(graph, kind, child);
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuGraphGetNodes(
+    graph: usize,
+    nodes: *mut usize,
+    count: *mut usize,
+) -> c_int {
+    // SAFETY: the caller's variables.
+    unsafe { graphs::nodes(graph, nodes, count) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuGraphNodeGetType(node: usize, kind: *mut c_int) -> c_int {
+    let Some((found, _)) = graphs::node(node) else {
+        return INVALID_HANDLE;
+    };
+    // SAFETY: the caller's variable.
+    unsafe { *kind = found };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuGraphChildGraphNodeGetGraph(node: usize, graph: *mut usize) -> c_int {
+    let Some((_, child)) = graphs::node(node) else {
+        return INVALID_HANDLE;
+    };
+    // SAFETY: the caller's variable.
+    unsafe { *graph = child };
+    SUCCESS
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphInstantiateWithFlags(
     executable: *mut usize,
     graph: usize,
-    _flags: u64,
+    flags: u64,
 ) -> c_int {
-    match graphs::instantiate(graph) {
-        Ok(made) => {
-            // SAFETY: the caller's variable.
-            unsafe { *executable = made };
-            SUCCESS
-        }
-        Err(code) => code,
-    }
+    // SAFETY: the caller's variable.
+    unsafe { graphs::instantiate(executable, graph, flags) }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuGraphExecDestroy(executable: usize) -> c_int {
+    graphs::destroy(executable)
 }
 
 #[unsafe(no_mangle)]

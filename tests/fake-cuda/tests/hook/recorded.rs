@@ -74,6 +74,15 @@ pub struct Transfer {
     pub correlation: u32,
 }
 
+/// The host ran a function for a queue.
+#[derive(Debug, Clone)]
+pub struct HostFunction {
+    pub queue: u32,
+    pub thread: u32,
+    pub span: Option<Span>,
+    pub correlation: u32,
+}
+
 /// One end of a label.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Label {
@@ -100,6 +109,11 @@ pub struct Recorded {
     pub waits: Vec<Wait>,
     pub event_records: Vec<EventRecord>,
     pub overheads: Vec<(OverheadKind, u32)>,
+    /// What was put on streams without a record of the device: queue and correlation.
+    pub submissions: Vec<(u32, u32)>,
+    pub host_functions: Vec<HostFunction>,
+    /// Host nodes of launched graphs, by the launch's correlation.
+    pub host_nodes: Vec<(u32, u32)>,
     pub polls: Vec<Polls>,
     pub labels: Vec<Label>,
     pub losses: Vec<(String, u64, String)>,
@@ -300,6 +314,21 @@ impl Recorded {
                     result,
                 });
             }
+            CudaEvent::GraphLaunched {
+                function,
+                span,
+                correlation,
+                host_functions,
+            } => {
+                self.calls.push(Call {
+                    name: self.functions[&function].clone(),
+                    thread,
+                    span,
+                    correlation: correlation.0,
+                    result: 0,
+                });
+                self.host_nodes.push((correlation.0, host_functions));
+            }
             CudaEvent::Polled {
                 function,
                 thread,
@@ -425,6 +454,20 @@ impl Recorded {
                 correlation: correlation.0,
             }),
             Activity::Overhead { kind, thread, .. } => self.overheads.push((kind, thread.0)),
+            Activity::Submission { queue, correlation } => {
+                self.submissions.push((queue.0, correlation.0));
+            }
+            Activity::HostFunction {
+                queue,
+                thread,
+                span,
+                correlation,
+            } => self.host_functions.push(HostFunction {
+                queue: queue.0,
+                thread: thread.0,
+                span,
+                correlation: correlation.0,
+            }),
         }
     }
 

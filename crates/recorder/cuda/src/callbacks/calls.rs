@@ -202,10 +202,7 @@ mod tests {
             (Some(SubmitOperations), &["cuStreamBatchMemOp_v2"]),
             (
                 Some(Instantiate),
-                &[
-                    "cuGraphInstantiateWithFlags",
-                    "cudaGraphInstantiate_v12000",
-                ],
+                &["cuGraphInstantiateWithFlags", "cudaGraphInstantiate_v12000"],
             ),
             (Some(LaunchGraph), &["cuGraphLaunch_ptsz"]),
             (
@@ -240,7 +237,11 @@ mod tests {
     #[test]
     fn launches_are_recorded_as_the_drivers_calls_alone() {
         let is_recorded = |name| call(name).is_some_and(|call| call.is_recorded);
-        for name in ["cuLaunchKernel", "cuGraphLaunch_ptsz", "cudaLaunchHostFunc_v10000"] {
+        for name in [
+            "cuLaunchKernel",
+            "cuGraphLaunch_ptsz",
+            "cudaLaunchHostFunc_v10000",
+        ] {
             assert!(is_recorded(name), "{name}");
         }
         for name in [

@@ -146,7 +146,13 @@ mod tests {
             FunctionClass::of_function(name) == Some(FunctionClass::Prefetch)
                 && *name != "cudaMemPrefetchAsync"
         });
-        assert_eq!(of_class.map(stream_of_prefetch).filter(Option::is_none).count(), 0);
+        assert_eq!(
+            of_class
+                .map(stream_of_prefetch)
+                .filter(Option::is_none)
+                .count(),
+            0
+        );
         for (name, at) in [
             ("cuMemPrefetchAsync_ptsz", Some(3)),
             ("cuMemPrefetchAsync_v2_ptsz", Some(4)),

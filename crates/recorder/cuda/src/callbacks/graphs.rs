@@ -45,8 +45,10 @@ impl Graphs {
     /// A graph was instantiated.
     pub fn instantiated(&self, handle: usize, host_nodes: Option<u32>) {
         if let Some(slot) = self.find(handle, true) {
-            slot.host_nodes
-                .store(host_nodes.map_or(UNKNOWN, |count| u64::from(count) + 1), Release);
+            slot.host_nodes.store(
+                host_nodes.map_or(UNKNOWN, |count| u64::from(count) + 1),
+                Release,
+            );
         }
     }
 

@@ -119,8 +119,13 @@ pub unsafe extern "system" fn get_semaphore_counter_value(
         let result = call(handle, semaphore, value);
         guard(|| {
             // The call succeeds whatever the value: what it found is said as for a fence.
-            let is_done = result != vk::Result::SUCCESS || device.semaphores.is_done(semaphore, *value);
-            let found = if is_done { result } else { vk::Result::NOT_READY };
+            let is_done =
+                result != vk::Result::SUCCESS || device.semaphores.is_done(semaphore, *value);
+            let found = if is_done {
+                result
+            } else {
+                vk::Result::NOT_READY
+            };
             timer.finish_poll(HostCallKind::PollSemaphore, found);
             device.note_result(result);
         });

@@ -14,7 +14,9 @@ impl Cuda {
     /// not known.
     fn never_came(&self, call: &Call, captures: &Periods) -> Option<LossKind> {
         let class = self.class(call);
-        let kind = class.submission_kind().filter(|_| !class.is_put_on_stream())?;
+        let kind = class
+            .submission_kind()
+            .filter(|_| !class.is_put_on_stream())?;
         let start_ns = call.span.start_ns;
         if call.result != 0 || captures.contain(start_ns) {
             return None;
