@@ -112,6 +112,8 @@ pub struct Recorded {
     /// What was put on streams without a record of the device: queue and correlation.
     pub submissions: Vec<(u32, u32)>,
     pub host_functions: Vec<HostFunction>,
+    /// The latest end in records that came, and when.
+    pub deliveries: Vec<(i64, i64)>,
     /// Host nodes of launched graphs, by the launch's correlation.
     pub host_nodes: Vec<(u32, u32)>,
     pub polls: Vec<Polls>,
@@ -314,6 +316,7 @@ impl Recorded {
                     result,
                 });
             }
+            CudaEvent::Delivered { end_ns, at_ns, .. } => self.deliveries.push((end_ns, at_ns)),
             CudaEvent::GraphLaunched {
                 function,
                 span,

@@ -11,6 +11,7 @@ use gapscope_spool::ids;
 
 /// The fields that all records of transfers have.
 struct Transfer {
+    device: Field<u32>,
     bytes: Field<u64>,
     start: Field<u64>,
     end: Field<u64>,
@@ -22,6 +23,7 @@ struct Transfer {
 macro_rules! transfer_fields {
     () => {
         Transfer {
+            device: DEVICE,
             bytes: BYTES,
             start: START,
             end: END,
@@ -49,6 +51,7 @@ impl Reader {
             if span.is_none() {
                 self.losses.add(LossKind::DispatchTimes, NO_TIMES);
             }
+            self.ended(record.get(DEVICE), span);
             self.packer.push(&Activity::Kernel {
                 launch,
                 span,
@@ -68,6 +71,7 @@ impl Reader {
             if span.is_none() {
                 self.losses.add(LossKind::TransferTimes, NO_TIMES);
             }
+            self.ended(record.get(fields.device), span);
             self.packer.push(&Activity::Transfer {
                 route,
                 bytes: record.get(fields.bytes),
@@ -134,6 +138,7 @@ impl Reader {
             if span.is_none() {
                 self.losses.add(LossKind::GraphTimes, NO_TIMES);
             }
+            self.ended(record.get(DEVICE), span);
             let queue = self.queue(record, [DEVICE, CONTEXT, STREAM]);
             self.packer.push(&Activity::GraphRun {
                 queue,

@@ -139,6 +139,15 @@ pub enum CudaEvent<'a> {
         /// Functions of the host that the graph runs.
         host_functions: u32,
     },
+    /// Records of work on a device have come: whatever they are of had ended.
+    Delivered {
+        /// The device.
+        device: ids::Device,
+        /// The latest end of work in them.
+        end_ns: i64,
+        /// When they came, read before anything was done with them.
+        at_ns: i64,
+    },
 }
 
 /// Everything that is the same each time a program launches a kernel in the same way: a launch is then a small number.

@@ -118,6 +118,11 @@ impl Assembler {
                 };
                 self.pool(process, record, tables);
             }
+            CudaEvent::Delivered {
+                device,
+                end_ns,
+                at_ns,
+            } => self.delivered(process, device, end_ns, at_ns),
             CudaEvent::LabelDetail { category, payload } => {
                 self.label_detail(process, thread, category, payload)
             }

@@ -440,6 +440,21 @@ impl Assembler {
         self.returned(queue, awaited.then_some(own));
     }
 
+    /// Work on a device ended before its record came.
+    pub(in crate::assembler) fn delivered(
+        &mut self,
+        process: ProcessId,
+        device: hook::Device,
+        end_ns: i64,
+        at_ns: i64,
+    ) {
+        let device = self.device(process, device);
+        let is_sane = [end_ns, at_ns].iter().all(|ns| (1..1 << 60).contains(ns));
+        if let (true, Some(causal)) = (is_sane, self.devices[device].causal()) {
+            causal.returned(end_ns, at_ns);
+        }
+    }
+
     /// Work on a queue ended before a call returned that waited for it.
     pub(super) fn returned(&mut self, queue: QueueId, bound: Option<Return>) {
         let device = self.queues[queue].facts.device;

@@ -65,6 +65,35 @@ fn polls_that_come_folded_go_on_where_the_last_ones_ended() {
 }
 
 #[test]
+fn polls_of_different_outcomes_are_different_rows() {
+    let mut cuda = Cuda::new();
+    let polls = |start_ns, count, result| {
+        Recorded::Event(
+            CudaEvent::Polled {
+                function: hook::Function(QUERY),
+                thread: hook::Thread(10),
+                span: between(start_ns, start_ns + 500),
+                count,
+                busy_ns: 500,
+                result,
+            }
+            .into(),
+        )
+    };
+    cuda.batch(&[
+        polls(1_000, 40, 600),
+        polls(2_000, 7, 600),
+        polls(3_000, 1, 0),
+        polls(4_000, 2, 0),
+        polls(5_000, 3, 600),
+    ]);
+    let (_, tables) = cuda.finish();
+    let h = &tables.host_calls;
+    assert_eq!(h.result, [600, 0, 600]);
+    assert_eq!(h.count, [47, 3, 3]);
+}
+
+#[test]
 fn time_that_no_thread_is_named_for_is_of_an_unknown_one() {
     let mut cuda = Cuda::new();
     let overhead = |thread, start_ns| {

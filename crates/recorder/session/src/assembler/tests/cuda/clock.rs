@@ -124,3 +124,25 @@ fn work_before_its_launch_is_counted() {
     assert_eq!(manifest.losses[0].kind, LossKind::PlausibleDeviceTimes);
     assert_eq!(manifest.losses[0].count, 1);
 }
+
+#[test]
+fn a_record_that_has_come_is_of_work_that_had_ended() {
+    let mut cuda = Cuda::new();
+    cuda.batch(&[
+        call(LAUNCH, 1, 1_000_000, 1_002_000),
+        kernel(1, 1, 1_006_000, 1_050_000),
+    ]);
+    cuda.event(CudaEvent::Delivered {
+        device: hook::Device(1),
+        end_ns: 1_050_000,
+        at_ns: 1_062_000,
+    });
+    // Damage says nothing.
+    cuda.event(CudaEvent::Delivered {
+        device: hook::Device(1),
+        end_ns: i64::MIN,
+        at_ns: i64::MAX,
+    });
+    let (manifest, _) = cuda.finish();
+    assert_eq!(manifest.devices[0].clock.error_ns, Some(13_000));
+}
