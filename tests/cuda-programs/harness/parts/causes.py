@@ -104,6 +104,8 @@ def one(bench, result, way):
                        facts["latency_at_most_ns"])  # fmt: skip
     if "stream_kinds" in facts:
         result.equal(f"{way}: kinds of streams", kinds_of_streams(trace, region), facts["stream_kinds"])
+        result.measure(f"{way}: context, stream, kind of each queue",
+                       [[queue["family"], queue["index"], queue.get("kind")] for queue in trace.manifest["queues"]])  # fmt: skip
     order = "count" if way in BY_COUNT else "total_ns"
     gaps = sorted(report["gaps"], key=lambda gap: -gap[order])
     result.measure(f"{way}: clock error ns", report["clock_error_ns"])

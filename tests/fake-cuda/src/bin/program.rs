@@ -28,6 +28,7 @@
 //! | `graph:NODES:TIMES`, `runtime-graph:…` | a graph, launched again and again |
 //! | `reload` | a kernel, then another whose name lies where the first one's lay |
 //! | `device:D` | a context on device D, current from here on |
+//! | `green` | a green context, current from here on, with a kernel on a stream of its own |
 //! | `profiler`, `profiler-first` | a profiler inside: subscribes to CUPTI, or takes its buffers; prints what it got |
 //! | `nvtx`, `payloads` | each kind of NVTX call; labels with values in structures |
 //! | `far-category` | a label with a category that has too great a number |
@@ -126,6 +127,7 @@ fn run(cuda: &Cuda, step: &str) {
         "pool" => cuda.pool(),
         "graph" => cuda.graph(KERNEL, number(0) as u32, number(1), false),
         "runtime-graph" => cuda.graph(KERNEL, number(0) as u32, number(1), true),
+        "green" => cuda.green(KERNEL),
         "reload" => cuda.reload(["_Z5firstv", "_Z6secondv"]),
         "device" => cuda.context(number(0) as i32),
         "profiler" => profiler::steal(cuda, || cuda.launches(KERNEL, 100, 0)),

@@ -5,6 +5,8 @@ pub const OLDEST: u32 = 18;
 /// The first API version whose records are not known: that of CUDA 14.
 pub const TOO_NEW: u32 = 140_000;
 
+/// The API version of CUDA 12.4, the first that says which contexts are green ones.
+pub const FIRST_WITH_GREEN_CONTEXTS: u32 = 22;
 /// The API version of CUDA 13.1, the first that times functions of the host.
 pub const FIRST_WITH_HOST_FUNCTIONS: u32 = 130_101;
 

@@ -128,6 +128,14 @@ impl Cuda {
         made::<usize>(|context| unsafe { (self.create_context)(context, 0, device) });
     }
 
+    /// Makes a green context, which is current from here on, and launches on a stream of it.
+    pub fn green(&self, name: &str) {
+        const GREEN: c_uint = 0x8000;
+        // SAFETY: see above.
+        made::<usize>(|context| unsafe { (self.create_context)(context, GREEN, 0) });
+        self.launches(name, 1, self.stream(1));
+    }
+
     /// The current context.
     pub fn current(&self) -> usize {
         // SAFETY: see above.
