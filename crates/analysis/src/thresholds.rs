@@ -77,4 +77,10 @@ thresholds! {
     ROUND_TRIP_NS: i64 = 200_000, Nanoseconds,
         "So long outside of calls between the return of a wait and the next submission counts as part of the wait's round trip.",
         "Recording and handing over a small command buffer takes 5 to 100 µs: a program that needs more does something else there.";
+    DRIFT_SHARE: f64 = 0.05, Share,
+        "Work may reach out of its command buffer by this share of the command buffer's time before its times are distrusted.",
+        "A broken clock is mostly off by a factor of two or more, and sampling itself by less than this.";
+    DRIFT_NS: i64 = 1_000, Nanoseconds,
+        "Work may reach out of its command buffer by this much in any case.",
+        "Timestamps of some devices tick once a microsecond.";
 }

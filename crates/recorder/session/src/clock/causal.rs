@@ -20,10 +20,11 @@ const NEAR_NS_PER_S: i64 = 20_000;
 /// a second; what lies above is taken for the launches' own latency, which such a run cannot tell from the clocks.
 const STEP_NS: i64 = 2_600;
 const FAR_NS_PER_S: i64 = 600;
-/// Windows of time, each with its least distances, have this length at first.
-const FIRST_WIDTH_NS: i64 = 50_000_000;
-/// With more windows than this, two become one.
-const MOST_WINDOWS: usize = 1 << 14;
+/// Windows of time, each with its least distances, have this length at first: what the offset may move in one is part of
+/// the bound.
+const FIRST_WIDTH_NS: i64 = 10_000_000;
+/// With more windows than this, two become one: after five and a half minutes.
+const MOST_WINDOWS: usize = 1 << 15;
 
 /// Cause and effect between a device and its host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
