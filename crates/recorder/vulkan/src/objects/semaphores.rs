@@ -50,3 +50,30 @@ impl Semaphores {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_is_done_when_it_has_reached_the_last_value_submitted() {
+        let semaphores = Semaphores::default();
+        let handle = vk::Semaphore::from_raw(7);
+        semaphores.add(
+            handle,
+            Semaphore {
+                id: ids::Semaphore(1),
+                timeline: true,
+                last_value: 0,
+            },
+        );
+        assert!(semaphores.is_done(handle, 0), "nothing was submitted");
+        semaphores.will_reach(handle, 5);
+        semaphores.will_reach(handle, 4);
+        assert!(!semaphores.is_done(handle, 4) && semaphores.is_done(handle, 5));
+        assert!(
+            semaphores.is_done(vk::Semaphore::from_raw(8), 0),
+            "not known"
+        );
+    }
+}
