@@ -223,6 +223,11 @@ unsafe fn end(call: &Call, data: &CallbackData, open: &OpenCall, cupti: &Cupti) 
     let Some(recorder) = recorder().filter(|_| call.is_recorded) else {
         return;
     };
+    if call.class.is_poll() {
+        polls::asked(recorder, call.function, span, result as u32);
+        return;
+    }
+    polls::end(recorder);
     match host_nodes {
         Some(host_functions) => recorder.write(&CudaEvent::GraphLaunched {
             function: call.function,
@@ -230,7 +235,12 @@ unsafe fn end(call: &Call, data: &CallbackData, open: &OpenCall, cupti: &Cupti) 
             correlation,
             host_functions,
         }),
-        None => record(recorder, call, span, correlation, result as u32),
+        None => recorder.write(&CudaEvent::Called {
+            function: call.function,
+            span,
+            correlation,
+            result: result as u32,
+        }),
     }
 }
 
@@ -239,18 +249,24 @@ unsafe fn end(call: &Call, data: &CallbackData, open: &OpenCall, cupti: &Cupti) 
 /// # Safety
 /// As for [`end`].
 unsafe fn submit(effect: Effect, data: &CallbackData, target: Target) -> bool {
-    let Target::Stream(stream) = target else {
-        return false;
-    };
-    // SAFETY: as the caller promises.
-    let submits = effect != Effect::SubmitOperations || unsafe { waits_for_a_value(data) };
-    submits
-        && OPERATIONS.put(&Operation {
+    match target {
+        // First: what a call that failed points to may be no operations at all.
+        Target::Nothing => false,
+        // SAFETY: as the caller promises; the call has succeeded.
+        _ if effect == Effect::SubmitOperations && !unsafe { waits_for_a_value(data) } => false,
+        Target::Stream(stream) => OPERATIONS.put(&Operation {
             kind: OperationKind::Submission,
             correlation: data.correlation,
             stream,
             event: Default::default(),
-        })
+        }),
+        Target::Context(_) => {
+            if let Some(recorder) = recorder() {
+                recorder.loss(LossKind::Submissions, 1, "their stream is not known");
+            }
+            false
+        }
+    }
 }
 
 /// Whether one of a call's operations on memory is a wait.
@@ -267,27 +283,6 @@ unsafe fn waits_for_a_value(data: &CallbackData) -> bool {
                 WAITS_FOR_VALUES.contains(&operation.read_unaligned())
             })
     }
-}
-
-#[inline]
-fn record(
-    recorder: &Recorder,
-    call: &Call,
-    span: Span,
-    correlation: ids::Correlation,
-    result: u32,
-) {
-    if call.class.is_poll() {
-        polls::asked(recorder, call.function, span, result);
-        return;
-    }
-    polls::end(recorder);
-    recorder.write(&CudaEvent::Called {
-        function: call.function,
-        span,
-        correlation,
-        result,
-    });
 }
 
 /// Passes on what a call waited for, or which event it recorded on which stream.

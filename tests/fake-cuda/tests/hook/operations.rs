@@ -98,3 +98,27 @@ fn a_graph_from_before_the_recording_has_an_unknown_number_of_host_nodes() {
     let known: Vec<u32> = process.host_nodes.iter().map(|(_, count)| *count).collect();
     assert_eq!(known, [2, 0], "of those that were instantiated in it");
 }
+
+#[test]
+fn what_is_put_on_a_stream_that_is_not_known_is_counted() {
+    let outcome = Stub::new()
+        .with("FAKE_CUDA_STREAM_IDS", "refuse")
+        .run("operations sync");
+    let process = outcome.only();
+    assert!(process.submissions.is_empty());
+    let lost = process.lost("submissions", "their stream is not known");
+    assert_eq!(lost, FUNCTIONS.len() as u64);
+}
+
+#[test]
+fn the_launch_of_a_graph_ends_the_polls_before_it() {
+    let outcome = Stub::new().run("polls:1 graph:1:1 polls:1 sync");
+    let process = outcome.whole();
+    let launch = process.calls_of("cuGraphLaunch")[0].span;
+    for polls in &process.polls {
+        assert!(
+            polls.span.end_ns() <= launch.start_ns || launch.end_ns() <= polls.span.start_ns,
+            "{polls:?}"
+        );
+    }
+}

@@ -341,3 +341,25 @@ fn a_graph_launch_says_how_many_host_nodes_it_has_where_that_is_known() {
     let (_, tables) = cuda.finish();
     assert_eq!(tables.command_buffers.host_functions, [Some(2), None]);
 }
+
+#[test]
+fn only_a_hook_that_could_not_record_says_why_there_is_no_work() {
+    let mut cuda = Cuda::new();
+    let note = |text| CommonEvent::Note {
+        text: Cow::Borrowed(text),
+    };
+    cuda.event(note("The program has loaded CUPTI itself."));
+    assert_eq!(cuda.assembler.reasons(), [""; 0]);
+    cuda.event(CommonEvent::Loss {
+        kind: LossKind::CudaWork,
+        count: 1,
+        reason: Cow::Borrowed("libcupti was not found"),
+    });
+    cuda.event(note("No GPU work of CUDA was recorded."));
+    assert_eq!(
+        cuda.assembler.reasons(),
+        ["No GPU work of CUDA was recorded."]
+    );
+    let (manifest, _) = cuda.finish();
+    assert_eq!(manifest.notes.len(), 2);
+}
