@@ -124,7 +124,9 @@ impl Assembler {
             FunctionClass::EndCapture => cuda.graph_captures.ended(call.span.end_ns()),
             _ => {}
         }
-        let is_alone = class.submission_kind().is_none() && !class.is_wait();
+        // An execution context of the runtime is no queue, nor a context of CUPTI's.
+        let names_queue = class.is_wait() && class != FunctionClass::WaitExecutionContext;
+        let is_alone = class.submission_kind().is_none() && !names_queue;
         if is_alone || call.correlation == hook::Correlation::NONE {
             self.host_call(process, cuda, &call, None, tables);
             return;

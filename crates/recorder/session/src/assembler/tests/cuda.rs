@@ -19,7 +19,7 @@ use gapscope_trace::tables::{HostCallKind, MarkerScope, OpaqueWorkKind, Table};
 use proptest::prelude::*;
 use std::borrow::Cow;
 
-const FUNCTIONS: [&str; 12] = [
+const FUNCTIONS: [&str; 13] = [
     "cudaLaunchKernel",
     "cudaMemcpyAsync",
     "cudaMemcpy",
@@ -32,6 +32,7 @@ const FUNCTIONS: [&str; 12] = [
     "cudaStreamEndCapture",
     "cuLaunchHostFunc",
     "cuStreamWaitValue32",
+    "cudaExecutionCtxSynchronize",
 ];
 const LAUNCH: u32 = 1;
 const COPY_ASYNC: u32 = 2;
@@ -45,6 +46,7 @@ const BEGIN_CAPTURE: u32 = 9;
 const END_CAPTURE: u32 = 10;
 const LAUNCH_HOST: u32 = 11;
 const WAIT_VALUE: u32 = 12;
+const WAIT_EXECUTION_CONTEXT: u32 = 13;
 
 /// A process with one device, two streams and two kernels.
 struct Cuda {

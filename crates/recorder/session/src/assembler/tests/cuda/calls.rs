@@ -94,6 +94,21 @@ fn polls_of_different_outcomes_are_different_rows() {
 }
 
 #[test]
+fn a_wait_for_an_execution_context_is_a_wait_for_a_device_at_once() {
+    let mut cuda = Cuda::new();
+    cuda.batch(&[call(WAIT_EXECUTION_CONTEXT, 1, 1000, 14_000)]);
+    let h = &cuda.tables.host_calls;
+    assert_eq!(h.call, [HostCallKind::WaitDeviceIdle]);
+    assert_eq!(
+        h.function[0].as_deref(),
+        Some("cudaExecutionCtxSynchronize")
+    );
+    // What nobody knows is a call all the same.
+    cuda.batch(&[call(999, 2, 20_000, 21_000)]);
+    assert_eq!(cuda.tables.host_calls.call[1], HostCallKind::OtherCall);
+}
+
+#[test]
 fn time_that_no_thread_is_named_for_is_of_an_unknown_one() {
     let mut cuda = Cuda::new();
     let overhead = |thread, start_ns| {
