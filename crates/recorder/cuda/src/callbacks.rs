@@ -5,8 +5,8 @@
 //! for those of waits and events. A callback is paid for by the call that it is for: 0.1 to 0.3 µs.
 //!
 //! CUPTI calls [`called`] on the program's thread, at the start and at the end of such a call. The thread writes the call
-//! to its own log. What it waited for, or which event it recorded on which stream, goes to the reader of records
-//! ([`sync`](crate::sync)), which knows the ids of queues. The thread takes no lock that another one holds, and allocates
+//! to its own log. What it waited for, which event it recorded on which stream, or what it put there that leaves no record of
+//! the device, goes to the reader of records ([`sync`](crate::sync)), which knows the ids of queues. The thread takes no lock that another one holds, and allocates
 //! nothing.
 //!
 //! Most calls of the runtime make one of the driver, which is the same call: it has the same correlation, and the outer
