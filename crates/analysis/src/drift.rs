@@ -8,22 +8,20 @@
 //! | `dispatch-serialised` | that, and the sum of the work is at most the command buffer's duration: nothing overlaps |
 //! | `command-buffer` | nothing to compare: the work has no times |
 //!
+//! A CUDA graph has no times of its own besides those of its nodes, and nothing is said of it.
+//!
 //! In `dispatch` mode the sum may exceed the duration, for dispatches overlap: this is not a fault. A union far below the
 //! duration is not one either: barriers, unrecorded commands and the sampling itself take the rest. Breaking the bound
 //! by more than the tolerance means that clocks or timestamps are wrong.
 
 use crate::quantity::Percent;
+use crate::thresholds::{DRIFT_NS, DRIFT_SHARE};
 use crate::timeline::Timeline;
-use gapscope_trace::ids::CommandBufferId;
-use gapscope_trace::manifest::SamplingMode;
+use gapscope_trace::ids::{CommandBufferId, DeviceId, QueueId};
+use gapscope_trace::manifest::{Api, SamplingMode};
 use gapscope_trace::tables::Timing;
 use serde::Serialize;
 use std::cmp::Reverse;
-
-/// Tolerance against a command buffer's duration: a twentieth. Twice that is the usual sign of a broken clock.
-pub const TOLERANCE_SHARE: f64 = 0.05;
-/// Least tolerance: timestamps of some devices tick once a microsecond.
-pub const TOLERANCE_NS: i64 = 1_000;
 
 /// Drift over all command buffers that have both times.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -71,7 +69,18 @@ struct Compared {
 
 /// Drift over the whole recording; the `longest` worst command buffers are listed.
 pub fn drift(timeline: &Timeline, longest: usize) -> Drift {
-    let mode = timeline.trace.manifest.sampling_mode;
+    let manifest = &timeline.trace.manifest;
+    let mode = manifest.sampling_mode;
+    let of_cuda = manifest.devices.iter().filter(|d| d.api == Api::Cuda);
+    let of_cuda: Vec<DeviceId> = of_cuda.map(|device| device.id).collect();
+    if !of_cuda.is_empty() && of_cuda.len() == manifest.devices.len() {
+        return Drift::default();
+    }
+    let on_cuda = manifest
+        .queues
+        .iter()
+        .filter(|q| of_cuda.contains(&q.device));
+    let on_cuda: Vec<QueueId> = on_cuda.map(|queue| queue.id).collect();
     if mode == SamplingMode::CommandBuffer {
         return Drift {
             sentence: "Only command buffers are timed in command-buffer mode: nothing to compare."
@@ -85,7 +94,8 @@ pub fn drift(timeline: &Timeline, longest: usize) -> Drift {
     let (mut own, mut sum, mut union) = (0i128, 0i128, 0i128);
     let mut violation_count = 0;
     for (row, times) in timeline.command_buffers.iter().enumerate() {
-        let measured = table.timing[row] == Timing::Measured;
+        let measured =
+            table.timing[row] == Timing::Measured && !on_cuda.contains(&table.queue[row]);
         let Some(interval) = times
             .own
             .filter(|_| measured && times.timed > 0 && times.untimed == 0)
@@ -107,7 +117,7 @@ pub fn drift(timeline: &Timeline, longest: usize) -> Drift {
         if duration_ns > 0 {
             ratios.push(times.union_ns as f64 / duration_ns as f64);
         }
-        let tolerance_ns = TOLERANCE_NS.max((duration_ns as f64 * TOLERANCE_SHARE) as i64);
+        let tolerance_ns = DRIFT_NS.max((duration_ns as f64 * DRIFT_SHARE) as i64);
         violation_count += u64::from(over_ns > tolerance_ns);
         compared.push(Compared {
             over_ns,

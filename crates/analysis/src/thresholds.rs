@@ -158,4 +158,10 @@ thresholds! {
     OWN_SHARE: f64 = 0.9, Share,
         "A compared side has a verdict when at least this share of the busy time from its start to its end is its own.",
         "With more work of others in between, the verdict would be theirs.";
+    DRIFT_SHARE: f64 = 0.05, Share,
+        "Work may reach out of its command buffer by this share of the command buffer's time before its times are distrusted.",
+        "A broken clock is mostly off by a factor of two or more, and sampling itself by less than this.";
+    DRIFT_NS: i64 = 1_000, Nanoseconds,
+        "Work may reach out of its command buffer by this much in any case.",
+        "Timestamps of some devices tick once a microsecond.";
 }

@@ -45,7 +45,7 @@ kind! {
         BeginCapture = "begin-capture",
         /// Ends such a capture.
         EndCapture = "end-capture",
-        /// Builds, updates or instantiates a graph.
+        /// Builds or updates a graph.
         BuildGraph = "build-graph",
         /// Adds a node to a graph that records an event, the fifth parameter, when the graph is launched.
         AddEventNode = "add-event-node",
@@ -67,6 +67,18 @@ kind! {
         DestroyEvent = "destroy-event",
         /// Anything else that may take long, such as making a context.
         OtherCall = "other-call",
+        /// Lets a stream wait for a value in memory.
+        WaitValue = "wait-value",
+        /// Puts several waits for values, and writes of them, on a stream.
+        BatchMemoryOperations = "batch-memory-operations",
+        /// Lets a stream wait for a semaphore of another API or process.
+        WaitExternal = "wait-external",
+        /// Moves managed memory, or discards it, when a stream gets there.
+        Prefetch = "prefetch",
+        /// Instantiates a graph, the second parameter, into what the first one points to.
+        InstantiateGraph = "instantiate-graph",
+        /// Destroys an instantiated graph: another one may get its handle.
+        DestroyGraphExec = "destroy-graph-exec",
     }
 }
 
@@ -86,11 +98,20 @@ impl FunctionClass {
         !matches!(self, Self::RecordContextEvent | Self::DestroyEvent)
     }
 
-    /// True for functions that launch kernels, graphs or functions of the host.
+    /// True for functions that launch kernels or graphs.
     pub fn is_launch(self) -> bool {
+        matches!(self, Self::LaunchKernel | Self::LaunchGraph)
+    }
+
+    /// True for functions that put on a stream what leaves no record of the device: the stream waits for it like for work.
+    pub fn is_put_on_stream(self) -> bool {
         matches!(
             self,
-            Self::LaunchKernel | Self::LaunchGraph | Self::LaunchHostFunction
+            Self::LaunchHostFunction
+                | Self::WaitValue
+                | Self::BatchMemoryOperations
+                | Self::WaitExternal
+                | Self::Prefetch
         )
     }
 
@@ -111,9 +132,13 @@ impl FunctionClass {
         )
     }
 
-    /// What a call hands to the device, where it causes work there.
+    /// What a call hands to a stream, where it does.
     pub fn submission_kind(self) -> Option<SubmissionKind> {
         match self {
+            Self::LaunchHostFunction => Some(SubmissionKind::HostFunction),
+            Self::WaitValue | Self::BatchMemoryOperations => Some(SubmissionKind::WaitValue),
+            Self::WaitExternal => Some(SubmissionKind::WaitExternal),
+            Self::Prefetch => Some(SubmissionKind::Prefetch),
             Self::LaunchKernel => Some(SubmissionKind::Kernel),
             Self::LaunchGraph => Some(SubmissionKind::Graph),
             Self::Transfer | Self::CopyAndWait => Some(SubmissionKind::Transfer),
@@ -138,10 +163,16 @@ impl FunctionClass {
             Self::BeginCapture
             | Self::EndCapture
             | Self::BuildGraph
+            | Self::InstantiateGraph
             | Self::AddEventNode
             | Self::SetNodeEvent
             | Self::SetExecNodeEvent => HostCallKind::BuildGraph,
             Self::LaunchHostFunction
+            | Self::WaitValue
+            | Self::BatchMemoryOperations
+            | Self::WaitExternal
+            | Self::Prefetch
+            | Self::DestroyGraphExec
             | Self::RecordEvent
             | Self::RecordEventWithFlags
             | Self::RecordContextEvent
@@ -210,7 +241,7 @@ mod tests {
     /// A new version of CUDA has new functions: extend `names.txt`, and each that this finds is to be decided.
     #[test]
     fn no_function_that_launches_copies_waits_or_allocates_is_forgotten() {
-        const TELLING: [&str; 16] = [
+        const TELLING: [&str; 21] = [
             "Launch",
             "Memcpy",
             "Memset",
@@ -227,10 +258,16 @@ mod tests {
             "ModuleLoad",
             "LibraryLoad",
             "Capture",
+            "WaitValue",
+            "BatchMemOp",
+            "WaitExternal",
+            "Prefetch",
+            "AddCallback",
         ];
         // They ask for or change what a graph or a stream is, or are not for 64-bit programs.
-        const LEFT_OUT: [&str; 8] = [
+        const LEFT_OUT: [&str; 9] = [
             "GetParams",
+            "BatchMemOpNode",
             "GetEvent",
             "cu64",
             "CaptureInfo",
@@ -275,7 +312,38 @@ mod tests {
                 LaunchGraph,
                 &["cudaGraphLaunch_v10000", "cuGraphLaunch_ptsz"],
             ),
-            (LaunchHostFunction, &["cudaLaunchHostFunc_v2_ptsz_v13020"]),
+            (
+                LaunchHostFunction,
+                &[
+                    "cudaLaunchHostFunc_v2_ptsz_v13020",
+                    "cuLaunchHostFunc_v2",
+                    "cudaStreamAddCallback_ptsz_v7000",
+                    "cuStreamAddCallback",
+                ],
+            ),
+            (
+                WaitValue,
+                &["cuStreamWaitValue32", "cuStreamWaitValue64_v2_ptsz"],
+            ),
+            (BatchMemoryOperations, &["cuStreamBatchMemOp_v2"]),
+            (
+                WaitExternal,
+                &[
+                    "cudaWaitExternalSemaphoresAsync_v11020",
+                    "cuWaitExternalSemaphoresAsync_ptsz",
+                ],
+            ),
+            (
+                Prefetch,
+                &[
+                    "cudaMemPrefetchAsync_v12020",
+                    "cuMemPrefetchAsync_v2_ptsz",
+                    "cudaMemDiscardAndPrefetchBatchAsync_v13000",
+                    "cuMemDiscardBatchAsync",
+                ],
+            ),
+            (DestroyGraphExec, &["cuGraphExecDestroy"]),
+            (OtherCall, &["cudaStreamDestroy_v5050", "cuCtxSetLimit"]),
             (
                 Transfer,
                 &[
@@ -313,7 +381,11 @@ mod tests {
             (LoadModule, &["cuModuleLoadData", "cuLibraryLoadData"]),
             (BeginCapture, &["cudaStreamBeginCaptureToGraph_v12030"]),
             (EndCapture, &["cuStreamEndCapture"]),
-            (BuildGraph, &["cudaGraphInstantiateWithFlags_v11040"]),
+            (InstantiateGraph, &["cudaGraphInstantiateWithFlags_v11040"]),
+            (
+                BuildGraph,
+                &["cudaGraphUpload_v10000", "cuGraphExecUpdate_v2"],
+            ),
             (AddEventNode, &["cudaGraphAddEventRecordNode_v11010"]),
             (
                 RecordEvent,
@@ -333,6 +405,7 @@ mod tests {
             "cudaStreamIsCapturing_v10000",
             "cuGraphAddKernelNode_v2",
             "cuStreamWaitValue",
+            "cuStreamWriteValue32_v2",
             "vkQueueSubmit",
             "",
         ] {
@@ -346,6 +419,7 @@ mod tests {
             ("cudaGraphLaunch", SubmissionKind::Graph),
             ("cuLaunchKernel", SubmissionKind::Kernel),
             ("cudaMemcpy", SubmissionKind::Transfer),
+            ("cuLaunchHostFunc", SubmissionKind::HostFunction),
             ("vkQueueSubmit2", SubmissionKind::Unknown),
             ("", SubmissionKind::Unknown),
         ] {

@@ -195,10 +195,10 @@ table! {
         queue: Option<QueueId>,
         /// Bytes, where the call has a size.
         bytes: Option<u64>,
-        /// What it returned (VkResult, CUresult); 0 is success. Folded polls have all returned this: those that
-        /// find their work not done (VK_NOT_READY is 1, CUDA_ERROR_NOT_READY 600) and those that find it done are different
-        /// rows. In version 1 it is what the last of them returned, so that 0 in a row of several is polls until the work
-        /// was done. A poll of a semaphore gives a value, about which this says nothing.
+        /// What it returned (VkResult, CUresult); 0 is success. All polls of a row returned the same: those that find their work not
+        /// done (VK_NOT_READY is 1, CUDA_ERROR_NOT_READY 600) and those that find it done are different rows. In version 1 it is what
+        /// the last of them returned, so that 0 in a row of several is polls until the work was done. A poll of a timeline
+        /// semaphore that has not reached the last value submitted counts as not ready; in older traces its row says nothing.
         result: i32,
         /// The function that the program called (CUDA), such as `cudaStreamSynchronize`.
         function: Option<Arc<str>>,

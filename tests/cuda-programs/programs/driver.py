@@ -1,7 +1,7 @@
 """The CUDA driver's interface through ctypes, as far as the planted programs need it; no package, no compiler."""
 
 import ctypes
-from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p, create_string_buffer
 
 PTX = b"""
 .version 7.0
@@ -78,8 +78,8 @@ class Driver:
         """Makes the context current on this thread."""
         self.call("cuCtxSetCurrent", self._context)
 
-    def launch(self, name, argument=None, stream=None, blocks=1):
-        """Blocks of one thread."""
+    def launch(self, name, argument=None, stream=None, blocks=1, threads=1):
+        """One block of one thread, unless more are asked for."""
         kernel = self._kernels.get(name)
         if kernel is None:
             kernel = c_void_p()
@@ -93,18 +93,50 @@ class Driver:
                 parameters = (c_void_p * 1)(ctypes.addressof(value))
                 self._arguments[argument] = parameters
                 self._values.append(value)
-        status = self._launch(kernel, blocks, 1, 1, 1, 1, 1, 0, stream, parameters, None)
+        status = self._launch(kernel, blocks, 1, 1, threads, 1, 1, 0, stream, parameters, None)
         if status != 0:
             raise CudaError(f"cuLaunchKernel failed with CUresult {status}")
 
     def synchronise(self):
         self.call("cuCtxSynchronize")
 
-    def stream(self):
+    def multiprocessors(self):
+        count = c_int()
+        # CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+        self.call("cuDeviceGetAttribute", byref(count), c_int(16), c_int(0))
+        return count.value
+
+    def stream(self, flags=1, priority=None):
+        """A stream; with flag 1 it is not ordered with the default stream."""
         stream = c_void_p()
-        # 1: not ordered with the default stream.
-        self.call("cuStreamCreate", byref(stream), c_uint(1))
+        if priority is None:
+            self.call("cuStreamCreate", byref(stream), c_uint(flags))
+        else:
+            self.call("cuStreamCreateWithPriority", byref(stream), c_uint(flags), c_int(priority))
         return stream
+
+    def green_stream(self):
+        """A stream of a green context that has all multiprocessors."""
+        resource, description, context = create_string_buffer(1024), c_void_p(), c_void_p()
+        # CU_DEV_RESOURCE_TYPE_SM, CU_GREEN_CTX_DEFAULT_STREAM, CU_STREAM_NON_BLOCKING
+        self.call("cuDeviceGetDevResource", c_int(0), resource, c_int(1))
+        self.call("cuDevResourceGenerateDesc", byref(description), resource, c_uint(1))
+        self.call("cuGreenCtxCreate", byref(context), description, c_int(0), c_uint(1))
+        stream = c_void_p()
+        self.call("cuGreenCtxStreamCreate", byref(stream), context, c_uint(1), c_int(0))
+        return stream
+
+    def wait_for(self, stream):
+        self.call("cuStreamSynchronize", stream)
+
+    def sleep_on_host(self, stream, microseconds):
+        """The stream lets the host sleep: libc's function is called as CUDA calls functions of programs."""
+        sleep = ctypes.cast(ctypes.CDLL(None).usleep, c_void_p)
+        self.call("cuLaunchHostFunc", stream, sleep, c_void_p(microseconds))
+
+    def wait_for_value(self, stream, address, value):
+        """The stream waits until the number at an address is at least this one."""
+        self.call("cuStreamWaitValue32_v2", stream, c_uint64(address), c_uint(value), c_uint(0))
 
     def event(self):
         event = c_void_p()

@@ -302,6 +302,26 @@ fn a_program_captures_a_window_of_itself() {
 }
 
 #[test]
+fn a_program_that_made_no_capture_is_told_so_though_it_has_loaded_cupti_itself() {
+    let stub = Stub::new(&[]);
+    let cupti = stub.path("libcupti.so.13");
+    // The program has it mapped before CUDA begins, as PyTorch does.
+    fs::remove_file(&cupti).expect("a link");
+    fs::copy(product::built("libfake_cuda.so"), &cupti).expect("a copy");
+    let run = stub
+        .program("launch:20 sync")
+        .variable("LD_PRELOAD", &cupti)
+        .options(&["--capture-only"])
+        .record();
+    assert!(
+        run.stderr.contains("the program began no capture"),
+        "{}",
+        run.stderr
+    );
+    assert!(!run.stderr.contains("has loaded CUPTI itself"));
+}
+
+#[test]
 fn values_of_nvtx_are_in_the_trace_with_their_names() {
     let stub = Stub::new(&[]);
     let trace = stub.program("payloads sync").record().ok().trace();

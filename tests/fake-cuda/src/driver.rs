@@ -4,6 +4,7 @@ mod entry_points;
 mod graphs;
 mod injection;
 mod memory;
+mod stream_operations;
 mod transfers;
 mod waits;
 
@@ -13,7 +14,7 @@ use crate::names::Call;
 use crate::records::{self, Kernel};
 use crate::truth;
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -54,6 +55,8 @@ pub struct Driver {
     correlation: u32,
     /// Device of each context; the first has the number 1.
     contexts: Vec<u32>,
+    /// Contexts that are green ones.
+    green: HashSet<u32>,
     /// By handle; default streams have the handle `DEFAULT_HANDLE + context`.
     streams: HashMap<usize, Stream>,
     functions: HashMap<usize, Function>,
@@ -62,6 +65,7 @@ pub struct Driver {
     captures: waits::Captures,
     handles: usize,
     graphs: HashMap<usize, graphs::Graph>,
+    free_graphs: Vec<usize>,
     memory: memory::Memory,
 }
 
@@ -113,7 +117,24 @@ pub fn stream_id(context: u32, handle: usize, own: bool) -> Option<u32> {
     [0, stream.context].contains(&context).then_some(stream.id)
 }
 
+/// CUpti_ActivityStreamFlag
+const BLOCKING: u32 = 1;
+const NON_BLOCKING: u32 = 2;
+
+fn tell_stream(context: u32, stream: u32, flag: u32, priority: i32, correlation: u32) {
+    let record = records::Stream {
+        kind: records::STREAM,
+        context_id: context,
+        stream_id: stream,
+        priority: priority as u32,
+        flag,
+        correlation_id: correlation,
+    };
+    cupti::state().record(records::STREAM, &record);
+}
+
 /// What a call did on a device.
+#[derive(Clone, Copy)]
 struct Work {
     context: u32,
     device: u32,
@@ -151,6 +172,9 @@ impl Driver {
             OWN => 1000 + self.streams.keys().filter(|k| **k > OWN_HANDLE).count() as u32,
             _ => return self.streams.get_mut(&key),
         };
+        if handle == OWN && !self.streams.contains_key(&key) {
+            tell_stream(context, id, BLOCKING, 0, 0);
+        }
         Some(self.streams.entry(key).or_insert(Stream {
             context,
             id,

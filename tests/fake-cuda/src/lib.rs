@@ -12,7 +12,7 @@
 //!
 //! | variable | what it makes wrong |
 //! |---|---|
-//! | `FAKE_CUDA_API_VERSION` | the version that CUPTI says (130001); 0: it does not say it |
+//! | `FAKE_CUDA_API_VERSION` | the version that CUPTI says (130001); 0: it does not say it; from 130101 on it times functions of the host |
 //! | `FAKE_CUDA_DRIVER_VERSION` | the CUDA version of the driver (13000) |
 //! | `FAKE_CUDA_SUBSCRIBE=refuse` | the subscription |
 //! | `FAKE_CUDA_CALLBACKS=refuse` | callbacks at calls |

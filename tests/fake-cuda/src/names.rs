@@ -51,6 +51,17 @@ pub const CUDA_EVENT_QUERY: Call = (RUNTIME, 138, c"cudaEventQuery_v3020");
 pub const CUDA_STREAM_WAIT_EVENT: Call = (RUNTIME, 147, c"cudaStreamWaitEvent_v3020");
 pub const CUDA_DEVICE_SYNCHRONIZE: Call = (RUNTIME, 165, c"cudaDeviceSynchronize_v3020");
 pub const CUDA_GRAPH_LAUNCH: Call = (RUNTIME, 311, c"cudaGraphLaunch_v10000");
+pub const CU_STREAM_ADD_CALLBACK: Call = (DRIVER, 346, c"cuStreamAddCallback");
+pub const CU_WAIT_EXTERNAL: Call = (DRIVER, 492, c"cuWaitExternalSemaphoresAsync");
+pub const CU_GRAPH_EXEC_DESTROY: Call = (DRIVER, 516, c"cuGraphExecDestroy");
+pub const CU_LAUNCH_HOST_FUNC: Call = (DRIVER, 527, c"cuLaunchHostFunc");
+pub const CU_STREAM_WAIT_VALUE: Call = (DRIVER, 659, c"cuStreamWaitValue32_v2");
+pub const CU_STREAM_BATCH_MEM_OP: Call = (DRIVER, 667, c"cuStreamBatchMemOp_v2");
+pub const CU_MEM_PREFETCH: Call = (DRIVER, 716, c"cuMemPrefetchAsync_v2");
+pub const CUDA_STREAM_ADD_CALLBACK: Call = (RUNTIME, 197, c"cudaStreamAddCallback_v5000");
+pub const CUDA_LAUNCH_HOST_FUNC: Call = (RUNTIME, 284, c"cudaLaunchHostFunc_v10000");
+pub const CUDA_WAIT_EXTERNAL: Call = (RUNTIME, 395, c"cudaWaitExternalSemaphoresAsync_v11020");
+pub const CUDA_MEM_PREFETCH: Call = (RUNTIME, 449, c"cudaMemPrefetchAsync_v12020");
 pub const CUDA_EVENT_RECORD_WITH_FLAGS: Call = (RUNTIME, 370, c"cudaEventRecordWithFlags_v11010");
 
 const ALL: &[Call] = &[
@@ -98,6 +109,17 @@ const ALL: &[Call] = &[
     CUDA_DEVICE_SYNCHRONIZE,
     CUDA_GRAPH_LAUNCH,
     CUDA_EVENT_RECORD_WITH_FLAGS,
+    CU_STREAM_ADD_CALLBACK,
+    CU_WAIT_EXTERNAL,
+    CU_GRAPH_EXEC_DESTROY,
+    CU_LAUNCH_HOST_FUNC,
+    CU_STREAM_WAIT_VALUE,
+    CU_STREAM_BATCH_MEM_OP,
+    CU_MEM_PREFETCH,
+    CUDA_STREAM_ADD_CALLBACK,
+    CUDA_LAUNCH_HOST_FUNC,
+    CUDA_WAIT_EXTERNAL,
+    CUDA_MEM_PREFETCH,
 ];
 
 /// The name of a call, NUL-terminated.

@@ -13,6 +13,8 @@ pub const STREAM: u32 = 37;
 pub const MEMORY2: u32 = 49;
 pub const MEMORY_POOL: u32 = 50;
 pub const GRAPH_TRACE: u32 = 51;
+pub const GRAPH_HOST_NODE: u32 = 56;
+pub const HOST_LAUNCH: u32 = 58;
 /// No kind of any CUPTI.
 pub const NOBODY_KNOWS: u32 = 9000;
 /// At this one, CUPTI stops.
@@ -181,6 +183,33 @@ records! {
         end_device_id: u32,
         end_context_id: u32,
     }
+    /// CUpti_ActivityHostLaunch, since CUDA 13.1
+    HostLaunch {
+        kind: u32,
+        stream_id: u32,
+        context_id: u32,
+        device_id: u32,
+        correlation_id: u32,
+        process_id: u32,
+        thread_id: u32,
+        padding: u32,
+        start: u64,
+        end: u64,
+    }
+    /// CUpti_ActivityGraphHostNode, since CUDA 13.1
+    GraphHostNode {
+        kind: u32,
+        stream_id: u32,
+        context_id: u32,
+        device_id: u32,
+        correlation_id: u32,
+        graph_id: u32,
+        graph_node_id: u64,
+        process_id: u32,
+        thread_id: u32,
+        start: u64,
+        end: u64,
+    }
     /// CUpti_ActivityOverhead3
     Overhead {
         kind: u32,
@@ -312,6 +341,8 @@ const _: () = assert!(size_of::<Memcpy>() == 96);
 const _: () = assert!(size_of::<MemcpyPeer>() == 96);
 const _: () = assert!(size_of::<Memset>() == 88);
 const _: () = assert!(size_of::<GraphTrace>() == 56);
+const _: () = assert!(size_of::<HostLaunch>() == 48);
+const _: () = assert!(size_of::<GraphHostNode>() == 56);
 const _: () = assert!(size_of::<Overhead>() == 56);
 const _: () = assert!(size_of::<Memory>() == 128);
 const _: () = assert!(size_of::<MemoryPool>() == 80);
@@ -333,6 +364,8 @@ pub fn size_of_kind(kind: u32) -> Option<usize> {
         MEMORY2 => size_of::<Memory>(),
         MEMORY_POOL => size_of::<MemoryPool>(),
         GRAPH_TRACE => size_of::<GraphTrace>(),
+        GRAPH_HOST_NODE => size_of::<GraphHostNode>(),
+        HOST_LAUNCH => size_of::<HostLaunch>(),
         NOBODY_KNOWS => size_of::<Other>(),
         _ => return None,
     })

@@ -260,6 +260,25 @@ fn work_outside_of_its_command_buffer_is_a_violation_from_the_tolerance_on() {
 }
 
 #[test]
+fn a_cuda_graph_that_is_timed_by_its_nodes_has_no_drift_to_speak_of() {
+    let findings = |api: &str, more: &str| {
+        let mut p = Program::of(&format!(
+            "manifest sampling_mode=dispatch\ndevice id=1 uuid=aa api={api}\nqueue id=1 device=1{more}"
+        ));
+        p.line("command_buffer id=1 queue=1 dispatches=1 start_ns=0us duration_ns=100us");
+        p.line("dispatch command_buffer=1 queue=1 start_ns=0us duration_ns=100us");
+        p.findings().drift
+    };
+    assert_eq!(findings("vulkan", "").count, 1);
+    let drift = findings("cuda", "");
+    assert_eq!((drift.count, drift.sentence.as_str()), (0, ""));
+    // Beside Vulkan, only that is compared.
+    let drift = findings("cuda", "\ndevice id=2 uuid=bb\nqueue id=2 device=2");
+    assert_eq!(drift.count, 0);
+    assert!(drift.sentence.contains("No command buffer"));
+}
+
+#[test]
 fn work_that_starts_before_its_submission_is_counted() {
     let mut p = Program::new();
     p.dispatch(1, [50, 60], 40, 10);

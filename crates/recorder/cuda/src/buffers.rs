@@ -7,6 +7,7 @@ use crate::recorder::recorder;
 use crate::{records, subscription};
 use gapscope_spool::event::LossKind;
 use gapscope_spool::hook::guard;
+use gapscope_spool::monotonic_ns;
 use std::ffi::c_void;
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -94,6 +95,8 @@ pub unsafe extern "C" fn completed(
     bytes: usize,
     valid: usize,
 ) {
+    // First: whatever its records are of has ended.
+    let at_ns = monotonic_ns();
     let bytes = valid.min(bytes);
     guard(|| {
         let (Some(recorder), Some(cupti)) = (recorder(), subscription::cupti()) else {
@@ -101,7 +104,7 @@ pub unsafe extern "C" fn completed(
         };
         if !buffer.is_null() && bytes > 0 {
             // SAFETY: CUPTI says that this much of the buffer holds records.
-            unsafe { records::read(recorder, cupti, buffer, bytes) };
+            unsafe { records::read(recorder, cupti, buffer, bytes, at_ns) };
         }
         // SAFETY: as the caller promises.
         let dropped = unsafe { cupti.dropped(context, stream) };

@@ -5,8 +5,8 @@
 //! for those of waits and events. A callback is paid for by the call that it is for: 0.1 to 0.3 µs.
 //!
 //! CUPTI calls [`called`] on the program's thread, at the start and at the end of such a call. The thread writes the call
-//! to its own log. What it waited for, or which event it recorded on which stream, goes to the reader of records
-//! ([`sync`](crate::sync)), which knows the ids of queues. The thread takes no lock that another one holds, and allocates
+//! to its own log. What it waited for, which event it recorded on which stream, or what it put there that leaves no record of
+//! the device, goes to the reader of records ([`sync`](crate::sync)), which knows the ids of queues. The thread takes no lock that another one holds, and allocates
 //! nothing.
 //!
 //! Most calls of the runtime make one of the driver, which is the same call: it has the same correlation, and the outer
@@ -16,6 +16,7 @@ mod calls;
 mod data;
 mod effect;
 mod events;
+mod graphs;
 pub mod polls;
 mod target;
 
@@ -32,12 +33,16 @@ use events::{EVENTS, Snapshot};
 use gapscope_spool::event::{CudaEvent, LossKind, Span, WaitKind};
 use gapscope_spool::hook::guard;
 use gapscope_spool::{ids, monotonic_ns};
+use graphs::GRAPHS;
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use target::Target;
 
+/// CUstreamBatchMemOpParams: bytes of one, which begins with its operation, and CU_STREAM_MEM_OP_WAIT_VALUE_32 and _64.
+const OPERATION_BYTES: usize = 48;
+const WAITS_FOR_VALUES: [u32; 2] = [1, 4];
 /// CU_EVENT_RECORD_EXTERNAL: in a capture, the graph records the event whenever it is launched.
 const EXTERNAL: u32 = 1;
 
@@ -65,7 +70,9 @@ thread_local! {
 pub fn start_window(recorder: &Recorder, subscription: &Subscription, selection: Selection) {
     WINDOW.fetch_add(1, Relaxed);
     EVENTS.forget_all();
+    GRAPHS.forget_all();
     target::prepare();
+    graphs::prepare();
     let calls = CALLS.get_or_init(|| {
         let calls = Calls::find(&subscription.cupti, selection);
         for (.., call) in calls.all().filter(|(.., call)| call.is_recorded) {
@@ -131,6 +138,11 @@ pub extern "C" fn called(_user: *mut c_void, domain: u32, number: u32, data: *co
 /// # Safety
 /// The parameters are those of this call.
 unsafe fn start(call: &Call, data: &CallbackData, [window, domain, number]: [u32; 3]) -> OpenCall {
+    if call.effect == Some(Effect::DestroyGraphExec) {
+        // Before another one can get its handle.
+        // SAFETY: as the caller promises: a handle.
+        GRAPHS.forget(unsafe { data.parameter(0) });
+    }
     let event = call.effect.and_then(|effect| {
         // SAFETY: as the caller promises.
         let event = effect
@@ -164,6 +176,11 @@ fn event_at_start(effect: Effect, event: usize) -> Option<Snapshot> {
         Effect::Wait(_) | Effect::WaitForNamedContext | Effect::ContextWait => {
             EVENTS.last_record(event)
         }
+        Effect::Submit { .. }
+        | Effect::SubmitOperations
+        | Effect::Instantiate
+        | Effect::LaunchGraph
+        | Effect::DestroyGraphExec => None,
     }
 }
 
@@ -177,9 +194,8 @@ unsafe fn end(call: &Call, data: &CallbackData, open: &OpenCall, cupti: &Cupti) 
     };
     // SAFETY: as the caller promises.
     let result = unsafe { data.result() };
-    if let (true, Some(recorder)) = (call.is_recorded, recorder()) {
-        record(recorder, call, span, data.correlation, result as u32);
-    }
+    let mut correlation = data.correlation;
+    let mut host_nodes = None;
     if let Some(effect) = call.effect {
         // SAFETY: as the caller promises.
         unsafe {
@@ -187,30 +203,86 @@ unsafe fn end(call: &Call, data: &CallbackData, open: &OpenCall, cupti: &Cupti) 
                 0 => Target::of(call, effect, data, cupti),
                 _ => Target::Nothing,
             };
-            apply(effect, data, open, span, target);
+            if effect.is_submission() {
+                if !submit(effect, data, target) {
+                    correlation = ids::Correlation::NONE;
+                }
+            } else if result == 0 && effect == Effect::LaunchGraph {
+                host_nodes = GRAPHS.host_nodes(data.parameter(0));
+            } else if result == 0 && effect == Effect::Instantiate {
+                let executable = data.parameter(0) as *const usize;
+                if let Some(executable) = executable.as_ref() {
+                    let host_nodes = graphs::count_host_nodes(data.parameter(1));
+                    GRAPHS.instantiated(*executable, host_nodes);
+                }
+            } else {
+                apply(effect, data, open, span, target);
+            }
+        }
+    }
+    let Some(recorder) = recorder().filter(|_| call.is_recorded) else {
+        return;
+    };
+    if call.class.is_poll() {
+        polls::asked(recorder, call.function, span, result as u32);
+        return;
+    }
+    polls::end(recorder);
+    match host_nodes {
+        Some(host_functions) => recorder.write(&CudaEvent::GraphLaunched {
+            function: call.function,
+            span,
+            correlation,
+            host_functions,
+        }),
+        None => recorder.write(&CudaEvent::Called {
+            function: call.function,
+            span,
+            correlation,
+            result: result as u32,
+        }),
+    }
+}
+
+/// Passes on what a call put on a stream. False: nothing, because it went into a graph, or it is not known where.
+///
+/// # Safety
+/// As for [`end`].
+unsafe fn submit(effect: Effect, data: &CallbackData, target: Target) -> bool {
+    match target {
+        // First: what a call that failed points to may be no operations at all.
+        Target::Nothing => false,
+        // SAFETY: as the caller promises; the call has succeeded.
+        _ if effect == Effect::SubmitOperations && !unsafe { waits_for_a_value(data) } => false,
+        Target::Stream(stream) => OPERATIONS.put(&Operation {
+            kind: OperationKind::Submission,
+            correlation: data.correlation,
+            stream,
+            event: Default::default(),
+        }),
+        Target::Context(_) => {
+            if let Some(recorder) = recorder() {
+                recorder.loss(LossKind::Submissions, 1, "their stream is not known");
+            }
+            false
         }
     }
 }
 
-#[inline]
-fn record(
-    recorder: &Recorder,
-    call: &Call,
-    span: Span,
-    correlation: ids::Correlation,
-    result: u32,
-) {
-    if call.class.is_poll() {
-        polls::asked(recorder, call.function, span, result);
-        return;
+/// Whether one of a call's operations on memory is a wait.
+///
+/// # Safety
+/// As for [`end`], of a call with such operations.
+unsafe fn waits_for_a_value(data: &CallbackData) -> bool {
+    // SAFETY: as the caller promises: a number of 32 bits, and so many operations, which the driver has read.
+    unsafe {
+        let (count, operations) = (data.parameter(1) as u32, data.parameter(2) as *const u8);
+        !operations.is_null()
+            && (0..count as usize).any(|at| {
+                let operation = operations.add(at * OPERATION_BYTES).cast::<u32>();
+                WAITS_FOR_VALUES.contains(&operation.read_unaligned())
+            })
     }
-    polls::end(recorder);
-    recorder.write(&CudaEvent::Called {
-        function: call.function,
-        span,
-        correlation,
-        result,
-    });
 }
 
 /// Passes on what a call waited for, or which event it recorded on which stream.
@@ -244,7 +316,13 @@ unsafe fn apply(effect: Effect, data: &CallbackData, open: &OpenCall, span: Span
                 }
             }
         }
-        Effect::RecordInGraph { .. } | Effect::Destroy => {}
+        Effect::RecordInGraph { .. }
+        | Effect::Destroy
+        | Effect::Submit { .. }
+        | Effect::SubmitOperations
+        | Effect::Instantiate
+        | Effect::LaunchGraph
+        | Effect::DestroyGraphExec => {}
         // Of which streams, is not known.
         Effect::ContextWait => {
             put(OperationKind::Wait(WaitKind::QueueForEvent, None), None);

@@ -32,11 +32,17 @@ fn reader(recorder: &'static Recorder) -> MutexGuard<'static, Reader> {
     reader.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads the records of a buffer.
+/// Reads the records of a buffer that came at `at_ns`.
 ///
 /// # Safety
 /// CUPTI says that `bytes` bytes at `buffer` hold its records.
-pub unsafe fn read(recorder: &'static Recorder, cupti: &Cupti, buffer: *mut u8, bytes: usize) {
+pub unsafe fn read(
+    recorder: &'static Recorder,
+    cupti: &Cupti,
+    buffer: *mut u8,
+    bytes: usize,
+    at_ns: i64,
+) {
     let mut reader = reader(recorder);
     reader.kernels.new_buffer();
     let mut at = std::ptr::null_mut();
@@ -64,6 +70,7 @@ pub unsafe fn read(recorder: &'static Recorder, cupti: &Cupti, buffer: *mut u8, 
         }
         reader.write_full();
     }
+    reader.write_delivery(at_ns);
     // Otherwise later, when the records of new contexts have come.
     if OPERATIONS.is_filling() {
         reader.read_operations(false);
@@ -101,6 +108,8 @@ impl Reader {
                 kind::MEMCPY_PEER => self.peer_copy(record),
                 kind::MEMSET => self.fill(record),
                 kind::GRAPH_TRACE => self.graph(record),
+                kind::HOST_LAUNCH => self.host_launch(record),
+                kind::GRAPH_HOST_NODE => self.host_node(record),
                 kind::OVERHEAD => self.overhead(record),
                 kind::MEMORY2 => {
                     let devices = &mut self.queues.devices;

@@ -4,6 +4,7 @@ use crate::cupti::Cupti;
 use crate::cupti::numbers::NO_ID;
 use crate::driver;
 use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
 
 /// CU_STREAM_LEGACY, CU_STREAM_PER_THREAD
 const LEGACY: usize = 1;
@@ -108,7 +109,9 @@ pub unsafe fn context_id(cupti: &Cupti, context: usize) -> Option<u32> {
 /// The stream is a live one of the program.
 pub unsafe fn id(cupti: &Cupti, stream: Handle) -> Option<StreamId> {
     let stream_id = cupti.functions.stream_id?;
-    let context_of = driver::function("cuStreamGetCtx")?;
+    static CONTEXT_OF: OnceLock<Option<usize>> = OnceLock::new();
+    let context_of = CONTEXT_OF.get_or_init(|| Some(driver::function("cuStreamGetCtx")? as usize));
+    let context_of = (*context_of)? as *mut c_void;
     let (mut context, mut number) = (std::ptr::null_mut(), 0);
     let (there, own) = (stream.stream as *mut c_void, u8::from(stream.per_thread));
     // SAFETY: the driver's and CUPTI's functions with the program's stream; they store into our variables.

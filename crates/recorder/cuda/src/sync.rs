@@ -1,4 +1,4 @@
-//! Waits and records of events, on their way from the program's threads to the reader of records: a ring of fixed size,
+//! Waits, records of events and submissions without a record of the device, on their way from the program's threads to the reader of records: a ring of fixed size,
 //! without locks. What does not fit is counted.
 
 use crate::streams::StreamId;
@@ -14,7 +14,7 @@ const WORDS: usize = 5;
 /// The operations of this process.
 pub static OPERATIONS: Ring = Ring::new();
 
-/// A wait, or a record of an event.
+/// A wait, a record of an event, or a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operation {
     pub kind: OperationKind,
@@ -30,7 +30,14 @@ pub enum OperationKind {
     Record,
     /// The host waited then, or a stream waits.
     Wait(WaitKind, Option<Span>),
+    /// It put on a stream what leaves no record of the device.
+    Submission,
 }
+
+/// Numbers of kinds; those from [`FIRST_WAIT`] on are kinds of waits.
+const RECORD: u32 = 0;
+const SUBMISSION: u32 = 1;
+const FIRST_WAIT: u32 = 2;
 
 /// A record of an event, whose number in the event is from 1; 0: none, or not known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -137,8 +144,9 @@ const NEVER: u64 = i64::MIN as u64;
 impl Operation {
     fn words(&self) -> [u64; WORDS] {
         let (kind, span) = match self.kind {
-            OperationKind::Record => (0, None),
-            OperationKind::Wait(kind, span) => (1 + kind as u32, span),
+            OperationKind::Record => (RECORD, None),
+            OperationKind::Submission => (SUBMISSION, None),
+            OperationKind::Wait(kind, span) => (FIRST_WAIT + kind as u32, span),
         };
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         [
@@ -159,8 +167,9 @@ impl Operation {
         });
         Operation {
             kind: match low(kind) {
-                0 => OperationKind::Record,
-                kind => OperationKind::Wait(WaitKind::from_number((kind - 1) as u8), span),
+                RECORD => OperationKind::Record,
+                SUBMISSION => OperationKind::Submission,
+                kind => OperationKind::Wait(WaitKind::from_number((kind - FIRST_WAIT) as u8), span),
             },
             correlation: ids::Correlation(high(kind)),
             stream: StreamId {
@@ -211,7 +220,11 @@ mod tests {
             ),
             ..record(u32::MAX)
         });
-        let all: Vec<Operation> = waits.chain([record(1), record(2)]).collect();
+        let submission = Operation {
+            kind: OperationKind::Submission,
+            ..record(3)
+        };
+        let all: Vec<Operation> = waits.chain([record(1), record(2), submission]).collect();
         for round in 0..3 {
             for operation in &all {
                 assert!(ring.put(operation));

@@ -36,6 +36,7 @@ fn prepare(recorder: &'static Recorder, cupti: &Cupti) {
         return;
     }
     kinds::enable(recorder, cupti, &kinds::DEFINITIONS);
+    kinds::enable_host_functions(recorder, cupti);
     // Switched on later, with a graph that exists already, it crashes the program inside the driver.
     if kinds::whole_graphs() {
         kinds::enable(recorder, cupti, &kinds::GRAPHS);

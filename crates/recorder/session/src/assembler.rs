@@ -78,6 +78,8 @@ pub struct Assembler {
     shared_texts: FxHashMap<String, Arc<str>>,
     /// Sentences for every report.
     notes: Vec<String>,
+    /// Those of them that say why there may be no GPU work.
+    reasons: Vec<String>,
     #[serde(skip)]
     new_sources: Vec<Source>,
     #[serde(skip)]
@@ -127,6 +129,7 @@ impl Assembler {
             sources: FxHashSet::default(),
             shared_texts: FxHashMap::default(),
             notes: Vec::new(),
+            reasons: Vec::new(),
             new_sources: Vec::new(),
             recent: Vec::new(),
         }
@@ -188,7 +191,7 @@ impl Assembler {
         let state = &self.processes[process];
         if state.facts.end_ns.is_none() && state.cuda.is_used {
             let pid = state.facts.pid;
-            self.note(&format!(
+            self.explain(&format!(
                 "Process {pid} ended suddenly: what CUDA did in up to its last 100 ms is not in the trace, nor the work that was \
                  still running; the calls are."
             ));
@@ -212,9 +215,15 @@ impl Assembler {
         }
     }
 
-    /// What hooks had to say, for every report.
-    pub fn notes(&self) -> &[String] {
-        &self.notes
+    /// Says in every report why there may be no GPU work.
+    pub(super) fn explain(&mut self, sentence: &str) {
+        self.note(sentence);
+        self.reasons.push(sentence.to_owned());
+    }
+
+    /// Why there may be no GPU work.
+    pub fn reasons(&self) -> &[String] {
+        &self.reasons
     }
 
     /// Counts something that was not recorded.

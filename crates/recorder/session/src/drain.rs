@@ -387,10 +387,10 @@ impl Drain {
             .min()
     }
 
-    /// What hooks had to say.
-    pub fn notes(&self) -> Vec<&str> {
-        let all = self.assemblers().flat_map(Assembler::notes);
-        all.map(String::as_str).collect()
+    /// Why there may be no GPU work, as hooks say.
+    pub fn reasons(&self) -> impl Iterator<Item = &str> {
+        let all = self.assemblers().flat_map(Assembler::reasons);
+        all.map(String::as_str)
     }
 
     /// True when a hook recorded a process: `vulkan`, `cuda`.

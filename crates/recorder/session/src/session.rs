@@ -458,9 +458,9 @@ fn nothing_recorded(
         });
         return nothing(reason, false);
     }
-    if let Some(note) = drain.notes().first() {
+    if let Some(reason) = drain.reasons().next() {
         // A hook that could not record knows best.
-        return nothing(note.trim_end_matches('.').to_owned(), true);
+        return nothing(reason.trim_end_matches('.').to_owned(), true);
     }
     if let Some(bypass) = bypasses.first() {
         return nothing(bypass.sentence(), true);

@@ -75,6 +75,18 @@ fn activity() -> impl Strategy<Value = Activity> {
                 }
             }
         ),
+        (key(), correlation()).prop_map(|(queue, correlation)| Activity::Submission {
+            queue: ids::Queue(queue),
+            correlation: ids::Correlation(correlation),
+        }),
+        (key(), key(), span(), correlation()).prop_map(|(queue, thread, span, correlation)| {
+            Activity::HostFunction {
+                queue: ids::Queue(queue),
+                thread: ids::Thread(thread),
+                span,
+                correlation: ids::Correlation(correlation),
+            }
+        }),
         (proptest::sample::select(OverheadKind::ALL), key(), span()).prop_map(
             |(kind, thread, span)| Activity::Overhead {
                 kind,

@@ -10,32 +10,54 @@ const FOLD_GAP_NS: i64 = 1_000_000;
 /// A row of folded polls covers at most this time, so that little is lost at a sudden end.
 const FOLD_SPAN_NS: i64 = 10_000_000;
 
-/// Several polls of one kind.
-struct Fold {
-    spool: &'static Spool,
+/// Several polls of one kind with one outcome: one that finds its work done is no part of the wait before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Polls {
     call: HostCallKind,
-    start_ns: i64,
-    end_ns: i64,
+    span: Span,
     count: u32,
     busy_ns: i64,
     result: i32,
+}
+
+/// Polls that are not written yet; they are when it is dropped.
+struct Fold {
+    spool: &'static Spool,
+    polls: Polls,
 }
 
 thread_local! {
     static FOLD: RefCell<Option<Fold>> = const { RefCell::new(None) };
 }
 
+impl Polls {
+    /// These with the next one, if it belongs to them.
+    fn with(self, next: Polls) -> Option<Polls> {
+        let kind = |polls: &Polls| (polls.call, polls.result);
+        let (start_ns, end_ns) = (self.span.start_ns, next.span.end_ns());
+        let goes_on = kind(&self) == kind(&next)
+            && next.span.start_ns - self.span.end_ns() < FOLD_GAP_NS
+            && end_ns - start_ns < FOLD_SPAN_NS;
+        goes_on.then(|| Polls {
+            span: Span::between(start_ns, end_ns),
+            count: self.count + next.count,
+            busy_ns: self.busy_ns + next.busy_ns,
+            ..self
+        })
+    }
+}
+
 impl Drop for Fold {
     fn drop(&mut self) {
         guard(|| {
             self.spool.write(&VulkanEvent::HostCall {
-                call: self.call,
-                span: Span::between(self.start_ns, self.end_ns),
-                count: self.count,
-                busy_ns: self.busy_ns,
+                call: self.polls.call,
+                span: self.polls.span,
+                count: self.polls.count,
+                busy_ns: self.polls.busy_ns,
                 queue: None,
                 bytes: None,
-                result: self.result,
+                result: self.polls.result,
             });
         });
     }
@@ -48,30 +70,54 @@ pub fn flush() {
 
 /// Folds a call with those of its kind before it.
 pub fn add(spool: &'static Spool, call: HostCallKind, start_ns: i64, end_ns: i64, result: i32) {
+    let polls = Polls {
+        call,
+        span: Span::between(start_ns, end_ns),
+        count: 1,
+        busy_ns: end_ns - start_ns,
+        result,
+    };
     let _ = FOLD.try_with(|slot| {
         let Ok(mut slot) = slot.try_borrow_mut() else {
             return;
         };
-        if let Some(fold) = slot.as_mut()
-            && fold.call == call
-            && start_ns - fold.end_ns < FOLD_GAP_NS
-            && end_ns - fold.start_ns < FOLD_SPAN_NS
-        {
-            fold.end_ns = end_ns;
-            fold.count += 1;
-            fold.busy_ns += end_ns - start_ns;
-            fold.result = result;
-            return;
+        match slot.as_mut().map(|fold| (fold.polls.with(polls), fold)) {
+            Some((Some(together), fold)) => fold.polls = together,
+            // Assigning drops, and so writes, the fold before.
+            _ => *slot = Some(Fold { spool, polls }),
         }
-        // Assigning drops, and so writes, the fold before.
-        *slot = Some(Fold {
-            spool,
-            call,
-            start_ns,
-            end_ns,
-            count: 1,
-            busy_ns: end_ns - start_ns,
-            result,
-        });
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn poll(start_ns: i64, result: i32) -> Polls {
+        Polls {
+            call: HostCallKind::PollFence,
+            span: Span::between(start_ns, start_ns + 10),
+            count: 1,
+            busy_ns: 10,
+            result,
+        }
+    }
+
+    #[test]
+    fn polls_of_one_outcome_are_one() {
+        let (not_ready, done) = (1, 0);
+        let first = poll(1000, not_ready);
+        let two = first.with(poll(2000, not_ready)).expect("together");
+        assert_eq!((two.count, two.busy_ns, two.result), (2, 20, not_ready));
+        assert_eq!(two.span, Span::between(1000, 2010));
+        assert_eq!(two.with(poll(3000, done)), None, "it found its work done");
+        assert!(poll(3000, done).with(poll(4000, done)).is_some());
+        assert_eq!(first.with(poll(1010 + FOLD_GAP_NS, not_ready)), None);
+        assert!(first.with(poll(1009 + FOLD_GAP_NS, not_ready)).is_some());
+        let other = Polls {
+            call: HostCallKind::PollSemaphore,
+            ..poll(2000, not_ready)
+        };
+        assert_eq!(first.with(other), None);
+    }
 }

@@ -159,7 +159,13 @@ impl Target {
         unsafe { timing.prepare() };
     }
 
-    pub fn semaphores(self, semaphores: impl Iterator<Item = (vk::Semaphore, u64)>) -> Semaphores {
+    pub fn signals(self, semaphores: impl Iterator<Item = (vk::Semaphore, u64)>) -> Semaphores {
+        self.waits(semaphores.inspect(|(handle, value)| {
+            self.device.semaphores.will_reach(*handle, *value);
+        }))
+    }
+
+    pub fn waits(self, semaphores: impl Iterator<Item = (vk::Semaphore, u64)>) -> Semaphores {
         semaphores
             .filter_map(|(handle, value)| self.device.semaphores.with_value(handle, value))
             .collect()

@@ -1,5 +1,7 @@
 """Planted causes of idle time: the report must name what was planted."""
 
+from collections import Counter
+
 from ..processes import Failed, program
 from ..registry import part
 
@@ -8,19 +10,32 @@ PLANTED = {
     "host-sleep": (("host-bound",), ("host-late",)),
     "host-python": (("host-bound",), ("host-late",)),
     "synchronise": (("sync-bound", "host-bound", "mixed"), ("after-host-wait",)),
-    "poll": (("sync-bound", "host-bound", "latency-bound", "device-bound", "mixed"), ("after-host-wait", "submit-call", "launch-latency")),
+    "poll": (
+        ("sync-bound", "host-bound", "device-bound", "latency-bound", "mixed"),
+        ("after-host-wait", "submit-call", "launch-latency"),
+    ),
     "allocate": (("host-bound",), ("host-allocate",)),
     "two-streams": (None, ("queue-handover", "other-queue")),
     "copies": (("transfer-bound",), None),
     "graph": (None, ("within-command-buffer", "graph-launch", "launch-latency")),
     "busy": (("device-bound",), None),
-    "underfilled": (("latency-bound",), None),
+    "small-kernels": (("latency-bound",), None),
+    "slow-graph-launch": (("host-bound",), ("submit-call",)),
+    "host-function": (("host-bound", "latency-bound", "mixed"), ("host-function",)),
+    "host-node": (("host-bound", "latency-bound", "mixed"), ("host-function",)),
+    "wait-value": (("sync-bound", "host-bound", "latency-bound", "mixed"), ("external-wait",)),
+    "event-order": (None, None),
+    "default-stream-order": (None, None),
+    "other-thread": (("sync-bound", "host-bound", "latency-bound", "mixed"), ("after-host-wait",)),
+    "idle-polls": (("host-bound",), ("host-late",)),
+    "slow-polls": (("sync-bound", "host-bound", "device-bound", "latency-bound", "mixed"), ("after-host-wait",)),
+    "streams": (None, None),
 }
 # A handover takes about a microsecond, 400 times; the host is late once, before them, and longer than all of them.
 BY_COUNT = {"two-streams"}
 
 
-@part("causes", limit_s=200)
+@part("causes", limit_s=400)
 def causes(bench, result):
     """Planted causes of idle time, one program each: verdict, main cause, counts by construction."""
     for way in PLANTED:
@@ -58,12 +73,39 @@ def one(bench, result, way):
                  if call == "poll-event" and region["begin_ns"] <= start < region["end_ns"]]  # fmt: skip
         result.equal(f"{way}: polls", sum(polls), facts["asked"])
         result.measure(f"{way}: rows of polls", len(polls))
-        late = sum(gap["total_ns"] for gap in report["gaps"] if gap["cause"] == "host-late")
-        all_idle = sum(gap["total_ns"] for gap in report["gaps"])
-        result.at_most(f"{way}: share of idle time with a late host", late / all_idle if all_idle else 0, 0.3)
+        # Each row has polls of one outcome.
+        found = rows_of(trace, region, "host_calls", "call", "poll-event", "result")
+        result.equal(f"{way}: outcomes of polls", sorted(set(found) - {600}), [0])
+        if wanted == ("host-late",):
+            result.measure(f"{way}: rows of successful polls", sum(code == 0 for code in found))
+        else:
+            late = sum(gap["total_ns"] for gap in report["gaps"] if gap["cause"] == "host-late")
+            all_idle = sum(gap["total_ns"] for gap in report["gaps"])
+            result.at_most(f"{way}: share of idle time with a late host", late / all_idle if all_idle else 0, 0.3)
     if "graph_launches" in facts:
         result.equal(f"{way}: graph launches", span.command_buffers, facts["graph_launches"])
         result.equal(f"{way}: kernels in graphs", span.kernels, facts["graph_kernels"])
+    for fact, kind in (("host_functions", "host-function"), ("wait_values", "wait-value")):
+        if fact in facts:
+            found = rows_of(trace, region, "submissions", "kind", kind, "duration_ns")
+            result.equal(f"{way}: submissions of kind {kind}", len(found), facts[fact])
+    if "host_nodes" in facts:
+        found = rows_of(trace, region, "command_buffers", "timing", "measured", "host_functions")
+        result.equal(f"{way}: host nodes of each graph", sorted(set(found), key=str), [facts["host_nodes"]])
+    if "host_functions" in facts or "host_nodes" in facts:
+        # CUPTI before 13.1 does not time them.
+        timed = rows_of(trace, region, "host_calls", "call", "host-function", "duration_ns")
+        result.measure(f"{way}: host functions with times", len(timed))
+        result.measure(f"{way}: milliseconds in host functions", sum(timed) / 1e6)
+    if "latency_at_most_ns" in facts:
+        worst = [one["submit_to_start_idle"]["max_ns"] for one in report["launch_latency"]]
+        result.measure(f"{way}: launch latency, most, ns", worst)
+        result.at_most(f"{way}: launch latency ns", max((ns for ns in worst if ns), default=None),
+                       facts["latency_at_most_ns"])  # fmt: skip
+    if "stream_kinds" in facts:
+        result.equal(f"{way}: kinds of streams", kinds_of_streams(trace, region), facts["stream_kinds"])
+        result.measure(f"{way}: context, stream, kind of each queue",
+                       [[queue["family"], queue["index"], queue.get("kind")] for queue in trace.manifest["queues"]])  # fmt: skip
     order = "count" if way in BY_COUNT else "total_ns"
     gaps = sorted(report["gaps"], key=lambda gap: -gap[order])
     result.measure(f"{way}: clock error ns", report["clock_error_ns"])
@@ -75,3 +117,25 @@ def one(bench, result, way):
     if "idle_ns" in facts:
         of_cause = sum(gap["total_ns"] for gap in gaps if gap["cause"] in wanted)
         result.within(f"{way}: idle time of the cause", of_cause, facts["idle_ns"], 0.1)
+    if wanted and "least_idle_ns" in facts:
+        of_cause = sum(gap["total_ns"] for gap in gaps if gap["cause"] in wanted)
+        result.at_least(f"{way}: idle time of the cause", of_cause, 0.9 * facts["least_idle_ns"])
+    if "calls_ns" in facts:
+        result.measure(f"{way}: milliseconds in launch calls, by the program's clock", facts["calls_ns"] / 1e6)
+
+
+def rows_of(trace, region, table, column, value, wanted):
+    """A column of the rows that began in the region and have this value in another column."""
+    starts, values, found = trace.columns(table, "start_ns", column, wanted)
+    inside = [start is not None and region["begin_ns"] <= start < region["end_ns"] for start in starts]
+    return [one for at, one in enumerate(found) if inside[at] and values[at] == value]
+
+
+def kinds_of_streams(trace, region):
+    """By the number of kernels on a stream: its kind, as the trace says."""
+    queues, starts = trace.columns("dispatches", "queue", "start_ns")
+    counts = Counter(on for on, start in zip(queues, starts)
+                     if start is not None and region["begin_ns"] <= start < region["end_ns"])  # fmt: skip
+    kinds = {queue["id"]: queue.get("kind") for queue in trace.manifest["queues"]}
+    # As JSON has it.
+    return {str(counts[queue]): kinds.get(queue) for queue in sorted(counts, key=counts.get)}

@@ -1,9 +1,11 @@
 """Clock truth: times of the device against stamps that the program itself took around each launch."""
 
+import json
 from array import array
 from statistics import median
 
 from .. import machine
+from ..processes import Failed
 from ..registry import part
 
 LAUNCHES = 1_000_000
@@ -109,3 +111,52 @@ def measure(result, name, values):
     steps = [abs(after - before) for before, after in zip(values, values[1:])]
     result.measure(f"{name}: ns least, median, most", [min(values), median(values), max(values)])
     result.measure(f"{name}: greatest step ns, ns a second between halves", [max(steps), round(slope, 1)])
+
+
+# Launches that are awaited one by one, and launches without any wait.
+EVIDENCE = {"awaited": (200_000, 1), "free": (600_000, 600_000)}
+ROUNDS = 3
+
+
+@part("clock-evidence", limit_s=200)
+def clock_evidence(bench, result):
+    """What else could bound the device's times: when a kernel was submitted, when its record was delivered; and the cost."""
+    launches = machine.build("launches", bench.scratch)
+    library = machine.build("clock_evidence", bench.scratch, shared=True)
+    for name, (count, batch) in EVIDENCE.items():
+        spans = {False: [], True: []}
+        for number in range(ROUNDS):
+            for latency in (False, True):
+                stamps_path, path = bench.file(".stamps"), bench.file(".json")
+                ran = bench.alone(
+                    [launches, count, batch, stamps_path],
+                    CUDA_INJECTION64_PATH=str(library),
+                    EVIDENCE_CUPTI=str(machine.cupti()),
+                    EVIDENCE_REPORT=str(path),
+                    EVIDENCE_LATENCY="1" if latency else None,
+                )
+                found = json.loads(path.read_text()) if path.exists() else {"failed": "it was not loaded"}
+                if found["failed"]:
+                    raise Failed(f"the evidence: {found['failed']} ({found.get('status')})")
+                spans[latency].append(ran.facts["milliseconds"] * 1e6 / count)
+                if number == ROUNDS - 1:
+                    evidence(result, f"{name}, latency timestamps {'on' if latency else 'off'}", found, count)
+        for latency, of in spans.items():
+            result.measure(f"{name}: ns a launch, latency timestamps {'on' if latency else 'off'}, each round",
+                           [round(ns) for ns in of])  # fmt: skip
+
+
+def evidence(result, name, found, count):
+    result.equal(f"{name}: kernels", found["kernels"], count + 1000)
+    result.measure(f"{name}: kernels with the time of submission", found["with_submission"])
+    if found["with_submission"]:
+        result.equal(f"{name}: kernels that start before their submission", found["start_before_submission"], 0)
+        for key in ("submission_to_start", "queued_to_submission"):
+            result.measure(f"{name}: {key} ns: least, median, p99, most", found[key])
+    # The first and the last window are not whole.
+    for at, what in ((1, "submission to start"), (2, "end to delivery of the record")):
+        least = sorted(window[at] for window in found["windows"][1:-1] if window[at] >= 0)
+        if least:
+            result.measure(f"{name}: {what} ns, least of a window of 100 ms: least, median, most",
+                           [least[0], least[len(least) // 2], least[-1]])  # fmt: skip
+            result.measure(f"{name}: windows with it", len(least))

@@ -61,9 +61,10 @@ fn the_bound_of_device_times_holds_wherever_they_are_put() {
     }
     let stub = Stub::new(&[]);
     let trace = stub.program("launch:50 sleep:200").record().ok().trace();
-    assert_eq!(
-        trace.manifest.devices[0].clock.error_ns, None,
-        "nothing waits"
+    let error_ns = trace.manifest.devices[0].clock.error_ns;
+    assert!(
+        error_ns.is_some_and(|ns| ns > 4_000),
+        "nothing waits, but the records have come: {error_ns:?}"
     );
 }
 

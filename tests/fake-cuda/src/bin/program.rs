@@ -14,6 +14,8 @@
 //! | `copies`, `waits`, `memory`, `pool` | transfers both ways and a fill; events between streams; allocations |
 //! | `runtime-waits`, `own-stream` | as `waits`, through the runtime; through the default streams' other handles |
 //! | `captured-waits`, `reused-event` | events in a capture and after it; one with the handle of a destroyed one |
+//! | `operations` | functions of the host, waits for values and semaphores, and prefetches on streams |
+//! | `host-nodes:N` | graphs with host nodes, N and as many again in a graph inside |
 //! | `graph-events` | waits for events that graphs record too |
 //! | `refused-waits`, `other-context` | calls that fail; the stream of a context that is not current |
 //! | `many-events:N` | N events, each recorded on a stream once |
@@ -26,6 +28,7 @@
 //! | `graph:NODES:TIMES`, `runtime-graph:…` | a graph, launched again and again |
 //! | `reload` | a kernel, then another whose name lies where the first one's lay |
 //! | `device:D` | a context on device D, current from here on |
+//! | `green` | a green context, current from here on, with a kernel on a stream of its own |
 //! | `profiler`, `profiler-first` | a profiler inside: subscribes to CUPTI, or takes its buffers; prints what it got |
 //! | `nvtx`, `payloads` | each kind of NVTX call; labels with values in structures |
 //! | `far-category` | a label with a category that has too great a number |
@@ -101,6 +104,8 @@ fn run(cuda: &Cuda, step: &str) {
         "other-context" => cuda.other_context(KERNEL),
         "many-events" => cuda.many_events(number(0)),
         "wait-threads" => on_threads(cuda, number(0), || cuda.hand_over(number(1))),
+        "operations" => cuda.operations(KERNEL),
+        "host-nodes" => cuda.host_nodes(KERNEL, number(0)),
         "memory" => cuda.memory(),
         "read" => cuda.read(),
         "peer" => cuda.peer(),
@@ -122,6 +127,7 @@ fn run(cuda: &Cuda, step: &str) {
         "pool" => cuda.pool(),
         "graph" => cuda.graph(KERNEL, number(0) as u32, number(1), false),
         "runtime-graph" => cuda.graph(KERNEL, number(0) as u32, number(1), true),
+        "green" => cuda.green(KERNEL),
         "reload" => cuda.reload(["_Z5firstv", "_Z6secondv"]),
         "device" => cuda.context(number(0) as i32),
         "profiler" => profiler::steal(cuda, || cuda.launches(KERNEL, 100, 0)),

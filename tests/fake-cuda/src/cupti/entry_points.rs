@@ -91,6 +91,10 @@ pub unsafe extern "C" fn cuptiActivityEnable(kind: u32) -> c_int {
 }
 
 fn enable(kind: u32) -> c_int {
+    let is_new = [records::HOST_LAUNCH, records::GRAPH_HOST_NODE].contains(&kind);
+    if is_new && config().api_version < 130_101 {
+        return INVALID_KIND;
+    }
     let mut state = state();
     state.kinds.insert(kind);
     if kind == records::GRAPH_TRACE && state.graphs > 0 {

@@ -1,14 +1,16 @@
 //! The functions that libcuda exports, and the few of the runtime, for the test program.
 
 use super::{
-    CONTEXT, DEFAULT_HANDLE, DEFAULT_STREAM, Function, INVALID_CONTEXT, INVALID_HANDLE,
-    INVALID_VALUE, SUCCESS, Stream, call, driver, graphs, injection, launch, memory, of_driver,
-    of_runtime,
+    BLOCKING, CONTEXT, DEFAULT_HANDLE, DEFAULT_STREAM, Function, INVALID_CONTEXT, INVALID_HANDLE,
+    INVALID_VALUE, NON_BLOCKING, SUCCESS, Stream, call, driver, graphs, injection, launch, memory,
+    of_driver, of_runtime, tell_stream,
 };
 use crate::config::config;
 use crate::{cupti, names, records};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
+/// Makes a context a green one, for which CUDA has functions of their own.
+const GREEN: c_uint = 0x8000;
 /// Room for a kernel's name.
 const NAME_BYTES: usize = 512;
 
@@ -29,19 +31,23 @@ pub unsafe extern "C" fn cuDriverGetVersion(version: *mut c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxCreate_v2(
     context: *mut usize,
-    _flags: c_uint,
+    flags: c_uint,
     device: c_int,
 ) -> c_int {
     let mut number = 0;
     let code = call(names::CU_CTX_CREATE, |driver, _, _| {
         driver.contexts.push(device as u32);
         number = driver.contexts.len() as u32;
+        if flags == GREEN {
+            driver.green.insert(number);
+        }
         let mut cupti = cupti::state();
         let record = records::Context {
             kind: records::CONTEXT,
             context_id: number,
             device_id: device as u32,
             null_stream_id: DEFAULT_STREAM as u16,
+            is_green_context: (flags == GREEN).into(),
             ..records::Context::default()
         };
         cupti.record_when(config().late_contexts, records::CONTEXT, &record);
@@ -92,16 +98,11 @@ pub unsafe extern "C" fn cuStreamCreate(stream: *mut usize, flags: c_uint) -> c_
             free_ns: 0,
         };
         driver.streams.insert(handle, made);
-        let mut cupti = cupti::state();
-        let record = records::Stream {
-            kind: records::STREAM,
-            context_id: context,
-            stream_id: id,
-            priority: -1i32 as u32,
-            flag: if flags == 1 { 2 } else { 1 },
-            correlation_id: correlation,
-        };
-        cupti.record(records::STREAM, &record);
+        // Of streams of green contexts CUPTI tells nothing.
+        if !driver.green.contains(&context) {
+            let flag = if flags == 1 { NON_BLOCKING } else { BLOCKING };
+            tell_stream(context, id, flag, -1, correlation);
+        }
         SUCCESS
     });
     // SAFETY: the caller's variable.
@@ -292,20 +293,55 @@ pub extern "C" fn fake_graph_create(function: usize, nodes: c_uint) -> usize {
     graphs::create(function, nodes)
 }
 
+/// Gives a graph a node that is no kernel, of this type; `child` is the graph inside, where it is one.
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_graph_add(graph: usize, kind: c_int, child: usize) {
+    graphs::add(graph, kind, child);
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuGraphGetNodes(
+    graph: usize,
+    nodes: *mut usize,
+    count: *mut usize,
+) -> c_int {
+    // SAFETY: the caller's variables.
+    unsafe { graphs::nodes(graph, nodes, count) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuGraphNodeGetType(node: usize, kind: *mut c_int) -> c_int {
+    let Some((found, _)) = graphs::node(node) else {
+        return INVALID_HANDLE;
+    };
+    // SAFETY: the caller's variable.
+    unsafe { *kind = found };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuGraphChildGraphNodeGetGraph(node: usize, graph: *mut usize) -> c_int {
+    let Some((_, child)) = graphs::node(node) else {
+        return INVALID_HANDLE;
+    };
+    // SAFETY: the caller's variable.
+    unsafe { *graph = child };
+    SUCCESS
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphInstantiateWithFlags(
     executable: *mut usize,
     graph: usize,
-    _flags: u64,
+    flags: u64,
 ) -> c_int {
-    match graphs::instantiate(graph) {
-        Ok(made) => {
-            // SAFETY: the caller's variable.
-            unsafe { *executable = made };
-            SUCCESS
-        }
-        Err(code) => code,
-    }
+    // SAFETY: the caller's variable.
+    unsafe { graphs::instantiate(executable, graph, flags) }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuGraphExecDestroy(executable: usize) -> c_int {
+    graphs::destroy(executable)
 }
 
 #[unsafe(no_mangle)]

@@ -1,18 +1,33 @@
 //! Graphs: chains of one kernel, whose neighbours overlap by 64 ns, as on an H200.
 
-use super::{Api, INVALID_CONTEXT, INVALID_HANDLE, SUCCESS, call, driver, kernel, tell_kernel};
+use super::stream_operations::{OPERATION_NS, tell_host_node};
+use super::{
+    Api, Driver, INVALID_CONTEXT, INVALID_HANDLE, SUCCESS, Work, call, driver, kernel, of_driver,
+    tell_kernel,
+};
 use crate::config::config;
 use crate::{cupti, names, records, truth};
 use std::ffi::c_int;
 
 const OVERLAP_NS: u64 = 64;
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Graph {
     id: u32,
     function: usize,
     nodes: u32,
+    /// Nodes of other kinds, after the kernels: their types, and the graph inside where it is one.
+    others: Vec<(c_int, usize)>,
 }
+
+/// CUgraphNodeType
+const KERNEL: c_int = 0;
+const HOST: c_int = 3;
+const CHILD: c_int = 4;
+
+/// Handles of nodes: the graph's, and their place in it.
+const NODE_HANDLE: usize = 1 << 42;
+const MOST_NODES: usize = 1 << 20;
 
 /// Makes a graph of `nodes` launches of a function. Not a function of CUDA's, which has many for it.
 pub fn create(function: usize, nodes: u32) -> usize {
@@ -22,35 +37,107 @@ pub fn create(function: usize, nodes: u32) -> usize {
         id: handle as u32,
         function,
         nodes,
+        others: Vec::new(),
     };
     driver.graphs.insert(handle, graph);
     handle
 }
 
-pub fn instantiate(graph: usize) -> Result<usize, c_int> {
-    let mut executable = Err(INVALID_HANDLE);
-    call(names::CU_GRAPH_INSTANTIATE_WITH_FLAGS, |driver, _, _| {
-        let Some(known) = driver.graphs.get(&graph).copied() else {
+/// Gives a graph a node of another type; `child` is the graph inside, where it is one.
+pub fn add(graph: usize, kind: c_int, child: usize) {
+    if let Some(graph) = driver().graphs.get_mut(&graph) {
+        graph.others.push((kind, child));
+    }
+}
+
+/// # Safety
+/// `executable` is the caller's variable.
+pub unsafe fn instantiate(executable: *mut usize, graph: usize, flags: u64) -> c_int {
+    let parameters = [executable as usize, graph, flags as usize];
+    let api = of_driver(names::CU_GRAPH_INSTANTIATE_WITH_FLAGS, &parameters);
+    call(api, |driver, _, _| {
+        let Some(known) = driver.graphs.get(&graph).cloned() else {
             return INVALID_HANDLE;
         };
-        let handle = driver.handle();
-        driver.graphs.insert(
-            handle,
-            Graph {
-                id: handle as u32,
-                ..known
-            },
-        );
+        let handle = match driver.free_graphs.pop() {
+            Some(handle) => handle,
+            None => driver.handle(),
+        };
+        let made = Graph {
+            id: handle as u32,
+            ..known
+        };
+        driver.graphs.insert(handle, made);
         cupti::state().graphs += 1;
-        executable = Ok(handle);
+        // SAFETY: as the caller promises.
+        unsafe { *executable = handle };
         SUCCESS
-    });
-    executable
+    })
+}
+
+/// The next graph that is instantiated gets the handle.
+pub fn destroy(executable: usize) -> c_int {
+    let parameters = [executable];
+    let api = of_driver(names::CU_GRAPH_EXEC_DESTROY, &parameters);
+    call(api, |driver, _, _| {
+        match driver.graphs.remove(&executable) {
+            Some(_) => {
+                driver.free_graphs.push(executable);
+                SUCCESS
+            }
+            None => INVALID_HANDLE,
+        }
+    })
+}
+
+/// # Safety
+/// `count` is the caller's variable, and `nodes` null or an array of as many as it says.
+pub unsafe fn nodes(graph: usize, nodes: *mut usize, count: *mut usize) -> c_int {
+    let driver = driver();
+    let Some(known) = driver.graphs.get(&graph) else {
+        return INVALID_HANDLE;
+    };
+    let all = known.nodes as usize + known.others.len();
+    // SAFETY: as the caller promises.
+    unsafe {
+        if nodes.is_null() {
+            *count = all;
+            return SUCCESS;
+        }
+        *count = all.min(*count);
+        for at in 0..*count {
+            *nodes.add(at) = NODE_HANDLE + graph * MOST_NODES + at;
+        }
+    }
+    SUCCESS
+}
+
+/// The type of a node, and the graph inside it.
+pub fn node(node: usize) -> Option<(c_int, usize)> {
+    let driver = driver();
+    let within = node.checked_sub(NODE_HANDLE)?;
+    let graph = driver.graphs.get(&(within / MOST_NODES))?;
+    match (within % MOST_NODES).checked_sub(graph.nodes as usize) {
+        None => Some((KERNEL, 0)),
+        Some(at) => graph.others.get(at).copied(),
+    }
+}
+
+impl Graph {
+    /// Host nodes, those of graphs inside included.
+    fn host_nodes(&self, driver: &Driver) -> u32 {
+        let of = |(kind, child): &(c_int, usize)| match *kind {
+            HOST => 1,
+            CHILD => (driver.graphs.get(child)).map_or(0, |graph| graph.host_nodes(driver)),
+            _ => 0,
+        };
+        self.others.iter().map(of).sum()
+    }
 }
 
 pub fn launch(api: Api<'_>, executable: usize, stream: usize) -> c_int {
     call(api, |driver, correlation, asked| {
-        let Some(graph) = driver.graphs.get(&executable).copied() else {
+        let Some(graph) = driver.graphs.get(&executable).cloned() else {
             return INVALID_HANDLE;
         };
         let Some(name) = driver.functions.get(&graph.function).map(|f| f.name) else {
@@ -63,7 +150,9 @@ pub fn launch(api: Api<'_>, executable: usize, stream: usize) -> c_int {
         }
         let each = config().kernel_ns;
         let step = each.saturating_sub(OVERLAP_NS);
-        let ns = u64::from(graph.nodes) * step + OVERLAP_NS;
+        let kernels_ns = u64::from(graph.nodes) * step + OVERLAP_NS;
+        let host_nodes = graph.host_nodes(driver);
+        let ns = kernels_ns + u64::from(host_nodes) * OPERATION_NS;
         let Some(mut work) = driver.submit(stream, correlation, asked, ns) else {
             return INVALID_CONTEXT;
         };
@@ -90,6 +179,13 @@ pub fn launch(api: Api<'_>, executable: usize, stream: usize) -> c_int {
             cupti.work(records::GRAPH_TRACE, end, &record);
             return SUCCESS;
         }
+        drop(cupti);
+        for node in 0..u64::from(host_nodes) {
+            let start = start + kernels_ns + node * OPERATION_NS;
+            let end = start + OPERATION_NS;
+            tell_host_node(&Work { start, end, ..work }, graph.id);
+        }
+        let mut cupti = cupti::state();
         for node in 0..graph.nodes {
             work.start = start + u64::from(node) * step;
             work.end = work.start + each;

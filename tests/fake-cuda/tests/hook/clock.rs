@@ -62,3 +62,18 @@ fn work_that_is_not_done_when_the_program_ends_has_no_times() {
         unknown
     );
 }
+
+#[test]
+fn records_come_after_the_work_that_they_are_of() {
+    let outcome = Stub::new()
+        .with("FAKE_CUDA_BUFFER", "8192")
+        .run("launch:300 sleep:250 launch:20 sleep:250");
+    let process = outcome.whole();
+    assert!(process.deliveries.len() >= 3, "{:?}", process.deliveries);
+    for (end_ns, at_ns) in &process.deliveries {
+        assert!(end_ns <= at_ns, "{end_ns} {at_ns}");
+    }
+    let latest = outcome.truth_of("kernel").iter().map(|t| t.end_ns).max();
+    let told = process.deliveries.iter().map(|(end_ns, _)| *end_ns).max();
+    assert_eq!(told, latest);
+}

@@ -8,6 +8,7 @@ mod graphs;
 mod labels;
 mod launches;
 mod objects;
+mod operations;
 mod others;
 mod polls;
 mod processes;

@@ -36,7 +36,7 @@ fn a_device_of_which_cupti_tells_late_has_its_name_nevertheless() {
 
 #[test]
 fn streams_say_what_they_are() {
-    let outcome = Stub::new().run("launch:1 threads:1:1 waits sync");
+    let outcome = Stub::new().run("launch:1 threads:1:1 waits own-stream green sync");
     let process = outcome.whole();
     let mut kinds: Vec<_> = process
         .kernels
@@ -50,6 +50,10 @@ fn streams_say_what_they_are() {
             (StreamKind::Default, 0),
             (StreamKind::NonBlocking, -1),
             (StreamKind::Blocking, -1),
+            // The thread's own default stream waits for the default stream too.
+            (StreamKind::Blocking, 0),
+            (StreamKind::Default, 0),
+            (StreamKind::NonBlocking, 0),
         ]
     );
 }

@@ -1,92 +1,17 @@
 //! What a process wrote to its spool, put in order for questions.
 
+mod rows;
+
 use gapscope_spool::event::{
     Activity, CommonEvent, CudaEvent, LabelEdge, LabelScope, LaunchShape, Object, OverheadKind,
-    Payload, PoolEdge, Span, StreamKind, TransferKind, WaitKind, unpack,
+    PoolEdge, Span, StreamKind, unpack,
 };
 use gapscope_spool::model::cuda::FunctionClass;
 use gapscope_spool::reader::{Damage, Until};
 use gapscope_spool::{Event, SpoolReader, ids};
+pub use rows::*;
 use std::collections::BTreeMap;
 use std::path::Path;
-
-/// A kernel that ran.
-#[derive(Debug, Clone)]
-pub struct Kernel {
-    pub name: String,
-    pub shape: LaunchShape,
-    pub span: Option<Span>,
-    pub correlation: u32,
-    pub of_graph: bool,
-}
-
-/// A call of the program.
-#[derive(Debug, Clone)]
-pub struct Call {
-    pub name: String,
-    pub thread: u32,
-    pub span: Span,
-    pub correlation: u32,
-    pub result: u32,
-}
-
-/// Calls that asked again and again.
-#[derive(Debug, Clone)]
-pub struct Polls {
-    pub name: String,
-    pub thread: u32,
-    pub span: Span,
-    pub count: u32,
-    pub busy_ns: i64,
-    pub result: u32,
-}
-
-/// Somebody waited.
-#[derive(Debug, Clone)]
-pub struct Wait {
-    pub kind: WaitKind,
-    pub queue: u32,
-    pub event: u32,
-    pub occurrence: u64,
-    pub span: Option<Span>,
-    pub correlation: u32,
-}
-
-/// An event was recorded on a queue.
-#[derive(Debug, Clone)]
-pub struct EventRecord {
-    pub event: u32,
-    pub occurrence: u64,
-    pub queue: u32,
-    pub correlation: u32,
-}
-
-/// Kind and queue.
-type Route = (TransferKind, u32);
-
-/// A transfer that ran.
-#[derive(Debug, Clone)]
-pub struct Transfer {
-    pub kind: TransferKind,
-    pub queue: u32,
-    pub bytes: u64,
-    pub span: Option<Span>,
-    pub correlation: u32,
-}
-
-/// One end of a label.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Label {
-    pub thread: u32,
-    pub scope: LabelScope,
-    pub edge: LabelEdge,
-    pub text: String,
-    pub category: u32,
-    pub payload: Option<Payload>,
-    /// A value of several parts.
-    pub parts: String,
-    pub at_ns: i64,
-}
 
 #[derive(Debug, Default)]
 pub struct Recorded {
@@ -100,6 +25,13 @@ pub struct Recorded {
     pub waits: Vec<Wait>,
     pub event_records: Vec<EventRecord>,
     pub overheads: Vec<(OverheadKind, u32)>,
+    /// What was put on streams without a record of the device: queue and correlation.
+    pub submissions: Vec<(u32, u32)>,
+    pub host_functions: Vec<HostFunction>,
+    /// The latest end in records that came, and when.
+    pub deliveries: Vec<(i64, i64)>,
+    /// Host nodes of launched graphs, by the launch's correlation.
+    pub host_nodes: Vec<(u32, u32)>,
     pub polls: Vec<Polls>,
     pub labels: Vec<Label>,
     pub losses: Vec<(String, u64, String)>,
@@ -300,6 +232,22 @@ impl Recorded {
                     result,
                 });
             }
+            CudaEvent::Delivered { end_ns, at_ns, .. } => self.deliveries.push((end_ns, at_ns)),
+            CudaEvent::GraphLaunched {
+                function,
+                span,
+                correlation,
+                host_functions,
+            } => {
+                self.calls.push(Call {
+                    name: self.functions[&function].clone(),
+                    thread,
+                    span,
+                    correlation: correlation.0,
+                    result: 0,
+                });
+                self.host_nodes.push((correlation.0, host_functions));
+            }
             CudaEvent::Polled {
                 function,
                 thread,
@@ -425,6 +373,20 @@ impl Recorded {
                 correlation: correlation.0,
             }),
             Activity::Overhead { kind, thread, .. } => self.overheads.push((kind, thread.0)),
+            Activity::Submission { queue, correlation } => {
+                self.submissions.push((queue.0, correlation.0));
+            }
+            Activity::HostFunction {
+                queue,
+                thread,
+                span,
+                correlation,
+            } => self.host_functions.push(HostFunction {
+                queue: queue.0,
+                thread: thread.0,
+                span,
+                correlation: correlation.0,
+            }),
         }
     }
 

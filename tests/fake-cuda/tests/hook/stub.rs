@@ -156,7 +156,7 @@ impl Truth {
 
     /// The name of a call as it is recorded: launches of the runtime by the driver's call inside.
     pub fn recorded_name(&self) -> &str {
-        let launches = ["cudaLaunch", "cudaGraphLaunch"];
+        let launches = ["cudaLaunchKernel", "cudaGraphLaunch"];
         let inside = launches.iter().any(|name| self.name.starts_with(name));
         plain(match inside {
             true => self.more["inside"].as_str().expect("a name"),

@@ -27,6 +27,11 @@ impl Selection {
     fn has(self, effect: Effect) -> bool {
         match effect {
             Effect::Wait(_) | Effect::WaitForNamedContext | Effect::ContextWait => self.waits,
+            Effect::Submit { .. }
+            | Effect::SubmitOperations
+            | Effect::Instantiate
+            | Effect::LaunchGraph
+            | Effect::DestroyGraphExec => self.calls,
             _ => self.events,
         }
     }
@@ -54,7 +59,7 @@ impl Call {
         // The driver's call inside has the same correlation; a launch shall pay for one of them.
         let is_twice = domain == domain::RUNTIME && class.is_launch();
         let is_recorded = selection.calls && class.is_recorded() && !is_twice;
-        let effect = Effect::of(class).filter(|effect| selection.has(*effect));
+        let effect = Effect::of(class, name).filter(|effect| selection.has(*effect) && !is_twice);
         (is_recorded || effect.is_some()).then(|| Call {
             name,
             domain,
@@ -179,6 +184,28 @@ mod tests {
                 &["cudaGraphExecEventRecordNodeSetEvent_v11010"],
             ),
             (
+                Some(Submit {
+                    stream_parameter: 0,
+                }),
+                &[
+                    "cudaLaunchHostFunc_v10000",
+                    "cuStreamAddCallback_ptsz",
+                    "cuStreamWaitValue32_v2",
+                ],
+            ),
+            (
+                Some(Submit {
+                    stream_parameter: 3,
+                }),
+                &["cudaWaitExternalSemaphoresAsync_ptsz_v11020"],
+            ),
+            (Some(SubmitOperations), &["cuStreamBatchMemOp_v2"]),
+            (
+                Some(Instantiate),
+                &["cuGraphInstantiateWithFlags", "cudaGraphInstantiate_v12000"],
+            ),
+            (Some(LaunchGraph), &["cuGraphLaunch_ptsz"]),
+            (
                 Some(Destroy),
                 &[
                     "cudaEventDestroy_v3020",
@@ -196,7 +223,7 @@ mod tests {
                     "cudaExecutionCtxSynchronize_v13010",
                     "cudaEventCreate_v3020",
                     "cuGraphEventRecordNodeGetEvent",
-                    "cuStreamWaitValue32_v2",
+                    "cuStreamWriteValue32_v2",
                     "cudaGetDevice_v3020",
                 ],
             ),
@@ -210,13 +237,16 @@ mod tests {
     #[test]
     fn launches_are_recorded_as_the_drivers_calls_alone() {
         let is_recorded = |name| call(name).is_some_and(|call| call.is_recorded);
-        for name in ["cuLaunchKernel", "cuGraphLaunch_ptsz", "cuLaunchHostFunc"] {
+        for name in [
+            "cuLaunchKernel",
+            "cuGraphLaunch_ptsz",
+            "cudaLaunchHostFunc_v10000",
+        ] {
             assert!(is_recorded(name), "{name}");
         }
         for name in [
             "cudaLaunchKernel_v7000",
             "cudaGraphLaunch_v10000",
-            "cudaLaunchHostFunc_v10000",
             "cuEventDestroy_v2",
         ] {
             assert!(!is_recorded(name), "{name}");

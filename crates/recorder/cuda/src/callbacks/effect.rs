@@ -1,9 +1,9 @@
-//! What calls do to events, and what they wait for.
+//! What calls do to events and graphs, what they wait for, and what they put on streams.
 
 use gapscope_spool::event::WaitKind;
-use gapscope_spool::model::cuda::FunctionClass;
+use gapscope_spool::model::cuda::{self, FunctionClass};
 
-/// What a call does to events, or waits for.
+/// What a call does besides taking time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// Records an event on a stream; `has_flags`: its third parameter says more.
@@ -20,13 +20,32 @@ pub enum Effect {
     ContextWait,
     /// Destroys an event: another one may get its handle.
     Destroy,
+    /// Puts on a stream, which is this parameter, what leaves no record of the device.
+    Submit { stream_parameter: usize },
+    /// As [`Effect::Submit`], if one of the operations, which the third parameter points to and the second one counts, is a
+    /// wait.
+    SubmitOperations,
+    /// Instantiates a graph.
+    Instantiate,
+    /// Launches an instantiated graph.
+    LaunchGraph,
+    /// Destroys an instantiated graph: another one may get its handle.
+    DestroyGraphExec,
 }
 
 impl Effect {
-    /// Of functions of a class. An execution context of the runtime is not one of CUPTI's: a wait for it has none.
-    pub fn of(class: FunctionClass) -> Option<Effect> {
+    /// Of a function. An execution context of the runtime is not one of CUPTI's: a wait for it has none.
+    pub fn of(class: FunctionClass, name: &str) -> Option<Effect> {
         let graph = |event_parameter| Some(Effect::RecordInGraph { event_parameter });
+        let submit = |stream_parameter| Some(Effect::Submit { stream_parameter });
         match class {
+            FunctionClass::LaunchHostFunction | FunctionClass::WaitValue => submit(0),
+            FunctionClass::BatchMemoryOperations => Some(Effect::SubmitOperations),
+            FunctionClass::WaitExternal => submit(3),
+            FunctionClass::Prefetch => submit(stream_of_prefetch(name)?),
+            FunctionClass::InstantiateGraph => Some(Effect::Instantiate),
+            FunctionClass::LaunchGraph => Some(Effect::LaunchGraph),
+            FunctionClass::DestroyGraphExec => Some(Effect::DestroyGraphExec),
             FunctionClass::RecordEvent => Some(Effect::Record { has_flags: false }),
             FunctionClass::RecordEventWithFlags => Some(Effect::Record { has_flags: true }),
             FunctionClass::RecordContextEvent => Some(Effect::RecordInContext),
@@ -67,7 +86,7 @@ impl Effect {
             | Effect::Wait(WaitKind::QueueForEvent)
             | Effect::ContextWait => Some(1),
             Effect::RecordInGraph { event_parameter } => Some(event_parameter),
-            Effect::Wait(_) | Effect::WaitForNamedContext => None,
+            _ => None,
         }
     }
 
@@ -76,6 +95,8 @@ impl Effect {
         match self {
             Effect::Wait(WaitKind::QueueForEvent | WaitKind::HostForQueue) => Some(0),
             Effect::Record { .. } => Some(1),
+            Effect::Submit { stream_parameter } => Some(stream_parameter),
+            Effect::SubmitOperations => Some(0),
             _ => None,
         }
     }
@@ -84,7 +105,65 @@ impl Effect {
     pub fn is_on_stream(self) -> bool {
         matches!(
             self,
-            Effect::Record { .. } | Effect::Wait(WaitKind::QueueForEvent)
+            Effect::Record { .. }
+                | Effect::Wait(WaitKind::QueueForEvent)
+                | Effect::Submit { .. }
+                | Effect::SubmitOperations
         )
+    }
+
+    /// Whether it is a submission without a record of the device.
+    pub fn is_submission(self) -> bool {
+        matches!(self, Effect::Submit { .. } | Effect::SubmitOperations)
+    }
+}
+
+/// Which parameter of a prefetch is the stream. Where the destination is a structure, which has 8 bytes, flags follow it.
+fn stream_of_prefetch(name: &str) -> Option<usize> {
+    let has = |version| name.split('_').any(|part| part == version);
+    match cuda::base_name(name) {
+        "cuMemPrefetchAsync" if has("v2") => Some(4),
+        "cuMemPrefetchAsync" => Some(3),
+        "cudaMemPrefetchAsync" if has("v8000") => Some(3),
+        "cudaMemPrefetchAsync" if has("v12020") => Some(4),
+        "cuMemDiscardBatchAsync" | "cudaMemDiscardBatchAsync" => Some(4),
+        "cuMemPrefetchBatchAsync"
+        | "cudaMemPrefetchBatchAsync"
+        | "cuMemDiscardAndPrefetchBatchAsync"
+        | "cudaMemDiscardAndPrefetchBatchAsync" => Some(7),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_known_prefetch_says_which_parameter_is_its_stream() {
+        let names = include_str!("../../../../model/src/cuda/names.txt").lines();
+        let of_class = names.filter(|name| {
+            FunctionClass::of_function(name) == Some(FunctionClass::Prefetch)
+                && *name != "cudaMemPrefetchAsync"
+        });
+        assert_eq!(
+            of_class
+                .map(stream_of_prefetch)
+                .filter(Option::is_none)
+                .count(),
+            0
+        );
+        for (name, at) in [
+            ("cuMemPrefetchAsync_ptsz", Some(3)),
+            ("cuMemPrefetchAsync_v2_ptsz", Some(4)),
+            ("cudaMemPrefetchAsync_v8000", Some(3)),
+            ("cudaMemPrefetchAsync_ptsz_v12020", Some(4)),
+            ("cudaMemPrefetchBatchAsync_v13000", Some(7)),
+            ("cuMemDiscardBatchAsync", Some(4)),
+            // One of a later version may have others.
+            ("cudaMemPrefetchAsync_v15000", None),
+        ] {
+            assert_eq!(stream_of_prefetch(name), at, "{name}");
+        }
     }
 }

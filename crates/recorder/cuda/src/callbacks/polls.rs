@@ -28,7 +28,7 @@ thread_local! {
     static RUN: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Polls of one function that follow each other on one thread.
+/// Polls of one function that follow each other on one thread and have the same answer.
 #[derive(Debug, Clone, Copy)]
 struct Polls {
     function: ids::Function,
@@ -94,7 +94,6 @@ pub fn asked(recorder: &Recorder, function: ids::Function, span: Span, result: u
                     polls.end_ns = new.end_ns;
                     polls.count += 1;
                     polls.busy_ns = polls.busy_ns.saturating_add(new.busy_ns);
-                    polls.result = result;
                     None
                 }
                 open => open.replace(new),
@@ -145,7 +144,8 @@ fn thread_id() -> u32 {
 
 impl Polls {
     fn goes_on(&self, next: &Polls) -> bool {
-        let asker = |polls: &Polls| (polls.thread, polls.run, polls.function);
+        // Of one outcome only: a poll that finds its work done is no part of the wait before it.
+        let asker = |polls: &Polls| (polls.thread, polls.run, polls.function, polls.result);
         asker(self) == asker(next)
             && next.begin_ns >= self.begin_ns
             && next.begin_ns.saturating_sub(self.end_ns) <= BETWEEN_POLLS_NS
@@ -201,6 +201,10 @@ mod tests {
             },
             Polls {
                 run: 1,
+                ..poll(1020)
+            },
+            Polls {
+                result: 0,
                 ..poll(1020)
             },
         ] {

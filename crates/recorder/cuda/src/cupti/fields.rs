@@ -2,7 +2,7 @@
 //!
 //! CUPTI writes the newest version of each record that it knows, and new versions only append fields: in the headers of
 //! CUDA 12.0 to 13.5 every field below is there and has one offset (`layouts.txt`, made from the headers; a test
-//! compares).
+//! compares). Records of functions of the host are there since 13.1, and which contexts are green ones since 12.4.
 
 use std::marker::PhantomData;
 
@@ -152,6 +152,24 @@ fields! {
         CONTEXT "contextId" u32 = 32,
         STREAM "streamId" u32 = 36,
     }
+    "HostLaunch" host_launch {
+        STREAM "streamId" u32 = 4,
+        CONTEXT "contextId" u32 = 8,
+        DEVICE "deviceId" u32 = 12,
+        CORRELATION "correlationId" u32 = 16,
+        THREAD "threadId" u32 = 24,
+        START "start" u64 = 32,
+        END "end" u64 = 40,
+    }
+    "GraphHostNode" host_node {
+        STREAM "streamId" u32 = 4,
+        CONTEXT "contextId" u32 = 8,
+        DEVICE "deviceId" u32 = 12,
+        CORRELATION "correlationId" u32 = 16,
+        THREAD "threadId" u32 = 36,
+        START "start" u64 = 40,
+        END "end" u64 = 48,
+    }
     "Overhead" overhead {
         KIND "overheadKind" u32 = 4,
         OBJECT "objectKind" u32 = 8,
@@ -200,6 +218,7 @@ fields! {
         ID "contextId" u32 = 4,
         DEVICE "deviceId" u32 = 8,
         DEFAULT_STREAM "nullStreamId" u16 = 14,
+        IS_GREEN "isGreenContext" u8 = 20,
     }
     "Stream" stream {
         CONTEXT "contextId" u32 = 4,
@@ -212,7 +231,7 @@ fields! {
 #[cfg(test)]
 mod tests {
     use super::ALL;
-    use crate::cupti::numbers::OLDEST;
+    use crate::cupti::numbers::{FIRST_WITH_GREEN_CONTEXTS, FIRST_WITH_HOST_FUNCTIONS, OLDEST};
     use std::collections::HashMap;
 
     /// `Record.field offset size first-version`, from the headers; see the file's first lines.
@@ -238,8 +257,13 @@ mod tests {
         assert!(ALL.len() > 80, "the table is not empty");
         for (record, field, offset, size) in ALL {
             let [there, bytes, first] = headers[&(*record, *field)];
+            let since = match (*record, *field) {
+                ("HostLaunch" | "GraphHostNode", _) => FIRST_WITH_HOST_FUNCTIONS,
+                ("Context", "isGreenContext") => FIRST_WITH_GREEN_CONTEXTS,
+                _ => OLDEST,
+            };
             assert_eq!(
-                (*offset, OLDEST as usize),
+                (*offset, since as usize),
                 (there, first),
                 "{record}.{field}"
             );

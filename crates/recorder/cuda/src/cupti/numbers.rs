@@ -5,6 +5,11 @@ pub const OLDEST: u32 = 18;
 /// The first API version whose records are not known: that of CUDA 14.
 pub const TOO_NEW: u32 = 140_000;
 
+/// The API version of CUDA 12.4, the first that says which contexts are green ones.
+pub const FIRST_WITH_GREEN_CONTEXTS: u32 = 22;
+/// The API version of CUDA 13.1, the first that times functions of the host.
+pub const FIRST_WITH_HOST_FUNCTIONS: u32 = 130_101;
+
 /// CUpti_ActivityKind
 pub mod kind {
     pub const MEMCPY: u32 = 1;
@@ -19,6 +24,8 @@ pub mod kind {
     pub const MEMORY2: u32 = 49;
     pub const MEMORY_POOL: u32 = 50;
     pub const GRAPH_TRACE: u32 = 51;
+    pub const GRAPH_HOST_NODE: u32 = 56;
+    pub const HOST_LAUNCH: u32 = 58;
 }
 
 /// CUpti_CallbackDomain

@@ -1,4 +1,4 @@
-//! Waits, and events that were recorded on queues, as the program's threads passed them on.
+//! Waits, submissions, and events that were recorded on queues, as the program's threads passed them on.
 
 use super::reader::Reader;
 use crate::cupti::numbers::NO_ID;
@@ -27,6 +27,7 @@ impl Reader {
             match operation.kind {
                 OperationKind::Record => self.event_record(&operation),
                 OperationKind::Wait(kind, span) => self.wait(&operation, kind, span),
+                OperationKind::Submission => self.submission(&operation),
             }
             self.write_full();
         }
@@ -53,6 +54,18 @@ impl Reader {
             event: operation.event.event,
             occurrence: u64::from(operation.event.number),
             span,
+            correlation: operation.correlation,
+        });
+    }
+
+    fn submission(&mut self, operation: &Operation) {
+        let queue = self.queues.of_known_stream(operation.stream, self.recorder);
+        if queue == ids::Queue::NONE {
+            self.losses.add(LossKind::Submissions, NO_QUEUE);
+            return;
+        }
+        self.packer.push(&Activity::Submission {
+            queue,
             correlation: operation.correlation,
         });
     }

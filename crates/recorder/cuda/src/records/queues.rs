@@ -2,8 +2,10 @@
 
 use super::devices::Devices;
 use crate::cupti::fields::{self, Record};
+use crate::cupti::numbers::FIRST_WITH_GREEN_CONTEXTS;
 use crate::recorder::Recorder;
 use crate::streams::StreamId;
+use crate::subscription;
 use gapscope_spool::event::{CommonEvent, CudaEvent, Object, StreamKind};
 use gapscope_spool::ids;
 use rustc_hash::FxHashMap;
@@ -29,6 +31,7 @@ struct Context {
     device: u32,
     /// `None` until its own record has come.
     default_stream: Option<u32>,
+    is_green: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -44,9 +47,12 @@ impl Queues {
         use fields::context::*;
         // SAFETY: as the caller promises.
         unsafe {
+            let says_green = subscription::cupti()
+                .is_some_and(|cupti| cupti.version >= FIRST_WITH_GREEN_CONTEXTS);
             let context = Context {
                 device: record.get(DEVICE),
                 default_stream: Some(u32::from(record.get(DEFAULT_STREAM))),
+                is_green: says_green && record.get(IS_GREEN) != 0,
             };
             self.contexts.insert(record.get(ID), context);
         }
@@ -132,8 +138,16 @@ impl Queues {
         let context = self.contexts.entry(stream.context).or_insert(Context {
             device,
             default_stream: None,
+            is_green: false,
         });
-        let is_default = context.default_stream == Some(stream.stream);
+        // CUPTI has no record of default streams, nor of those of green contexts, which can only be of one kind.
+        let implied = match context {
+            Context { default_stream, .. } if *default_stream == Some(stream.stream) => {
+                Some(StreamKind::Default)
+            }
+            Context { is_green: true, .. } => Some(StreamKind::NonBlocking),
+            _ => None,
+        };
         let queue = ids::Queue(self.queues.len() as u32 + 1);
         self.queues.insert(stream, queue);
         recorder.write(&CommonEvent::Queue {
@@ -144,11 +158,8 @@ impl Queues {
             flags: COMPUTE_AND_TRANSFER,
             timestamp_bits: 64,
         });
-        let default = is_default.then_some(Stream {
-            kind: StreamKind::Default,
-            priority: 0,
-        });
-        if let Some(known) = self.streams.get(&stream).copied().or(default) {
+        let implied = implied.map(|kind| Stream { kind, priority: 0 });
+        if let Some(known) = self.streams.get(&stream).copied().or(implied) {
             known.write(queue, recorder);
         }
         if let Some(name) = self.names.get(&stream) {

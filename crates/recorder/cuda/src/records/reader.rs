@@ -9,7 +9,7 @@ use crate::cupti::fields::{Field, Record};
 use crate::recorder::Recorder;
 use crate::streams::StreamId;
 use crate::sync::Operation;
-use gapscope_spool::event::{CudaEvent, Packer};
+use gapscope_spool::event::{CudaEvent, Packer, Span};
 use gapscope_spool::ids;
 
 /// A batch that has at least this many bytes is written; each flush writes what there is.
@@ -28,6 +28,8 @@ pub struct Reader {
     /// Operations of contexts that are not known yet.
     pub waiting: Vec<Operation>,
     pub losses: Losses,
+    /// The latest end of work in this buffer, of each device by CUPTI's number.
+    ends: Vec<(u32, i64)>,
 }
 
 impl Reader {
@@ -42,6 +44,7 @@ impl Reader {
             memory: Memory::default(),
             waiting: Vec::new(),
             losses: Losses::default(),
+            ends: Vec::new(),
         }
     }
 
@@ -77,6 +80,30 @@ impl Reader {
             count: 0,
             bytes: &[],
         });
+    }
+
+    /// Work on a device has ended.
+    #[inline]
+    pub fn ended(&mut self, device: u32, span: Option<Span>) {
+        let Some(end_ns) = span.map(|span| span.end_ns()) else {
+            return;
+        };
+        match self.ends.iter_mut().find(|(known, _)| *known == device) {
+            Some((_, latest_ns)) => *latest_ns = end_ns.max(*latest_ns),
+            None => self.ends.push((device, end_ns)),
+        }
+    }
+
+    /// A buffer has been read, which came then.
+    pub fn write_delivery(&mut self, at_ns: i64) {
+        for (device, end_ns) in self.ends.drain(..) {
+            let device = self.queues.devices.id(device, self.recorder);
+            self.recorder.write(&CudaEvent::Delivered {
+                device,
+                end_ns,
+                at_ns,
+            });
+        }
     }
 
     /// The queue of work on a device.

@@ -1,9 +1,9 @@
-//! Records of work on a device.
+//! Records of work on a device, and of functions that the host runs for a stream.
 
 use super::losses::NO_TIMES;
 use super::reader::Reader;
 use super::routes;
-use super::times::work_span;
+use super::times::{span, work_span};
 use crate::cupti::fields::{self, Field, Record};
 use crate::window;
 use gapscope_spool::event::{Activity, LossKind};
@@ -11,6 +11,7 @@ use gapscope_spool::ids;
 
 /// The fields that all records of transfers have.
 struct Transfer {
+    device: Field<u32>,
     bytes: Field<u64>,
     start: Field<u64>,
     end: Field<u64>,
@@ -22,6 +23,7 @@ struct Transfer {
 macro_rules! transfer_fields {
     () => {
         Transfer {
+            device: DEVICE,
             bytes: BYTES,
             start: START,
             end: END,
@@ -49,6 +51,7 @@ impl Reader {
             if span.is_none() {
                 self.losses.add(LossKind::DispatchTimes, NO_TIMES);
             }
+            self.ended(record.get(DEVICE), span);
             self.packer.push(&Activity::Kernel {
                 launch,
                 span,
@@ -68,6 +71,7 @@ impl Reader {
             if span.is_none() {
                 self.losses.add(LossKind::TransferTimes, NO_TIMES);
             }
+            self.ended(record.get(fields.device), span);
             self.packer.push(&Activity::Transfer {
                 route,
                 bytes: record.get(fields.bytes),
@@ -134,11 +138,62 @@ impl Reader {
             if span.is_none() {
                 self.losses.add(LossKind::GraphTimes, NO_TIMES);
             }
+            self.ended(record.get(DEVICE), span);
             let queue = self.queue(record, [DEVICE, CONTEXT, STREAM]);
             self.packer.push(&Activity::GraphRun {
                 queue,
                 span,
                 correlation: ids::Correlation(record.get(CORRELATION)),
+            });
+        }
+    }
+
+    /// # Safety
+    /// The record is a host function's.
+    pub(super) unsafe fn host_launch(&mut self, record: &Record<'_>) {
+        use fields::host_launch::*;
+        // SAFETY: as the caller promises.
+        unsafe {
+            let queue = [DEVICE, CONTEXT, STREAM];
+            self.host_function(record, queue, [CORRELATION, THREAD], [START, END]);
+        }
+    }
+
+    /// # Safety
+    /// The record is a graph's host node's.
+    pub(super) unsafe fn host_node(&mut self, record: &Record<'_>) {
+        use fields::host_node::*;
+        // SAFETY: as the caller promises.
+        unsafe {
+            let queue = [DEVICE, CONTEXT, STREAM];
+            self.host_function(record, queue, [CORRELATION, THREAD], [START, END]);
+        }
+    }
+
+    /// # Safety
+    /// The record has these fields.
+    unsafe fn host_function(
+        &mut self,
+        record: &Record<'_>,
+        queue: [Field<u32>; 3],
+        [correlation, thread]: [Field<u32>; 2],
+        [start, end]: [Field<u64>; 2],
+    ) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let Some(span) = span(record.get(start), record.get(end)) else {
+                return;
+            };
+            // These kinds stay on while recording is off.
+            if !window::contains(span.start_ns) {
+                return;
+            }
+            let queue = self.queue(record, queue);
+            self.packer.push(&Activity::HostFunction {
+                queue,
+                thread: ids::Thread(record.get(thread)),
+                span: Some(span),
+                correlation: ids::Correlation(record.get(correlation)),
             });
         }
     }

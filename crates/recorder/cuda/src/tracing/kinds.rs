@@ -1,6 +1,7 @@
 //! What is recorded, and what the environment leaves out.
 
-use crate::cupti::{Code, Cupti, numbers::kind};
+use crate::cupti::numbers::{FIRST_WITH_HOST_FUNCTIONS, kind};
+use crate::cupti::{Code, Cupti};
 use crate::recorder::Recorder;
 use gapscope_spool::event::LossKind;
 
@@ -31,6 +32,18 @@ pub static DEFINITIONS: [Kind; 5] = [
 
 /// Always on, where graphs are timed as wholes.
 pub static GRAPHS: [Kind; 1] = [Kind::new(kind::GRAPH_TRACE, "", LossKind::GraphLaunches)];
+
+/// Functions of the host, and nodes of graphs that are such: always on, where CUPTI has them, since it is not known whether it
+/// takes them when graphs exist already. Without them only their calls and their number are known.
+pub fn enable_host_functions(recorder: &Recorder, cupti: &Cupti) {
+    let is_known = cupti.version >= FIRST_WITH_HOST_FUNCTIONS;
+    if is_known && is_wanted(recorder, "host-functions", &LossKind::HostCalls) {
+        cupti.enable(kind::HOST_LAUNCH);
+        if !whole_graphs() {
+            cupti.enable(kind::GRAPH_HOST_NODE);
+        }
+    }
+}
 
 /// On while recording is.
 pub static WORK: [Kind; 5] = [

@@ -82,8 +82,8 @@ enum Half {
     Call(Call),
     /// Work, whose call has not come.
     Work(LaunchedWork),
-    /// The queue that a call waits for, which has not come itself.
-    Wait(QueueId),
+    /// The queue that a call waits for or puts something on; the call has not come.
+    Queue(QueueId),
     /// A launch and its work.
     Launched(Launch),
 }
@@ -103,6 +103,8 @@ pub(super) struct CallRecord {
     pub correlation: hook::Correlation,
     pub span: Span,
     pub result: u32,
+    /// Of the graph that it launched, where that is known.
+    pub host_functions: Option<u32>,
 }
 
 /// A batch of activities.
@@ -223,6 +225,7 @@ impl Assembler {
             correlation: record.correlation,
             span,
             result: record.result as i32,
+            host_functions: record.host_functions,
         })
     }
 

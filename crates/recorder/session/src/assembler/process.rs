@@ -46,6 +46,8 @@ pub struct Process {
     pub host_labels: HostLabels,
     /// Its use of CUDA.
     pub cuda: Cuda,
+    /// A hook could not record its GPU work, and says why next.
+    pub is_refused: bool,
     /// It is gone: nothing more comes.
     pub finished: bool,
 }

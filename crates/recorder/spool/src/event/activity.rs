@@ -80,6 +80,24 @@ pub enum Activity {
         /// When.
         span: Option<Span>,
     },
+    /// A call put on a queue what leaves no record of the device, such as a wait for a value in memory.
+    Submission {
+        /// The queue.
+        queue: ids::Queue,
+        /// The call.
+        correlation: ids::Correlation,
+    },
+    /// The host ran a function for a queue, which waited for its end.
+    HostFunction {
+        /// The queue.
+        queue: ids::Queue,
+        /// The thread that ran it.
+        thread: ids::Thread,
+        /// When.
+        span: Option<Span>,
+        /// The call that put it on the queue, or launched its graph.
+        correlation: ids::Correlation,
+    },
 }
 
 /// Polls ([`super::CudaEvent::Polled`]) of a thread that follow each other so closely are one wait.

@@ -40,7 +40,7 @@ pub enum CudaEvent<'a> {
         function: ids::Function,
         /// From its start to its return.
         span: Span,
-        /// Its own correlation; see [`super::Activity`].
+        /// Its own correlation; see [`super::Activity`]. None: nothing of it is recorded besides.
         correlation: ids::Correlation,
         /// What it returned (CUresult, cudaError_t); 0 is success.
         result: u32,
@@ -57,7 +57,7 @@ pub enum CudaEvent<'a> {
         count: u32,
         /// Time inside the calls.
         busy_ns: i64,
-        /// What the last one returned.
+        /// What each returned.
         result: u32,
     },
     /// A way in which the program launches a kernel ([`super::Activity::Kernel`]).
@@ -127,6 +127,26 @@ pub enum CudaEvent<'a> {
         ending: Option<LabelScope>,
         /// Names and values: `bytes=4096, root=0`.
         text: &'a str,
+    },
+    /// The thread that writes this has launched a graph of which more is known than of a call ([`CudaEvent::Called`]).
+    GraphLaunched {
+        /// Which function.
+        function: ids::Function,
+        /// From its start to its return, which was a success.
+        span: Span,
+        /// Its own correlation; see [`super::Activity`].
+        correlation: ids::Correlation,
+        /// Functions of the host that the graph runs.
+        host_functions: u32,
+    },
+    /// Records of work on a device have come: whatever they are of had ended.
+    Delivered {
+        /// The device.
+        device: ids::Device,
+        /// The latest end of work in them.
+        end_ns: i64,
+        /// When they came, read before anything was done with them.
+        at_ns: i64,
     },
 }
 

@@ -12,7 +12,9 @@ const GRAPH_RUN: u8 = 2;
 const WAIT: u8 = 3;
 const EVENT_RECORD: u8 = 4;
 const OVERHEAD: u8 = 5;
-const KINDS: usize = 6;
+const SUBMISSION: u8 = 6;
+const HOST_FUNCTION: u8 = 7;
+const KINDS: usize = 8;
 
 /// The times are unknown.
 const NO_SPAN: u8 = 0x08;
@@ -142,6 +144,20 @@ impl Packer {
                 let mut entry = self.entry(OVERHEAD, thread.0, span, ids::Correlation::NONE);
                 entry.head_with_key();
                 entry.byte(kind as u8);
+            }
+            Activity::Submission { queue, correlation } => {
+                let mut entry = self.entry(SUBMISSION, queue.0, None, correlation);
+                entry.head_with_key();
+            }
+            Activity::HostFunction {
+                queue,
+                thread,
+                span,
+                correlation,
+            } => {
+                let mut entry = self.entry(HOST_FUNCTION, queue.0, span, correlation);
+                entry.head_with_key();
+                entry.number(u64::from(thread.0));
             }
         }
     }
@@ -333,6 +349,16 @@ impl Reader<'_> {
                 kind: OverheadKind::from_number(self.byte()?),
                 thread: ids::Thread(key),
                 span,
+            },
+            SUBMISSION => Activity::Submission {
+                queue: ids::Queue(key),
+                correlation,
+            },
+            HOST_FUNCTION => Activity::HostFunction {
+                queue: ids::Queue(key),
+                thread: ids::Thread(self.small()?),
+                span,
+                correlation,
             },
             _ => return None,
         };

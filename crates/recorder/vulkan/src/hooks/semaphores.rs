@@ -27,6 +27,7 @@ pub unsafe extern "system" fn create_semaphore(
                 let semaphore = Semaphore {
                     id: device.recorder.ids.semaphore.next(),
                     timeline: kind.is_some_and(|k| k.semaphore_type == vk::SemaphoreType::TIMELINE),
+                    last_value: 0,
                 };
                 device.semaphores.add(*out, semaphore);
             });

@@ -137,15 +137,18 @@ impl SubmitInfo for vk::SubmitInfo<'_> {
                     slice(t.p_signal_semaphore_values, t.signal_semaphore_value_count),
                 )
             });
-            let with_values = |semaphores: &[vk::Semaphore], values: &[u64]| {
+            fn with_values(
+                semaphores: &[vk::Semaphore],
+                values: &[u64],
+            ) -> impl Iterator<Item = (vk::Semaphore, u64)> {
                 let values = values.iter().copied().chain(std::iter::repeat(0));
-                target.semaphores(semaphores.iter().copied().zip(values))
-            };
+                semaphores.iter().copied().zip(values)
+            }
             let waits = slice(self.p_wait_semaphores, self.wait_semaphore_count);
             let signals = slice(self.p_signal_semaphores, self.signal_semaphore_count);
             let semaphores = (
-                with_values(waits, wait_values),
-                with_values(signals, signal_values),
+                target.waits(with_values(waits, wait_values)),
+                target.signals(with_values(signals, signal_values)),
             );
             target.batch(self.command_buffers(), group.is_none(), semaphores)
         }
@@ -177,15 +180,16 @@ impl<'a> SubmitInfo for vk::SubmitInfo2<'a> {
             let grouped = slice(self.p_command_buffer_infos, self.command_buffer_info_count)
                 .iter()
                 .any(|cb| cb.device_mask != 0 || !cb.p_next.is_null());
-            let of = |list: &[vk::SemaphoreSubmitInfo<'_>]| {
-                target.semaphores(list.iter().map(|s| (s.semaphore, s.value)))
-            };
+            let with_value = |info: &vk::SemaphoreSubmitInfo<'_>| (info.semaphore, info.value);
             let waits = slice(self.p_wait_semaphore_infos, self.wait_semaphore_info_count);
             let signals = slice(
                 self.p_signal_semaphore_infos,
                 self.signal_semaphore_info_count,
             );
-            let semaphores = (of(waits), of(signals));
+            let semaphores = (
+                target.waits(waits.iter().map(with_value)),
+                target.signals(signals.iter().map(with_value)),
+            );
             target.batch(self.command_buffers(), !grouped, semaphores)
         }
     }

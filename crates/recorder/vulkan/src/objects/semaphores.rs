@@ -10,6 +10,8 @@ use gapscope_spool::ids;
 pub struct Semaphore {
     pub id: ids::Semaphore,
     pub timeline: bool,
+    /// The greatest value that a submission gives it.
+    pub last_value: u64,
 }
 
 /// The semaphores of a device.
@@ -25,6 +27,19 @@ impl Semaphores {
         self.0.remove(handle.as_raw());
     }
 
+    /// A submission gives a timeline semaphore this value.
+    pub fn will_reach(&self, handle: vk::Semaphore, value: u64) {
+        self.0.with(handle.as_raw(), |semaphore| {
+            semaphore.last_value = semaphore.last_value.max(value);
+        });
+    }
+
+    /// Whether all that was submitted has signalled a semaphore that now has this value.
+    pub fn is_done(&self, handle: vk::Semaphore, value: u64) -> bool {
+        let known = self.0.get(handle.as_raw());
+        known.is_none_or(|semaphore| value >= semaphore.last_value)
+    }
+
     /// A semaphore with a value that a call gives for it.
     pub fn with_value(&self, handle: vk::Semaphore, value: u64) -> Option<SemaphoreValue> {
         let known = self.0.get(handle.as_raw())?;
@@ -33,5 +48,32 @@ impl Semaphores {
             // Programs may give a value for a binary semaphore, which means nothing.
             value: if known.timeline { value } else { 0 },
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_is_done_when_it_has_reached_the_last_value_submitted() {
+        let semaphores = Semaphores::default();
+        let handle = vk::Semaphore::from_raw(7);
+        semaphores.add(
+            handle,
+            Semaphore {
+                id: ids::Semaphore(1),
+                timeline: true,
+                last_value: 0,
+            },
+        );
+        assert!(semaphores.is_done(handle, 0), "nothing was submitted");
+        semaphores.will_reach(handle, 5);
+        semaphores.will_reach(handle, 4);
+        assert!(!semaphores.is_done(handle, 4) && semaphores.is_done(handle, 5));
+        assert!(
+            semaphores.is_done(vk::Semaphore::from_raw(8), 0),
+            "not known"
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! CUDA, loaded as programs do that do not link it.
 
+mod operations;
 mod polls;
 mod waits;
 
@@ -88,6 +89,15 @@ functions! {
     free_async "cuMemFreeAsync" (u64, usize) -> c_int;
     create_graph "fake_graph_create" (usize, c_uint) -> usize;
     instantiate "cuGraphInstantiateWithFlags" (*mut usize, usize, u64) -> c_int;
+    add_to_graph "fake_graph_add" (usize, c_int, usize) -> ();
+    destroy_graph "cuGraphExecDestroy" (usize) -> c_int;
+    launch_host "cuLaunchHostFunc" (usize, usize, usize) -> c_int;
+    runtime_launch_host "cudaLaunchHostFunc" (usize, usize, usize) -> c_int;
+    runtime_add_callback "cudaStreamAddCallback" (usize, usize, usize, c_uint) -> c_int;
+    wait_value "cuStreamWaitValue32_v2" (usize, usize, c_uint, c_uint) -> c_int;
+    batch "cuStreamBatchMemOp_v2" (usize, c_uint, *const operations::Operation, c_uint) -> c_int;
+    runtime_wait_external "cudaWaitExternalSemaphoresAsync" (usize, usize, c_uint, usize) -> c_int;
+    runtime_prefetch "cudaMemPrefetchAsync" (usize, usize, u64, c_uint, usize) -> c_int;
     launch_graph "cuGraphLaunch" (usize, usize) -> c_int;
     runtime_launch_graph "cudaGraphLaunch" (usize, usize) -> c_int;
 }
@@ -116,6 +126,14 @@ impl Cuda {
     pub fn context(&self, device: c_int) {
         // SAFETY: see above.
         made::<usize>(|context| unsafe { (self.create_context)(context, 0, device) });
+    }
+
+    /// Makes a green context, which is current from here on, and launches on a stream of it.
+    pub fn green(&self, name: &str) {
+        const GREEN: c_uint = 0x8000;
+        // SAFETY: see above.
+        made::<usize>(|context| unsafe { (self.create_context)(context, GREEN, 0) });
+        self.launches(name, 1, self.stream(1));
     }
 
     /// The current context.

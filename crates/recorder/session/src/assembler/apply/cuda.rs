@@ -46,6 +46,23 @@ impl Assembler {
                     correlation,
                     span,
                     result,
+                    host_functions: None,
+                };
+                self.called(process, record, tables);
+            }
+            CudaEvent::GraphLaunched {
+                function,
+                span,
+                correlation,
+                host_functions,
+            } => {
+                let record = CallRecord {
+                    function,
+                    thread,
+                    correlation,
+                    span,
+                    result: 0,
+                    host_functions: Some(host_functions),
                 };
                 self.called(process, record, tables);
             }
@@ -63,6 +80,7 @@ impl Assembler {
                     correlation: hook::Correlation::NONE,
                     span,
                     result,
+                    host_functions: None,
                 };
                 self.polled(process, record, count, busy_ns, tables);
             }
@@ -100,6 +118,11 @@ impl Assembler {
                 };
                 self.pool(process, record, tables);
             }
+            CudaEvent::Delivered {
+                device,
+                end_ns,
+                at_ns,
+            } => self.delivered(process, device, end_ns, at_ns),
             CudaEvent::LabelDetail { category, payload } => {
                 self.label_detail(process, thread, category, payload)
             }

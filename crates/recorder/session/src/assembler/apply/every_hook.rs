@@ -195,7 +195,10 @@ impl Assembler {
                 kind,
                 count,
                 reason,
-            } => self.ledger.add(kind, count, reason.into_owned()),
+            } => {
+                self.processes[process].is_refused |= kind == LossKind::CudaWork;
+                self.ledger.add(kind, count, reason.into_owned());
+            }
             CommonEvent::Capture {
                 capture,
                 edge,
@@ -213,6 +216,7 @@ impl Assembler {
                     _ => self.end_capture(process, record, tables),
                 }
             }
+            CommonEvent::Note { text } if self.processes[process].is_refused => self.explain(&text),
             CommonEvent::Note { text } => self.note(&text),
         }
     }

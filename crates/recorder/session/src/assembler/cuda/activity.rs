@@ -99,6 +99,19 @@ impl Assembler {
             Activity::Overhead { kind, thread, span } => {
                 self.cuda_overhead(process, kind, thread, span, tables);
             }
+            Activity::Submission { queue, correlation } => {
+                let queue = self.queue(process, queue);
+                self.queue_of_call(process, cuda, correlation, queue, tables);
+            }
+            Activity::HostFunction {
+                queue,
+                thread,
+                span,
+                correlation: _,
+            } => {
+                let queue = self.queue(process, queue);
+                self.host_function(process, queue, thread, span, tables);
+            }
         }
     }
 
@@ -121,7 +134,7 @@ impl Assembler {
                     let bound = cuda.returns.waited(queue, span);
                     self.returned(queue, bound);
                 }
-                self.cuda_wait(process, cuda, correlation, queue, tables);
+                self.queue_of_call(process, cuda, correlation, queue, tables);
             }
             // Without its number, it may have been the event's next occurrence.
             (WaitKind::HostForEvent, _) if wait.occurrence.number != 0 => {

@@ -30,6 +30,8 @@ pub struct Call {
     pub correlation: hook::Correlation,
     pub span: Span,
     pub result: i32,
+    /// Of the graph that it launched, where that is known.
+    pub host_functions: Option<u32>,
 }
 
 /// Calls that asked for the same state, one after the other.
@@ -84,7 +86,6 @@ impl Cuda {
         {
             let end_ns = polls.call.span.end_ns().max(new.call.span.end_ns());
             polls.call.span = Span::between(polls.call.span.start_ns, end_ns);
-            polls.call.result = new.call.result;
             polls.count = polls.count.saturating_add(new.count);
             polls.busy_ns = polls.busy_ns.saturating_add(new.busy_ns);
             return;
@@ -97,7 +98,9 @@ impl Cuda {
 impl Polls {
     fn goes_on(&self, next: &Polls) -> bool {
         let (span, next_ns) = (self.call.span, next.call.span.start_ns);
+        // Of one outcome only: a poll that finds its work done says something else than those before it.
         self.call.function == next.call.function
+            && self.call.result == next.call.result
             && next_ns >= span.start_ns
             && next_ns.saturating_sub(span.end_ns()) <= BETWEEN_POLLS_NS
     }
@@ -121,14 +124,17 @@ impl Assembler {
             FunctionClass::EndCapture => cuda.graph_captures.ended(call.span.end_ns()),
             _ => {}
         }
-        if class.submission_kind().is_none() && !class.is_wait() {
+        // An execution context of the runtime is no queue, nor a context of CUPTI's.
+        let names_queue = class.is_wait() && class != FunctionClass::WaitExecutionContext;
+        let is_alone = class.submission_kind().is_none() && !names_queue;
+        if is_alone || call.correlation == hook::Correlation::NONE {
             self.host_call(process, cuda, &call, None, tables);
             return;
         }
         match cuda.slots.remove(&call.correlation).map(|slot| slot.half) {
             Some(Half::Work(work)) => self.launch(process, cuda, call, work, tables),
-            Some(Half::Wait(queue)) if class.is_wait() => {
-                self.host_call(process, cuda, &call, Some(queue), tables);
+            Some(Half::Queue(queue)) if class.is_wait() || class.is_put_on_stream() => {
+                self.on_queue(process, cuda, &call, queue, tables);
             }
             other => {
                 if let Some(stale) = other {
@@ -140,8 +146,8 @@ impl Assembler {
         }
     }
 
-    /// The queue that a call waits for.
-    pub(super) fn cuda_wait(
+    /// The queue that a call waits for, or puts something on.
+    pub(super) fn queue_of_call(
         &mut self,
         process: ProcessId,
         cuda: &mut Cuda,
@@ -152,14 +158,58 @@ impl Assembler {
         match cuda.slots.get(&correlation).map(|slot| &slot.half) {
             Some(Half::Call(call)) => {
                 let call = *call;
-                if cuda.class(&call).is_wait() {
+                let class = cuda.class(&call);
+                if class.is_wait() || class.is_put_on_stream() {
                     cuda.slots.remove(&correlation);
-                    self.host_call(process, cuda, &call, Some(queue), tables);
+                    self.on_queue(process, cuda, &call, queue, tables);
                 }
             }
             Some(_) => {}
-            None => cuda.put(correlation, Half::Wait(queue)),
+            None => cuda.put(correlation, Half::Queue(queue)),
         }
+    }
+
+    /// The row of a call that waits for a queue, or puts on it what leaves no record of the device.
+    fn on_queue(
+        &mut self,
+        process: ProcessId,
+        cuda: &mut Cuda,
+        call: &Call,
+        queue: QueueId,
+        tables: &mut Tables,
+    ) {
+        if cuda.class(call).is_wait() {
+            self.host_call(process, cuda, call, Some(queue), tables);
+        } else {
+            self.cuda_submission(process, cuda, call, (queue, 0), tables);
+        }
+    }
+
+    /// A function of the host has run for a queue.
+    pub(super) fn host_function(
+        &mut self,
+        process: ProcessId,
+        queue: QueueId,
+        thread: hook::Thread,
+        span: Option<Span>,
+        tables: &mut Tables,
+    ) {
+        let Some(span) = self.checked(span) else {
+            return;
+        };
+        tables.host_calls.push(HostCall {
+            process,
+            thread: known_thread(thread),
+            call: HostCallKind::HostFunction,
+            start_ns: span.start_ns,
+            duration_ns: span.duration_ns,
+            count: 1,
+            busy_ns: span.duration_ns,
+            queue: Some(queue),
+            bytes: None,
+            result: 0,
+            function: None,
+        });
     }
 
     /// The row of a call.

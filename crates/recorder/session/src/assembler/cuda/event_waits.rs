@@ -16,6 +16,10 @@ const MOST_SUBMISSIONS: usize = 1 << 12;
 const MOST_OCCURRENCES: usize = 1 << 16;
 /// Waits of a queue that no submission has followed.
 const MOST_WAITS: usize = 1 << 10;
+/// Waits of a queue that are remembered for what other queues wait for there.
+const MOST_PLACED: usize = 1 << 12;
+/// The longest chain of queues that is followed, each of which waits for the one before.
+const LONGEST_CHAIN: u32 = 16;
 /// The records of what a wait refers to may come this much later than it, by the newest times recorded.
 const SETTLED_NS: i64 = 1_000_000_000;
 
@@ -44,6 +48,8 @@ pub struct EventWaits {
     remembered: VecDeque<Occurrence>,
     /// Waits that the next submission of a queue has.
     waits: FxHashMap<QueueId, VecDeque<Wait>>,
+    /// All waits that were put on a queue, in order: an event behind them happens only after them.
+    placed: FxHashMap<QueueId, VecDeque<Wait>>,
     /// Waits whose submission is known; the first to be settled first.
     open: VecDeque<OpenWait>,
 }
@@ -95,6 +101,22 @@ impl EventWaits {
     /// A wait for an event was put on a queue.
     pub fn waits(&mut self, place: QueuePlace, occurrence: Occurrence, now_ns: i64) {
         let correlation = place.correlation;
+        let wait = Wait {
+            correlation,
+            occurrence,
+        };
+        let placed = self.placed.entry(place.queue).or_default();
+        if placed.len() == MOST_PLACED {
+            placed.pop_front();
+        }
+        let before = |other: &Wait| !correlation.is_before(other.correlation);
+        let at = placed.len()
+            - placed
+                .iter()
+                .rev()
+                .take_while(|other| !before(other))
+                .count();
+        placed.insert(at, wait);
         let known = self.submissions.get(&place.queue);
         let after = known.and_then(|known| {
             let at = known.partition_point(|other| !correlation.is_before(other.correlation));
@@ -112,10 +134,7 @@ impl EventWaits {
                 if waits.len() == MOST_WAITS {
                     waits.pop_front();
                 }
-                waits.push_back(Wait {
-                    correlation,
-                    occurrence,
-                });
+                waits.push_back(wait);
             }
         }
     }
@@ -174,48 +193,74 @@ impl EventWaits {
             let Some(open) = self.open.pop_front() else {
                 break;
             };
-            let waits_for = match self.awaited(&open) {
-                Awaited::Nothing => continue,
-                Awaited::Submission(id) => Some(id),
-                Awaited::Unknown => None,
+            let mut awaited = Vec::new();
+            let wait = Wait {
+                correlation: open.place.correlation,
+                occurrence: open.occurrence,
             };
-            tables.dependencies.push(Dependency {
-                submission: open.submission,
-                waits_for,
-                host_signal_ns: None,
-            });
+            self.awaited(open.place.queue, wait, 0, &mut awaited);
+            for waits_for in awaited {
+                tables.dependencies.push(Dependency {
+                    submission: open.submission,
+                    waits_for,
+                    host_signal_ns: None,
+                });
+            }
         }
     }
 
-    fn awaited(&self, open: &OpenWait) -> Awaited {
-        let Some(record) = self.records.get(&open.occurrence) else {
-            return Awaited::Unknown;
+    /// What a wait is for that was put, at last, for work on the queue `home`: submissions, or what is not known.
+    fn awaited(
+        &self,
+        home: QueueId,
+        wait: Wait,
+        depth: u32,
+        found: &mut Vec<Option<SubmissionId>>,
+    ) {
+        let add = |found: &mut Vec<_>, what| {
+            if !found.contains(&what) {
+                found.push(what);
+            }
         };
-        if record.queue == open.place.queue {
-            return Awaited::Nothing;
-        }
-        if open.occurrence.number == 0 && !record.correlation.is_before(open.place.correlation) {
-            // The event was recorded again meanwhile.
-            return Awaited::Unknown;
-        }
-        let Some(known) = self.submissions.get(&record.queue) else {
-            return Awaited::Nothing;
+        let record = match self.records.get(&wait.occurrence) {
+            // With an unknown number: the event was recorded again meanwhile.
+            Some(record)
+                if wait.occurrence.number != 0
+                    || record.correlation.is_before(wait.correlation) =>
+            {
+                record
+            }
+            _ => return add(found, None),
         };
-        let at = known.partition_point(|other| other.correlation.is_before(record.correlation));
-        match at.checked_sub(1).and_then(|at| known.get(at)) {
-            Some(before) => Awaited::Submission(before.submission),
-            None if known.len() == MOST_SUBMISSIONS => Awaited::Unknown,
-            None => Awaited::Nothing,
+        if record.queue == home {
+            return;
+        }
+        let last = self.submissions.get(&record.queue).and_then(|known| {
+            let at = known.partition_point(|other| other.correlation.is_before(record.correlation));
+            match at.checked_sub(1) {
+                Some(last) => Some(Some(known[last])),
+                None if known.len() == MOST_SUBMISSIONS => Some(None),
+                None => None,
+            }
+        });
+        match last {
+            Some(Some(last)) => add(found, Some(last.submission)),
+            Some(None) => return add(found, None),
+            None => {}
+        }
+        // Waits of that queue which no work has followed there: the event happens after them too.
+        let after = last.flatten().map(|last| last.correlation);
+        let placed = self.placed.get(&record.queue).into_iter().flatten();
+        for behind in placed.filter(|behind| {
+            behind.correlation.is_before(record.correlation)
+                && after.is_none_or(|after| after.is_before(behind.correlation))
+        }) {
+            match depth < LONGEST_CHAIN {
+                true => self.awaited(home, *behind, depth + 1, found),
+                false => add(found, None),
+            }
         }
     }
-}
-
-/// What a wait is for.
-enum Awaited {
-    /// For nothing that takes time.
-    Nothing,
-    Submission(SubmissionId),
-    Unknown,
 }
 
 #[cfg(test)]
@@ -284,6 +329,43 @@ mod tests {
         waits.waits(place(2, 4), event(6, 1), 0);
         submit(&mut waits, 2, 5, 200);
         assert_eq!(rows(&mut waits), [(200, None)]);
+    }
+
+    #[test]
+    fn a_wait_goes_through_a_queue_without_work() {
+        let mut waits = EventWaits::default();
+        submit(&mut waits, 1, 10, 100);
+        waits.recorded(event(5, 1), place(1, 11));
+        // Queue 2 has work of its own before, and none between its wait and its record.
+        submit(&mut waits, 2, 12, 200);
+        waits.waits(place(2, 13), event(5, 1), 0);
+        waits.recorded(event(6, 1), place(2, 14));
+        // And after its record a wait that nobody else waits for.
+        submit(&mut waits, 4, 15, 400);
+        waits.recorded(event(7, 1), place(4, 16));
+        waits.waits(place(2, 17), event(7, 1), 0);
+        waits.waits(place(3, 18), event(6, 1), 0);
+        submit(&mut waits, 3, 19, 300);
+        assert_eq!(rows(&mut waits), [(300, Some(200)), (300, Some(100))]);
+    }
+
+    #[test]
+    fn a_chain_that_comes_back_or_does_not_end_is_survived() {
+        let mut waits = EventWaits::default();
+        submit(&mut waits, 1, 10, 100);
+        waits.recorded(event(5, 1), place(1, 11));
+        waits.waits(place(2, 12), event(5, 1), 0);
+        waits.recorded(event(6, 1), place(2, 13));
+        waits.waits(place(1, 14), event(6, 1), 0);
+        submit(&mut waits, 1, 15, 101);
+        assert_eq!(rows(&mut waits), [], "its own work is before it anyway");
+        let mut waits = EventWaits::default();
+        for queue in 1..60 {
+            waits.waits(place(queue, 10 * queue), event(queue, 1), 0);
+            waits.recorded(event(queue + 1, 1), place(queue, 10 * queue + 1));
+        }
+        submit(&mut waits, 59, 1000, 1);
+        assert_eq!(rows(&mut waits), [(1, None)]);
     }
 
     #[test]

@@ -13,7 +13,10 @@ impl Cuda {
     /// What a call launched of which nothing came, in a process that is gone; `None` where it launched nothing, or that is
     /// not known.
     fn never_came(&self, call: &Call, captures: &Periods) -> Option<LossKind> {
-        let kind = self.class(call).submission_kind()?;
+        let class = self.class(call);
+        let kind = class
+            .submission_kind()
+            .filter(|_| !class.is_put_on_stream())?;
         let start_ns = call.span.start_ns;
         if call.result != 0 || captures.contain(start_ns) {
             return None;
@@ -61,7 +64,7 @@ impl Assembler {
         match half {
             Half::Call(call) => self.host_call(process, cuda, &call, None, tables),
             Half::Work(work) => self.without_call(process, work, tables),
-            Half::Wait(_) => {}
+            Half::Queue(_) => {}
             Half::Launched(launch) => self.close_graph(process, launch, tables),
         }
     }

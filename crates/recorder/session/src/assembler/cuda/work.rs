@@ -172,7 +172,7 @@ impl Assembler {
                 let call = *call;
                 self.launch(process, cuda, call, alone(), tables);
             }
-            Some(Half::Wait(_)) | None => cuda.put(correlation, Half::Work(alone())),
+            Some(Half::Queue(_)) | None => cuda.put(correlation, Half::Work(alone())),
         }
     }
 
@@ -187,29 +187,13 @@ impl Assembler {
     ) {
         let LaunchedWork { first, more } = work;
         let (queue, start_ns) = (first.queue, call.span.start_ns);
-        let class = cuda.class(&call);
-        let submission = self.next_submission(start_ns);
-        tables.submissions.push(Submission {
-            id: submission,
-            process,
-            queue,
-            kind: class.submission_kind().unwrap_or_default(),
-            thread: known_thread(call.thread),
-            start_ns,
-            duration_ns: call.span.duration_ns,
-            command_buffers: u32::from(first.of_graph),
-            function: cuda.name(&call),
-        });
-        let copies_and_waits = class == FunctionClass::CopyAndWait;
+        let command_buffers = u32::from(first.of_graph);
+        let submission =
+            self.cuda_submission(process, cuda, &call, (queue, command_buffers), tables);
+        let copies_and_waits = cuda.class(&call) == FunctionClass::CopyAndWait;
         if copies_and_waits {
             self.host_call(process, cuda, &call, Some(queue), tables);
         }
-        let place = QueuePlace {
-            queue,
-            correlation: call.correlation,
-        };
-        cuda.event_waits
-            .submitted(place, submission, self.latest_ns);
         cuda.latest_launch_ns = cuda.latest_launch_ns.max(Some(start_ns));
         let mut launch = Launch {
             submission: Some(submission),
@@ -223,6 +207,37 @@ impl Assembler {
             self.write_work(cuda, &mut launch, work, tables);
         }
         cuda.put(call.correlation, Half::Launched(launch));
+    }
+
+    /// The row of a call that put something on a queue: so many command buffers, or what is none.
+    pub(super) fn cuda_submission(
+        &mut self,
+        process: ProcessId,
+        cuda: &mut Cuda,
+        call: &Call,
+        (queue, command_buffers): (QueueId, u32),
+        tables: &mut Tables,
+    ) -> SubmissionId {
+        let start_ns = call.span.start_ns;
+        let submission = self.next_submission(start_ns);
+        tables.submissions.push(Submission {
+            id: submission,
+            process,
+            queue,
+            kind: cuda.class(call).submission_kind().unwrap_or_default(),
+            thread: known_thread(call.thread),
+            start_ns,
+            duration_ns: call.span.duration_ns,
+            command_buffers,
+            function: cuda.name(call),
+        });
+        let place = QueuePlace {
+            queue,
+            correlation: call.correlation,
+        };
+        cuda.event_waits
+            .submitted(place, submission, self.latest_ns);
+        submission
     }
 
     fn label_at(
@@ -395,7 +410,7 @@ impl Assembler {
             transfers: graph.transfers,
             label: launch.label,
             name: None,
-            host_functions: None,
+            host_functions: launch.call.and_then(|call| call.host_functions),
         });
     }
 
@@ -423,6 +438,21 @@ impl Assembler {
             return_ns: call.span.end_ns(),
         };
         self.returned(queue, awaited.then_some(own));
+    }
+
+    /// Work on a device ended before its record came.
+    pub(in crate::assembler) fn delivered(
+        &mut self,
+        process: ProcessId,
+        device: hook::Device,
+        end_ns: i64,
+        at_ns: i64,
+    ) {
+        let device = self.device(process, device);
+        let is_sane = [end_ns, at_ns].iter().all(|ns| (1..1 << 60).contains(ns));
+        if let (true, Some(causal)) = (is_sane, self.devices[device].causal()) {
+            causal.returned(end_ns, at_ns);
+        }
     }
 
     /// Work on a queue ended before a call returned that waited for it.

@@ -19,7 +19,7 @@ use gapscope_trace::tables::{HostCallKind, MarkerScope, OpaqueWorkKind, Table};
 use proptest::prelude::*;
 use std::borrow::Cow;
 
-const FUNCTIONS: [&str; 10] = [
+const FUNCTIONS: [&str; 13] = [
     "cudaLaunchKernel",
     "cudaMemcpyAsync",
     "cudaMemcpy",
@@ -30,6 +30,9 @@ const FUNCTIONS: [&str; 10] = [
     "cudaStreamWaitEvent",
     "cudaStreamBeginCapture",
     "cudaStreamEndCapture",
+    "cuLaunchHostFunc",
+    "cuStreamWaitValue32",
+    "cudaExecutionCtxSynchronize",
 ];
 const LAUNCH: u32 = 1;
 const COPY_ASYNC: u32 = 2;
@@ -41,6 +44,9 @@ const MALLOC: u32 = 7;
 const WAIT_EVENT: u32 = 8;
 const BEGIN_CAPTURE: u32 = 9;
 const END_CAPTURE: u32 = 10;
+const LAUNCH_HOST: u32 = 11;
+const WAIT_VALUE: u32 = 12;
+const WAIT_EXECUTION_CONTEXT: u32 = 13;
 
 /// A process with one device, two streams and two kernels.
 struct Cuda {
@@ -242,5 +248,13 @@ fn node(launch: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Recorded {
         span: span(start_ns, end_ns),
         correlation: hook::Correlation(correlation),
         of_graph: true,
+    })
+}
+
+/// A call put something on a queue that leaves no record of the device.
+fn submission(queue: u32, correlation: u32) -> Recorded {
+    Recorded::Activity(Activity::Submission {
+        queue: hook::Queue(queue),
+        correlation: hook::Correlation(correlation),
     })
 }

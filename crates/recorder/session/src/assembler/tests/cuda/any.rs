@@ -64,6 +64,18 @@ fn activity() -> impl Strategy<Value = Activity> {
                 correlation: hook::Correlation(correlation),
             }
         }),
+        (id(), id()).prop_map(|(queue, correlation)| Activity::Submission {
+            queue: hook::Queue(queue),
+            correlation: hook::Correlation(correlation),
+        }),
+        (id(), id(), time(), id()).prop_map(|(queue, thread, span, correlation)| {
+            Activity::HostFunction {
+                queue: hook::Queue(queue),
+                thread: hook::Thread(thread),
+                span,
+                correlation: hook::Correlation(correlation),
+            }
+        }),
         (0..9usize, id(), time()).prop_map(|(kind, thread, span)| {
             Activity::Overhead {
                 kind: OverheadKind::ALL[kind],
@@ -85,7 +97,7 @@ fn told() -> impl Strategy<Value = Recorded> {
     };
     prop_oneof![
         6 => activity().prop_map(Recorded::Activity),
-        2 => (0..10u32, span(), id(), 0..2u32).prop_map(
+        2 => (0..13u32, span(), id(), 0..2u32).prop_map(
             |(function, span, correlation, result)| {
                 let (function, correlation) = (hook::Function(function), hook::Correlation(correlation));
                 Recorded::Event(CudaEvent::Called { function, span, correlation, result }.into())

@@ -65,6 +65,50 @@ fn polls_that_come_folded_go_on_where_the_last_ones_ended() {
 }
 
 #[test]
+fn polls_of_different_outcomes_are_different_rows() {
+    let mut cuda = Cuda::new();
+    let polls = |start_ns, count, result| {
+        Recorded::Event(
+            CudaEvent::Polled {
+                function: hook::Function(QUERY),
+                thread: hook::Thread(10),
+                span: between(start_ns, start_ns + 500),
+                count,
+                busy_ns: 500,
+                result,
+            }
+            .into(),
+        )
+    };
+    cuda.batch(&[
+        polls(1_000, 40, 600),
+        polls(2_000, 7, 600),
+        polls(3_000, 1, 0),
+        polls(4_000, 2, 0),
+        polls(5_000, 3, 600),
+    ]);
+    let (_, tables) = cuda.finish();
+    let h = &tables.host_calls;
+    assert_eq!(h.result, [600, 0, 600]);
+    assert_eq!(h.count, [47, 3, 3]);
+}
+
+#[test]
+fn a_wait_for_an_execution_context_is_a_wait_for_a_device_at_once() {
+    let mut cuda = Cuda::new();
+    cuda.batch(&[call(WAIT_EXECUTION_CONTEXT, 1, 1000, 14_000)]);
+    let h = &cuda.tables.host_calls;
+    assert_eq!(h.call, [HostCallKind::WaitDeviceIdle]);
+    assert_eq!(
+        h.function[0].as_deref(),
+        Some("cudaExecutionCtxSynchronize")
+    );
+    // What nobody knows is a call all the same.
+    cuda.batch(&[call(999, 2, 20_000, 21_000)]);
+    assert_eq!(cuda.tables.host_calls.call[1], HostCallKind::OtherCall);
+}
+
+#[test]
 fn time_that_no_thread_is_named_for_is_of_an_unknown_one() {
     let mut cuda = Cuda::new();
     let overhead = |thread, start_ns| {

@@ -247,3 +247,119 @@ fn memory_stays_bounded_when_no_call_comes_with_its_work() {
     let waiting = cuda.assembler.processes[ProcessId(0)].cuda.waiting();
     assert!(waiting <= most as usize + 8192, "{waiting}");
 }
+
+#[test]
+fn what_a_stream_waits_for_is_a_submission_without_work() {
+    let mut cuda = Cuda::new();
+    cuda.batch(&[
+        call(LAUNCH_HOST, 1, 1000, 1005),
+        submission(2, 1),
+        submission(1, 2),
+        call(WAIT_VALUE, 2, 1100, 1107),
+        // In a capture, or refused: nothing was put on a stream.
+        call(LAUNCH_HOST, 0, 1200, 1204),
+        // Its stream is not known, since the process was killed.
+        call(WAIT_VALUE, 3, 1300, 1305),
+        Recorded::Activity(Activity::HostFunction {
+            queue: hook::Queue(2),
+            thread: hook::Thread(77),
+            span: span(1010, 1900),
+            correlation: hook::Correlation(1),
+        }),
+    ]);
+    let (manifest, tables) = cuda.finish();
+    let s = &tables.submissions;
+    assert_eq!(
+        s.kind,
+        [SubmissionKind::HostFunction, SubmissionKind::WaitValue]
+    );
+    assert_eq!(s.queue, [1, 0].map(QueueId));
+    assert_eq!((s.start_ns[1], s.duration_ns[1]), (1100, 7));
+    assert_eq!(s.function[0].as_deref(), Some("cuLaunchHostFunc"));
+    assert_eq!(s.command_buffers, [0, 0]);
+    let h = &tables.host_calls;
+    assert_eq!(
+        h.call,
+        [
+            HostCallKind::OtherCall,
+            HostCallKind::HostFunction,
+            HostCallKind::OtherCall
+        ]
+    );
+    assert_eq!(h.function[0].as_deref(), Some("cuLaunchHostFunc"));
+    assert_eq!((h.queue[1], h.busy_ns[1]), (Some(QueueId(1)), 890));
+    assert_eq!(h.thread[1].map(|thread| thread.0), Some(77));
+    assert_eq!(manifest.losses, []);
+}
+
+#[test]
+fn work_behind_an_event_waits_for_a_host_function_before_it() {
+    let mut cuda = Cuda::new();
+    cuda.batch(&[
+        call(LAUNCH_HOST, 1, 1000, 1005),
+        submission(1, 1),
+        Recorded::Activity(Activity::EventRecord {
+            event: hook::CudaEvent(6),
+            occurrence: 1,
+            queue: hook::Queue(1),
+            correlation: hook::Correlation(2),
+        }),
+        Recorded::Activity(Activity::Wait {
+            kind: WaitKind::QueueForEvent,
+            queue: hook::Queue(2),
+            event: hook::CudaEvent(6),
+            occurrence: 1,
+            span: None,
+            correlation: hook::Correlation(3),
+        }),
+        call(LAUNCH, 4, 1020, 1025),
+        kernel(2, 4, 2000, 2100),
+    ]);
+    let (_, tables) = cuda.finish();
+    assert_eq!(tables.dependencies.submission, [SubmissionId(1)]);
+    assert_eq!(tables.dependencies.waits_for, [Some(SubmissionId(0))]);
+}
+
+#[test]
+fn a_graph_launch_says_how_many_host_nodes_it_has_where_that_is_known() {
+    let mut cuda = Cuda::new();
+    cuda.batch(&[
+        Recorded::Event(
+            CudaEvent::GraphLaunched {
+                function: hook::Function(GRAPH_LAUNCH),
+                span: between(1000, 1008),
+                correlation: hook::Correlation(9),
+                host_functions: 2,
+            }
+            .into(),
+        ),
+        node(1, 9, 1010, 1020),
+        node(2, 10, 1110, 1120),
+        call(GRAPH_LAUNCH, 10, 1100, 1108),
+    ]);
+    cuda.end(2000);
+    let (_, tables) = cuda.finish();
+    assert_eq!(tables.command_buffers.host_functions, [Some(2), None]);
+}
+
+#[test]
+fn only_a_hook_that_could_not_record_says_why_there_is_no_work() {
+    let mut cuda = Cuda::new();
+    let note = |text| CommonEvent::Note {
+        text: Cow::Borrowed(text),
+    };
+    cuda.event(note("The program has loaded CUPTI itself."));
+    assert_eq!(cuda.assembler.reasons(), [""; 0]);
+    cuda.event(CommonEvent::Loss {
+        kind: LossKind::CudaWork,
+        count: 1,
+        reason: Cow::Borrowed("libcupti was not found"),
+    });
+    cuda.event(note("No GPU work of CUDA was recorded."));
+    assert_eq!(
+        cuda.assembler.reasons(),
+        ["No GPU work of CUDA was recorded."]
+    );
+    let (manifest, _) = cuda.finish();
+    assert_eq!(manifest.notes.len(), 2);
+}

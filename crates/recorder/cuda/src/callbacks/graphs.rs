@@ -1,0 +1,233 @@
+//! How many host nodes instantiated graphs have: the device waits in them for functions of the host, of which CUPTI before
+//! 13.1 says nothing.
+//!
+//! They are counted once, when a graph is instantiated: nodes can be changed later, but neither their number nor their kind.
+//! Launches look the number up without a lock. A graph that was instantiated while recording was off is not known.
+
+use crate::driver;
+use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+/// The most handles that are told apart. The driver gives the handles of destroyed graphs to new ones.
+const MOST: usize = 1 << 14;
+/// Slots that a handle may have.
+const TRIES: usize = 16;
+/// Graphs inside of graphs are looked into so far.
+const DEEPEST: u32 = 16;
+/// The number is not known. Known ones are one more than they are, so that a table of zeros is an empty one.
+const UNKNOWN: u64 = 0;
+
+/// The instantiated graphs of this process.
+pub static GRAPHS: Graphs = Graphs::new();
+
+pub struct Graphs([Slot; MOST]);
+
+struct Slot {
+    /// 0: the slot is free.
+    handle: AtomicU64,
+    host_nodes: AtomicU64,
+}
+
+impl Graphs {
+    const fn new() -> Graphs {
+        Graphs(
+            [const {
+                Slot {
+                    handle: AtomicU64::new(0),
+                    host_nodes: AtomicU64::new(UNKNOWN),
+                }
+            }; MOST],
+        )
+    }
+
+    /// A graph was instantiated.
+    pub fn instantiated(&self, handle: usize, host_nodes: Option<u32>) {
+        if let Some(slot) = self.find(handle, true) {
+            slot.host_nodes.store(
+                host_nodes.map_or(UNKNOWN, |count| u64::from(count) + 1),
+                Release,
+            );
+        }
+    }
+
+    /// It is destroyed.
+    pub fn forget(&self, handle: usize) {
+        if let Some(slot) = self.find(handle, false) {
+            slot.host_nodes.store(UNKNOWN, Release);
+        }
+    }
+
+    /// What happened since then is not known.
+    pub fn forget_all(&self) {
+        for slot in &self.0 {
+            if slot.handle.load(Relaxed) != 0 {
+                slot.host_nodes.store(UNKNOWN, Release);
+            }
+        }
+    }
+
+    /// Host nodes of a graph that is launched.
+    pub fn host_nodes(&self, handle: usize) -> Option<u32> {
+        let known = self.find(handle, false)?.host_nodes.load(Acquire);
+        u32::try_from(known.checked_sub(1)?).ok()
+    }
+
+    fn find(&self, handle: usize, make: bool) -> Option<&Slot> {
+        let handle = handle as u64;
+        if handle == 0 {
+            return None;
+        }
+        // Handles are addresses.
+        let first = (handle.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize;
+        for at in (first..first + TRIES).map(|at| at % MOST) {
+            let slot = &self.0[at];
+            let there = match slot.handle.load(Acquire) {
+                0 if make => match slot.handle.compare_exchange(0, handle, AcqRel, Acquire) {
+                    Ok(_) => handle,
+                    Err(other) => other,
+                },
+                there => there,
+            };
+            match there {
+                there if there == handle => return Some(slot),
+                0 => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+}
+
+/// CUgraphNodeType
+mod node {
+    /// A function of the host.
+    pub const HOST: i32 = 3;
+    /// Another graph.
+    pub const GRAPH: i32 = 4;
+    /// A graph that runs as often as the device decides.
+    pub const CONDITIONAL: i32 = 13;
+}
+
+type Pointers = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_void) -> c_int;
+type Pair = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
+
+/// The driver's functions that say what a graph is.
+#[derive(Clone, Copy)]
+struct Questions {
+    nodes: Pointers,
+    kind: Pair,
+    child: Pair,
+}
+
+static QUESTIONS: OnceLock<Option<Questions>> = OnceLock::new();
+
+/// Looks up what calls need, before the first one.
+pub fn prepare() {
+    QUESTIONS.get_or_init(|| {
+        let (nodes, kind) = (
+            driver::function("cuGraphGetNodes")?,
+            driver::function("cuGraphNodeGetType")?,
+        );
+        let child = driver::function("cuGraphChildGraphNodeGetGraph")?;
+        // SAFETY: they are these functions of the driver, whose parameters are handles and pointers.
+        unsafe {
+            Some(Questions {
+                nodes: std::mem::transmute::<*mut c_void, Pointers>(nodes),
+                kind: std::mem::transmute::<*mut c_void, Pair>(kind),
+                child: std::mem::transmute::<*mut c_void, Pair>(child),
+            })
+        }
+    });
+}
+
+/// The host nodes of a graph and of those inside it; `None` where the driver does not say, or where the device decides how
+/// often they run.
+///
+/// # Safety
+/// The graph is one of the program's, which does not change it meanwhile.
+pub unsafe fn count_host_nodes(graph: usize) -> Option<u32> {
+    // SAFETY: as the caller promises.
+    unsafe { QUESTIONS.get()?.as_ref()?.count(graph as *mut c_void, 0) }
+}
+
+impl Questions {
+    /// # Safety
+    /// As for [`count_host_nodes`].
+    unsafe fn count(&self, graph: *mut c_void, depth: u32) -> Option<u32> {
+        if depth > DEEPEST {
+            return None;
+        }
+        let mut host_nodes = 0u32;
+        // SAFETY: as the caller promises; the driver stores handles and numbers into our variables.
+        unsafe {
+            let mut count = 0usize;
+            let ok = |code: c_int| (code == 0).then_some(());
+            ok((self.nodes)(
+                graph,
+                std::ptr::null_mut(),
+                (&raw mut count).cast(),
+            ))?;
+            let mut nodes: Vec<*mut c_void> = Vec::new();
+            nodes.try_reserve_exact(count).ok()?;
+            nodes.resize(count, std::ptr::null_mut());
+            if count > 0 {
+                ok((self.nodes)(
+                    graph,
+                    nodes.as_mut_ptr().cast(),
+                    (&raw mut count).cast(),
+                ))?;
+            }
+            for node in nodes.into_iter().take(count) {
+                let mut kind: c_int = -1;
+                ok((self.kind)(node, (&raw mut kind).cast()))?;
+                let more = match kind {
+                    node::HOST => 1,
+                    node::GRAPH => {
+                        let mut child: *mut c_void = std::ptr::null_mut();
+                        ok((self.child)(node, (&raw mut child).cast()))?;
+                        self.count(child, depth + 1)?
+                    }
+                    0..node::CONDITIONAL => 0,
+                    // What such nodes do is not known.
+                    _ => return None,
+                };
+                host_nodes = host_nodes.checked_add(more)?;
+            }
+        }
+        Some(host_nodes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_graph_is_known_from_its_instantiation_to_its_end() {
+        let graphs = Box::leak(Box::new(Graphs::new()));
+        assert_eq!(graphs.host_nodes(64), None, "older than the recording");
+        graphs.instantiated(64, Some(0));
+        graphs.instantiated(128, Some(7));
+        graphs.instantiated(192, None);
+        let known = [64, 128, 192, 0].map(|graph| graphs.host_nodes(graph));
+        assert_eq!(known, [Some(0), Some(7), None, None]);
+        graphs.forget(128);
+        assert_eq!(graphs.host_nodes(128), None);
+        graphs.instantiated(128, Some(1));
+        assert_eq!(graphs.host_nodes(128), Some(1), "another one");
+        graphs.forget_all();
+        assert_eq!(graphs.host_nodes(64), None);
+    }
+
+    #[test]
+    fn graphs_without_a_slot_are_not_known_and_the_others_are() {
+        let graphs = Box::leak(Box::new(Graphs::new()));
+        for graph in 1..=MOST + 100 {
+            graphs.instantiated(graph * 64, Some(1));
+        }
+        let known = (1..=MOST + 100).filter(|graph| graphs.host_nodes(graph * 64).is_some());
+        assert!((MOST / 2..=MOST).contains(&known.count()));
+    }
+}

@@ -1,0 +1,179 @@
+//! What streams do besides work and events: functions of the host, waits for values and semaphores, prefetches.
+
+use super::{Api, INVALID_HANDLE, SUCCESS, Work, call, of_driver, of_runtime};
+use crate::{cupti, names, records, truth};
+use std::ffi::{c_int, c_uint};
+
+/// Each of them takes this long.
+pub const OPERATION_NS: u64 = 10_000;
+
+fn put(api: Api<'_>, kind: &str, stream: usize) -> c_int {
+    call(api, |driver, correlation, asked| {
+        if driver.is_capturing(stream) {
+            // It becomes part of a graph.
+            return SUCCESS;
+        }
+        let Some(work) = driver.submit(stream, correlation, asked, OPERATION_NS) else {
+            return INVALID_HANDLE;
+        };
+        truth::write(
+            "submission",
+            correlation,
+            (work.start, work.end),
+            format_args!(
+                ",\"what\":\"{kind}\",\"context\":{},\"stream\":{}",
+                work.context, work.stream
+            ),
+        );
+        if kind == "host-function" {
+            tell_host_function(&work);
+        }
+        SUCCESS
+    })
+}
+
+/// CUPTI's record of it is of the host, on the host's clock.
+fn tell_host_function(work: &Work) {
+    let mut cupti = cupti::state();
+    let record = records::HostLaunch {
+        kind: records::HOST_LAUNCH,
+        stream_id: work.stream,
+        context_id: work.context,
+        device_id: work.device,
+        correlation_id: work.correlation,
+        process_id: std::process::id(),
+        thread_id: HOST_FUNCTION_THREAD,
+        start: cupti.stamp(work.start),
+        end: cupti.stamp(work.end),
+        ..records::HostLaunch::default()
+    };
+    cupti.work(records::HOST_LAUNCH, work.end, &record);
+}
+
+/// The driver's own thread for functions of the host.
+const HOST_FUNCTION_THREAD: u32 = 4242;
+
+/// As [`tell_host_function`], of a node of a graph.
+pub fn tell_host_node(work: &Work, graph: u32) {
+    let mut cupti = cupti::state();
+    let record = records::GraphHostNode {
+        kind: records::GRAPH_HOST_NODE,
+        stream_id: work.stream,
+        context_id: work.context,
+        device_id: work.device,
+        correlation_id: work.correlation,
+        graph_id: graph,
+        graph_node_id: u64::from(graph) << 32,
+        process_id: std::process::id(),
+        thread_id: HOST_FUNCTION_THREAD,
+        start: cupti.stamp(work.start),
+        end: cupti.stamp(work.end),
+    };
+    cupti.work(records::GRAPH_HOST_NODE, work.end, &record);
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuLaunchHostFunc(stream: usize, function: usize, data: usize) -> c_int {
+    let parameters = [stream, function, data];
+    let api = of_driver(names::CU_LAUNCH_HOST_FUNC, &parameters);
+    put(api, "host-function", stream)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaLaunchHostFunc(stream: usize, function: usize, data: usize) -> c_int {
+    let parameters = [stream, function, data];
+    let (outside, inside) = (names::CUDA_LAUNCH_HOST_FUNC, names::CU_LAUNCH_HOST_FUNC);
+    let api = of_runtime(outside, inside, &parameters);
+    put(api, "host-function", stream)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaStreamAddCallback(
+    stream: usize,
+    function: usize,
+    data: usize,
+    flags: c_uint,
+) -> c_int {
+    let parameters = [stream, function, data, flags as usize];
+    let (outside, inside) = (
+        names::CUDA_STREAM_ADD_CALLBACK,
+        names::CU_STREAM_ADD_CALLBACK,
+    );
+    let api = of_runtime(outside, inside, &parameters);
+    put(api, "host-function", stream)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuStreamWaitValue32_v2(
+    stream: usize,
+    address: usize,
+    value: c_uint,
+    flags: c_uint,
+) -> c_int {
+    // The last two share eight bytes.
+    let both = value as usize | (flags as usize) << 32;
+    let parameters = [stream, address, both];
+    put(
+        of_driver(names::CU_STREAM_WAIT_VALUE, &parameters),
+        "wait-value",
+        stream,
+    )
+}
+
+/// CUstreamBatchMemOpParams
+#[repr(C)]
+pub struct Operation {
+    pub operation: c_uint,
+    pub rest: [u64; 5],
+}
+
+const WAIT_VALUE_32: c_uint = 1;
+const WAIT_VALUE_64: c_uint = 4;
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuStreamBatchMemOp_v2(
+    stream: usize,
+    count: c_uint,
+    operations: *const Operation,
+    flags: c_uint,
+) -> c_int {
+    let parameters = [stream, count as usize, operations as usize, flags as usize];
+    let api = of_driver(names::CU_STREAM_BATCH_MEM_OP, &parameters);
+    // SAFETY: the caller's array.
+    let all = unsafe { std::slice::from_raw_parts(operations, count as usize) };
+    let waits = |one: &Operation| [WAIT_VALUE_32, WAIT_VALUE_64].contains(&one.operation);
+    match all.iter().any(waits) {
+        true => put(api, "wait-value", stream),
+        false => call(api, |_, _, _| SUCCESS),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaWaitExternalSemaphoresAsync(
+    semaphores: usize,
+    values: usize,
+    count: c_uint,
+    stream: usize,
+) -> c_int {
+    let parameters = [semaphores, values, count as usize, stream];
+    let (outside, inside) = (names::CUDA_WAIT_EXTERNAL, names::CU_WAIT_EXTERNAL);
+    put(
+        of_runtime(outside, inside, &parameters),
+        "wait-external",
+        stream,
+    )
+}
+
+/// The location is a structure of eight bytes, which is passed like a number.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaMemPrefetchAsync(
+    address: usize,
+    bytes: usize,
+    location: u64,
+    flags: c_uint,
+    stream: usize,
+) -> c_int {
+    let parameters = [address, bytes, location as usize, flags as usize, stream];
+    let (outside, inside) = (names::CUDA_MEM_PREFETCH, names::CU_MEM_PREFETCH);
+    put(of_runtime(outside, inside, &parameters), "prefetch", stream)
+}

@@ -1,0 +1,92 @@
+//! What was recorded, one thing at a time.
+
+use gapscope_spool::event::{
+    LabelEdge, LabelScope, LaunchShape, Payload, Span, TransferKind, WaitKind,
+};
+
+/// A kernel that ran.
+#[derive(Debug, Clone)]
+pub struct Kernel {
+    pub name: String,
+    pub shape: LaunchShape,
+    pub span: Option<Span>,
+    pub correlation: u32,
+    pub of_graph: bool,
+}
+
+/// A call of the program.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub name: String,
+    pub thread: u32,
+    pub span: Span,
+    pub correlation: u32,
+    pub result: u32,
+}
+
+/// Calls that asked again and again.
+#[derive(Debug, Clone)]
+pub struct Polls {
+    pub name: String,
+    pub thread: u32,
+    pub span: Span,
+    pub count: u32,
+    pub busy_ns: i64,
+    pub result: u32,
+}
+
+/// Somebody waited.
+#[derive(Debug, Clone)]
+pub struct Wait {
+    pub kind: WaitKind,
+    pub queue: u32,
+    pub event: u32,
+    pub occurrence: u64,
+    pub span: Option<Span>,
+    pub correlation: u32,
+}
+
+/// An event was recorded on a queue.
+#[derive(Debug, Clone)]
+pub struct EventRecord {
+    pub event: u32,
+    pub occurrence: u64,
+    pub queue: u32,
+    pub correlation: u32,
+}
+
+/// Kind and queue.
+pub type Route = (TransferKind, u32);
+
+/// A transfer that ran.
+#[derive(Debug, Clone)]
+pub struct Transfer {
+    pub kind: TransferKind,
+    pub queue: u32,
+    pub bytes: u64,
+    pub span: Option<Span>,
+    pub correlation: u32,
+}
+
+/// The host ran a function for a queue.
+#[derive(Debug, Clone)]
+pub struct HostFunction {
+    pub queue: u32,
+    pub thread: u32,
+    pub span: Option<Span>,
+    pub correlation: u32,
+}
+
+/// One end of a label.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Label {
+    pub thread: u32,
+    pub scope: LabelScope,
+    pub edge: LabelEdge,
+    pub text: String,
+    pub category: u32,
+    pub payload: Option<Payload>,
+    /// A value of several parts.
+    pub parts: String,
+    pub at_ns: i64,
+}
