@@ -128,15 +128,17 @@ impl Terminal {
         let mut missing = layout.left_out.clone();
         let first = table.columns.first().filter(|column| column.code);
         let cut = |(row, clip): (&Row, &String)| row.cells[0].plain_text() != *clip;
+        let mut width = layout.width_of_columns;
         if first.is_some()
             && let Some(Some(clips)) = clips.first()
             && table.rows.iter().zip(clips).any(cut)
         {
             missing.push("whole names".to_owned());
+            width = layout.width_of_all;
         }
         if !missing.is_empty() {
             let missing = missing.join(", ");
-            let text = format!("also {missing}: --width {}", MARGIN + layout.whole);
+            let text = format!("also {missing}: --width {}", MARGIN + width);
             self.paragraph(page, &Text::new().faint(text), "", 0);
         }
     }
@@ -221,8 +223,10 @@ fn escape(tone: Tone) -> Option<&'static str> {
 struct Layout {
     widths: Vec<Option<usize>>,
     left_out: Vec<String>,
-    /// Columns in which none has to be left out.
-    whole: usize,
+    /// So wide, no column has to be left out.
+    width_of_columns: usize,
+    /// So wide, no name has to be cut either.
+    width_of_all: usize,
     note_indent: usize,
 }
 
@@ -257,7 +261,8 @@ impl Layout {
         let without_bars: Vec<_> = without_bars
             .map(|(width, column)| width.filter(|_| !column.picture))
             .collect();
-        let whole = needed(&without_bars, true);
+        let width_of_columns = needed(&without_bars, true);
+        let width_of_all = needed(&without_bars, false);
         // Names give way a little before a column is left out, but bars go before names suffer.
         while needed(&widths, !drawn_bars(table, &widths)) > room {
             let spare = (0..widths.len())
@@ -283,7 +288,8 @@ impl Layout {
         Layout {
             widths,
             left_out,
-            whole,
+            width_of_columns,
+            width_of_all,
             note_indent,
         }
     }

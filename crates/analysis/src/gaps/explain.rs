@@ -116,7 +116,8 @@ impl<'a> Explainer<'a> {
             };
             push(&mut explanation.parts, piece, cause);
         }
-        explanation.submission = (!functions.is_empty()).then_some(row);
+        let known = self.timeline.submissions.get(row as usize).is_some();
+        explanation.submission = (known && !functions.is_empty()).then_some(row);
     }
 
     fn explain_submitted(

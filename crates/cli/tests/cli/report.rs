@@ -33,7 +33,7 @@ fn text_is_as_wide_as_is_asked_for() {
     let less = (columns.parse::<usize>().unwrap() - 1).to_string();
     let at = |columns: &str| stdout(&workplace, &["report", "--width", columns, "run.gapscope"]);
     assert!(!at(columns).contains("also min, max"), "{}", at(columns));
-    assert!(at(&less).contains("also min:"), "{}", at(&less));
+    assert!(at(&less).contains("also whole names:"), "{}", at(&less));
     assert_eq!(widest(&at("150")), Some(150));
     let output = workplace
         .command(&["report", "run.gapscope"])
