@@ -2,7 +2,7 @@
 
 import { Address } from "./address.ts";
 import { type Side, sideName } from "./compare.ts";
-import { isMissing, type LabelRow, type Overview, unreadSentences } from "./data/answers.ts";
+import { isMissing, type Overview, unreadSentences } from "./data/answers.ts";
 import type { DataSource } from "./data/source.ts";
 import { Trace } from "./data/trace.ts";
 import { fill, h } from "./dom.ts";
