@@ -89,6 +89,7 @@ impl Explainer<'_> {
         let thread = HostThread::of(table.process[at], table.thread[at]);
         let mut labels = Vec::new();
         let late = Interval::new(interval.start_ns, interval.end_ns.min(call.start_ns));
+        let next = edge.map_or(Cause::Unknown, |part| part.cause);
         let edge = match edge.map(|part| part.cause) {
             Some(cause @ (Cause::AfterHostWait | Cause::HostCompile | Cause::HostAllocate)) => {
                 cause
@@ -118,8 +119,9 @@ impl Explainer<'_> {
             }
             _ => push(&mut labels, inside, in_call),
         }
-        let signal = Interval::new(interval.start_ns.max(call.end_ns), interval.end_ns);
-        push(&mut labels, signal, Cause::HostSignal);
+        // The host decides here too, as by a signal or a function that a queue runs.
+        let behind = Interval::new(interval.start_ns.max(call.end_ns), interval.end_ns);
+        push(&mut labels, behind, next);
         labels
     }
 }
