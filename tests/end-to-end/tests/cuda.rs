@@ -314,11 +314,11 @@ fn a_program_that_made_no_capture_is_told_so_though_it_has_loaded_cupti_itself()
         .options(&["--capture-only"])
         .record();
     assert!(
-        run.stderr.contains("the program began no capture"),
+        run.run.stderr.contains("the program began no capture"),
         "{}",
-        run.stderr
+        run.run.stderr
     );
-    assert!(!run.stderr.contains("has loaded CUPTI itself"));
+    assert!(!run.run.stderr.contains("has loaded CUPTI itself"));
 }
 
 #[test]
