@@ -250,10 +250,11 @@ impl Times<'_> {
         // Other APIs never say how large a device is.
         let unknown_ns = sum(|fill| fill.computing_ns - fill.known_ns.unwrap_or(0));
         (self.api == Api::Cuda && counts(unknown_ns)).then(|| {
-            format!(
-                "; how much of {it} {their} kernels filled is unknown for {} of that",
-                computed(unknown_ns)
-            )
+            let unknown = format!("; how much of {it} {their} kernels filled is unknown");
+            match sum(|fill| fill.known_ns.unwrap_or(0)) {
+                0 => unknown,
+                _ => format!("{unknown} for {} of that", computed(unknown_ns)),
+            }
         })
     }
 

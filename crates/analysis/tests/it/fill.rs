@@ -126,10 +126,7 @@ fn what_is_not_known_is_unknown() {
     assert_eq!(fill.computing_ns, 100 * US);
     assert_eq!(findings.verdict, Bound::DeviceBound);
     let sentence = &findings.verdict_evidence.parts[0].sentence;
-    assert!(
-        sentence.contains("is unknown for 100 % of that"),
-        "{sentence}"
-    );
+    assert!(sentence.contains("is unknown"), "{sentence}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::document::{Block, Text, Tone};
 use crate::{fit, number};
 use gapscope_analysis::Findings;
-use gapscope_analysis::busy::DeviceBusy;
+use gapscope_analysis::busy::{self, DeviceBusy};
 use gapscope_trace::manifest::{ClockMethod, SamplingMode};
 
 /// Sampling mode and clock error in a few words, for the head of everything that has numbers.
@@ -23,15 +23,19 @@ pub(crate) fn blocks(findings: &Findings, remarks: &[String]) -> Vec<Block> {
             .strong("Sampling: ")
             .and(sampling(findings.sampling_mode)),
     );
-    for device in &findings.devices {
-        item(Text::new().strong("Clock: ").and(clock(device)));
+    for (device, name) in findings.devices.iter().zip(busy::names(&findings.devices)) {
+        item(
+            Text::new()
+                .strong("Clock: ")
+                .and(clock(device, &fit::clean(&name))),
+        );
         for text in counted(device) {
             item(Text::new().strong("Busy time: ").and(text));
         }
         if device.lost {
             item(Text::new().with(
                 Tone::Warning,
-                format!("{}: the device was lost.", fit::clean(&device.name)),
+                format!("{}: the device was lost.", fit::clean(&name)),
             ));
         }
     }
@@ -90,8 +94,7 @@ fn sampling(mode: SamplingMode) -> &'static str {
     }
 }
 
-fn clock(device: &DeviceBusy) -> String {
-    let name = fit::clean(&device.name);
+fn clock(device: &DeviceBusy, name: &str) -> String {
     let method = match device.clock_method {
         ClockMethod::Calibrated => "calibrated by the driver",
         ClockMethod::Brackets => "bounded by submissions and waits",

@@ -119,7 +119,8 @@ fn uncertain(idle: &IdleTime) -> Option<String> {
 /// Whether the gaps that carry the idle time are regular, of each device.
 fn patterns(findings: &Findings) -> Vec<Block> {
     let devices = &findings.idle_time.devices;
-    let idle = devices.iter().filter(|device| device.total_ns > 0);
+    let told = |regularity| regularity != Regularity::Unknown;
+    let idle = (devices.iter()).filter(|device| told(device.pattern.regularity));
     let names = busy::names(&findings.devices);
     let sentences = idle.map(|device| {
         let sentence = pattern(&device.pattern);
@@ -141,10 +142,6 @@ fn pattern(pattern: &Pattern) -> String {
     let share = pattern
         .share
         .map_or("an unknown share".to_owned(), number::share);
-    let carry = match pattern.gap_count {
-        1 => "has",
-        _ => "have",
-    };
     match (pattern.regularity, pattern.period_ns, pattern.spread_share) {
         (Regularity::Regular, Some(period_ns), Some(spread)) => {
             let each = match pattern.gaps_per_period {
@@ -152,12 +149,12 @@ fn pattern(pattern: &Pattern) -> String {
                 Some(several) => several.to_string(),
             };
             format!(
-                "The gaps are regular: {each} every {} (±{}); {gaps} {carry} {share} of the idle time.",
+                "The gaps are regular: {each} every {} (±{}); {gaps} have {share} of the idle time.",
                 number::duration(period_ns),
                 number::share(spread),
             )
         }
-        (Regularity::Irregular, ..) => {
+        _ => {
             let apart = pattern.apart_p25_ns.zip(pattern.apart_p75_ns);
             let apart = apart.map_or(String::new(), |(low_ns, high_ns)| {
                 format!(
@@ -166,11 +163,8 @@ fn pattern(pattern: &Pattern) -> String {
                     number::duration(high_ns)
                 )
             });
-            format!("The gaps are irregular:{apart} {gaps} {carry} {share} of the idle time.")
+            format!("The gaps are irregular:{apart} {gaps} have {share} of the idle time.")
         }
-        _ => format!(
-            "{gaps} {carry} {share} of the idle time: too few to say whether they are regular."
-        ),
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{count, duration, mean, or_unknown};
 use crate::document::{Block, Column, Table, Text, Tone};
 use crate::{fit, number};
+use gapscope_analysis::busy;
 use gapscope_analysis::durations::Durations;
 use gapscope_analysis::gaps::Cause;
 use gapscope_analysis::latency::{QueueLatency, Waited};
@@ -14,10 +15,15 @@ pub(crate) fn blocks(findings: &Findings, names: &Vocabulary) -> Vec<Block> {
     let queues = findings.latency.iter().filter(|q| q.submission_count > 0);
     let mut blocks = Vec::new();
     let several = findings.latency.len() > 1;
+    let devices = busy::names(&findings.devices);
+    let of_device = |queue: &QueueLatency| match devices.get(queue.device as usize) {
+        Some(device) if devices.len() > 1 => format!("{device}, "),
+        _ => String::new(),
+    };
     for queue in queues {
         let mut table = Table::new([
             Column::text(&if several {
-                fit::clean(&names.queue(queue.queue_id))
+                fit::clean(&(of_device(queue) + &names.queue(queue.queue_id)))
             } else {
                 words.submission.many.to_owned()
             }),
