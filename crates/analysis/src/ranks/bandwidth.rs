@@ -100,7 +100,12 @@ fn time_ns(one: &Matched, clocks: &Clocks) -> Option<i64> {
     if compared && clocks.device_error_ns(*last, *ending).is_some_and(certain) {
         return Some(ns);
     }
-    if facts(one.kind)?.may_end_early {
+    // Who both sends and receives does not end before the other has come.
+    let exchanges = |part: &Part| {
+        let sends = |sends: bool| part.messages.iter().any(|message| message.sends == sends);
+        sends(true) && sends(false)
+    };
+    if facts(one.kind)?.may_end_early && !one.parts.iter().all(|(_, part)| exchanges(part)) {
         return None;
     }
     let shortest = one

@@ -285,3 +285,19 @@ fn what_costs_most_is_said_first() {
         found.sentences
     );
 }
+
+#[test]
+fn an_exchange_that_is_short_beside_the_clocks_error_has_the_time_of_the_last_to_come() {
+    let make = |number: u32| Rank::new(number).init(WORLD, 2, number);
+    let (mut zero, mut one) = (make(0), make(1));
+    // Within the clocks' 2 us it is not known how long both were there, but the second cannot have ended before the first came.
+    zero.messages(&[("ncclSend", 1), ("ncclRecv", 1)], [100, 151]);
+    one.messages(&[("ncclSend", 0), ("ncclRecv", 0)], [140, 150]);
+    // One that only receives may end before the other comes.
+    zero.messages(&[("ncclSend", 1)], [300, 351]);
+    one.messages(&[("ncclRecv", 0)], [340, 350]);
+    let found = compare(&[zero.trace(), one.trace()]);
+    assert_eq!(found.bandwidth.len(), 1);
+    let time = &found.bandwidth[0].time;
+    assert_eq!((time.timed_count, time.p50_ns), (1, Some(10 * US)));
+}
