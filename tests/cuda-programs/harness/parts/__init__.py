@@ -1,3 +1,3 @@
-from . import causes, clock, cost, endings, frameworks, neighbours, ranks, relay
+from . import causes, clock, cost, endings, frameworks, neighbours, one_process, ranks, relay
 
-__all__ = ["causes", "clock", "cost", "endings", "frameworks", "neighbours", "ranks", "relay"]
+__all__ = ["causes", "clock", "cost", "endings", "frameworks", "neighbours", "one_process", "ranks", "relay"]
