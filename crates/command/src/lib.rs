@@ -7,7 +7,7 @@ mod query;
 mod streams;
 
 pub use query::{AnswerFormat, Query};
-pub use streams::{one_line, say, without_number, write};
+pub use streams::{one_line, say, steers, without_number, write};
 
 /// The program that answers `gapscope query`. It is a program of its own because its SQL engine takes longer to build
 /// than all the rest, and is larger.

@@ -23,9 +23,20 @@ pub fn say(text: &str) {
     let _ = stderr().lock().write_all(text.as_bytes());
 }
 
-/// A sentence on one line, whatever an error of the system holds.
+/// A sentence on one line that does nothing to a terminal, whatever an error of the system or a trace holds.
 pub fn one_line(text: &str) -> String {
-    text.replace(['\n', '\r'], " ")
+    let harmless = |c: char| match c {
+        '\n' | '\r' => ' ',
+        c if steers(c) => '·',
+        c => c,
+    };
+    text.chars().map(harmless).collect()
+}
+
+/// True for control characters, and for marks that turn the direction of writing and so hide what is there.
+pub fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A sentence without the system's error numbers, which say nothing to a reader.
@@ -42,6 +53,11 @@ pub fn without_number(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sentence_steers_no_terminal() {
+        assert_eq!(one_line("a\nb\x1b[2J \u{202e}c"), "a b·[2J ·c");
+    }
 
     #[test]
     fn an_error_number_is_left_out() {

@@ -79,9 +79,12 @@ impl Text {
         self.with(Tone::Faint, text)
     }
 
-    /// Appends a piece; one of the same tone as the last joins it.
+    /// Appends a piece; one of the same tone as the last joins it. Nothing in it steers a terminal ([`fit::clean`]).
     pub fn push(&mut self, tone: Tone, text: impl Into<String>) {
-        let text = text.into();
+        let mut text = text.into();
+        if text.contains(fit::steers) {
+            text = fit::clean(&text);
+        }
         match self.spans.last_mut() {
             Some((last, so_far)) if *last == tone => so_far.push_str(&text),
             _ => self.spans.push((tone, text)),

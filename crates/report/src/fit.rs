@@ -8,12 +8,18 @@ pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// A text of the recorded program (kernel, label, path) that is safe to print: control characters, which could move
-/// the cursor or break a table, become `·`.
+/// A text of the recorded program (kernel, label, path) that is safe to print: what could move the cursor, break a table or
+/// turn the direction of writing becomes `·`.
 pub fn clean(text: &str) -> String {
     text.chars()
-        .map(|c| if c.is_control() { '·' } else { c })
+        .map(|c| if steers(c) { '·' } else { c })
         .collect()
+}
+
+/// True for control characters, and for marks that turn the direction of writing.
+pub(crate) fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// What stands between two names of which one follows the other.
@@ -310,5 +316,8 @@ mod tests {
     #[test]
     fn an_escape_sequence_in_a_label_does_not_reach_the_terminal() {
         assert_eq!(clean("a\x1b[2Jb\nc"), "a·[2Jb·c");
+        // Nor does one that nobody thought of cleaning, or a mark that turns what follows.
+        let text = crate::document::Text::new().and("1.0\x1b]0;x\u{7}\u{202e}");
+        assert_eq!(text.plain_text(), "1.0·]0;x··");
     }
 }

@@ -5,6 +5,7 @@ use super::cells::Cells;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::util::display::FormatOptions;
+use gapscope_command::steers;
 use std::io::{self, Write};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -169,9 +170,7 @@ fn visible(text: &str) -> String {
             shown.push('…');
             break;
         }
-        // Marks that turn the direction of writing have no width of their own, and hide what is there.
-        let turns = matches!(character, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        if character.is_control() || turns || character.width().is_none() {
+        if steers(character) || character.width().is_none() {
             shown.extend(character.escape_default());
         } else {
             shown.push(character);
