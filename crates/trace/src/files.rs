@@ -2,7 +2,7 @@
 
 use crate::Error;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// Ends the name of a file that is being written and gets its own name when it is whole.
@@ -14,6 +14,16 @@ pub(crate) fn new_name(path: &Path) -> PathBuf {
     name.push(".");
     name.push(NEW);
     PathBuf::from(name)
+}
+
+/// Opens a file to read it. What is no file, such as a pipe or a device, might never end, and is an error.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    // Asked first: to open a pipe waits for who writes into it.
+    let found = fs::metadata(path)?;
+    match found.is_file() || found.is_dir() {
+        true => File::open(path),
+        false => Err(io::Error::other("it is not a file but a pipe or a device")),
+    }
 }
 
 /// Replaces `path`, or makes it: whoever reads sees the old bytes or the new ones.
@@ -40,7 +50,7 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<(), Error> {
 
 /// Makes a folder that nobody but its owner can enter, whatever the umask: a trace holds arguments and code of the program, and
 /// while it is recorded the library that the program loads is named in it.
-pub fn own_folder(path: &Path) -> std::io::Result<()> {
+pub fn own_folder(path: &Path) -> io::Result<()> {
     let mut folder = fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);

@@ -8,12 +8,12 @@ mod tail;
 
 use crate::manifest::{FORMAT_VERSION, Manifest};
 use crate::tables::*;
-use crate::{Diagnostic, Error, Trace, UnreadTable, for_each_table, part};
+use crate::{Diagnostic, Error, Trace, UnreadTable, files, for_each_table, part};
 use load::Source;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 pub use crate::version1::has_table;
@@ -101,13 +101,14 @@ pub fn read_manifest(folder: &Path) -> Result<Manifest, Error> {
 
 fn manifest_or_missing(folder: &Path) -> Result<Option<Manifest>, Error> {
     let path = folder.join(MANIFEST);
-    let bytes = match fs::read(&path) {
-        Ok(bytes) => bytes,
+    let mut bytes = Vec::new();
+    match files::open(&path).and_then(|mut file| file.read_to_end(&mut bytes)) {
+        Ok(_) => {}
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(None);
         }
         Err(e) => return Err(Error::read(&path)(e)),
-    };
+    }
     let damaged = |e: serde_json::Error| Error::DamagedManifest {
         path: path.clone(),
         reason: e.to_string(),

@@ -1,6 +1,7 @@
 //! The Parquet file of one table: opened, checked and projected in this one place, for the reader, for merging parts
 //! and for SQL.
 
+use crate::files;
 use crate::version1::{self, Computed, Earlier};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, FieldRef, Schema};
@@ -50,7 +51,7 @@ impl TableFile {
         table: &'static str,
         wanted: Arc<Schema>,
     ) -> Result<TableFile, OpenError> {
-        let file = File::open(path).map_err(|e| match e.kind() {
+        let file = files::open(path).map_err(|e| match e.kind() {
             ErrorKind::NotFound => OpenError::Missing,
             _ => OpenError::Unreadable(e.to_string()),
         })?;

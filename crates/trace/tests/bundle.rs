@@ -471,3 +471,30 @@ fn a_thread_that_is_not_known_is_absent_and_was_once_0() {
         assert_eq!(found.tables.submissions.thread[0], None);
     }
 }
+
+/// Nobody writes into the pipes: whoever opens one waits for ever.
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_place_of_a_file_is_an_error() {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let pipe = |path: &Path| {
+        let made = std::process::Command::new("mkfifo").arg(path).status();
+        assert!(made.expect("mkfifo runs").success());
+    };
+    let folder = temporary.path().join("t.gapscope");
+    write(&folder, &Trace::default());
+    fs::remove_file(folder.join("dispatches.parquet")).expect("it was there");
+    pipe(&folder.join("dispatches.parquet"));
+    let (_, diagnostics) = read(&folder, &Selection::all()).expect("readable");
+    let said: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+    assert!(
+        said.iter().any(|text| text.contains("a pipe or a device")),
+        "{said:?}"
+    );
+    fs::remove_file(folder.join("trace.json")).expect("it was there");
+    pipe(&folder.join("trace.json"));
+    let error = read(&folder, &Selection::all())
+        .expect_err("refused")
+        .to_string();
+    assert!(error.contains("a pipe or a device"), "{error}");
+}

@@ -52,7 +52,8 @@ pub(super) fn of(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
         let before = files.len();
         for entry in std::fs::read_dir(input).map_err(refused)? {
             let path = entry.map_err(refused)?.path();
-            if has_extension(&path, "xml") {
+            // Not a pipe, which might never end.
+            if has_extension(&path, "xml") && path.is_file() {
                 files.push(path);
             }
         }

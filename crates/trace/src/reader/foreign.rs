@@ -1,7 +1,6 @@
 //! What something that is not a trace looks like.
 
-use crate::Error;
-use std::fs::File;
+use crate::{Error, files};
 use std::io::Read;
 use std::path::Path;
 
@@ -36,7 +35,7 @@ fn folder(path: &Path) -> &'static str {
 
 fn first_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(1 << 16).read_to_end(&mut bytes)?;
+    files::open(path)?.take(1 << 16).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
