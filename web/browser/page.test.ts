@@ -187,9 +187,9 @@ describe("the page", () => {
     expect(await page.locator(".gaps-list .table").getAttribute("data-rows")).toBe(String(GAPS.length));
     // By what the cause takes of each, and gone to as a whole.
     const first = page.locator(".gaps-list tbody tr").first();
-    expect(await first.innerText()).toMatch(/launch-latency\s+50\.0 µs\s+(600|380) µs/);
+    expect(await first.innerText()).toMatch(/launch latency\s+50\.0 µs\s+(600|380) µs/);
     await first.click();
-    await expect.poll(async () => page.locator(".details-panel h2").innerText()).toContain("launch-latency");
+    await expect.poll(async () => page.locator(".details-panel h2").innerText()).toContain("launch latency");
     await expect.poll(async () => page.locator(".details-panel .big").innerText()).toMatch(/^(600|380) µs from .*, 50\.0 µs of it in this part$/);
     const { from, to } = await state(page);
     expect(to - from).toBeGreaterThan(1_400_000);

@@ -48,7 +48,7 @@ test("a panel whose data has not come says so, and nothing else", async () => {
   }
   await answer();
   await page.locator('[data-tab="gaps"]').click();
-  await expect.poll(() => panel.innerText()).toContain("host-late");
+  await expect.poll(() => panel.innerText()).toContain("host late");
 });
 
 describe("a comparison", () => {
