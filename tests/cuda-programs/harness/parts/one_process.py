@@ -9,7 +9,7 @@ from ..registry import part
 def one_process(bench, result):
     """One process with two GPUs, of which one has a tenth of the work; NCCL between them."""
     if machine.gpu_count() < 2:
-        result.unchecked("one process with two GPUs", "there is one GPU")
+        result.unchecked("one process with two GPUs", "there are fewer than two NVIDIA GPUs")
         return
     facts, report = scene(bench, "imbalance")
     parts = {one["what"]: one["total_ns"] for one in report["verdict_evidence"]}
