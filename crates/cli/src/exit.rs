@@ -1,10 +1,8 @@
 //! How commands end.
 
+pub use gapscope_command::INCOMPLETE;
 use gapscope_trace::manifest::Exit;
 use std::process::ExitCode;
-
-/// What was printed or written lacks what could not be read of the trace, as it says itself.
-pub const INCOMPLETE: u8 = 3;
 
 /// The end of a command that read a trace.
 pub fn of_reading(whole: bool) -> ExitCode {

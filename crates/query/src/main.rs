@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use clap::{Args, Command, FromArgMatches};
-use gapscope_command::{AnswerFormat, Query, one_line, say, without_number, write};
+use gapscope_command::{AnswerFormat, INCOMPLETE, Query, one_line, say, without_number, write};
 use gapscope_query::{Error, Format, Session, Traces, looks_like_sql, prompt};
 use std::ffi::OsString;
 use std::fs::File;
@@ -11,9 +11,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-
-/// The answer lacks rows of what was given.
-const INCOMPLETE: u8 = 3;
 
 fn main() -> ExitCode {
     let command = Command::new("gapscope query")

@@ -3,7 +3,7 @@
 use super::before;
 use super::collectives::kind_of;
 use super::nccl::Member;
-use super::parts::{Communicator, Message, Part, Place, members, parts};
+use super::parts::{Communicator, Message, Part, Place, members, parts, places_of_kernels};
 use super::ranges::{HostCall, Ranges};
 use super::{Idle, RankRow};
 use crate::findings::Findings;
@@ -219,7 +219,7 @@ pub fn note(timeline: &Timeline) -> Option<String> {
     if !names.iter().any(|name| kind_of(name).is_some()) {
         return None;
     }
-    let places: BTreeSet<Place> = parts(timeline, &Ranges::default()).into_keys().collect();
+    let places = places_of_kernels(timeline);
     let processes: BTreeSet<_> = places.iter().map(|(process, _)| *process).collect();
     if places.len() < 2 {
         return None;

@@ -76,6 +76,14 @@ struct Kernel {
 /// A device as one process used it.
 pub(super) type Place = (ProcessId, DeviceId);
 
+/// Where kernels of NCCL ran.
+pub(super) fn places_of_kernels(timeline: &Timeline) -> BTreeSet<Place> {
+    let kernels = kernels(timeline, &Ranges::default()).into_iter();
+    kernels
+        .map(|kernel| (kernel.process, kernel.device))
+        .collect()
+}
+
 /// Parts of each device in order of time.
 pub(super) fn parts(timeline: &Timeline, ranges: &Ranges) -> BTreeMap<Place, Vec<Part>> {
     let kernels = kernels(timeline, ranges);

@@ -6,9 +6,9 @@ use gapscope_analysis::bound_bytes::BindingSets;
 use gapscope_analysis::equal_work::{Figure, LeftOut, Reason, WorkCost};
 use gapscope_analysis::{Findings, Options, Timeline};
 
-/// Evaluations that the host labels on its thread, each of one kernel of so many microseconds, 50 us apart; compiled after eager.
-fn labelled(eager: &[i64], compiled: &[i64]) -> Program {
-    let mut p = Program::of(
+/// A device, a kernel, and the labels `eager` and `compiled`.
+fn two_labels() -> Program {
+    Program::of(
         "manifest sampling_mode=dispatch
          process id=1 pid=10
          device id=1 process=1 uuid=aa
@@ -16,7 +16,12 @@ fn labelled(eager: &[i64], compiled: &[i64]) -> Program {
          kernel id=1 process=1 name=work
          label id=1 text=eager
          label id=2 text=compiled",
-    );
+    )
+}
+
+/// Evaluations that the host labels on its thread, each of one kernel of so many microseconds, 50 us apart; compiled after eager.
+fn labelled(eager: &[i64], compiled: &[i64]) -> Program {
+    let mut p = two_labels();
     let mut t = 0;
     for (label, durations) in [(1, eager), (2, compiled)] {
         for duration in durations {
@@ -223,15 +228,7 @@ fn evaluations_that_share_work_are_no_samples() {
 
 #[test]
 fn an_evaluation_of_several_command_buffers_has_them_all() {
-    let mut p = Program::of(
-        "manifest sampling_mode=dispatch
-         process id=1 pid=10
-         device id=1 process=1 uuid=aa
-         queue id=1 device=1
-         kernel id=1 process=1 name=work
-         label id=1 text=eager
-         label id=2 text=compiled",
-    );
+    let mut p = two_labels();
     let mut id = 0;
     for (label, buffers) in [(1, 3), (2, 1)] {
         for turn in 0..7 {
