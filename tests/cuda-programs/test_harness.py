@@ -22,7 +22,7 @@ sys.path[:0] = [str(HERE), str(HERE / "mlx")]
 from fatbin import MAGIC, keep_architecture  # noqa: E402
 from harness import registry, trace  # noqa: E402
 from harness.checks import Result  # noqa: E402
-from harness.parts import causes, cost, endings, relay  # noqa: E402
+from harness.parts import causes, cost, endings, pressure, relay  # noqa: E402
 from harness.processes import Failed  # noqa: E402
 from harness.workbench import Workbench  # noqa: E402
 
@@ -255,6 +255,29 @@ class Harness(unittest.TestCase):
         self.assertTrue(result.within("near", 1.009, 1.0, 0.01))
         self.assertTrue(result.ok)
 
+    def test_clocks_that_are_not_those_of_nvidia_smi_are_a_failure(self):
+        def compared(clock):
+            tables = {
+                "counters": {"id": [0, 1, 2], "name": ["SM clock", "GPU temperature", "clock limited: power cap"], "device": [3, 3, 3]},
+                "counter_values": {
+                    "counter": [0, 0, 1, 2, 2],
+                    "start_ns": [0, 10**9, 0, 0, 2 * 10**9],
+                    "value": ["1980000000.0", "1200000000.0", 60, 0, 100],
+                },
+            }
+            found = SimpleNamespace(
+                manifest={"devices": [{"id": 3, "uuid": "ab"}]},
+                columns=lambda table, *names: [tables[table][name] for name in names],
+            )
+            # Asked at 1.5 s, before there is a power cap, and at 2.5 s, when there is.
+            answers = [(int(at * 1e9), int(at * 1e9) + 1, "ab", clock, 61.0, reasons) for at, reasons in ((1.5, 0), (2.5, 4))] * 3
+            result = Result("pressure")
+            pressure.compare(found, {"begin_ns": 0, "end_ns": 10**10}, answers, result)
+            return [check.name for check in result.checks if "agree" in check.name and not check.ok]
+
+        self.assertEqual(compared(1185.0), [])
+        self.assertEqual(compared(1980.0), ["SM clock: share of nvidia-smi's answers that agree"])
+
     def test_no_trace_is_a_failure(self):
         self.assertEqual(trace.traces_under("gapscope", self.folder), [])
 
@@ -294,7 +317,7 @@ class Runner(unittest.TestCase):
             for sentence in said:
                 # An exception of the harness itself.
                 self.assertFalse(sentence.startswith("Traceback"), f"{part['part']}: {sentence}")
-                self.assertRegex(sentence, "libcuda|libcupti|NVIDIA|--mlx|skipped|No module named", part["part"])
+                self.assertRegex(sentence, "libcuda|libcupti|NVIDIA|--mlx|planted|skipped|No module named", part["part"])
 
     def test_a_part_whose_needs_are_missing_is_skipped(self):
         with mock.patch.dict(registry.PARTS):

@@ -46,6 +46,7 @@ describe("the page", () => {
 
   test("names every counter with its unit and source", async () => {
     const page = await open();
+    await loaded(page);
     const track = (id: string) => page.locator(`[data-track="${id}"]`);
     expect(await track("q1.depth").innerText()).toContain("submissions outstanding");
     expect(await track("g0.memory").innerText()).toContain("device memory allocated");

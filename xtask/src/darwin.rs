@@ -1,30 +1,28 @@
 //! `cargo xtask darwin`: type-checks, lints and links for macOS what is only compiled there, on a machine that is not a
 //! Mac. Nothing of it runs.
 //!
-//! The compiler's own support for macOS needs its standard library for that system. It comes, in this order, from
-//! 1. the toolchain in use, when it has the target, or rustup can add it;
-//! 2. a nightly toolchain that is installed, and Debian's package of the library's sources of the same version;
-//! 3. Debian's own compiler with its own sources, unpacked in a folder and used through chroot (needs root).
+//! The compiler's own support for macOS needs its standard library for that system. It comes from where [`toolchain`] has it, or else
+//! from Debian's own compiler with its own sources, unpacked in a folder and used through chroot (needs root).
 //!
 //! C in dependencies is compiled by zig, from PyPI. Frameworks are linked against stubs that are made of the symbols
 //! that the bindings declare: no file of Apple's is used.
 
 mod chroot;
 mod link;
-mod toolchain;
 mod zig;
 
-use std::fmt::Display;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
-use crate::{clients, command, target};
-use toolchain::Toolchain;
+use crate::cannot_check::cannot;
+use crate::toolchain::{self, Toolchain};
+use crate::{command, target};
 
 /// The crates with code that is compiled on macOS only, or differently there.
-const CRATES: &[&str] = &["gapscope-sdk", "gapscope-metal", "gapscope", LINKED];
-/// A program that uses the Metal code of the SDK, for the linker.
+const CRATES: &[&str] = &[SDK, "gapscope-metal", "gapscope", LINKED];
+const SDK: &str = "gapscope-sdk";
+/// A program that uses the Metal code of the SDK without wgpu, for the linker.
 const LINKED: &str = "doubled";
 const TARGET: &str = "aarch64-apple-darwin";
 
@@ -42,7 +40,7 @@ pub fn run() -> Result<()> {
         eprintln!("darwin: this is macOS: the ordinary checks cover it");
         return Ok(());
     }
-    match toolchain::find() {
+    match toolchain::find(TARGET) {
         Ok(toolchain) => check(&toolchain),
         Err(reason) => {
             eprintln!("darwin: no toolchain for {TARGET}: {reason:#}");
@@ -54,59 +52,30 @@ pub fn run() -> Result<()> {
     }
 }
 
-/// Checks as a part of all tests: where it cannot, that is said last and loudly, and is a failure where CI demands
-/// everything.
-pub fn run_or_warn() -> Result<Option<String>> {
-    match run() {
-        Ok(()) => Ok(None),
-        Err(error) if error.is::<CannotCheck>() || error.chain().any(|e| e.is::<CannotCheck>()) => {
-            let reason = format!("{error:#}");
-            if clients::required() {
-                bail!("the code for macOS was not checked: {reason}");
-            }
-            Ok(Some(reason))
-        }
-        Err(error) => Err(error),
-    }
-}
-
-/// Says what was not checked, so that nobody takes silence for success.
-pub fn warn(reason: &str) {
-    let line = "!".repeat(100);
-    eprintln!(
-        "{line}\nNOT CHECKED: the code for macOS was neither type-checked nor linked here:\n{reason}\n{line}"
-    );
-}
-
-/// What is needed for a check could not be had: the code itself may be right.
-#[derive(Debug)]
-struct CannotCheck(String);
-
-impl Display for CannotCheck {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for CannotCheck {}
-
-/// Marks an error as one of the machine, not of the code.
-fn cannot<T>(result: Result<T>) -> Result<T> {
-    result.map_err(|error| anyhow::Error::new(CannotCheck(format!("{error:#}"))))
-}
-
 fn check(toolchain: &Toolchain) -> Result<()> {
     let zig = cannot(zig::ensure())?;
-    let mut clippy = toolchain.cargo("clippy");
-    zig.set(&mut clippy);
+    let clippy = || {
+        let mut clippy = toolchain.cargo("clippy");
+        clippy.env("CARGO_TARGET_DIR", target("darwin/build"));
+        zig.set(&mut clippy);
+        clippy
+    };
+    let mut crates = clippy();
     for name in CRATES {
-        clippy.arg(format!("--package={name}"));
+        crates.arg(format!("--package={name}"));
     }
-    clippy.args(["--lib", "--bins", "--", "-D", "warnings"]);
-    command::run(&mut clippy)?;
+    command::run(crates.args(["--lib", "--bins", "--", "-D", "warnings"]))?;
+    // Its tests and examples too, and wgpu, which nothing of the above uses.
+    let mut sdk = clippy();
+    sdk.args([
+        &format!("--package={SDK}"),
+        "--features=wgpu",
+        "--all-targets",
+    ]);
+    command::run(sdk.args(["--", "-D", "warnings"]))?;
     link::link(toolchain, &zig)?;
     eprintln!(
-        "darwin: {} are checked, linted and linked for {TARGET}; nothing of them ran",
+        "darwin: {} are checked and linted for {TARGET}, {LINKED} and the examples of {SDK} are linked; nothing of them ran",
         CRATES.join(", ")
     );
     Ok(())

@@ -7,6 +7,14 @@ use anyhow::{Context, Result, bail};
 use crate::{command, progress, target, vulkan};
 
 pub fn run() -> Result<()> {
+    if cfg!(target_os = "macos") {
+        bail!(
+            "the tour records through Vulkan on Linux. On macOS gapscope records through Instruments, which nobody has tried yet \
+             (docs/metal.md): `cargo build --release --package gapscope --package fusion`, then \
+             `target/release/gapscope record -o fusion.gapscope -- target/release/fusion` and \
+             `target/release/gapscope report --compare-labels eager,compiled fusion.gapscope`"
+        );
+    }
     if !cfg!(target_os = "linux") {
         bail!(
             "recording works on Linux; here the workload itself runs: `cargo run --release --package fusion`, and so does \

@@ -1,16 +1,20 @@
 //! The tasks of this project. Each does its own set-up, so that a fresh machine needs cargo and nothing else.
 #![forbid(unsafe_code)]
 
+mod arm;
 mod bench;
+mod cannot_check;
 mod clients;
 mod command;
 mod darwin;
 mod demo;
+mod fuzz;
 mod packages;
 mod progress;
 mod python;
 mod test;
 mod tidy;
+mod toolchain;
 mod vulkan;
 mod web;
 
@@ -35,16 +39,28 @@ enum Task {
     Setup,
     /// Type-checks, lints and links for macOS what is only compiled there; runs nothing of it
     Darwin,
+    /// Builds for ARM Linux, and runs under emulation the tests that can run there
+    Arm {
+        /// The recorder's tests alone, which are a part of all tests
+        #[arg(long)]
+        recorder: bool,
+    },
     /// Does all set-up for the tests and runs them
     Test,
     /// Builds the Python package, installs it in a fresh environment and tests it
     Python,
     /// Builds the release wheel of the Python package, with the command and the hooks
-    Dist,
+    Dist {
+        /// For ARM Linux
+        #[arg(long)]
+        arm: bool,
+    },
     /// Builds the page of `gapscope view` from its source into web/dist
     Web,
     /// Measures what recording costs and writes docs/performance.md
     Bench(bench::Options),
+    /// Looks for inputs that break what gapscope promises, with libFuzzer
+    Fuzz(fuzz::Options),
     /// Checks the rules of the repository: who may depend on whom, sizes of files, leftovers
     Tidy,
 }
@@ -65,11 +81,15 @@ fn run() -> Result<()> {
         Task::Demo => demo::run(),
         Task::Setup => test::set_up(),
         Task::Darwin => darwin::run(),
+        Task::Arm { recorder: false } => arm::run(),
+        Task::Arm { recorder: true } => arm::run_recorder(),
         Task::Test => test::run(),
         Task::Python => python::run(),
-        Task::Dist => python::dist(),
+        Task::Dist { arm: false } => python::dist(|_| {}),
+        Task::Dist { arm: true } => arm::dist(),
         Task::Web => web::build(),
         Task::Bench(options) => bench::run(&options),
+        Task::Fuzz(options) => fuzz::run(&options),
         Task::Tidy => tidy::run(Path::new(".")),
     }
 }

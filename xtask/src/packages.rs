@@ -81,17 +81,20 @@ pub fn install(packages: &[&str], backports: bool) -> Result<()> {
     command::run(install.args(packages))
 }
 
+/// The codename of the release, where it is one of Debian's.
+pub fn release() -> Option<String> {
+    let release = std::fs::read_to_string("/etc/os-release").ok()?;
+    let is_debian = os_release_field(&release, "ID") == Some("debian");
+    let name = os_release_field(&release, "VERSION_CODENAME")?;
+    is_debian.then(|| name.to_owned())
+}
+
 /// The release's backports suite, set up where it is not; `None` on systems that have none.
 fn backports_suite(installer: &Installer) -> Result<Option<String>> {
-    let release =
-        std::fs::read_to_string("/etc/os-release").context("cannot read /etc/os-release")?;
     // Newer releases have a Mesa that is new enough of their own.
-    let (Some("debian"), Some("bookworm")) = (
-        os_release_field(&release, "ID"),
-        os_release_field(&release, "VERSION_CODENAME"),
-    ) else {
+    if release().as_deref() != Some("bookworm") {
         return Ok(None);
-    };
+    }
     let suite = "bookworm-backports";
     let archives = archives()?;
     if archives.iter().any(|(_, codename)| codename == suite) {
@@ -153,8 +156,9 @@ pub struct PrivateApt {
 }
 
 impl PrivateApt {
-    /// For the archive that this machine uses, with other suites of it.
-    pub fn new(folder: &Path, suites: &[&str]) -> Result<PrivateApt> {
+    /// For the archive that this machine uses, with other suites of it, and of packages those for another architecture if one is
+    /// given.
+    pub fn new(folder: &Path, suites: &[&str], architecture: Option<&str>) -> Result<PrivateApt> {
         let archives = archives().context("this system has no apt")?;
         let (uri, _) = (archives.iter())
             .find(|(uri, _)| uri.trim_end_matches('/').ends_with("/debian"))
@@ -170,12 +174,17 @@ impl PrivateApt {
         // Nothing counts as installed.
         std::fs::write(folder.join("status"), "")?;
         let at = folder.display();
-        let settings = format!(
+        let mut settings = format!(
             "Dir::Etc::sourcelist \"{at}/sources.list\";\nDir::Etc::sourceparts \"/dev/null\";\n\
              Dir::Etc::preferencesparts \"/dev/null\";\nDir::State::lists \"{at}/lists\";\n\
              Dir::State::status \"{at}/status\";\nDir::Cache \"{at}/cache\";\nAcquire::Languages \"none\";\n\
              Acquire::IndexTargets::deb::DEP-11::DefaultEnabled \"false\";\nAPT::Sandbox::User \"root\";\n"
         );
+        if let Some(architecture) = architecture {
+            settings += &format!(
+                "APT::Architecture \"{architecture}\";\nAPT::Architectures {{ \"{architecture}\"; }};\n"
+            );
+        }
         std::fs::write(folder.join("settings"), settings)?;
         let apt = PrivateApt {
             folder: folder.to_owned(),
@@ -192,9 +201,34 @@ impl PrivateApt {
         command
     }
 
-    /// Where downloaded packages are.
-    pub fn archives(&self) -> PathBuf {
-        self.folder.join("cache/archives")
+    /// Downloads packages with all that they need, and unpacks them into a folder. None of their scripts runs.
+    pub fn unpack(&self, packages: &[&str], root: &Path) -> Result<()> {
+        let mut install = self.command("apt-get");
+        install.args([
+            "--quiet",
+            "--yes",
+            "--no-install-recommends",
+            "--download-only",
+            "install",
+        ]);
+        command::run(install.args(packages))?;
+        for entry in std::fs::read_dir(self.folder.join("cache/archives"))?.flatten() {
+            let package = entry.path();
+            if package
+                .extension()
+                .is_none_or(|extension| extension != "deb")
+            {
+                continue;
+            }
+            // Not `dpkg -x`: it replaces the links to usr by folders.
+            let unpack = format!(
+                "dpkg-deb --fsys-tarfile '{}' | tar -x --keep-directory-symlink -f - -C '{}'",
+                package.display(),
+                root.display()
+            );
+            command::output(Command::new("sh").args(["-ec", &unpack]))?;
+        }
+        Ok(())
     }
 }
 

@@ -44,12 +44,13 @@ pub fn test() -> Result<()> {
     )
 }
 
-/// Builds a release wheel for users and says where it is.
-pub fn dist() -> Result<()> {
+/// Builds a release wheel for users and says where it is. `cross` gives cargo and maturin what another system needs.
+pub fn dist(cross: impl Fn(&mut Command)) -> Result<()> {
     let tools = ensure_tools()?;
     let made = absolute(&target("python/dist"))?;
-    build_release()?;
+    build_release(&cross)?;
     let mut pip = pip_wheel(&tools, &made)?;
+    cross(&mut pip);
     // Tagged with the least glibc that it needs.
     pip.env("MATURIN_PEP517_ARGS", "--compatibility pypi");
     let wheel = build_wheel(&mut pip, &made)?;
@@ -62,19 +63,21 @@ pub fn dist() -> Result<()> {
 }
 
 /// Builds what the wheel holds, so that cargo says how far it is: pip keeps its output to itself.
-fn build_release() -> Result<()> {
+fn build_release(cross: impl Fn(&mut Command)) -> Result<()> {
     eprintln!(
         "building gapscope in release mode, its SQL engine (DataFusion) included: the first time this takes twenty minutes \
          on two cores"
     );
-    progress::build(&mut command::cargo([
+    let mut cargo = command::cargo([
         "build",
         "--release",
         "--workspace",
         "--lib",
         "--bin=gapscope",
         "--bin=gapscope-query",
-    ]))
+    ]);
+    cross(&mut cargo);
+    progress::build(&mut cargo)
 }
 
 /// The environment with the tools, which is kept.
@@ -113,6 +116,19 @@ fn harness(tools: &Path) -> Result<()> {
             .current_dir("tests/cuda-programs")
             .env("PYTHONDONTWRITEBYTECODE", "1"),
     )
+}
+
+/// A wheel of the dev build for another system: `cross` as in [`dist`].
+pub fn cross_wheel(folder: &Path, cross: impl Fn(&mut Command)) -> Result<PathBuf> {
+    let tools = ensure_tools()?;
+    let out = absolute(folder)?;
+    let mut pip = pip_wheel(&tools, &out)?;
+    cross(&mut pip);
+    pip.env("GAPSCOPE_PROFILE", "dev").env(
+        "MATURIN_PEP517_ARGS",
+        "--compression-level 1 --compatibility pypi",
+    );
+    build_wheel(&mut pip, &out)
 }
 
 /// A wheel of what `cargo build --workspace` has built.

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::{clients, command, darwin, python, tidy, vulkan, web};
+use crate::{arm, cannot_check, clients, command, darwin, python, tidy, vulkan, web};
 
 /// Installs drivers, layers and programs; says which programs could not be had.
 pub fn set_up() -> Result<()> {
@@ -52,12 +52,16 @@ pub fn run() -> Result<()> {
     })?;
     // The end-to-end tests start the programs and load the layer and the fake driver as files.
     command::run(&mut command::cargo(["build", "--workspace"]))?;
-    let darwin = darwin::run_or_warn();
+    let others = [
+        cannot_check::tolerate("the code for macOS", darwin::run()),
+        cannot_check::tolerate("the recorder on ARM", arm::run_recorder()),
+    ];
     let tests = run_tests().and(web::test_in_browser()).and(python::test());
-    if let Ok(Some(reason)) = &darwin {
-        darwin::warn(reason);
+    for unchecked in others.iter().flatten().flatten() {
+        cannot_check::warn(unchecked);
     }
-    tests.and(darwin.map(drop))
+    let others: Result<Vec<_>> = others.into_iter().collect();
+    tests.and(others.map(drop))
 }
 
 /// Runs both suites, even when the first fails.

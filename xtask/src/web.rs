@@ -120,7 +120,8 @@ fn same(fresh: &Path, committed: &Path) -> Result<()> {
     Ok(())
 }
 
-fn files(folder: &Path) -> Result<Vec<String>> {
+/// The names of what is in a folder, sorted.
+pub fn files(folder: &Path) -> Result<Vec<String>> {
     let entries =
         fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
     let mut names: Vec<String> = entries

@@ -136,7 +136,7 @@ pub fn command_buffers(timeline: &Timeline, longest: usize) -> CommandBuffers {
         longest: (by_length.into_iter())
             .map(|row| CommandBufferRow {
                 id: rows.id[row],
-                name: rows.name[row].clone(),
+                name: rows.name[row].as_deref().map(str::to_owned),
                 label: rows.label[row].and_then(|id| timeline.label_path(id)),
                 queue_id: rows.queue[row],
                 start_ns: times[row].own.map(|own| own.start_ns),

@@ -25,6 +25,7 @@ use occupancy::Occupancy;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 /// Fill of a GPU over the analysed window.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -273,10 +274,10 @@ struct Names<'a> {
 impl<'a> Names<'a> {
     fn of(timeline: &'a Timeline) -> Names<'a> {
         let rows = &timeline.trace.tables.kernels.name;
-        let mut names: Vec<&str> = rows.iter().map(String::as_str).collect();
+        let mut names: Vec<&str> = rows.iter().map(|name| &**name).collect();
         names.sort_unstable();
         names.dedup();
-        let index = |name: &String| names.binary_search(&name.as_str()).unwrap_or_default() as u32;
+        let index = |name: &Arc<str>| names.binary_search(&&**name).unwrap_or_default() as u32;
         Names {
             of_row: rows.iter().map(index).collect(),
             names,

@@ -3,6 +3,7 @@
 use crate::bound_bytes::BindingSets;
 use crate::busy::{self, DeviceBusy};
 use crate::command_buffers::{self, CommandBuffers};
+use crate::conditions::{self, ConditionNote};
 use crate::counters::{self, CounterRow};
 use crate::drift::{self, Drift};
 use crate::equal_work::{self, WorkComparison};
@@ -112,6 +113,8 @@ pub struct Findings {
     pub memory: Vec<MemoryRow>,
     /// Counters as they were measured.
     pub counters: Vec<CounterRow>,
+    /// Conditions of machine and devices that may have changed the numbers.
+    pub conditions: Vec<ConditionNote>,
     /// Drift of dispatches against command buffers.
     pub drift: Drift,
     /// Launch latency and queue depth by queue.
@@ -288,6 +291,7 @@ impl Findings {
             warm_up,
             memory: memory_timeline::memory_timeline(timeline),
             counters: counters::counter_rows(timeline),
+            conditions: conditions::conditions(timeline),
             drift: drift::drift(timeline, options.longest),
             latency: latency::latency(timeline),
             equal_work,

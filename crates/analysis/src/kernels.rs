@@ -17,6 +17,7 @@ use gapscope_trace::tables::{NameSource, Table};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// All dispatches of the kernels with one name and one code, over the whole recording.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -31,6 +32,8 @@ pub struct Kernel {
     pub variants: u32,
     /// Different codes in this row: more than 1 only where so many share a name that they have no rows of their own.
     pub codes: u32,
+    /// Its codes, as far as the trace says which they are.
+    pub sources: Vec<KernelSource>,
     /// Dispatches, with or without known times.
     pub count: u64,
     /// Dispatches whose times are unknown: in no duration below.
@@ -53,6 +56,17 @@ pub struct Kernel {
     pub bound_written_bytes: Option<u64>,
     /// Dispatches with known bindings, which these bytes are of.
     pub bound_count: u64,
+}
+
+/// The code of a kernel.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct KernelSource {
+    /// Its hash: the trace has it in `sources/HASH.spv`, `.ptx` or whatever it is.
+    pub hash: Arc<str>,
+    /// The file that it was written in, where the code says it.
+    pub file: Option<Arc<str>>,
+    /// The hash of that file, where the trace has it too.
+    pub file_hash: Option<Arc<str>>,
 }
 
 const UNKNOWN: &str = "unknown kernel";
@@ -81,6 +95,13 @@ pub fn kernels(
     let mut variants: Vec<HashSet<[Option<&str>; 3]>> = vec![HashSet::new(); kernels.len()];
     for row in 0..table.len() {
         if let Some(kernel) = names.of_row(row) {
+            let sources = &mut kernels[kernel].sources;
+            let source = table.source[row].as_ref().map(|hash| KernelSource {
+                hash: Arc::clone(hash),
+                file: table.source_file[row].clone(),
+                file_hash: table.source_file_hash[row].clone(),
+            });
+            sources.extend(source.filter(|source| !sources.contains(source)));
             variants[kernel].insert([
                 table.source[row].as_deref(),
                 table.entry_point[row].as_deref(),

@@ -81,7 +81,7 @@ impl<'a> LabelTree<'a> {
                 chain.extend(rows.outwards(&ids, row));
                 let mut node = NONE;
                 for row in chain.iter().rev() {
-                    let text = rows.text[*row].as_str();
+                    let text = &*rows.text[*row];
                     node = *found.entry((node, text)).or_insert_with(|| {
                         let fresh = texts.len() as u32;
                         texts.push(text);

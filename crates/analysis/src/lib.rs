@@ -12,6 +12,7 @@ pub mod bound_bytes;
 pub mod busy;
 pub mod command_buffers;
 mod communication;
+pub mod conditions;
 pub mod counters;
 pub mod dataflow;
 pub mod drift;

@@ -205,15 +205,20 @@ pub struct Straggler {
     pub longer: Vec<LateCause>,
 }
 
+/// A program that says it has more is not believed: how many it has is not known.
+const MOST_RANKS: u32 = 1 << 20;
+
 /// Compares ranks. Of the collectives the `longest` with the greatest skews are listed.
 pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
     let mut digests = digests.to_vec();
     let numbered = number(&mut digests);
     let digests: Vec<&RankDigest> = digests.iter().collect();
-    let world_size = digests.iter().filter_map(|d| d.world_size).max();
+    let claimed = digests.iter().filter_map(|d| d.world_size).max();
+    let world_size = claimed.filter(|size| *size <= MOST_RANKS);
+    let traced: BTreeSet<u32> = digests.iter().map(|d| d.row.rank).collect();
     let missing_ranks: Vec<u32> = match numbered {
         true => (0..world_size.unwrap_or(0))
-            .filter(|rank| !digests.iter().any(|d| d.row.rank == *rank))
+            .filter(|rank| !traced.contains(rank))
             .collect(),
         false => Vec::new(),
     };

@@ -1,7 +1,7 @@
 //! The thresholds of all analyses, each with its reason. The table in `docs/guide.md` is written from them by
 //! `UPDATE=1 cargo test -p gapscope-analysis thresholds`.
 
-use crate::quantity::{Nanoseconds, Percent};
+use crate::quantity::{Bytes, Nanoseconds, Percent};
 
 /// What a threshold is a number of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub enum Unit {
     Times,
     /// Things.
     Count,
+    /// Bytes.
+    Bytes,
 }
 
 /// A threshold.
@@ -39,6 +41,7 @@ impl Threshold {
             Unit::Nanoseconds => Nanoseconds(self.value as i64).to_string(),
             Unit::Times => format!("{} times", self.value),
             Unit::Count => self.value.to_string(),
+            Unit::Bytes => Bytes(self.value).to_string(),
         }
     }
 }
@@ -164,4 +167,16 @@ thresholds! {
     DRIFT_NS: i64 = 1_000, Nanoseconds,
         "Work may reach out of its command buffer by this much in any case.",
         "Timestamps of some devices tick once a microsecond.";
+    SLOWED_NS: i64 = 200_000_000, Nanoseconds,
+        "From so long on the report says that heat, the power supply or a hardware slowdown held a GPU's clocks down.",
+        "They are asked for each 0.1 s: one answer alone may be of a change of clocks, which NVML also tells as a slowdown.";
+    STALL_SHARE: f64 = 0.1, Share,
+        "From this share of the time between two readings on, waits for memory count as a stall.",
+        "A machine that reads files or starts programs has some now and then; a tenth of the time is not usual.";
+    STALL_NS: i64 = 200_000_000, Nanoseconds,
+        "From so much time lost to such stalls on the report says so.",
+        "Less is a hiccup, which no figure but the greatest shows.";
+    SWAPPED_BYTES: u64 = 16_777_216, Bytes,
+        "From so many bytes on that the machine moved from and to swap, the report says so.",
+        "Some pages are swapped at any time; a disk of 500 MB/s reads so many back in 34 ms.";
 }

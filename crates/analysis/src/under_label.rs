@@ -90,6 +90,7 @@ impl UnderLabel {
             warm_up: whole.warm_up,
             memory: whole.memory,
             counters: whole.counters,
+            conditions: whole.conditions,
             // What such work waited for may be other work.
             latency: latency::latency_of(timeline, |id| self.submissions.has(id)),
             ..part

@@ -62,6 +62,9 @@ pub const COUNTERS: &[&str] = &[
     Submissions::NAME,
 ];
 
+/// The tables on which notes on conditions rest.
+pub const CONDITIONS: &[&str] = &[Counters::NAME, CounterValues::NAME];
+
 /// The tables on which the dependencies between kernels and transfers rest.
 pub const DATAFLOW: &[&str] = &[
     Dispatches::NAME,

@@ -16,6 +16,10 @@ use std::time::Duration;
     subcommand_required = true,
     arg_required_else_help = true,
     after_help = "\
+Environment:
+  GAPSCOPE_MEMORY_LIMIT  memory that a command may take while it reads traces, such as 8G [default: three quarters of the
+                         machine's or of its control group's]
+
 Examples:
   gapscope record -- ./my-program --steps 10     record a program and say why its GPU waits
   gapscope report my-program.gapscope            say it again

@@ -27,12 +27,24 @@ mod view;
 
 use args::{Arguments, Command};
 use clap::Parser;
+use failure::Failure;
+use gapscope_trace::memory;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
     gapscope_recorder::survive_file_size_limit();
-    let outcome = match Arguments::parse().command {
+    let command = Arguments::parse().command;
+    let limited = memory::take_variable().map_err(Failure::new);
+    let outcome = limited.and_then(|()| run(command));
+    outcome.unwrap_or_else(|failure| {
+        page::say(&format!("gapscope: {failure}\n"));
+        ExitCode::from(failure.status)
+    })
+}
+
+fn run(command: Command) -> Result<ExitCode, Failure> {
+    match command {
         Command::Record(arguments) if arguments.gputrace.is_some() => gputrace::run(&arguments),
         Command::Record(arguments) if record_metal::applies() => record_metal::run(&arguments),
         #[cfg(target_os = "linux")]
@@ -50,15 +62,11 @@ fn main() -> ExitCode {
         #[cfg(not(target_os = "linux"))]
         Command::Recover(_) => Err(elsewhere("completes unfinished traces", "Linux")),
         Command::Completions(arguments) => completions::run(&arguments),
-    };
-    outcome.unwrap_or_else(|failure| {
-        page::say(&format!("gapscope: {failure}\n"));
-        ExitCode::from(failure.status)
-    })
+    }
 }
 
 /// A task that this system cannot do.
 #[cfg(not(target_os = "linux"))]
-fn elsewhere(does: &str, systems: &str) -> failure::Failure {
-    failure::Failure::new(format!("gapscope {does} on {systems}, not here"))
+fn elsewhere(does: &str, systems: &str) -> Failure {
+    Failure::new(format!("gapscope {does} on {systems}, not here"))
 }

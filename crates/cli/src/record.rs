@@ -10,6 +10,9 @@ use gapscope_view::Running;
 use std::path::Path;
 use std::process::ExitCode;
 
+/// Where `proc` and `sys` of the machine are, for a container that has those of its host elsewhere, and for tests.
+const SYSTEM_ROOT: &str = "GAPSCOPE_SYSTEM_ROOT";
+
 /// Records a command, prints what the recording shows, and ends as the command did.
 pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
     let (recorded, shown) = record(arguments).map_err(|failure| match failure.status {
@@ -61,6 +64,7 @@ fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
         layer: layer::find()?,
         cuda: layer::find_cuda()?,
         spool_limit_bytes: None,
+        system_root: std::env::var_os(SYSTEM_ROOT).map_or_else(|| "/".into(), Into::into),
     };
     let output = recording.output.clone();
     let session = recording.start()?;

@@ -82,7 +82,7 @@ fn text(
         let texts = &trace.tables.labels.text;
         let missing = [before, after]
             .into_iter()
-            .find(|label| !texts.contains(label));
+            .find(|label| !texts.iter().any(|text| **text == ***label));
         return Err(match missing {
             Some(label) => no_work(trace, label),
             None if !findings.knows(CAUSES) => unread(trace, "the comparison"),
@@ -183,7 +183,7 @@ fn no_label(trace: &Trace, label: &str) -> Failure {
         .labels
         .text
         .iter()
-        .map(String::as_str)
+        .map(|text| &**text)
         .collect();
     texts.sort_unstable();
     texts.dedup();

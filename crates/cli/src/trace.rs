@@ -79,11 +79,16 @@ pub fn in_pieces<R>(
 ) -> Result<R, Failure> {
     let mut shown = |selection: &Selection, dispatches| -> Result<Option<R>, Failure> {
         let Opened { trace, remarks } = open(path, selection)?;
-        Ok(show(&InPieces {
+        let opened = InPieces {
             trace,
             remarks,
             dispatches,
-        }))
+        };
+        let shown = show(&opened);
+        match opened.dispatches.and_then(|pieces| pieces.stopped()) {
+            Some(error) => Err(error.into()),
+            None => Ok(shown),
+        }
     };
     if let Some(pieces) = DispatchPieces::open(path, selection) {
         let others = selection.clone().without::<Dispatches>();

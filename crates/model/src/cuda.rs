@@ -6,7 +6,7 @@
 mod table;
 
 use crate::kind::kind;
-use crate::{HostCallKind, SubmissionKind};
+use crate::{HostCallKind, LossKind, SubmissionKind};
 
 kind! {
     /// What a function of CUDA does, as far as a timeline is concerned.
@@ -75,6 +75,8 @@ kind! {
         WaitExternal = "wait-external",
         /// Moves managed memory, or discards it, when a stream gets there.
         Prefetch = "prefetch",
+        /// Decompresses memory when a stream gets there.
+        Decompress = "decompress",
         /// Instantiates a graph, the second parameter, into what the first one points to.
         InstantiateGraph = "instantiate-graph",
         /// Destroys an instantiated graph: another one may get its handle.
@@ -112,7 +114,17 @@ impl FunctionClass {
                 | Self::BatchMemoryOperations
                 | Self::WaitExternal
                 | Self::Prefetch
+                | Self::Decompress
         )
+    }
+
+    /// What the device does for a call without a record of it.
+    pub fn unrecorded_work(self) -> Option<LossKind> {
+        match self {
+            Self::Prefetch => Some(LossKind::ManagedMemoryMoves),
+            Self::Decompress => Some(LossKind::Decompressions),
+            _ => None,
+        }
     }
 
     /// True for functions that ask for a state, which is a wait where their calls follow each other.
@@ -139,6 +151,7 @@ impl FunctionClass {
             Self::WaitValue | Self::BatchMemoryOperations => Some(SubmissionKind::WaitValue),
             Self::WaitExternal => Some(SubmissionKind::WaitExternal),
             Self::Prefetch => Some(SubmissionKind::Prefetch),
+            Self::Decompress => Some(SubmissionKind::Decompression),
             Self::LaunchKernel => Some(SubmissionKind::Kernel),
             Self::LaunchGraph => Some(SubmissionKind::Graph),
             Self::Transfer | Self::CopyAndWait => Some(SubmissionKind::Transfer),
@@ -172,6 +185,7 @@ impl FunctionClass {
             | Self::BatchMemoryOperations
             | Self::WaitExternal
             | Self::Prefetch
+            | Self::Decompress
             | Self::DestroyGraphExec
             | Self::RecordEvent
             | Self::RecordEventWithFlags
@@ -220,10 +234,54 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// Without suffixes, of CUDA 12.0 to 13.5.
-    fn all_names() -> BTreeSet<&'static str> {
+    /// Without suffixes, of CUDA 12.0 to 13.5, each with what `names.txt` says of it.
+    fn decisions() -> impl Iterator<Item = (&'static str, &'static str)> {
         let lines = include_str!("cuda/names.txt").lines();
-        lines.filter(|line| !line.starts_with('#')).collect()
+        lines
+            .filter(|line| !line.starts_with('#'))
+            .map(|line| line.split_once(' ').unwrap_or((line, "")))
+    }
+
+    fn all_names() -> BTreeSet<&'static str> {
+        decisions().map(|(name, _)| name).collect()
+    }
+
+    #[test]
+    fn of_each_function_it_is_decided_whether_its_work_is_recorded() {
+        let page = include_str!("../../../docs/cuda.md");
+        for (name, decision) in decisions() {
+            let in_table = FunctionClass::of_function(name).is_some();
+            match decision {
+                "" => assert!(
+                    in_table,
+                    "{name}: table.rs lacks it, and nothing is decided"
+                ),
+                "none" | "windows" | "32-bit" => assert!(!in_table, "{name}: table.rs has it"),
+                // A function of the runtime does as the driver's of that name.
+                "unrecorded" => {
+                    let driver = name.replacen("cuda", "cu", 1);
+                    let is_said = page.contains(&format!("`{driver}`"));
+                    assert!(
+                        is_said,
+                        "{name}: docs/cuda.md does not say that it is unrecorded"
+                    );
+                }
+                other => panic!("{name}: {other} is no decision"),
+            }
+        }
+    }
+
+    #[test]
+    fn work_without_a_record_is_a_loss_where_its_call_is_recorded() {
+        for (name, lost) in [
+            ("cuMemPrefetchAsync_v2", Some(LossKind::ManagedMemoryMoves)),
+            ("cuMemBatchDecompressAsync", Some(LossKind::Decompressions)),
+            ("cuLaunchKernel", None),
+            ("cuStreamWaitValue32", None),
+        ] {
+            let class = FunctionClass::of_function(name).expect("in the table");
+            assert_eq!(class.unrecorded_work(), lost, "{name}");
+        }
     }
 
     #[test]

@@ -42,6 +42,16 @@ kind! {
         Graph = "graph",
         /// Anything else.
         Other = "other",
+        /// A video coding scope, with what is decoded or encoded in it.
+        VideoCoding = "video-coding",
+        /// Commands that the device has made, or their preparation.
+        GeneratedCommands = "generated-commands",
+        /// A graph of operations on tensors.
+        DataGraph = "data-graph",
+        /// Memory is decompressed.
+        Decompression = "decompression",
+        /// Results of queries are copied, once they are there.
+        QueryResults = "query-results",
     }
 }
 
@@ -64,6 +74,8 @@ kind! {
         WaitExternal = "wait-external",
         /// A move of managed memory, which has no row of its own (CUDA).
         Prefetch = "prefetch",
+        /// A decompression of memory, which has no row of its own (CUDA).
+        Decompression = "decompression",
     }
 }
 
@@ -122,6 +134,12 @@ kind! {
         AcquireImage = "acquire-image",
         /// A function of the host that a queue runs, while the queue waits for its end (CUDA); its queue is that one.
         HostFunction = "host-function",
+        /// Waits until an image has been presented.
+        WaitPresent = "wait-present",
+        /// Works on an operation that was deferred, such as making pipelines.
+        JoinDeferred = "join-deferred",
+        /// The host itself copies to or from an image, or changes its layout.
+        CopyImage = "copy-image",
     }
 }
 

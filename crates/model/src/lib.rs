@@ -7,11 +7,13 @@
 #![warn(missing_docs)]
 
 pub mod clock;
+mod conditions;
 pub mod cuda;
 mod kind;
 mod kinds;
 mod loss;
 
+pub use conditions::{Condition, THERMAL_STATE};
 pub use kinds::{
     Access, Api, CounterUnit, HostCallKind, MarkerScope, MemoryEvent, MemoryPlace, NameSource,
     OpaqueWorkKind, StreamKind, SubmissionKind, Timing, TransferKind,

@@ -1,6 +1,7 @@
 //! The traces of a session, and what was met while reading them.
 
 use crate::source::Traces;
+use gapscope_trace::Diagnostic;
 use std::sync::{Mutex, PoisonError};
 
 /// Shared by the tables of a session.
@@ -12,15 +13,22 @@ pub(crate) struct Library {
 
 impl Library {
     pub fn new(traces: Traces) -> Library {
+        let sources = traces.sources.iter();
+        let remarks = sources
+            .filter_map(|source| Diagnostic::of_manifest(&source.folder, &source.manifest))
+            .map(|diagnostic| diagnostic.to_string());
         Library {
+            remarks: Mutex::new(remarks.collect()),
             traces,
-            remarks: Mutex::default(),
         }
     }
 
-    /// Notes a sentence about rows that are missing.
+    /// Notes a sentence about what is missing, once.
     pub fn remark(&self, sentence: String) {
-        self.lock().push(sentence);
+        let mut remarks = self.lock();
+        if !remarks.contains(&sentence) {
+            remarks.push(sentence);
+        }
     }
 
     /// The sentences since the last call.

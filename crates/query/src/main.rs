@@ -4,6 +4,7 @@
 use clap::{Args, Command, FromArgMatches};
 use gapscope_command::{AnswerFormat, INCOMPLETE, Query, one_line, say, without_number, write};
 use gapscope_query::{Error, Format, Session, Traces, looks_like_sql, prompt};
+use gapscope_trace::memory;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Read};
@@ -19,7 +20,8 @@ fn main() -> ExitCode {
         .max_term_width(100);
     let matches = Query::augment_args(command).get_matches();
     let arguments = Query::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    run(&arguments).unwrap_or_else(|sentence| {
+    let answered = memory::take_variable().and_then(|()| run(&arguments));
+    answered.unwrap_or_else(|sentence| {
         complain(&sentence);
         ExitCode::FAILURE
     })

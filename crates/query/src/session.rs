@@ -14,6 +14,7 @@ use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::StreamExt;
+use gapscope_trace::memory::{self, size_text};
 use std::io::Write;
 use std::num::NonZero;
 use std::sync::Arc;
@@ -212,16 +213,9 @@ fn type_name(data_type: &datafusion::arrow::datatypes::DataType) -> &'static str
     }
 }
 
-/// Half of the machine's memory, or 2 GiB where that is not known.
+/// Of what reading may take, what the engine may hold of a query's intermediate results.
 fn memory_bytes() -> usize {
-    let known = std::fs::read_to_string("/proc/meminfo").ok();
-    let total = known.as_deref().and_then(|text| {
-        let line = text
-            .lines()
-            .find_map(|line| line.strip_prefix("MemTotal:"))?;
-        line.trim().strip_suffix(" kB")?.parse::<usize>().ok()
-    });
-    total.map_or(2 << 30, |kib| kib * 1024 / 2)
+    usize::try_from(memory::limit() / 3 * 2).unwrap_or(usize::MAX)
 }
 
 /// What went wrong, in one sentence with a hint.
@@ -240,8 +234,10 @@ fn sentence(error: &DataFusionError, tables: &[Arc<TableFacts>]) -> String {
         }
         DataFusionError::Execution(text) => one_line(text),
         DataFusionError::ResourcesExhausted(_) => format!(
-            "the query needs more than {} MiB of memory: ask for fewer rows or fewer groups",
-            memory_bytes() >> 20
+            "the query needs more memory than the limit of {}: ask for fewer rows or fewer groups, or set {} to more if the \
+             machine has it",
+            size_text(memory::limit()),
+            memory::VARIABLE
         ),
         DataFusionError::Plan(text) => match missing_table(text) {
             Some(name) => no_table(name, tables),

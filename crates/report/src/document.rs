@@ -2,6 +2,7 @@
 
 use crate::fit;
 use gapscope_analysis::gaps::Family;
+use std::borrow::Cow;
 
 /// A report.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -81,10 +82,11 @@ impl Text {
 
     /// Appends a piece; one of the same tone as the last joins it. Nothing in it steers a terminal ([`fit::clean`]).
     pub fn push(&mut self, tone: Tone, text: impl Into<String>) {
-        let mut text = text.into();
-        if text.contains(fit::steers) {
-            text = fit::clean(&text);
-        }
+        let text = text.into();
+        let text = match fit::clean(&text) {
+            Cow::Owned(cleaned) => cleaned,
+            Cow::Borrowed(_) => text,
+        };
         match self.spans.last_mut() {
             Some((last, so_far)) if *last == tone => so_far.push_str(&text),
             _ => self.spans.push((tone, text)),

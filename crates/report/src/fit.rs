@@ -1,5 +1,7 @@
 //! Text made to fit: widths in columns, truncation in the middle, wrapping, and nothing that could steer a terminal.
 
+use gapscope_command::steers;
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -8,18 +10,36 @@ pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// A text of the recorded program (kernel, label, path) that is safe to print: what could move the cursor, break a table or
-/// turn the direction of writing becomes `·`.
-pub fn clean(text: &str) -> String {
-    text.chars()
-        .map(|c| if steers(c) { '·' } else { c })
-        .collect()
-}
+/// Of a text with more characters the middle is left out: nobody reads such a name, and a trace may have thousands of it.
+const MOST_CHARACTERS: usize = 8192;
 
-/// True for control characters, and for marks that turn the direction of writing.
-pub(crate) fn steers(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// Characters without a width that may follow one with a width: more than any script has.
+const MOST_MARKS: usize = 8;
+
+/// A text of the recorded program (kernel, label, path) that is safe to print: what could move the cursor, break a table or
+/// turn the direction of writing becomes `·`, and it takes a bounded space.
+pub fn clean(text: &str) -> Cow<'_, str> {
+    let is_plain = |byte: u8| (b' '..=b'~').contains(&byte);
+    if text.len() <= MOST_CHARACTERS && text.bytes().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
+    let mut marks = 0;
+    let harmless = text.chars().map(|c| if steers(c) { '·' } else { c });
+    let mut harmless: String = harmless
+        .filter(|c| {
+            marks = if c.width() == Some(0) { marks + 1 } else { 0 };
+            marks <= MOST_MARKS
+        })
+        .collect();
+    if harmless.char_indices().nth(MOST_CHARACTERS).is_some() {
+        let half = MOST_CHARACTERS / 2;
+        let head = harmless.char_indices().nth(half);
+        let tail = harmless.char_indices().nth_back(half - 1);
+        if let (Some((head, _)), Some((tail, _))) = (head, tail) {
+            harmless.replace_range(head..tail, "…");
+        }
+    }
+    Cow::Owned(harmless)
 }
 
 /// What stands between two names of which one follows the other.
@@ -205,7 +225,7 @@ fn take_last(text: &str, columns: usize) -> String {
     take(text.chars().rev(), columns).chars().rev().collect()
 }
 
-fn take(chars: impl Iterator<Item = char>, columns: usize) -> String {
+pub(crate) fn take(chars: impl Iterator<Item = char>, columns: usize) -> String {
     let mut left = columns;
     chars
         .take_while(|c| {
@@ -311,6 +331,35 @@ mod tests {
             format!("{}2", "a".repeat(1 << 20)),
         ];
         assert_ne!(clip_apart(&names, 20)[0], clip_apart(&names, 20)[1]);
+    }
+
+    #[test]
+    fn a_text_takes_a_bounded_space_wherever_it_stands() {
+        let endless = format!("begin{}end", "a".repeat(1 << 20));
+        let shown = clean(&endless);
+        assert_eq!(shown.chars().count(), MOST_CHARACTERS + 1);
+        assert!(shown.starts_with("begina") && shown.ends_with("aend"));
+        assert_eq!(
+            clean(&"行".repeat(9000)).chars().count(),
+            MOST_CHARACTERS + 1
+        );
+        assert_eq!(clean("e\u{301}te\u{301}"), "e\u{301}te\u{301}");
+        let marks = format!("e{}t", "\u{301}".repeat(1 << 20));
+        assert_eq!(clean(&marks).chars().count(), 2 + MOST_MARKS);
+        use crate::document::{Block, Document, Text};
+        for text in [endless, marks, "ab ".repeat(1 << 19)] {
+            let blocks = vec![
+                Block::Title(text.clone(), text.clone()),
+                Block::Heading(text.clone(), text.clone()),
+                Block::Sentence(Text::new().and(text.as_str())),
+                Block::Item(Text::new().strong(text.as_str())),
+            ];
+            let document = Document { blocks };
+            let page = crate::terminal::Terminal::default().draw(&document);
+            let markdown = crate::markdown::draw(&document);
+            assert!(page.len() < 6 * MOST_CHARACTERS, "{}", page.len());
+            assert!(markdown.len() < 8 * MOST_CHARACTERS, "{}", markdown.len());
+        }
     }
 
     #[test]

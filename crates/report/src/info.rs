@@ -2,7 +2,7 @@
 
 use crate::document::{Block, Column, Document, Table, Text, Tone};
 use crate::section::or_unknown;
-use crate::{command_line, fit, number};
+use crate::{command_line, number};
 use gapscope_analysis::Vocabulary;
 use gapscope_trace::Manifest;
 use gapscope_trace::manifest::{Clock, ClockMethod, Device, Exit};
@@ -29,7 +29,7 @@ pub fn document(
         "format {}, gapscope {}",
         manifest.format_version, manifest.gapscope_version
     );
-    let mut blocks = vec![Block::Title(fit::clean(trace), aside)];
+    let mut blocks = vec![Block::Title(trace.to_owned(), aside)];
     blocks.push(Block::Table(recording(manifest)));
     blocks.extend(processes(manifest));
     blocks.extend(devices(manifest, &Vocabulary::of(manifest)));
@@ -40,18 +40,17 @@ pub fn document(
         blocks.push(Block::Item(text));
     }
     for loss in &manifest.losses {
-        let what = format!(
-            "{} {}",
-            number::count(loss.count),
-            fit::clean(loss.kind.as_str())
-        );
+        let what = format!("{} {}", number::count(loss.count), loss.kind.as_str());
         let text = Text::new().with(Tone::Warning, what);
-        blocks.push(Block::Item(
-            text.and(format!(": {}", fit::clean(&loss.reason))),
-        ));
+        blocks.push(Block::Item(text.and(format!(": {}", loss.reason))));
+    }
+    for unmeasured in &manifest.unmeasured {
+        let what = format!("Not measured: {}", unmeasured.what);
+        let text = Text::new().faint(what);
+        blocks.push(Block::Item(text.and(format!(": {}.", unmeasured.reason))));
     }
     for note in manifest.notes.iter().chain(remarks) {
-        blocks.push(Block::Item(fit::clean(note).into()));
+        blocks.push(Block::Item(note.as_str().into()));
     }
     Document { blocks }
 }
@@ -61,7 +60,7 @@ fn recording(manifest: &Manifest) -> Table {
     let mut row = |name: &str, value: String| {
         table.row([Text::new().faint(name), value.into()]);
     };
-    row("command", fit::clean(&command_line(&manifest.command)));
+    row("command", command_line(&manifest.command));
     row("ended", ended(manifest));
     row(
         "recorded",
@@ -76,7 +75,7 @@ fn recording(manifest: &Manifest) -> Table {
         if text.is_empty() {
             "unknown".to_owned()
         } else {
-            fit::clean(text)
+            text.to_owned()
         }
     };
     row("system", known(&host.system));
@@ -129,13 +128,13 @@ fn processes(manifest: &Manifest) -> Vec<Block> {
             process.pid.to_string().into(),
             or_unknown(process.parent_pid, |pid| pid.to_string()),
             number::count(threads.count() as u64).into(),
-            fit::clean(&process.hook).into(),
+            process.hook.as_str().into(),
             if process.end_ns.is_some() {
                 "orderly".into()
             } else {
                 "cut off".into()
             },
-            fit::clean(&command).into(),
+            command.into(),
         ]);
     }
     vec![
@@ -147,8 +146,8 @@ fn processes(manifest: &Manifest) -> Vec<Block> {
 fn devices(manifest: &Manifest, names: &Vocabulary) -> Vec<Block> {
     let mut blocks = Vec::new();
     for device in &manifest.devices {
-        let aside = format!("{}, {}", device.api, fit::clean(&device.driver));
-        blocks.push(Block::Heading(fit::clean(&device.name), aside));
+        let aside = format!("{}, {}", device.api, device.driver);
+        blocks.push(Block::Heading(device.name.clone(), aside));
         blocks.push(Block::Table(device_facts(device, names)));
         let mut table = Table::new([
             Column::name(names.words().queue.one),
@@ -160,7 +159,7 @@ fn devices(manifest: &Manifest, names: &Vocabulary) -> Vec<Block> {
         ]);
         for queue in manifest.queues.iter().filter(|q| q.device == device.id) {
             table.row([
-                fit::clean(&names.queue(queue.id)).into(),
+                names.queue(queue.id).into(),
                 queue.id.to_string().into(),
                 queue.family.to_string().into(),
                 queue.index.to_string().into(),
@@ -191,7 +190,7 @@ fn device_facts(device: &Device, names: &Vocabulary) -> Table {
         let heaps: Vec<_> = device.heaps.iter().map(|b| number::bytes(*b)).collect();
         row("memory heaps", heaps.join(", ").into());
     }
-    row("used by", fit::clean(&names.process(device.process)).into());
+    row("used by", names.process(device.process).into());
     if device.lost {
         row("state", Text::new().with(Tone::Warning, "lost"));
     }

@@ -7,6 +7,7 @@ use crate::page::Report;
 use gapscope_analysis::activity::Activity;
 use gapscope_analysis::busy::DeviceBusy;
 use gapscope_analysis::command_buffers::CommandBuffers;
+use gapscope_analysis::conditions::ConditionNote;
 use gapscope_analysis::counters::CounterRow;
 use gapscope_analysis::drift::Drift;
 use gapscope_analysis::equal_work::WorkComparison;
@@ -20,12 +21,12 @@ use gapscope_analysis::memory_timeline::MemoryRow;
 use gapscope_analysis::ranks::RankFindings;
 use gapscope_analysis::transfers::TransferRow;
 use gapscope_analysis::unread::{
-    CAUSES, COMMAND_BUFFERS, COUNTERS, KERNELS, LABELS, MEMORY, TRANSFERS, WORK,
+    CAUSES, COMMAND_BUFFERS, CONDITIONS, COUNTERS, KERNELS, LABELS, MEMORY, TRANSFERS, WORK,
 };
 use gapscope_analysis::verdict::Part;
 use gapscope_analysis::warm_up::WarmUp;
 use gapscope_trace::UnreadTable;
-use gapscope_trace::manifest::{Exit, Loss, SamplingMode};
+use gapscope_trace::manifest::{Exit, Loss, SamplingMode, Unmeasured};
 use gapscope_trace::tables::{self, Dispatches, Submissions, Table, Transfers};
 use serde::Serialize;
 
@@ -106,6 +107,10 @@ struct Json<'a> {
     memory: Option<&'a [MemoryRow]>,
     #[serde(skip_serializing_if = "is_empty")]
     counters: Option<&'a [CounterRow]>,
+    #[serde(skip_serializing_if = "is_empty")]
+    conditions: Option<&'a [ConditionNote]>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    unmeasured: &'a [Unmeasured],
     launch_latency: Option<&'a [QueueLatency]>,
     drift: Option<&'a Drift>,
     equal_work: Option<&'a WorkComparison>,
@@ -137,9 +142,9 @@ struct KernelJson<'a> {
     times_unknown_because: Option<&'static str>,
 }
 
-/// No counters are no key.
-fn is_empty(counters: &Option<&[CounterRow]>) -> bool {
-    counters.is_some_and(<[_]>::is_empty)
+/// No counters, or notes on conditions, are no key.
+fn is_empty<T>(rows: &Option<&[T]>) -> bool {
+    rows.is_some_and(<[_]>::is_empty)
 }
 
 const NOT_TIMED: &str = "no work has known times; losses say why";
@@ -206,6 +211,8 @@ impl<'a> Json<'a> {
             transfers: findings.knows(TRANSFERS).then_some(&findings.transfers),
             memory: findings.knows(MEMORY).then_some(&findings.memory),
             counters: findings.knows(COUNTERS).then_some(&findings.counters),
+            conditions: findings.knows(CONDITIONS).then_some(&findings.conditions),
+            unmeasured: &manifest.unmeasured,
             launch_latency: findings.knows(CAUSES).then_some(&findings.latency),
             drift: findings.knows(WORK).then_some(&findings.drift),
             equal_work: findings.equal_work.as_ref(),

@@ -1,6 +1,7 @@
 //! Draws a document as Markdown (CommonMark with tables).
 
 use crate::document::{Block, Document, Row, Table, Text, Tone};
+use crate::fit;
 
 /// Draws a document; the text ends with a line feed.
 pub fn draw(document: &Document) -> String {
@@ -107,6 +108,7 @@ fn code(text: &str) -> String {
 }
 
 fn escaped(text: &str) -> String {
+    let text = fit::clean(text);
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if matches!(c, '|' | '*' | '_' | '`' | '<' | '[' | '\\') {

@@ -1,7 +1,6 @@
 //! The whole report: which sections, in which order.
 
 use crate::document::{Block, Document, Text, Tone};
-use crate::fit;
 use crate::section::unread::{self, Section};
 use crate::section::*;
 use gapscope_analysis::activity::Activity;
@@ -88,7 +87,7 @@ impl Report<'_> {
             ),
             counts("transfers", TRANSFERS, transfers::blocks(findings)),
             section("memory", MEMORY, memory::blocks(findings, origin_ns)),
-            section("counters", COUNTERS, counters::blocks(findings, names)),
+            section("counters", COUNTERS, counters::blocks(findings, names, top)),
             section(
                 "launch latency",
                 CAUSES,
@@ -103,7 +102,7 @@ impl Report<'_> {
             // Where the program lies is in `info`; what it was told to do matters more.
             *program = file_name(program).to_owned();
         }
-        let command = fit::clean(&command_line(&command));
+        let command = command_line(&command);
         let mut blocks = vec![Block::Title(command, accuracy::short(self.findings))];
         let sentence = |text: String| Block::Sentence(text.into());
         if let Some(text) = ended_badly(self.manifest.exit) {
@@ -112,7 +111,7 @@ impl Report<'_> {
         if let Some(label) = self.label {
             blocks.push(sentence(format!(
                 "Only work under labels that contain \"{}\"; gaps and verdict are from its first to its last work.",
-                fit::clean(label)
+                label
             )));
         }
         blocks

@@ -1,8 +1,8 @@
 //! The ranks of a distributed program, compared.
 
 use crate::document::{Block, Column, Document, Table, Text, Tone};
+use crate::number;
 use crate::page::command_line;
-use crate::{fit, number};
 use gapscope_analysis::ranks::{CollectiveKind, RankFindings};
 use gapscope_analysis::vocabulary::file_name;
 use gapscope_trace::Manifest;
@@ -37,12 +37,12 @@ impl RanksReport<'_> {
             }
             _ => number::of(findings.ranks.len() as u64, "rank", "ranks"),
         };
-        let mut blocks = vec![Block::Title(fit::clean(&command_line(&command)), aside)];
+        let mut blocks = vec![Block::Title(command_line(&command), aside)];
         for (at, sentence) in findings.sentences.iter().enumerate() {
             let text = Text::new();
             blocks.push(Block::Sentence(match at {
-                0 => text.strong(fit::clean(sentence)),
-                _ => text.and(fit::clean(sentence)),
+                0 => text.strong(sentence),
+                _ => text.and(sentence),
             }));
         }
         blocks.extend(self.tables());
@@ -55,8 +55,8 @@ impl RanksReport<'_> {
         let findings = self.findings;
         let count = number::of(findings.ranks.len() as u64, "rank", "ranks");
         let mut blocks = vec![Block::Heading("Ranks in this trace".into(), count)];
-        let sentences = findings.sentences.iter().map(|text| fit::clean(text));
-        blocks.extend(sentences.map(|text| Block::Sentence(text.into())));
+        let sentences = findings.sentences.iter();
+        blocks.extend(sentences.map(|text| Block::Sentence(text.as_str().into())));
         blocks.extend(self.tables());
         Document { blocks }
     }
@@ -208,7 +208,7 @@ impl RanksReport<'_> {
         for one in &longest[..longest.len().min(self.top.min(5))] {
             table.row([
                 number::duration(one.skew_ns).into(),
-                number::duration(one.first_ns - self.manifest.start_ns).into(),
+                number::duration(one.first_ns.saturating_sub(self.manifest.start_ns)).into(),
                 format!("{} {}", one.kind, one.number).into(),
                 format!("rank {}", one.first_rank).into(),
                 format!("rank {}", one.last_rank).into(),
@@ -235,19 +235,17 @@ impl RanksReport<'_> {
                 None => "the n-th collective of a kind on a communicator on one rank is the n-th of that kind there on \
                          its others."
                     .to_owned(),
-                Some(reason) => format!("not all collectives were matched: {}.", fit::clean(reason)),
+                Some(reason) => format!("not all collectives were matched: {}.", reason),
             },
         )));
         for remark in self.remarks {
-            blocks.push(Block::Item(
-                Text::new().with(Tone::Warning, fit::clean(remark)),
-            ));
+            blocks.push(Block::Item(Text::new().with(Tone::Warning, remark)));
         }
         let text = format!(
             "Each rank has a report of its own: gapscope report {}/rank=N",
             self.folder
         );
-        blocks.push(Block::Sentence(Text::new().faint(fit::clean(&text))));
+        blocks.push(Block::Sentence(Text::new().faint(text)));
         blocks
     }
 

@@ -63,11 +63,12 @@ impl Terminal {
     }
 
     fn rule(&self, page: &mut String, title: &str, aside: &str, fill: char) {
+        let (title, aside) = (fit::clean(title), fit::clean(aside));
         let title = fit::clip(
-            title,
-            self.columns.saturating_sub(fit::width(aside) + 4).max(20),
+            &title,
+            self.columns.saturating_sub(fit::width(&aside) + 4).max(20),
         );
-        let used = fit::width(&title) + fit::width(aside) + 1 + usize::from(!aside.is_empty());
+        let used = fit::width(&title) + fit::width(&aside) + 1 + usize::from(!aside.is_empty());
         let fill = fill.to_string().repeat(self.columns.saturating_sub(used));
         let mut text = Text::new().strong(title).faint(format!(" {fill}"));
         if !aside.is_empty() {
@@ -316,20 +317,23 @@ fn wrap(text: &Text, columns: usize) -> Vec<Text> {
     let mut used = 0;
     for (tone, piece) in &text.spans {
         for word in words(piece) {
-            let mut word = word.to_owned();
+            let mut word = word.as_str();
             let mut wide = fit::width(word.trim_end());
             if used > 0 && used + wide > columns {
                 lines.push(Text::new());
                 used = 0;
             }
             while wide > columns {
-                let head: String = word.chars().take(columns).collect();
-                word = word.chars().skip(columns).collect();
-                wide = fit::width(word.trim_end());
+                let head = fit::take(word.chars(), columns);
+                if head.is_empty() {
+                    break;
+                }
+                word = &word[head.len()..];
+                wide = wide.saturating_sub(fit::width(&head));
                 lines.last_mut().expect("never empty").push(*tone, head);
                 lines.push(Text::new());
             }
-            used += fit::width(&word);
+            used += fit::width(word);
             lines.last_mut().expect("never empty").push(*tone, word);
         }
     }
@@ -428,6 +432,9 @@ mod tests {
         let lines = wrap(&Text::from("ab cd efghijkl"), 5);
         let lines: Vec<String> = lines.iter().map(Text::plain_text).collect();
         assert_eq!(lines, ["ab cd ", "efghi", "jkl"]);
+        let lines = wrap(&Text::from("行列の積"), 5);
+        let lines: Vec<String> = lines.iter().map(Text::plain_text).collect();
+        assert_eq!(lines, ["行列", "の積"], "by columns, not by characters");
     }
 
     #[test]

@@ -126,6 +126,21 @@ fn the_keys_that_scripts_rely_on_are_there() {
     }
 }
 
+/// Times in the report are counted from it.
+#[test]
+fn a_recording_may_claim_any_start() {
+    for start_ns in [i64::MIN, i64::MAX] {
+        for text in [
+            include_str!("traces/host_bound.txt"),
+            include_str!("traces/rank_0.txt"),
+        ] {
+            let mut trace = read(text);
+            trace.manifest.start_ns = start_ns;
+            assert!(terminal(&trace).contains("Timeline"));
+        }
+    }
+}
+
 #[test]
 fn what_is_unknown_is_null_with_a_reason() {
     let trace = read(include_str!("traces/nothing.txt"));
@@ -392,6 +407,60 @@ fn a_label_cannot_steer_the_terminal() {
     let page = terminal(&read(&text));
     assert!(!page.contains('\x1b'), "{page}");
     assert!(page.contains("·[2Jstep"), "{page}");
+}
+
+#[test]
+fn conditions_are_said_with_their_times_and_what_is_usual_is_in_json_only() {
+    let text = include_str!("traces/host_bound.txt");
+    let with = read(&format!(
+        r#"{text}
+        manifest end_ns=9s
+        unmeasured what="temperature of Example GPU" reason="NVML says: Not Supported (3)"
+        counter id=1 name="machine stalled on memory (some)" unit=percent source=/proc/pressure/memory
+        counter id=2 name="cgroup at memory.max" unit=count source=memory.events
+        counter_value counter=1 start_ns=2s value=50
+        counter_value counter=1 start_ns=4s value=0
+        counter_value counter=2 start_ns=0 value=0
+        counter_value counter=2 start_ns=3s value=7"#
+    ));
+    let page = markdown_of(&with);
+    assert!(
+        page.contains("**Condition:** **The machine stalled on memory for 1.00 s of 2.00 s"),
+        "{page}"
+    );
+    assert!(
+        !page.contains("memory limit") && !page.contains("Not Supported"),
+        "{page}"
+    );
+    let json = json_of(&with);
+    assert_eq!(json["conditions"][0]["kind"], "memory-stall");
+    assert_eq!(json["conditions"][0]["start_ns"], 2_000_000_000i64);
+    assert_eq!(json["conditions"][1]["is_usual"], true);
+    assert_eq!(json["unmeasured"][0]["what"], "temperature of Example GPU");
+    let info = markdown::draw(&info::document("t", &with.manifest, &[], &[]));
+    let said = "Not measured: temperature of Example GPU: NVML says: Not Supported (3).";
+    assert!(info.contains(said), "{info}");
+    let without = json_of(&read(text));
+    assert!(without.get("conditions").is_none() && without.get("unmeasured").is_none());
+}
+
+#[test]
+fn the_table_of_counters_keeps_to_its_rows_with_those_of_gpus_first() {
+    let text = include_str!("traces/host_bound.txt");
+    let hosts: String = (10..25)
+        .map(|id| format!("counter id={id} name=host{id} unit=count source=test\n"))
+        .collect();
+    let gpu = "counter id=1 name=power unit=watts device=1 source=driver";
+    let page = markdown_of(&read(&format!("{text}\n{hosts}{gpu}")));
+    assert!(page.contains("| `power` | Example GPU |"), "{page}");
+    assert!(!page.contains("host24"), "{page}");
+    assert!(page.contains("and 6 more counters"), "{page}");
+}
+
+fn markdown_of(trace: &Trace) -> String {
+    with_report(trace, &Options::default(), |report| {
+        markdown::draw(&report.document())
+    })
 }
 
 #[test]

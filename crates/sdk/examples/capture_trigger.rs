@@ -9,8 +9,7 @@
 mod gpu;
 
 use gapscope_sdk::Trigger;
-
-const SIGUSR2: i32 = 12;
+use signal_hook::consts::SIGUSR2;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let tokens = std::env::args()

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! Run it as
-//! `gapscope record --capture-only -- target/debug/examples/start_stop_capture steps.gapscope`.
+//! `gapscope record --capture-only -- target/debug/examples/start_stop_capture steps.gapscope`, on a Mac as
+//! `MTL_CAPTURE_ENABLED=1 target/debug/examples/start_stop_capture steps.gputrace`.
 
 #[allow(dead_code)]
 mod gpu;
@@ -14,9 +15,13 @@ use gapscope_sdk::capture::{start_capture_on, stop_capture};
 use gapscope_sdk::label::label;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let default = match cfg!(target_vendor = "apple") {
+        true => "steps.gputrace",
+        false => "steps.gapscope",
+    };
     let path = std::env::args()
         .nth(1)
-        .unwrap_or_else(|| "steps.gapscope".to_owned());
+        .unwrap_or_else(|| default.to_owned());
     for layer in 0..5 {
         // The recorder comes into the process with the GPU: these labels are in no recording.
         let _loading = label(&format!("load layer {layer}"));

@@ -31,6 +31,7 @@ pub use environment::{CAPTURE_VARIABLES, SKIP_VARIABLE, TAKE_VARIABLE, requested
 #[cfg(target_os = "linux")]
 pub use hooked::Hooked;
 pub use manual::start_capture_on;
+pub(crate) use once::reset as reset_once;
 pub use outcome::{Captured, NotCaptured};
 pub use trigger::{Arm, Trigger, Unit};
 pub use window::{Capture, last_outcome};

@@ -5,6 +5,13 @@
 //!
 //! A hook comes into the process with its first Vulkan instance or CUDA context. A label looks for it as long as there
 //! is none, and every 10 ms for one of the other kind; labels that start before it are not recorded.
+//!
+//! On Apple's systems a label is a signpost (`os_signpost`, subsystem `gapscope`, category `PointsOfInterest`, name
+//! `label`, the text as its message), which Instruments shows, and which the import of what Instruments recorded takes
+//! as a label. **This has not run on Apple hardware.** It costs nothing but a question while no tool wants signposts.
+
+#[cfg(any(test, target_vendor = "apple"))]
+mod signposts;
 
 use std::marker::PhantomData;
 
@@ -23,9 +30,8 @@ use std::marker::PhantomData;
 #[derive(Debug)]
 #[must_use = "the label ends when this is dropped"]
 pub struct Label {
-    /// A hook took it.
-    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
-    open: bool,
+    /// What a hook or the system took it as.
+    open: Option<system::Open>,
     /// Labels belong to their thread.
     not_send: PhantomData<*const ()>,
 }
@@ -37,7 +43,7 @@ pub struct Label {
 /// ```
 pub fn label(text: &str) -> Label {
     Label {
-        open: hooks::push(text),
+        open: system::push(text),
         not_send: PhantomData,
     }
 }
@@ -48,19 +54,19 @@ pub fn label(text: &str) -> Label {
 /// gapscope_sdk::label::instant("first token");
 /// ```
 pub fn instant(text: &str) {
-    hooks::instant(text);
+    system::instant(text);
 }
 
 impl Drop for Label {
     fn drop(&mut self) {
-        if self.open {
-            hooks::pop();
+        if let Some(open) = self.open.take() {
+            system::pop(open);
         }
     }
 }
 
 #[cfg(target_os = "linux")]
-mod hooks {
+mod system {
     use crate::kernel_profile::nanoseconds;
     use gapscope_spool::interface::{Hook, Hooks, Status};
     use rustix::time::{ClockId, clock_gettime};
@@ -126,11 +132,14 @@ mod hooks {
         hooks().fold(false, |taken, hook| (work(hook) == Status::Done) | taken)
     }
 
-    pub fn push(text: &str) -> bool {
-        each(|hook| hook.push_label(text))
+    /// Hooks know the thread's labels themselves.
+    pub type Open = ();
+
+    pub fn push(text: &str) -> Option<Open> {
+        each(|hook| hook.push_label(text)).then_some(())
     }
 
-    pub fn pop() {
+    pub fn pop((): Open) {
         each(Hook::pop_label);
     }
 
@@ -139,13 +148,40 @@ mod hooks {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
-mod hooks {
-    pub fn push(_: &str) -> bool {
-        false
+#[cfg(target_vendor = "apple")]
+mod system {
+    use super::signposts::{Id, OsLog, Signposts};
+    use std::sync::LazyLock;
+
+    static SIGNPOSTS: LazyLock<Signposts<OsLog>> =
+        LazyLock::new(|| Signposts::to(OsLog::of_gapscope()));
+
+    pub type Open = Id;
+
+    pub fn push(text: &str) -> Option<Open> {
+        SIGNPOSTS.begin(text)
     }
 
-    pub fn pop() {}
+    pub fn pop(open: Open) {
+        SIGNPOSTS.end(open);
+    }
+
+    pub fn instant(text: &str) {
+        SIGNPOSTS.instant(text);
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+mod system {
+    pub type Open = std::convert::Infallible;
+
+    pub fn push(_: &str) -> Option<Open> {
+        None
+    }
+
+    pub fn pop(open: Open) {
+        match open {}
+    }
 
     pub fn instant(_: &str) {}
 }

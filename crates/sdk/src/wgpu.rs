@@ -53,7 +53,7 @@
 
 mod batch;
 mod capability;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_vendor = "apple"))]
 mod capture;
 mod chunk;
 mod clock;

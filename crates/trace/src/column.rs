@@ -6,8 +6,12 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
+use rustc_hash::FxHashSet;
 use std::ops::Range;
 use std::sync::Arc;
+
+/// The space that a column gets at least when it grows.
+const GROWTH_ROWS: usize = 1 << 20;
 
 /// A type that can be a column.
 pub trait Column: Sized + Clone + Default + PartialEq + std::fmt::Debug {
@@ -21,7 +25,7 @@ pub trait Column: Sized + Clone + Default + PartialEq + std::fmt::Debug {
     fn to_array(values: &[Self]) -> ArrayRef;
     /// Appends an Arrow array of [`Self::data_type`]. `None`: the array has another type, or lacks values; what was
     /// appended until then stays.
-    fn append_array(array: &dyn Array, values: &mut Vec<Self>) -> Option<()>;
+    fn append_array(array: &dyn Array, values: &mut Vec<Self>, texts: &mut Texts) -> Option<()>;
     /// The value in the text form; `None` where there is no value.
     fn to_text(&self) -> Option<String>;
     /// Reads [`Self::to_text`].
@@ -32,12 +36,14 @@ pub trait Column: Sized + Clone + Default + PartialEq + std::fmt::Debug {
 pub trait ColumnValues: Send {
     /// True when rows may lack a value.
     fn nullable(&self) -> bool;
-    /// Makes space for `rows` more. False when there is none.
-    fn reserve(&mut self, rows: usize) -> bool;
+    /// Makes space for `more` rows and then some, but for no more than `all` in all. False when there is none.
+    fn reserve(&mut self, more: usize, all: usize) -> bool;
     /// Appends an Arrow array. False: it has another type, or lacks values; what was appended until then stays.
-    fn append_array(&mut self, array: &dyn Array) -> bool;
+    fn append_array(&mut self, array: &dyn Array, texts: &mut Texts) -> bool;
     /// Cuts the column, or fills it up with defaults, to `rows`.
     fn resize(&mut self, rows: usize);
+    /// Puts defaults in front of row `at`.
+    fn insert(&mut self, at: usize, rows: usize);
     /// Cuts the column if it is longer.
     fn truncate(&mut self, rows: usize);
     /// Removes some rows.
@@ -50,14 +56,24 @@ impl<T: Column + Send> ColumnValues for Vec<T> {
     fn nullable(&self) -> bool {
         T::NULLABLE
     }
-    fn reserve(&mut self, rows: usize) -> bool {
-        self.try_reserve_exact(rows).is_ok()
+    fn reserve(&mut self, more: usize, all: usize) -> bool {
+        let needed = self.len().saturating_add(more);
+        if needed <= self.capacity() {
+            return true;
+        }
+        // A file may say that it has more rows than it has: space grows with what was read.
+        let step = GROWTH_ROWS.max(self.len() / 2);
+        let space = self.len().saturating_add(step).min(all).max(needed);
+        self.try_reserve_exact(space - self.len()).is_ok()
     }
-    fn append_array(&mut self, array: &dyn Array) -> bool {
-        T::append_array(array, self).is_some()
+    fn append_array(&mut self, array: &dyn Array, texts: &mut Texts) -> bool {
+        T::append_array(array, self, texts).is_some()
     }
     fn resize(&mut self, rows: usize) {
         Vec::resize(self, rows, T::default());
+    }
+    fn insert(&mut self, at: usize, rows: usize) {
+        self.splice(at..at, std::iter::repeat_n(T::default(), rows));
     }
     fn truncate(&mut self, rows: usize) {
         Vec::truncate(self, rows);
@@ -84,7 +100,11 @@ macro_rules! integer_column {
                     values,
                 ))
             }
-            fn append_array(array: &dyn arrow_array::Array, values: &mut Vec<Self>) -> Option<()> {
+            fn append_array(
+                array: &dyn arrow_array::Array,
+                values: &mut Vec<Self>,
+                _: &mut $crate::column::Texts,
+            ) -> Option<()> {
                 let array = arrow_array::cast::AsArray::as_primitive_opt::<$arrow>(array)?;
                 if arrow_array::Array::null_count(array) != 0 {
                     return None;
@@ -109,7 +129,11 @@ macro_rules! integer_column {
                 let values = values.iter().map(|value| value.as_ref().map($unwrap));
                 std::sync::Arc::new(arrow_array::PrimitiveArray::<$arrow>::from_iter(values))
             }
-            fn append_array(array: &dyn arrow_array::Array, values: &mut Vec<Self>) -> Option<()> {
+            fn append_array(
+                array: &dyn arrow_array::Array,
+                values: &mut Vec<Self>,
+                _: &mut $crate::column::Texts,
+            ) -> Option<()> {
                 let array = arrow_array::cast::AsArray::as_primitive_opt::<$arrow>(array)?;
                 if arrow_array::Array::null_count(array) == 0 {
                     values.extend(array.values().iter().map(|value| Some($wrap(*value))));
@@ -139,28 +163,43 @@ fn dictionary() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
 
+/// The distinct texts of a column that is being read: each is in memory once, however many rows and files have it.
+#[derive(Debug, Default)]
+pub struct Texts(FxHashSet<Arc<str>>);
+
+impl Texts {
+    fn shared(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.0.get(text) {
+            return known.clone();
+        }
+        let new: Arc<str> = Arc::from(text);
+        self.0.insert(new.clone());
+        new
+    }
+}
+
 /// Appends the texts of an array as `read` understands them, each distinct one read once.
 fn read_texts<T: Clone>(
     array: &dyn Array,
     out: &mut Vec<T>,
     null: Option<T>,
-    read: impl Fn(&str) -> T,
+    mut read: impl FnMut(&str) -> T,
 ) -> Option<()> {
     if let Some(plain) = array.as_string_opt::<i32>() {
         for text in plain {
-            out.push(text.map(&read).or_else(|| null.clone())?);
+            out.push(text.map(&mut read).or_else(|| null.clone())?);
         }
         return Some(());
     }
     if let Some(views) = array.as_string_view_opt() {
         for text in views {
-            out.push(text.map(&read).or_else(|| null.clone())?);
+            out.push(text.map(&mut read).or_else(|| null.clone())?);
         }
         return Some(());
     }
     let array = array.as_dictionary_opt::<Int32Type>()?;
     let texts = array.values().as_string_opt::<i32>()?;
-    let texts: Vec<Option<T>> = texts.iter().map(|text| text.map(&read)).collect();
+    let texts: Vec<Option<T>> = texts.iter().map(|text| text.map(&mut read)).collect();
     for key in array.keys() {
         let text = match key {
             Some(key) => texts.get(usize::try_from(key).ok()?)?.clone(),
@@ -179,45 +218,25 @@ fn write_texts<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
     Arc::new(builder.finish())
 }
 
-impl Column for String {
+impl Column for Arc<str> {
     fn data_type() -> DataType {
         dictionary()
     }
     const NULLABLE: bool = false;
     fn to_array(values: &[Self]) -> ArrayRef {
-        write_texts(values.iter().map(|v| Some(v.as_str())))
+        write_texts(values.iter().map(|v| Some(&**v)))
     }
-    fn append_array(array: &dyn Array, values: &mut Vec<Self>) -> Option<()> {
-        read_texts(array, values, None, str::to_owned)
+    fn append_array(array: &dyn Array, values: &mut Vec<Self>, texts: &mut Texts) -> Option<()> {
+        read_texts(array, values, None, |text| texts.shared(text))
     }
     fn to_text(&self) -> Option<String> {
-        Some(self.clone())
+        Some(self.to_string())
     }
     fn from_text(text: &str) -> Option<Self> {
-        Some(text.to_owned())
+        Some(Arc::from(text))
     }
 }
 
-impl Column for Option<String> {
-    fn data_type() -> DataType {
-        dictionary()
-    }
-    const NULLABLE: bool = true;
-    fn to_array(values: &[Self]) -> ArrayRef {
-        write_texts(values.iter().map(|v| v.as_deref()))
-    }
-    fn append_array(array: &dyn Array, values: &mut Vec<Self>) -> Option<()> {
-        read_texts(array, values, Some(None), |text| Some(text.to_owned()))
-    }
-    fn to_text(&self) -> Option<String> {
-        self.clone()
-    }
-    fn from_text(text: &str) -> Option<Self> {
-        Some(Some(text.to_owned()))
-    }
-}
-
-/// A text that many rows share: each distinct one is in memory once.
 impl Column for Option<Arc<str>> {
     fn data_type() -> DataType {
         dictionary()
@@ -226,8 +245,8 @@ impl Column for Option<Arc<str>> {
     fn to_array(values: &[Self]) -> ArrayRef {
         write_texts(values.iter().map(|v| v.as_deref()))
     }
-    fn append_array(array: &dyn Array, values: &mut Vec<Self>) -> Option<()> {
-        read_texts(array, values, Some(None), |text| Some(Arc::from(text)))
+    fn append_array(array: &dyn Array, values: &mut Vec<Self>, texts: &mut Texts) -> Option<()> {
+        read_texts(array, values, Some(None), |text| Some(texts.shared(text)))
     }
     fn to_text(&self) -> Option<String> {
         self.as_deref().map(str::to_owned)
@@ -247,7 +266,7 @@ macro_rules! kind_columns {
             fn to_array(values: &[Self]) -> ArrayRef {
                 write_texts(values.iter().map(|value| Some(value.as_str())))
             }
-            fn append_array(array: &dyn Array, values: &mut Vec<Self>) -> Option<()> {
+            fn append_array(array: &dyn Array, values: &mut Vec<Self>, _: &mut Texts) -> Option<()> {
                 read_texts(array, values, None, $name::of)
             }
             fn to_text(&self) -> Option<String> { Some(self.as_str().to_owned()) }
@@ -263,7 +282,7 @@ macro_rules! kind_columns {
             fn to_array(values: &[Self]) -> ArrayRef {
                 write_texts(values.iter().map(|value| value.map($name::as_str)))
             }
-            fn append_array(array: &dyn Array, values: &mut Vec<Self>) -> Option<()> {
+            fn append_array(array: &dyn Array, values: &mut Vec<Self>, _: &mut Texts) -> Option<()> {
                 read_texts(array, values, Some(None), |text| Some($name::of(text)))
             }
             fn to_text(&self) -> Option<String> { self.map(|value| value.as_str().to_owned()) }

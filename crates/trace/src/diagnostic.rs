@@ -1,6 +1,8 @@
 //! What a trace that opens still lacks.
 
-use std::path::PathBuf;
+use crate::manifest::Manifest;
+use crate::reader::MANIFEST;
+use std::path::{Path, PathBuf};
 
 /// Something that reading a trace met and that a report on it should say. Each prints as one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -15,6 +17,12 @@ pub enum Diagnostic {
     #[error("{} is missing: what it says of the recording as a whole is unknown", path.display())]
     NoManifest {
         /// Where it should be.
+        path: PathBuf,
+    },
+    /// The manifest is not as it was written.
+    #[error("{} was changed or damaged after it was written: what it says may be wrong", path.display())]
+    AlteredManifest {
+        /// Where it is.
         path: PathBuf,
     },
     /// A table has no file.
@@ -75,4 +83,14 @@ pub enum Diagnostic {
         /// One of the ids.
         example: u64,
     },
+}
+
+impl Diagnostic {
+    /// What is to be said of the manifest of the trace `folder`.
+    pub fn of_manifest(folder: &Path, manifest: &Manifest) -> Option<Diagnostic> {
+        let path = || folder.join(MANIFEST);
+        manifest
+            .altered
+            .then(|| Diagnostic::AlteredManifest { path: path() })
+    }
 }

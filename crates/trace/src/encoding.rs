@@ -1,5 +1,6 @@
 //! How columns are encoded in Parquet.
 
+use crate::checksums::WRITER;
 use arrow_schema::{DataType, Schema};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
@@ -15,7 +16,7 @@ const PAGE_ROWS: usize = 1 << 15;
 /// The encoding of each column of a table.
 pub(crate) fn properties(schema: &Schema) -> WriterProperties {
     let mut properties = WriterProperties::builder()
-        .set_created_by(concat!("gapscope ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_created_by(format!("{WRITER}{}", env!("CARGO_PKG_VERSION")))
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
         .set_data_page_row_count_limit(PAGE_ROWS)

@@ -1,6 +1,7 @@
 //! Why a trace cannot be written or opened.
 
 use crate::manifest::FORMAT_VERSION;
+use crate::memory::{self, VARIABLE, size_text};
 use parquet::errors::ParquetError;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -81,6 +82,17 @@ pub enum Error {
         /// Its version.
         version: u64,
     },
+    /// Reading takes more memory than it may.
+    #[error(
+        "{} cannot be read with {} of memory, the limit here: set {VARIABLE} to more if the machine has it, or record a shorter time",
+        path.display(), size_text(*limit_bytes)
+    )]
+    Memory {
+        /// The file that was being read.
+        path: PathBuf,
+        /// The limit.
+        limit_bytes: u64,
+    },
     /// The manifest cannot be understood.
     #[error("{} is damaged: {reason}", path.display())]
     DamagedManifest {
@@ -110,6 +122,14 @@ impl Error {
         |error| Error::Write {
             path: path.to_owned(),
             source: into_io(error),
+        }
+    }
+
+    /// Too much memory while `path` was read.
+    pub(crate) fn memory(path: &Path) -> Error {
+        Error::Memory {
+            path: path.to_owned(),
+            limit_bytes: memory::limit(),
         }
     }
 

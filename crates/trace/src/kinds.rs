@@ -1,6 +1,6 @@
 //! The kinds that columns hold as texts.
 
 pub use gapscope_model::{
-    Access, CounterUnit, HostCallKind, MarkerScope, MemoryEvent, MemoryPlace, NameSource,
-    OpaqueWorkKind, StreamKind, SubmissionKind, Timing, TransferKind,
+    Access, Condition, CounterUnit, HostCallKind, MarkerScope, MemoryEvent, MemoryPlace,
+    NameSource, OpaqueWorkKind, StreamKind, SubmissionKind, THERMAL_STATE, Timing, TransferKind,
 };

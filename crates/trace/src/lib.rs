@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 pub mod build;
+mod checksums;
 pub mod column;
 mod diagnostic;
 mod encoding;
@@ -16,6 +17,7 @@ pub mod ids;
 mod kinds;
 pub mod lookup;
 pub mod manifest;
+pub mod memory;
 mod merge;
 pub mod parallel;
 mod part;
@@ -28,6 +30,7 @@ mod table;
 pub mod table_file;
 pub mod tables;
 pub mod text;
+mod thrift;
 mod unread;
 mod version1;
 mod window;

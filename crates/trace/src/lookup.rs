@@ -106,7 +106,7 @@ impl Labels {
 
     /// The path of a label: texts from the outermost one to its own, such as `step / attention / matmul`.
     pub fn path(&self, ids: &IdIndex<LabelId>, row: usize) -> String {
-        label_path(self.outwards(ids, row).map(|row| self.text[row].as_str()))
+        label_path(self.outwards(ids, row).map(|row| &*self.text[row]))
     }
 }
 

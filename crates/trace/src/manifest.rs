@@ -49,6 +49,21 @@ pub struct Manifest {
     pub losses: Vec<Loss>,
     /// Sentences that every report prints.
     pub notes: Vec<String>,
+    /// Conditions of the machine that could not be measured: they are unknown.
+    pub unmeasured: Vec<Unmeasured>,
+    /// True where its file was changed or damaged after it was written: any of this may be wrong.
+    #[serde(skip)]
+    pub altered: bool,
+}
+
+/// What could not be measured beside the program.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Unmeasured {
+    /// What: `memory pressure`.
+    pub what: String,
+    /// Why: a sentence without its full stop.
+    pub reason: String,
 }
 
 impl Manifest {

@@ -1,9 +1,11 @@
 //! Merging the parts of a table into its file.
 
 use crate::Error;
+use crate::checksums::{ALTERED, CheckedFile, sign};
+use crate::column::Texts;
 use crate::encoding::properties;
 use crate::files::new_name;
-use crate::table_file::{OpenError, TableFile};
+use crate::table_file::{OpenError, ReadError, TableFile};
 use crate::tables::Table;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
@@ -43,6 +45,7 @@ struct Merge<T> {
     factory: ArrowRowGroupWriterFactory,
     /// Rows of small row groups, to be encoded together.
     pending: T,
+    texts: Texts,
 }
 
 impl<T: Table> Merge<T> {
@@ -58,6 +61,7 @@ impl<T: Table> Merge<T> {
             writer,
             factory,
             pending: T::default(),
+            texts: Texts::default(),
         })
     }
 
@@ -69,6 +73,7 @@ impl<T: Table> Merge<T> {
         let path = self.path;
         let file = self.writer.into_inner();
         let file = file.map_err(Error::write_parquet(&path))?;
+        sign(&path).map_err(Error::write_parquet(&path))?;
         file.sync_data().map_err(Error::write(&path))
     }
 
@@ -78,7 +83,7 @@ impl<T: Table> Merge<T> {
             OpenError::Missing => damaged("it is missing".to_owned()),
             OpenError::Unreadable(reason) => damaged(reason),
         })?;
-        let file = File::open(part).map_err(Error::read(part))?;
+        let file = table.file().map_err(Error::read(part))?;
         let metadata = table.metadata();
         // An earlier gapscope, whose recording is recovered with this one, may have had other columns.
         let same_columns =
@@ -87,8 +92,12 @@ impl<T: Table> Merge<T> {
         for (index, group) in groups.iter().enumerate() {
             if same_columns && group.num_rows() >= LARGE_ROWS {
                 self.write_pending()?;
-                self.copy(&file, metadata, index)
-                    .map_err(Error::write_parquet(&self.path))?;
+                self.copy(&file, metadata, index).map_err(|error| {
+                    match error.to_string().contains(ALTERED) {
+                        true => damaged(ALTERED.to_owned()),
+                        false => Error::write_parquet(&self.path)(error),
+                    }
+                })?;
             } else {
                 self.decode(&table, index)?;
             }
@@ -98,7 +107,7 @@ impl<T: Table> Merge<T> {
 
     fn copy(
         &mut self,
-        file: &File,
+        file: &CheckedFile,
         metadata: &ArrowReaderMetadata,
         index: usize,
     ) -> Result<(), ParquetError> {
@@ -123,7 +132,11 @@ impl<T: Table> Merge<T> {
         let damaged = Error::damaged_part(table.path());
         let batches = table.read(T::COLUMNS, Some(row_group), PENDING_ROWS);
         for batch in batches.map_err(&damaged)? {
-            let appended = self.pending.append_batch(&batch.map_err(&damaged)?);
+            let batch = batch.map_err(|error| match error {
+                ReadError::Damaged(reason) => damaged(reason),
+                ReadError::Memory => Error::memory(table.path()),
+            })?;
+            let appended = self.pending.append_batch(&batch, &mut self.texts);
             appended.map_err(|column| {
                 damaged(format!("its column {column} is missing or of another type"))
             })?;
@@ -140,6 +153,7 @@ impl<T: Table> Merge<T> {
         }
         let rows = self.pending.to_batch();
         self.pending.clear();
+        self.texts = Texts::default();
         let mut write = || {
             let group = self.writer.flushed_row_groups().len();
             let columns = self.factory.create_column_writers(group)?;

@@ -1,6 +1,7 @@
 //! The parts of a table while its trace is recorded: Parquet files that each hold some of its rows, in order.
 
 use crate::Error;
+use crate::checksums::sign;
 use crate::encoding::properties;
 use crate::files::sync_folder;
 use arrow_array::RecordBatch;
@@ -121,6 +122,7 @@ impl PartWriter {
             .into_inner()
             .map_err(Error::write_parquet(&path))
             .and_then(|file| {
+                sign(&path).map_err(Error::write_parquet(&path))?;
                 file.sync_data().map_err(Error::write(&path))?;
                 fs::rename(&path, &closed).map_err(Error::write(&closed))?;
                 sync_folder(&self.folder)?;

@@ -8,7 +8,7 @@ mod tail;
 
 use crate::manifest::{FORMAT_VERSION, Manifest};
 use crate::tables::*;
-use crate::{Diagnostic, Error, Trace, UnreadTable, files, for_each_table, part};
+use crate::{Diagnostic, Error, Trace, UnreadTable, checksums, files, for_each_table, part};
 use load::Source;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -124,7 +124,11 @@ fn manifest_or_missing(folder: &Path) -> Result<Option<Manifest>, Error> {
             path: folder.to_owned(),
             version: found,
         }),
-        Some(_) => serde_json::from_slice(&bytes).map(Some).map_err(damaged),
+        Some(_) => {
+            let mut manifest: Manifest = serde_json::from_slice(&bytes).map_err(damaged)?;
+            manifest.altered = checksums::is_altered_manifest(&bytes);
+            Ok(Some(manifest))
+        }
     }
 }
 
@@ -136,12 +140,16 @@ struct Version {
 /// Reads the trace `folder`, as far as it goes: what is damaged or missing is in the diagnostics.
 ///
 /// # Errors
-/// `folder` is not a trace, or a later gapscope's, or its manifest is damaged.
+/// `folder` is not a trace, or a later gapscope's, or its manifest is damaged, or reading takes more memory than
+/// [`memory::limit`](crate::memory::limit).
 pub fn read(folder: &Path, selection: &Selection) -> Result<(Trace, Vec<Diagnostic>), Error> {
     let parts = find_parts(folder)?;
     let mut diagnostics = Vec::new();
     let manifest = match manifest_or_missing(folder)? {
-        Some(manifest) => manifest,
+        Some(manifest) => {
+            diagnostics.extend(Diagnostic::of_manifest(folder, &manifest));
+            manifest
+        }
         None if parts.values().all(Vec::is_empty) && !has_tables(folder) => {
             return Err(foreign::error(folder));
         }
@@ -177,7 +185,7 @@ pub fn read(folder: &Path, selection: &Selection) -> Result<(Trace, Vec<Diagnost
         )+};
     }
     for_each_table!(sources);
-    load::load(sources, &mut diagnostics);
+    load::load(sources, &mut diagnostics)?;
     let unread = unread(&diagnostics, &tables);
     let trace = Trace {
         manifest,

@@ -1,6 +1,6 @@
 //! What a table is, and the macro that makes one of a list of columns.
 
-use crate::column::ColumnValues;
+use crate::column::{ColumnValues, Texts};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema};
 use std::sync::Arc;
@@ -77,13 +77,13 @@ pub trait Table: Default {
     ///
     /// # Errors
     /// The name of the column that is missing or has another type. The table is then as before.
-    fn append_batch(&mut self, batch: &RecordBatch) -> Result<(), &'static str> {
+    fn append_batch(&mut self, batch: &RecordBatch, texts: &mut Texts) -> Result<(), &'static str> {
         let before = self.len();
         let after = before + batch.num_rows();
         let mut failed = None;
         for (name, values) in Self::COLUMNS.iter().zip(self.columns_mut()) {
             let fits = match batch.column_by_name(name) {
-                Some(array) => values.append_array(array.as_ref()),
+                Some(array) => values.append_array(array.as_ref(), texts),
                 None if values.nullable() => {
                     values.resize(after);
                     true

@@ -1,8 +1,9 @@
 //! The Parquet file of one table: opened, checked and projected in this one place, for the reader, for merging parts
 //! and for SQL.
 
-use crate::files;
+use crate::checksums::{ALTERED, CheckedFile, Checksums, footer_of};
 use crate::version1::{self, Computed, Earlier};
+use crate::{files, lookup, memory, thrift};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, FieldRef, Schema};
 use parquet::arrow::ProjectionMask;
@@ -15,7 +16,7 @@ use parquet::basic::{Compression, CompressionCodec};
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
 use std::any::Any;
 use std::fs::File;
-use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,6 +30,22 @@ pub struct TableFile {
     /// The types in which columns are wanted.
     wanted: Arc<Schema>,
     rows: usize,
+    checksums: Option<Arc<Checksums>>,
+}
+
+/// The most rows that a table can have: they are kept as numbers of 32 bits.
+pub const MOST_ROWS: usize = lookup::NONE as usize - 1;
+
+/// Bytes of decoded columns after which the memory that they take is looked at.
+const LOOK_BYTES: usize = 4 << 20;
+
+/// Why columns cannot be read further.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReadError {
+    /// The file is damaged, for this reason.
+    Damaged(String),
+    /// This process has taken more memory than it may ([`memory::limit`]).
+    Memory,
 }
 
 /// Why a file cannot be opened.
@@ -55,13 +72,15 @@ impl TableFile {
             ErrorKind::NotFound => OpenError::Missing,
             _ => OpenError::Unreadable(e.to_string()),
         })?;
-        let (metadata, rows) = guarded(|| footer(&file, &wanted)).map_err(OpenError::Unreadable)?;
+        let footer = guarded(|| footer(&file, &wanted)).map_err(OpenError::Unreadable)?;
+        let (metadata, rows, checksums) = footer;
         Ok(TableFile {
             path: path.to_owned(),
             table,
             metadata,
             wanted,
             rows,
+            checksums: checksums.map(Arc::new),
         })
     }
 
@@ -73,6 +92,11 @@ impl TableFile {
     /// What its footer says.
     pub fn metadata(&self) -> &ArrowReaderMetadata {
         &self.metadata
+    }
+
+    /// The file, of which nothing is read that is not as it was written.
+    pub(crate) fn file(&self) -> io::Result<CheckedFile> {
+        CheckedFile::open(&self.path, self.checksums.clone())
     }
 
     /// Rows in all.
@@ -195,7 +219,7 @@ impl TableFile {
                 origin,
             });
         }
-        let file = File::open(&self.path).map_err(|e| e.to_string())?;
+        let file = self.file().map_err(|e| e.to_string())?;
         let fields = self.metadata.schema().fields().iter().enumerate();
         let places = fields.filter(|(_, field)| held.contains(field.name()));
         let mask = ProjectionMask::roots(
@@ -215,6 +239,7 @@ impl TableFile {
             reader: guarded(|| reader.build().map_err(|e| e.to_string()))?,
             given,
             schema,
+            unlooked_bytes: 0,
         })
     }
 }
@@ -250,22 +275,39 @@ pub struct Batches {
     reader: ParquetRecordBatchReader,
     given: Vec<Given>,
     schema: Arc<Schema>,
+    /// Decoded since memory was looked at.
+    unlooked_bytes: usize,
 }
 
 impl Iterator for Batches {
-    type Item = Result<RecordBatch, String>;
+    type Item = Result<RecordBatch, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        guarded(|| match self.reader.next() {
+        let batch = guarded(|| match self.reader.next() {
             Some(Ok(batch)) => self.give(&batch).map(Some),
+            // The libraries in between put words in front of it.
+            Some(Err(e)) if e.to_string().contains(ALTERED) => Err(ALTERED.to_owned()),
             Some(Err(e)) => Err(e.to_string()),
             None => Ok(None),
-        })
-        .transpose()
+        });
+        let batch = batch.map_err(ReadError::Damaged).transpose()?;
+        Some(batch.and_then(|batch| self.look(batch)))
     }
 }
 
 impl Batches {
+    /// Whoever reads keeps what it is given, or much of it: this is where memory grows.
+    fn look(&mut self, batch: RecordBatch) -> Result<RecordBatch, ReadError> {
+        self.unlooked_bytes += batch.get_array_memory_size();
+        if self.unlooked_bytes >= LOOK_BYTES {
+            self.unlooked_bytes = 0;
+            if memory::is_exceeded() {
+                return Err(ReadError::Memory);
+            }
+        }
+        Ok(batch)
+    }
+
     fn give(&self, batch: &RecordBatch) -> Result<RecordBatch, String> {
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.given.len());
         for given in &self.given {
@@ -285,7 +327,12 @@ impl Batches {
     }
 }
 
-fn footer(file: &File, wanted: &Schema) -> Result<(ArrowReaderMetadata, usize), String> {
+type Footer = (ArrowReaderMetadata, usize, Option<Checksums>);
+
+fn footer(file: &File, wanted: &Schema) -> Result<Footer, String> {
+    if !is_cut(file) && footer_of(file).is_some_and(|footer| !thrift::is_plausible(&footer)) {
+        return Err("its footer is damaged".to_owned());
+    }
     let metadata = ParquetMetaDataReader::new()
         .with_page_index_policy(PageIndexPolicy::Skip)
         .parse_and_finish(file)
@@ -293,8 +340,14 @@ fn footer(file: &File, wanted: &Schema) -> Result<(ArrowReaderMetadata, usize), 
             true => "its end is missing".to_owned(),
             false => e.to_string(),
         })?;
+    let checksums = Checksums::of(file, &metadata)?;
     readable(&metadata)?;
     let rows = rows(&metadata).ok_or("its columns differ in their numbers of rows")?;
+    if rows > MOST_ROWS {
+        return Err(format!(
+            "it is damaged: it says that it has {rows} rows, and a table has {MOST_ROWS} at most"
+        ));
+    }
     let metadata = Arc::new(metadata);
     // What the file itself says of its types is of the Arrow that wrote it.
     let options = || ArrowReaderOptions::new().with_skip_arrow_metadata(true);
@@ -317,7 +370,7 @@ fn footer(file: &File, wanted: &Schema) -> Result<(ArrowReaderMetadata, usize), 
         options().with_schema(Arc::new(Schema::new(fields))),
     )
     .map_err(|e| e.to_string())?;
-    Ok((metadata, rows))
+    Ok((metadata, rows, checksums))
 }
 
 /// True of a file that does not end as Parquet files do, such as one that was not written to its end.
@@ -335,12 +388,15 @@ fn readable(metadata: &ParquetMetaData) -> Result<(), String> {
     let groups = metadata.row_groups().iter();
     let mut used = groups.flat_map(|group| group.columns().iter().map(|c| c.compression()));
     let unread = used.find(|compression| {
-        use Compression::{SNAPPY, UNCOMPRESSED, ZSTD};
-        !matches!(compression, UNCOMPRESSED | SNAPPY | ZSTD(_))
+        use Compression::{GZIP, LZ4, LZ4_RAW, SNAPPY, UNCOMPRESSED, ZSTD};
+        !matches!(
+            compression,
+            UNCOMPRESSED | SNAPPY | ZSTD(_) | GZIP(_) | LZ4 | LZ4_RAW
+        )
     });
     match unread {
         Some(compression) => Err(format!(
-            "compressed with {}: write it again with zstd, snappy or without compression",
+            "compressed with {}: write it again with zstd, snappy, lz4, gzip or without compression",
             format!("{:?}", CompressionCodec::from(compression)).to_lowercase()
         )),
         None => Ok(()),

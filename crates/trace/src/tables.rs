@@ -65,7 +65,7 @@ table! {
         /// Id of the label around it on the queue, or of the only top-level label inside it.
         label: Option<LabelId>,
         /// Name that the program gave it.
-        name: Option<String>,
+        name: Option<Arc<str>>,
         /// Host nodes in it (CUDA graphs): functions of the host that it runs. Absent when it is not known.
         host_functions: Option<u32>,
     }
@@ -239,7 +239,7 @@ table! {
         /// Id.
         id: LabelId,
         /// The label's own text.
-        text: String,
+        text: Arc<str>,
         /// Id of the label around it.
         parent: Option<LabelId>,
     }
@@ -281,7 +281,7 @@ table! {
         /// Where in the allocation.
         offset_bytes: Option<u64>,
         /// Name that the program gave it.
-        name: Option<String>,
+        name: Option<Arc<str>>,
     }
 }
 
@@ -315,15 +315,16 @@ table! {
         /// Id of the process.
         process: ProcessId,
         /// Its name: the best that is known.
-        name: String,
+        name: Arc<str>,
         /// Where the name comes from.
         name_source: NameSource,
         /// Entry point.
-        entry_point: Option<String>,
-        /// Hash of the code; `sources/HASH.spv` holds it.
-        source: Option<String>,
+        entry_point: Option<Arc<str>>,
+        /// Hash of the code; `sources/HASH.spv` holds it (Vulkan), `sources/HASH.ptx` or `sources/HASH.cubin` (CUDA: what the
+        /// program loaded itself under the kernel's name, where that was one).
+        source: Option<Arc<str>>,
         /// Specialisation constants as `id:hex`, joined by commas.
-        specialisation: Option<String>,
+        specialisation: Option<Arc<str>>,
         /// Threads of a workgroup in x.
         local_x: Option<u32>,
         /// In y.
@@ -331,7 +332,11 @@ table! {
         /// In z.
         local_z: Option<u32>,
         /// The whole name of a C++ kernel, with namespaces and parameters, where `name` is a shorter one.
-        full_name: Option<String>,
+        full_name: Option<Arc<str>>,
+        /// The file that the code was written in, where the code says it (CUDA), such as the Python file of a Triton kernel.
+        source_file: Option<Arc<str>>,
+        /// Hash of that file as it was when the code was loaded; `sources/HASH.EXTENSION` holds it.
+        source_file_hash: Option<Arc<str>>,
         /// Registers of a thread.
         registers: Option<u32>,
         /// Local memory of a thread (spilled registers, stack), in bytes.
@@ -350,7 +355,7 @@ table! {
         /// Id.
         id: CounterId,
         /// Its name.
-        name: String,
+        name: Arc<str>,
         /// The unit of its values.
         unit: CounterUnit,
         /// Id of the device that it is of; absent for one of the host.
@@ -358,7 +363,7 @@ table! {
         /// Id of the queue that it is of.
         queue: Option<QueueId>,
         /// Where the values come from, such as the tool that measured them.
-        source: String,
+        source: Arc<str>,
     }
 }
 
@@ -369,7 +374,7 @@ table! {
         counter: CounterId,
         /// From when.
         start_ns: i64,
-        /// For how long the value is the mean; absent for a value that was read at one moment and holds until the next.
+        /// For how long the value is the mean; absent for a value that holds until the next one of its counter.
         duration_ns: Option<i64>,
         /// The value, in the counter's unit.
         value: f64,

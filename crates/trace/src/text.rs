@@ -121,11 +121,12 @@ impl Trace {
                     "device" => manifest.devices.push(read_part(&Default::default(), &line)?),
                     "queue" => manifest.queues.push(read_part(&Default::default(), &line)?),
                     "loss" => manifest.losses.push(read_part(&Default::default(), &line)?),
+                    "unmeasured" => manifest.unmeasured.push(read_part(&Default::default(), &line)?),
                     $(<$table>::ROW => self.tables.$field.push(read_row::<$table>(&line)?),)+
                     other => {
                         let tables = [$(<$table>::ROW),+].join(", ");
                         return Err(format!(
-                            "`{other}` begins no row; rows begin with manifest, process, thread, device, queue, loss, {tables}"
+                            "`{other}` begins no row; rows begin with manifest, process, thread, device, queue, loss, unmeasured, {tables}"
                         ));
                     }
                 }
@@ -145,6 +146,7 @@ impl Trace {
             devices: Vec::new(),
             queues: Vec::new(),
             losses: Vec::new(),
+            unmeasured: Vec::new(),
             ..m.clone()
         };
         write_part(&mut text, "manifest", &base_manifest(), &whole);
@@ -153,6 +155,7 @@ impl Trace {
         write_parts(&mut text, "device", &m.devices);
         write_parts(&mut text, "queue", &m.queues);
         write_parts(&mut text, "loss", &m.losses);
+        write_parts(&mut text, "unmeasured", &m.unmeasured);
         macro_rules! write_rows {
             ($($field:ident: $table:ty,)+) => { $(write_rows::<$table>(&mut text, &self.tables.$field);)+ };
         }

@@ -1,6 +1,6 @@
 //! What version 1 of the format had in place of columns of this version.
 
-use crate::column::Column;
+use crate::column::{Column, Texts};
 use crate::kinds::SubmissionKind;
 use crate::tables::{CounterValues, Counters, HostCalls, Submissions, Table};
 use arrow_array::cast::AsArray;
@@ -91,7 +91,7 @@ fn kind(batch: &RecordBatch, wanted: &DataType) -> Option<ArrayRef> {
             Some(views) => views.iter().map(kind).collect(),
             None => {
                 let mut names = Vec::new();
-                Option::<Arc<str>>::append_array(functions, &mut names)?;
+                Option::<Arc<str>>::append_array(functions, &mut names, &mut Texts::default())?;
                 names.iter().map(|name| kind(name.as_deref())).collect()
             }
         },

@@ -1,23 +1,22 @@
 //! A part of a trace, as a trace of its own.
 
 use crate::Trace;
-use crate::ids::{CommandBufferId, ProcessId, SubmissionId};
-use crate::manifest::Manifest;
-use crate::tables::{Table, Tables};
-use std::collections::HashSet;
+use crate::ids::{CommandBufferId, CounterId, DeviceId, ProcessId, SubmissionId};
+use crate::manifest::{Device, Manifest};
+use crate::tables::{CounterValues, Table, Tables};
+use std::collections::{HashMap, HashSet};
 
 impl Trace {
     /// What some processes did from `start_ns` to `end_ns` (host's clock).
     ///
     /// GPU work belongs to the window in which it was submitted, whole; host calls and markers of the host belong to
-    /// every window that they touch. Kernels, labels, buffers and the memory history before the window stay, because
-    /// the work refers to them. The manifest's times are those of the window; its losses and notes are kept, since a
+    /// every window that they touch; a counter's value that holds at its start is there from the start on. Kernels, labels,
+    /// buffers and the memory history before the window stay, because the work refers to them. The manifest's times are those of the window; its losses and notes are kept, since a
     /// trace does not say when something was lost.
     #[must_use]
     pub fn window(&self, processes: &[ProcessId], start_ns: i64, end_ns: i64) -> Trace {
         let from = &self.tables;
         let manifest = self.manifest.window(processes, start_ns, end_ns);
-        let devices: HashSet<_> = manifest.devices.iter().map(|device| device.id).collect();
         let ours = |process: ProcessId| processes.contains(&process);
         let touches = |start: i64, duration: i64| {
             start <= end_ns && start.saturating_add(duration) >= start_ns
@@ -76,14 +75,33 @@ impl Trace {
                         .is_some_and(|start| touches(start, t.duration_ns[row].unwrap_or(i64::MAX)))
             }
         });
+        // A GPU is one device in each process: a counter of one is of the others too.
+        let here = |id: DeviceId| {
+            let uuid = |d: &&Device| d.id == id && !d.uuid.is_empty();
+            let uuid = self.manifest.devices.iter().find(uuid).map(|d| &d.uuid);
+            let same = |d: &&Device| d.id == id || Some(&d.uuid) == uuid;
+            manifest.devices.iter().find(same).map(|device| device.id)
+        };
         tables.counters = rows(&from.counters, |t, row| {
-            t.device[row].is_none_or(|device| devices.contains(&device))
+            t.device[row].is_none_or(|device| here(device).is_some())
         });
+        for device in &mut tables.counters.device {
+            *device = device.and_then(here);
+        }
         let counters: HashSet<_> = tables.counters.id.iter().copied().collect();
+        let at_start = last_before(&from.counter_values, start_ns);
         tables.counter_values = rows(&from.counter_values, |t, row| {
+            let holds = at_start.get(&t.counter[row]) == Some(&row) && t.duration_ns[row].is_none();
             counters.contains(&t.counter[row])
-                && touches(t.start_ns[row], t.duration_ns[row].unwrap_or(0))
+                && (holds || touches(t.start_ns[row], t.duration_ns[row].unwrap_or(0)))
         });
+        // What holds until the next value holds from the window's start on.
+        let values = &mut tables.counter_values;
+        for (start, duration) in values.start_ns.iter_mut().zip(&values.duration_ns) {
+            if duration.is_none() {
+                *start = (*start).max(start_ns);
+            }
+        }
         tables.memory = rows(&from.memory, |t, row| {
             ours(t.process[row]) && t.at_ns[row] <= end_ns
         });
@@ -119,6 +137,18 @@ impl Manifest {
         manifest.end_ns = end_ns.max(start_ns);
         manifest
     }
+}
+
+/// The last value of each counter before a time.
+fn last_before(values: &CounterValues, at_ns: i64) -> HashMap<CounterId, usize> {
+    let mut last: HashMap<CounterId, usize> = HashMap::new();
+    for (row, (counter, start_ns)) in values.counter.iter().zip(&values.start_ns).enumerate() {
+        let known = last.get(counter).map(|known| values.start_ns[*known]);
+        if *start_ns < at_ns && known.is_none_or(|known| known <= *start_ns) {
+            last.insert(*counter, row);
+        }
+    }
+    last
 }
 
 /// The rows of a table that are wanted, in their order.

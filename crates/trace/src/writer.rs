@@ -4,6 +4,7 @@
 //! [`TraceWriter::finish`] merges into `TABLE.parquet`. A trace whose writer was killed opens as far as its closed
 //! parts go, and [`TraceWriter::resume`] continues it.
 
+use crate::checksums;
 use crate::files::{self, own_folder};
 use crate::manifest::Manifest;
 use crate::merge::merge;
@@ -229,6 +230,7 @@ impl TraceWriter {
             ..manifest.clone()
         };
         let json = serde_json::to_vec_pretty(&manifest).expect("a manifest's keys are texts");
+        let json = checksums::signed_manifest(json);
         files::replace(&self.folder.join(reader::MANIFEST), &json)
     }
 

@@ -1,6 +1,6 @@
 //! Whatever a trace holds, it comes back; whatever is damaged, nothing panics and nothing is passed off as whole.
 
-use gapscope_trace::manifest::{Device, Exit, Loss, Manifest, Queue};
+use gapscope_trace::manifest::{Device, Exit, Loss, Manifest, Queue, Unmeasured};
 use gapscope_trace::tables::*;
 use gapscope_trace::{LossKind, Selection, Tables, Trace, TraceWriter, for_each_table, read};
 use proptest::prelude::*;
@@ -110,6 +110,10 @@ fn manifest() -> impl Strategy<Value = Manifest> {
                 queues: vec![Queue {
                     name: Some(b.clone()),
                     ..Queue::default()
+                }],
+                unmeasured: vec![Unmeasured {
+                    what: a.clone(),
+                    reason: b.clone(),
                 }],
                 losses: vec![Loss {
                     kind: LossKind::of(a.clone()),

@@ -8,6 +8,9 @@ use gapscope_trace::table_file::{OpenError, Statistic, TableFile};
 use gapscope_trace::tables::{Submissions, Table};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
+use parquet::file::metadata::{
+    ParquetMetaDataBuilder, ParquetMetaDataReader, ParquetMetaDataWriter,
+};
 use parquet::file::properties::WriterProperties;
 use std::fs::File;
 use std::path::Path;
@@ -73,6 +76,8 @@ fn files_that_other_tools_compress_are_read() {
         Compression::SNAPPY,
         Compression::UNCOMPRESSED,
         Compression::ZSTD(Default::default()),
+        Compression::GZIP(Default::default()),
+        Compression::LZ4_RAW,
     ] {
         compressed(&path, compression);
         let starts = one(&open(&path), "start_ns");
@@ -83,18 +88,48 @@ fn files_that_other_tools_compress_are_read() {
 
 #[test]
 fn a_compression_that_is_not_read_is_named_with_those_that_are() {
-    // Written by pyarrow with compression="gzip".
     let folder = tempfile::tempdir().expect("folder");
     let path = folder.path().join("submissions.parquet");
-    std::fs::write(&path, include_bytes!("files/gzip.parquet")).expect("write");
+    compressed(&path, Compression::UNCOMPRESSED);
+    let bytes = std::fs::read(&path).expect("readable");
+    let metadata = ParquetMetaDataReader::new()
+        .parse_and_finish(&File::open(&path).expect("readable"))
+        .expect("a footer");
+    let groups = metadata.row_groups().iter().map(|group| {
+        let columns = group.columns().iter().map(|column| {
+            let column = column.clone().into_builder();
+            let column = column.set_compression(Compression::BROTLI(Default::default()));
+            column.build().expect("a column")
+        });
+        let columns = columns.collect();
+        let group = group.clone().into_builder().set_column_metadata(columns);
+        group.build().expect("a row group")
+    });
+    let said = ParquetMetaDataBuilder::new(metadata.file_metadata().clone());
+    let said = said.set_row_groups(groups.collect()).build();
+    let footer = u32::from_le_bytes(bytes[bytes.len() - 8..][..4].try_into().unwrap());
+    let mut changed = bytes[..bytes.len() - 8 - footer as usize].to_vec();
+    let written = ParquetMetaDataWriter::new(&mut changed, &said).finish();
+    written.expect("written");
+    std::fs::write(&path, changed).expect("write");
     let error = TableFile::open(&path, Submissions::NAME, wanted()).unwrap_err();
     let OpenError::Unreadable(reason) = error else {
         panic!("{error:?}");
     };
     assert_eq!(
         reason,
-        "compressed with gzip: write it again with zstd, snappy or without compression"
+        "compressed with brotli: write it again with zstd, snappy, lz4, gzip or without compression"
     );
+}
+
+#[test]
+fn a_file_that_pyarrow_compressed_with_gzip_is_read() {
+    // Written by pyarrow with compression="gzip": two ids.
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("submissions.parquet");
+    std::fs::write(&path, include_bytes!("files/gzip.parquet")).expect("write");
+    let ids = one(&open(&path), "id");
+    assert_eq!(ids[0].as_primitive::<UInt64Type>().values(), &[1, 2]);
 }
 
 #[test]

@@ -25,6 +25,7 @@ fn rows_and_manifest_are_read() {
         dispatch command_buffer=7 queue=1 kernel=1 start_ns=100us duration_ns=1.5us
         host_call thread=7 call=wait-fences start_ns=0 duration_ns=0.1ms
         loss what="dispatch times" count=3 reason="the device was lost"
+        unmeasured what=temperature reason="the driver does not tell it"
         "#,
     )
     .expect("it is a trace");
@@ -39,8 +40,9 @@ fn rows_and_manifest_are_read() {
     assert_eq!(m.devices[0].heaps, [1024, 5]);
     assert_eq!(m.queues[0].name.as_deref(), Some("5"));
     assert_eq!(m.losses[0].count, 3);
+    assert_eq!(m.unmeasured[0].what, "temperature");
     let t = &trace.tables;
-    assert_eq!(t.kernels.name, ["sin \"f32\""]);
+    assert_eq!(t.kernels.name, ["sin \"f32\"".into()]);
     assert_eq!(
         t.command_buffers.timing,
         [Timing::Measured, Timing::Unknown]

@@ -52,7 +52,7 @@ fn work_is_in_the_window_in_which_it_was_submitted() {
     assert_eq!(t.command_buffers.id, [CommandBufferId(1)]);
     // One in the command buffer, one that a host call launched by itself.
     assert_eq!(t.dispatches.start_ns, [Some(121_000), Some(125_000)]);
-    assert_eq!(t.kernels.name, ["a"]);
+    assert_eq!(t.kernels.name, ["a".into()]);
     assert_eq!(t.host_calls.start_ns, [50_000], "it ends in the window");
     assert_eq!(t.markers.duration_ns, [None], "it is open in the window");
     assert_eq!(
@@ -76,4 +76,31 @@ fn the_manifest_is_that_of_the_window() {
 fn a_window_of_everything_is_everything() {
     let all = trace();
     assert_eq!(all.window(&[ProcessId(0), ProcessId(1)], 0, 1_000_000), all);
+}
+
+#[test]
+fn counters_of_its_gpu_are_in_the_window_with_what_held_at_its_start() {
+    let trace = Trace::from_text(
+        "manifest start_ns=0 end_ns=1ms
+        process id=0 pid=10\nprocess id=1 pid=11
+        device id=0 process=0 uuid=aa\ndevice id=1 process=1 uuid=aa\ndevice id=2 process=0 uuid=bb
+        counter id=1 name=power unit=watts device=0 source=driver
+        counter id=2 name=power unit=watts device=2 source=driver
+        counter id=3 name=stall unit=percent source=kernel
+        counter_value counter=1 start_ns=10us value=100
+        counter_value counter=1 start_ns=20us value=200
+        counter_value counter=1 start_ns=150us value=300
+        counter_value counter=1 start_ns=250us value=400
+        counter_value counter=2 start_ns=10us value=1
+        counter_value counter=3 start_ns=10us duration_ns=20us value=5
+        counter_value counter=3 start_ns=90us duration_ns=20us value=6",
+    )
+    .expect("it is a trace");
+    let window = trace.window(&[ProcessId(1)], 100_000, 200_000);
+    let t = &window.tables;
+    assert_eq!(t.counters.id, [CounterId(1), CounterId(3)]);
+    // The device of the other process is the same GPU.
+    assert_eq!(t.counters.device, [Some(DeviceId(1)), None]);
+    assert_eq!(t.counter_values.start_ns, [100_000, 150_000, 90_000]);
+    assert_eq!(t.counter_values.value, [200.0, 300.0, 6.0]);
 }

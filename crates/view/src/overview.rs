@@ -3,6 +3,7 @@
 use crate::answers::cut_texts;
 use crate::groups::Group;
 use crate::snapshot::Snapshot;
+use crate::survey::Surveyed;
 use crate::texts::cut;
 use crate::track::TrackId;
 use base64::Engine;
@@ -15,7 +16,7 @@ use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
 use gapscope_trace::tables::{CounterUnit, HostCallKind};
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// A track, as `PROTOCOL.md` has it.
 #[derive(Debug, Clone, Serialize)]
@@ -139,6 +140,7 @@ pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
         .iter()
         .map(|process| process.id)
         .collect();
+    let mut of_process: HashMap<ProcessId, Vec<TrackId>> = HashMap::new();
     for track in surveyed {
         match track.id {
             TrackId::Work(queue)
@@ -149,6 +151,7 @@ pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
             }
             TrackId::Calls(of) | TrackId::ThreadLabels(of) => {
                 processes.insert(of.process);
+                of_process.entry(of.process).or_default().push(track.id);
             }
             TrackId::Gaps(_) | TrackId::Counter(_) => {}
         }
@@ -159,21 +162,29 @@ pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
             queues.insert(queue);
         }
     }
+    // A trace may have thousands of devices, queues and threads: nothing is looked for in all of them.
+    let surveyed: HashMap<TrackId, &Surveyed> = surveyed.iter().map(|t| (t.id, t)).collect();
+    let mut counters_by_owner: HashMap<CounterOwner, Vec<&Counter>> = HashMap::new();
+    for counter in &counters {
+        let of_owner = counters_by_owner.entry(counter.owner).or_default();
+        of_owner.push(counter);
+    }
     let counters_of = |owner: CounterOwner, group: &Group| -> Vec<Track> {
-        let own = counters.iter().filter(|counter| counter.owner == owner);
+        let own = counters_by_owner.get(&owner).into_iter().flatten();
         own.map(|counter| counter_track(vocabulary, counter, group))
             .collect()
     };
+    let mut of_gpu: HashMap<usize, Vec<QueueId>> = HashMap::new();
+    for queue in queues {
+        let gpu = gpus.of_queue(queue).unwrap_or(unknown);
+        of_gpu.entry(gpu).or_default().push(queue);
+    }
     let (mut groups, mut tracks) = (Vec::new(), Vec::new());
     for gpu in 0..=unknown {
         let before = tracks.len();
         let group = Group::gpu(vocabulary, gpu);
         let mut worked = false;
-        for queue in queues
-            .iter()
-            .copied()
-            .filter(|queue| gpus.of_queue(*queue).unwrap_or(unknown) == gpu)
-        {
+        for queue in of_gpu.remove(&gpu).unwrap_or_default() {
             let name = cut(&vocabulary.queue(queue));
             let kinds = [
                 (TrackId::Work(queue), String::new()),
@@ -188,7 +199,8 @@ pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
                 ),
             ];
             for (id, what) in kinds {
-                if let Some(track) = surveyed_track(snapshot, id, &group, format!("{name}{what}")) {
+                if let Some(track) = surveyed_track(&surveyed, id, &group, format!("{name}{what}"))
+                {
                     worked |= matches!(id, TrackId::Work(_)) && track.rows > Some(0);
                     tracks.push(track);
                 }
@@ -207,16 +219,16 @@ pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
     for process in processes {
         let before = tracks.len();
         let group = Group::process(vocabulary, process);
-        for found in surveyed {
-            let (thread, what) = match found.id {
-                TrackId::Calls(of) if of.process == process => (of, ""),
-                TrackId::ThreadLabels(of) if of.process == process => (of, " · labels"),
+        for id in of_process.remove(&process).unwrap_or_default() {
+            let (thread, what) = match id {
+                TrackId::Calls(of) => (of, ""),
+                TrackId::ThreadLabels(of) => (of, " · labels"),
                 _ => continue,
             };
             let name = cut(&vocabulary.thread(thread.process, thread.thread));
             tracks.extend(surveyed_track(
-                snapshot,
-                found.id,
+                &surveyed,
+                id,
                 &group,
                 format!("{name}{what}"),
             ));
@@ -256,8 +268,13 @@ fn counter_track(vocabulary: &Vocabulary, counter: &Counter, group: &Group) -> T
     }
 }
 
-fn surveyed_track(snapshot: &Snapshot, id: TrackId, group: &Group, name: String) -> Option<Track> {
-    let found = snapshot.survey.tracks.iter().find(|track| track.id == id)?;
+fn surveyed_track(
+    surveyed: &HashMap<TrackId, &Surveyed>,
+    id: TrackId,
+    group: &Group,
+    name: String,
+) -> Option<Track> {
+    let found = surveyed.get(&id)?;
     Some(Track {
         rows: Some(found.rows),
         untimed: found.untimed,

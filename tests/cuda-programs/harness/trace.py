@@ -11,6 +11,13 @@ from .processes import Failed
 
 csv.field_size_limit(1 << 30)
 
+# What a trace may lack of code, and not of work: that of libraries is too large to be kept.
+CODE = {
+    "pieces of loaded code",
+    "sources of kernels",
+    "pieces of code whose kernels can launch others",
+}
+
 
 @dataclass
 class Span:
@@ -49,6 +56,10 @@ class Trace:
     @property
     def losses(self):
         return self.manifest.get("losses", [])
+
+    @property
+    def lost_work(self):
+        return [loss for loss in self.losses if loss.get("what") not in CODE]
 
     @property
     def bytes(self):

@@ -97,6 +97,13 @@ class Driver:
         if status != 0:
             raise CudaError(f"cuLaunchKernel failed with CUresult {status}")
 
+    def load(self, code, name):
+        """Loads PTX or a cubin, whose kernel of this name can be launched from then on."""
+        module, kernel = c_void_p(), c_void_p()
+        self.call("cuModuleLoadData", byref(module), c_char_p(code))
+        self.call("cuModuleGetFunction", byref(kernel), module, c_char_p(name.encode()))
+        self._kernels[name] = kernel
+
     def synchronise(self):
         self.call("cuCtxSynchronize")
 
@@ -105,6 +112,14 @@ class Driver:
         # CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
         self.call("cuDeviceGetAttribute", byref(count), c_int(16), c_int(0))
         return count.value
+
+    def capability(self):
+        """Such as 90."""
+        numbers = c_int(), c_int()
+        # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR
+        for number, attribute in zip(numbers, (75, 76)):
+            self.call("cuDeviceGetAttribute", byref(number), c_int(attribute), c_int(0))
+        return numbers[0].value * 10 + numbers[1].value
 
     def stream(self, flags=1, priority=None):
         """A stream; with flag 1 it is not ordered with the default stream."""
@@ -183,13 +198,13 @@ class Driver:
     def clear(self, pointer):
         self.call("cuMemsetD32_v2", c_uint64(pointer), c_uint(0), c_size_t(1))
 
-    def graph(self, stream, record):
+    def graph(self, stream, record, flags=0):
         """An executable graph of what `record` does on the stream."""
         self.call("cuStreamBeginCapture_v2", stream, c_int(0))
         record()
         graph, executable = c_void_p(), c_void_p()
         self.call("cuStreamEndCapture", stream, byref(graph))
-        self.call("cuGraphInstantiateWithFlags", byref(executable), graph, c_uint64(0))
+        self.call("cuGraphInstantiateWithFlags", byref(executable), graph, c_uint64(flags))
         return executable
 
     def launch_graph(self, executable, stream):

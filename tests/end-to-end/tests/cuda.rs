@@ -18,7 +18,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 /// The stub under the names of the real libraries, and its log of what it did.
-struct Stub {
+pub struct Stub {
     folder: TempDir,
     settings: Vec<(String, String)>,
 }
@@ -31,7 +31,7 @@ struct Did {
 }
 
 impl Stub {
-    fn new(settings: &[(&str, &str)]) -> Stub {
+    pub fn new(settings: &[(&str, &str)]) -> Stub {
         let folder = tempfile::tempdir().expect("a temporary folder");
         // A file of this name, so that it is mapped under it.
         let driver = folder.path().join("libcuda.so.1");
@@ -46,11 +46,18 @@ impl Stub {
         }
     }
 
+    /// With the stub of NVML too.
+    pub fn with_nvml(self) -> Stub {
+        let nvml = self.path("libnvidia-ml.so.1");
+        std::os::unix::fs::symlink(self.path("libcuda.so.1"), nvml).expect("a link");
+        self
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn program(&self, steps: &str) -> Program {
+    pub fn program(&self, steps: &str) -> Program {
         let program = product::built("fake-cuda-program").display().to_string();
         let words = [program.as_str()].into_iter().chain(steps.split(' '));
         Program::new(words, self)
@@ -139,7 +146,7 @@ fn every_kernel_has_its_times_its_name_and_its_launch() {
         // Those of the runtime by the driver's call inside.
         assert_eq!(function, "cuLaunchKernel");
     }
-    assert_eq!(t.kernels.name[0], "add");
+    assert_eq!(&*t.kernels.name[0], "add");
     assert_eq!(
         t.kernels.full_name[0].as_deref(),
         Some("add(float*, float*, int)")
@@ -424,7 +431,7 @@ fn two_ranks(stub: &Stub) -> Recording {
         .ok()
 }
 
-fn read(path: &Path) -> Trace {
+pub fn read(path: &Path) -> Trace {
     let (trace, diagnostics) = gapscope_trace::read(path, &Selection::all()).expect("a trace");
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
     trace

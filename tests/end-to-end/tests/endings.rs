@@ -3,12 +3,12 @@
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 
-use gapscope_trace::Selection;
 use gapscope_trace::manifest::Exit;
 use gapscope_trace::tables::{Table, Timing};
+use gapscope_trace::{LossKind, Selection};
 
 use crate::counts::compare;
-use crate::driver::Lavapipe;
+use crate::driver::{Driver, Fake, Lavapipe};
 use crate::losses;
 use crate::product;
 use crate::recording::Program;
@@ -37,6 +37,26 @@ fn a_program_that_destroys_nothing_is_recorded_whole() {
     for arguments in ["abandon", "abandon --hard-exit"] {
         let recording = Program::planted(arguments, &Lavapipe).record().ok();
         compare(&recording.trace().tables, &recording.truth());
+    }
+}
+
+/// As the children of Python's multiprocessing end.
+#[test]
+fn what_was_waited_for_has_times_when_the_process_ends_without_handlers() {
+    let small = "abandon --hard-exit --spin 0 --groups 1 --iterations 30 --n 50";
+    let large = "abandon --hard-exit --spin 0 --groups 1 --iterations 3 --n 500";
+    for arguments in [small, large] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let fake = Fake::new(folder.path(), &[("DISPATCH_NS", "100")]);
+        let drivers: [&dyn Driver; 2] = [&Lavapipe, &fake];
+        for driver in drivers {
+            let recording = Program::planted(arguments, driver).record().ok();
+            let trace = recording.trace();
+            compare(&trace.tables, &recording.truth());
+            losses::assert_exact(&trace);
+            let losses = &trace.manifest.losses;
+            assert!(losses.is_empty(), "{arguments}: {losses:?}");
+        }
     }
 }
 
@@ -103,6 +123,18 @@ fn a_program_behind_a_shell_is_recorded() {
     let script = format!("true; exec '{}' steady", planted.display());
     let recording = Program::new(["sh", "-c", &script], &Lavapipe).record().ok();
     compare(&recording.trace().tables, &recording.truth());
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_costs_times_and_not_the_program() {
+    let planted = product::built("planted");
+    // A software GPU's memory is a file without a name: that for the timestamps is past the limit, the program's is not.
+    let script = format!("ulimit -f 192; exec '{}' steady", planted.display());
+    let recording = Program::new(["sh", "-c", &script], &Lavapipe).record().ok();
+    let trace = recording.trace();
+    compare(&trace.tables, &recording.truth());
+    losses::assert_exact(&trace);
+    assert!(losses::counted(&trace, &LossKind::TimestampMemory) > 0);
 }
 
 #[test]

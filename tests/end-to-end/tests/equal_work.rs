@@ -1,7 +1,7 @@
 //! The same work done in two ways: `fusion` runs a chain of operations eagerly and compiled, each evaluation under a label.
 
 use crate::driver::Lavapipe;
-use crate::product::built;
+use crate::product::{built, source};
 use crate::recording::{Program, report};
 use serde_json::Value;
 
@@ -59,4 +59,56 @@ fn eager_against_compiled() {
         sentences.contains("times less GPU time than eager"),
         "{sentences}"
     );
+}
+
+/// The first commands of the guide's section on comparing equal work.
+fn commands_of_the_guide() -> String {
+    let guide = std::fs::read_to_string(source("../../docs/guide.md")).expect("the guide");
+    let (_, section) = guide
+        .split_once("## Compare equal work\n")
+        .expect("the section");
+    let (_, block) = section.split_once("```sh\n").expect("commands");
+    let (commands, _) = block.split_once("```").expect("their end");
+    commands.to_owned()
+}
+
+#[test]
+fn the_guides_experiment_answers_its_questions() {
+    let folder = tempfile::tempdir().unwrap();
+    let programs = built("fusion").parent().unwrap().to_owned();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let paths = std::iter::once(programs).chain(std::env::split_paths(&path));
+    let script = format!(
+        "cd '{}'\n{}",
+        folder.path().display(),
+        commands_of_the_guide()
+    );
+    let run = Program::new(["sh", "-ec", &script], &Lavapipe)
+        .variable("PATH", std::env::join_paths(paths).unwrap())
+        .run()
+        .ok();
+    // Is it bound by the GPU or by the host, and are its gaps regular? Recording prints the report.
+    let has_verdict = ["-BOUND ", "MIXED "].iter().any(|v| run.stderr.contains(v));
+    assert!(has_verdict, "{}", run.stderr);
+    for said in ["Idle time by cause", "The gaps are ", "Gaps by length: "] {
+        assert!(run.stderr.contains(said), "no {said:?} in {}", run.stderr);
+    }
+    // Are the kernels fused, does it submit less, and what did it cost?
+    let cells = |row: &str| -> Vec<&str> {
+        let line = run.stdout.lines().find(|line| line.trim().starts_with(row));
+        let line = line.unwrap_or_else(|| panic!("no {row} in {}", run.stdout));
+        line.split("  ")
+            .map(str::trim)
+            .filter(|cell| !cell.is_empty())
+            .collect()
+    };
+    assert_eq!(cells("dispatches"), ["dispatches", "4", "1", "4.00 ×"]);
+    assert_eq!(cells("submissions")[..3], ["submissions", "1", "1"]);
+    assert_eq!(
+        cells("bytes bound"),
+        ["bytes bound", "3.05 MiB", "781 KiB", "4.00 ×"]
+    );
+    for row in ["command buffers", "GPU busy", "start to start", "verdict"] {
+        assert!(!cells(row).contains(&"unknown"), "{:?}", cells(row));
+    }
 }

@@ -15,14 +15,14 @@ use crate::losses;
 use crate::recording::Program;
 
 /// A recording on the fake driver.
-struct Case {
+pub struct Case {
     fake: Fake,
-    trace: Trace,
+    pub trace: Trace,
     _folder: tempfile::TempDir,
 }
 
 /// Records `planted`, compares the counts and looks for misuse.
-fn case(arguments: &str, settings: &[(&str, &str)]) -> Case {
+pub fn case(arguments: &str, settings: &[(&str, &str)]) -> Case {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let fake = Fake::new(folder.path(), settings);
     let recording = Program::planted(arguments, &fake).record().ok();
@@ -208,6 +208,38 @@ fn a_family_that_only_transfers_is_timed() {
 #[test]
 fn a_family_that_only_transfers_cannot_be_timed_without_host_query_reset() {
     case("transfers --family 2", &[("HOST_QUERY_RESET", "0")]);
+}
+
+/// Vulkan 1.2 has it, and before that an extension.
+#[test]
+fn host_query_reset_is_had_by_an_extension_too() {
+    // Vulkan 1.1, with a driver that has the extension: nothing is copied in command buffers, and all queues are timed.
+    let by_extension = case("transfers --family 2 --api-minor 1", &[]);
+    let buffers = &by_extension.trace.tables.command_buffers;
+    assert!(
+        buffers.duration_ns.iter().all(Option::is_some),
+        "{:?}",
+        buffers.timing
+    );
+    assert_eq!(by_extension.trace.manifest.notes, [""; 0]);
+    for (arguments, reset, reason) in [
+        ("steady --api-minor 1", "0", "the driver does not offer it"),
+        ("steady", "0", "the driver does not offer it"),
+        (
+            "steady --api-minor 0",
+            "1",
+            "the program asks for Vulkan 1.0",
+        ),
+    ] {
+        let without = case(arguments, &[("HOST_QUERY_RESET", reset)]);
+        let notes = &without.trace.manifest.notes;
+        assert!(
+            matches!(&notes[..], [note] if note.contains("waited at its end") && note.contains(reason)),
+            "{arguments}: {notes:?}"
+        );
+        let buffers = &without.trace.tables.command_buffers;
+        assert!(buffers.duration_ns.iter().all(Option::is_some));
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@
 mod causes;
 mod client;
 mod command_line;
+mod conditions;
 mod counts;
 mod cuda;
 mod driver;
@@ -24,4 +25,6 @@ mod sdk;
 mod truth;
 mod validation;
 mod view;
+mod vulkan_registry;
+mod vulkan_work;
 mod windows;

@@ -95,6 +95,33 @@ fn labels_of_a_metal_program_are_compared_without_its_dispatches() {
 }
 
 #[test]
+fn labels_of_the_sdk_are_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(built("gapscope"));
+        command.args(arguments).current_dir(folder.path());
+        command.env("GAPSCOPE_XCTRACE", built("stand-in-xctrace"));
+        let output = command.env("STAND_IN_SIGNPOSTS", "1").output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    run(&["record", "--no-report", "-o", "run.gapscope", "--", "true"]);
+    let compare = ["--compare-labels", "eager,compiled", "run.gapscope"];
+    let json = run(&[&["report", "--json", "--all"], &compare[..]].concat());
+    let json: Value = serde_json::from_str(&json).unwrap();
+    for side in ["before", "after"] {
+        let work = &json["equal_work"][side];
+        assert_eq!(work["evaluations"], 10, "{work:#}");
+        assert_eq!(work["command_buffer_count"], 10, "{work:#}");
+        assert_eq!(work["dispatch_count"], Value::Null);
+    }
+    // 200 us each, and what tells them apart is a nanosecond.
+    let page = run(&[&["report", "--all"], &compare[..]].concat());
+    assert!(page.contains("GPU busy"), "{page}");
+    assert!(page.contains("200 µs"), "{page}");
+}
+
+#[test]
 fn no_times_at_all_are_no_report_of_an_idle_gpu() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["record", "-o", "run.gapscope", "--", "true"];

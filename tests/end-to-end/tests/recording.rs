@@ -172,6 +172,13 @@ impl Recording {
         trace
     }
 
+    /// `gapscope report`, in one line.
+    pub fn text(&self) -> String {
+        let mut command = Command::new(product::built("gapscope"));
+        let report = Run::of(command.arg("report").arg(self.path())).ok().stdout;
+        report.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
     /// `gapscope report --json`.
     pub fn report(&self) -> Value {
         report(&self.path(), &[])

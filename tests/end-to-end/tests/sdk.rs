@@ -36,7 +36,7 @@ fn labels(trace: &Trace) -> Vec<String> {
             .iter()
             .position(|known| *known == id)
             .expect("the label is there");
-        labels.text[row].clone()
+        labels.text[row].to_string()
     };
     let of_buffers = trace.tables.command_buffers.label.iter().flatten();
     let mut texts: Vec<String> = of_buffers.map(|id| text(*id)).collect();
@@ -108,7 +108,7 @@ fn a_capture_of_a_program_that_is_recorded_throughout_is_a_part_of_it() {
         .labels
         .text
         .iter()
-        .any(|text| text == "capture 1");
+        .any(|text| &**text == "capture 1");
     assert!(marker, "{:?}", whole.tables.labels.text);
 }
 
@@ -244,7 +244,7 @@ fn the_profile_agrees_with_the_layer() {
             .iter()
             .position(|id| *id == rows.kernel[row])
             .unwrap();
-        assert_eq!(own["kernel"], trace.tables.kernels.name[kernel].as_str());
+        assert_eq!(own["kernel"], *trace.tables.kernels.name[kernel]);
         assert_eq!(own["groups"][0], rows.groups_x[row].unwrap());
         let (start, duration) = (rows.start_ns[row].unwrap(), rows.duration_ns[row].unwrap());
         let own_duration = own["gpu_ns"].as_i64().unwrap();

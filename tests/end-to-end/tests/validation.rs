@@ -65,5 +65,7 @@ validation! {
     nothing_new_with_threads: "threads --count 4";
     nothing_new_with_transfers: "transfers";
     nothing_new_with_render_passes: "render-pass";
+    nothing_new_with_suspended_renderings: "suspended";
+    nothing_new_with_resolves: "resolve";
     nothing_new_with_labels: "labels";
 }

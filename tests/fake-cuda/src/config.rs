@@ -22,6 +22,8 @@ pub struct Config {
     pub torn: bool,
     pub dropped: usize,
     pub reversed: bool,
+    /// Graphs start on the host, and end there too.
+    pub graph_ends_on_host: [bool; 2],
     pub late_device: bool,
     pub late_contexts: bool,
     /// Nanoseconds by which times of devices are late, and parts in a million by which their clock is fast.
@@ -30,6 +32,8 @@ pub struct Config {
     pub parts: bool,
     pub buffer_bytes: usize,
     pub kernel_ns: u64,
+    /// Milliseconds that it takes to switch a kind of record on or off.
+    pub switch_ms: u64,
 }
 
 fn number(name: &str) -> Option<u64> {
@@ -62,6 +66,10 @@ pub fn config() -> &'static Config {
         torn: says("FAKE_CUDA_TORN", "1"),
         dropped: number("FAKE_CUDA_DROP").unwrap_or(0) as usize,
         reversed: says("FAKE_CUDA_ORDER", "reverse"),
+        graph_ends_on_host: [
+            std::env::var_os("FAKE_CUDA_GRAPH_ON_HOST").is_some(),
+            says("FAKE_CUDA_GRAPH_ON_HOST", "all"),
+        ],
         parts: says("FAKE_CUDA_MIG", "1"),
         skew: std::env::var("FAKE_CUDA_SKEW").map_or((0, 0), |v| {
             let (ns, ppm) = v.split_once(':').unwrap_or((&v, "0"));
@@ -72,5 +80,6 @@ pub fn config() -> &'static Config {
         late_contexts: says("FAKE_CUDA_CONTEXT_RECORD", "late"),
         buffer_bytes: number("FAKE_CUDA_BUFFER").map_or(usize::MAX, |v| v as usize),
         kernel_ns: number("FAKE_CUDA_KERNEL_NS").unwrap_or(2_000),
+        switch_ms: number("FAKE_CUDA_SWITCH_MS").unwrap_or(0),
     })
 }

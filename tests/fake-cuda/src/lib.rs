@@ -1,4 +1,4 @@
-//! A stub of libcuda and libcupti in one library, for machines without CUDA. It does no GPU work.
+//! A stub of libcuda, libcupti and libnvidia-ml in one library, for machines without CUDA. It does no GPU work.
 //!
 //! Link it as `libcuda.so.1` and as `libcupti.so.13` into a folder, and put the folder on `LD_LIBRARY_PATH`. Its driver
 //! has simulated streams: a kernel begins 4 µs after its launch or when its stream is free, and takes 2 µs. Its CUPTI
@@ -22,17 +22,21 @@
 //! | `FAKE_CUDA_UNKNOWN=5` | every fifth record is followed by one of a kind that nobody knows |
 //! | `FAKE_CUDA_TORN=1` | the first buffer ends in a record that CUPTI itself does not know |
 //! | `FAKE_CUDA_DROP=9` | nine records are said to be dropped |
+//! | `FAKE_CUDA_GRAPH_ON_HOST=start` | device and context of graphs that are timed as wholes: they start on the host; `all`: they end there too |
 //! | `FAKE_CUDA_ORDER=reverse` | records come the last first |
 //! | `FAKE_CUDA_DEVICE_RECORD=late`, `FAKE_CUDA_CONTEXT_RECORD=late` | the device's record, or those of contexts, come at the end only |
 //! | `FAKE_CUDA_BUFFER=4096` | this many bytes of each buffer are used |
+//! | `FAKE_CUDA_SWITCH_MS=100` | takes this long to switch a kind of record on or off |
 //! | `FAKE_CUDA_DEVICES=2`, `FAKE_CUDA_KERNEL_NS=5000` | nothing: this many devices; kernels take this long |
 //! | `FAKE_CUDA_MIG=1` | nothing: devices are parts of GPUs |
+//! | `FAKE_CUDA_NVML` | what NVML says, as a script: `nvml.rs` |
 //! | `FAKE_CUDA_TRUTH=file` | nothing: one JSON line for each kernel, transfer, call, event and wait is appended |
 
 mod config;
 mod cupti;
 mod driver;
 pub mod names;
+mod nvml;
 pub mod records;
 mod truth;
 

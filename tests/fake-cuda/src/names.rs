@@ -32,6 +32,7 @@ pub const CU_GRAPH_LAUNCH: Call = (DRIVER, 514, c"cuGraphLaunch");
 pub const CU_MEM_ALLOC_ASYNC: Call = (DRIVER, 598, c"cuMemAllocAsync");
 pub const CU_MEM_FREE_ASYNC: Call = (DRIVER, 600, c"cuMemFreeAsync");
 pub const CU_GRAPH_INSTANTIATE_WITH_FLAGS: Call = (DRIVER, 643, c"cuGraphInstantiateWithFlags");
+pub const CU_MEM_BATCH_DECOMPRESS: Call = (DRIVER, 761, c"cuMemBatchDecompressAsync");
 pub const CU_CTX_CREATE: Call = (DRIVER, 757, c"cuCtxCreate_v4");
 pub const CUDA_GET_LAST_ERROR: Call = (RUNTIME, 10, c"cudaGetLastError_v3020");
 pub const CUDA_GET_DEVICE: Call = (RUNTIME, 17, c"cudaGetDevice_v3020");
@@ -89,6 +90,7 @@ const ALL: &[Call] = &[
     CU_MEM_ALLOC_ASYNC,
     CU_MEM_FREE_ASYNC,
     CU_GRAPH_INSTANTIATE_WITH_FLAGS,
+    CU_MEM_BATCH_DECOMPRESS,
     CU_CTX_CREATE,
     CUDA_GET_LAST_ERROR,
     CUDA_GET_DEVICE,

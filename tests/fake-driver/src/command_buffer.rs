@@ -25,6 +25,12 @@ pub struct CommandPool {
     pub sync: ExternalSync,
 }
 
+impl CommandPool {
+    pub fn is_protected(&self) -> bool {
+        self.flags.contains(vk::CommandPoolCreateFlags::PROTECTED)
+    }
+}
+
 impl Body for CommandPool {
     type Handle = vk::CommandPool;
 }
@@ -63,6 +69,12 @@ pub struct Recording {
     /// Counts recordings, so that a primary buffer knows whether its secondaries are still those it was recorded with.
     pub number: u64,
     pub in_render_pass: bool,
+    /// The open rendering will be suspended at its end.
+    pub suspending: bool,
+    /// A rendering is suspended: nothing may act before it is resumed.
+    pub suspended: bool,
+    /// It begins with the rest of a rendering that another command buffer has suspended.
+    pub resumes: bool,
     pub compute_pipeline: Option<&'static Object<Pipeline>>,
     pub graphics_pipeline: Option<&'static Object<Pipeline>>,
 }
@@ -81,6 +93,7 @@ impl Recording {
         self.state = State::Initial;
         self.number += 1;
         self.in_render_pass = false;
+        (self.suspending, self.suspended, self.resumes) = (false, false, false);
         (self.compute_pipeline, self.graphics_pipeline) = (None, None);
     }
 }

@@ -117,6 +117,7 @@ fn family(text: &str, default_bits: u32) -> Option<Family> {
             'G' => QueueFlags::GRAPHICS,
             'C' => QueueFlags::COMPUTE,
             'T' => QueueFlags::TRANSFER,
+            'P' => QueueFlags::PROTECTED,
             _ => return None,
         };
     }

@@ -41,6 +41,9 @@ const V1_1: Since = Since::Core(vk::API_VERSION_1_1);
 const V1_2: Since = Since::Core(vk::API_VERSION_1_2);
 const V1_3: Since = Since::Core(vk::API_VERSION_1_3);
 
+/// Which ash does not know.
+pub const FRAGMENT_DENSITY_MAP_OFFSET: &CStr = c"VK_EXT_fragment_density_map_offset";
+
 const fn extension(name: &'static CStr) -> Since {
     Since::DeviceExtension(name)
 }
@@ -282,6 +285,12 @@ entry_points! {
     Device, extension(ash::khr::dynamic_rendering::NAME) => {
         "vkCmdBeginRenderingKHR": PFN_vkCmdBeginRendering = graphics::begin_rendering;
         "vkCmdEndRenderingKHR": PFN_vkCmdEndRendering = graphics::end_rendering;
+    }
+    Device, extension(ash::nv::memory_decompression::NAME) => {
+        "vkCmdDecompressMemoryNV": PFN_vkCmdDecompressMemoryNV = graphics::decompress_memory;
+    }
+    Device, extension(FRAGMENT_DENSITY_MAP_OFFSET) => {
+        "vkCmdEndRendering2EXT": graphics::EndRendering2 = graphics::end_rendering2;
     }
     Device, extension(ash::khr::create_renderpass2::NAME) => {
         "vkCreateRenderPass2KHR": PFN_vkCreateRenderPass2 = pipeline::create_render_pass2;

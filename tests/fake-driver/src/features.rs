@@ -100,6 +100,7 @@ fn v11() -> vk::PhysicalDeviceVulkan11Features<'static> {
         .multiview(true)
         .variable_pointers_storage_buffer(true)
         .variable_pointers(true)
+        .protected_memory(true)
         .shader_draw_parameters(true)
 }
 

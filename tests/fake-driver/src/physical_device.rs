@@ -59,6 +59,8 @@ const EXTENSIONS: &[&CStr] = &[
     ash::khr::variable_pointers::NAME,
     ash::khr::vulkan_memory_model::NAME,
     ash::khr::zero_initialize_workgroup_memory::NAME,
+    ash::nv::memory_decompression::NAME,
+    crate::entry_points::FRAGMENT_DENSITY_MAP_OFFSET,
 ];
 
 pub fn extensions() -> Vec<&'static CStr> {

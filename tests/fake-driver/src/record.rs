@@ -94,7 +94,18 @@ pub unsafe fn record(
     if recording.in_render_pass && !allowed.in_render_pass {
         misuse::report(call, "inside a render pass");
     }
+    if recording.suspended && acts(call) {
+        misuse::report(
+            call,
+            "between a suspended rendering and the one that resumes it",
+        );
+    }
     add(buffer, recording);
+}
+
+fn acts(call: &str) -> bool {
+    let without_action = ["Bind", "Push", "Label", "BeginRendering", "ExecuteCommands"];
+    !without_action.iter().any(|part| call.contains(part))
 }
 
 /// The GPU address of a part of a buffer, which the submission will use.

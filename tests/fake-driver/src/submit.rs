@@ -41,6 +41,9 @@ pub unsafe extern "system" fn submit(
             values.signal_semaphore_value_count,
         );
         let buffers = chain::slice(info.p_command_buffers, info.command_buffer_count);
+        let protected = chain::find::<vk::ProtectedSubmitInfo<'_>>(info.p_next)
+            .is_some_and(|info| info.protected_submit != 0);
+        check_protection(CALL, protected, buffers);
         Submission {
             call: CALL,
             submitted_ns,
@@ -167,6 +170,16 @@ fn wait_operation(call: &str, semaphore: &Semaphore) {
 fn signal_operation(call: &str, semaphore: &Semaphore) {
     if !semaphore.timeline && semaphore.promised.swap(true, AcqRel) {
         misuse::report(call, "the binary semaphore is already signalled");
+    }
+}
+
+/// What is submitted as protected must all be so.
+fn check_protection(call: &str, protected: bool, buffers: &[vk::CommandBuffer]) {
+    for buffer in buffers {
+        let buffer = object::get::<CommandBuffer>(call, *buffer);
+        if buffer.is_some_and(|buffer| buffer.pool.is_protected() != protected) {
+            misuse::report(call, "protected and other command buffers are mixed");
+        }
     }
 }
 

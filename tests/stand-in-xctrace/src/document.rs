@@ -16,6 +16,8 @@ pub(crate) enum Cell<'a> {
     Text(String),
     /// A label that is made of a text and the process.
     Label(String, &'a Process),
+    /// The message of a signpost: how it is shown, around its arguments.
+    Metadata(String),
     /// A process.
     Process(&'a Process),
     /// A thread of a process.
@@ -141,6 +143,16 @@ fn write_cell(text: &mut String, tag: &str, cell: &Cell, ids: &mut Ids, quirks: 
         Cell::Null => text.push_str("<sentinel/>"),
         Cell::Number(number, shown) => plain(text, tag, &number.to_string(), shown, ids),
         Cell::Text(value) => plain(text, tag, value, value, ids),
+        Cell::Metadata(message) => {
+            let (id, new) = ids.of(tag, message);
+            if !new {
+                let _ = write!(text, "<{tag} ref=\"{id}\"/>");
+                return;
+            }
+            let _ = write!(text, "<{tag} id=\"{id}\" fmt=\"{}\">", escaped(message));
+            plain(text, "string", message, message, ids);
+            let _ = write!(text, "</{tag}>");
+        }
         Cell::Process(process) => write_process(text, process, ids),
         Cell::Thread(thread, process) => {
             let shown = format!(

@@ -93,6 +93,7 @@ impl Scene {
                     ]
                 })
                 .collect(),
+            "os-signpost" => self.signpost_rows(),
             "metal-shader-profiler-shader-list" => (self.shaders.iter().zip(1u64..))
                 .map(|(name, id)| {
                     vec![
@@ -221,6 +222,30 @@ impl Scene {
                 ]
             })
             .collect()
+    }
+
+    fn signpost_rows(&self) -> Vec<Vec<Cell<'_>>> {
+        let rows = self.signposts.iter().map(|signpost| {
+            vec![
+                Cell::time(signpost.at_ns),
+                Cell::Thread(&self.thread, &self.process),
+                Cell::Process(&self.process),
+                Cell::text(signpost.event_type),
+                Cell::text("Process"),
+                Cell::number(signpost.id),
+                Cell::text("label"),
+                Cell::text("%{public}s"),
+                Cell::Null,
+                Cell::text(signpost.subsystem),
+                Cell::text("PointsOfInterest"),
+                match signpost.message.as_str() {
+                    "" => Cell::Null,
+                    message => Cell::Metadata(message.to_owned()),
+                },
+                Cell::Null,
+            ]
+        });
+        rows.collect()
     }
 
     fn resource_allocations(&self) -> Vec<Vec<Cell<'_>>> {

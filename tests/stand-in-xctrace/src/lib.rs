@@ -16,6 +16,6 @@ mod schemas;
 pub use quirks::{Cut, Quirks};
 pub use scene::{
     Allocation, CommandBuffer, DebugGroup, Encoder, EncoderKind, GpuRow, OtherWork, Process, Scene,
-    Thread,
+    Signpost, Thread,
 };
 pub use schemas::SCHEMAS;

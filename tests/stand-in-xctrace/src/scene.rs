@@ -124,10 +124,27 @@ pub struct Scene {
     pub others: Vec<OtherWork>,
     /// Debug groups of the program on its main thread.
     pub debug_groups: Vec<DebugGroup>,
+    /// Signposts, in the order of time.
+    pub signposts: Vec<Signpost>,
     /// Names of its compute shaders.
     pub shaders: Vec<String>,
     /// What it allocated.
     pub allocations: Vec<Allocation>,
+}
+
+/// A signpost of the program's main thread (`os_signpost`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signpost {
+    /// When it was emitted.
+    pub at_ns: i64,
+    /// `Begin`, `End` or `Event`.
+    pub event_type: &'static str,
+    /// The id by which ends find their begins.
+    pub id: u64,
+    /// Whose it is.
+    pub subsystem: &'static str,
+    /// Its message; empty at ends.
+    pub message: String,
 }
 
 /// The id of a resource, encoder or command buffer: the machine counts them together.
@@ -179,9 +196,34 @@ impl Scene {
             command_buffers,
             others: Vec::new(),
             debug_groups: Vec::new(),
+            signposts: Vec::new(),
             shaders: Vec::new(),
             allocations: Vec::new(),
         }
+    }
+
+    /// The same without labels of its own, under labels of the SDK in turn: `eager` and `compiled`, from each command
+    /// buffer's creation until it was seen finished.
+    pub fn chain_under_signposts(count: u64) -> Scene {
+        let mut scene = Scene::chain(count);
+        let ways = ["eager", "compiled"].into_iter().cycle();
+        for ((command_buffer, way), id) in scene.command_buffers.iter().zip(ways).zip(1..) {
+            let post = |at_ns, event_type, message: &str| Signpost {
+                at_ns,
+                event_type,
+                id,
+                subsystem: "gapscope",
+                message: message.to_owned(),
+            };
+            let ended_ns = command_buffer
+                .completed_ns
+                .unwrap_or(command_buffer.committed_ns);
+            scene.signposts.extend([
+                post(command_buffer.created_ns, "Begin", way),
+                post(ended_ns, "End", ""),
+            ]);
+        }
+        scene
     }
 
     /// The same with labels `step N` for command buffers and `matmul N` for their encoders.

@@ -138,6 +138,24 @@ pub const SCHEMAS: &[(&str, Columns)] = &[
         ],
     ),
     (
+        "os-signpost",
+        &[
+            ("time", "Timestamp", "event-time"),
+            ("thread", "Thread", "thread"),
+            ("process", "Process", "process"),
+            ("event-type", "Event Type", "event-type"),
+            ("scope", "Scope", "string"),
+            ("identifier", "Identifier", "os-signpost-identifier"),
+            ("name", "Name", "signpost-name"),
+            ("format-string", "Format String", "format-string"),
+            ("backtrace", "Backtrace", "backtrace"),
+            ("subsystem", "Subsystem", "subsystem"),
+            ("category", "Category", "category"),
+            ("message", "Message", "os-log-metadata"),
+            ("emit-location", "Emit Location", "return-location"),
+        ],
+    ),
+    (
         "metal-shader-profiler-shader-list",
         &[
             ("timestamp", "Timestamp", "start-time"),

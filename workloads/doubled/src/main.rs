@@ -44,6 +44,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         capture.begin()?;
     }
     for step in 0..3 {
+        let label = format!("step {step}");
+        let _step = gapscope_sdk::label::label(&label);
         let mut commands = queue.command_buffer()?;
         let mut pass = commands.compute_pass("double")?;
         let dispatch = Dispatch {
@@ -64,7 +66,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             encoder.dispatchThreadgroups_threadsPerThreadgroup(size(COUNT / 256), size(256));
         })?;
         pass.end();
-        let submitted = commands.commit_and_wait_labeled(&format!("step {step}"))?;
+        let submitted = commands.commit_and_wait_labeled(&label)?;
         println!("{submitted:?}");
     }
     match capture.and_then(|mut capture| capture.end()) {

@@ -44,6 +44,9 @@ pub struct Args {
     /// Queue family; by default the first that fits
     #[arg(long)]
     pub family: Option<u32>,
+    /// The version of Vulkan that it asks for, 1.0 to 1.3, by its second number
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=3))]
+    pub api_minor: u32,
     /// bench: bind the descriptor set again before each dispatch
     #[arg(long)]
     pub bind: bool,
@@ -97,10 +100,16 @@ pub enum Mode {
     UpdatedSets,
     /// One descriptor set with changing dynamic offsets
     DynamicOffsets,
+    /// The same, where the first of two dynamic descriptors is never written
+    PartlyWritten,
     /// Two queues that wait for each other in turn
     PingPong,
     /// vkQueueSubmit2 with a timeline semaphore
     Submit2,
+    /// A protected command buffer that may run twice at once, in protected submissions
+    Protected,
+    /// Sparse binding between submissions: each waits for the one before
+    Sparse,
     /// Threads that record each in a pool of its own and share a queue
     Threads,
     /// Two devices on one instance and one on another, all at once
@@ -111,6 +120,14 @@ pub enum Mode {
     Transfers,
     /// A render pass between dispatches
     RenderPass,
+    /// Renderings that are suspended and resumed, in one command buffer and across two
+    Suspended,
+    /// Command buffers with nothing but vkCmdResolveImage
+    Resolve,
+    /// Command buffers with nothing but vkCmdDecompressMemoryNV, then a rendering that vkCmdEndRendering2EXT ends
+    Extensions,
+    /// Kernels that are shader objects (VK_EXT_shader_object), bound in turn with a pipeline
+    ShaderObjects,
     /// Labels in command buffers and on the queue, and names of objects
     Labels,
     /// Allocations and frees of known sizes

@@ -4,10 +4,10 @@ use std::ffi::CStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
-use ash::{ext, khr, vk};
+use ash::{ext, khr, nv, vk};
 
 use crate::Unsupported;
-use crate::args::Args;
+use crate::args::{Args, Mode};
 use crate::instance::{Instance, has};
 use crate::queue::{self, Queue};
 use crate::recording::Recorded;
@@ -25,6 +25,7 @@ pub enum Object {
     PipelineLayout(vk::PipelineLayout),
     QueryPool(vk::QueryPool),
     Semaphore(vk::Semaphore),
+    Shader(vk::ShaderEXT),
     SetLayout(vk::DescriptorSetLayout),
     UpdateTemplate(vk::DescriptorUpdateTemplate),
 }
@@ -34,6 +35,8 @@ pub struct Gpu {
     pub queues: Vec<Queue>,
     pub debug_utils: Option<ext::debug_utils::Device>,
     pub push_descriptor: Option<khr::push_descriptor::Device>,
+    pub shader_object: Option<ext::shader_object::Device>,
+    pub decompression: Option<nv::memory_decompression::Device>,
     pub dynamic_rendering: bool,
     pub timeline_submit2: bool,
     pub memory_types: Vec<vk::MemoryType>,
@@ -41,7 +44,18 @@ pub struct Gpu {
     name: String,
     owned: Mutex<Vec<Object>>,
     // After the device, for the order of destruction.
-    _instance: Arc<Instance>,
+    instance: Arc<Instance>,
+}
+
+/// Of vkCmdEndRendering2EXT, which ash does not know.
+const FRAGMENT_DENSITY_MAP_OFFSET: &CStr = c"VK_EXT_fragment_density_map_offset";
+
+fn needed_extensions(mode: Mode) -> &'static [&'static CStr] {
+    match mode {
+        Mode::ShaderObjects => &[ext::shader_object::NAME],
+        Mode::Extensions => &[nv::memory_decompression::NAME, FRAGMENT_DENSITY_MAP_OFFSET],
+        _ => &[],
+    }
 }
 
 #[derive(Clone, Copy, Default)]
@@ -60,7 +74,7 @@ impl Gpu {
 
     /// A device with `count` queues that can do `work`.
     pub fn with_queues(args: &Args, count: usize, work: vk::QueueFlags) -> Result<Self> {
-        Self::on(Arc::new(Instance::new()?), args, count, work)
+        Self::on(Arc::new(Instance::new(args)?), args, count, work)
     }
 
     pub fn on(
@@ -85,6 +99,10 @@ impl Gpu {
         let families = unsafe { raw.get_physical_device_queue_family_properties(physical) };
         let positions = queue::choose(&families, args.family, count, work)?;
         let priorities = [1.0; 2];
+        let flags = match args.mode {
+            Mode::Protected => vk::DeviceQueueCreateFlags::PROTECTED,
+            _ => vk::DeviceQueueCreateFlags::empty(),
+        };
         let mut queue_infos: Vec<vk::DeviceQueueCreateInfo> = Vec::new();
         // Second queues come last, and a family is created with as many queues as its last one needs.
         for position in positions.iter().rev() {
@@ -94,18 +112,22 @@ impl Gpu {
             {
                 queue_infos.push(
                     vk::DeviceQueueCreateInfo::default()
+                        .flags(flags)
                         .queue_family_index(position.family)
                         .queue_priorities(&priorities[..=position.index as usize]),
                 );
             }
         }
 
+        let asks_for_13 = args.api_minor >= 3;
         let mut has12 = vk::PhysicalDeviceVulkan12Features::default();
         let mut has13 = vk::PhysicalDeviceVulkan13Features::default();
-        let mut features = vk::PhysicalDeviceFeatures2::default()
-            .push_next(&mut has12)
-            .push_next(&mut has13);
-        unsafe { raw.get_physical_device_features2(physical, &mut features) };
+        if asks_for_13 {
+            let mut features = vk::PhysicalDeviceFeatures2::default()
+                .push_next(&mut has12)
+                .push_next(&mut has13);
+            unsafe { raw.get_physical_device_features2(physical, &mut features) };
+        }
         let timeline_submit2 = has12.timeline_semaphore != 0 && has13.synchronization2 != 0;
         let dynamic_rendering = has13.dynamic_rendering != 0;
         let mut use12 =
@@ -114,13 +136,43 @@ impl Gpu {
             .synchronization2(timeline_submit2)
             .dynamic_rendering(dynamic_rendering);
         let extensions = unsafe { raw.enumerate_device_extension_properties(physical)? };
-        let has_push_descriptor = has(&extensions, khr::push_descriptor::NAME);
-        let names = [khr::push_descriptor::NAME.as_ptr()];
-        let info = vk::DeviceCreateInfo::default()
+        // It needs Vulkan 1.1, or an extension of the instance.
+        let has_push_descriptor =
+            args.api_minor >= 1 && has(&extensions, khr::push_descriptor::NAME);
+        let needed = needed_extensions(args.mode);
+        if let Some(missing) = needed.iter().find(|name| !has(&extensions, name)) {
+            let missing = missing.to_string_lossy();
+            bail!(Unsupported(format!("the device has no {missing}")));
+        }
+        let names: Vec<_> = has_push_descriptor
+            .then_some(khr::push_descriptor::NAME)
+            .iter()
+            .chain(needed)
+            .map(|name| name.as_ptr())
+            .collect();
+        let shader_objects = needed.contains(&ext::shader_object::NAME);
+        let decompresses = needed.contains(&nv::memory_decompression::NAME);
+        let mut use_shader_objects =
+            vk::PhysicalDeviceShaderObjectFeaturesEXT::default().shader_object(true);
+        let mut use_decompression =
+            vk::PhysicalDeviceMemoryDecompressionFeaturesNV::default().memory_decompression(true);
+        let mut info = vk::DeviceCreateInfo::default()
             .queue_create_infos(&queue_infos)
-            .enabled_extension_names(if has_push_descriptor { &names } else { &[] })
-            .push_next(&mut use12)
-            .push_next(&mut use13);
+            .enabled_extension_names(&names);
+        if asks_for_13 {
+            info = info.push_next(&mut use12).push_next(&mut use13);
+        }
+        if shader_objects {
+            info = info.push_next(&mut use_shader_objects);
+        }
+        let mut use_protected =
+            vk::PhysicalDeviceProtectedMemoryFeatures::default().protected_memory(true);
+        if args.mode == Mode::Protected {
+            info = info.push_next(&mut use_protected);
+        }
+        if decompresses {
+            info = info.push_next(&mut use_decompression);
+        }
         let device = unsafe { raw.create_device(physical, &info, None) }
             .context("the device could not be created")?;
 
@@ -128,10 +180,16 @@ impl Gpu {
             queues: positions
                 .iter()
                 .map(|at| {
-                    Queue::new(
-                        unsafe { device.get_device_queue(at.family, at.index) },
-                        at.family,
-                    )
+                    let queue = if flags.is_empty() {
+                        unsafe { device.get_device_queue(at.family, at.index) }
+                    } else {
+                        let info = vk::DeviceQueueInfo2::default()
+                            .flags(flags)
+                            .queue_family_index(at.family)
+                            .queue_index(at.index);
+                        unsafe { device.get_device_queue2(&info) }
+                    };
+                    Queue::new(queue, at.family)
                 })
                 .collect(),
             debug_utils: instance
@@ -139,6 +197,9 @@ impl Gpu {
                 .then(|| ext::debug_utils::Device::new(raw, &device)),
             push_descriptor: has_push_descriptor
                 .then(|| khr::push_descriptor::Device::new(raw, &device)),
+            shader_object: shader_objects.then(|| ext::shader_object::Device::new(raw, &device)),
+            decompression: decompresses
+                .then(|| nv::memory_decompression::Device::new(raw, &device)),
             dynamic_rendering,
             timeline_submit2,
             memory_types: unsafe { raw.get_physical_device_memory_properties(physical) }
@@ -152,8 +213,17 @@ impl Gpu {
                 .into_owned(),
             owned: Mutex::default(),
             device,
-            _instance: instance,
+            instance,
         })
+    }
+
+    /// A function of the device, by its name.
+    pub fn function(&self, name: &CStr) -> vk::PFN_vkVoidFunction {
+        unsafe {
+            self.instance
+                .raw
+                .get_device_proc_addr(self.device.handle(), name.as_ptr())
+        }
     }
 
     pub fn own(&self, object: Object) {
@@ -311,6 +381,11 @@ impl Drop for Gpu {
                     Object::PipelineLayout(handle) => device.destroy_pipeline_layout(handle, None),
                     Object::QueryPool(handle) => device.destroy_query_pool(handle, None),
                     Object::Semaphore(handle) => device.destroy_semaphore(handle, None),
+                    Object::Shader(handle) => {
+                        if let Some(shader_object) = &self.shader_object {
+                            shader_object.destroy_shader(handle, None);
+                        }
+                    }
                     Object::SetLayout(handle) => device.destroy_descriptor_set_layout(handle, None),
                     Object::UpdateTemplate(handle) => {
                         device.destroy_descriptor_update_template(handle, None)

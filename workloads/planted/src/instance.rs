@@ -5,6 +5,8 @@ use std::ffi::CStr;
 use anyhow::{Context, Result};
 use ash::{ext, vk};
 
+use crate::args::Args;
+
 pub struct Instance {
     pub raw: ash::Instance,
     pub has_debug_utils: bool,
@@ -12,14 +14,14 @@ pub struct Instance {
 }
 
 impl Instance {
-    pub fn new() -> Result<Self> {
+    pub fn new(args: &Args) -> Result<Self> {
         let entry = unsafe { ash::Entry::load() }
             .context("the Vulkan loader could not be loaded: install libvulkan1")?;
         let extensions = unsafe { entry.enumerate_instance_extension_properties(None)? };
         let has_debug_utils = has(&extensions, ext::debug_utils::NAME);
         let application = vk::ApplicationInfo::default()
             .application_name(c"planted")
-            .api_version(vk::API_VERSION_1_3);
+            .api_version(vk::make_api_version(0, 1, args.api_minor, 0));
         let names = [ext::debug_utils::NAME.as_ptr()];
         let info = vk::InstanceCreateInfo::default()
             .application_info(&application)

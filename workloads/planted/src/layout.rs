@@ -14,6 +14,8 @@ use crate::kernel::{SPEC_ID, Shader};
 pub enum Binding {
     Set,
     DynamicOffset,
+    /// The second of two dynamic descriptors; the first one is never written.
+    SecondDynamicOffset,
     Push,
 }
 
@@ -22,23 +24,33 @@ pub struct Layout {
     pub set: vk::DescriptorSetLayout,
     pub pipeline: vk::PipelineLayout,
     descriptor: vk::DescriptorType,
+    /// The number of the binding.
+    number: u32,
 }
 
 impl Layout {
     pub fn new(gpu: &Gpu, binding: Binding) -> Result<Self> {
         let descriptor = match binding {
-            Binding::DynamicOffset => vk::DescriptorType::STORAGE_BUFFER_DYNAMIC,
+            Binding::DynamicOffset | Binding::SecondDynamicOffset => {
+                vk::DescriptorType::STORAGE_BUFFER_DYNAMIC
+            }
             Binding::Set | Binding::Push => vk::DescriptorType::STORAGE_BUFFER,
         };
         let flags = match binding {
             Binding::Push => vk::DescriptorSetLayoutCreateFlags::PUSH_DESCRIPTOR_KHR,
-            Binding::Set | Binding::DynamicOffset => vk::DescriptorSetLayoutCreateFlags::empty(),
+            _ => vk::DescriptorSetLayoutCreateFlags::empty(),
         };
         let stage = vk::ShaderStageFlags::COMPUTE;
-        let bindings = [vk::DescriptorSetLayoutBinding::default()
-            .descriptor_type(descriptor)
-            .descriptor_count(1)
-            .stage_flags(stage)];
+        let number = u32::from(binding == Binding::SecondDynamicOffset);
+        let bindings: Vec<_> = (0..=number)
+            .map(|number| {
+                vk::DescriptorSetLayoutBinding::default()
+                    .binding(number)
+                    .descriptor_type(descriptor)
+                    .descriptor_count(1)
+                    .stage_flags(stage)
+            })
+            .collect();
         let info = vk::DescriptorSetLayoutCreateInfo::default()
             .bindings(&bindings)
             .flags(flags);
@@ -55,6 +67,7 @@ impl Layout {
             set,
             pipeline,
             descriptor,
+            number,
         })
     }
 
@@ -93,7 +106,7 @@ impl Layout {
     pub fn allocate_set(&self, gpu: &Gpu) -> Result<vk::DescriptorSet> {
         let sizes = [vk::DescriptorPoolSize::default()
             .ty(self.descriptor)
-            .descriptor_count(1)];
+            .descriptor_count(self.number + 1)];
         let info = vk::DescriptorPoolCreateInfo::default()
             .max_sets(1)
             .pool_sizes(&sizes);
@@ -113,6 +126,7 @@ impl Layout {
             .range(range)];
         let write = vk::WriteDescriptorSet::default()
             .dst_set(set)
+            .dst_binding(self.number)
             .descriptor_type(self.descriptor)
             .buffer_info(&info);
         unsafe { gpu.device.update_descriptor_sets(&[write], &[]) };

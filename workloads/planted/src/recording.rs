@@ -153,6 +153,11 @@ impl<'gpu> Recording<'gpu> {
     pub fn end(self) -> Result<Recorded> {
         // The next submission and the host then see the results.
         self.barrier();
+        self.end_without_barrier()
+    }
+
+    /// Ends it with the last command: a rendering that is suspended, or no other work than what it is about.
+    pub fn end_without_barrier(self) -> Result<Recorded> {
         unsafe { self.gpu.device.end_command_buffer(self.buffer)? };
         Ok(Recorded {
             buffer: self.buffer,

@@ -69,6 +69,7 @@ fn modes_count_what_they_submit() {
         "push-descriptors",
         "updated-sets",
         "dynamic-offsets",
+        "partly-written",
         "submit2",
         "children",
     ] {
@@ -88,6 +89,10 @@ fn modes_count_what_they_submit() {
     check("devices", 3 * i, 3 * i, 3 * i * n);
     check("transfer-stall", i, i, i * n);
     check("render-pass", i, i, 2 * i * n);
+    check("suspended", i + 1, i + 2, 2 * i);
+    check("resolve", i + 1, i + 1, 0);
+    check("shader-objects", i, i, 2 * i * n);
+    check("sparse", 2 * i, i, i * n);
     check("labels", i, 2 * i, 2 * i * n);
     check("memory", 2 * i, 2 * i, 2 * i * n);
     check("fork", 2 * i, 2 * i, 2 * i * n);

@@ -7,7 +7,8 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use super::{TARGET, cannot, folder};
+use super::{TARGET, folder};
+use crate::cannot_check::cannot;
 use crate::{command, packages};
 
 /// The suite of a stable release whose compiler is recent enough (1.96).
@@ -66,32 +67,8 @@ fn ensure(root: &Path) -> Result<()> {
         fs::create_dir_all(root.join("usr").join(folder))?;
         std::os::unix::fs::symlink(Path::new("usr").join(folder), root.join(folder))?;
     }
-    let apt = packages::PrivateApt::new(&folder("chroot-apt")?, &[SUITE])?;
-    let mut install = apt.command("apt-get");
-    install.args([
-        "--quiet",
-        "--yes",
-        "--no-install-recommends",
-        "--download-only",
-        "install",
-    ]);
-    command::run(install.args(PACKAGES))?;
-    for entry in fs::read_dir(apt.archives())?.flatten() {
-        let package = entry.path();
-        if package
-            .extension()
-            .is_none_or(|extension| extension != "deb")
-        {
-            continue;
-        }
-        // Not `dpkg -x`: it replaces the links to usr by folders.
-        let unpack = format!(
-            "dpkg-deb --fsys-tarfile '{}' | tar -x --keep-directory-symlink -f - -C '{}'",
-            package.display(),
-            root.display()
-        );
-        command::output(Command::new("sh").args(["-ec", &unpack]))?;
-    }
+    let apt = packages::PrivateApt::new(&folder("chroot-apt")?, &[SUITE], None)?;
+    apt.unpack(PACKAGES, root)?;
     for folder in ["proc", "dev", "tmp", "build", "etc/ssl"] {
         fs::create_dir_all(root.join(folder))?;
     }

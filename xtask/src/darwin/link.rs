@@ -1,35 +1,47 @@
-//! Links a program for macOS against stubs: this shows that code can be generated, and that no symbol is missing from
+//! Links programs for macOS against stubs: this shows that code can be generated, and that no symbol is missing from
 //! what the bindings declare. That a class or selector exists in a macOS it does not show.
 
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::toolchain::Toolchain;
 use super::zig::Zig;
-use super::{LINKED, cannot, folder};
+use super::{LINKED, SDK, folder};
+use crate::cannot_check::cannot;
 use crate::command;
+use crate::toolchain::Toolchain;
 
 const STUBS: &str = "xtask/src/darwin/stubs.py";
 
 pub fn link(toolchain: &Toolchain, zig: &Zig) -> Result<()> {
     let sdk = folder("sdk")?;
     cannot(make_stubs(&sdk, zig).context("the stubs of Apple's frameworks"))?;
-    let mut build = toolchain.cargo("build");
-    zig.set(&mut build);
-    build
-        .env("SDKROOT", &sdk)
-        .env(
-            "CARGO_TARGET_AARCH64_APPLE_DARWIN_LINKER",
-            &toolchain.linker,
-        )
-        .env(
-            "CARGO_TARGET_AARCH64_APPLE_DARWIN_RUSTFLAGS",
-            "-Clinker-flavor=ld64.lld",
-        )
-        // Other flags make other artefacts: those of the check stay.
-        .env("CARGO_TARGET_DIR", crate::target("darwin/link"));
-    command::run(build.arg(format!("--package={LINKED}")))
+    let packages = [
+        vec![format!("--package={LINKED}")],
+        vec![
+            format!("--package={SDK}"),
+            "--features=wgpu".to_owned(),
+            "--examples".to_owned(),
+        ],
+    ];
+    for package in packages {
+        let mut build = toolchain.cargo("build");
+        zig.set(&mut build);
+        build
+            .env("SDKROOT", &sdk)
+            .env(
+                "CARGO_TARGET_AARCH64_APPLE_DARWIN_LINKER",
+                &toolchain.linker,
+            )
+            .env(
+                "CARGO_TARGET_AARCH64_APPLE_DARWIN_RUSTFLAGS",
+                "-Clinker-flavor=ld64.lld",
+            )
+            // Other flags make other artefacts: those of the check stay.
+            .env("CARGO_TARGET_DIR", crate::target("darwin/link"));
+        command::run(build.args(package))?;
+    }
+    Ok(())
 }
 
 fn make_stubs(sdk: &std::path::Path, zig: &Zig) -> Result<()> {

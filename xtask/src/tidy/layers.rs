@@ -15,7 +15,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["gapscope-model", "gapscope-spool", "gapscope-trace"],
     ),
     ("gapscope-analysis", &["gapscope-trace"]),
-    ("gapscope-report", &["gapscope-trace", "gapscope-analysis"]),
+    (
+        "gapscope-report",
+        &["gapscope-trace", "gapscope-analysis", "gapscope-command"],
+    ),
     ("gapscope-export", &["gapscope-trace", "gapscope-analysis"]),
     ("gapscope-import", &["gapscope-trace"]),
     (
@@ -56,6 +59,19 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "end-to-end",
         &["gapscope-trace", "gapscope-analysis", "gapscope-report"],
+    ),
+    // What it reads, and what a user sees of that.
+    (
+        "fuzz",
+        &[
+            "gapscope-trace",
+            "gapscope-analysis",
+            "gapscope-report",
+            "gapscope-export",
+            "gapscope-import",
+            "gapscope-spool",
+            "gapscope-recorder",
+        ],
     ),
     ("xtask", &["gapscope-trace"]),
 ];

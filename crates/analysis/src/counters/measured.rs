@@ -97,9 +97,9 @@ impl Counter {
                 }
                 (None, None) => CounterOwner::Host,
             },
-            name: rows.name[row].clone(),
+            name: rows.name[row].to_string(),
             unit: rows.unit[row],
-            source: rows.source[row].clone(),
+            source: rows.source[row].to_string(),
             samples: Vec::new(),
         }
     }

@@ -27,7 +27,11 @@ pub(super) fn cost(
     let sum = &side.sum;
     let missing = dispatches_missing(timeline);
     let names = &timeline.trace.tables.kernels.name;
-    let kernels = (side.kernels.iter()).filter_map(|row| names.get(*row as usize).cloned());
+    let kernels = side
+        .kernels
+        .iter()
+        .filter_map(|row| names.get(*row as usize));
+    let kernels: BTreeSet<&str> = kernels.map(|name| &**name).collect();
     let own = own_evaluations(extent, measured, number);
     let by_command_buffers = own.iter().any(|(instance, _)| instance.is_command_buffer);
     let Choice { counted, left_out } = choose(own, first_uses);
@@ -65,7 +69,7 @@ pub(super) fn cost(
         verdict_sentence,
         samples,
         by_command_buffers,
-        kernels: kernels.collect(),
+        kernels: kernels.into_iter().map(str::to_owned).collect(),
         api: Vocabulary::of(&timeline.trace.manifest).words().api,
     }
 }

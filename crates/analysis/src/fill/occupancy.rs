@@ -18,7 +18,7 @@ pub(super) struct Occupancy {
 impl Occupancy {
     /// Of the kernels of this name; `None` where that is unknown, or differs between them.
     pub(super) fn of(table: &Kernels, name: &str, limits: &DeviceLimits) -> Option<Occupancy> {
-        let rows = (0..table.name.len()).filter(|row| table.name[*row] == name);
+        let rows = (0..table.name.len()).filter(|row| &*table.name[*row] == name);
         let mut all = rows.map(|row| Occupancy::of_row(table, row, limits));
         let first = all.next()??;
         all.all(|other| other == Some(first)).then_some(first)

@@ -106,7 +106,10 @@ enum Standing {
 /// Whether submissions of this kind hand work to a queue, and not only hold it up.
 pub(crate) fn is_work(kind: SubmissionKind) -> bool {
     use SubmissionKind::*;
-    !matches!(kind, HostFunction | WaitValue | WaitExternal | Prefetch)
+    !matches!(
+        kind,
+        HostFunction | WaitValue | WaitExternal | Prefetch | Decompression
+    )
 }
 
 impl Timeline<'_> {
@@ -360,7 +363,7 @@ impl Search<'_, '_> {
                 None => self.waits.function = true,
             },
             SubmissionKind::WaitValue | SubmissionKind::WaitExternal => self.waits.external = true,
-            SubmissionKind::Prefetch => self.waits.unknown = true,
+            SubmissionKind::Prefetch | SubmissionKind::Decompression => self.waits.unknown = true,
             _ => {}
         }
     }

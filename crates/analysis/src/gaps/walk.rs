@@ -420,8 +420,9 @@ impl Timeline<'_> {
             },
             WorkKind::Transfer => tables.transfers.kind[work.row()].as_str().to_owned(),
             WorkKind::Opaque => tables.opaque_work.kind[work.row()].as_str().to_owned(),
-            WorkKind::CommandBuffer => (tables.command_buffers.name[work.row()].clone())
-                .unwrap_or_else(|| "command buffer".to_owned()),
+            WorkKind::CommandBuffer => (tables.command_buffers.name[work.row()].as_deref())
+                .unwrap_or("command buffer")
+                .to_owned(),
         }
     }
 

@@ -40,7 +40,7 @@ impl Ranges {
         let (rows, labels) = (&trace.tables.markers, &trace.tables.labels);
         let names: HashMap<LabelId, &str> = (labels.id.iter().zip(&labels.text))
             .filter(|(_, text)| text.starts_with("nccl"))
-            .map(|(id, text)| (*id, text.as_str()))
+            .map(|(id, text)| (*id, &**text))
             .collect();
         let mut ranges = Ranges::default();
         let mut by_thread: BTreeMap<(ProcessId, ThreadId), Vec<(Interval, Range)>> =

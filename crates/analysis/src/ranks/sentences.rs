@@ -7,6 +7,9 @@ use gapscope_trace::manifest::Api;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+/// Of ranks without a trace so many are named.
+const LISTED_RANKS: usize = 8;
+
 /// Why it is not known which collectives of the ranks are one.
 pub(super) fn not_matched(findings: &RankFindings, ranks: &[&RankDigest]) -> Option<String> {
     let kinds = &findings.collectives;
@@ -53,12 +56,19 @@ pub(super) fn sentences(findings: &RankFindings, numbered: bool) -> Vec<String> 
     let costs = costs.into_iter().map(|(_, sentence)| sentence);
     let mut sentences: Vec<String> = unread.chain(costs).collect();
     if !findings.missing_ranks.is_empty() {
-        let missing: Vec<String> = findings.missing_ranks.iter().map(u32::to_string).collect();
+        let missing = &findings.missing_ranks;
+        let first = missing.iter().take(LISTED_RANKS).map(u32::to_string);
+        let first: Vec<String> = first.collect();
         sentences.push(format!(
-            "Of {} ranks, {} have no trace here: {}.",
+            "Of {} ranks, {} have no trace here: {}{}.",
             findings.ranks.len() + missing.len(),
             missing.len(),
-            missing.join(", ")
+            first.join(", "),
+            if missing.len() > LISTED_RANKS {
+                ", …"
+            } else {
+                ""
+            }
         ));
     }
     if !numbered {

@@ -14,6 +14,7 @@ use gapscope_trace::lookup::{IdIndex, NONE};
 use gapscope_trace::manifest::{Device, SamplingMode};
 use gapscope_trace::tables::{Dispatches, Table, Timing};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A timeline in the making: first the dispatches, then the rest.
 pub(super) struct Builder<'a> {
@@ -71,7 +72,7 @@ impl<'a> Builder<'a> {
         timeline.dispatches.keeps_groups = trace.manifest.devices.iter().any(sized);
         timeline.dispatches.reserve(dispatches);
         if builder.inside && timeline.gpus.len() == 1 {
-            timeline.gpus[0].works.reserve_exact(dispatches);
+            let _ = timeline.gpus[0].works.try_reserve_exact(dispatches);
         }
         builder
     }
@@ -364,7 +365,7 @@ fn groups(piece: &Dispatches, at: usize) -> u32 {
 }
 
 /// By row of the table of kernels; empty where none communicates.
-fn communicating(names: &[String]) -> Vec<bool> {
+fn communicating(names: &[Arc<str>]) -> Vec<bool> {
     let rows: Vec<bool> = names.iter().map(|name| is_communication(name)).collect();
     match rows.contains(&true) {
         true => rows,

@@ -83,13 +83,12 @@ impl DispatchColumns {
         id.map_or(NONE, |id| submissions.row(id))
     }
 
-    /// Makes space for so many.
+    /// Makes space for so many, where there is some: a damaged trace may claim any number.
     pub(super) fn reserve(&mut self, rows: usize) {
-        self.kernels.reserve_exact(rows);
-        self.labels.reserve_exact(rows);
-        self.bindings.reserve_exact(rows);
-        if self.keeps_groups {
-            self.groups.reserve_exact(rows);
+        let all = [&mut self.kernels, &mut self.labels, &mut self.bindings];
+        let groups = self.keeps_groups.then_some(&mut self.groups);
+        for column in all.into_iter().chain(groups) {
+            let _ = column.try_reserve_exact(rows);
         }
     }
 }

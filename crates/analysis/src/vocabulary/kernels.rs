@@ -18,6 +18,7 @@ pub use readable::readable;
 use crate::thresholds::CODES_OF_A_NAME;
 use gapscope_trace::tables::{Kernels, NameSource, Table};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// The kernels of a trace by what they are called.
 #[derive(Debug, Clone, Default)]
@@ -48,7 +49,7 @@ impl KernelNames {
         let mut by_code: HashMap<(String, Code), u32> = HashMap::new();
         let of_row: Vec<u32> = (0..table.len())
             .map(|row| {
-                let name = table.name[row].as_str();
+                let name = &*table.name[row];
                 let full = text(&table.full_name, row);
                 let name_source = table.name_source.get(row).copied().unwrap_or_default();
                 let base = bases
@@ -99,7 +100,7 @@ impl KernelNames {
 }
 
 /// A text of a column, which a reader may have left out.
-fn text(column: &[Option<String>], row: usize) -> Option<&str> {
+fn text(column: &[Option<Arc<str>>], row: usize) -> Option<&str> {
     column.get(row)?.as_deref()
 }
 

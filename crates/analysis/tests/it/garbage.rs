@@ -50,13 +50,14 @@ const STREAMS: [Option<&str>; 4] = [
     Some("blocking"),
     Some("non-blocking"),
 ];
-const KINDS: [SubmissionKind; 6] = [
+const KINDS: [SubmissionKind; 7] = [
     SubmissionKind::CommandBuffers,
     SubmissionKind::Kernel,
     SubmissionKind::Graph,
     SubmissionKind::HostFunction,
     SubmissionKind::WaitValue,
     SubmissionKind::Prefetch,
+    SubmissionKind::Decompression,
 ];
 const RANGES: [&str; 7] = [
     "ncclCommInitRank",
@@ -154,7 +155,7 @@ prop_compose! {
             });
         }
         for (id, parent) in labels {
-            t.labels.push(Label { id: LabelId(id), text: (id % 3).to_string(), parent: parent.map(LabelId) });
+            t.labels.push(Label { id: LabelId(id), text: (id % 3).to_string().into(), parent: parent.map(LabelId) });
             t.markers.push(Marker { label: LabelId(id), ..Marker::default() });
         }
         for (device, at_ns, free, allocation, bytes) in memory {
@@ -166,7 +167,7 @@ prop_compose! {
             t.buffers.push(Buffer { id: BufferId(buffer), bytes: offset_bytes, ..Buffer::default() });
         }
         for id in kernels {
-            t.kernels.push(Kernel { id: KernelId(id), name: ["0", "nccl", "2"][id as usize % 3].to_owned(), local_x: Some(id), registers: Some(id), ..Kernel::default() });
+            t.kernels.push(Kernel { id: KernelId(id), name: ["0", "nccl", "2"][id as usize % 3].into(), local_x: Some(id), registers: Some(id), ..Kernel::default() });
         }
         trace
     }
@@ -307,11 +308,11 @@ proptest! {
     ) {
         let mut digests = Vec::new();
         for (rank, mut trace) in (0..).zip(traces) {
-            trace.tables.kernels.name.iter_mut().step_by(2).for_each(|name| *name = "ncclDevKernel_AllReduce".to_owned());
-            trace.tables.kernels.name.iter_mut().step_by(3).for_each(|name| *name = "ncclDevKernel_SendRecv".to_owned());
+            trace.tables.kernels.name.iter_mut().step_by(2).for_each(|name| *name = "ncclDevKernel_AllReduce".into());
+            trace.tables.kernels.name.iter_mut().step_by(3).for_each(|name| *name = "ncclDevKernel_SendRecv".into());
             for (thread, start_ns, duration_ns, range, number) in &ranges {
                 let label = LabelId(1_000 + trace.tables.labels.len() as u32);
-                trace.tables.labels.push(Label { id: label, text: RANGES[*range].to_owned(), parent: None });
+                trace.tables.labels.push(Label { id: label, text: RANGES[*range].into(), parent: None });
                 let payload = format!(
                     "NCCL communicator ID={number}, No. of ranks=2, Rank={rank}, Message size [bytes]={}, Peer rank={number}",
                     u64::MAX
@@ -399,7 +400,7 @@ proptest! {
                 });
             }
             for id in 0..3 {
-                t.kernels.push(Kernel { id: KernelId(id), name: id.to_string(), ..Kernel::default() });
+                t.kernels.push(Kernel { id: KernelId(id), name: id.to_string().into(), ..Kernel::default() });
             }
             trace
         };

@@ -3,6 +3,7 @@
 mod advice;
 mod causes;
 mod certainty;
+mod conditions;
 mod cuda;
 mod equal_work;
 mod evaluations;

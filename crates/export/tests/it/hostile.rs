@@ -13,9 +13,9 @@ fn trace(name: &str) -> Trace {
     trace.manifest.threads[0].name = name.to_owned();
     trace.manifest.processes[0].executable = name.to_owned();
     let t = &mut trace.tables;
-    t.kernels.name[0] = name.to_owned();
-    t.labels.text[0] = name.to_owned();
-    t.command_buffers.name[0] = Some(name.to_owned());
+    t.kernels.name[0] = name.into();
+    t.labels.text[0] = name.into();
+    t.command_buffers.name[0] = Some(name.into());
     trace
 }
 

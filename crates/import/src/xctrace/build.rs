@@ -3,6 +3,7 @@
 mod audit;
 mod host;
 mod manifest;
+mod signposts;
 
 use super::facts::{Channel, Encoder, Facts};
 use super::intervals::{Piece, Pieces, from_points, pieces};
@@ -55,6 +56,7 @@ pub(super) fn build(mut facts: Facts, options: &Options) -> Result<Trace, Error>
     builder.host_work();
     builder.kernels();
     builder.memory();
+    builder.thermal_states();
     builder.audit();
     Ok(builder.finish(run, options))
 }
@@ -170,6 +172,7 @@ impl Builder {
         let mut threads: BTreeMap<ThreadId, String> = BTreeMap::new();
         let encoding = (!submissions.is_empty()).then(|| self.labels.named(None, "Encoding"));
         let labels = self.command_buffer_labels();
+        let thread_labels = self.program_labels();
         for submission in &submissions {
             let index = self.add_instance(submission.command_buffer, Some(submission.committed_ns));
             let thread = submission.thread.as_ref().map(|thread| {
@@ -207,6 +210,10 @@ impl Builder {
                 payload: None,
             });
             self.name_instance(index, label);
+            // As in a hook: a label of its own comes first.
+            let instance = &mut self.instances[index];
+            instance.label =
+                (instance.label).or_else(|| thread_labels.at(thread, submission.committed_ns));
         }
         self.trace.manifest.threads = (threads.into_iter())
             .map(|(thread, name)| Thread {
@@ -299,7 +306,7 @@ impl Builder {
         );
         if unlabelled > 0 && unlabelled == pieces.len() as u64 {
             self.facts.notes.push(
-                "No command buffer or encoder has a label, so GPU time cannot be attributed to parts of the program: set the labels of command buffers and encoders before endEncoding (MLX does when it is built with MLX_METAL_DEBUG).".to_owned(),
+                "No command buffer or encoder has a label, so GPU time cannot be attributed to parts of the program: set the labels of command buffers and encoders before endEncoding (MLX does when it is built with MLX_METAL_DEBUG), or labels of gapscope's SDK.".to_owned(),
             );
         }
     }

@@ -38,7 +38,7 @@ pub(crate) enum Kind {
     Number,
     /// The text, else that of the first text inside, else `fmt`.
     Text,
-    /// `fmt`, which says more than the text.
+    /// `fmt`, which says more than the text; without it, as a text.
     Shown,
     Process,
     Thread,
@@ -63,7 +63,8 @@ impl Kind {
             | "metal-command-buffer-id"
             | "metal-nesting-level"
             | "gpu-hardware-trace"
-            | "mach-absolute-time" => Kind::Number,
+            | "mach-absolute-time"
+            | "os-signpost-identifier" => Kind::Number,
             "string"
             | "formatted-label"
             | "metal-object-label"
@@ -76,8 +77,10 @@ impl Kind {
             | "gpu-state"
             | "gpu-performance-state"
             | "thermal-state"
-            | "boolean" => Kind::Text,
-            "mach-timebase-info" => Kind::Shown,
+            | "boolean"
+            | "event-type"
+            | "subsystem" => Kind::Text,
+            "mach-timebase-info" | "os-log-metadata" => Kind::Shown,
             "process" => Kind::Process,
             "thread" => Kind::Thread,
             "sentinel" => Kind::Sentinel,
@@ -139,10 +142,10 @@ impl Element {
                 ("", None, fmt) => Value::Text(fmt.into()),
                 (text, ..) => Value::Text(text.into()),
             },
-            Kind::Shown => Value::Text(if self.fmt.is_empty() {
-                text.into()
-            } else {
-                self.fmt.as_str().into()
+            Kind::Shown => Value::Text(match (self.fmt.as_str(), text, &self.inner_text) {
+                ("", "", Some(inner)) => inner.clone(),
+                ("", text, _) => text.into(),
+                (fmt, ..) => fmt.into(),
             }),
             Kind::Process => self
                 .process()

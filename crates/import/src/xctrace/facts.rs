@@ -31,14 +31,15 @@ pub(crate) struct Facts {
     pub completions: Vec<Completion>,
     pub failures: Vec<Failure>,
     pub host: Vec<HostInterval>,
+    pub signposts: Vec<Signpost>,
     pub shaders: Vec<Shader>,
     pub allocations: Vec<Allocation>,
     /// Times in which the GPU ran anything, of whatever process.
     pub active: Vec<Span>,
     /// Time in each performance state.
     pub performance_ns: BTreeMap<Rc<str>, i64>,
-    /// Time in each thermal state.
-    pub thermal_ns: BTreeMap<Rc<str>, i64>,
+    /// Times in each thermal state.
+    pub thermal: BTreeMap<Rc<str>, Vec<Span>>,
     pub points: Vec<ExecutionPoint>,
     pub gpu_submissions: Vec<GpuSubmission>,
     pub spills: Vec<Spill>,
@@ -148,6 +149,22 @@ impl Facts {
             "metal-application-event-interval" => {
                 self.host_interval(row, "event-type", "event-label")?;
             }
+            // The table has those of the system's libraries as well.
+            "os-signpost"
+                if row
+                    .text("subsystem")
+                    .is_some_and(|s| **s == *Signpost::SUBSYSTEM) =>
+            {
+                let signpost = Signpost {
+                    at_ns: row.ns("time")?,
+                    mark: Mark::named(row.text("event-type")?)?,
+                    pid: self.pid(row.process("process")),
+                    tid: row.thread("thread").map(|thread| thread.tid),
+                    id: row.id("identifier")?,
+                    text: row.text("message").cloned(),
+                };
+                self.signposts.push(signpost);
+            }
             // Encoders are inside their command buffers.
             "metal-driver-intervals" if row.number("event-depth") == Some(0) => {
                 self.host_interval(row, "gpu-driver-name", "event-label")?;
@@ -199,8 +216,8 @@ impl Facts {
             }
             "device-thermal-state-intervals" => {
                 let state = row.text("thermal-state")?.clone();
-                let total = self.thermal_ns.entry(state).or_default();
-                *total = total.saturating_add(row.ns("duration")?);
+                let span = Span::of(row.ns("start")?, row.ns("duration")?);
+                self.thermal.entry(state).or_default().push(span);
             }
             "metal-gpu-execution-points" => {
                 let is_start = match row.number("function")? {

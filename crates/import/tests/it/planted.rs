@@ -10,6 +10,7 @@ use gapscope_trace::tables::{MarkerScope, MemoryEvent, OpaqueWorkKind, Timing};
 use stand_in_xctrace::{
     Allocation, DebugGroup, Encoder, EncoderKind, GpuRow, OtherWork, Process, Quirks, Scene,
 };
+use std::sync::Arc;
 
 /// Mach's absolute time at the start of the stand-in's traces: 2897656234073 ticks of 125/3 ns.
 const EPOCH_NS: i64 = 120_735_676_419_708;
@@ -223,7 +224,10 @@ fn the_program_around_the_work_is_there() {
         .map(|id| paths.get(*id).unwrap())
         .collect();
     assert!(markers.contains(&"Debug Groups / layer 3"), "{markers:?}");
-    assert_eq!(trace.tables.kernels.name, ["gemm", "softmax"]);
+    assert_eq!(
+        trace.tables.kernels.name,
+        ["gemm", "softmax"].map(Arc::from)
+    );
     let memory = &trace.tables.memory;
     assert_eq!(memory.bytes, [4096, 8192, 4096]);
     assert_eq!(
@@ -259,4 +263,22 @@ fn a_trace_is_written_and_read_back() {
     assert_eq!(trace.tables.command_buffers.id.len(), 5);
     let again = import(&inputs, &output, &Options::default()).unwrap_err();
     assert!(again.to_string().contains("exists already"), "{again}");
+}
+
+#[test]
+fn a_thermal_state_is_a_counter_with_its_times_and_the_usual_one_is_none() {
+    let scene = Scene::chain(3);
+    assert!(plain(&scene).tables.counters.name.is_empty());
+    let schema = "device-thermal-state-intervals";
+    let exports = Exports::of(&scene, &Quirks::default());
+    let table = scene.table(schema, &Quirks::default());
+    exports.add(schema, &table.replace(">Nominal<", ">Serious<"));
+    let trace = exports.trace();
+    assert_eq!(
+        trace.tables.counters.name,
+        ["thermal state: Serious".into()]
+    );
+    assert_eq!(trace.tables.counter_values.start_ns, [EPOCH_NS]);
+    assert_eq!(trace.tables.counter_values.duration_ns, [Some(4_000_000)]);
+    assert!(!noted(&trace, "thermal state"), "analyses say it");
 }

@@ -49,7 +49,7 @@ proptest! {
         let t = &trace.tables.command_buffers;
         let mut read: Vec<_> = (0..t.id.len())
             .map(|row| {
-                let name = t.name[row].clone().unwrap();
+                let name = t.name[row].as_deref().unwrap().to_owned();
                 (trace.tables.submissions.start_ns[row], t.start_ns[row].unwrap(), t.duration_ns[row].unwrap(), name)
             })
             .collect();

@@ -13,6 +13,12 @@ const LEAST_LENGTH: i64 = 1000;
 /// Extrapolation takes its rate from samples this far back.
 const BASELINE_NS: i64 = 10_000_000_000;
 
+/// A clock that goes on is off its rate by less than this share, as far as a piece tells the rate.
+const GOES_ON: f64 = 2.0 / LEAST_LENGTH as f64;
+
+/// What a clock leaps by when it begins anew is more.
+const LEAP_NS: i64 = 10_000_000;
+
 /// Linear pieces between samples.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Calibrated {
@@ -110,6 +116,37 @@ impl Calibrated {
             self.cursor = self.cursor.saturating_sub(1);
         }
         true
+    }
+
+    /// True when the device's clock has not gone on from the samples, as when the machine slept: it began anew, or ran on
+    /// while the host's stood still.
+    pub fn has_leapt(&self, ticks: Ticks, host_ns: i64, error_ns: i64) -> bool {
+        let (Some(last), Some(expected)) = (self.samples.back(), self.ticks_at(host_ns)) else {
+            return false;
+        };
+        let length_ns = host_ns.saturating_sub(last.host_ns);
+        // The driver's word on the rate is not enough to tell.
+        if length_ns < 0 || self.samples.len() < 2 && ticks.0 >= last.ticks {
+            return false;
+        }
+        let off_ns = self.nominal.ns(ticks.0.saturating_sub(expected.0));
+        let allowed_ns = LEAP_NS
+            .saturating_add(last.error_ns.saturating_add(error_ns))
+            .saturating_add((length_ns as f64 * GOES_ON) as i64);
+        off_ns.saturating_abs() > allowed_ns
+    }
+
+    /// Goes on from a sample alone: what came before says nothing of what comes. Its ticks are counted so that they go on.
+    pub fn anchor(&mut self, ticks: Ticks, host_ns: i64, error_ns: i64) {
+        if let Some(fit) = self.fit() {
+            self.dropped_error_ns = self.dropped_error_ns.max(fit.error_ns.unwrap_or(0));
+        }
+        let used = self.used + 1;
+        self.samples.clear();
+        self.cursor = 0;
+        let first = self.first;
+        self.add(ticks, host_ns, error_ns);
+        (self.first, self.used) = (first.or(self.first), used);
     }
 
     /// The ticks at a host time, about.

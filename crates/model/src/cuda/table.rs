@@ -107,7 +107,7 @@ pub(super) const FUNCTIONS: &[(&str, FunctionClass)] = &[
     ("cuMemAllocHost", AllocateMemory),
     ("cuMemAllocManaged", AllocateMemory),
     ("cuMemAllocPitch", AllocateMemory),
-    ("cuMemBatchDecompressAsync", OtherCall),
+    ("cuMemBatchDecompressAsync", Decompress),
     ("cuMemCreate", AllocateMemory),
     ("cuMemDiscardAndPrefetchBatchAsync", Prefetch),
     ("cuMemDiscardBatchAsync", Prefetch),

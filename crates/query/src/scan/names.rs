@@ -1,5 +1,6 @@
 //! The names behind the ids of one trace.
 
+use crate::library::Library;
 use crate::schema::Name;
 use crate::source::Source;
 use datafusion::arrow::array::cast::AsArray;
@@ -16,6 +17,7 @@ use gapscope_trace::manifest::Thread;
 use gapscope_trace::tables::{Counters, Kernels, Labels, Table, Tables};
 use gapscope_trace::{Manifest, Selection, read};
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::sync::Arc;
 
 /// Texts by id.
@@ -36,32 +38,33 @@ struct ThreadKey {
 
 impl Names {
     /// The names of a kind in a trace.
-    pub fn of(name: Name, source: &Source) -> Names {
+    pub fn of(name: Name, source: &Source, library: &Library) -> Names {
         let manifest = &source.manifest;
         let vocabulary = || Vocabulary::of(manifest);
         match name {
             Name::Kernel | Name::KernelItself => {
-                let kernels = kernels(source);
+                let kernels = kernels(source, library);
                 let names = KernelNames::of(&kernels);
                 let texts = (0..kernels.len()).map(|row| Some(names.name(row).to_owned()));
                 by_id(KernelId, &kernels.id, texts)
             }
             Name::KernelWhole => {
-                let kernels = kernels(source);
+                let kernels = kernels(source, library);
                 let names = KernelNames::of(&kernels);
                 let texts = (0..kernels.len()).map(|row| names.full_name(row).map(str::to_owned));
                 by_id(KernelId, &kernels.id, texts)
             }
             Name::Label | Name::LabelItself => {
-                let labels = tables(source, &Selection::manifest().with::<Labels>()).labels;
+                let labels =
+                    tables(source, library, &Selection::manifest().with::<Labels>()).labels;
                 let paths = LabelPaths::new(&labels);
                 let texts = labels.id.iter().map(|id| paths.get(*id).map(str::to_owned));
                 by_id(LabelId, &labels.id, texts)
             }
             Name::Counter => {
                 let selection = Selection::manifest().columns::<Counters>(&["id", "name"]);
-                let counters = tables(source, &selection).counters;
-                let names = counters.name.into_iter().map(Some);
+                let counters = tables(source, library, &selection).counters;
+                let names = counters.name.iter().map(|name| Some(name.to_string()));
                 by_id(CounterId, &counters.id, names)
             }
             Name::Queue => {
@@ -108,7 +111,7 @@ impl Names {
 }
 
 /// What kernels are named by.
-fn kernels(source: &Source) -> Kernels {
+fn kernels(source: &Source, library: &Library) -> Kernels {
     let columns = [
         "id",
         "name",
@@ -118,12 +121,24 @@ fn kernels(source: &Source) -> Kernels {
         "full_name",
     ];
     let selection = Selection::manifest().columns::<Kernels>(&columns);
-    tables(source, &selection).kernels
+    tables(source, library, &selection).kernels
 }
 
-/// Where a table cannot be read its ids have no names; that it is damaged is said when it is queried itself.
-fn tables(source: &Source, selection: &Selection) -> Tables {
-    read(&source.folder, selection).map_or_else(|_| Tables::default(), |(trace, _)| trace.tables)
+/// Where a table cannot be read its ids have no names, as is said.
+fn tables(source: &Source, library: &Library, selection: &Selection) -> Tables {
+    let missing = |what: &dyn Display| {
+        library.remark(format!("{}: {what}: its names are missing", source.name));
+    };
+    match read(&source.folder, &selection.clone().unchecked()) {
+        Ok((trace, _)) => {
+            trace.unread.iter().for_each(|table| missing(table));
+            trace.tables
+        }
+        Err(error) => {
+            missing(&error);
+            Tables::default()
+        }
+    }
 }
 
 fn by_id<I: Id>(id: fn(u32) -> I, ids: &[I], texts: impl Iterator<Item = Option<String>>) -> Names {

@@ -8,7 +8,7 @@ use crate::source::TraceValue;
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::error::DataFusionError;
-use gapscope_trace::table_file::{Batches, TableFile};
+use gapscope_trace::table_file::{Batches, ReadError, TableFile};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -98,7 +98,7 @@ impl Reader {
                 }
                 Some(Open::Columns(batches)) => {
                     let next = batches.next().transpose();
-                    let next = next.map_err(|reason| self.damaged(&reason))?;
+                    let next = next.map_err(|error| self.failed(error))?;
                     next.map(|batch| (batch.num_rows(), Some(batch)))
                 }
             };
@@ -129,6 +129,13 @@ impl Reader {
             }
         });
         Ok(())
+    }
+
+    fn failed(&self, error: ReadError) -> DataFusionError {
+        match error {
+            ReadError::Damaged(reason) => self.damaged(&reason),
+            ReadError::Memory => DataFusionError::ResourcesExhausted(String::new()),
+        }
     }
 
     fn damaged(&self, reason: &str) -> DataFusionError {
@@ -181,7 +188,7 @@ impl OfSource {
     fn names(&mut self, name: Name, library: &Library) -> &Names {
         let source = &library.traces.sources[self.index];
         let names = self.names.entry(name);
-        names.or_insert_with(|| Names::of(name, source))
+        names.or_insert_with(|| Names::of(name, source, library))
     }
 
     /// A column of one value, of at least so many rows.

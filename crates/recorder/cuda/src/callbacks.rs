@@ -23,6 +23,7 @@ mod target;
 use crate::cupti::Cupti;
 use crate::cupti::numbers::domain;
 use crate::recorder::{Recorder, recorder};
+use crate::sources;
 use crate::subscription::{self, Subscription};
 use crate::sync::{OPERATIONS, Operation, OperationKind};
 pub use calls::Selection;
@@ -32,12 +33,13 @@ use effect::Effect;
 use events::{EVENTS, Snapshot};
 use gapscope_spool::event::{CudaEvent, LossKind, Span, WaitKind};
 use gapscope_spool::hook::guard;
+use gapscope_spool::model::cuda::FunctionClass;
 use gapscope_spool::{ids, monotonic_ns};
 use graphs::GRAPHS;
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use target::Target;
 
 /// CUstreamBatchMemOpParams: bytes of one, which begins with its operation, and CU_STREAM_MEM_OP_WAIT_VALUE_32 and _64.
@@ -49,6 +51,8 @@ const EXTERNAL: u32 = 1;
 /// Changes when recording starts: what began before does not count.
 static WINDOW: AtomicU32 = AtomicU32::new(0);
 static CALLS: OnceLock<Calls> = OnceLock::new();
+/// Calls are recorded: callbacks at those that load code come at any time.
+static IS_ON: AtomicBool = AtomicBool::new(false);
 
 /// The call that a thread is in.
 #[derive(Debug, Clone, Copy)]
@@ -80,6 +84,7 @@ pub fn start_window(recorder: &Recorder, subscription: &Subscription, selection:
         }
         calls
     });
+    IS_ON.store(true, Relaxed);
     let refused = switch(calls, subscription, true);
     if refused > 0 {
         recorder.loss(
@@ -92,6 +97,7 @@ pub fn start_window(recorder: &Recorder, subscription: &Subscription, selection:
 
 /// Ends what [`start_window`] started.
 pub fn end_window(subscription: &Subscription) {
+    IS_ON.store(false, Relaxed);
     if let Some(calls) = CALLS.get() {
         switch(calls, subscription, false);
     }
@@ -100,7 +106,8 @@ pub fn end_window(subscription: &Subscription) {
 /// Returns how often CUPTI refused.
 fn switch(calls: &Calls, subscription: &Subscription, on: bool) -> u64 {
     let refused = calls.all().filter(|(domain, number, call)| {
-        subscription.switch_callback(*domain, *number, on) != 0 && call.exists()
+        let stays = !on && sources::are_loaded_by(*domain, *number);
+        !stays && subscription.switch_callback(*domain, *number, on) != 0 && call.exists()
     });
     refused.count() as u64
 }
@@ -108,11 +115,21 @@ fn switch(calls: &Calls, subscription: &Subscription, on: bool) -> u64 {
 /// A call of the program starts or ends.
 pub extern "C" fn called(_user: *mut c_void, domain: u32, number: u32, data: *const c_void) {
     guard(|| {
-        let call = CALLS.get()?.get(domain, number)?;
         // Not in a forked child, whose CUDA does not work.
         let subscription = subscription::live()?;
         // SAFETY: for calls of the runtime and of the driver, CUPTI gives this structure.
         let data = unsafe { data.cast::<CallbackData>().as_ref() }?;
+        let calls = CALLS.get().filter(|_| IS_ON.load(Relaxed));
+        let call = calls.and_then(|calls| calls.get(domain, number));
+        if call.is_none_or(|call| call.class == FunctionClass::LoadModule) && !data.is_enter() {
+            // SAFETY: the parameters are those of this call, which has returned.
+            unsafe {
+                if data.result() == 0 {
+                    sources::loaded(domain, number, |at| data.parameter(at));
+                }
+            }
+        }
+        let call = call?;
         let window = WINDOW.load(Relaxed);
         let open = OPEN.get().filter(|open| open.window == window);
         // SAFETY: the parameters are those of this call.
@@ -214,6 +231,12 @@ unsafe fn end(call: &Call, data: &CallbackData, open: &OpenCall, cupti: &Cupti) 
                 if let Some(executable) = executable.as_ref() {
                     let host_nodes = graphs::count_host_nodes(data.parameter(1));
                     GRAPHS.instantiated(*executable, host_nodes);
+                    if graphs::is_for_device(*executable)
+                        && let Some(recorder) = recorder()
+                    {
+                        let reason = "only their launches by the host are recorded";
+                        recorder.loss(LossKind::GraphsForDevice, 1, reason);
+                    }
                 }
             } else {
                 apply(effect, data, open, span, target);

@@ -77,12 +77,8 @@ impl Host for Recorder {
         labels::text(self, text.as_bytes())
     }
 
-    fn recording_changes(&self) {
-        if self.recording() {
-            tracing::end_window(self);
-        } else {
-            tracing::start_window(self);
-        }
+    fn record(&self, on: bool) {
+        tracing::record(self, on);
     }
 
     fn flush(&self) -> bool {

@@ -8,8 +8,7 @@ use gapscope_spool::ids;
 #[inline]
 pub fn text(recorder: &Recorder, text: &[u8]) -> ids::Text {
     if recorder.is_start_label(text) {
-        tracing::start_window(recorder);
-        recorder.spool().start();
+        tracing::record(recorder, true);
     }
     recorder.text(text)
 }

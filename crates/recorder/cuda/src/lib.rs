@@ -26,7 +26,7 @@
 //! |---|---|
 //! | libraries of the process | [`library`], [`driver`], [`cupti`], [`streams`] |
 //! | what a process has one of | [`per_process`], [`recorder`] (the spool and texts), [`subscription`] (to CUPTI) |
-//! | what threads hand to the reader | [`window`], [`sync`] |
+//! | what threads hand on | [`window`], [`sync`], [`sources`] |
 //! | from calls and records to events | [`callbacks`], [`records`], [`buffers`] |
 //! | orchestration | [`tracing`], [`labels`], [`process`] |
 //! | what the program calls | [`nvtx`], [`entry`] |
@@ -47,6 +47,7 @@ mod per_process;
 mod process;
 mod recorder;
 mod records;
+mod sources;
 mod streams;
 mod subscription;
 mod sync;

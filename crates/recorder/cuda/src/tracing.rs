@@ -7,12 +7,12 @@ mod switch;
 
 use crate::cupti::{Cupti, numbers};
 use crate::recorder::Recorder;
-use crate::{buffers, callbacks, subscription, window};
+use crate::{buffers, callbacks, sources, subscription, window};
 pub use flush::flush;
 use gapscope_spool::event::LossKind;
 use gapscope_spool::monotonic_ns;
 use std::sync::Once;
-pub use switch::{end_window, start_window};
+pub use switch::record;
 
 /// Starts to trace. Called inside cuInit, before the program has made a context.
 pub fn start(recorder: &'static Recorder) {
@@ -47,11 +47,11 @@ fn prepare(recorder: &'static Recorder, cupti: &Cupti) {
              jax.profiler) gets no GPU times: CUPTI serves one client at a time.",
         );
     }
-    if recorder.recording() {
-        start_window(recorder);
-    } else {
-        window::wait_for_start();
+    if let Some(subscription) = subscription::live() {
+        sources::follow(subscription);
     }
+    window::wait_for_start();
+    switch::follow_session(recorder);
     flusher::start(recorder);
 }
 

@@ -9,6 +9,7 @@ mod bindings;
 mod buffers;
 mod captures;
 mod commands;
+mod conditions;
 mod cuda;
 mod default_names;
 mod device;
@@ -20,6 +21,7 @@ mod indexed;
 mod instance;
 mod kernel_names;
 mod kernels;
+mod loaded_code;
 mod markers;
 mod objects;
 mod placement;
@@ -47,6 +49,7 @@ use host::HostMarker;
 use indexed::Indexed;
 use instance::Instance;
 use kernels::Kernels;
+use loaded_code::LoadedCode;
 use process::Process;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -61,6 +64,7 @@ pub struct Assembler {
     devices: Indexed<DeviceId, Device>,
     queues: Indexed<QueueId, Queue>,
     kernels: Kernels,
+    code: LoadedCode,
     labels: Labels,
     buffers: buffers::Buffers,
     binding_sets: bindings::BindingSets,
@@ -73,6 +77,7 @@ pub struct Assembler {
     latest_ns: i64,
     first_submit_ns: Option<i64>,
     captures: Vec<Capture>,
+    conditions: conditions::Conditions,
     sources: FxHashSet<[u8; 16]>,
     #[serde(skip)]
     shared_texts: FxHashMap<String, Arc<str>>,
@@ -91,7 +96,7 @@ pub struct Assembler {
 pub struct Source {
     /// Its hash as hexadecimal.
     pub hash: String,
-    /// Extension of its file: `spv`.
+    /// Extension of its file: `spv`, `ptx`, `cubin`.
     pub extension: &'static str,
     /// The code.
     pub bytes: Vec<u8>,
@@ -115,6 +120,7 @@ impl Assembler {
             devices: Indexed::default(),
             queues: Indexed::default(),
             kernels: Kernels::default(),
+            code: LoadedCode::default(),
             labels: Labels::default(),
             buffers: buffers::Buffers::default(),
             binding_sets: bindings::BindingSets::default(),
@@ -126,6 +132,7 @@ impl Assembler {
             latest_ns: i64::MIN,
             first_submit_ns: None,
             captures: Vec::new(),
+            conditions: Default::default(),
             sources: FxHashSet::default(),
             shared_texts: FxHashMap::default(),
             notes: Vec::new(),
@@ -203,9 +210,11 @@ impl Assembler {
         for process in self.processes.ids() {
             self.end_process(process, tables);
         }
+        self.kernels.find_code(&self.code, &mut self.ledger);
         self.kernels.write(names, &self.labels, tables);
         self.labels.push_into(&mut tables.labels);
         self.buffers.write(tables);
+        self.conditions.finish(self.latest_ns, tables);
     }
 
     /// Says a sentence in every report, once.
@@ -234,11 +243,7 @@ impl Assembler {
     /// Fills in what the assembler knows of a recording: processes, threads, devices, queues and losses.
     pub fn describe(&self, manifest: &mut Manifest) {
         manifest.processes = self.processes.iter().map(|p| p.facts.clone()).collect();
-        manifest.threads = self
-            .processes
-            .iter()
-            .flat_map(|p| p.threads.iter().cloned())
-            .collect();
+        manifest.threads = self.processes.iter().flat_map(Process::threads).collect();
         manifest.devices = self.devices.iter().map(Device::summary).collect();
         manifest.queues = self.queues.iter().map(|q| q.facts.clone()).collect();
         manifest.losses = self.ledger.losses();
@@ -279,6 +284,11 @@ impl Assembler {
     /// Devices so far.
     pub fn devices(&self) -> usize {
         self.devices.len()
+    }
+
+    /// The devices so far.
+    pub fn device_facts(&self) -> impl Iterator<Item = &manifest::Device> {
+        self.devices.iter().map(|device| &device.facts)
     }
 
     /// Sources that are new since the last call.

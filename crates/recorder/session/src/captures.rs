@@ -206,7 +206,7 @@ fn write_trace(trace: &Trace, recording: &Path, folder: &Path) -> Result<(), Err
         .source
         .iter()
         .flatten()
-        .map(String::as_str)
+        .map(|source| &**source)
         .collect();
     // A source that cannot be read is missing, as the reader says; the times do not depend on it.
     for source in fs::read_dir(recording.join("sources"))

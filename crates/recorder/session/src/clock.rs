@@ -91,7 +91,7 @@ impl DeviceClock {
         }
     }
 
-    /// Both clocks at one moment. False when the sample cannot be used: the device's clock went back.
+    /// Both clocks at one moment. False when the device's clock has not gone on from where it was.
     pub fn sample(&mut self, raw: u64, host_ns: i64, error_ns: u32) -> bool {
         let host_ns = sane(host_ns);
         let Method::Calibrated(samples) = &mut self.method else {
@@ -110,9 +110,16 @@ impl DeviceClock {
             return true;
         };
         let epoch = *self.epoch.get_or_insert(raw);
+        let error_ns = i64::from(error_ns);
         let expected = samples.ticks_at(host_ns).unwrap_or(Ticks(0));
         let ticks = nearest(raw.wrapping_sub(epoch), bits, expected);
-        samples.add(ticks, host_ns, i64::from(error_ns))
+        if samples.has_leapt(ticks, host_ns, error_ns) {
+            // Readings of before are now outside the host times around them, and are not placed.
+            self.epoch = Some(raw.wrapping_sub(expected.0 as u64));
+            samples.anchor(expected, host_ns, error_ns);
+            return false;
+        }
+        samples.add(ticks, host_ns, error_ns)
     }
 
     /// A command buffer ran on the device inside these host times, which is of use without samples only.

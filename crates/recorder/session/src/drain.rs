@@ -6,6 +6,7 @@ mod process;
 mod ranks;
 
 use crate::assembler::{Assembler, BusyInterval};
+use crate::conditions::Heard;
 use crate::names::Names;
 use crate::{Error, procfs};
 use checkpoint::{Checkpoint, CheckpointRef, Position, STATE_VERSION};
@@ -15,9 +16,9 @@ use gapscope_model::LossKind;
 use gapscope_spool::reader::{Damage, Until};
 use gapscope_spool::{ProcessSpool, SpoolReader};
 use gapscope_trace::ids::ProcessId;
-use gapscope_trace::manifest::{Manifest, SamplingMode};
+use gapscope_trace::manifest::{Device, Manifest, SamplingMode, Unmeasured};
 use gapscope_trace::{Parts, Selection, Trace, TraceWriter};
-use process::DrainedProcess;
+pub use process::DrainedProcess;
 use ranks::{RankTrace, rank_folder};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -61,6 +62,8 @@ pub struct Drain {
     resumed: Vec<Position>,
     /// Folders that are not spools of processes, reported once.
     unreadable: HashSet<PathBuf>,
+    /// Conditions that could not be measured.
+    unmeasured: Vec<Unmeasured>,
 }
 
 impl Drain {
@@ -81,6 +84,7 @@ impl Drain {
             processes: Vec::new(),
             resumed: Vec::new(),
             unreadable: HashSet::new(),
+            unmeasured: Vec::new(),
         };
         drain.checkpoint()?;
         Ok(drain)
@@ -114,6 +118,7 @@ impl Drain {
             processes: Vec::new(),
             resumed: checkpoint.processes,
             unreadable: HashSet::new(),
+            unmeasured: checkpoint.unmeasured,
         })
     }
 
@@ -179,7 +184,7 @@ impl Drain {
             self.processes.push(DrainedProcess {
                 id,
                 trace,
-                number: procfs::number_here(spool.pid(), &spool.folder().join("control")),
+                number: procfs::number_here(&spool),
                 spool,
                 earlier,
                 ended: false,
@@ -328,6 +333,7 @@ impl Drain {
                 .map(|(rank, parts)| (rank.rank, parts, &rank.assembler))
                 .collect(),
             processes,
+            unmeasured: &self.unmeasured,
         };
         checkpoint.write(self.folder())
     }
@@ -357,6 +363,7 @@ impl Drain {
             ..Manifest::default()
         };
         assembler.describe(&mut manifest);
+        manifest.unmeasured.clone_from(&self.unmeasured);
         manifest.end_ns = assembler.latest_ns().max(manifest.start_ns);
         manifest
     }
@@ -378,6 +385,30 @@ impl Drain {
     /// Devices so far, each as one process uses it.
     pub fn devices(&self) -> usize {
         self.assemblers().map(Assembler::devices).sum()
+    }
+
+    /// The devices themselves, of all traces.
+    pub fn device_facts(&self) -> impl Iterator<Item = &Device> {
+        self.assemblers().flat_map(Assembler::device_facts)
+    }
+
+    /// Takes what was measured beside the program into the traces that it is of.
+    pub fn hear(&mut self, heard: Vec<Heard>) {
+        for said in heard {
+            match said {
+                Heard::Reading(reading) => {
+                    self.assembler.condition(&reading, self.writer.tables_mut());
+                    for rank in &mut self.ranks {
+                        rank.assembler.condition(&reading, rank.writer.tables_mut());
+                    }
+                }
+                Heard::Unmeasured(unmeasured) => {
+                    if !self.unmeasured.contains(&unmeasured) {
+                        self.unmeasured.push(unmeasured);
+                    }
+                }
+            }
+        }
     }
 
     /// When the first submission began.

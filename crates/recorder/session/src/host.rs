@@ -1,5 +1,7 @@
 //! The recording machine.
 
+mod processor;
+
 use gapscope_trace::manifest::Host;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -22,7 +24,7 @@ pub fn describe() -> Host {
             Some(distribution) => format!("{distribution}, {kernel}"),
             None => kernel,
         },
-        processor: value(&processors, "model name", ':').unwrap_or_default(),
+        processor: processor::name(&processors),
         cores: std::thread::available_parallelism()
             .ok()
             .map(|n| n.get() as u32),
@@ -38,10 +40,15 @@ pub fn describe() -> Host {
 
 /// The first value of `key` in lines of keys and values.
 fn value(text: &str, key: &str, separator: char) -> Option<String> {
+    values(text, key, separator).next().map(str::to_owned)
+}
+
+/// The values of `key` in lines of keys and values.
+fn values<'a>(text: &'a str, key: &str, separator: char) -> impl Iterator<Item = &'a str> {
     text.lines()
-        .filter_map(|line| line.split_once(separator))
-        .find(|(found, _)| found.trim() == key)
-        .map(|(_, value)| value.trim().to_owned())
+        .filter_map(move |line| line.split_once(separator))
+        .filter(move |(found, _)| found.trim() == key)
+        .map(|(_, value)| value.trim())
 }
 
 #[cfg(test)]

@@ -39,6 +39,8 @@ pub struct Recording {
     pub cuda: Option<PathBuf>,
     /// The most bytes of spool that may wait in one process; the hooks' default when absent.
     pub spool_limit_bytes: Option<u64>,
+    /// The folder with the `proc` and `sys` that say how the machine is: `/`, or where a container has those of its host.
+    pub system_root: PathBuf,
 }
 
 /// When recording starts.

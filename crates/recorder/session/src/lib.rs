@@ -10,6 +10,8 @@ pub mod assembler;
 mod bypass;
 mod captures;
 pub mod clock;
+mod code;
+mod conditions;
 mod drain;
 mod error;
 mod host;

@@ -1,10 +1,11 @@
 //! What Linux says of processes.
 
-use gapscope_spool::HostClock;
+use gapscope_spool::{HostClock, ProcessSpool, pid_namespace};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// True while the process that began to record at `start_ns` (monotonic clock) lives. A later process of the same
 /// number is not it.
@@ -22,9 +23,16 @@ pub fn is_alive(pid: u32, start_ns: i64) -> bool {
 }
 
 /// The number of a recorded process here. It knows itself as `inner`, which is another number where it has a PID namespace of
-/// its own; what tells it from others is its mapping of the file `control`, wherever its mount namespace has that. `None`: it is
-/// gone.
-pub fn number_here(inner: u32, control: &Path) -> Option<u32> {
+/// its own; what tells it from others there is its mapping of its control page, wherever its mount namespace has that. `None`:
+/// it is gone.
+pub fn number_here(process: &ProcessSpool) -> Option<u32> {
+    let inner = process.pid();
+    let namespace = process.control().page().pid_namespace.load(Relaxed);
+    if namespace != 0 && namespace == pid_namespace() {
+        // All others are looked at for those of another namespace alone: they may be thousands.
+        return Some(inner);
+    }
+    let control = process.folder().join("control");
     let mut folder = control.components().rev().take(2).collect::<Vec<_>>();
     folder.reverse();
     let suffix: PathBuf = folder.into_iter().collect();
@@ -154,6 +162,25 @@ mod tests {
             "it was not alive long before it began"
         );
         assert!(!is_alive(u32::MAX, gapscope_spool::monotonic_ns()));
+    }
+
+    /// To look for it takes as long as there are processes, and a recording may have thousands that were short.
+    #[test]
+    fn only_a_process_of_another_namespace_is_looked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let hello = || gapscope_spool::event::CommonEvent::ProcessEnd { at_ns: 0 };
+        let _spool =
+            gapscope_spool::Spool::create(folder.path().to_owned(), 1 << 20, true, hello).unwrap();
+        let found = gapscope_spool::SpoolReader::open(folder.path())
+            .new_processes()
+            .unwrap();
+        let page = found[0].control().page();
+        assert_eq!(number_here(&found[0]), Some(std::process::id()));
+        // It is gone: nobody has this number.
+        page.pid.store(u32::MAX, Relaxed);
+        assert_eq!(number_here(&found[0]), Some(u32::MAX), "as it says");
+        page.pid_namespace.store(7, Relaxed);
+        assert_eq!(number_here(&found[0]), None, "nobody maps its page");
     }
 
     #[test]

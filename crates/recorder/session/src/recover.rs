@@ -46,7 +46,7 @@ pub fn recover(folder: &Path, force: bool) -> Result<Recovered, Error> {
     if !force {
         let processes = SpoolReader::open(drain::spool_folder(folder)).new_processes()?;
         let alive = processes.iter().find_map(|process| {
-            let number = procfs::number_here(process.pid(), &process.folder().join("control"))?;
+            let number = procfs::number_here(process)?;
             procfs::is_alive(number, process.start_ns()).then_some(number)
         });
         if let Some(alive) = alive {

@@ -1,9 +1,10 @@
 //! The session: from the program's start to the finished trace.
 
-use crate::bypass::cuda::{NVTX_INJECTION, set_for_another};
+use crate::bypass::cuda::nvtx_note;
 use crate::bypass::{Bypass, Watcher};
 use crate::captures::{Captures, Remains, WrittenCapture};
-use crate::drain::{Drain, spool_folder};
+use crate::conditions::Conditions;
+use crate::drain::{Drain, DrainedProcess, spool_folder};
 use crate::launch::{Child, Recording, Start};
 use crate::progress::{Progress, Recent};
 use crate::signals::{self, Signals};
@@ -88,6 +89,7 @@ impl Session {
         let watcher = Watcher::start(pid, &recording.layer, recording.cuda.as_deref(), spool);
         let notice = nested::Notice::leave(drain.folder());
         let shared = progress.clone();
+        let conditions = Conditions::start(recording.system_root.clone());
         let thread = std::thread::spawn(move || {
             // It only costs comfort when the system refuses.
             let _ = rustix::process::setpriority_process(None, NICENESS);
@@ -103,6 +105,7 @@ impl Session {
                 terminated: None,
                 failure: None,
                 captures: Captures::default(),
+                conditions,
             };
             let recorded = run.run(watcher);
             notice.settle(&recorded);
@@ -154,6 +157,7 @@ struct Run {
     /// Why the trace cannot be written any more; the program goes on.
     failure: Option<Error>,
     captures: Captures,
+    conditions: Conditions,
 }
 
 impl Run {
@@ -162,10 +166,14 @@ impl Run {
         let end_ns = monotonic_ns();
         let background = self.in_background();
         let still_running = self.until_descendants_end();
+        let heard = self.conditions.finish();
+        self.drain.hear(heard);
         if let Some(failure) = self.failure {
             return Err(failure);
         }
         self.drain.drain_all()?;
+        let unasked = self.conditions.unasked(self.drain.device_facts());
+        self.drain.hear(unasked);
         let bypasses = watcher.finish(|pid, hook| self.drain.is_recorded(pid, hook));
         self.captures.write(&mut self.drain, end_ns, true);
         let output = self.drain.folder().to_owned();
@@ -215,7 +223,7 @@ impl Run {
             Some(Outcome::NothingRecorded { reason, .. }) => notes.push(format!("{reason}.")),
             _ => notes.extend(nested::note(&inside)),
         }
-        notes.extend(nvtx_note(&self.drain));
+        notes.extend(nvtx_note().filter(|_| self.drain.has_hook("cuda")));
         let mut all_notes = Vec::new();
         let since_ns = self.recording_since_ns;
         let finished = self.drain.finish(|manifest| {
@@ -329,6 +337,7 @@ impl Run {
     fn try_tick(&mut self, checkpointed: &mut Instant) -> Result<(), Error> {
         self.drain.drain()?;
         self.switch_on();
+        self.look_at_conditions();
         self.captures.write(&mut self.drain, monotonic_ns(), false);
         if checkpointed.elapsed() >= CHECKPOINT_EVERY
             || self.drain.waiting_bytes() >= CHECKPOINT_BYTES
@@ -379,6 +388,20 @@ impl Run {
         }
     }
 
+    /// Conditions are of the time that is recorded; captures may begin at any time.
+    fn look_at_conditions(&mut self) {
+        let is_recorded = match self.recording.start {
+            Start::AtOnce | Start::Capture => true,
+            Start::After(_) | Start::Label(_) => self.recording_since_ns.is_some(),
+        };
+        if is_recorded {
+            let processes = self.drain.processes().iter().map(DrainedProcess::pid);
+            self.conditions.follow(processes, self.drain.device_facts());
+            let heard = self.conditions.take();
+            self.drain.hear(heard);
+        }
+    }
+
     fn keep_time_limit(&mut self, pid: u32) {
         let Some(limit) = self.recording.time_limit else {
             return;
@@ -417,18 +440,6 @@ impl Run {
             std::thread::sleep(PAUSE);
         }
     }
-}
-
-/// A sentence where CUDA was recorded and another tool has NVTX's ranges.
-fn nvtx_note(drain: &Drain) -> Option<String> {
-    let other = set_for_another(NVTX_INJECTION)?;
-    let recorded = drain.has_hook("cuda");
-    recorded.then(|| {
-        format!(
-            "{NVTX_INJECTION} was set to {} already, so that NVTX ranges are not in the trace; unset it to record them.",
-            other.display()
-        )
-    })
 }
 
 /// Readable once the process has ended. Old kernels have none.

@@ -4,6 +4,7 @@ use crate::{Error, Rank, VERSION};
 use memmap2::{MmapOptions, MmapRaw};
 use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 
@@ -46,6 +47,13 @@ pub struct Page {
     local_rank_and_one: AtomicU32,
     /// Processes forked from this one that could not make their spool: nothing of them is recorded.
     pub unrecorded_children: AtomicU64,
+    /// The PID namespace in which it has its number, as [`pid_namespace`] says.
+    pub pid_namespace: AtomicU64,
+}
+
+/// The number of this process's PID namespace; 0: not known.
+pub fn pid_namespace() -> u64 {
+    std::fs::metadata("/proc/self/ns/pid").map_or(0, |namespace| namespace.ino())
 }
 
 /// The mapped control page of one process.
@@ -66,6 +74,7 @@ impl Control {
         use std::sync::atomic::Ordering::{Relaxed, Release};
         page.version.store(VERSION, Relaxed);
         page.pid.store(std::process::id(), Relaxed);
+        page.pid_namespace.store(pid_namespace(), Relaxed);
         page.start_ns.store(start_ns, Relaxed);
         page.recording.store(u32::from(recording), Relaxed);
         if let Some(rank) = Rank::of_environment() {
@@ -144,7 +153,7 @@ pub(crate) fn map_new_file(path: &Path, bytes: usize) -> Result<MmapRaw, Error> 
         .create_new(true)
         .open(path)
         .map_err(|e| Error::io(path, e))?;
-    let refused = match exceeds_limit(bytes) {
+    let refused = match exceeds_file_limit(bytes as u64) {
         // Past it the call would raise SIGXFSZ in the program.
         true => libc::EFBIG,
         // SAFETY: the descriptor is open for writing for the whole call.
@@ -160,13 +169,14 @@ pub(crate) fn map_new_file(path: &Path, bytes: usize) -> Result<MmapRaw, Error> 
         .map_err(|e| Error::io(path, e))
 }
 
-/// Whether a file of so many bytes is past the limit of this process (`ulimit -f`).
-fn exceeds_limit(bytes: usize) -> bool {
+/// Whether a file of so many bytes is past the limit of this process (`ulimit -f`): to make one raises SIGXFSZ, which ends the
+/// program.
+pub fn exceeds_file_limit(bytes: u64) -> bool {
     let mut limit = libc::rlimit {
         rlim_cur: libc::RLIM_INFINITY,
         rlim_max: libc::RLIM_INFINITY,
     };
     // SAFETY: the call stores the limit.
     unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
-    bytes as u64 > limit.rlim_cur
+    bytes > limit.rlim_cur
 }

@@ -6,7 +6,8 @@
 //!
 //! ```text
 //! SPOOL/p<pid>-<start ns>/control          one page: next sequence number, drops, the session's switches
-//! SPOOL/p<pid>-<start ns>/t<tid>-<n>.chunk  records of one thread, in order
+//! SPOOL/p<pid>-<start ns>/t<tid>-<n>-<number>.chunk
+//!                                          records of one thread in order, from about this number on
 //! ```
 //!
 //! Every record has a sequence number from one counter of the process, taken when its bytes are in place, just before
@@ -27,7 +28,7 @@ pub mod reader;
 pub mod writer;
 
 pub use clock::{HostClock, monotonic_ns};
-pub use control::Control;
+pub use control::{Control, exceeds_file_limit, pid_namespace};
 pub use event::Event;
 pub use gapscope_model as model;
 pub use rank::Rank;
@@ -35,7 +36,7 @@ pub use reader::{ProcessSpool, SpoolReader};
 pub use writer::Spool;
 
 /// The version of chunk and control files. The spool is transient: the session reads its own version only.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// Environment variables by which the session configures the hooks in the recorded program.
 pub mod env {

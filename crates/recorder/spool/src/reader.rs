@@ -2,7 +2,8 @@
 
 use crate::chunk::ChunkReader;
 use crate::{Control, Error, Event, ids};
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::{Duration, Instant};
@@ -35,7 +36,7 @@ impl SpoolReader {
         let mut found = Vec::new();
         let mut unreadable = None;
         for folder in sorted_entries(&self.root)? {
-            if folder.is_dir() && !self.known.contains(&folder) {
+            if !self.known.contains(&folder) && folder.is_dir() {
                 match ProcessSpool::open(&folder) {
                     Ok(process) => found.push(process),
                     // It is just being made; the next call sees it whole.
@@ -97,10 +98,20 @@ struct ThreadLog {
     offset: usize,
 }
 
-/// A chunk file. Only one of a thread is mapped at a time, however many wait.
+/// A chunk file. It is mapped when its records are due, and of a thread only one at a time, however many wait.
 struct Chunk {
     path: PathBuf,
+    /// No record in it has a lower number.
+    from: u64,
     reader: Option<ChunkReader>,
+}
+
+/// The record that comes next in a log, in the order of the numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Next {
+    number: u64,
+    /// False: the chunk has not been opened, and the number may be greater.
+    is_known: bool,
 }
 
 /// How far a drain may go.
@@ -162,7 +173,8 @@ impl ProcessSpool {
         self.damage
     }
 
-    /// Delivers new records in sequence, each with its thread. Returns how many.
+    /// Delivers new records in sequence, each with its thread: at least those that had been committed at the call. Returns
+    /// how many.
     ///
     /// # Errors
     /// The folder cannot be read. A damaged chunk is not an error: its rest is counted in [`Self::damage`].
@@ -176,57 +188,93 @@ impl ProcessSpool {
         let begun = self.control.page().next_sequence.load(Acquire);
         self.find_chunks()?;
         let mut delivered = 0;
-        loop {
-            let mut next: Option<(u64, u32)> = None;
-            for (thread, log) in &mut self.logs {
-                while let Some((sequence, _)) =
-                    log.peek(&mut self.damage, &mut self.consumed, until)
-                {
-                    if sequence < self.expected {
-                        log.skip();
-                        continue;
-                    }
-                    // A number that was never given out: the bytes are damaged.
-                    if sequence >= self.control.page().next_sequence.load(Acquire) {
-                        self.damage.undecodable_records += 1;
-                        log.skip();
-                        continue;
-                    }
-                    if next.is_none_or(|(least, _)| sequence < least) {
-                        next = Some((sequence, *thread));
-                    }
+        let mut queue = self.queue();
+        // The number that was looked for once more in all logs: it may have been committed since.
+        let mut looked_for = None;
+        while let Some(&Reverse((next, thread))) = queue.peek() {
+            let sequence = next.number;
+            if !next.is_known {
+                queue.pop();
+                if let Some(next) = self.peek(thread, sequence, until) {
+                    queue.push(Reverse((next, thread)));
+                }
+                continue;
+            }
+            // Another log had a record of this number: the bytes of one of them are damaged.
+            if sequence < self.expected {
+                queue.pop();
+                if let Some(next) = self.peek(thread, self.expected, until) {
+                    queue.push(Reverse((next, thread)));
+                }
+                continue;
+            }
+            if sequence != self.expected && until == Until::Committed {
+                if self.expected >= begun {
+                    break;
+                }
+                if looked_for.replace(self.expected) != Some(self.expected) {
+                    queue = self.queue();
+                    continue;
+                }
+                if !self.gap_is_final(sequence) {
                     break;
                 }
             }
-            let Some((sequence, thread)) = next else {
-                break;
-            };
-            if sequence != self.expected
-                && until == Until::Committed
-                && !self.gap_is_final(sequence)
-            {
-                break;
-            }
+            queue.pop();
             self.damage.missing_records += sequence - self.expected;
             self.expected = sequence + 1;
-            let Some(log) = self.logs.get_mut(&thread) else {
-                break;
-            };
-            if let Some((group, payload)) = log.record() {
-                match Event::decode(group, payload) {
-                    Some(event) => deliver(ids::Thread(thread), event),
-                    None => self.damage.undecodable_records += 1,
+            if let Some(log) = self.logs.get_mut(&thread) {
+                if let Some((group, payload)) = log.record() {
+                    match Event::decode(group, payload) {
+                        Some(event) => deliver(ids::Thread(thread), event),
+                        None => self.damage.undecodable_records += 1,
+                    }
                 }
+                log.skip();
             }
-            log.skip();
             delivered += 1;
+            if let Some(next) = self.peek(thread, self.expected, until) {
+                queue.push(Reverse((next, thread)));
+            }
         }
+        // Those of threads that have ended: what comes of another one of the number makes a new one.
+        self.logs.retain(|_, log| !log.chunks.is_empty());
         if until == Until::End {
             let lost = begun.saturating_sub(self.expected);
             self.damage.missing_records += lost;
             self.expected += lost;
         }
         Ok(delivered)
+    }
+
+    /// The threads in the order of their next records.
+    fn queue(&self) -> BinaryHeap<Reverse<(Next, u32)>> {
+        let next = |(thread, log): (&u32, &ThreadLog)| {
+            let next = Next {
+                number: log.chunks.front()?.from,
+                is_known: false,
+            };
+            Some(Reverse((next, *thread)))
+        };
+        self.logs.iter().filter_map(next).collect()
+    }
+
+    /// What comes next in the log of a thread, as [`ThreadLog::peek`]; `None`: nothing is committed.
+    fn peek(&mut self, thread: u32, due: u64, until: Until) -> Option<Next> {
+        let log = self.logs.get_mut(&thread)?;
+        loop {
+            let next = log.peek(&mut self.damage, &mut self.consumed, due, until)?;
+            if !next.is_known {
+                return Some(next);
+            }
+            if next.number >= self.control.page().next_sequence.load(Acquire) {
+                // It was never given out: the bytes are damaged.
+                self.damage.undecodable_records += 1;
+            } else if next.number >= self.expected {
+                return Some(next);
+            }
+            log.skip();
+        }
     }
 
     /// Deletes the chunk files that have been delivered whole. Call it once what came from them is durable.
@@ -262,10 +310,14 @@ impl ProcessSpool {
             if path.extension().is_none_or(|e| e != "chunk") || self.seen_chunks.contains(&path) {
                 continue;
             }
-            if let Some(thread) = thread_of(&path) {
+            if let Some((thread, from)) = parts_of_name(&path) {
                 let log = self.logs.entry(thread).or_default();
                 self.seen_chunks.insert(path.clone());
-                log.chunks.push_back(Chunk { path, reader: None });
+                log.chunks.push_back(Chunk {
+                    path,
+                    from,
+                    reader: None,
+                });
             }
         }
         Ok(())
@@ -273,18 +325,26 @@ impl ProcessSpool {
 }
 
 impl ThreadLog {
-    /// The sequence number of the next record. Moves on to the next chunk when one is finished.
+    /// What comes next; a chunk whose records have higher numbers than `due` is not opened for it. Moves on to the next
+    /// chunk when one is finished.
     fn peek(
         &mut self,
         damage: &mut Damage,
         consumed: &mut Vec<(PathBuf, u64)>,
+        due: u64,
         until: Until,
-    ) -> Option<(u64, usize)> {
+    ) -> Option<Next> {
         loop {
             // A thread seals its chunk before it makes another.
             let is_last = self.chunks.len() == 1 && until != Until::End;
             let chunk = self.chunks.front_mut()?;
             if chunk.reader.is_none() {
+                if chunk.from > due {
+                    return Some(Next {
+                        number: chunk.from,
+                        is_known: false,
+                    });
+                }
                 match ChunkReader::open(&chunk.path) {
                     Ok(reader) => chunk.reader = Some(reader),
                     // A foreign or torn file never becomes whole; what is missing is known by its numbers.
@@ -304,7 +364,12 @@ impl ThreadLog {
             // Before the records: once sealed, what is committed is all.
             let finished = !is_last || reader.sealed();
             match reader.record(self.offset) {
-                Ok(Some(record)) => return Some((record.sequence, record.next)),
+                Ok(Some(record)) => {
+                    return Some(Next {
+                        number: record.sequence,
+                        is_known: true,
+                    });
+                }
                 Ok(None) if !finished => return None,
                 Ok(None) => {}
                 Err(_) => damage.undecodable_records += 1,
@@ -331,11 +396,15 @@ impl ThreadLog {
     }
 }
 
-/// The thread in the name of a chunk file, `t<tid>-<n>.chunk`.
-fn thread_of(path: &Path) -> Option<u32> {
-    let name = path.file_name()?.to_str()?;
-    let (thread, _) = name.strip_prefix('t')?.split_once('-')?;
-    thread.parse().ok()
+/// The thread in the name of a chunk file, and the number that its records have at least: `t<tid>-<n>-<number>.chunk`.
+fn parts_of_name(path: &Path) -> Option<(u32, u64)> {
+    let (thread, rest) = path
+        .file_stem()?
+        .to_str()?
+        .strip_prefix('t')?
+        .split_once('-')?;
+    let (_, from) = rest.split_once('-')?;
+    Some((thread.parse().ok()?, from.parse().ok()?))
 }
 
 fn sorted_entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {

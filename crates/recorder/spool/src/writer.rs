@@ -17,8 +17,8 @@ use std::sync::{Mutex, TryLockError};
 const FIRST_CHUNK_BYTES: usize = 64 << 10;
 const MOST_CHUNK_BYTES: usize = 1 << 20;
 const CHUNKS_GROW: usize = 4;
-/// What a thread still writes when its own log is gone is little.
-const LATE_CHUNK_BYTES: usize = 16 << 10;
+/// The least, where a larger one finds no space; what a thread still writes when its own log is gone is little too.
+const LEAST_CHUNK_BYTES: usize = 16 << 10;
 /// For so long after a chunk could not be made none is tried: a program that records into a full disk must not pay for an
 /// attempt with each record.
 const RETRY_NS: i64 = 10_000_000;
@@ -275,7 +275,7 @@ impl Spool {
             };
             let log = match &mut *late {
                 Some(log) if log.thread == thread => log,
-                other => other.insert(ThreadLog::new(home, thread, LATE_CHUNK_BYTES)),
+                other => other.insert(ThreadLog::new(home, thread, LEAST_CHUNK_BYTES)),
             };
             self.greet(log);
             log.write(self.limit, event);
@@ -348,9 +348,6 @@ impl ThreadLog {
             full.seal();
         }
         self.chunk = self.new_chunk(limit, event);
-        if self.chunk.is_some() {
-            self.chunk_bytes = (self.chunk_bytes * CHUNKS_GROW).min(MOST_CHUNK_BYTES);
-        }
         if self.append(event).is_none() {
             self.home.drop_record();
         }
@@ -362,22 +359,26 @@ impl ThreadLog {
         let (created, drained) = (&page.bytes_created, &page.bytes_drained);
         let waiting = created.load(Relaxed).saturating_sub(drained.load(Relaxed));
         let needed = event.encoded_bytes().map_or(0, ChunkWriter::bytes_for);
-        let wanted = needed.max(self.chunk_bytes);
-        if waiting + wanted as u64 > limit || monotonic_ns() < self.retry_ns {
-            return None;
-        }
-        let number = self.home.chunks.fetch_add(1, Relaxed);
-        let name = format!("t{}-{number:08}.chunk", self.thread);
-        match ChunkWriter::create(&self.home.folder.join(name), self.thread, wanted) {
-            Ok(chunk) => {
+        for bytes in [self.chunk_bytes, LEAST_CHUNK_BYTES] {
+            let wanted = needed.max(bytes);
+            if waiting + wanted as u64 > limit || monotonic_ns() < self.retry_ns {
+                continue;
+            }
+            let number = self.home.chunks.fetch_add(1, Relaxed);
+            // Nobody opens it before the records up to there have been read.
+            let from = page.next_sequence.load(Relaxed);
+            let name = format!("t{}-{number:08}-{from}.chunk", self.thread);
+            let path = self.home.folder.join(name);
+            if let Ok(chunk) = ChunkWriter::create(&path, self.thread, wanted) {
                 created.fetch_add(chunk.bytes() as u64, Relaxed);
-                Some(chunk)
+                self.chunk_bytes = (bytes * CHUNKS_GROW).min(MOST_CHUNK_BYTES);
+                return Some(chunk);
             }
-            Err(_) => {
+            if bytes == LEAST_CHUNK_BYTES {
                 self.retry_ns = monotonic_ns() + RETRY_NS;
-                None
             }
         }
+        None
     }
 
     fn append<E: EventGroup>(&mut self, event: &E) -> Option<()> {

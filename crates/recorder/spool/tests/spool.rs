@@ -78,6 +78,36 @@ fn events_of_threads_come_in_the_order_in_which_they_happened() {
     assert_eq!(process.damage(), Damage::default());
 }
 
+/// A recording may have many more threads than the system lets a process have mappings.
+#[test]
+fn chunks_of_threads_that_have_ended_are_mapped_one_after_the_other() {
+    let folder = tempfile::tempdir().expect("a folder");
+    in_thread(|| {
+        let spool = spool(folder.path(), NO_LIMIT);
+        for turn in 0..100 {
+            std::thread::scope(|scope| {
+                scope.spawn(|| spool.write(&free(turn)));
+            });
+        }
+    });
+    let mut process = only_process(folder.path());
+    let mapped = || {
+        let maps = std::fs::read_to_string("/proc/self/maps").expect("readable");
+        let here = folder.path().to_str().expect("text");
+        let chunks = maps
+            .lines()
+            .filter(|line| line.contains(here) && line.ends_with(".chunk"));
+        chunks.count()
+    };
+    let mut most = 0;
+    let delivered = process
+        .drain(Until::Committed, |_, _| most = mapped().max(most))
+        .expect("readable");
+    assert!(delivered >= 100);
+    assert!(most <= 2, "{most} chunks were mapped at once");
+    assert_eq!(mapped(), 0);
+}
+
 #[test]
 fn a_drain_while_threads_write_delivers_everything_once() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -362,6 +392,33 @@ fn a_reader_that_resumes_at_a_position_delivers_the_rest() {
         second.resume_at(position);
         assert_eq!(frees(&mut second, Until::End), [10, 11, 12]);
         assert_eq!(second.damage(), Damage::default());
+    });
+}
+
+#[test]
+fn of_records_with_one_number_in_two_logs_one_is_delivered() {
+    let folder = tempfile::tempdir().expect("a folder");
+    in_thread(|| {
+        let spool = spool(folder.path(), NO_LIMIT);
+        (0..10).for_each(|n| spool.write(&free(n)));
+        let process = only_process(folder.path());
+        for entry in std::fs::read_dir(process.folder()).expect("readable") {
+            let path = entry.expect("readable").path();
+            let name = path
+                .file_name()
+                .expect("a name")
+                .to_string_lossy()
+                .into_owned();
+            if let Some((_, rest)) = name.split_once('-') {
+                std::fs::copy(&path, path.with_file_name(format!("t1-{rest}"))).expect("a copy");
+            }
+        }
+        for until in [Until::Committed, Until::End] {
+            let mut process = only_process(folder.path());
+            assert_eq!(frees(&mut process, until), Vec::from_iter(0..10));
+            assert_eq!(frees(&mut process, Until::End), []);
+            assert_eq!(process.damage(), Damage::default());
+        }
     });
 }
 

@@ -9,3 +9,6 @@ pub mod functions;
 pub mod instance;
 pub mod loader;
 pub mod physical_device;
+pub mod table;
+pub mod timed_calls;
+pub mod work;

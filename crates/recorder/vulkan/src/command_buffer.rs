@@ -1,17 +1,20 @@
 //! Command buffers: their state while they are recorded, and until they are recorded anew.
 
+mod work;
+
+pub use work::Work;
+
 use crate::api::families::Delivery;
 use crate::api::functions::DeviceFunctions;
 use crate::device::Device;
+use crate::objects::command_pools::CommandPool;
 use crate::objects::descriptors::Set;
 use crate::recorder::Mode;
 use crate::timing::barriers;
 use crate::timing::query_writer::QueryWriter;
 use crate::timing::recording::Timing;
 use ash::vk;
-use gapscope_spool::event::{
-    Command, CommonEvent, NO_QUERY, Object, Op, OpaqueWorkKind, VulkanEvent,
-};
+use gapscope_spool::event::{Command, CommonEvent, NO_QUERY, Object, Op, VulkanEvent};
 use gapscope_spool::ids;
 use std::sync::Arc;
 
@@ -25,6 +28,7 @@ pub struct CommandBuffer {
     pub functions: &'static DeviceFunctions,
     handle: vk::CommandBuffer,
     family: u32,
+    protected: bool,
     secondary: bool,
     name: String,
     /// The current recording; none also when it was recorded while recording was off.
@@ -34,15 +38,26 @@ pub struct CommandBuffer {
     serialised: bool,
     /// The recording may run twice at once: it is timed from outside.
     pub simultaneous: bool,
-    pub in_render_pass: bool,
+    /// Inside a render pass or the like, which is timed as a whole.
+    pub in_scope: bool,
+    /// A command that acts or synchronises has been recorded; before the first one the start is timed.
+    acted: bool,
+    /// Its first such command resumes a rendering that another command buffer has suspended.
+    pub resumes: bool,
+    /// The open rendering will be suspended at its end.
+    suspending: bool,
+    /// Behind the last command a rendering is suspended: until it is resumed nothing may be added.
+    pub suspended: bool,
     commands: Vec<Command>,
     /// The bound compute kernel; none: not known.
     pub kernel: ids::Kernel,
     queries: QueryWriter,
-    /// The query that must still be written for the opaque work that has started.
-    open_opaque: u32,
+    /// Opaque work that has started, with the query of its start.
+    open_opaque: Option<u32>,
     /// Timings of the secondaries that it executes.
     children: Vec<Arc<Timing>>,
+    /// One more than the greatest index at which a set has been bound.
+    bound_sets: u32,
     /// The sets with what has been pushed to them, by their index.
     pushed: Vec<(u32, Set)>,
     /// The queries of the finished recording.
@@ -53,26 +68,32 @@ impl CommandBuffer {
     pub fn new(
         device: &'static Device,
         handle: vk::CommandBuffer,
-        family: u32,
+        pool: &CommandPool,
         secondary: bool,
     ) -> CommandBuffer {
         CommandBuffer {
             device,
             functions: device.functions,
             handle,
-            family,
+            family: pool.family,
+            protected: pool.protected,
             secondary,
             name: String::new(),
             recording: ids::Recording::NONE,
             times_commands: false,
             serialised: false,
             simultaneous: false,
-            in_render_pass: false,
+            in_scope: false,
+            acted: false,
+            resumes: false,
+            suspending: false,
+            suspended: false,
             commands: Vec::new(),
             kernel: ids::Kernel::NONE,
             queries: QueryWriter::new(device.recorder, device.queries, handle),
-            open_opaque: NO_QUERY,
+            open_opaque: None,
             children: Vec::new(),
+            bound_sets: 0,
             pushed: Vec::new(),
             timing: None,
         }
@@ -113,6 +134,7 @@ impl CommandBuffer {
     pub fn forget_recording(&mut self) {
         self.timing = None;
         self.children.clear();
+        self.bound_sets = 0;
         self.pushed.clear();
         self.queries.reset();
         self.commands.clear();
@@ -123,8 +145,11 @@ impl CommandBuffer {
             self.recording = ids::Recording::NONE;
         }
         self.times_commands = false;
-        self.in_render_pass = false;
-        self.open_opaque = NO_QUERY;
+        self.in_scope = false;
+        self.acted = false;
+        self.resumes = false;
+        self.suspended = false;
+        self.open_opaque = None;
         self.kernel = ids::Kernel::NONE;
     }
 
@@ -148,9 +173,14 @@ impl CommandBuffer {
             && info
                 .flags
                 .contains(vk::CommandBufferUsageFlags::RENDER_PASS_CONTINUE);
-        self.in_render_pass = inside;
-        self.queries.start(self.delivery(), self.simultaneous);
-        let query = self.queries.start_pair();
+        self.in_scope = inside;
+        let delivery = self.delivery();
+        self.queries.start(delivery, self.simultaneous);
+        // The first pair, which is started before the first command that acts.
+        let query = match delivery {
+            Delivery::None => NO_QUERY,
+            _ => 0,
+        };
         self.times_commands = query != NO_QUERY && recorder.mode != Mode::CommandBuffer;
         self.serialised = recorder.mode == Mode::DispatchSerialised && !inside;
         self.push(Command::new(Op::Begin, query, [0; 4]));
@@ -159,7 +189,7 @@ impl CommandBuffer {
     /// How the timestamps of the recording that starts are delivered.
     fn delivery(&self) -> Delivery {
         let family = self.device.families.get(self.family);
-        match family.filter(|_| !self.in_render_pass) {
+        match family.filter(|_| !self.in_scope) {
             // Timed from outside; what is inside is known of instances that run alone. A copy must not wait for a
             // query that an instance on another queue may reset.
             Some(family) if self.simultaneous => {
@@ -172,6 +202,7 @@ impl CommandBuffer {
                     _ => Delivery::None,
                 }
             }
+            Some(family) if self.protected && family.delivery == Delivery::Copied => Delivery::None,
             Some(family) => family.delivery,
             None => Delivery::None,
         }
@@ -181,8 +212,17 @@ impl CommandBuffer {
         if !self.is_recorded() {
             return;
         }
-        self.close_opaque();
-        let query = if self.queries.has_queries() {
+        if self.suspended {
+            // The last timestamp would be between the suspended rendering and the one that resumes it.
+            self.open_opaque = self.open_opaque.map(|_| NO_QUERY);
+        } else if !self.acted {
+            self.queries.start_pair();
+        }
+        if self.open_opaque.is_some() {
+            self.end_opaque();
+        }
+        let whole = !self.suspended;
+        let query = if whole && self.queries.has_queries() {
             1
         } else {
             NO_QUERY
@@ -192,15 +232,25 @@ impl CommandBuffer {
         let children = std::mem::take(&mut self.children);
         // A secondary with timestamps inside is not for simultaneous use, and so its primary is not either.
         self.simultaneous &= children.is_empty();
-        if let Some(timing) = self.queries.finish(self.recording, children) {
+        if let Some(timing) = self.queries.finish(self.recording, children, whole) {
             self.timing = Some(timing);
+        }
+    }
+
+    /// A command that acts or synchronises comes next.
+    #[inline]
+    pub fn before_action(&mut self) {
+        if !self.acted {
+            self.acted = true;
+            self.queries.start_pair();
         }
     }
 
     /// Starts the timing of a command; gives its queries.
     #[inline]
     pub fn start_timing(&mut self) -> u32 {
-        if !self.times_commands || self.in_render_pass {
+        self.before_action();
+        if !self.times_commands || self.in_scope || self.suspended {
             return NO_QUERY;
         }
         self.queries.start_pair()
@@ -219,46 +269,26 @@ impl CommandBuffer {
         }
     }
 
-    /// Starts work that is timed as a whole, such as a render pass.
-    pub fn start_opaque(&mut self, kind: OpaqueWorkKind) {
-        self.close_opaque();
-        let query = self.start_timing();
+    /// A set is bound at an index.
+    pub fn bind_set(&mut self, index: u32, content: ids::BindingContent) {
+        self.bound_sets = self.bound_sets.max(index.saturating_add(1));
         self.push(Command::new(
-            Op::OpaqueBegin,
-            query,
-            [kind.number().into(), 0, 0, 0],
+            Op::BindSet,
+            NO_QUERY,
+            [index, content.0, 0, 0],
         ));
-        self.open_opaque = query;
     }
 
-    /// Ends it.
-    pub fn end_opaque(&mut self) {
-        let query = self.open_opaque;
-        let end = if query == NO_QUERY {
-            NO_QUERY
-        } else {
-            query + 1
-        };
-        self.push(Command::new(Op::OpaqueEnd, end, [0; 4]));
-        self.close_opaque();
+    /// What is bound at an index is in a descriptor buffer or heap, which are not followed.
+    pub fn forget_set(&mut self, index: u32) {
+        self.push(Command::new(Op::BindSet, NO_QUERY, [index, 0, 1, 0]));
     }
 
-    fn close_opaque(&mut self) {
-        if self.open_opaque != NO_QUERY {
-            // Nothing else is timed meanwhile, so the pair is still the newest.
-            self.end_timing(self.open_opaque);
-            self.open_opaque = NO_QUERY;
+    /// The same for all indices.
+    pub fn forget_sets(&mut self) {
+        for index in 0..self.bound_sets.max(1) {
+            self.forget_set(index);
         }
-    }
-
-    /// A secondary command buffer is executed here; `query` encloses it where it has no timestamps.
-    pub fn execute(&mut self, secondary: &CommandBuffer, query: u32) {
-        self.push(Command::new(
-            Op::Execute,
-            query,
-            [secondary.recording.0, 0, 0, 0],
-        ));
-        self.children.extend(secondary.timing.clone());
     }
 
     /// The set that is pushed at an index.

@@ -96,6 +96,9 @@ impl Device {
             harvester,
         });
         device.write(physical, &memory);
+        if let Some(reason) = plan.no_host_query_reset {
+            device.say_that_results_are_copied(physical, reason);
+        }
         clock.sample();
         device
     }
@@ -116,6 +119,18 @@ impl Device {
                 ClockSource::Brackets
             },
             heaps: heaps.iter().map(|heap| heap.size).collect(),
+        });
+    }
+
+    #[cold]
+    fn say_that_results_are_copied(&self, physical: PhysicalDevice, reason: &str) {
+        let name = physical.identity().name;
+        self.recorder.write(&CommonEvent::Note {
+            text: Cow::Owned(format!(
+                "On {name} each command buffer waited at its end for its own work, so that work which could have overlapped with \
+                 the next one did not, and queues that only transfer have no times: the timestamps need host query reset to be \
+                 read otherwise, and {reason}."
+            )),
         });
     }
 

@@ -5,7 +5,8 @@ use crate::api::loader::NegotiateLayerInterface;
 use crate::devices;
 use crate::hooks::{
     bindings, command_buffers, command_pools, commands, descriptor_sets, devices as device_hooks,
-    host_calls, images, instances, kernels, labels, memory, opaque, semaphores, submit, transfers,
+    host_calls, images, instances, kernels, labels, memory, semaphores, submit, timed_calls,
+    transfers, work,
 };
 use crate::recorder::recorder;
 use ash::vk;
@@ -104,7 +105,7 @@ macro_rules! hooks {
             let name = std::str::from_utf8(name).ok()?;
             match name {
                 $($name $(| $alias)* => function!($function),)+
-                _ => None,
+                name => work::hook(name).or_else(|| timed_calls::hook(name)),
             }
         }
     };
@@ -132,6 +133,8 @@ hooks! {
     "vkCmdPushDescriptorSetWithTemplate2" | "vkCmdPushDescriptorSetWithTemplate2KHR"
         => bindings::push_descriptor_set_with_template2,
     "vkCmdSetDescriptorBufferOffsetsEXT" => bindings::set_descriptor_buffer_offsets,
+    "vkCmdSetDescriptorBufferOffsets2EXT" => bindings::set_descriptor_buffer_offsets2,
+    "vkCmdBindShadersEXT" => commands::bind_shaders,
     "vkCmdDispatch" => commands::dispatch,
     "vkCmdDispatchBase" | "vkCmdDispatchBaseKHR" => commands::dispatch_base,
     "vkCmdDispatchIndirect" => commands::dispatch_indirect,
@@ -145,22 +148,11 @@ hooks! {
     "vkCmdCopyBufferToImage2" | "vkCmdCopyBufferToImage2KHR" => transfers::copy_buffer_to_image2,
     "vkCmdCopyImageToBuffer" => transfers::copy_image_to_buffer,
     "vkCmdCopyImageToBuffer2" | "vkCmdCopyImageToBuffer2KHR" => transfers::copy_image_to_buffer2,
-    "vkCmdBlitImage" => opaque::blit_image,
-    "vkCmdBlitImage2" | "vkCmdBlitImage2KHR" => opaque::blit_image2,
-    "vkCmdResolveImage2" | "vkCmdResolveImage2KHR" => opaque::resolve_image2,
-    "vkCmdClearColorImage" => opaque::clear_color_image,
     "vkCmdPipelineBarrier" => commands::pipeline_barrier,
     "vkCmdPipelineBarrier2" | "vkCmdPipelineBarrier2KHR" => commands::pipeline_barrier2,
     "vkCmdWaitEvents" => commands::wait_events,
+    "vkCmdWaitEvents2" | "vkCmdWaitEvents2KHR" => commands::wait_events2,
     "vkCmdExecuteCommands" => commands::execute_commands,
-    "vkCmdBeginRenderPass" => opaque::begin_render_pass,
-    "vkCmdEndRenderPass" => opaque::end_render_pass,
-    "vkCmdBeginRenderPass2" | "vkCmdBeginRenderPass2KHR" => opaque::begin_render_pass2,
-    "vkCmdEndRenderPass2" | "vkCmdEndRenderPass2KHR" => opaque::end_render_pass2,
-    "vkCmdBeginRendering" | "vkCmdBeginRenderingKHR" => opaque::begin_rendering,
-    "vkCmdEndRendering" | "vkCmdEndRenderingKHR" => opaque::end_rendering,
-    "vkCmdTraceRaysKHR" => opaque::trace_rays,
-    "vkCmdBuildAccelerationStructuresKHR" => opaque::build_acceleration_structures,
     "vkCmdBeginDebugUtilsLabelEXT" => labels::cmd_begin_label,
     "vkCmdEndDebugUtilsLabelEXT" => labels::cmd_end_label,
     "vkCmdInsertDebugUtilsLabelEXT" => labels::cmd_insert_label,
@@ -183,11 +175,15 @@ hooks! {
     "vkGetQueryPoolResults" => host_calls::get_query_pool_results,
     "vkQueuePresentKHR" => host_calls::queue_present,
     "vkAcquireNextImageKHR" => host_calls::acquire_next_image,
+    "vkAcquireNextImage2KHR" => host_calls::acquire_next_image2,
     "vkCreateShaderModule" => kernels::create_shader_module,
     "vkDestroyShaderModule" => kernels::destroy_shader_module,
     "vkCreateComputePipelines" => kernels::create_compute_pipelines,
-    "vkCreateGraphicsPipelines" => kernels::create_graphics_pipelines,
+    "vkCreateShadersEXT" => kernels::create_shaders,
+    "vkDestroyShaderEXT" => kernels::destroy_shader,
     "vkDestroyPipeline" => kernels::destroy_pipeline,
+    "vkCreateDescriptorSetLayout" => descriptor_sets::create_descriptor_set_layout,
+    "vkDestroyDescriptorSetLayout" => descriptor_sets::destroy_descriptor_set_layout,
     "vkAllocateDescriptorSets" => descriptor_sets::allocate_descriptor_sets,
     "vkFreeDescriptorSets" => descriptor_sets::free_descriptor_sets,
     "vkResetDescriptorPool" => descriptor_sets::reset_descriptor_pool,
@@ -202,6 +198,7 @@ hooks! {
     "vkAllocateMemory" => memory::allocate_memory,
     "vkFreeMemory" => memory::free_memory,
     "vkMapMemory" => memory::map_memory,
+    "vkMapMemory2" | "vkMapMemory2KHR" => memory::map_memory2,
     "vkCreateImage" => images::create_image,
     "vkDestroyImage" => images::destroy_image,
     "vkCreateBuffer" => memory::create_buffer,
@@ -209,3 +206,6 @@ hooks! {
     "vkBindBufferMemory" => memory::bind_buffer_memory,
     "vkBindBufferMemory2" | "vkBindBufferMemory2KHR" => memory::bind_buffer_memory2,
 }
+
+#[cfg(test)]
+mod registry;

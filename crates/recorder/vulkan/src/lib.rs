@@ -17,7 +17,8 @@
 //!
 //! 1. [`recorder`]: the spool, the ids and the mode, which the whole process shares; [`polls`] and [`host_call`]: the
 //!    times of host calls; [`handles`]: maps by handle.
-//! 2. [`api`]: Vulkan around us: the loader, the next layer's functions, physical devices, the program's arguments.
+//! 2. [`api`]: Vulkan around us: the loader, the next layer's functions with the tables of those that are hooked alike, physical
+//!    devices, the program's arguments.
 //! 3. [`objects`]: what is known of the program's buffers, kernels, descriptor sets and other objects.
 //!    [`timing`]: queries, the clock and the thread that collects results.
 //! 4. [`device`]: one logical device, composed of these; [`devices`]: all of them, by their handles.

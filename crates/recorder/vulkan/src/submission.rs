@@ -1,5 +1,6 @@
 //! Submissions: what is prepared before one reaches its queue, and written after.
 
+use crate::command_buffer::CommandBuffer;
 use crate::command_buffers;
 use crate::device::Device;
 use crate::host_call::HostCallTimer;
@@ -28,6 +29,17 @@ pub struct Batch {
     pub command_buffers: Vec<vk::CommandBuffer>,
 }
 
+impl Batch {
+    /// A batch that waits for some semaphores, signals others and runs nothing.
+    pub fn of_semaphores((waits, signals): (Semaphores, Semaphores)) -> Batch {
+        Batch {
+            waits,
+            signals,
+            ..Batch::default()
+        }
+    }
+}
+
 /// The batches of one submission.
 pub type Batches = SmallVec<[Batch; 2]>;
 
@@ -48,13 +60,9 @@ impl Target {
         self,
         command_buffers: impl Iterator<Item = vk::CommandBuffer> + Clone,
         may_bracket: bool,
-        (waits, signals): (Semaphores, Semaphores),
+        semaphores: (Semaphores, Semaphores),
     ) -> Batch {
-        let mut batch = Batch {
-            waits,
-            signals,
-            ..Batch::default()
-        };
+        let mut batch = Batch::of_semaphores(semaphores);
         let mut brackets: Vec<(usize, vk::CommandBuffer, vk::CommandBuffer)> = Vec::new();
         for (index, handle) in command_buffers.clone().enumerate() {
             // SAFETY: a command buffer that is being submitted is not being recorded.
@@ -66,7 +74,10 @@ impl Target {
                 instance,
                 recording: state.recording,
             });
-            let times = if state.simultaneous && state.is_recorded() {
+            let times = if state.continues_another() {
+                self.skip_times(state);
+                TimeSource::None(Outcome::SuspendedRendering)
+            } else if state.simultaneous && state.is_recorded() {
                 match may_bracket.then(|| self.bracket()).flatten() {
                     Some(bracket) => {
                         let Bracket { before, after, .. } = bracket;
@@ -126,12 +137,17 @@ impl Target {
             let Some(state) = (unsafe { command_buffers::state(handle) }) else {
                 continue;
             };
-            if let Some(timing) = &state.timing {
-                if !state.simultaneous {
-                    self.make_ready(timing);
-                }
-                timing.start_unrecorded(state.simultaneous);
+            self.skip_times(state);
+        }
+    }
+
+    /// What the queries of the next execution hold will be of no instance.
+    fn skip_times(self, state: &CommandBuffer) {
+        if let Some(timing) = &state.timing {
+            if !state.simultaneous {
+                self.make_ready(timing);
             }
+            timing.start_unrecorded(state.simultaneous);
         }
     }
 
@@ -172,13 +188,19 @@ impl Target {
     }
 
     /// Writes what has been submitted, and lets the harvester watch it.
-    pub fn finish(self, batches: Batches, timer: HostCallTimer, result: vk::Result) {
+    pub fn finish(
+        self,
+        batches: Batches,
+        timer: HostCallTimer,
+        call: HostCallKind,
+        result: vk::Result,
+    ) {
         let (device, queue) = (self.device, self.queue.id);
         let (Some(start_ns), recorder) = (timer.start_ns(), device.recorder) else {
             return;
         };
         let end_ns = monotonic_ns();
-        timer.finish_on_queue(HostCallKind::Submit, result, Some(queue));
+        timer.finish_on_queue(call, result, Some(queue));
         if result != vk::Result::SUCCESS {
             // What was not submitted does not run; brackets are idle again.
             for pending in batches.into_iter().flat_map(|b| b.pending) {

@@ -1,7 +1,7 @@
 //! How far the numbers can be trusted: sampling, clocks, drift, what was lost.
 
 use crate::document::{Block, Text, Tone};
-use crate::{fit, number};
+use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_analysis::busy::{self, DeviceBusy};
 use gapscope_trace::manifest::{ClockMethod, SamplingMode};
@@ -24,19 +24,12 @@ pub(crate) fn blocks(findings: &Findings, remarks: &[String]) -> Vec<Block> {
             .and(sampling(findings.sampling_mode)),
     );
     for (device, name) in findings.devices.iter().zip(busy::names(&findings.devices)) {
-        item(
-            Text::new()
-                .strong("Clock: ")
-                .and(clock(device, &fit::clean(&name))),
-        );
+        item(Text::new().strong("Clock: ").and(clock(device, &name)));
         for text in counted(device) {
             item(Text::new().strong("Busy time: ").and(text));
         }
         if device.lost {
-            item(Text::new().with(
-                Tone::Warning,
-                format!("{}: the device was lost.", fit::clean(&name)),
-            ));
+            item(Text::new().with(Tone::Warning, format!("{name}: the device was lost.")));
         }
     }
     if !findings.drift.sentence.is_empty() {
@@ -48,7 +41,7 @@ pub(crate) fn blocks(findings: &Findings, remarks: &[String]) -> Vec<Block> {
         item(
             Text::new()
                 .strong("Drift: ")
-                .with(tone, fit::clean(&findings.drift.sentence)),
+                .with(tone, findings.drift.sentence.as_str()),
         );
     }
     if findings.losses.is_empty() {
@@ -64,17 +57,17 @@ pub(crate) fn blocks(findings: &Findings, remarks: &[String]) -> Vec<Block> {
                 .strong("Lost: ")
                 .with(
                     Tone::Warning,
-                    format!(
-                        "{} {}",
-                        number::count(loss.count),
-                        fit::clean(loss.kind.as_str())
-                    ),
+                    format!("{} {}", number::count(loss.count), loss.kind.as_str()),
                 )
-                .and(format!(": {}", fit::clean(&loss.reason))),
+                .and(format!(": {}", loss.reason)),
         );
     }
+    for note in findings.conditions.iter().filter(|note| !note.is_usual) {
+        let text = Text::new().strong("Condition: ");
+        item(text.with(Tone::Warning, note.sentence.clone()));
+    }
     for note in findings.notes.iter().chain(remarks) {
-        item(Text::new().strong("Note: ").and(fit::clean(note)));
+        item(Text::new().strong("Note: ").and(note));
     }
     blocks
 }

@@ -2,7 +2,7 @@
 
 use super::{count, dispatches, duration, mean, or_unknown};
 use crate::document::{Block, Column, Table, Text};
-use crate::{fit, number};
+use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_analysis::command_buffers::CommandBufferRow;
 use gapscope_analysis::durations::Durations;
@@ -85,13 +85,13 @@ fn longest_table(findings: &Findings, rows: &[CommandBufferRow], origin_ns: i64)
         let name = row.label.as_deref().or(row.name.as_deref());
         table.row([
             duration(row.duration_ns),
-            duration(row.start_ns.map(|ns| ns - origin_ns)),
+            duration(row.start_ns.map(|ns| ns.saturating_sub(origin_ns))),
             or_unknown(
                 dispatches(findings, row.dispatch_count.into()),
                 number::count,
             ),
             count(row.transfer_count.into()),
-            name.map_or(Text::new(), |name| fit::clean(name).into()),
+            name.map_or(Text::new(), |name| name.into()),
         ]);
     }
     Block::Table(table)

@@ -1,13 +1,13 @@
 //! Counters that the trace has as they were measured.
 
-use super::{count, or_unknown};
+use super::{count, or_unknown, rest};
 use crate::document::{Block, Column, Table, Text};
-use crate::{fit, number};
+use crate::number;
 use gapscope_analysis::counters::CounterRow;
 use gapscope_analysis::{Findings, Vocabulary};
 use gapscope_trace::tables::CounterUnit;
 
-pub(crate) fn blocks(findings: &Findings, names: &Vocabulary) -> Vec<Block> {
+pub(crate) fn blocks(findings: &Findings, names: &Vocabulary, top: usize) -> Vec<Block> {
     if findings.counters.is_empty() {
         return Vec::new();
     }
@@ -20,23 +20,30 @@ pub(crate) fn blocks(findings: &Findings, names: &Vocabulary) -> Vec<Block> {
         Column::number("max"),
         Column::text("from").spare(2),
     ]);
-    for row in &findings.counters {
+    let shown = if top == 0 { usize::MAX } else { top };
+    // Those of GPUs and queues say more of the program than the host's.
+    let mut rows: Vec<&CounterRow> = findings.counters.iter().collect();
+    rows.sort_by_key(|row| row.device.is_none() && row.queue_id.is_none());
+    for row in rows.into_iter().take(shown) {
         let value = |value| or_unknown(value, |value| with_unit(value, row.unit));
         table.row([
-            Text::new().strong(fit::clean(&row.name)),
-            fit::clean(&owner(row, names)).into(),
+            Text::new().strong(row.name.as_str()),
+            owner(row, names).into(),
             count(row.value_count),
             value(row.mean),
             value(row.min),
             value(row.max),
-            fit::clean(&row.source).into(),
+            row.source.as_str().into(),
         ]);
     }
     let aside = "mean: over time".to_owned();
-    vec![
+    let mut blocks = vec![
         Block::Heading("Counters".into(), aside),
         Block::Table(table),
-    ]
+    ];
+    let all = findings.counters.len();
+    rest(&mut blocks, all, shown.min(all), "counters");
+    blocks
 }
 
 fn owner(row: &CounterRow, names: &Vocabulary) -> String {

@@ -11,16 +11,15 @@ use gapscope_analysis::vocabulary::Words;
 const TITLE_COLUMNS: usize = 16;
 
 pub(crate) fn blocks(comparison: &WorkComparison, words: &Words) -> Vec<Block> {
-    let before = fit::clean(&comparison.before.name);
-    let after = fit::clean(&comparison.after.name);
+    let (before, after) = (&comparison.before.name, &comparison.after.name);
     let (aside, title) = match comparison.per_evaluation {
         true => ("medians of evaluations", "one evaluation"),
         false => ("all of the work", "in all"),
     };
     let mut table = Table::new([
         Column::word(title),
-        Column::number(&fit::clip(&before, TITLE_COLUMNS)),
-        Column::number(&fit::clip(&after, TITLE_COLUMNS)),
+        Column::number(&fit::clip(before, TITLE_COLUMNS)),
+        Column::number(&fit::clip(after, TITLE_COLUMNS)),
         Column::number("ratio"),
         Column::number("95 % of it").spare(1),
     ]);
@@ -57,7 +56,7 @@ pub(crate) fn blocks(comparison: &WorkComparison, words: &Words) -> Vec<Block> {
         Block::Table(table),
     ];
     for sentence in &comparison.sentences {
-        blocks.push(Block::Sentence(fit::clean(sentence).into()));
+        blocks.push(Block::Sentence(sentence.as_str().into()));
     }
     blocks.extend(spreads(comparison, words));
     blocks
@@ -98,7 +97,7 @@ fn spreads(comparison: &WorkComparison, words: &Words) -> Vec<Block> {
             let time = |ns: f64| Text::from(number::duration_f64(ns));
             table.row([
                 std::mem::take(&mut title).into(),
-                fit::clean(&work.name).into(),
+                work.name.as_str().into(),
                 super::count(count),
                 time(min),
                 time(p25),

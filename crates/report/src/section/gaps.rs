@@ -5,7 +5,7 @@ use crate::document::{Block, Column, Table, Text, Tone};
 use crate::{cause, fit, number};
 use gapscope_analysis::Findings;
 use gapscope_analysis::busy;
-use gapscope_analysis::gaps::{Gap, HostTime, IdleTime, Pattern, Regularity, Side};
+use gapscope_analysis::gaps::{Gap, GapBin, HostTime, IdleTime, Pattern, Regularity, Side};
 use gapscope_analysis::thresholds::ADVICE_SHARE;
 use gapscope_analysis::vocabulary::Words;
 
@@ -58,12 +58,13 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, origin_ns: 
                 .find(|advice| advice.cause == gap.cause);
             row.note = advice.map(|advice| {
                 let note = cause::note(gap, &advice.text);
-                Text::new().faint(fit::clean(&note))
+                Text::new().faint(note)
             });
         }
     }
     blocks.push(Block::Table(table));
     blocks.extend(patterns(findings));
+    blocks.extend(lengths(&idle.histogram));
     let submitting = "Meanwhile the submitting threads were in ";
     blocks.extend(host_time(submitting, &idle.host_calls));
     let others = "Other threads of the program were meanwhile in ";
@@ -128,7 +129,7 @@ fn patterns(findings: &Findings) -> Vec<Block> {
             .get(device.device as usize)
             .filter(|_| devices.len() > 1)
         {
-            Some(name) => format!("{}: {sentence}", fit::clean(name)),
+            Some(name) => format!("{name}: {sentence}"),
             None => sentence,
         }
     });
@@ -168,6 +169,31 @@ fn pattern(pattern: &Pattern) -> String {
     }
 }
 
+/// How many gaps of each length there are, and what they are in sum, where lengths differ.
+fn lengths(histogram: &[GapBin]) -> Option<Block> {
+    let bins = histogram.iter().filter(|bin| bin.count > 0).map(|bin| {
+        let range = match (bin.from_ns, bin.to_ns) {
+            (0, Some(to_ns)) => format!("below {}", edge(to_ns)),
+            (from_ns, Some(to_ns)) => format!("of {} to {}", edge(from_ns), edge(to_ns)),
+            (from_ns, None) => format!("of {} and more", edge(from_ns)),
+        };
+        let total = number::duration(bin.total_ns);
+        format!("{} {range} ({total})", number::count(bin.count))
+    });
+    let bins: Vec<String> = bins.collect();
+    let text = format!("Gaps by length: {}.", bins.join(", "));
+    (bins.len() > 1).then(|| Block::Sentence(text.into()))
+}
+
+/// The edge of a bin: a power of ten.
+fn edge(ns: i64) -> String {
+    match ns {
+        ..1_000_000 => format!("{} µs", ns / 1_000),
+        1_000_000..1_000_000_000 => format!("{} ms", ns / 1_000_000),
+        _ => format!("{} s", ns / 1_000_000_000),
+    }
+}
+
 /// What threads did while the GPU waited for the submitting one.
 fn host_time(lead: &str, calls: &[HostTime]) -> Option<Block> {
     let mut text = Text::new().and(lead);
@@ -185,11 +211,7 @@ fn host_call(call: &HostTime) -> String {
     let time = number::duration(call.total_ns);
     match call.count {
         0 => format!("code {} ({time})", call.call),
-        times => format!(
-            "{} ({time}, {})",
-            fit::clean(name),
-            number::of(times, "call", "calls")
-        ),
+        times => format!("{} ({time}, {})", name, number::of(times, "call", "calls")),
     }
 }
 
@@ -208,7 +230,7 @@ fn longest(findings: &Findings, words: &Words, top: usize, origin_ns: i64) -> Ve
         let facts = gap.cause.facts(words.api);
         table.row([
             number::duration(gap.duration_ns).into(),
-            number::duration(gap.start_ns - origin_ns).into(),
+            number::duration(gap.start_ns.saturating_sub(origin_ns)).into(),
             Text::new().with(Tone::Cause(facts.family), facts.name),
             between(gap).into(),
         ]);
@@ -217,6 +239,5 @@ fn longest(findings: &Findings, words: &Words, top: usize, origin_ns: i64) -> Ve
 }
 
 fn between(gap: &Gap) -> String {
-    let [before, after] = [&gap.before.name, &gap.after.name].map(|name| fit::clean(name));
-    format!("{before}{}{after}", fit::ARROW)
+    format!("{}{}{}", gap.before.name, fit::ARROW, gap.after.name)
 }

@@ -2,7 +2,7 @@
 
 use super::{count, duration, mean, or_unknown, rest, rows};
 use crate::document::{Block, Column, Table, Text};
-use crate::{fit, number};
+use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_analysis::kernels::Kernel;
 use gapscope_trace::manifest::SamplingMode;
@@ -28,7 +28,7 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     if timed == 0 {
         let mut table = Table::new([Column::name("kernel"), Column::number("count")]);
         for kernel in shown {
-            table.row([fit::clean(&kernel.name).into(), count(kernel.count)]);
+            table.row([kernel.name.as_str().into(), count(kernel.count)]);
         }
         blocks.push(Block::Table(table));
         rest(&mut blocks, kernels.len(), shown.len(), "kernels");
@@ -56,7 +56,7 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     for kernel in shown {
         let times = &kernel.durations;
         table.row([
-            Text::new().strong(fit::clean(&kernel.name)),
+            Text::new().strong(kernel.name.as_str()),
             count(kernel.count),
             duration(times.total_ns),
             or_unknown(kernel.busy_share, number::share),

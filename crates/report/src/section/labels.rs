@@ -2,7 +2,7 @@
 
 use super::{count, dispatches, duration, mean, or_unknown, rest};
 use crate::document::{Block, Column, Table, Text};
-use crate::{fit, number};
+use crate::number;
 use gapscope_analysis::Findings;
 
 pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
@@ -25,7 +25,7 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
         let busy = findings.gpu_busy_ns.filter(|ns| *ns > 0).zip(work.busy_ns);
         let indent = "  ".repeat(label.depth as usize);
         table.row([
-            Text::new().strong(format!("{indent}{}", fit::clean(&label.text))),
+            Text::new().strong(format!("{indent}{}", label.text)),
             or_unknown(label.instances, number::count),
             or_unknown(dispatches(findings, work.dispatch_count), number::count),
             count(work.transfer_count),

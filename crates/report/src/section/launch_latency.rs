@@ -10,6 +10,9 @@ use gapscope_analysis::latency::{QueueLatency, Waited};
 use gapscope_analysis::vocabulary::Words;
 use gapscope_analysis::{Findings, Vocabulary};
 
+/// The names of a device and its queue above a table.
+const TITLE_COLUMNS: usize = 48;
+
 pub(crate) fn blocks(findings: &Findings, names: &Vocabulary) -> Vec<Block> {
     let words = names.words();
     let queues = findings.latency.iter().filter(|q| q.submission_count > 0);
@@ -23,7 +26,8 @@ pub(crate) fn blocks(findings: &Findings, names: &Vocabulary) -> Vec<Block> {
     for queue in queues {
         let mut table = Table::new([
             Column::text(&if several {
-                fit::clean(&(of_device(queue) + &names.queue(queue.queue_id)))
+                let queue = of_device(queue) + &names.queue(queue.queue_id);
+                fit::clip(&fit::clean(&queue), TITLE_COLUMNS)
             } else {
                 words.submission.many.to_owned()
             }),

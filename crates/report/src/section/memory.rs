@@ -2,7 +2,7 @@
 
 use super::{count, or_unknown};
 use crate::document::{Block, Column, Table, Text};
-use crate::{fit, number};
+use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_analysis::vocabulary::UNKNOWN_DEVICE;
 
@@ -23,7 +23,7 @@ pub(crate) fn blocks(findings: &Findings, origin_ns: i64) -> Vec<Block> {
         let name = match row.heap {
             Some(heap) => format!("  heap {heap}"),
             None => match findings.devices.get(row.device as usize) {
-                Some(device) => fit::clean(&device.name),
+                Some(device) => device.name.clone(),
                 None => UNKNOWN_DEVICE.to_owned(),
             },
         };
@@ -31,7 +31,9 @@ pub(crate) fn blocks(findings: &Findings, origin_ns: i64) -> Vec<Block> {
             name.into(),
             Text::new().strong(number::bytes(row.peak_bytes)),
             or_unknown(row.heap_bytes, number::bytes),
-            or_unknown(row.peak_at_ns, |ns| number::duration(ns - origin_ns)),
+            or_unknown(row.peak_at_ns, |ns| {
+                number::duration(ns.saturating_sub(origin_ns))
+            }),
             number::bytes(row.total_bytes).into(),
             count(row.allocation_count),
             number::bytes(row.live_bytes).into(),

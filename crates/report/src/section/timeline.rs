@@ -32,7 +32,7 @@ pub(crate) fn blocks(
         return Vec::new();
     };
     let span = activity.window.length_ns();
-    let from = activity.window.start_ns - origin_ns;
+    let from = activity.window.start_ns.saturating_sub(origin_ns);
     let devices = busy::names(&findings.devices);
     let mut lines = Vec::new();
     for row in &activity.rows {
@@ -58,7 +58,7 @@ fn busy_line(devices: &[String], names: &Vocabulary, row: &ActivityRow) -> Text 
             Some(name) => short(&fit::clean(name)).to_owned(),
             None => UNKNOWN_DEVICE.to_owned(),
         },
-        Some(id) => fit::clean(&names.queue(id)),
+        Some(id) => fit::clean(&names.queue(id)).into_owned(),
     };
     let name = fit::clip(&name, NAME);
     let padding = " ".repeat(NAME + 1 - fit::width(&name));
@@ -108,8 +108,8 @@ fn idle_line(names: &Vocabulary, row: &ActivityRow) -> Text {
 /// Times at the ends and in the middle.
 fn axis(from: i64, span: i64, columns: usize) -> Text {
     let mut marks = vec![(0, number::duration(from))];
-    let middle = number::duration(from + span / 2);
-    let end = number::duration(from + span);
+    let middle = number::duration(from.saturating_add(span / 2));
+    let end = number::duration(from.saturating_add(span));
     if columns >= 40 {
         marks.push((columns / 2, middle));
     }
@@ -117,7 +117,7 @@ fn axis(from: i64, span: i64, columns: usize) -> Text {
     let mut line = String::new();
     let mut used = 0;
     for (at, text) in marks {
-        line.push_str(&" ".repeat(at - used));
+        line.push_str(&" ".repeat(at.saturating_sub(used)));
         used = at + fit::width(&text);
         line.push_str(&text);
     }

@@ -1,7 +1,7 @@
 //! What could not be read, and what is unknown because of it: before everything else.
 
 use crate::document::{Block, Text, Tone};
-use crate::{fit, number};
+use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_trace::UnreadTable;
 
@@ -47,7 +47,7 @@ pub(crate) fn head(findings: &Findings, sections: &[Section]) -> Vec<Block> {
             blocks.push(warning(sentence(table)));
             continue;
         }
-        let file = fit::clean(&table.file);
+        let file = table.file.clone();
         match whole.iter_mut().find(|(reason, _)| *reason == table.reason) {
             Some((_, files)) => files.push(file),
             None => whole.push((&table.reason, vec![file])),
@@ -59,7 +59,6 @@ pub(crate) fn head(findings: &Findings, sections: &[Section]) -> Vec<Block> {
         } else {
             "their rows are"
         };
-        let reason = fit::clean(reason);
         let files = listed(files);
         warning(format!(
             "{files} cannot be read ({reason}): {rows} unknown."
@@ -85,7 +84,7 @@ fn listed<T: AsRef<str>>(names: &[T]) -> String {
 
 /// About rows or values from some row on.
 fn sentence(unread: &UnreadTable) -> String {
-    let what = fit::clean(&unread.to_string());
+    let what = unread;
     match unread.rows_missing {
         Some(missing) if missing > 0 => format!(
             "{what}: {} of {} are missing.",

@@ -23,17 +23,17 @@ pub(crate) fn blocks(findings: &Findings, words: &Words) -> Vec<Block> {
     let evidence = &findings.verdict_evidence;
     let mut text = Text::new().with(tone, bound.as_str().to_uppercase());
     if !evidence.sentence.is_empty() {
-        text = text.and("  ").strong(fit::clean(&evidence.sentence));
+        text = text.and("  ").strong(evidence.sentence.as_str());
     }
     let mut blocks = vec![Block::Sentence(text)];
     for part in &evidence.parts {
-        blocks.push(Block::Item(Text::new().and(fit::clean(&part.sentence))));
+        blocks.push(Block::Item(Text::new().and(part.sentence.as_str())));
     }
     blocks.extend(underfilled(findings, words).map(Block::Item));
     blocks.extend(devices(findings).map(Block::Item));
     blocks.push(Block::Sentence(totals(findings, words)));
     if !findings.warm_up.reason.is_empty() {
-        let reason = fit::clean(&findings.warm_up.reason);
+        let reason = findings.warm_up.reason.as_str();
         blocks.push(Block::Sentence(Text::new().faint(reason)));
     }
     blocks
@@ -75,10 +75,10 @@ fn devices(findings: &Findings) -> impl Iterator<Item = Text> {
     let devices = &findings.idle_time.devices;
     let several = devices.len() > 1;
     devices.iter().filter(move |_| several).map(move |device| {
-        let name = fit::clean(&names[device.device as usize]);
+        let name = &names[device.device as usize];
         Text::new()
             .strong(format!("{name}: {}. ", device.verdict))
-            .and(fit::clean(&device.verdict_sentence))
+            .and(device.verdict_sentence.as_str())
     })
 }
 

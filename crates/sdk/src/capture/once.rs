@@ -25,6 +25,11 @@ pub(super) struct Turn {
 /// That of the process.
 pub(super) static PROCESS: Once = Once::new();
 
+/// The process may make its one capture again.
+pub(crate) fn reset() {
+    PROCESS.state().spent = false;
+}
+
 impl Once {
     pub const fn new() -> Once {
         Once(Mutex::new(State {

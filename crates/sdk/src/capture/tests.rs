@@ -1,9 +1,7 @@
 //! The rules of captures, with a fake in place of what captures.
 
 use super::once::Once;
-use super::{
-    Backend, Capture, CaptureDevice, Captured, Destination, NotCaptured, Running, Trigger,
-};
+use super::{Backend, Capture, Captured, Destination, NotCaptured, Running, Trigger};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -429,8 +427,10 @@ fn a_unit_that_is_dropped_has_ended() {
     assert!(unit.captured().unwrap_err().is_expected());
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn without_a_hook_the_reason_names_the_command() {
+    use super::CaptureDevice;
     let hooked = super::Hooked::any();
     let refused = hooked.backend().ready(&Destination::Live).unwrap_err();
     assert!(refused.to_string().contains("gapscope record"), "{refused}");

@@ -216,7 +216,7 @@ impl Trigger {
     /// # use gapscope_sdk::Trigger;
     /// // kill -USR2 PID
     /// let trigger = Trigger::to("on-demand.gapscope").disarmed();
-    /// trigger.arm_on_signal(12).unwrap();
+    /// trigger.arm_on_signal(signal_hook::consts::SIGUSR2).unwrap();
     /// ```
     #[cfg(unix)]
     pub fn arm_on_signal(&self, signal: i32) -> std::io::Result<()> {

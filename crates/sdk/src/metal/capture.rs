@@ -5,10 +5,33 @@ use crate::environment::any_is_on;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-const BACKEND: &str = "Metal";
+pub(super) const BACKEND: &str = "Metal";
+pub(super) const EXTENSION: &str = "gputrace";
 
-/// The variables that allow captures outside of Xcode: the newer one first.
-const GATES: [&str; 2] = ["MTL_CAPTURE_ENABLED", "METAL_CAPTURE_ENABLED"];
+/// The variable that allows captures outside of Xcode since macOS 14, and the one of before.
+const VARIABLE: &str = "MTL_CAPTURE_ENABLED";
+const OLDER_VARIABLE: &str = "METAL_CAPTURE_ENABLED";
+
+/// What the environment says of captures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Gate {
+    Closed,
+    /// Only the variable of before macOS 14 is set.
+    Older,
+    Open,
+}
+
+impl Gate {
+    fn of_environment() -> Gate {
+        match (any_is_on(&[VARIABLE]), any_is_on(&[OLDER_VARIABLE])) {
+            (true, _) => Gate::Open,
+            (false, true) => Gate::Older,
+            (false, false) => Gate::Closed,
+        }
+    }
+}
+
+type Wait = dyn Fn() -> Result<(), String> + Send + Sync;
 
 /// How long the capture manager may take to write a document after the stop.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(60);
@@ -100,11 +123,11 @@ pub trait CaptureManager: Send + Sync + 'static {
 ///     }
 /// }
 /// ```
-#[derive(Debug)]
 pub struct MetalCapture<M> {
     manager: Arc<M>,
-    /// Whether a gate of the environment is open.
-    gate: bool,
+    gate: Gate,
+    /// Waits for the device instead of the manager.
+    wait: Option<Box<Wait>>,
 }
 
 impl<M: CaptureManager> MetalCapture<M> {
@@ -117,15 +140,33 @@ impl<M: CaptureManager> MetalCapture<M> {
     /// # }
     /// ```
     pub fn new(manager: M) -> MetalCapture<M> {
-        MetalCapture::with_gate(manager, any_is_on(&GATES))
+        MetalCapture::with_gate(manager, Gate::of_environment())
     }
 
     /// The same without the environment.
-    pub(super) fn with_gate(manager: M, gate: bool) -> MetalCapture<M> {
+    pub(super) fn with_gate(manager: M, gate: Gate) -> MetalCapture<M> {
         MetalCapture {
             manager: Arc::new(manager),
             gate,
+            wait: None,
         }
+    }
+
+    /// With the program's own way to wait for the device, where the manager knows none of its queues.
+    ///
+    /// ```
+    /// # use gapscope_sdk::metal::{CaptureManager, MetalCapture};
+    /// # fn wait_for_the_device() -> Result<(), String> { Ok(()) }
+    /// # fn example(manager: impl CaptureManager) {
+    /// let capture = MetalCapture::new(manager).waiting_by(wait_for_the_device);
+    /// # }
+    /// ```
+    pub fn waiting_by(
+        mut self,
+        wait: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    ) -> MetalCapture<M> {
+        self.wait = Some(Box::new(wait));
+        self
     }
 
     /// As a device to capture.
@@ -146,21 +187,23 @@ impl<M: CaptureManager> MetalCapture<M> {
         let said = said
             .map(|said| format!(" (Metal said: {said})"))
             .unwrap_or_default();
-        if self.gate {
-            return NotCaptured::Unsupported {
+        let gate = |reason: String| NotCaptured::Gate {
+            backend: BACKEND,
+            reason: format!("{reason}{said}"),
+        };
+        match self.gate {
+            Gate::Open => NotCaptured::Unsupported {
                 backend: BACKEND,
                 reason: format!(
-                    "the system does not support it although {} is set; Metal needs it before the program's first device{said}",
-                    GATES[0]
+                    "the system does not support it although {VARIABLE} is set; Metal needs it before the program's first device, and before macOS 14 it is {OLDER_VARIABLE}{said}"
                 ),
-            };
-        }
-        NotCaptured::Gate {
-            backend: BACKEND,
-            reason: format!(
-                "start the program with {}=1 in its environment (macOS 14 and later; before, {}=1), or put MetalCaptureEnabled into its Info.plist{said}",
-                GATES[0], GATES[1]
-            ),
+            },
+            Gate::Older => gate(format!(
+                "{OLDER_VARIABLE} is set, which is the variable of before macOS 14: start the program with {VARIABLE}=1 in its environment as well"
+            )),
+            Gate::Closed => gate(format!(
+                "start the program with {VARIABLE}=1 in its environment (macOS 14 and later; before, {OLDER_VARIABLE}=1), or put MetalCaptureEnabled into its Info.plist"
+            )),
         }
     }
 }
@@ -171,7 +214,7 @@ impl<M: CaptureManager> Backend for MetalCapture<M> {
     }
 
     fn extension(&self) -> &'static str {
-        "gputrace"
+        EXTENSION
     }
 
     /// A document holds every buffer that the window uses: some gigabytes are usual for a language model.
@@ -199,9 +242,11 @@ impl<M: CaptureManager> Backend for MetalCapture<M> {
     }
 
     fn synchronise(&self) -> Result<(), NotCaptured> {
-        self.manager
-            .synchronise()
-            .map_err(|reason| NotCaptured::Synchronise { reason })
+        let waited = match &self.wait {
+            Some(wait) => wait(),
+            None => self.manager.synchronise(),
+        };
+        waited.map_err(|reason| NotCaptured::Synchronise { reason })
     }
 
     fn start(&self, destination: &Destination) -> Result<Box<dyn Running>, NotCaptured> {

@@ -1,7 +1,8 @@
 //! The logic of the Metal backend, with fakes of Metal's objects.
 
-use super::capture::MetalCapture;
+use super::capture::{Gate, MetalCapture};
 use super::fake::{FakeCommands, FakeCounters, FakeManager};
+use super::of_wgpu::of_wgpu;
 use super::*;
 use crate::capture::{Capture, Destination, NotCaptured};
 use crate::kernel_profile::{Profile, Sampling, host_now_ns};
@@ -342,7 +343,7 @@ fn the_ladder_takes_the_finest_that_is_wanted_and_possible() {
     assert!(profile.snapshot().notes[0].contains("a pass of its own"));
 }
 
-fn capture(manager: FakeManager, gate: bool, path: &std::path::Path) -> Result<(), NotCaptured> {
+fn capture(manager: FakeManager, gate: Gate, path: &std::path::Path) -> Result<(), NotCaptured> {
     let device = MetalCapture::with_gate(manager, gate).device();
     let mut capture = Capture::to(&device, Destination::of(path))?;
     capture.begin()?;
@@ -355,13 +356,13 @@ fn captures_are_synchronised_in_and_out_and_written() {
     let path = folder.path().join("with space.gputrace");
     let manager = FakeManager::default();
     let log = manager.log.clone();
-    capture(manager, true, &path).unwrap();
+    capture(manager, Gate::Open, &path).unwrap();
     assert_eq!(
         *log.lock().unwrap(),
         ["synchronise", "start", "synchronise", "stop"]
     );
     assert!(path.join("capture").is_file());
-    let again = capture(FakeManager::default(), true, &path).unwrap_err();
+    let again = capture(FakeManager::default(), Gate::Open, &path).unwrap_err();
     assert!(matches!(again, NotCaptured::Exists { .. }), "{again}");
 }
 
@@ -373,14 +374,25 @@ fn what_prevents_a_capture_is_said() {
         unsupported: true,
         ..FakeManager::default()
     };
-    let closed = capture(unsupported(), false, &path).unwrap_err();
+    let closed = capture(unsupported(), Gate::Closed, &path).unwrap_err();
     assert!(
         matches!(closed, NotCaptured::Gate { .. })
             && closed.to_string().contains("MTL_CAPTURE_ENABLED=1"),
         "{closed}"
     );
-    let open = capture(unsupported(), true, &path).unwrap_err();
+    let open = capture(unsupported(), Gate::Open, &path).unwrap_err();
     assert!(matches!(open, NotCaptured::Unsupported { .. }), "{open}");
+    assert!(
+        open.to_string()
+            .contains("although MTL_CAPTURE_ENABLED is set"),
+        "{open}"
+    );
+    let older = capture(unsupported(), Gate::Older, &path).unwrap_err();
+    assert_eq!(
+        older.to_string(),
+        "Metal does not allow captures: METAL_CAPTURE_ENABLED is set, which is the variable of before macOS 14: start the \
+         program with MTL_CAPTURE_ENABLED=1 in its environment as well"
+    );
     let error = |code| FakeManager {
         start_error: Some(ManagerError {
             code,
@@ -388,17 +400,17 @@ fn what_prevents_a_capture_is_said() {
         }),
         ..FakeManager::default()
     };
-    let said = capture(error(1), false, &path).unwrap_err();
+    let said = capture(error(1), Gate::Closed, &path).unwrap_err();
     assert!(
         said.to_string().contains("Capture layer is not inserted"),
         "{said}"
     );
     assert_eq!(
-        capture(error(2), true, &path),
+        capture(error(2), Gate::Open, &path),
         Err(NotCaptured::AlreadyCapturing)
     );
     assert!(matches!(
-        capture(error(3), true, &path),
+        capture(error(3), Gate::Open, &path),
         Err(NotCaptured::Start { .. })
     ));
     let capturing = FakeManager::default();
@@ -406,7 +418,7 @@ fn what_prevents_a_capture_is_said() {
         .capturing
         .store(true, std::sync::atomic::Ordering::Relaxed);
     assert_eq!(
-        capture(capturing, true, &path),
+        capture(capturing, Gate::Open, &path),
         Err(NotCaptured::AlreadyCapturing)
     );
     let broken = FakeManager {
@@ -414,14 +426,38 @@ fn what_prevents_a_capture_is_said() {
         ..FakeManager::default()
     };
     assert!(matches!(
-        capture(broken, true, &path),
+        capture(broken, Gate::Open, &path),
         Err(NotCaptured::NotWritten { .. })
     ));
     let wrong = folder.path().join("x.trace");
     assert!(matches!(
-        capture(FakeManager::default(), true, &wrong),
+        capture(FakeManager::default(), Gate::Open, &wrong),
         Err(NotCaptured::Extension { .. })
     ));
+}
+
+#[test]
+fn a_device_of_wgpu_is_waited_for_by_polling_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let manager = FakeManager::default();
+    let log = manager.log.clone();
+    let polled = log.clone();
+    let device = of_wgpu(Some(manager), move || {
+        polled.lock().unwrap().push("poll");
+        Ok(())
+    });
+    let path = folder.path().join("x.gputrace");
+    let mut capture = Capture::to(&device, Destination::of(&path)).unwrap();
+    capture.begin().unwrap();
+    capture.end().unwrap();
+    assert_eq!(*log.lock().unwrap(), ["poll", "start", "poll", "stop"]);
+
+    let other = of_wgpu(None::<FakeManager>, || Ok(()));
+    let why = Capture::to(&other, Destination::of(folder.path().join("y.gputrace"))).unwrap_err();
+    assert!(
+        matches!(&why, NotCaptured::Unsupported { reason, .. } if reason.contains("Backends::METAL")),
+        "{why}"
+    );
 }
 
 #[test]
@@ -429,7 +465,7 @@ fn a_capture_that_is_dropped_is_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let manager = FakeManager::default();
     let log = manager.log.clone();
-    let device = MetalCapture::with_gate(manager, true).device();
+    let device = MetalCapture::with_gate(manager, Gate::Open).device();
     let mut capture =
         Capture::to(&device, Destination::of(folder.path().join("x.gputrace"))).unwrap();
     capture.begin().unwrap();

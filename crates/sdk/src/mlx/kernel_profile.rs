@@ -1,7 +1,59 @@
 //! The functions of `mlx_native::kernel_profile`: the profile of the process. [`crate::kernel_profile`] has them too.
 
 use crate::kernel_profile::environment::{profile_command_buffers, profile_dispatches};
-use crate::kernel_profile::{DispatchEntry, ProfileEntry, global};
+use crate::kernel_profile::{self, global};
+
+pub use crate::kernel_profile::ProfileEntry;
+
+/// One dispatch as mlx-native has it: literals of its six fields compile as they are. What it cannot say is in
+/// [`kernel_profile::DispatchEntry`], which is what [`dump_dispatches`] gives: the kernel, the command buffer, the geometry, and
+/// that a time is not known. Two zeros, and an end before its start, are taken as unknown.
+///
+/// ```
+/// use gapscope_sdk::mlx::kernel_profile::{self, DispatchEntry};
+///
+/// kernel_profile::reset();
+/// kernel_profile::record_dispatch(DispatchEntry {
+///     cb_label: "layer.attn[0]".into(),
+///     op_kind: "RmsNorm",
+///     dispatch_index: 0,
+///     gpu_ns: 100,
+///     start_gpu_ns: 1_000,
+///     end_gpu_ns: 1_100,
+/// });
+/// kernel_profile::record_dispatch(DispatchEntry { op_kind: "Sdpa", ..Default::default() });
+/// let dispatches = &kernel_profile::dump_dispatches()[0].1;
+/// assert_eq!(dispatches[0].gpu_ns, Some(100));
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DispatchEntry {
+    /// Label of its command buffer.
+    pub cb_label: String,
+    /// What kind of operation it is.
+    pub op_kind: &'static str,
+    /// Its place among the dispatches of its command buffer, from 0.
+    pub dispatch_index: u32,
+    /// How long it took.
+    pub gpu_ns: u64,
+    /// When the device started it.
+    pub start_gpu_ns: u64,
+    /// When it ended.
+    pub end_gpu_ns: u64,
+}
+
+impl From<DispatchEntry> for kernel_profile::DispatchEntry {
+    fn from(entry: DispatchEntry) -> kernel_profile::DispatchEntry {
+        kernel_profile::DispatchEntry {
+            cb_label: entry.cb_label.into(),
+            op_kind: entry.op_kind.into(),
+            dispatch_index: entry.dispatch_index,
+            gpu_ns: Some(entry.gpu_ns),
+            start_gpu_ns: Some(entry.start_gpu_ns),
+            end_gpu_ns: Some(entry.end_gpu_ns),
+            ..kernel_profile::DispatchEntry::default()
+        }
+    }
+}
 
 /// Whether command buffers shall be profiled: `GAPSCOPE_PROFILE_CB` or `MLX_PROFILE_CB` is set to something other
 /// than `0` and the empty text, or [`is_dispatch_enabled`]. The environment is read once.
@@ -38,7 +90,7 @@ pub fn record(label: &str, gpu_ns: u64) {
     global().record(label, gpu_ns);
 }
 
-/// Adds one dispatch.
+/// Adds one dispatch: mlx-native's [`DispatchEntry`], or [`kernel_profile::DispatchEntry`].
 ///
 /// ```
 /// use gapscope_sdk::kernel_profile::{self, DispatchEntry};
@@ -51,8 +103,8 @@ pub fn record(label: &str, gpu_ns: u64) {
 ///     ..DispatchEntry::default()
 /// });
 /// ```
-pub fn record_dispatch(entry: DispatchEntry) {
-    global().record_dispatch(entry);
+pub fn record_dispatch(entry: impl Into<kernel_profile::DispatchEntry>) {
+    global().record_dispatch(entry.into());
 }
 
 /// Adds a sample of both clocks: the host's time and the device's ticks at the same moment. Take one before and one
@@ -105,7 +157,8 @@ pub fn dump() -> Vec<(String, ProfileEntry)> {
 }
 
 /// The dispatches by the label of their command buffer: labels in the order in which they came first, dispatches in
-/// the order in which they were recorded, nearly so where several threads did. [`DispatchEntry::command_buffer`] tells instances of one label apart.
+/// the order in which they were recorded, nearly so where several threads did.
+/// [`kernel_profile::DispatchEntry::command_buffer`] tells instances of one label apart.
 ///
 /// ```
 /// # use gapscope_sdk::kernel_profile;
@@ -115,6 +168,6 @@ pub fn dump() -> Vec<(String, ProfileEntry)> {
 ///     }
 /// }
 /// ```
-pub fn dump_dispatches() -> Vec<(String, Vec<DispatchEntry>)> {
+pub fn dump_dispatches() -> Vec<(String, Vec<kernel_profile::DispatchEntry>)> {
     global().dump_dispatches()
 }

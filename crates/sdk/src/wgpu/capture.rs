@@ -1,16 +1,37 @@
 //! wgpu's devices can be captured.
 
-use crate::capture::{Backend, CaptureDevice, Hooked};
+use crate::capture::{Backend, CaptureDevice};
+#[cfg(target_vendor = "apple")]
+use crate::metal::{AppleCaptureManager, of_wgpu};
 use std::sync::Arc;
 
-/// On Vulkan, through gapscope's hook; the device is waited for by polling it.
+/// On Linux through gapscope's hook, on Apple's systems by Apple's capture manager, as a GPU trace document of all work of the
+/// `MTLDevice` (not run on Apple hardware). The device is waited for by polling it.
 impl CaptureDevice for ::wgpu::Device {
     fn backend(&self) -> Arc<dyn Backend> {
         let device = self.clone();
-        Hooked::new(move || {
+        backend(self, move || {
             let polled = device.poll(::wgpu::PollType::wait_indefinitely());
             polled.map(drop).map_err(|error| error.to_string())
         })
-        .backend()
     }
+}
+
+#[cfg(target_os = "linux")]
+fn backend(
+    _: &::wgpu::Device,
+    wait: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+) -> Arc<dyn Backend> {
+    crate::capture::Hooked::new(wait).backend()
+}
+
+#[cfg(target_vendor = "apple")]
+fn backend(
+    device: &::wgpu::Device,
+    wait: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+) -> Arc<dyn Backend> {
+    // SAFETY: the device is only retained, and what is done with it is to capture it.
+    let metal = unsafe { device.as_hal::<::wgpu::hal::api::Metal>() };
+    let manager = metal.map(|metal| AppleCaptureManager::of_device(metal.raw_device().clone()));
+    of_wgpu(manager, wait)
 }

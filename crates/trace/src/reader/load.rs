@@ -1,13 +1,13 @@
 //! Loading columns from Parquet files, several at once.
 
-use crate::Diagnostic;
-use crate::column::ColumnValues;
+use crate::column::{ColumnValues, Texts};
 use crate::parallel;
 use crate::table::Table;
-use crate::table_file::{OpenError, TableFile};
+use crate::table_file::{MOST_ROWS, OpenError, ReadError, TableFile};
+use crate::{Diagnostic, Error};
 use std::cmp::Reverse;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Rows that are decoded at once: their arrays stay in the processor's cache.
 pub(super) const BATCH_ROWS: usize = 1 << 14;
@@ -22,22 +22,28 @@ pub(super) struct Source<'a> {
 /// One file of a table.
 struct Part {
     file: TableFile,
-    /// Its rows' places in the table.
-    rows: Range<usize>,
 }
 
 struct Column<'a> {
     name: &'static str,
     values: &'a mut dyn ColumnValues,
+    /// How far it could be read, for each file.
+    read: Vec<Read>,
 }
 
-/// A column of a file that could not be read.
-struct Failure {
-    file: usize,
-    column: &'static str,
-    /// The rows that it has no values for.
-    rows: Range<usize>,
-    reason: String,
+/// How far the column of a file could be read.
+struct Read {
+    /// Rows whose values are good, from the file's first.
+    rows: usize,
+    /// Why there are no more.
+    failed: Option<String>,
+}
+
+/// Why reading ends.
+enum Stop {
+    /// The column has no more good values than so many, for this reason.
+    Column(usize, String),
+    Memory,
 }
 
 impl<'a> Source<'a> {
@@ -51,8 +57,8 @@ impl<'a> Source<'a> {
     ) -> Source<'a> {
         let mut files: Vec<Part> = Vec::new();
         for path in paths {
-            let first = files.last().map_or(0, |part| part.rows.end);
-            match Part::open::<T>(&path, first) {
+            let before = files.iter().map(|part| part.file.rows()).sum();
+            match Part::open::<T>(&path, before) {
                 Ok(file) => files.push(file),
                 Err(diagnostic) => diagnostics.push(diagnostic),
             }
@@ -63,7 +69,11 @@ impl<'a> Source<'a> {
             table: T::NAME,
             files,
             columns: columns
-                .map(|(name, values)| Column { name, values })
+                .map(|(name, values)| Column {
+                    name,
+                    values,
+                    read: Vec::new(),
+                })
                 .collect(),
         }
     }
@@ -85,151 +95,180 @@ pub(crate) fn open<T: Table>(path: &Path) -> Result<TableFile, Diagnostic> {
 }
 
 impl Part {
-    fn open<T: Table>(path: &Path, first: usize) -> Result<Part, Diagnostic> {
+    fn open<T: Table>(path: &Path, before: usize) -> Result<Part, Diagnostic> {
         let file = open::<T>(path)?;
-        let Some(end) = first.checked_add(file.rows()) else {
+        if file.rows() > MOST_ROWS - before {
             return Err(Diagnostic::UnreadableFile {
                 table: T::NAME,
                 path: path.to_owned(),
-                reason: "there are too many rows".to_owned(),
+                reason: format!("its table would have more than {MOST_ROWS} rows"),
             });
-        };
-        Ok(Part {
-            file,
-            rows: first..end,
-        })
-    }
-}
-
-/// Fills the columns of all tables.
-pub(super) fn load(mut tables: Vec<Source<'_>>, diagnostics: &mut Vec<Diagnostic>) {
-    for table in &mut tables {
-        table.reserve(diagnostics);
-    }
-    let columns = tables.iter_mut().enumerate().flat_map(|(table, source)| {
-        let files = source.files.as_slice();
-        let columns = source.columns.iter_mut();
-        columns.map(move |column| (table, files, column))
-    });
-    let mut jobs: Vec<_> = columns.collect();
-    // The columns of the longest table first, so that no thread is left with one at last.
-    jobs.sort_by_key(|(_, files, _)| Reverse(files.last().map_or(0, |f| f.rows.end)));
-    let failed = parallel::each(jobs, |(table, files, column)| (table, column.load(files)));
-    let mut failures: Vec<Vec<Failure>> = tables.iter().map(|_| Vec::new()).collect();
-    for (table, failed) in failed {
-        failures[table].extend(failed);
-    }
-    for (table, mut failures) in tables.iter_mut().zip(failures) {
-        failures.sort_by_key(|failure| failure.file);
-        table.settle(failures, diagnostics);
-    }
-}
-
-impl Column<'_> {
-    /// Appends the column of every file. What fails is filled with defaults.
-    fn load(&mut self, files: &[Part]) -> Vec<Failure> {
-        let mut failures = Vec::new();
-        for (index, part) in files.iter().enumerate() {
-            if let Err((good, reason)) = part.read(self.name, self.values) {
-                self.values.truncate(good);
-                failures.push(Failure {
-                    file: index,
-                    column: self.name,
-                    rows: good..part.rows.end,
-                    reason,
-                });
-            }
-            self.values.resize(part.rows.end);
         }
-        failures
+        Ok(Part { file })
     }
-}
 
-impl Part {
-    /// Appends a column. The error is the rows up to which its values are good, and why there are no more.
+    /// Appends a column, which shall have rows for `space` in the end.
     fn read(
         &self,
         column: &'static str,
         values: &mut dyn ColumnValues,
-    ) -> Result<(), (usize, String)> {
-        let first = self.rows.start;
+        texts: &mut Texts,
+        space: usize,
+    ) -> Result<(), Stop> {
         if !self.file.has(column) {
             return match values.nullable() {
                 true => Ok(()),
-                false => Err((first, "the file has no such column".to_owned())),
+                false => Err(Stop::Column(0, "the file has no such column".to_owned())),
             };
         }
+        // Which of them are missing cannot be told.
+        let other_number = || {
+            Stop::Column(
+                0,
+                "it has another number of rows than its file says".to_owned(),
+            )
+        };
+        let (first, all) = (values.rows(), self.file.rows());
         let batches = self.file.read(&[column], None, BATCH_ROWS);
-        for batch in batches.map_err(|reason| (first, reason))? {
-            let good = values.rows();
-            let batch = batch.map_err(|reason| (good, reason))?;
-            if !values.append_array(batch.column(0).as_ref()) {
+        for batch in batches.map_err(|reason| Stop::Column(0, reason))? {
+            let good = values.rows() - first;
+            let batch = batch.map_err(|error| match error {
+                ReadError::Damaged(reason) => Stop::Column(good, reason),
+                ReadError::Memory => Stop::Memory,
+            })?;
+            if batch.num_rows() > all - good {
+                return Err(other_number());
+            }
+            if !values.reserve(batch.num_rows(), space) {
+                return Err(Stop::Memory);
+            }
+            if !values.append_array(batch.column(0).as_ref(), texts) {
                 let held = batch.column(0).data_type();
-                return Err((good, format!("it is of type {held}, or lacks values")));
+                let reason = format!("it is of type {held}, or lacks values");
+                return Err(Stop::Column(good, reason));
             }
         }
-        match values.rows() == self.rows.end {
+        match values.rows() - first == all {
             true => Ok(()),
-            // Which of them are missing cannot be told.
-            false => Err((
-                first,
-                "it has another number of rows than its file says".to_owned(),
-            )),
+            false => Err(other_number()),
+        }
+    }
+}
+
+/// Fills the columns of all tables.
+///
+/// # Errors
+/// They take more memory than they may.
+pub(super) fn load(
+    mut tables: Vec<Source<'_>>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Result<(), Error> {
+    let columns = tables.iter_mut().flat_map(|source| {
+        let files = source.files.as_slice();
+        source.columns.iter_mut().map(move |column| (files, column))
+    });
+    let mut jobs: Vec<_> = columns.collect();
+    // The columns of the longest table first, so that no thread is left with one at last.
+    jobs.sort_by_key(|(files, _)| Reverse(rows(files)));
+    let stopped = AtomicBool::new(false);
+    parallel::each(jobs, |(files, column)| column.load(files, &stopped))
+        .into_iter()
+        .collect::<Result<(), Error>>()?;
+    for table in &mut tables {
+        table.settle(diagnostics);
+    }
+    Ok(())
+}
+
+/// Rows of all files of a table, as they say.
+fn rows(files: &[Part]) -> usize {
+    files.iter().map(|part| part.file.rows()).sum()
+}
+
+impl Column<'_> {
+    /// Appends the column of every file, as far as it can be read.
+    fn load(&mut self, files: &[Part], stopped: &AtomicBool) -> Result<(), Error> {
+        let mut texts = Texts::default();
+        for (at, part) in files.iter().enumerate() {
+            // What another column gave back is not for this one.
+            if stopped.load(Ordering::Relaxed) {
+                break;
+            }
+            let first = self.values.rows();
+            let all = first + rows(&files[at..]);
+            let failed = match part.read(self.name, self.values, &mut texts, all) {
+                Ok(()) => None,
+                Err(Stop::Column(good, reason)) => {
+                    self.values.truncate(first + good);
+                    Some(reason)
+                }
+                Err(Stop::Memory) => {
+                    stopped.store(true, Ordering::Relaxed);
+                    return Err(Error::memory(part.file.path()));
+                }
+            };
+            let rows = self.values.rows() - first;
+            self.read.push(Read { rows, failed });
+        }
+        Ok(())
+    }
+
+    /// Cuts the rows of each file, or fills them up with defaults, to as many as are kept.
+    fn fit(&mut self, kept: &[usize]) {
+        let mut end = self.values.rows();
+        // From the last file, so that rows before keep their places.
+        for (read, kept) in self.read.iter().zip(kept).rev() {
+            let first = end - read.rows;
+            match read.rows > *kept {
+                true => self.values.remove(first + kept..end),
+                false => self.values.insert(end, kept - read.rows),
+            }
+            end = first;
         }
     }
 }
 
 impl Source<'_> {
-    /// Makes space for all rows. Without it the files are as good as unreadable: a damaged one may claim any number.
-    fn reserve(&mut self, diagnostics: &mut Vec<Diagnostic>) {
-        let rows = self.files.last().map_or(0, |file| file.rows.end);
-        if self.columns.iter_mut().all(|c| c.values.reserve(rows)) {
-            return;
-        }
-        for part in self.files.drain(..) {
-            diagnostics.push(Diagnostic::UnreadableFile {
-                table: self.table,
-                path: part.file.path().to_owned(),
-                reason: format!("there is not enough memory for {rows} rows"),
-            });
+    /// Gives all columns the same rows: those for which there is all that a row needs. Reports what is missing.
+    fn settle(&mut self, diagnostics: &mut Vec<Diagnostic>) {
+        let files = self.files.iter().enumerate();
+        let kept = files.map(|(at, part)| self.kept(at, part, diagnostics));
+        let kept: Vec<usize> = kept.collect();
+        for column in &mut self.columns {
+            column.fit(&kept);
         }
     }
 
-    /// Reports failures, and removes the rows that mean nothing because of them.
-    fn settle(&mut self, failures: Vec<Failure>, diagnostics: &mut Vec<Diagnostic>) {
-        // What a row needs and the file lacks: of each file the column that ends first.
-        let mut cut: Vec<Failure> = Vec::new();
-        for failure in failures {
-            let mut columns = self.columns.iter();
-            if columns.any(|c| c.name == failure.column && !c.values.nullable()) {
-                match cut.last_mut().filter(|last| last.file == failure.file) {
-                    Some(last) if last.rows.start <= failure.rows.start => {}
-                    Some(last) => *last = failure,
-                    None => cut.push(failure),
-                }
-            } else {
+    /// How many rows there are of the file at `at`.
+    fn kept(&self, at: usize, part: &Part, diagnostics: &mut Vec<Diagnostic>) -> usize {
+        let (table, path) = (self.table, part.file.path());
+        let missing = |column: &Column| part.file.rows() - column.read[at].rows;
+        for column in self.columns.iter().filter(|c| c.values.nullable()) {
+            if let Some(reason) = &column.read[at].failed {
                 diagnostics.push(Diagnostic::UnreadableColumn {
-                    table: self.table,
-                    path: self.files[failure.file].file.path().to_owned(),
-                    column: failure.column,
-                    reason: failure.reason,
-                    rows: failure.rows.len(),
+                    table,
+                    path: path.to_owned(),
+                    column: column.name,
+                    reason: reason.clone(),
+                    rows: missing(column),
                 });
             }
         }
-        for failure in cut.iter().rev() {
-            for column in &mut self.columns {
-                column.values.remove(failure.rows.clone());
-            }
-        }
-        for failure in cut {
+        let needed = self.columns.iter().filter(|c| !c.values.nullable());
+        let Some(first_end) = needed.min_by_key(|column| column.read[at].rows) else {
+            // Nothing that a row needs is wanted: then there are those that any column has.
+            let rows = self.columns.iter().map(|column| column.read[at].rows);
+            return rows.max().unwrap_or(0);
+        };
+        if let Some(reason) = &first_end.read[at].failed {
             diagnostics.push(Diagnostic::UnreadableRows {
-                table: self.table,
-                path: self.files[failure.file].file.path().to_owned(),
-                column: failure.column,
-                reason: failure.reason,
-                rows: failure.rows.len(),
+                table,
+                path: path.to_owned(),
+                column: first_end.name,
+                reason: reason.clone(),
+                rows: missing(first_end),
             });
         }
+        first_end.read[at].rows
     }
 }

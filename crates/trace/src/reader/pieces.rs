@@ -3,13 +3,14 @@
 use super::load::{self, BATCH_ROWS};
 use super::references::Known;
 use super::{Selection, read_manifest, table_path};
-use crate::column::ColumnValues;
+use crate::column::{ColumnValues, Texts};
 use crate::parallel;
-use crate::table_file::{Batches, TableFile};
+use crate::table_file::{Batches, ReadError, TableFile};
 use crate::tables::{ColumnFacts, Dispatches, Table};
-use crate::{Diagnostic, Trace};
+use crate::{Diagnostic, Error, Trace};
 use arrow_array::{Array, ArrayRef};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Rows of a piece: its columns fill a few megabytes, and what it costs to hand one over is little beside its rows.
 const PIECE_ROWS: usize = 4 * BATCH_ROWS;
@@ -20,6 +21,8 @@ const PIECE_ROWS: usize = 4 * BATCH_ROWS;
 pub struct DispatchPieces {
     file: TableFile,
     selection: Selection,
+    /// What was taken of them so far has filled memory.
+    stopped: AtomicBool,
 }
 
 impl DispatchPieces {
@@ -33,6 +36,7 @@ impl DispatchPieces {
         Some(DispatchPieces {
             file,
             selection: selection.clone(),
+            stopped: AtomicBool::new(false),
         })
     }
 
@@ -43,7 +47,7 @@ impl DispatchPieces {
 
     /// Hands over all dispatches in their order, while the next are being read. `trace` has the other tables. Gives what
     /// [`super::read`] says of their ids. `None` where a column cannot be read, which may be found late: then
-    /// [`super::read`] says which it is, and gives what there is of the others.
+    /// [`super::read`] says which it is, and gives what there is of the others; or where [`Self::stopped`] says why.
     #[must_use]
     pub fn each(
         &self,
@@ -72,13 +76,24 @@ impl DispatchPieces {
             let into = next.columns_mut().into_iter();
             let into = columns.iter_mut().zip(into);
             jobs.extend(into.map(|(from, into)| Job::Read { from, into, rows }));
-            if !parallel::each(jobs, Job::run).into_iter().all(|done| done) {
+            let done = parallel::each(jobs, Job::run).into_iter();
+            if let Err(error) = done.collect::<Result<(), ReadError>>() {
+                self.stopped
+                    .fetch_or(error == ReadError::Memory, Ordering::Relaxed);
                 return None;
             }
             (read, held) = (read + rows, rows);
             std::mem::swap(&mut piece, &mut next);
         }
-        Some(unknown.diagnostics())
+        // Which of them are missing cannot be told.
+        let all_read = columns.iter_mut().all(ColumnReader::is_read);
+        all_read.then(|| unknown.diagnostics())
+    }
+
+    /// That memory was full before all dispatches were taken.
+    pub fn stopped(&self) -> Option<Error> {
+        let stopped = self.stopped.load(Ordering::Relaxed);
+        stopped.then(|| Error::memory(self.file.path()))
     }
 
     /// Where a column comes from; `None` where its values cannot be read.
@@ -93,6 +108,7 @@ impl DispatchPieces {
         Some(ColumnReader::There {
             batches: Box::new(batches),
             rest: None,
+            texts: Texts::default(),
         })
     }
 }
@@ -108,14 +124,13 @@ enum Job<'a> {
 }
 
 impl Job<'_> {
-    /// False where values cannot be read.
-    fn run(self) -> bool {
+    fn run(self) -> Result<(), ReadError> {
         match self {
             Job::Take(piece, take) => {
                 take(piece);
-                true
+                Ok(())
             }
-            Job::Read { from, into, rows } => from.fill(into, rows).is_ok(),
+            Job::Read { from, into, rows } => from.fill(into, rows),
         }
     }
 }
@@ -130,35 +145,46 @@ enum ColumnReader {
         batches: Box<Batches>,
         /// What is left of the last batch.
         rest: Option<ArrayRef>,
+        texts: Texts,
     },
 }
 
 impl ColumnReader {
+    /// True where the file has no more values than it says.
+    fn is_read(&mut self) -> bool {
+        match self {
+            ColumnReader::LeftOut | ColumnReader::Absent => true,
+            ColumnReader::There { batches, rest, .. } => rest.is_none() && batches.next().is_none(),
+        }
+    }
+
     /// Appends the next `rows` values.
-    fn fill(&mut self, into: &mut dyn ColumnValues, rows: usize) -> Result<(), String> {
-        let (batches, rest) = match self {
+    fn fill(&mut self, into: &mut dyn ColumnValues, rows: usize) -> Result<(), ReadError> {
+        let (batches, rest, texts) = match self {
             ColumnReader::LeftOut => return Ok(()),
             ColumnReader::Absent => {
                 into.resize(into.rows() + rows);
                 return Ok(());
             }
-            ColumnReader::There { batches, rest } => (batches, rest),
+            ColumnReader::There {
+                batches,
+                rest,
+                texts,
+            } => (batches, rest, texts),
         };
+        let damaged = |reason: &str| Err(ReadError::Damaged(reason.to_owned()));
         let until = into.rows() + rows;
         while into.rows() < until {
             let array = match rest.take() {
                 Some(array) => array,
                 None => match batches.next() {
                     Some(batch) => batch?.column(0).clone(),
-                    None => return Err("it has fewer rows than its file says".to_owned()),
+                    None => return damaged("it has fewer rows than its file says"),
                 },
             };
             let wanted = array.len().min(until - into.rows());
-            if !into.append_array(array.slice(0, wanted).as_ref()) {
-                return Err(format!(
-                    "it is of type {}, or lacks values",
-                    array.data_type()
-                ));
+            if !into.append_array(array.slice(0, wanted).as_ref(), texts) {
+                return damaged("it is of another type, or lacks values");
             }
             if wanted < array.len() {
                 *rest = Some(array.slice(wanted, array.len() - wanted));

@@ -28,7 +28,7 @@ impl Tail {
     /// closed table after table: a row may name another that comes with the next call.
     ///
     /// # Errors
-    /// The folder cannot be read.
+    /// The folder cannot be read, or its rows take too much memory.
     pub fn read(&mut self) -> Result<(Tables, Vec<Diagnostic>), Error> {
         let mut fresh = find_parts(&self.folder)?;
         for (table, paths) in &mut fresh {
@@ -56,7 +56,7 @@ impl Tail {
             )+};
         }
         for_each_table!(sources);
-        load::load(sources, &mut diagnostics);
+        load::load(sources, &mut diagnostics)?;
         Ok((tables, diagnostics))
     }
 }

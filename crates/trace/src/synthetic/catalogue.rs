@@ -68,18 +68,19 @@ pub(super) fn add(of: &Synthetic, noise: &mut Noise, tables: &mut Tables) -> Vec
         tables.kernels.push(Kernel {
             id: KernelId(id),
             process: PROCESS,
-            name: format!("{operation}_{kind}_t{tile}_u{unroll}_{at}"),
+            name: format!("{operation}_{kind}_t{tile}_u{unroll}_{at}").into(),
             name_source: NameSource::ObjectName,
-            entry_point: Some("main".to_owned()),
-            source: Some(format!(
-                "{:064x}",
-                u64::from(id).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            )),
+            entry_point: Some("main".into()),
+            source: Some(
+                format!("{:064x}", u64::from(id).wrapping_mul(0x9e37_79b9_7f4a_7c15)).into(),
+            ),
             local_x: Some(tile * 4),
             local_y: Some(1),
             local_z: Some(1),
             specialisation: None,
             full_name: None,
+            source_file: None,
+            source_file_hash: None,
             registers: None,
             local_bytes: None,
             static_shared_bytes: None,
@@ -119,7 +120,7 @@ fn buffers(of: &Synthetic, queue: QueueId, tables: &mut Tables) {
             bytes: BUFFER_BYTES,
             allocation: Some(AllocationId(queue.0)),
             offset_bytes: Some(u64::from(buffer) * BUFFER_BYTES),
-            name: (buffer % 4 == 0).then(|| format!("activations {queue}.{buffer}")),
+            name: (buffer % 4 == 0).then(|| format!("activations {queue}.{buffer}").into()),
         });
         for (binding, access) in [(0, Access::Read), (1, Access::Write)] {
             tables.bindings.push(Binding {

@@ -41,7 +41,7 @@ fn record(writer: &mut TraceWriter, from: i64, count: i64) {
         if at % 10 == 0 {
             tables.kernels.push(Kernel {
                 id: KernelId((at / 10) as u32),
-                name: format!("kernel {}", at / 10),
+                name: format!("kernel {}", at / 10).into(),
                 ..Kernel::default()
             });
         }

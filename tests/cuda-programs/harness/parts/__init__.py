@@ -1,3 +1,29 @@
-from . import causes, clock, cost, endings, frameworks, neighbours, one_process, ranks, relay
+from . import (
+    causes,
+    clock,
+    cost,
+    endings,
+    frameworks,
+    neighbours,
+    one_process,
+    pressure,
+    ranks,
+    relay,
+    sources,
+    vulkan_work,
+)
 
-__all__ = ["causes", "clock", "cost", "endings", "frameworks", "neighbours", "one_process", "ranks", "relay"]
+__all__ = [
+    "causes",
+    "clock",
+    "cost",
+    "endings",
+    "frameworks",
+    "neighbours",
+    "one_process",
+    "pressure",
+    "ranks",
+    "relay",
+    "sources",
+    "vulkan_work",
+]

@@ -33,7 +33,7 @@ def stamped(bench, result, launches):
     ran, trace, ending = bench.recorded([launches, LAUNCHES, 1000, stamps_path], "--no-report")
     exit_to_trace_ms = (ran.ended_ns - ending["ended_ns"]) / 1e6
     result.at_most("ms from exit to a trace", exit_to_trace_ms, 1000)
-    result.equal("nothing lost", trace.losses, [])
+    result.equal("nothing lost", trace.lost_work, [])
     region = ran.facts["regions"]["launches"]
     starts, durations = trace.columns("dispatches", "start_ns", "duration_ns")
     result.equal("kernels", len(starts), LAUNCHES + 1000)

@@ -61,7 +61,7 @@ def gapscope(bench, command):
     ran, trace, ending = bench.recorded(command, "--no-report")
     launches = trace.report()["dispatch_count"]
     found = {
-        "lost": sum(loss["count"] for loss in trace.losses),
+        "lost": sum(loss["count"] for loss in trace.lost_work),
         "kernels": launches,
         "bytes": trace.bytes,
         "bytes_per_kernel": trace.bytes / launches if launches else 0,

@@ -32,7 +32,7 @@ def region_of(trace, ran, name):
 
 
 def nothing_lost(result, trace, what=""):
-    result.equal(f"{what}nothing lost", trace.losses, [])
+    result.equal(f"{what}nothing lost", trace.lost_work, [])
 
 
 @part("gpt", limit_s=150, needs=["torch"])

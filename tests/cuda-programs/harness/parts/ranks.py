@@ -63,7 +63,7 @@ def _own_traces(result, facts, traces):
     result.check("one boot and one time namespace", len(boots) == 1 and None not in next(iter(boots)), sorted(boots))
     for rank, own in facts.items():
         one = traces[f"rank={rank}"]
-        result.equal(f"rank {rank}: nothing lost", one.losses, [])
+        result.equal(f"rank {rank}: nothing lost", one.lost_work, [])
         markers = one.markers()
         result.equal(f"rank {rank}: ranges of the steps", sum(markers[f"step {step}"] for step in range(STEPS)), STEPS)
         region = own["regions"]["steps"]

@@ -241,7 +241,7 @@ def gapscope(*options, **environment):
                 raise Failed("no trace was written")
             # That of the whole recording lies above those inside it.
             trace = min(traces, key=lambda trace: len(trace.path.parts))
-            lost = [loss for loss in trace.losses if loss["reason"] != LEFT_OUT]
+            lost = [loss for loss in trace.lost_work if loss["reason"] != LEFT_OUT]
             if lost and "GAPSCOPE_CUDA_WITHOUT" not in environment:
                 raise Failed(f"records were lost: {lost}")
             return trace.bytes

@@ -15,6 +15,7 @@
 //! | `runtime-waits`, `own-stream` | as `waits`, through the runtime; through the default streams' other handles |
 //! | `captured-waits`, `reused-event` | events in a capture and after it; one with the handle of a destroyed one |
 //! | `operations` | functions of the host, waits for values and semaphores, and prefetches on streams |
+//! | `unrecorded` | what leaves no record: a decompression, a prefetch, managed memory, a graph that the device may launch |
 //! | `host-nodes:N` | graphs with host nodes, N and as many again in a graph inside |
 //! | `graph-events` | waits for events that graphs record too |
 //! | `refused-waits`, `other-context` | calls that fail; the stream of a context that is not current |
@@ -27,6 +28,7 @@
 //! | `attribute:N` | prints whether CUPTI's attribute is set |
 //! | `graph:NODES:TIMES`, `runtime-graph:…` | a graph, launched again and again |
 //! | `reload` | a kernel, then another whose name lies where the first one's lay |
+//! | `load:FILE,…` | a kernel of each file, PTX or a cubin |
 //! | `device:D` | a context on device D, current from here on |
 //! | `green` | a green context, current from here on, with a kernel on a stream of its own |
 //! | `profiler`, `profiler-first` | a profiler inside: subscribes to CUPTI, or takes its buffers; prints what it got |
@@ -105,6 +107,7 @@ fn run(cuda: &Cuda, step: &str) {
         "many-events" => cuda.many_events(number(0)),
         "wait-threads" => on_threads(cuda, number(0), || cuda.hand_over(number(1))),
         "operations" => cuda.operations(KERNEL),
+        "unrecorded" => cuda.unrecorded(KERNEL),
         "host-nodes" => cuda.host_nodes(KERNEL, number(0)),
         "memory" => cuda.memory(),
         "read" => cuda.read(),
@@ -128,6 +131,7 @@ fn run(cuda: &Cuda, step: &str) {
         "graph" => cuda.graph(KERNEL, number(0) as u32, number(1), false),
         "runtime-graph" => cuda.graph(KERNEL, number(0) as u32, number(1), true),
         "green" => cuda.green(KERNEL),
+        "load" => cuda.load_files(rest),
         "reload" => cuda.reload(["_Z5firstv", "_Z6secondv"]),
         "device" => cuda.context(number(0) as i32),
         "profiler" => profiler::steal(cuda, || cuda.launches(KERNEL, 100, 0)),

@@ -6,6 +6,7 @@ use super::{Completed, Requested, now, state};
 use crate::config::config;
 use crate::{driver, names, records};
 use std::ffi::{c_char, c_int, c_void};
+use std::time::Duration;
 
 const SUCCESS: c_int = 0;
 const INVALID_PARAMETER: c_int = 1;
@@ -95,6 +96,7 @@ fn enable(kind: u32) -> c_int {
     if is_new && config().api_version < 130_101 {
         return INVALID_KIND;
     }
+    std::thread::sleep(Duration::from_millis(config().switch_ms));
     let mut state = state();
     state.kinds.insert(kind);
     if kind == records::GRAPH_TRACE && state.graphs > 0 {
@@ -105,6 +107,7 @@ fn enable(kind: u32) -> c_int {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiActivityDisable(kind: u32) -> c_int {
+    std::thread::sleep(Duration::from_millis(config().switch_ms));
     state().kinds.remove(&kind);
     SUCCESS
 }

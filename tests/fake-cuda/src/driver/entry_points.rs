@@ -110,13 +110,22 @@ pub unsafe extern "C" fn cuStreamCreate(stream: *mut usize, flags: c_uint) -> c_
     code
 }
 
-/// Loads a module with one kernel, whose name is the image.
+/// Loads a module with one kernel: that of a text in PTX, or `add` where the image is an ELF file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleLoadData(module: *mut usize, image: *const c_char) -> c_int {
     let mut handle = 0;
-    let code = call(names::CU_MODULE_LOAD_DATA, |driver, _, _| {
-        // SAFETY: the caller's text.
-        let name = unsafe { CStr::from_ptr(image) }.to_bytes_with_nul();
+    let parameters = [module as usize, image as usize];
+    let api = of_driver(names::CU_MODULE_LOAD_DATA, &parameters);
+    let code = call(api, |driver, _, _| {
+        // SAFETY: the caller's text, or an ELF file, whose first bytes end with a zero.
+        let image = unsafe { CStr::from_ptr(image) }.to_string_lossy();
+        let entry = (image.split_once(".entry ")).and_then(|(_, rest)| rest.split('(').next());
+        let name = match entry {
+            Some(name) => format!("{name}\0"),
+            None if image.starts_with("\x7fELF") => "add\0".to_owned(),
+            None => return INVALID_VALUE,
+        };
+        let name = name.as_bytes();
         if name.len() > NAME_BYTES {
             return INVALID_VALUE;
         }
@@ -337,6 +346,16 @@ pub unsafe extern "C" fn cuGraphInstantiateWithFlags(
 ) -> c_int {
     // SAFETY: the caller's variable.
     unsafe { graphs::instantiate(executable, graph, flags) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuGraphExecGetFlags(executable: usize, flags: *mut u64) -> c_int {
+    let Some(known) = graphs::flags(executable) else {
+        return INVALID_HANDLE;
+    };
+    // SAFETY: the caller's variable.
+    unsafe { *flags = known };
+    SUCCESS
 }
 
 #[unsafe(no_mangle)]

@@ -10,12 +10,16 @@ use crate::{cupti, names, records, truth};
 use std::ffi::c_int;
 
 const OVERLAP_NS: u64 = 64;
+/// INT_MAX: CUPTI's device and context of a graph that starts or ends on the host.
+const ON_HOST: u32 = i32::MAX as u32;
 
 #[derive(Debug, Clone)]
 pub struct Graph {
     id: u32,
     function: usize,
     nodes: u32,
+    /// With which it was instantiated.
+    flags: u64,
     /// Nodes of other kinds, after the kernels: their types, and the graph inside where it is one.
     others: Vec<(c_int, usize)>,
 }
@@ -37,6 +41,7 @@ pub fn create(function: usize, nodes: u32) -> usize {
         id: handle as u32,
         function,
         nodes,
+        flags: 0,
         others: Vec::new(),
     };
     driver.graphs.insert(handle, graph);
@@ -65,6 +70,7 @@ pub unsafe fn instantiate(executable: *mut usize, graph: usize, flags: u64) -> c
         };
         let made = Graph {
             id: handle as u32,
+            flags,
             ..known
         };
         driver.graphs.insert(handle, made);
@@ -73,6 +79,11 @@ pub unsafe fn instantiate(executable: *mut usize, graph: usize, flags: u64) -> c
         unsafe { *executable = handle };
         SUCCESS
     })
+}
+
+/// What an instantiated graph was instantiated with.
+pub fn flags(executable: usize) -> Option<u64> {
+    driver().graphs.get(&executable).map(|graph| graph.flags)
 }
 
 /// The next graph that is instantiated gets the handle.
@@ -159,15 +170,21 @@ pub fn launch(api: Api<'_>, executable: usize, stream: usize) -> c_int {
         let (start, end) = (work.start, work.end);
         let mut cupti = cupti::state();
         if cupti.is_on(records::GRAPH_TRACE) {
+            let place = config().graph_ends_on_host.map(|on_host| match on_host {
+                true => [ON_HOST; 2],
+                false => [work.device, work.context],
+            });
             let record = records::GraphTrace {
                 kind: records::GRAPH_TRACE,
                 correlation_id: correlation,
                 start: cupti.of_device(start),
                 end: cupti.of_device(end),
-                device_id: work.device,
+                device_id: place[0][0],
                 graph_id: graph.id,
-                context_id: work.context,
+                context_id: place[0][1],
                 stream_id: work.stream,
+                end_device_id: place[1][0],
+                end_context_id: place[1][1],
                 ..records::GraphTrace::default()
             };
             truth::write(

@@ -164,6 +164,22 @@ pub extern "C" fn cudaWaitExternalSemaphoresAsync(
     )
 }
 
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemBatchDecompressAsync(
+    operations: usize,
+    count: usize,
+    flags: c_uint,
+    failed: usize,
+    stream: usize,
+) -> c_int {
+    let parameters = [operations, count, flags as usize, failed, stream];
+    put(
+        of_driver(names::CU_MEM_BATCH_DECOMPRESS, &parameters),
+        "decompression",
+        stream,
+    )
+}
+
 /// The location is a structure of eight bytes, which is passed like a number.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaMemPrefetchAsync(

@@ -74,3 +74,32 @@ fn a_graph_that_is_older_than_the_recording_does_not_crash_the_program() {
     let process = outcome.whole();
     assert_eq!(process.graph_runs.len(), 2, "those of the window");
 }
+
+#[test]
+fn a_graph_that_starts_on_the_host_makes_no_device_of_it() {
+    let run = |ends: &str, version: &str, steps: &str| {
+        Stub::new()
+            .with("GAPSCOPE_CUDA_GRAPHS", "graph")
+            .with("FAKE_CUDA_GRAPH_ON_HOST", ends)
+            .with("FAKE_CUDA_API_VERSION", version)
+            .run(steps)
+    };
+    // By where it ends, and else by the only stream that has its number.
+    for (ends, version) in [("start", "130001"), ("all", "130001"), ("start", "18")] {
+        let outcome = run(ends, version, "launch:1 graph:10:2 sync");
+        let process = outcome.whole();
+        assert_eq!(process.graph_runs.len(), 2, "{ends} {version}");
+        assert_eq!((process.devices.len(), process.queues.len()), (1, 1));
+    }
+    // Two contexts have a stream with its number.
+    let outcome = run(
+        "all",
+        "130001",
+        "launch:1 device:1 launch:1 graph:10:2 sync",
+    );
+    let process = outcome.only();
+    assert_eq!((process.devices.len(), process.queues.len()), (2, 2));
+    assert!(process.graph_runs.is_empty());
+    let reason = "they start and end on the host, and CUPTI does not say on which device they ran";
+    assert_eq!(process.lost("graph launches", reason), 2);
+}

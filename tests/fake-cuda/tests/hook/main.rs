@@ -13,6 +13,7 @@ mod others;
 mod polls;
 mod processes;
 mod recorded;
+mod sources;
 mod stub;
 mod waits;
 mod window;

@@ -172,7 +172,7 @@ fn copies_between_devices_are_on_their_queue_and_make_both_devices_part_of_the_t
 #[test]
 fn managed_memory_is_told_from_the_devices_own() {
     let outcome = Stub::new().run("managed memory");
-    let process = outcome.whole();
+    let process = outcome.only();
     let heaps: Vec<u32> = process
         .allocations
         .values()

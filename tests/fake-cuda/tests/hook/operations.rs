@@ -122,3 +122,33 @@ fn the_launch_of_a_graph_ends_the_polls_before_it() {
         );
     }
 }
+
+#[test]
+fn work_without_a_record_is_counted_where_it_can_be_noticed() {
+    let outcome = Stub::new().run("unrecorded graph:1:1 sync");
+    let process = outcome.only();
+    let mut calls: Vec<&str> = (process.submissions.iter())
+        .flat_map(|(_, correlation)| {
+            process
+                .calls
+                .iter()
+                .filter(|c| c.correlation == *correlation)
+        })
+        .map(|call| call.name.as_str())
+        .collect();
+    calls.sort_unstable();
+    assert_eq!(calls, ["cuMemBatchDecompressAsync", "cudaMemPrefetchAsync"]);
+    let mut losses: Vec<(&str, u64)> = (process.losses.iter())
+        .map(|(what, count, _)| (what.as_str(), *count))
+        .collect();
+    losses.sort_unstable();
+    assert_eq!(
+        losses,
+        [
+            ("graphs that the device can launch itself", 1),
+            ("managed allocations whose page moves are not recorded", 1),
+        ],
+        "the session counts the others by their calls"
+    );
+    assert_eq!(process.calls_of("cuGraphLaunch").len(), 2);
+}

@@ -4,7 +4,7 @@ mod rows;
 
 use gapscope_spool::event::{
     Activity, CommonEvent, CudaEvent, LabelEdge, LabelScope, LaunchShape, Object, OverheadKind,
-    PoolEdge, Span, StreamKind, unpack,
+    PoolEdge, SourceFormat, Span, StreamKind, unpack,
 };
 use gapscope_spool::model::cuda::FunctionClass;
 use gapscope_spool::reader::{Damage, Until};
@@ -41,6 +41,8 @@ pub struct Recorded {
     pub queues: BTreeMap<u32, (u32, u32, u32)>,
     pub streams: BTreeMap<u32, (StreamKind, i32)>,
     pub names: Vec<(Object, String)>,
+    /// Code that was loaded.
+    pub sources: Vec<(SourceFormat, Vec<u8>)>,
     pub threads: BTreeMap<u32, String>,
     pub allocations: BTreeMap<u32, (u32, u64, i64)>,
     pub frees: Vec<(u32, i64)>,
@@ -156,6 +158,15 @@ impl Recorded {
                     parts,
                     at_ns,
                 });
+            }
+            CommonEvent::Source {
+                format,
+                bytes,
+                hash,
+                ..
+            } => {
+                assert_eq!(hash, blake3::hash(bytes).as_bytes()[..16]);
+                self.sources.push((format, bytes.to_owned()));
             }
             CommonEvent::Name { object, name } => self.names.push((object, name.to_owned())),
             CommonEvent::Allocate {

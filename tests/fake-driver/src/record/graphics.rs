@@ -25,7 +25,7 @@ pub unsafe extern "system" fn begin_render_pass2(
 
 pub unsafe extern "system" fn begin_rendering(
     buffer: vk::CommandBuffer,
-    _: *const vk::RenderingInfo<'_>,
+    info: *const vk::RenderingInfo<'_>,
 ) {
     const CALL: &str = "vkCmdBeginRendering";
     record(CALL, buffer, BEGIN_RENDER_PASS, |buffer, recording| {
@@ -36,6 +36,18 @@ pub unsafe extern "system" fn begin_rendering(
             );
         }
         recording.in_render_pass = true;
+        let flags = (*info).flags;
+        recording.suspending = flags.contains(vk::RenderingFlags::SUSPENDING);
+        if flags.contains(vk::RenderingFlags::RESUMING) {
+            if !std::mem::take(&mut recording.suspended) {
+                recording.resumes = true;
+                if !recording.program.commands.is_empty() {
+                    misuse::report(CALL, "resumes a rendering behind other commands");
+                }
+            }
+        } else if recording.suspended {
+            misuse::report(CALL, "a rendering is suspended");
+        }
         recording.program.commands.push(Command::RenderPass);
     });
 }
@@ -62,11 +74,30 @@ pub unsafe extern "system" fn end_rendering(buffer: vk::CommandBuffer) {
     end("vkCmdEndRendering", buffer);
 }
 
+/// Which ash does not know.
+pub type EndRendering2 = unsafe extern "system" fn(vk::CommandBuffer, *const std::ffi::c_void);
+
+pub unsafe extern "system" fn end_rendering2(
+    buffer: vk::CommandBuffer,
+    _: *const std::ffi::c_void,
+) {
+    end("vkCmdEndRendering2EXT", buffer);
+}
+
+pub unsafe extern "system" fn decompress_memory(
+    buffer: vk::CommandBuffer,
+    _: u32,
+    _: *const vk::DecompressMemoryRegionNV,
+) {
+    image_transfer("vkCmdDecompressMemoryNV", buffer, 0);
+}
+
 unsafe fn end(call: &str, buffer: vk::CommandBuffer) {
     record(call, buffer, IN_RENDER_PASS, |_, recording| {
         if !std::mem::take(&mut recording.in_render_pass) {
             misuse::report(call, "no render pass is open");
         }
+        recording.suspended = std::mem::take(&mut recording.suspending);
     });
 }
 

@@ -41,12 +41,18 @@ unsafe fn execute(
     let Recording {
         executable: Some(program),
         number,
+        suspended,
+        resumes,
         ..
     } = secondary.recording()
     else {
         misuse::report(call, "a secondary command buffer is not recorded");
         return;
     };
+    if *resumes && !recording.suspended && !recording.program.commands.is_empty() {
+        misuse::report(call, "resumes a rendering behind other commands");
+    }
+    recording.suspended = *suspended;
     recording
         .program
         .commands

@@ -16,16 +16,16 @@ fn clock_ns(clock: libc::clockid_t) -> u64 {
 fn a_narrow_coarse_clock_wraps() {
     const BITS: u32 = 36;
     const PERIOD_NS: f64 = 52.08;
-    const DISPATCH_NS: f64 = 6e8;
+    const DISPATCH_NS: f64 = 2.4e9;
     let variables = [
         ("FAKE_VK_TIMESTAMP_BITS", "36"),
         ("FAKE_VK_TIMESTAMP_PERIOD", "52.08"),
-        ("FAKE_VK_DISPATCH_NS", "600000000"),
+        ("FAKE_VK_DISPATCH_NS", "2400000000"),
     ];
     let scenario = || {
-        // The clock wraps during the dispatch, if the set-up takes less than 400 ms.
+        // The clock wraps during the dispatch, if the set-up takes less than 2 s.
         let wrap_ns = ((1u64 << BITS) as f64 * PERIOD_NS) as u64;
-        let offset = wrap_ns as i64 - (clock_ns(libc::CLOCK_MONOTONIC) + 400_000_000) as i64;
+        let offset = wrap_ns as i64 - (clock_ns(libc::CLOCK_MONOTONIC) + 2_000_000_000) as i64;
         // SAFETY: this process runs this one test, and the driver, which reads it, is not loaded yet.
         unsafe { std::env::set_var("FAKE_VK_CLOCK_OFFSET_NS", offset.to_string()) };
         let gpu = Gpu::new();

@@ -1,5 +1,5 @@
 //! A stand-in for `xctrace`: takes its arguments, runs the command, and exports a planted scene whatever the command
-//! did. The variable STAND_IN_XCTRACE lists its oddities.
+//! did. The variable STAND_IN_XCTRACE lists its oddities; with STAND_IN_SIGNPOSTS the scene has labels of the SDK.
 #![forbid(unsafe_code)]
 
 use stand_in_xctrace::{Quirks, Scene};
@@ -155,7 +155,10 @@ fn export(arguments: &[String], quirks: &Quirks) -> Result<u8, String> {
     let facts = std::fs::read_to_string(Path::new(input).join("facts"))
         .map_err(|error| format!("{input}: {error}"))?;
     let mut facts = facts.lines();
-    let mut scene = Scene::labelled_chain(COMMAND_BUFFERS);
+    let mut scene = match std::env::var_os("STAND_IN_SIGNPOSTS") {
+        Some(_) => Scene::chain_under_signposts(4 * COMMAND_BUFFERS),
+        None => Scene::labelled_chain(COMMAND_BUFFERS),
+    };
     scene.process.pid = facts
         .next()
         .and_then(|pid| pid.parse().ok())

@@ -112,11 +112,24 @@ pub fn updated_sets(args: &Args, truth: &mut Truth) -> Result<()> {
 }
 
 pub fn dynamic_offsets(args: &Args, truth: &mut Truth) -> Result<()> {
+    at_offsets(args, truth, Binding::DynamicOffset)
+}
+
+pub fn partly_written(args: &Args, truth: &mut Truth) -> Result<()> {
+    at_offsets(args, truth, Binding::SecondDynamicOffset)
+}
+
+fn at_offsets(args: &Args, truth: &mut Truth, binding: Binding) -> Result<()> {
     const PARTS: u32 = 4;
     let setup = Setup::open(args)?;
     let gpu = &setup.gpu;
-    let layout = Layout::new(gpu, Binding::DynamicOffset)?;
-    let spirv = compile(&spin_wgsl("spin_at_offset", SPIN_MULTIPLIER))?;
+    let layout = Layout::new(gpu, binding)?;
+    let is_second = binding == Binding::SecondDynamicOffset;
+    let mut source = spin_wgsl("spin_at_offset", SPIN_MULTIPLIER);
+    if is_second {
+        source = source.replace("@binding(0)", "@binding(1)");
+    }
+    let spirv = compile(&source)?;
     let pipeline = layout.pipeline(gpu, &Shader::new(&spirv, "spin_at_offset"))?;
     // A multiple of 256, the coarsest alignment that Vulkan lets a device ask for.
     let part = data_bytes(args);
@@ -127,13 +140,16 @@ pub fn dynamic_offsets(args: &Args, truth: &mut Truth) -> Result<()> {
         let mut recording = Recording::start(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
         recording.bind_pipeline(&layout, pipeline, args.spin);
         for dispatch in 0..args.n {
-            recording.bind_set(&layout, set, &[dispatch % PARTS * part as u32]);
+            let offsets = [0, dispatch % PARTS * part as u32];
+            let offsets = &offsets[usize::from(!is_second)..];
+            recording.bind_set(&layout, set, offsets);
             recording.dispatch(args.groups);
             recording.barrier();
         }
         gpu.submit(&[&recording.end()?], setup.fence)?;
         setup.wait()?;
     }
+    truth.note("part_bytes", part);
     truth.add_result(data.read(gpu)?);
     gpu.report(truth);
     Ok(())

@@ -8,7 +8,9 @@ mod memory;
 mod processes;
 mod queues;
 mod render_pass;
+mod resolve;
 mod reuse;
+mod shader_objects;
 mod transfers;
 mod windows;
 
@@ -38,13 +40,20 @@ pub fn run(args: &Args, truth: &mut Truth) -> Result<()> {
         Mode::PushDescriptors => descriptors::push_descriptors,
         Mode::UpdatedSets => descriptors::updated_sets,
         Mode::DynamicOffsets => descriptors::dynamic_offsets,
+        Mode::PartlyWritten => descriptors::partly_written,
         Mode::PingPong => queues::ping_pong,
         Mode::Submit2 => queues::submit2,
+        Mode::Protected => queues::protected,
+        Mode::Sparse => queues::sparse,
         Mode::Threads => queues::threads,
         Mode::Devices => queues::devices,
         Mode::TransferStall => transfers::transfer_stall,
         Mode::Transfers => transfers::transfers,
         Mode::RenderPass => render_pass::render_pass,
+        Mode::Suspended => render_pass::suspended,
+        Mode::Resolve => resolve::resolve,
+        Mode::Extensions => render_pass::extensions,
+        Mode::ShaderObjects => shader_objects::shader_objects,
         Mode::Labels => labels::labels,
         Mode::Memory => memory::memory,
         Mode::Children => processes::children,

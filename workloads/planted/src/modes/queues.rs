@@ -7,8 +7,9 @@ use ash::vk;
 
 use crate::Unsupported;
 use crate::args::Args;
-use crate::gpu::Gpu;
+use crate::gpu::{Gpu, Object};
 use crate::instance::Instance;
+use crate::recording::Recording;
 use crate::setup::Setup;
 use crate::spin::Spin;
 use crate::truth::Truth;
@@ -100,6 +101,66 @@ pub fn submit2(args: &Args, truth: &mut Truth) -> Result<()> {
     Ok(())
 }
 
+pub fn protected(args: &Args, truth: &mut Truth) -> Result<()> {
+    let work = vk::QueueFlags::COMPUTE | vk::QueueFlags::PROTECTED;
+    let gpu = Gpu::with_queues(args, 1, work)?;
+    let queue = &gpu.queues[0];
+    let info = vk::CommandPoolCreateInfo::default()
+        .queue_family_index(queue.family)
+        .flags(vk::CommandPoolCreateFlags::PROTECTED);
+    let pool = unsafe { gpu.device.create_command_pool(&info, None)? };
+    gpu.own(Object::CommandPool(pool));
+    let buffer = gpu.command_buffers(pool, vk::CommandBufferLevel::PRIMARY, 1)?[0];
+    let usage = vk::CommandBufferUsageFlags::SIMULTANEOUS_USE;
+    let recorded = Recording::start(&gpu, buffer, usage)?.end()?;
+    let fence = gpu.fence()?;
+    for _ in 0..args.iterations {
+        let buffers = [recorded.buffer];
+        let mut protected = vk::ProtectedSubmitInfo::default().protected_submit(true);
+        let batch = [vk::SubmitInfo::default()
+            .command_buffers(&buffers)
+            .push_next(&mut protected)];
+        queue.submit(&[&recorded], |queue| unsafe {
+            gpu.device.queue_submit(queue, &batch, fence)
+        })?;
+        gpu.wait(fence)?;
+    }
+    gpu.report(truth);
+    Ok(())
+}
+
+pub fn sparse(args: &Args, truth: &mut Truth) -> Result<()> {
+    let work = vk::QueueFlags::COMPUTE | vk::QueueFlags::SPARSE_BINDING;
+    let setup = Setup::on(Gpu::with_queues(args, 1, work)?, args)?;
+    let (gpu, queue) = (&setup.gpu, &setup.gpu.queues[0]);
+    let [worked, bound] = [0; 2].map(|_| gpu.semaphore(vk::SemaphoreType::BINARY));
+    let (worked, bound) = ([worked?], [bound?]);
+    for (iteration, buffer) in (0..).zip(gpu.primaries(queue, args.iterations)?) {
+        let recorded = setup.spin.record_once(gpu, buffer, args.n)?;
+        let buffers = [recorded.buffer];
+        let mut batch = vk::SubmitInfo::default()
+            .command_buffers(&buffers)
+            .signal_semaphores(&worked);
+        if iteration > 0 {
+            let stages = &[vk::PipelineStageFlags::ALL_COMMANDS];
+            batch = batch.wait_semaphores(&bound).wait_dst_stage_mask(stages);
+        }
+        queue.submit(&[&recorded], |queue| unsafe {
+            gpu.device.queue_submit(queue, &[batch], vk::Fence::null())
+        })?;
+        let bind = [vk::BindSparseInfo::default()
+            .wait_semaphores(&worked)
+            .signal_semaphores(&bound)];
+        // A binding is a submission without command buffers.
+        queue.submit(&[], |queue| unsafe {
+            gpu.device
+                .queue_bind_sparse(queue, &bind, vk::Fence::null())
+        })?;
+    }
+    unsafe { gpu.device.device_wait_idle()? };
+    setup.report(truth)
+}
+
 pub fn threads(args: &Args, truth: &mut Truth) -> Result<()> {
     let gpu = Gpu::open(args)?;
     let work = || -> Result<Spin> {
@@ -129,8 +190,8 @@ pub fn threads(args: &Args, truth: &mut Truth) -> Result<()> {
 }
 
 pub fn devices(args: &Args, truth: &mut Truth) -> Result<()> {
-    let first = Arc::new(Instance::new()?);
-    let second = Arc::new(Instance::new()?);
+    let first = Arc::new(Instance::new(args)?);
+    let second = Arc::new(Instance::new(args)?);
     let mut setups = Vec::new();
     for instance in [&first, &first, &second] {
         let gpu = Gpu::on(Arc::clone(instance), args, 1, vk::QueueFlags::COMPUTE)?;

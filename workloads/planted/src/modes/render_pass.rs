@@ -1,6 +1,8 @@
 //! A little graphics among the compute work: there, other rules apply to timestamps and resets of query pools.
 
-use anyhow::{Result, bail};
+use std::ffi::c_void;
+
+use anyhow::{Result, bail, ensure};
 use ash::vk::{self, CommandBufferUsageFlags as Usage};
 
 use crate::Unsupported;
@@ -23,22 +25,18 @@ const COLOUR: vk::ImageSubresourceRange = vk::ImageSubresourceRange {
 
 /// n times: a dispatch, a pass that clears an image, a dispatch. Then a copy of the image to the host.
 pub fn render_pass(args: &Args, truth: &mut Truth) -> Result<()> {
-    let gpu = Gpu::with_queues(args, 1, vk::QueueFlags::COMPUTE | vk::QueueFlags::GRAPHICS)?;
-    if !gpu.dynamic_rendering {
-        bail!(Unsupported("the device has no dynamic rendering".into()));
-    }
-    let setup = Setup::on(gpu, args)?;
+    let setup = graphics(args)?;
     let (gpu, spin) = (&setup.gpu, &setup.spin);
     let (image, view) = target(gpu)?;
     let pixels = Buffer::new(gpu, u64::from(SIZE * SIZE * 4))?;
     for _ in 0..args.iterations {
         let mut recording = Recording::start(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
         spin.bind(&recording);
-        transition(&recording, image, vk::ImageLayout::UNDEFINED);
+        transition(&recording, &[image]);
         for _ in 0..args.n {
             recording.dispatch(spin.groups);
             recording.barrier();
-            clear(&recording, view);
+            clear(&recording, view, vk::RenderingFlags::empty());
             recording.barrier();
             recording.dispatch(spin.groups);
             recording.barrier();
@@ -50,6 +48,106 @@ pub fn render_pass(args: &Args, truth: &mut Truth) -> Result<()> {
     truth.note("render_passes", args.iterations * args.n);
     truth.add_result(pixels.read(gpu)?);
     setup.report(truth)
+}
+
+/// In turn: one command buffer with a rendering in two parts, two with a part each, and two secondary ones with a part each
+/// in one.
+pub fn suspended(args: &Args, truth: &mut Truth) -> Result<()> {
+    let setup = graphics(args)?;
+    let (gpu, spin) = (&setup.gpu, &setup.spin);
+    let (_, view) = prepared_target(&setup)?;
+    let buffers = gpu.primaries(&gpu.queues[0], 2)?;
+    let pool = gpu.command_pool(&gpu.queues[0])?;
+    let secondaries = gpu.command_buffers(pool, vk::CommandBufferLevel::SECONDARY, 2)?;
+    let [suspending, resuming] = [vk::RenderingFlags::SUSPENDING, vk::RenderingFlags::RESUMING];
+    for iteration in 0..args.iterations {
+        let [own, other] = match iteration % 3 {
+            2 => [secondaries[0], secondaries[1]],
+            _ => [buffers[0], buffers[1]],
+        };
+        let mut first = Recording::start(gpu, own, Usage::ONE_TIME_SUBMIT)?;
+        spin.bind(&first);
+        first.dispatch(spin.groups);
+        first.barrier();
+        clear(&first, view, suspending);
+        let resume = |mut recording: Recording| {
+            clear(&recording, view, resuming);
+            recording.barrier();
+            recording.dispatch(spin.groups);
+            recording.end()
+        };
+        if iteration % 3 == 0 {
+            gpu.submit(&[&resume(first)?], setup.fence)?;
+            setup.wait()?;
+            continue;
+        }
+        let second = Recording::start(gpu, other, Usage::ONE_TIME_SUBMIT)?;
+        spin.bind(&second);
+        let parts = [&first.end_without_barrier()?, &resume(second)?];
+        if iteration % 3 == 1 {
+            gpu.submit(&parts, setup.fence)?;
+        } else {
+            let mut primary = Recording::start(gpu, buffers[0], Usage::ONE_TIME_SUBMIT)?;
+            primary.execute(&parts);
+            gpu.submit(&[&primary.end()?], setup.fence)?;
+        }
+        setup.wait()?;
+    }
+    setup.report(truth)
+}
+
+/// What the software GPU lacks.
+pub fn extensions(args: &Args, truth: &mut Truth) -> Result<()> {
+    type EndRendering2 = unsafe extern "system" fn(vk::CommandBuffer, *const c_void);
+    let setup = graphics(args)?;
+    let gpu = &setup.gpu;
+    ensure!(
+        gpu.function(c"vkCmdCudaLaunchKernelNV").is_none(),
+        "there is a function of an extension that is not enabled"
+    );
+    let end = gpu.function(c"vkCmdEndRendering2EXT");
+    let (Some(decompression), Some(end)) = (&gpu.decompression, end) else {
+        bail!("the driver lacks a function of an extension that is enabled");
+    };
+    let end = unsafe { std::mem::transmute::<unsafe extern "system" fn(), EndRendering2>(end) };
+    let (_, view) = prepared_target(&setup)?;
+    for iteration in 0..args.iterations {
+        let mut recording = Recording::start(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
+        for _ in 0..args.n {
+            match iteration % 2 {
+                0 => unsafe { decompression.cmd_decompress_memory(recording.buffer, &[]) },
+                _ => {
+                    begin_rendering(&recording, view, vk::RenderingFlags::empty());
+                    unsafe { end(recording.buffer, std::ptr::null()) };
+                    recording.barrier();
+                    setup.spin.bind(&recording);
+                    recording.dispatch(setup.spin.groups);
+                    recording.barrier();
+                }
+            }
+        }
+        gpu.submit(&[&recording.end_without_barrier()?], setup.fence)?;
+        setup.wait()?;
+    }
+    setup.report(truth)
+}
+
+fn graphics(args: &Args) -> Result<Setup> {
+    let gpu = Gpu::with_queues(args, 1, vk::QueueFlags::COMPUTE | vk::QueueFlags::GRAPHICS)?;
+    if !gpu.dynamic_rendering {
+        bail!(Unsupported("the device has no dynamic rendering".into()));
+    }
+    Setup::on(gpu, args)
+}
+
+/// An image that is ready to be rendered to.
+fn prepared_target(setup: &Setup) -> Result<(vk::Image, vk::ImageView)> {
+    let (image, view) = target(&setup.gpu)?;
+    let recording = Recording::start(&setup.gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
+    transition(&recording, &[image]);
+    setup.gpu.submit(&[&recording.end()?], setup.fence)?;
+    setup.wait()?;
+    Ok((image, view))
 }
 
 fn target(gpu: &Gpu) -> Result<(vk::Image, vk::ImageView)> {
@@ -85,17 +183,21 @@ fn target(gpu: &Gpu) -> Result<(vk::Image, vk::ImageView)> {
     Ok((image, view))
 }
 
-/// The image stays in the general layout, which suits every use here.
-fn transition(recording: &Recording, image: vk::Image, from: vk::ImageLayout) {
-    let barrier = [vk::ImageMemoryBarrier::default()
-        .src_access_mask(vk::AccessFlags::MEMORY_WRITE)
-        .dst_access_mask(vk::AccessFlags::MEMORY_READ | vk::AccessFlags::MEMORY_WRITE)
-        .old_layout(from)
-        .new_layout(vk::ImageLayout::GENERAL)
-        .src_queue_family_index(vk::QUEUE_FAMILY_IGNORED)
-        .dst_queue_family_index(vk::QUEUE_FAMILY_IGNORED)
-        .image(image)
-        .subresource_range(COLOUR)];
+/// Puts new images into the general layout, where they stay: it suits every use here.
+pub fn transition(recording: &Recording, images: &[vk::Image]) {
+    let barriers: Vec<_> = images
+        .iter()
+        .map(|&image| {
+            vk::ImageMemoryBarrier::default()
+                .src_access_mask(vk::AccessFlags::MEMORY_WRITE)
+                .dst_access_mask(vk::AccessFlags::MEMORY_READ | vk::AccessFlags::MEMORY_WRITE)
+                .new_layout(vk::ImageLayout::GENERAL)
+                .src_queue_family_index(vk::QUEUE_FAMILY_IGNORED)
+                .dst_queue_family_index(vk::QUEUE_FAMILY_IGNORED)
+                .image(image)
+                .subresource_range(COLOUR)
+        })
+        .collect();
     let all = vk::PipelineStageFlags::ALL_COMMANDS;
     let none = vk::DependencyFlags::empty();
     unsafe {
@@ -106,12 +208,17 @@ fn transition(recording: &Recording, image: vk::Image, from: vk::ImageLayout) {
             none,
             &[],
             &[],
-            &barrier,
+            &barriers,
         )
     };
 }
 
-fn clear(recording: &Recording, view: vk::ImageView) {
+fn clear(recording: &Recording, view: vk::ImageView, flags: vk::RenderingFlags) {
+    begin_rendering(recording, view, flags);
+    unsafe { recording.gpu.device.cmd_end_rendering(recording.buffer) };
+}
+
+fn begin_rendering(recording: &Recording, view: vk::ImageView, flags: vk::RenderingFlags) {
     let attachment = [vk::RenderingAttachmentInfo::default()
         .image_view(view)
         .image_layout(vk::ImageLayout::GENERAL)
@@ -132,13 +239,13 @@ fn clear(recording: &Recording, view: vk::ImageView) {
     let info = vk::RenderingInfo::default()
         .render_area(area)
         .layer_count(1)
+        .flags(flags)
         .color_attachments(&attachment);
     unsafe {
         recording
             .gpu
             .device
             .cmd_begin_rendering(recording.buffer, &info);
-        recording.gpu.device.cmd_end_rendering(recording.buffer);
     }
 }
 

@@ -214,6 +214,27 @@ fn messages_to_and_from_every_rank_are_all_to_all() {
 }
 
 #[test]
+fn of_thousands_of_missing_ranks_some_are_named_and_of_billions_none_is_believed() {
+    let of = |world_size: u32| {
+        let mut trace = rank(0, 2, &[(100, 200)]);
+        trace.manifest.rank = Some(manifest::Rank {
+            rank: 0,
+            local_rank: None,
+            world_size,
+        });
+        compare(&[trace])
+    };
+    let found = of(5_000);
+    assert_eq!(found.missing_ranks.len(), 4_999);
+    assert!(says(
+        &found,
+        "4999 have no trace here: 1, 2, 3, 4, 5, 6, 7, 8, …"
+    ));
+    let found = of(u32::MAX);
+    assert_eq!((found.world_size, found.missing_ranks.len()), (None, 0));
+}
+
+#[test]
 fn missing_ranks_and_unequal_numbers_are_said() {
     let of_three = |number: u32, times: &[(i64, i64)]| {
         let mut trace = rank(number, 3, times);

@@ -44,7 +44,7 @@ impl Builder {
         }
     }
 
-    /// What else may have moved the numbers: other processes, heat, clocks, spills.
+    /// What else may have moved the numbers: other processes, clocks, spills.
     pub(super) fn audit(&mut self) {
         let times = |intervals: &[&GpuInterval]| {
             let spans = intervals.iter();
@@ -82,25 +82,15 @@ impl Builder {
                 ));
             }
         }
-        for (what, states, normal) in [
-            ("thermal state", &self.facts.thermal_ns, Some("Nominal")),
-            (
-                "performance state of the GPU",
-                &self.facts.performance_ns,
-                None,
-            ),
-        ] {
-            let all: i64 = states.values().fold(0, |sum, ns| sum.saturating_add(*ns));
-            let odd = states.keys().any(|state| Some(&**state) != normal);
-            if all > 0 && odd {
-                let parts: Vec<String> = (states.iter())
-                    .map(|(state, ns)| format!("{state} {}", milliseconds(*ns)))
-                    .collect();
-                notes.push(format!(
-                    "The {what} was {} of the recording.",
-                    parts.join(", ")
-                ));
-            }
+        let states = &self.facts.performance_ns;
+        if states.values().any(|ns| *ns > 0) {
+            let parts: Vec<String> = (states.iter())
+                .map(|(state, ns)| format!("{state} {}", milliseconds(*ns)))
+                .collect();
+            notes.push(format!(
+                "The performance state of the GPU was {} of the recording.",
+                parts.join(", ")
+            ));
         }
         let spills = self
             .facts

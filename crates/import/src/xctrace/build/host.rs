@@ -4,9 +4,10 @@ use super::super::facts::{Completion, HostInterval};
 use super::super::labels::without_owner;
 use super::{Builder, DEVICE, PROCESS, thread_id};
 use gapscope_trace::build::Interner;
-use gapscope_trace::ids::{AllocationId, KernelId};
+use gapscope_trace::ids::{AllocationId, CounterId, KernelId};
 use gapscope_trace::tables::{
-    Kernel, Marker, MarkerScope, MemoryEvent, MemoryRow, NameSource, Table,
+    Counter, CounterUnit, CounterValue, Kernel, Marker, MarkerScope, MemoryEvent, MemoryRow,
+    NameSource, THERMAL_STATE, Table,
 };
 use std::collections::BTreeSet;
 
@@ -97,15 +98,17 @@ impl Builder {
             self.trace.tables.kernels.push(Kernel {
                 id,
                 process: PROCESS,
-                name,
+                name: name.into(),
                 name_source,
-                entry_point: Some(entry.to_owned()),
+                entry_point: Some(entry.into()),
                 source: None,
                 specialisation: None,
                 local_x: None,
                 local_y: None,
                 local_z: None,
                 full_name: None,
+                source_file: None,
+                source_file_hash: None,
                 registers: None,
                 local_bytes: None,
                 static_shared_bytes: None,
@@ -140,6 +143,30 @@ impl Builder {
         rows.sort_by_key(|row| row.at_ns);
         for row in rows {
             self.trace.tables.memory.push(row);
+        }
+    }
+
+    /// Thermal states but the usual one, each as a counter: analyses tell when the machine was in them.
+    pub(super) fn thermal_states(&mut self) {
+        let states = self.facts.thermal.iter();
+        let unusual = states.filter(|(state, _)| ***state != *"Nominal");
+        for ((state, spans), id) in unusual.zip((0..).map(CounterId)) {
+            self.trace.tables.counters.push(Counter {
+                id,
+                name: format!("{THERMAL_STATE}{state}").into(),
+                unit: CounterUnit::Percent,
+                device: None,
+                queue: None,
+                source: "Instruments".into(),
+            });
+            for span in spans {
+                self.trace.tables.counter_values.push(CounterValue {
+                    counter: id,
+                    start_ns: self.at(span.start_ns),
+                    duration_ns: Some(span.end_ns.saturating_sub(span.start_ns)),
+                    value: 100.0,
+                });
+            }
         }
     }
 }

@@ -45,7 +45,7 @@ impl Builder {
                 dispatches: 0,
                 transfers: instance.transfers,
                 label: instance.label,
-                name: instance.name.clone(),
+                name: instance.name.clone().map(Into::into),
                 host_functions: None,
             };
             self.trace.tables.command_buffers.push(row);
@@ -115,6 +115,8 @@ impl Builder {
             complete: true,
             rank: None,
             ranks: Vec::new(),
+            unmeasured: Vec::new(),
+            altered: false,
             command: command.clone(),
             exit: run.exit(),
             sampling_mode: SamplingMode::Pass,

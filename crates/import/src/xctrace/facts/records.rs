@@ -136,3 +136,40 @@ pub(crate) struct Spill {
     pub bytes: u64,
     pub pid: Option<u32>,
 }
+
+/// What a signpost marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Mark {
+    Begin,
+    End,
+    Event,
+}
+
+impl Mark {
+    pub fn named(name: &str) -> Option<Mark> {
+        match name {
+            "Begin" => Some(Mark::Begin),
+            "End" => Some(Mark::End),
+            "Event" => Some(Mark::Event),
+            _ => None,
+        }
+    }
+}
+
+/// A label of the SDK begins or ends, or is an instant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Signpost {
+    pub at_ns: i64,
+    pub mark: Mark,
+    pub pid: Option<u32>,
+    pub tid: Option<u64>,
+    /// Tells labels of a process that are open at once apart.
+    pub id: u64,
+    /// Absent at ends.
+    pub text: Option<Rc<str>>,
+}
+
+impl Signpost {
+    /// The subsystem of the SDK's signposts (`gapscope_sdk::label`).
+    pub const SUBSYSTEM: &str = "gapscope";
+}

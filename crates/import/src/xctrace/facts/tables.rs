@@ -18,7 +18,7 @@ const fn needed(schema: &'static str, gives: &'static str) -> Table {
     }
 }
 
-pub(crate) const TABLES: [Table; 20] = [
+pub(crate) const TABLES: [Table; 21] = [
     needed("metal-gpu-intervals", "times of GPU work"),
     needed(
         "metal-application-command-buffer-submissions",
@@ -40,6 +40,7 @@ pub(crate) const TABLES: [Table; 20] = [
         "metal-application-event-interval",
         "debug groups and completion handlers",
     ),
+    table("os-signpost", "labels of the SDK"),
     table("metal-driver-intervals", "the driver's work on the host"),
     table("graphics-compiler-activity-intervals", "shader compilation"),
     table("metal-shader-profiler-shader-list", "names of kernels"),
@@ -79,6 +80,15 @@ pub(super) fn columns(table: &str) -> &'static [&'static str] {
         "device-gpu-info" => &["device-name"],
         "time-info" => &["mabs-epoch", "timebase-info"],
         "metal-application-event-interval" => &["start", "duration", "event-type", "event-label"],
+        "os-signpost" => &[
+            "time",
+            "thread",
+            "process",
+            "event-type",
+            "identifier",
+            "subsystem",
+            "message",
+        ],
         "metal-driver-intervals" => &[
             "start",
             "duration",
@@ -93,7 +103,7 @@ pub(super) fn columns(table: &str) -> &'static [&'static str] {
         }
         "metal-gpu-state-intervals" => &["start", "duration", "state"],
         "gpu-performance-state-intervals" => &["duration", "gpu-performance-state"],
-        "device-thermal-state-intervals" => &["duration", "thermal-state"],
+        "device-thermal-state-intervals" => &["start", "duration", "thermal-state"],
         "metal-gpu-execution-points" => &["timestamp", "function", "gpu-submission-id"],
         "metal-gpu-submission-to-command-buffer-id" => &["cmdbuffer-id", "gpu-submission-id"],
         "graphics-compiler-spill-events" => &["spilled-bytes"],

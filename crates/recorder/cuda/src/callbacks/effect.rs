@@ -43,6 +43,7 @@ impl Effect {
             FunctionClass::BatchMemoryOperations => Some(Effect::SubmitOperations),
             FunctionClass::WaitExternal => submit(3),
             FunctionClass::Prefetch => submit(stream_of_prefetch(name)?),
+            FunctionClass::Decompress => submit(4),
             FunctionClass::InstantiateGraph => Some(Effect::Instantiate),
             FunctionClass::LaunchGraph => Some(Effect::LaunchGraph),
             FunctionClass::DestroyGraphExec => Some(Effect::DestroyGraphExec),
@@ -142,6 +143,7 @@ mod tests {
     #[test]
     fn every_known_prefetch_says_which_parameter_is_its_stream() {
         let names = include_str!("../../../../model/src/cuda/names.txt").lines();
+        let names = names.filter_map(|line| line.split(' ').next());
         let of_class = names.filter(|name| {
             FunctionClass::of_function(name) == Some(FunctionClass::Prefetch)
                 && *name != "cudaMemPrefetchAsync"

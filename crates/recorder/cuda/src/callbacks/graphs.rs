@@ -119,6 +119,8 @@ struct Questions {
     nodes: Pointers,
     kind: Pair,
     child: Pair,
+    /// Since CUDA 12.0.
+    flags: Option<Pair>,
 }
 
 static QUESTIONS: OnceLock<Option<Questions>> = OnceLock::new();
@@ -131,12 +133,14 @@ pub fn prepare() {
             driver::function("cuGraphNodeGetType")?,
         );
         let child = driver::function("cuGraphChildGraphNodeGetGraph")?;
+        let flags = driver::function("cuGraphExecGetFlags");
         // SAFETY: they are these functions of the driver, whose parameters are handles and pointers.
         unsafe {
             Some(Questions {
                 nodes: std::mem::transmute::<*mut c_void, Pointers>(nodes),
                 kind: std::mem::transmute::<*mut c_void, Pair>(kind),
                 child: std::mem::transmute::<*mut c_void, Pair>(child),
+                flags: flags.map(|at| std::mem::transmute::<*mut c_void, Pair>(at)),
             })
         }
     });
@@ -150,6 +154,22 @@ pub fn prepare() {
 pub unsafe fn count_host_nodes(graph: usize) -> Option<u32> {
     // SAFETY: as the caller promises.
     unsafe { QUESTIONS.get()?.as_ref()?.count(graph as *mut c_void, 0) }
+}
+
+/// Whether an instantiated graph was made for launches by the device: CUPTI has no records of those.
+///
+/// # Safety
+/// The graph is one of the program's.
+pub unsafe fn is_for_device(executable: usize) -> bool {
+    // CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH
+    const DEVICE_LAUNCH: u64 = 4;
+    let Some(flags_of) = QUESTIONS.get().and_then(|known| known.as_ref()?.flags) else {
+        return false;
+    };
+    let mut flags = 0u64;
+    // SAFETY: as the caller promises; the driver stores a number of 64 bits.
+    let code = unsafe { flags_of(executable as *mut c_void, (&raw mut flags).cast()) };
+    code == 0 && flags & DEVICE_LAUNCH != 0
 }
 
 impl Questions {

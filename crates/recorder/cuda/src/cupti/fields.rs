@@ -2,7 +2,8 @@
 //!
 //! CUPTI writes the newest version of each record that it knows, and new versions only append fields: in the headers of
 //! CUDA 12.0 to 13.5 every field below is there and has one offset (`layouts.txt`, made from the headers; a test
-//! compares). Records of functions of the host are there since 13.1, and which contexts are green ones since 12.4.
+//! compares). Records of functions of the host are there since 13.1, which contexts are green ones since 12.4, and where graphs
+//! end since 12.3.
 
 use std::marker::PhantomData;
 
@@ -151,6 +152,8 @@ fields! {
         DEVICE "deviceId" u32 = 24,
         CONTEXT "contextId" u32 = 32,
         STREAM "streamId" u32 = 36,
+        END_DEVICE "endDeviceId" u32 = 48,
+        END_CONTEXT "endContextId" u32 = 52,
     }
     "HostLaunch" host_launch {
         STREAM "streamId" u32 = 4,
@@ -231,7 +234,9 @@ fields! {
 #[cfg(test)]
 mod tests {
     use super::ALL;
-    use crate::cupti::numbers::{FIRST_WITH_GREEN_CONTEXTS, FIRST_WITH_HOST_FUNCTIONS, OLDEST};
+    use crate::cupti::numbers::{
+        FIRST_WITH_ENDS_OF_GRAPHS, FIRST_WITH_GREEN_CONTEXTS, FIRST_WITH_HOST_FUNCTIONS, OLDEST,
+    };
     use std::collections::HashMap;
 
     /// `Record.field offset size first-version`, from the headers; see the file's first lines.
@@ -259,6 +264,7 @@ mod tests {
             let [there, bytes, first] = headers[&(*record, *field)];
             let since = match (*record, *field) {
                 ("HostLaunch" | "GraphHostNode", _) => FIRST_WITH_HOST_FUNCTIONS,
+                ("GraphTrace", "endDeviceId" | "endContextId") => FIRST_WITH_ENDS_OF_GRAPHS,
                 ("Context", "isGreenContext") => FIRST_WITH_GREEN_CONTEXTS,
                 _ => OLDEST,
             };

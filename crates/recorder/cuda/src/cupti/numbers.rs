@@ -5,6 +5,8 @@ pub const OLDEST: u32 = 18;
 /// The first API version whose records are not known: that of CUDA 14.
 pub const TOO_NEW: u32 = 140_000;
 
+/// The API version of CUDA 12.3, the first that says on which device a graph ends.
+pub const FIRST_WITH_ENDS_OF_GRAPHS: u32 = 21;
 /// The API version of CUDA 12.4, the first that says which contexts are green ones.
 pub const FIRST_WITH_GREEN_CONTEXTS: u32 = 22;
 /// The API version of CUDA 13.1, the first that times functions of the host.
@@ -52,5 +54,7 @@ pub const BUFFERS_OF_ALL: std::ops::Range<u32> = 21..130_000;
 pub const THREAD_IDS_OF_SYSTEM: u32 = 1;
 /// CUPTI_ACTIVITY_FLAG_FLUSH_FORCED: records that are not finished too.
 pub const FLUSH_FORCED: u32 = 1;
+/// INT_MAX, for the device and the context of a graph that starts or ends on the host.
+pub const ON_HOST: u32 = i32::MAX as u32;
 /// CUPTI_SYNCHRONIZATION_INVALID_VALUE
 pub const NO_ID: u32 = u32::MAX;

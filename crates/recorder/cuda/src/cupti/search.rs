@@ -41,13 +41,21 @@ const VARIABLES: [&str; 5] = [
     "CUDA_PATH",
 ];
 
+/// What a toolkit calls the machines that the program's architecture is: those of others are for cross compilers. Of ARM there
+/// are servers and, up to CUDA 12, Jetson with libraries of its own.
+const TOOLKIT_TARGETS: &[&str] = if cfg!(target_arch = "aarch64") {
+    &["sbsa-linux", "aarch64-linux"]
+} else {
+    &["x86_64-linux"]
+};
+
 /// The folders of a toolkit's libraries.
-const TOOLKIT_FOLDERS: [&str; 4] = [
-    "targets/x86_64-linux/lib",
-    "targets/sbsa-linux/lib",
-    "extras/CUPTI/lib64",
-    "lib64",
-];
+fn toolkit_folders() -> impl Iterator<Item = String> {
+    let targets = TOOLKIT_TARGETS
+        .iter()
+        .map(|target| format!("targets/{target}/lib"));
+    targets.chain(["extras/CUPTI/lib64", "lib64"].map(str::to_owned))
+}
 
 impl Surroundings {
     pub fn of_this_process(driver: Option<u32>) -> Surroundings {
@@ -116,7 +124,7 @@ pub fn candidates(around: &Surroundings) -> Vec<Candidate> {
     }
     for major in around.majors() {
         for root in toolkits(around) {
-            for folder in TOOLKIT_FOLDERS {
+            for folder in toolkit_folders() {
                 let path = root.join(folder).join(format!("libcupti.so.{major}"));
                 if path.is_file() {
                     add(Candidate::File(path));
@@ -232,6 +240,14 @@ mod tests {
         }
     }
 
+    /// The folders of this machine's libraries.
+    fn targets() -> &'static [&'static str] {
+        match std::env::consts::ARCH {
+            "aarch64" => &["targets/sbsa-linux/lib", "targets/aarch64-linux/lib"],
+            _ => &["targets/x86_64-linux/lib"],
+        }
+    }
+
     fn names(majors: &[u32]) -> Vec<Candidate> {
         majors
             .iter()
@@ -292,7 +308,10 @@ mod tests {
     fn what_is_newer_than_the_driver_is_not_tried() {
         let disk = Disk::new("driver");
         let twelve = disk.file("usr-local/cuda-12.8/extras/CUPTI/lib64/libcupti.so.12");
-        disk.file("usr-local/cuda-13.0/targets/x86_64-linux/lib/libcupti.so.13");
+        disk.file(&format!(
+            "usr-local/cuda-13.0/{}/libcupti.so.13",
+            targets()[0]
+        ));
         let mut around = disk.surroundings();
         around.driver = Some(12_080);
         let mut expected = vec![Candidate::File(twelve)];
@@ -303,12 +322,31 @@ mod tests {
     #[test]
     fn of_toolkits_the_one_that_the_user_names_comes_first_and_then_the_newest() {
         let disk = Disk::new("toolkits");
-        let old = disk.file("usr-local/cuda-13.0/targets/x86_64-linux/lib/libcupti.so.13");
-        let new = disk.file("usr-local/cuda-13.2/targets/x86_64-linux/lib/libcupti.so.13");
+        let [old, new] = ["13.0", "13.2"].map(|version| {
+            disk.file(&format!(
+                "usr-local/cuda-{version}/{}/libcupti.so.13",
+                targets()[0]
+            ))
+        });
         let named = disk.file("opt/cuda/lib64/libcupti.so.13");
         let mut around = disk.surroundings();
         around.variables = vec![("CUDA_HOME", disk.0.join("opt/cuda").into())];
         let expected = [named, new, old].map(Candidate::File);
         assert_eq!(candidates(&around)[..3], expected);
+    }
+
+    #[test]
+    fn of_a_toolkit_the_libraries_for_this_machine_are_tried_and_not_those_of_cross_compilers() {
+        let disk = Disk::new("targets");
+        let toolkit = "usr-local/cuda-12.9";
+        for target in ["x86_64-linux", "sbsa-linux", "aarch64-linux"] {
+            disk.file(&format!("{toolkit}/targets/{target}/lib/libcupti.so.12"));
+        }
+        let mut expected: Vec<_> = (targets().iter())
+            .map(|folder| disk.file(&format!("{toolkit}/{folder}/libcupti.so.12")))
+            .map(Candidate::File)
+            .collect();
+        expected.extend(names(&[13, 12]));
+        assert_eq!(candidates(&disk.surroundings()), expected);
     }
 }

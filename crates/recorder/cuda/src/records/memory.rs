@@ -8,13 +8,18 @@ use crate::recorder::Recorder;
 use gapscope_spool::event::{CommonEvent, CudaEvent, LossKind, PoolEdge, heap};
 use gapscope_spool::ids;
 use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+/// Older allocations that are kept of an address: their frees come soon, or are lost.
+const MOST_OLDER: usize = 16;
 
 #[derive(Debug, Default)]
 pub struct Memory {
     /// By address.
     live: FxHashMap<u64, Allocation>,
-    /// Older allocations at addresses that are in use again: their frees have not come yet, since records are not in order.
-    older: Vec<(u64, Allocation)>,
+    /// Older allocations at addresses that are in use again, the oldest first: their frees have not come yet, since records
+    /// are not in order.
+    older: FxHashMap<u64, VecDeque<Allocation>>,
     next: u32,
     pools: FxHashMap<PoolKey, ids::Pool>,
 }
@@ -53,8 +58,15 @@ impl Memory {
                 1 => {
                     self.next += 1;
                     let memory = ids::Allocation(self.next);
-                    self.made(address, memory, at_ns);
+                    if self.made(address, memory, at_ns).is_some() {
+                        let reason = "their address was allocated again and again meanwhile";
+                        losses.add(LossKind::MemoryFrees, reason);
+                    }
                     let heap = heap_of(record.get(KIND), record.get(POOL_TYPE) != 0);
+                    if heap == heap::MANAGED {
+                        let reason = "pages move when they are used, without a call";
+                        losses.add(LossKind::ManagedAllocations, reason);
+                    }
                     recorder.write(&CommonEvent::Allocate {
                         memory,
                         device: devices.id(record.get(DEVICE), recorder),
@@ -72,9 +84,12 @@ impl Memory {
         }
     }
 
-    fn made(&mut self, address: u64, id: ids::Allocation, made_ns: i64) {
-        let before = self.live.insert(address, Allocation { id, made_ns });
-        self.older.extend(before.map(|before| (address, before)));
+    /// Returns an older allocation whose free is not waited for any more.
+    fn made(&mut self, address: u64, id: ids::Allocation, made_ns: i64) -> Option<Allocation> {
+        let before = self.live.insert(address, Allocation { id, made_ns })?;
+        let older = self.older.entry(address).or_default();
+        older.push_back(before);
+        (older.len() > MOST_OLDER).then(|| older.pop_front())?
     }
 
     /// The allocation at `address` that a free at `at_ns` ends: the last one that was made before.
@@ -85,11 +100,16 @@ impl Memory {
             self.live.remove(&address);
             return Some(live.id);
         }
-        let older = self.older.iter().enumerate();
-        let (index, _) = older
-            .filter(|(_, (at, before))| *at == address && before.made_ns <= at_ns)
-            .max_by_key(|(_, (_, before))| before.made_ns)?;
-        Some(self.older.swap_remove(index).1.id)
+        let older = self.older.get_mut(&address)?;
+        let before = older.iter().enumerate();
+        let (index, _) = before
+            .filter(|(_, before)| before.made_ns <= at_ns)
+            .max_by_key(|(_, before)| before.made_ns)?;
+        let freed = older.remove(index)?;
+        if older.is_empty() {
+            self.older.remove(&address);
+        }
+        Some(freed.id)
     }
 
     /// # Safety
@@ -142,6 +162,19 @@ fn heap_of(kind: u32, pooled: bool) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Frees that never come, such as those of memory that another library frees, must not make later ones slow.
+    #[test]
+    fn allocations_without_frees_at_the_same_addresses_stay_few() {
+        let mut memory = Memory::default();
+        for at in 0..100_000 {
+            memory.made(at % 2, ids::Allocation(at as u32 + 1), at as i64);
+        }
+        let older = memory.older.values().map(VecDeque::len).sum::<usize>();
+        assert!(older <= 2 * MOST_OLDER, "{older}");
+        // The newest of those before is known still.
+        assert_eq!(memory.freed(0, 99_997), Some(ids::Allocation(99_997)));
+    }
 
     #[test]
     fn a_free_that_comes_late_ends_the_allocation_of_its_own_time() {

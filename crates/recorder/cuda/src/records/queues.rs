@@ -114,6 +114,22 @@ impl Queues {
         }
     }
 
+    /// The only stream with this number, which is unique in its context alone, and its device.
+    pub fn only_stream(&self, number: u32) -> Option<(u32, StreamId)> {
+        let default = |(id, context): (&u32, &Context)| {
+            let stream = context.default_stream?;
+            let context = *id;
+            Some(StreamId { context, stream })
+        };
+        let defaults = self.contexts.iter().filter_map(default);
+        let known = self.streams.keys().chain(self.queues.keys()).copied();
+        let mut with_number = known.chain(defaults).filter(|id| id.stream == number);
+        let first = with_number.next()?;
+        let is_only = with_number.all(|other| other == first);
+        let context = self.contexts.get(&first.context).filter(|_| is_only)?;
+        Some((context.device, first))
+    }
+
     /// Whether this context's device is known.
     pub fn knows_context(&self, context: u32) -> bool {
         self.contexts.contains_key(&context)

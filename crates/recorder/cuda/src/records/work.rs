@@ -5,6 +5,8 @@ use super::reader::Reader;
 use super::routes;
 use super::times::{span, work_span};
 use crate::cupti::fields::{self, Field, Record};
+use crate::cupti::numbers::{FIRST_WITH_ENDS_OF_GRAPHS, ON_HOST};
+use crate::subscription;
 use crate::window;
 use gapscope_spool::event::{Activity, LossKind};
 use gapscope_spool::ids;
@@ -135,16 +137,49 @@ impl Reader {
             if span.is_some_and(|span| !window::contains(span.start_ns)) {
                 return;
             }
+            let Some((device, queue)) = self.place_of_graph(record) else {
+                let reason = "they start and end on the host, and CUPTI does not say on which device they ran";
+                self.losses.add(LossKind::GraphLaunches, reason);
+                return;
+            };
             if span.is_none() {
                 self.losses.add(LossKind::GraphTimes, NO_TIMES);
             }
-            self.ended(record.get(DEVICE), span);
-            let queue = self.queue(record, [DEVICE, CONTEXT, STREAM]);
+            self.ended(device, span);
             self.packer.push(&Activity::GraphRun {
                 queue,
                 span,
                 correlation: ids::Correlation(record.get(CORRELATION)),
             });
+        }
+    }
+
+    /// The device and the queue of a graph. Where it starts on the host, CUPTI names neither: then it is the only known
+    /// stream of the launch's number, or where the graph ends.
+    ///
+    /// # Safety
+    /// The record is a graph's.
+    unsafe fn place_of_graph(&mut self, record: &Record<'_>) -> Option<(u32, ids::Queue)> {
+        use fields::graph::*;
+        // SAFETY: as the caller promises; the end is asked for where CUPTI has it.
+        unsafe {
+            let device = record.get(DEVICE);
+            if device != ON_HOST {
+                return Some((device, self.queue(record, [DEVICE, CONTEXT, STREAM])));
+            }
+            let number = record.get(STREAM);
+            if let Some((device, stream)) = self.queues.only_stream(number) {
+                return Some((device, self.queues.of_stream(device, stream, self.recorder)));
+            }
+            let has_end = subscription::cupti()
+                .is_some_and(|cupti| cupti.version >= FIRST_WITH_ENDS_OF_GRAPHS);
+            let device = has_end.then(|| record.get(END_DEVICE))?;
+            (device != ON_HOST).then(|| {
+                (
+                    device,
+                    self.queue(record, [END_DEVICE, END_CONTEXT, STREAM]),
+                )
+            })
         }
     }
 

@@ -5,6 +5,7 @@
 use super::flush::{flush, flush_for_good};
 use super::switch::follow_session;
 use crate::recorder::{Recorder, recorder};
+use crate::sources::Sources;
 use crate::subscription;
 use gapscope_spool::event::LossKind;
 use gapscope_spool::hook::{self, guard};
@@ -31,11 +32,14 @@ pub fn start(recorder: &'static Recorder) {
     RUNS.store(true, Release);
     let thread = hook::spawn(move || {
         guard(|| {
+            let mut sources = Sources::default();
             while !STOP.load(Acquire) {
                 std::thread::park_timeout(FLUSH_EVERY);
                 follow_session(recorder);
                 flush(recorder);
+                sources.write(recorder);
             }
+            sources.write(recorder);
             flush_for_good(recorder);
         });
         RUNS.store(false, Release);

@@ -3,7 +3,8 @@
 use super::flush::flush;
 use super::kinds::{self, WORK};
 use crate::recorder::Recorder;
-use crate::{callbacks, subscription, window};
+use crate::subscription::{self, Subscription};
+use crate::{callbacks, window};
 use gapscope_spool::event::LossKind;
 use std::sync::{Mutex, PoisonError};
 
@@ -17,15 +18,40 @@ static CALLBACKS: [(&str, LossKind); 3] = [
 /// Whether [`WORK`] and callbacks are on. Held while they are switched.
 static ON: Mutex<bool> = Mutex::new(false);
 
-/// Recording starts: kernels, transfers and calls are recorded from here on.
-pub fn start_window(recorder: &Recorder) {
+/// The program switches recording on or off. Its flag changes before the lock is let go: until then [`follow_session`] would
+/// switch back.
+pub fn record(recorder: &Recorder, on: bool) {
+    // Without it the lock is not touched: in a forked child nobody might let it go.
+    let Some(subscription) = subscription::live() else {
+        return recorder.spool().record(on);
+    };
+    let mut is_on = ON.lock().unwrap_or_else(PoisonError::into_inner);
+    switch(recorder, subscription, &mut is_on, on);
+    recorder.spool().record(on);
+}
+
+/// The session may have switched recording in the control page.
+pub fn follow_session(recorder: &Recorder) {
     let Some(subscription) = subscription::live() else {
         return;
     };
-    let mut on = ON.lock().unwrap_or_else(PoisonError::into_inner);
-    if std::mem::replace(&mut *on, true) {
+    let mut is_on = ON.lock().unwrap_or_else(PoisonError::into_inner);
+    switch(recorder, subscription, &mut is_on, recorder.recording());
+}
+
+fn switch(recorder: &Recorder, subscription: &'static Subscription, is_on: &mut bool, on: bool) {
+    if std::mem::replace(is_on, on) == on {
         return;
     }
+    if on {
+        start_window(recorder, subscription);
+    } else {
+        end_window(recorder, subscription);
+    }
+}
+
+/// Recording starts: kernels, transfers and calls are recorded from here on.
+fn start_window(recorder: &Recorder, subscription: &'static Subscription) {
     window::start();
     let [calls, waits, events] = CALLBACKS
         .each_ref()
@@ -41,26 +67,9 @@ pub fn start_window(recorder: &Recorder) {
 }
 
 /// Recording ends: from here on a launch costs next to nothing.
-pub fn end_window(recorder: &Recorder) {
-    let Some(subscription) = subscription::live() else {
-        return;
-    };
-    let mut on = ON.lock().unwrap_or_else(PoisonError::into_inner);
-    if !std::mem::replace(&mut *on, false) {
-        return;
-    }
+fn end_window(recorder: &Recorder, subscription: &Subscription) {
     window::end();
     callbacks::end_window(subscription);
     kinds::disable(&subscription.cupti, &WORK);
     flush(recorder);
-}
-
-/// The session may have switched recording in the control page.
-pub fn follow_session(recorder: &Recorder) {
-    let on = *ON.lock().unwrap_or_else(PoisonError::into_inner);
-    match (on, recorder.recording()) {
-        (false, true) => start_window(recorder),
-        (true, false) => end_window(recorder),
-        _ => {}
-    }
 }

@@ -88,7 +88,7 @@ impl LiveBuffer {
             bytes: self.bytes,
             allocation: self.allocation,
             offset_bytes: self.offset,
-            name: self.name,
+            name: self.name.map(Into::into),
         });
     }
 }

@@ -20,7 +20,7 @@ impl Assembler {
         let state = &mut self.processes[process];
         let mut target = state.recordings.remove(&recording).unwrap_or_default();
         target.steps.reserve(bytes.len() / size_of::<Command>());
-        let (mut not_understood, mut unknown_sets) = (0, 0);
+        let (mut not_understood, mut unknown_sets, mut not_followed) = (0, 0, 0);
         for command in Command::all(bytes) {
             let Command {
                 query, a, b, c, d, ..
@@ -64,6 +64,7 @@ impl Assembler {
                     target.bound.bind(a, content);
                     let known = content.some().is_none_or(|c| state.contents.knows(c));
                     unknown_sets += u64::from(!known);
+                    not_followed += u64::from(c == 1);
                     continue;
                 }
                 Op::DynamicOffset => {
@@ -130,6 +131,9 @@ impl Assembler {
         let reason = "the record of what they hold is missing, or long ago";
         self.ledger
             .add(LossKind::BoundDescriptorSets, unknown_sets, reason);
+        let reason = "what descriptor buffers and heaps hold is not recorded";
+        self.ledger
+            .add(LossKind::BoundDescriptorSets, not_followed, reason);
     }
 }
 

@@ -32,8 +32,10 @@ use work::{Launch, LaunchedWork, Route};
 
 /// Entries that wait for their other half.
 pub(super) const MOST_WAITING: usize = 1 << 18;
-/// Launches whose work has come stay known for more of it, such as the other nodes of a graph.
+/// Launches whose work has come stay known for more of it, such as the other parts of a batch of copies.
 const MOST_LAUNCHED: usize = 1 << 12;
+/// Likewise graphs, which may run for long while other streams are busy: only other graphs take their place.
+const MOST_GRAPHS: usize = 1 << 14;
 
 /// What is known of a process's use of CUDA.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -45,8 +47,10 @@ pub struct Cuda {
     next_serial: u64,
     /// Slots whose other half has not come, the oldest first.
     waiting: VecDeque<SlotKey>,
-    /// Slots of launches whose work has come.
+    /// Slots of launches whose work has come, but for graphs.
     launched: VecDeque<SlotKey>,
+    /// Those of graphs.
+    graphs: VecDeque<SlotKey>,
     /// Folded polls of threads.
     polls: FxHashMap<hook::Thread, Polls>,
     event_waits: EventWaits,
@@ -281,10 +285,12 @@ impl Cuda {
             correlation,
             serial,
         };
-        match half {
-            Half::Launched(_) => self.launched.push_back(key),
-            _ => self.waiting.push_back(key),
-        }
+        let keys = match &half {
+            Half::Launched(launch) if launch.is_graph() => &mut self.graphs,
+            Half::Launched(_) => &mut self.launched,
+            _ => &mut self.waiting,
+        };
+        keys.push_back(key);
         self.slots.insert(correlation, Slot { serial, half });
     }
 

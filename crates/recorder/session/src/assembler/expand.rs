@@ -145,7 +145,7 @@ impl Expansion<'_> {
             dispatches: self.state.dispatches,
             transfers: self.state.transfers,
             label: self.instance.label.or(around).or(only_label),
-            name: recording.and_then(|r| r.name.clone()),
+            name: recording.and_then(|r| r.name.clone()).map(Into::into),
             host_functions: None,
         });
         for (kind, reasons) in LOSSES.iter().zip(self.state.lost) {

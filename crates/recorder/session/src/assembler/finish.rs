@@ -278,6 +278,10 @@ fn timing(instance: &Instance, bits: u32) -> (Timing, &'static str) {
         (ClockPosition::Unknown(NoPosition::NotTimed), Outcome::NoQueries) => {
             (Timing::NoQueries, "timestamps could not be added to it")
         }
+        (ClockPosition::Unknown(NoPosition::NotTimed), Outcome::SuspendedRendering) => (
+            Timing::NoQueries,
+            "a rendering is suspended across the start or end of the command buffer, where no timestamp may be",
+        ),
         (ClockPosition::Unknown(NoPosition::NotTimed), Outcome::NoTimestamps) => {
             (Timing::NoTimestamps, "the queue family has no timestamps")
         }

@@ -37,6 +37,11 @@ impl<I: CountedId, T> Indexed<I, T> {
         id
     }
 
+    /// The elements, for changes.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.items.iter_mut()
+    }
+
     /// The element of an id.
     pub fn get(&self, id: I) -> Option<&T> {
         self.items.get(id.index())

@@ -3,13 +3,16 @@
 use super::default_names;
 use super::indexed::Indexed;
 use super::kernel_names::{self, CppName};
+use super::loaded_code::LoadedCode;
 use crate::names::Names;
+use gapscope_model::{Ledger, LossKind};
 use gapscope_spool::event::{BindingAccess, LaunchShape};
 use gapscope_trace::build::{Labels, TextId};
 use gapscope_trace::ids::{KernelId, ProcessId};
 use gapscope_trace::tables::{self, NameSource, Table, Tables};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Longer specialisations would make the short name long; those get a digest.
 const LONGEST_SPECIALISATION: usize = 32;
@@ -37,6 +40,10 @@ pub struct Kernel {
     pub specialisation: String,
     /// Name in the debug information; empty when there is none.
     pub source_name: String,
+    /// The file that its code was written in, where the code says it.
+    pub source_file: Option<Arc<str>>,
+    /// Hash of that file, where it is kept.
+    pub source_file_hash: Option<[u8; 16]>,
     /// Threads of a workgroup; zeros when not known.
     pub local_size: [u32; 3],
     /// What its code declares of its bindings.
@@ -183,6 +190,25 @@ impl Kernels {
             .collect()
     }
 
+    /// Gives kernels the code that their process loaded under their name.
+    pub fn find_code(&mut self, code: &LoadedCode, ledger: &mut Ledger) {
+        for kernel in self.kernels.iter_mut().filter(|k| k.source.is_none()) {
+            let Some(found) = code.of(kernel.process, &kernel.entry_point) else {
+                continue;
+            };
+            if found.is_one_of_several {
+                let reason = "their process loaded different code under one name";
+                ledger.add(LossKind::KernelSources, 1, reason);
+            } else {
+                kernel.source = Some(found.source);
+            }
+            // Variants of a kernel, of which a compiler tries some, are written in one file.
+            kernel.source_file.clone_from(&found.file);
+            let file = found.file.as_deref();
+            kernel.source_file_hash = file.and_then(|path| code.file(path));
+        }
+    }
+
     /// Appends a row for each kernel.
     pub fn write(&self, names: &Names, labels: &Labels, tables: &mut Tables) {
         let naming = Naming::of(&self.kernels, labels);
@@ -201,15 +227,17 @@ impl Kernels {
             tables.kernels.push(tables::Kernel {
                 id,
                 process: kernel.process,
-                name,
+                name: name.into(),
                 name_source,
-                entry_point: filled(&kernel.entry_point),
-                source: kernel.source.map(hex),
-                specialisation: filled(&kernel.specialisation),
+                entry_point: filled(&kernel.entry_point).map(Into::into),
+                source: kernel.source.map(hex).map(Into::into),
+                specialisation: filled(&kernel.specialisation).map(Into::into),
                 local_x: x,
                 local_y: y,
                 local_z: z,
-                full_name,
+                full_name: full_name.map(Into::into),
+                source_file: kernel.source_file.clone(),
+                source_file_hash: kernel.source_file_hash.map(|hash| hex(hash).into()),
                 registers: shape.map(|s| u32::from(s.registers)).filter(|r| *r > 0),
                 local_bytes: shape.map(|s| s.local_bytes),
                 static_shared_bytes: shape.map(|s| s.static_shared_bytes),

@@ -77,15 +77,24 @@ impl Assembler {
         id
     }
 
-    pub(super) fn source(&mut self, hash: [u8; 16], format: SourceFormat, bytes: &[u8]) {
-        if self.sources.insert(hash) {
-            self.new_sources.push(Source {
+    /// The code of kernels.
+    pub(super) fn source(
+        &mut self,
+        process: ProcessId,
+        hash: [u8; 16],
+        format: SourceFormat,
+        bytes: &[u8],
+    ) {
+        match format {
+            SourceFormat::SpirV if self.sources.insert(hash) => self.new_sources.push(Source {
                 hash: kernels::hex(hash),
-                extension: match format {
-                    SourceFormat::SpirV => "spv",
-                },
+                extension: "spv",
                 bytes: bytes.to_owned(),
-            });
+            }),
+            SourceFormat::SpirV => {}
+            SourceFormat::Ptx | SourceFormat::Cubin | SourceFormat::FatBinary => {
+                self.loaded(process, format, bytes);
+            }
         }
     }
 
@@ -115,10 +124,9 @@ impl Assembler {
                 self.queues[id].facts.name = name;
             }
             Object::Thread(hook::Thread(id)) => {
-                let id = ThreadId(id);
-                let known = state.threads.iter_mut().find(|t| t.thread == id);
+                let known = state.threads.get_mut(&ThreadId(id));
                 if let (Some(thread), Some(name)) = (known, name) {
-                    thread.name = name;
+                    *thread = name;
                 }
             }
             Object::LabelDomain(id) => {

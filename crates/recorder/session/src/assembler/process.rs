@@ -8,18 +8,19 @@ use super::semaphores::Semaphores;
 use super::thread_labels::HostLabels;
 use gapscope_spool::ids as hook;
 use gapscope_trace::build::TextId;
-use gapscope_trace::ids::{AllocationId, BufferId, DeviceId, KernelId, QueueId};
+use gapscope_trace::ids::{AllocationId, BufferId, DeviceId, KernelId, QueueId, ThreadId};
 use gapscope_trace::manifest;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// One recorded process.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Process {
     /// What the manifest says.
     pub facts: manifest::Process,
-    /// Threads that have written.
-    pub threads: Vec<manifest::Thread>,
+    /// Threads that have written, with their names.
+    pub threads: BTreeMap<ThreadId, String>,
     /// From its ids to the trace's.
     pub devices: FxHashMap<hook::Device, DeviceId>,
     /// As above.
@@ -62,6 +63,18 @@ pub struct Allocation {
 }
 
 impl Process {
+    /// The threads that have written, as the manifest has them.
+    pub fn threads(&self) -> impl Iterator<Item = manifest::Thread> {
+        let process = self.facts.id;
+        self.threads
+            .iter()
+            .map(move |(thread, name)| manifest::Thread {
+                process,
+                thread: *thread,
+                name: name.clone(),
+            })
+    }
+
     /// One user less of a recording; it goes when nobody can use it any more.
     pub fn release(&mut self, recording: hook::Recording) {
         if let Some(found) = self.recordings.get_mut(&recording) {

@@ -83,6 +83,14 @@ impl Semaphores {
         });
     }
 
+    /// A semaphore is gone. Nothing is kept of it, however many a program uses one after the other.
+    pub fn end(&mut self, semaphore: hook::Semaphore, tables: &mut Tables) {
+        self.binary.remove(&semaphore);
+        for (_, submission) in self.timelines.remove(&semaphore).unwrap_or_default().waits {
+            write(submission, None, tables);
+        }
+    }
+
     /// The signals of the remaining waits are not known.
     pub fn finish(&mut self, tables: &mut Tables) {
         let mut open: Vec<SubmissionId> = self

@@ -1,6 +1,7 @@
 //! Events in, rows out.
 
 mod bindings;
+mod conditions;
 mod cuda;
 mod hostile;
 mod labels;

@@ -14,6 +14,16 @@ pub fn set_for_another(variable: &str) -> Option<OsString> {
     std::env::var_os(variable).filter(|library| !library.is_empty() && !is_ours(Path::new(library)))
 }
 
+/// A sentence where another tool has NVTX's ranges of what CUDA programs do.
+pub fn nvtx_note() -> Option<String> {
+    set_for_another(NVTX_INJECTION).map(|other| {
+        format!(
+            "{NVTX_INJECTION} was set to {} already, so that NVTX ranges are not in the trace; unset it to record them.",
+            other.display()
+        )
+    })
+}
+
 /// True of our library, in whatever folder.
 fn is_ours(library: &Path) -> bool {
     let name = library.file_name().unwrap_or_default();

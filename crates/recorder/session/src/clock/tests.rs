@@ -284,3 +284,45 @@ fn tight_brackets_far_apart_tell_the_rate() {
     let drift = clock.summary().drift_ppm.unwrap();
     assert!((drift - 80.0).abs() < 2.0, "{drift}");
 }
+
+/// As a machine that sleeps does it: the device's counter begins anew, or runs on while the host's clock stands still.
+#[test]
+fn a_clock_that_leaps_is_anchored_anew() {
+    const MS: i64 = 1_000_000;
+    for bits in [64, 36] {
+        for after in [5_000, 9_000_000_000_000u64, 40_000_000_000_000] {
+            let mut clock = DeviceClock::new(ClockSource::Calibrated, 1.0);
+            clock.queue_bits(bits);
+            let mask = if bits == 64 {
+                u64::MAX
+            } else {
+                (1 << bits) - 1
+            };
+            let raw = |at_ns: i64| match at_ns < 1_000 * MS {
+                true => 9_000_000_000_000 + at_ns as u64,
+                false => after + (at_ns - 1_000 * MS) as u64,
+            } & mask;
+            let mut refused = 0;
+            for at_ms in (0..2_000).step_by(20) {
+                let at_ns = at_ms * MS;
+                refused += u32::from(!clock.sample(raw(at_ns), at_ns, 100));
+                for work_ns in [at_ns + MS, at_ns + 2 * MS] {
+                    let ticks = clock.unwrap(raw(work_ns), bits, work_ns - MS, work_ns + MS);
+                    // Between the leap and the next sample nothing is known.
+                    let placed = ticks.ok().and_then(|ticks| clock.host_ns(ticks));
+                    assert_eq!(
+                        placed.map(|ns| (ns - work_ns).abs() <= 200),
+                        Some(true),
+                        "{bits} {after} {at_ms}"
+                    );
+                }
+            }
+            assert_eq!(refused, 1, "{bits} {after}");
+            let error_ns = clock.summary().error_ns;
+            assert!(
+                error_ns.is_some_and(|error| error < 100_000),
+                "{error_ns:?}"
+            );
+        }
+    }
+}

@@ -6,6 +6,7 @@ use crate::assembler::Assembler;
 use gapscope_spool::Rank;
 use gapscope_trace::Parts;
 use gapscope_trace::ids::ProcessId;
+use gapscope_trace::manifest::Unmeasured;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::Write;
@@ -13,7 +14,7 @@ use std::path::Path;
 
 pub const STATE: &str = "parts/state";
 /// The version of [`STATE`]: it changes with everything in it, so that a gapscope reads only its own.
-pub const STATE_VERSION: u32 = 8;
+pub const STATE_VERSION: u32 = 10;
 
 /// What a checkpoint holds.
 #[derive(Serialize, Deserialize)]
@@ -24,6 +25,7 @@ pub struct Checkpoint {
     pub assembler: Assembler,
     pub ranks: Vec<(Rank, Parts, Assembler)>,
     pub processes: Vec<Position>,
+    pub unmeasured: Vec<Unmeasured>,
 }
 
 /// How far a process's spool has been read.
@@ -46,6 +48,7 @@ pub struct CheckpointRef<'a> {
     pub assembler: &'a Assembler,
     pub ranks: Vec<(Rank, &'a Parts, &'a Assembler)>,
     pub processes: Vec<Position>,
+    pub unmeasured: &'a [Unmeasured],
 }
 
 impl CheckpointRef<'_> {

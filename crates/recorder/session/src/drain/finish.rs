@@ -3,6 +3,7 @@
 use super::{Drain, LAYER, SPOOL};
 use crate::Error;
 use crate::assembler::Assembler;
+use crate::code;
 use crate::names::Names;
 use gapscope_model::LossKind;
 use gapscope_trace::TraceWriter;
@@ -57,7 +58,7 @@ impl Drain {
             lose.lose(
                 LossKind::Records,
                 dropped,
-                "the spool was at its limit or the disk was full",
+                "the spool was at its limit, the disk was full, or files may not be that large (`ulimit -f`)",
             );
             lose.lose(
                 LossKind::Records,
@@ -96,11 +97,16 @@ fn write_rest(
     write_sources(assembler, writer)
 }
 
-/// The code of kernels that is new.
+/// The code of kernels that is new, and the files that it was written in.
 pub(super) fn write_sources(
     assembler: &mut Assembler,
     writer: &mut TraceWriter,
 ) -> Result<(), Error> {
+    for path in assembler.take_code_files() {
+        if let Some((extension, bytes)) = code::file(Path::new(&*path)) {
+            assembler.found_code_file(path, extension, bytes);
+        }
+    }
     for source in assembler.take_sources() {
         writer.add_source(&source.hash, source.extension, &source.bytes)?;
     }

@@ -57,6 +57,20 @@ fn a_limit_on_the_size_of_files_ends_neither_program_nor_session() {
 }
 
 #[test]
+fn where_large_chunks_find_no_space_smaller_ones_keep_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.gapscope");
+    // In units of 512 bytes: a thread's first chunk, and not its second.
+    let status = session_after("ulimit -f 192", "session:1000", &trace)
+        .wait()
+        .unwrap();
+    assert!(status.success(), "{status}");
+    let (trace, _) = gapscope_trace::read(&trace, &Selection::all()).unwrap();
+    assert_eq!(trace.manifest.losses, []);
+    assert_eq!(trace.tables.dispatches.len(), 1000);
+}
+
+#[test]
 fn a_trace_is_its_owners_alone_whatever_the_umask() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("t.gapscope");

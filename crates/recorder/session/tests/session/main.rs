@@ -223,6 +223,7 @@ fn record(
         layer: "/dev/null".into(),
         cuda: None,
         spool_limit_bytes: None,
+        system_root: "/".into(),
     };
     change(&mut recording);
     recording.start()?.wait()

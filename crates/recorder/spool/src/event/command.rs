@@ -16,7 +16,8 @@ pub enum Op {
     DispatchBase,
     /// Workgroups come from a buffer: a: the buffer's id; b, c: low and high word of the offset; d: kernel.
     DispatchIndirect,
-    /// a: descriptor set index; b: content id ([`super::VulkanEvent::Bindings`]).
+    /// a: descriptor set index; b: content id ([`super::VulkanEvent::Bindings`]), 0 where it is not known; c: 1 where that is
+    /// because descriptor buffers and heaps are not followed.
     BindSet,
     /// a: descriptor set index; b: which dynamic offset of the set; c: the offset.
     DynamicOffset,

@@ -206,6 +206,12 @@ pub enum ClockSource {
 pub enum SourceFormat {
     /// A SPIR-V module.
     SpirV,
+    /// Text in NVIDIA's PTX.
+    Ptx,
+    /// An ELF file with machine code for NVIDIA's GPUs.
+    Cubin,
+    /// PTX and cubins for several GPUs in one, which may be compressed.
+    FatBinary,
 }
 
 /// An object that carries a name.

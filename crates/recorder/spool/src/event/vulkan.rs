@@ -126,6 +126,12 @@ pub enum VulkanEvent<'a> {
         /// When.
         at_ns: i64,
     },
+    /// A semaphore is gone, or what is no submission has waited for its signal, such as a presentation: no later wait is for
+    /// an earlier signal.
+    SemaphoreEnd {
+        /// The semaphore.
+        semaphore: ids::Semaphore,
+    },
 }
 
 /// One buffer range that kernels may reach.
@@ -178,4 +184,6 @@ pub enum Outcome {
     NotInstrumented,
     /// The hook could get no queries, or nothing could be added to the submission.
     NoQueries,
+    /// A rendering is suspended across its start or its end, where nothing may be added.
+    SuspendedRendering,
 }

@@ -33,6 +33,11 @@ pub trait Host: Sync + 'static {
     /// Recording is about to start or to stop.
     fn recording_changes(&self) {}
 
+    /// Switches recording on or off.
+    fn record(&self, on: bool) {
+        self.spool().record(on);
+    }
+
     /// Writes what is known of finished work to the spool; true when no work is pending any more.
     fn flush(&self) -> bool;
 }
@@ -151,7 +156,7 @@ unsafe extern "C" fn start_capture<H: Host>(
             path: absolute(path),
             at_ns: monotonic_ns(),
         });
-        host.spool().record(true);
+        host.record(true);
         *open = Some(Open {
             generation,
             capture: number,
@@ -185,7 +190,7 @@ extern "C" fn stop_capture<H: Host>(capture: u32) -> i32 {
         host.flush();
         if !ended.was_recording {
             host.recording_changes();
-            host.spool().record(false);
+            host.record(false);
         }
         host.spool().write(&CommonEvent::Capture {
             capture: ids::Capture(capture),

@@ -1,9 +1,8 @@
-//! What the layer adds to a device that the program makes: the extension that reads both clocks, and host query reset
-//! for queues that only transfer.
+//! What the layer adds to a device that the program makes: the extension that reads both clocks, and host query reset.
 
 use crate::api::arguments::slice;
 use crate::api::features::{self, ChainWithHostQueryReset, HostQueryReset};
-use crate::api::physical_device::PhysicalDevice;
+use crate::api::physical_device::{HOST_QUERY_RESET, HostQueryResetBy, PhysicalDevice};
 use ash::vk;
 use std::ffi::{CStr, c_char};
 
@@ -14,6 +13,9 @@ pub struct DevicePlan {
     pub calibrated: bool,
     /// Queries can be reset from the host.
     pub host_query_reset: bool,
+    /// Why not, where that would be better.
+    pub no_host_query_reset: Option<&'static str>,
+    adds_calibration: bool,
     adds_extension: bool,
     reset: AddReset,
 }
@@ -54,25 +56,50 @@ impl DevicePlan {
 
         // SAFETY: the chain is valid.
         let asked = unsafe { features::host_query_reset(info.p_next) };
-        let wanted = physical.needs_host_query_reset();
-        let (host_query_reset, reset) = match asked {
-            HostQueryReset::Enabled => (true, AddReset::No),
-            HostQueryReset::Absent if wanted => (
-                true,
-                AddReset::Before(
-                    vk::PhysicalDeviceHostQueryResetFeatures::default().host_query_reset(true),
-                ),
-            ),
-            HostQueryReset::Copied(chain) if wanted => (true, AddReset::Inside(chain)),
-            _ => (false, AddReset::No),
-        };
-        DevicePlan {
-            extensions,
+        let mut plan = DevicePlan {
             calibrated: present.is_some() || addition.is_some(),
+            host_query_reset: false,
+            no_host_query_reset: None,
+            adds_calibration: addition.is_some(),
             adds_extension: addition.is_some(),
-            host_query_reset,
-            reset,
+            reset: AddReset::No,
+            extensions,
+        };
+        match asked {
+            HostQueryReset::Enabled => plan.host_query_reset = true,
+            asked if physical.wants_host_query_reset() => {
+                let has_extension = names.contains(&HOST_QUERY_RESET);
+                let added = physical
+                    .host_query_reset()
+                    .and_then(|by| plan.add_reset(asked, by, has_extension));
+                plan.no_host_query_reset = added.err();
+            }
+            _ => {}
         }
+        plan
+    }
+
+    fn add_reset(
+        &mut self,
+        asked: HostQueryReset,
+        by: HostQueryResetBy,
+        has_extension: bool,
+    ) -> Result<(), &'static str> {
+        self.reset = match asked {
+            HostQueryReset::Copied(chain) => AddReset::Inside(chain),
+            HostQueryReset::OutOfReach => {
+                return Err("the program's features hold a structure that gapscope does not know");
+            }
+            HostQueryReset::Enabled | HostQueryReset::Absent => AddReset::Before(
+                vk::PhysicalDeviceHostQueryResetFeatures::default().host_query_reset(true),
+            ),
+        };
+        self.host_query_reset = true;
+        if by == HostQueryResetBy::Extension && !has_extension {
+            self.extensions.push(HOST_QUERY_RESET.as_ptr());
+            self.adds_extension = true;
+        }
+        Ok(())
     }
 
     pub fn adds(&self) -> bool {
@@ -81,8 +108,11 @@ impl DevicePlan {
 
     /// The driver refused our additions: what it gave without them.
     pub fn drop_additions(&mut self) {
-        self.calibrated &= !self.adds_extension;
-        self.host_query_reset &= matches!(self.reset, AddReset::No);
+        self.calibrated &= !self.adds_calibration;
+        if !matches!(self.reset, AddReset::No) {
+            self.host_query_reset = false;
+            self.no_host_query_reset = Some("the driver refused it");
+        }
     }
 
     /// The create info to pass on. It borrows from `self`.

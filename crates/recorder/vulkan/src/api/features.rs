@@ -1,6 +1,9 @@
 //! Enabling host query reset in a program's chain of feature structures, which is not ours to write to.
 
+mod sizes;
+
 use ash::vk;
+use sizes::size_of_structure;
 use std::ffi::c_void;
 
 /// A copy of a pNext chain up to the structure that decides on host query reset, with the feature set in it.
@@ -25,47 +28,6 @@ pub enum HostQueryReset {
 
 /// The head that all structures of a chain share.
 type Head = vk::BaseInStructure<'static>;
-
-/// Sizes of the structures that programs put into VkDeviceCreateInfo, by type.
-fn size_of_structure(kind: vk::StructureType) -> Option<usize> {
-    macro_rules! sizes {
-        ($($name:ident => $type:ident,)+) => {
-            match kind {
-                $(vk::StructureType::$name => Some(size_of::<vk::$type<'static>>()),)+
-                // VkLayerDeviceCreateInfo: sType, pNext, function and one pointer.
-                kind if kind.as_raw() == 48 => Some(32),
-                _ => None,
-            }
-        };
-    }
-    sizes! {
-        PHYSICAL_DEVICE_FEATURES_2 => PhysicalDeviceFeatures2,
-        PHYSICAL_DEVICE_VULKAN_1_1_FEATURES => PhysicalDeviceVulkan11Features,
-        PHYSICAL_DEVICE_VULKAN_1_2_FEATURES => PhysicalDeviceVulkan12Features,
-        PHYSICAL_DEVICE_VULKAN_1_3_FEATURES => PhysicalDeviceVulkan13Features,
-        PHYSICAL_DEVICE_HOST_QUERY_RESET_FEATURES => PhysicalDeviceHostQueryResetFeatures,
-        PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES => PhysicalDevice16BitStorageFeatures,
-        PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES => PhysicalDevice8BitStorageFeatures,
-        PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES => PhysicalDeviceShaderFloat16Int8Features,
-        PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES => PhysicalDeviceTimelineSemaphoreFeatures,
-        PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES => PhysicalDeviceBufferDeviceAddressFeatures,
-        PHYSICAL_DEVICE_DESCRIPTOR_INDEXING_FEATURES => PhysicalDeviceDescriptorIndexingFeatures,
-        PHYSICAL_DEVICE_SCALAR_BLOCK_LAYOUT_FEATURES => PhysicalDeviceScalarBlockLayoutFeatures,
-        PHYSICAL_DEVICE_SYNCHRONIZATION_2_FEATURES => PhysicalDeviceSynchronization2Features,
-        PHYSICAL_DEVICE_DYNAMIC_RENDERING_FEATURES => PhysicalDeviceDynamicRenderingFeatures,
-        PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES => PhysicalDeviceMaintenance4Features,
-        PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES => PhysicalDeviceSubgroupSizeControlFeatures,
-        PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES => PhysicalDeviceVulkanMemoryModelFeatures,
-        PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES => PhysicalDeviceShaderIntegerDotProductFeatures,
-        PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR => PhysicalDeviceCooperativeMatrixFeaturesKHR,
-        PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR
-            => PhysicalDevicePipelineExecutablePropertiesFeaturesKHR,
-        PHYSICAL_DEVICE_ROBUSTNESS_2_FEATURES_EXT => PhysicalDeviceRobustness2FeaturesEXT,
-        PHYSICAL_DEVICE_IMAGE_ROBUSTNESS_FEATURES => PhysicalDeviceImageRobustnessFeatures,
-        PHYSICAL_DEVICE_SAMPLER_YCBCR_CONVERSION_FEATURES => PhysicalDeviceSamplerYcbcrConversionFeatures,
-        PHYSICAL_DEVICE_MULTIVIEW_FEATURES => PhysicalDeviceMultiviewFeatures,
-    }
-}
 
 /// Where a structure keeps the feature.
 ///
@@ -139,5 +101,35 @@ impl ChainWithHostQueryReset {
             next = node.cast_const().cast();
         }
         next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As programs for Vulkan 1.4 do it.
+    #[test]
+    fn a_structure_that_ash_does_not_know_hides_nothing() {
+        let mut core12 = vk::PhysicalDeviceVulkan12Features::default().timeline_semaphore(true);
+        // VkPhysicalDeviceVulkan14Features.
+        let mut core14 = [0u64; 13];
+        core14[0] = 55;
+        core14[1] = (&raw mut core12) as u64;
+        core14[12] = 1;
+        // SAFETY: a chain of two structures.
+        let found = unsafe { host_query_reset(core14.as_ptr().cast()) };
+        let HostQueryReset::Copied(mut chain) = found else {
+            panic!("it is within reach");
+        };
+        let head = chain.link().cast::<[u64; 13]>();
+        // SAFETY: the chain has the same structures.
+        let (copy14, copy12) = unsafe {
+            let copy12 = (*head)[1] as *const vk::PhysicalDeviceVulkan12Features<'_>;
+            (*head, *copy12)
+        };
+        assert_eq!((copy14[0], copy14[12]), (55, 1));
+        assert_eq!((copy12.host_query_reset, copy12.timeline_semaphore), (1, 1));
+        assert_eq!(core12.host_query_reset, 0, "the program's own is as it was");
     }
 }

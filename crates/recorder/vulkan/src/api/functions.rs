@@ -1,6 +1,8 @@
 //! The next layer's functions of a device, resolved once when it is made.
 
 use crate::api::loader::GetDeviceProcAddr;
+use crate::api::timed_calls::TimedCallFunctions;
+use crate::api::work::WorkFunctions;
 use ash::vk;
 
 macro_rules! device_functions {
@@ -8,6 +10,8 @@ macro_rules! device_functions {
         /// A device as the next layer knows it, with its functions; `None` where it has none.
         pub struct DeviceFunctions {
             pub device: vk::Device,
+            pub work: WorkFunctions,
+            pub timed_calls: TimedCallFunctions,
             $(pub $field: Option<vk::$type>,)+
         }
 
@@ -15,19 +19,20 @@ macro_rules! device_functions {
             /// # Safety
             /// `device` has been made by the next layer, to which `get` belongs.
             pub unsafe fn load(device: vk::Device, get: GetDeviceProcAddr) -> DeviceFunctions {
+                let find = |names: &[&str]| {
+                    // SAFETY: as the caller promises; the names are NUL-terminated.
+                    names.iter().find_map(|name| unsafe { get(device, name.as_ptr().cast()) })
+                };
                 DeviceFunctions {
                     device,
-                    $($field: {
-                        let names = [concat!($name, "\0"), $(concat!($alias, "\0"),)*];
-                        names.into_iter().find_map(|name| {
-                            // SAFETY: the name is NUL-terminated, and a function of that name has that type.
-                            unsafe {
-                                get(device, name.as_ptr().cast()).map(|function| {
-                                    std::mem::transmute::<unsafe extern "system" fn(), vk::$type>(function)
-                                })
-                            }
-                        })
-                    },)+
+                    work: WorkFunctions::load(find),
+                    timed_calls: TimedCallFunctions::load(find),
+                    $($field: find(&[concat!($name, "\0"), $(concat!($alias, "\0"),)*]).map(|function| {
+                        // SAFETY: a function of that name has that type.
+                        unsafe {
+                            std::mem::transmute::<unsafe extern "system" fn(), vk::$type>(function)
+                        }
+                    }),)+
                 }
             }
         }
@@ -56,6 +61,8 @@ device_functions! {
     cmd_push_descriptor_set_with_template: PFN_vkCmdPushDescriptorSetWithTemplateKHR = "vkCmdPushDescriptorSetWithTemplate", "vkCmdPushDescriptorSetWithTemplateKHR";
     cmd_push_descriptor_set_with_template2: PFN_vkCmdPushDescriptorSetWithTemplate2KHR = "vkCmdPushDescriptorSetWithTemplate2", "vkCmdPushDescriptorSetWithTemplate2KHR";
     cmd_set_descriptor_buffer_offsets: PFN_vkCmdSetDescriptorBufferOffsetsEXT = "vkCmdSetDescriptorBufferOffsetsEXT";
+    cmd_set_descriptor_buffer_offsets2: PFN_vkCmdSetDescriptorBufferOffsets2EXT = "vkCmdSetDescriptorBufferOffsets2EXT";
+    cmd_bind_shaders: PFN_vkCmdBindShadersEXT = "vkCmdBindShadersEXT";
     cmd_dispatch: PFN_vkCmdDispatch = "vkCmdDispatch";
     cmd_dispatch_base: PFN_vkCmdDispatchBase = "vkCmdDispatchBase", "vkCmdDispatchBaseKHR";
     cmd_dispatch_indirect: PFN_vkCmdDispatchIndirect = "vkCmdDispatchIndirect";
@@ -69,22 +76,11 @@ device_functions! {
     cmd_copy_buffer_to_image2: PFN_vkCmdCopyBufferToImage2 = "vkCmdCopyBufferToImage2", "vkCmdCopyBufferToImage2KHR";
     cmd_copy_image_to_buffer: PFN_vkCmdCopyImageToBuffer = "vkCmdCopyImageToBuffer";
     cmd_copy_image_to_buffer2: PFN_vkCmdCopyImageToBuffer2 = "vkCmdCopyImageToBuffer2", "vkCmdCopyImageToBuffer2KHR";
-    cmd_blit_image: PFN_vkCmdBlitImage = "vkCmdBlitImage";
-    cmd_blit_image2: PFN_vkCmdBlitImage2 = "vkCmdBlitImage2", "vkCmdBlitImage2KHR";
-    cmd_resolve_image2: PFN_vkCmdResolveImage2 = "vkCmdResolveImage2", "vkCmdResolveImage2KHR";
-    cmd_clear_color_image: PFN_vkCmdClearColorImage = "vkCmdClearColorImage";
     cmd_pipeline_barrier: PFN_vkCmdPipelineBarrier = "vkCmdPipelineBarrier";
     cmd_pipeline_barrier2: PFN_vkCmdPipelineBarrier2 = "vkCmdPipelineBarrier2", "vkCmdPipelineBarrier2KHR";
     cmd_wait_events: PFN_vkCmdWaitEvents = "vkCmdWaitEvents";
+    cmd_wait_events2: PFN_vkCmdWaitEvents2 = "vkCmdWaitEvents2", "vkCmdWaitEvents2KHR";
     cmd_execute_commands: PFN_vkCmdExecuteCommands = "vkCmdExecuteCommands";
-    cmd_begin_render_pass: PFN_vkCmdBeginRenderPass = "vkCmdBeginRenderPass";
-    cmd_begin_render_pass2: PFN_vkCmdBeginRenderPass2 = "vkCmdBeginRenderPass2", "vkCmdBeginRenderPass2KHR";
-    cmd_end_render_pass: PFN_vkCmdEndRenderPass = "vkCmdEndRenderPass";
-    cmd_end_render_pass2: PFN_vkCmdEndRenderPass2 = "vkCmdEndRenderPass2", "vkCmdEndRenderPass2KHR";
-    cmd_begin_rendering: PFN_vkCmdBeginRendering = "vkCmdBeginRendering", "vkCmdBeginRenderingKHR";
-    cmd_end_rendering: PFN_vkCmdEndRendering = "vkCmdEndRendering", "vkCmdEndRenderingKHR";
-    cmd_trace_rays: PFN_vkCmdTraceRaysKHR = "vkCmdTraceRaysKHR";
-    cmd_build_acceleration_structures: PFN_vkCmdBuildAccelerationStructuresKHR = "vkCmdBuildAccelerationStructuresKHR";
     cmd_begin_debug_utils_label: PFN_vkCmdBeginDebugUtilsLabelEXT = "vkCmdBeginDebugUtilsLabelEXT";
     cmd_end_debug_utils_label: PFN_vkCmdEndDebugUtilsLabelEXT = "vkCmdEndDebugUtilsLabelEXT";
     cmd_insert_debug_utils_label: PFN_vkCmdInsertDebugUtilsLabelEXT = "vkCmdInsertDebugUtilsLabelEXT";
@@ -107,12 +103,16 @@ device_functions! {
     destroy_semaphore: PFN_vkDestroySemaphore = "vkDestroySemaphore";
     queue_present: PFN_vkQueuePresentKHR = "vkQueuePresentKHR";
     acquire_next_image: PFN_vkAcquireNextImageKHR = "vkAcquireNextImageKHR";
+    acquire_next_image2: PFN_vkAcquireNextImage2KHR = "vkAcquireNextImage2KHR";
     // Kernels and what they reach
     create_shader_module: PFN_vkCreateShaderModule = "vkCreateShaderModule";
     destroy_shader_module: PFN_vkDestroyShaderModule = "vkDestroyShaderModule";
     create_compute_pipelines: PFN_vkCreateComputePipelines = "vkCreateComputePipelines";
-    create_graphics_pipelines: PFN_vkCreateGraphicsPipelines = "vkCreateGraphicsPipelines";
+    create_shaders: PFN_vkCreateShadersEXT = "vkCreateShadersEXT";
+    destroy_shader: PFN_vkDestroyShaderEXT = "vkDestroyShaderEXT";
     destroy_pipeline: PFN_vkDestroyPipeline = "vkDestroyPipeline";
+    create_descriptor_set_layout: PFN_vkCreateDescriptorSetLayout = "vkCreateDescriptorSetLayout";
+    destroy_descriptor_set_layout: PFN_vkDestroyDescriptorSetLayout = "vkDestroyDescriptorSetLayout";
     allocate_descriptor_sets: PFN_vkAllocateDescriptorSets = "vkAllocateDescriptorSets";
     free_descriptor_sets: PFN_vkFreeDescriptorSets = "vkFreeDescriptorSets";
     reset_descriptor_pool: PFN_vkResetDescriptorPool = "vkResetDescriptorPool";
@@ -125,6 +125,7 @@ device_functions! {
     allocate_memory: PFN_vkAllocateMemory = "vkAllocateMemory";
     free_memory: PFN_vkFreeMemory = "vkFreeMemory";
     map_memory: PFN_vkMapMemory = "vkMapMemory";
+    map_memory2: PFN_vkMapMemory2KHR = "vkMapMemory2", "vkMapMemory2KHR";
     create_image: PFN_vkCreateImage = "vkCreateImage";
     destroy_image: PFN_vkDestroyImage = "vkDestroyImage";
     create_buffer: PFN_vkCreateBuffer = "vkCreateBuffer";

@@ -1,5 +1,6 @@
 //! Instances: the next layer's functions for each.
 
+use crate::api::arguments::slice;
 use crate::api::loader::{self, GetInstanceProcAddr};
 use ash::vk;
 use ash::vk::Handle;
@@ -16,6 +17,7 @@ pub struct Instance {
     pub queue_families: Option<vk::PFN_vkGetPhysicalDeviceQueueFamilyProperties>,
     pub properties: Option<vk::PFN_vkGetPhysicalDeviceProperties>,
     pub properties2: Option<vk::PFN_vkGetPhysicalDeviceProperties2>,
+    /// `None` also where the program may not use it: Vulkan 1.0 without the extension.
     pub features2: Option<vk::PFN_vkGetPhysicalDeviceFeatures2>,
     pub memory: Option<vk::PFN_vkGetPhysicalDeviceMemoryProperties>,
     pub extensions: Option<vk::PFN_vkEnumerateDeviceExtensionProperties>,
@@ -27,8 +29,27 @@ impl Instance {
     /// Keeps an instance that has just been made.
     ///
     /// # Safety
-    /// `handle` is live, and `get` belongs to the layer that made it.
-    pub unsafe fn add(handle: vk::Instance, get: GetInstanceProcAddr, api_version: u32) {
+    /// `handle` is live, and `get` belongs to the layer that made it as `info` says.
+    pub unsafe fn add(
+        handle: vk::Instance,
+        get: GetInstanceProcAddr,
+        info: &vk::InstanceCreateInfo<'_>,
+    ) {
+        // SAFETY: the program's structures are valid, and the names are NUL-terminated.
+        let (api_version, has_properties2) = unsafe {
+            let application = info.p_application_info.as_ref();
+            let names = slice(
+                info.pp_enabled_extension_names,
+                info.enabled_extension_count,
+            );
+            let wanted = ash::khr::get_physical_device_properties2::NAME;
+            let api_version = application.map_or(0, |application| application.api_version);
+            (
+                api_version.max(vk::API_VERSION_1_0),
+                api_version >= vk::API_VERSION_1_1
+                    || names.iter().any(|name| CStr::from_ptr(*name) == wanted),
+            )
+        };
         macro_rules! function {
             ($type:ident, $($name:literal),+) => {
                 // SAFETY: a function of that name has that type.
@@ -61,7 +82,8 @@ impl Instance {
                 PFN_vkGetPhysicalDeviceFeatures2,
                 c"vkGetPhysicalDeviceFeatures2",
                 c"vkGetPhysicalDeviceFeatures2KHR"
-            ),
+            )
+            .filter(|_| has_properties2),
             memory: function!(
                 PFN_vkGetPhysicalDeviceMemoryProperties,
                 c"vkGetPhysicalDeviceMemoryProperties"

@@ -14,6 +14,18 @@ pub struct PhysicalDevice {
     handle: vk::PhysicalDevice,
 }
 
+/// The extension by which devices before Vulkan 1.2 have host query reset.
+pub const HOST_QUERY_RESET: &CStr = ash::ext::host_query_reset::NAME;
+
+/// What makes host query reset available.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum HostQueryResetBy {
+    /// Vulkan 1.2, whose feature it is.
+    Core,
+    /// [`HOST_QUERY_RESET`].
+    Extension,
+}
+
 /// What tells a physical device from others.
 pub struct Identity {
     pub name: String,
@@ -143,8 +155,14 @@ impl PhysicalDevice {
             let can_copy = family
                 .queue_flags
                 .intersects(Flags::GRAPHICS | Flags::COMPUTE);
-            let works = can_copy || family.queue_flags.contains(Flags::TRANSFER);
-            let delivery = match (family.timestamp_valid_bits > 0 && works, can_copy) {
+            let timed = can_copy
+                || family.queue_flags.intersects(
+                    Flags::TRANSFER
+                        | Flags::VIDEO_DECODE_KHR
+                        | Flags::VIDEO_ENCODE_KHR
+                        | Flags::OPTICAL_FLOW_NV,
+                );
+            let delivery = match (family.timestamp_valid_bits > 0 && timed, can_copy) {
                 (false, _) => Delivery::None,
                 (true, true) if must_copy || !host_query_reset => Delivery::Copied,
                 (true, _) if host_query_reset => Delivery::Asked,
@@ -160,22 +178,33 @@ impl PhysicalDevice {
         Families(families.iter().map(family).collect())
     }
 
-    /// True when a family can time work but not reset queries in it, and the device is able to do so from the host.
-    pub fn needs_host_query_reset(self) -> bool {
-        // Core since 1.2.
-        if self.instance.api_version < vk::API_VERSION_1_2
-            || self.api_version() < vk::API_VERSION_1_2
-        {
-            return false;
-        }
-        let Some(features2) = self.instance.features2 else {
-            return false;
+    /// True when the times of some family leave the GPU best by host query reset.
+    pub fn wants_host_query_reset(self) -> bool {
+        self.families(true).have(Delivery::Asked)
+    }
+
+    /// How host query reset can be had.
+    ///
+    /// # Errors
+    /// It cannot, for this reason.
+    pub fn host_query_reset(self) -> Result<HostQueryResetBy, &'static str> {
+        const ABSENT: &str = "the driver does not offer it";
+        let features2 = self.instance.features2.ok_or(
+            "the program asks for Vulkan 1.0 without VK_KHR_get_physical_device_properties2",
+        )?;
+        let by = if self.instance.api_version.min(self.api_version()) >= vk::API_VERSION_1_2 {
+            HostQueryResetBy::Core
+        } else if self.has_extension(HOST_QUERY_RESET) {
+            HostQueryResetBy::Extension
+        } else {
+            return Err(ABSENT);
         };
         let mut reset = vk::PhysicalDeviceHostQueryResetFeatures::default();
         let mut features = vk::PhysicalDeviceFeatures2::default().push_next(&mut reset);
-        // SAFETY: a valid chain of structures of Vulkan 1.2.
+        // SAFETY: the instance may use the function, and the device knows the structure.
         unsafe { features2(self.handle, &mut features) };
-        reset.host_query_reset == vk::TRUE && self.families(true).have(Delivery::Asked)
+        let is_there = reset.host_query_reset == vk::TRUE;
+        is_there.then_some(by).ok_or(ABSENT)
     }
 
     /// The best host clock among those that the driver reads together with the device's. `get` belongs to the next

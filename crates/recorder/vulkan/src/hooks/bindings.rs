@@ -3,7 +3,7 @@
 use crate::api::arguments::slice;
 use crate::command_buffer::CommandBuffer;
 use crate::hooks::command::command;
-use crate::objects::descriptors::{Content, Set};
+use crate::objects::descriptors::Set;
 use ash::vk;
 use gapscope_spool::event::{Command, NO_QUERY, Op};
 use std::ffi::c_void;
@@ -17,7 +17,7 @@ impl CommandBuffer {
                 .descriptors
                 .with(*set, |set| set.content(recorder))
                 .unwrap_or_default();
-            self.bind(index, content);
+            self.bind_set(index, content.id);
             let (own, rest) = offsets.split_at((content.dynamic as usize).min(offsets.len()));
             for (which, offset) in (0..).zip(own) {
                 self.push(Command::new(
@@ -35,15 +35,7 @@ impl CommandBuffer {
         let set = self.pushed_set(index);
         write(set);
         let content = set.content(recorder);
-        self.bind(index, content);
-    }
-
-    fn bind(&mut self, index: u32, content: Content) {
-        self.push(Command::new(
-            Op::BindSet,
-            NO_QUERY,
-            [index, content.id.0, 0, 0],
-        ));
+        self.bind_set(index, content.id);
     }
 }
 
@@ -206,10 +198,25 @@ pub unsafe extern "system" fn set_descriptor_buffer_offsets(
         |_state| (),
         |state, ()| {
             if point == vk::PipelineBindPoint::COMPUTE {
-                // The content of descriptor buffers is not followed: these sets are unknown from here on.
-                for set in first..first.saturating_add(count) {
-                    state.bind(set, Content::default());
-                }
+                (first..first.saturating_add(count)).for_each(|set| state.forget_set(set));
+            }
+        }
+    );
+}
+
+pub unsafe extern "system" fn set_descriptor_buffer_offsets2(
+    cb: vk::CommandBuffer,
+    info: *const vk::SetDescriptorBufferOffsetsInfoEXT<'_>,
+) {
+    command!(
+        cb,
+        cmd_set_descriptor_buffer_offsets2(info),
+        |_state| (),
+        |state, ()| {
+            let info = &*info;
+            if info.stage_flags.contains(vk::ShaderStageFlags::COMPUTE) {
+                let sets = info.first_set..info.first_set.saturating_add(info.set_count);
+                sets.for_each(|set| state.forget_set(set));
             }
         }
     );

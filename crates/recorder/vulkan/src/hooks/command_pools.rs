@@ -21,10 +21,7 @@ pub unsafe extern "system" fn create_command_pool(
         };
         let result = call(handle, info, allocator, out);
         if result == vk::Result::SUCCESS {
-            guard(|| {
-                let family = (*info).queue_family_index;
-                device.command_pools.add(*out, family);
-            });
+            guard(|| device.command_pools.add(*out, &*info));
         }
         result
     }
@@ -92,7 +89,7 @@ pub unsafe extern "system" fn allocate_command_buffers(
                     return;
                 };
                 for cb in made {
-                    let state = CommandBuffer::new(device, *cb, pool.family, secondary);
+                    let state = CommandBuffer::new(device, *cb, pool, secondary);
                     command_buffers::add(*cb, state);
                 }
                 pool.members.extend(made);

@@ -2,6 +2,7 @@
 //! command.
 
 use crate::api::arguments::slice;
+use crate::command_buffer::CommandBuffer;
 use crate::command_buffers;
 use crate::hooks::command::command;
 use ash::vk;
@@ -78,6 +79,29 @@ pub unsafe extern "system" fn bind_pipeline(
     );
 }
 
+pub unsafe extern "system" fn bind_shaders(
+    cb: vk::CommandBuffer,
+    count: u32,
+    stages: *const vk::ShaderStageFlags,
+    shaders: *const vk::ShaderEXT,
+) {
+    command!(
+        cb,
+        cmd_bind_shaders(count, stages, shaders),
+        |_state| (),
+        |state, ()| {
+            let shaders = slice(shaders, count);
+            for (index, stage) in slice(stages, count).iter().enumerate() {
+                if stage.contains(vk::ShaderStageFlags::COMPUTE) {
+                    // Without shaders what was bound is unbound.
+                    let shader = shaders.get(index).copied().unwrap_or_default();
+                    state.kernel = state.device.kernels.of_shader(shader).unwrap_or_default();
+                }
+            }
+        }
+    );
+}
+
 pub unsafe extern "system" fn pipeline_barrier(
     cb: vk::CommandBuffer,
     from: vk::PipelineStageFlags,
@@ -103,7 +127,7 @@ pub unsafe extern "system" fn pipeline_barrier(
             image_count,
             images
         ),
-        |_state| (),
+        |state| state.before_action(),
         |state, ()| state.push(Command::new(
             Op::Barrier,
             NO_QUERY,
@@ -116,45 +140,66 @@ pub unsafe extern "system" fn pipeline_barrier2(
     cb: vk::CommandBuffer,
     info: *const vk::DependencyInfo<'_>,
 ) {
-    command!(cb, cmd_pipeline_barrier2(info), |_state| (), |state, ()| {
-        let info = &*info;
-        let (mut from, mut to) = (0, 0);
-        let mut add = |a: vk::PipelineStageFlags2, b: vk::PipelineStageFlags2| {
-            from |= a.as_raw();
-            to |= b.as_raw();
-        };
-        for b in slice(info.p_memory_barriers, info.memory_barrier_count) {
-            add(b.src_stage_mask, b.dst_stage_mask);
-        }
-        for b in slice(
-            info.p_buffer_memory_barriers,
-            info.buffer_memory_barrier_count,
-        ) {
-            add(b.src_stage_mask, b.dst_stage_mask);
-        }
-        for b in slice(
-            info.p_image_memory_barriers,
-            info.image_memory_barrier_count,
-        ) {
-            add(b.src_stage_mask, b.dst_stage_mask);
-        }
-        let operands = [
-            from as u32,
-            (from >> 32) as u32,
-            to as u32,
-            (to >> 32) as u32,
-        ];
-        state.push(Command::new(Op::Barrier, NO_QUERY, operands));
-    });
+    command!(
+        cb,
+        cmd_pipeline_barrier2(info),
+        |state| state.before_action(),
+        |state, ()| push_barrier(state, slice(info, 1))
+    );
 }
 
-/// True when the inside of a secondary has no timestamps.
+/// Waiting for events orders commands as a barrier does.
+pub unsafe extern "system" fn wait_events2(
+    cb: vk::CommandBuffer,
+    count: u32,
+    events: *const vk::Event,
+    infos: *const vk::DependencyInfo<'_>,
+) {
+    command!(
+        cb,
+        cmd_wait_events2(count, events, infos),
+        |state| state.before_action(),
+        |state, ()| push_barrier(state, slice(infos, count))
+    );
+}
+
+/// Writes a barrier with the stages of all its parts.
 ///
 /// # Safety
-/// The secondary is being recorded into a primary, so that the program must not change it.
-unsafe fn lacks_times(secondary: vk::CommandBuffer) -> bool {
-    // SAFETY: as the caller promises.
-    unsafe { command_buffers::state(secondary) }.is_some_and(|state| state.timing.is_none())
+/// The program's own structures, during its call.
+unsafe fn push_barrier(state: &mut CommandBuffer, infos: &[vk::DependencyInfo<'_>]) {
+    let (mut from, mut to) = (0, 0);
+    let mut add = |a: vk::PipelineStageFlags2, b: vk::PipelineStageFlags2| {
+        from |= a.as_raw();
+        to |= b.as_raw();
+    };
+    for info in infos {
+        // SAFETY: as the caller promises.
+        unsafe {
+            for b in slice(info.p_memory_barriers, info.memory_barrier_count) {
+                add(b.src_stage_mask, b.dst_stage_mask);
+            }
+            for b in slice(
+                info.p_buffer_memory_barriers,
+                info.buffer_memory_barrier_count,
+            ) {
+                add(b.src_stage_mask, b.dst_stage_mask);
+            }
+            for b in slice(
+                info.p_image_memory_barriers,
+                info.image_memory_barrier_count,
+            ) {
+                add(b.src_stage_mask, b.dst_stage_mask);
+            }
+        }
+    }
+    let operands = [
+        from as u32,
+        (from >> 32) as u32,
+        to as u32,
+        (to >> 32) as u32,
+    ];
+    state.push(Command::new(Op::Barrier, NO_QUERY, operands));
 }
 
 pub unsafe extern "system" fn execute_commands(
@@ -166,11 +211,9 @@ pub unsafe extern "system" fn execute_commands(
         cb,
         cmd_execute_commands(count, secondaries),
         |state| {
-            if slice(secondaries, count).iter().any(|cb| lacks_times(*cb)) {
-                state.start_timing()
-            } else {
-                NO_QUERY
-            }
+            let states = slice(secondaries, count).iter();
+            let states = states.filter_map(|cb| command_buffers::state(*cb).map(|state| &*state));
+            state.start_secondaries(states)
         },
         |state, query| {
             state.end_timing(query);
@@ -214,7 +257,7 @@ pub unsafe extern "system" fn wait_events(
             image_count,
             images
         ),
-        |_state| (),
+        |state| state.before_action(),
         |state, ()| state.push(Command::new(
             Op::Barrier,
             NO_QUERY,

@@ -6,6 +6,44 @@ use ash::vk;
 use gapscope_spool::hook::guard;
 use std::ffi::c_void;
 
+pub unsafe extern "system" fn create_descriptor_set_layout(
+    handle: vk::Device,
+    info: *const vk::DescriptorSetLayoutCreateInfo<'_>,
+    allocator: *const vk::AllocationCallbacks<'_>,
+    out: *mut vk::DescriptorSetLayout,
+) -> vk::Result {
+    // SAFETY: the program's own call.
+    unsafe {
+        let Some((device, call)) = devices::with(handle, |f| f.create_descriptor_set_layout) else {
+            return vk::Result::ERROR_INITIALIZATION_FAILED;
+        };
+        let result = call(handle, info, allocator, out);
+        if result == vk::Result::SUCCESS {
+            guard(|| {
+                let bindings = slice((*info).p_bindings, (*info).binding_count);
+                device.descriptors.add_layout(*out, bindings);
+            });
+        }
+        result
+    }
+}
+
+pub unsafe extern "system" fn destroy_descriptor_set_layout(
+    handle: vk::Device,
+    layout: vk::DescriptorSetLayout,
+    allocator: *const vk::AllocationCallbacks<'_>,
+) {
+    // SAFETY: the program's own call.
+    unsafe {
+        let Some((device, call)) = devices::with(handle, |f| f.destroy_descriptor_set_layout)
+        else {
+            return;
+        };
+        guard(|| device.descriptors.remove_layout(layout));
+        call(handle, layout, allocator);
+    }
+}
+
 pub unsafe extern "system" fn allocate_descriptor_sets(
     handle: vk::Device,
     info: *const vk::DescriptorSetAllocateInfo<'_>,
@@ -19,8 +57,10 @@ pub unsafe extern "system" fn allocate_descriptor_sets(
         let result = call(handle, info, out);
         if result == vk::Result::SUCCESS {
             guard(|| {
-                let made = slice(out.cast_const(), (*info).descriptor_set_count);
-                device.descriptors.add((*info).descriptor_pool, made);
+                let count = (*info).descriptor_set_count;
+                let made = slice(out.cast_const(), count);
+                let layouts = slice((*info).p_set_layouts, count);
+                (device.descriptors).add((*info).descriptor_pool, layouts, made);
             });
         }
         result

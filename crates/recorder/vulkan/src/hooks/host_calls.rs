@@ -1,5 +1,6 @@
 //! Waits, polls, signals and presentation.
 
+use crate::api::arguments::slice;
 use crate::devices;
 use crate::host_call::HostCallTimer;
 use ash::vk;
@@ -127,7 +128,7 @@ pub unsafe extern "system" fn get_semaphore_counter_value(
                 vk::Result::NOT_READY
             };
             timer.finish_poll(HostCallKind::PollSemaphore, found);
-            device.note_result(result);
+            device.after_wait(found);
         });
         result
     }
@@ -190,6 +191,15 @@ pub unsafe extern "system" fn queue_present(
         let timer = HostCallTimer::start(device.recorder);
         let result = call(handle, info);
         guard(|| {
+            if timer.start_ns().is_some() {
+                for handle in slice((*info).p_wait_semaphores, (*info).wait_semaphore_count) {
+                    if let Some(consumed) = device.semaphores.with_value(*handle, 0) {
+                        device.recorder.write(&VulkanEvent::SemaphoreEnd {
+                            semaphore: consumed.semaphore,
+                        });
+                    }
+                }
+            }
             timer.finish_on_queue(HostCallKind::Present, result, device.queue_id(handle));
             device.note_result(result);
         });
@@ -212,6 +222,23 @@ pub unsafe extern "system" fn acquire_next_image(
         };
         let timer = HostCallTimer::start(device.recorder);
         let result = call(handle, swapchain, timeout, semaphore, fence, index);
+        guard(|| timer.finish(HostCallKind::AcquireImage, result));
+        result
+    }
+}
+
+pub unsafe extern "system" fn acquire_next_image2(
+    handle: vk::Device,
+    info: *const vk::AcquireNextImageInfoKHR<'_>,
+    index: *mut u32,
+) -> vk::Result {
+    // SAFETY: the program's own call.
+    unsafe {
+        let Some((device, call)) = devices::with(handle, |f| f.acquire_next_image2) else {
+            return vk::Result::ERROR_INITIALIZATION_FAILED;
+        };
+        let timer = HostCallTimer::start(device.recorder);
+        let result = call(handle, info, index);
         guard(|| timer.finish(HostCallKind::AcquireImage, result));
         result
     }

@@ -24,13 +24,7 @@ pub unsafe extern "system" fn create_instance(
             std::mem::transmute::<unsafe extern "system" fn(), vk::PFN_vkCreateInstance>(create);
         let result = create(info, allocator, out);
         if result == vk::Result::SUCCESS {
-            let application = (*info).p_application_info;
-            let api_version = if application.is_null() {
-                0
-            } else {
-                (*application).api_version
-            };
-            guard(|| Instance::add(*out, get, api_version.max(vk::API_VERSION_1_0)));
+            guard(|| Instance::add(*out, get, &*info));
         }
         result
     }

@@ -74,23 +74,46 @@ pub unsafe extern "system" fn create_compute_pipelines(
     }
 }
 
-pub unsafe extern "system" fn create_graphics_pipelines(
+pub unsafe extern "system" fn create_shaders(
     handle: vk::Device,
-    cache: vk::PipelineCache,
     count: u32,
-    infos: *const vk::GraphicsPipelineCreateInfo<'_>,
+    infos: *const vk::ShaderCreateInfoEXT<'_>,
     allocator: *const vk::AllocationCallbacks<'_>,
-    out: *mut vk::Pipeline,
+    out: *mut vk::ShaderEXT,
 ) -> vk::Result {
-    // SAFETY: the program's own call.
+    // SAFETY: the program's own call. A shader that could not be made is null.
     unsafe {
-        let Some((device, call)) = devices::with(handle, |f| f.create_graphics_pipelines) else {
+        let Some((device, call)) = devices::with(handle, |f| f.create_shaders) else {
             return vk::Result::ERROR_INITIALIZATION_FAILED;
         };
         let timer = HostCallTimer::start(device.recorder);
-        let result = call(handle, cache, count, infos, allocator, out);
-        guard(|| timer.finish(HostCallKind::CreatePipelines, result));
+        let result = call(handle, count, infos, allocator, out);
+        guard(|| {
+            timer.finish(HostCallKind::CreatePipelines, result);
+            let made = slice(out.cast_const(), count);
+            for (shader, info) in made.iter().zip(slice(infos, count)) {
+                let is_kernel = info.stage.contains(vk::ShaderStageFlags::COMPUTE);
+                if is_kernel && *shader != vk::ShaderEXT::null() && result.as_raw() >= 0 {
+                    device.kernels.add_shader(*shader, info);
+                }
+            }
+        });
         result
+    }
+}
+
+pub unsafe extern "system" fn destroy_shader(
+    handle: vk::Device,
+    shader: vk::ShaderEXT,
+    allocator: *const vk::AllocationCallbacks<'_>,
+) {
+    // SAFETY: the program's own call.
+    unsafe {
+        let Some((device, call)) = devices::with(handle, |f| f.destroy_shader) else {
+            return;
+        };
+        guard(|| device.kernels.remove_shader(shader));
+        call(handle, shader, allocator);
     }
 }
 

@@ -169,6 +169,10 @@ unsafe fn name_object(device: &Device, kind: vk::ObjectType, handle: u64, name: 
             .kernels
             .of(vk::Pipeline::from_raw(handle))
             .map(Object::Kernel),
+        vk::ObjectType::SHADER_EXT => device
+            .kernels
+            .of_shader(vk::ShaderEXT::from_raw(handle))
+            .map(Object::Kernel),
         vk::ObjectType::BUFFER => device
             .memory
             .buffer_id(vk::Buffer::from_raw(handle))

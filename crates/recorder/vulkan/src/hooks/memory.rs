@@ -69,6 +69,26 @@ pub unsafe extern "system" fn map_memory(
     }
 }
 
+pub unsafe extern "system" fn map_memory2(
+    handle: vk::Device,
+    info: *const vk::MemoryMapInfoKHR<'_>,
+    out: *mut *mut std::ffi::c_void,
+) -> vk::Result {
+    // SAFETY: the program's own call.
+    unsafe {
+        let Some((device, call)) = devices::with(handle, |f| f.map_memory2) else {
+            return vk::Result::ERROR_INITIALIZATION_FAILED;
+        };
+        let timer = HostCallTimer::start(device.recorder);
+        let result = call(handle, info, out);
+        guard(|| {
+            let bytes = Some((*info).size).filter(|size| *size != vk::WHOLE_SIZE);
+            timer.finish_with_bytes(HostCallKind::MapMemory, result, bytes);
+        });
+        result
+    }
+}
+
 pub unsafe extern "system" fn create_buffer(
     handle: vk::Device,
     info: *const vk::BufferCreateInfo<'_>,

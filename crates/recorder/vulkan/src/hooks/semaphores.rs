@@ -4,6 +4,7 @@ use crate::api::arguments::find;
 use crate::devices;
 use crate::objects::semaphores::Semaphore;
 use ash::vk;
+use gapscope_spool::event::VulkanEvent;
 use gapscope_spool::hook::guard;
 
 pub unsafe extern "system" fn create_semaphore(
@@ -46,7 +47,14 @@ pub unsafe extern "system" fn destroy_semaphore(
         let Some((device, call)) = devices::with(handle, |f| f.destroy_semaphore) else {
             return;
         };
-        guard(|| device.semaphores.remove(semaphore));
+        guard(|| {
+            if let Some(gone) = device.semaphores.remove(semaphore) {
+                let semaphore = gone.id;
+                device
+                    .recorder
+                    .write(&VulkanEvent::SemaphoreEnd { semaphore });
+            }
+        });
         call(handle, semaphore, allocator);
     }
 }

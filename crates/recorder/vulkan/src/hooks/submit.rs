@@ -4,10 +4,11 @@ use crate::api::arguments::{find, slice};
 use crate::device::Device;
 use crate::devices;
 use crate::host_call::HostCallTimer;
-use crate::submission::{Batch, Batches, Target};
+use crate::submission::{Batch, Batches, Semaphores, Target};
 use ash::vk;
 use gapscope_spool::event::HostCallKind;
 use gapscope_spool::hook::guard;
+use std::ffi::c_void;
 
 /// `VkSubmitInfo` or `VkSubmitInfo2`.
 trait SubmitInfo: Clone {
@@ -73,7 +74,7 @@ unsafe fn submit<I: SubmitInfo>(
         }
         call(changed.as_ptr())
     };
-    guard(|| target.finish(batches, timer, result));
+    guard(|| target.finish(batches, timer, HostCallKind::Submit, result));
     result
 }
 
@@ -109,6 +110,42 @@ pub unsafe extern "system" fn queue_submit2(
     }
 }
 
+/// Semaphores with the values that the chain may give for them.
+///
+/// # Safety
+/// The program's own structures, during its call.
+unsafe fn semaphores(
+    target: Target,
+    chain: *const c_void,
+    waits: &[vk::Semaphore],
+    signals: &[vk::Semaphore],
+) -> (Semaphores, Semaphores) {
+    fn with_values(
+        semaphores: &[vk::Semaphore],
+        values: &[u64],
+    ) -> impl Iterator<Item = (vk::Semaphore, u64)> {
+        let values = values.iter().copied().chain(std::iter::repeat(0));
+        semaphores.iter().copied().zip(values)
+    }
+    // SAFETY: as the caller promises.
+    let (wait_values, signal_values): (&[u64], &[u64]) = unsafe {
+        let timeline = find::<vk::TimelineSemaphoreSubmitInfo<'_>>(
+            chain,
+            vk::StructureType::TIMELINE_SEMAPHORE_SUBMIT_INFO,
+        );
+        timeline.map_or((&[], &[]), |t| {
+            (
+                slice(t.p_wait_semaphore_values, t.wait_semaphore_value_count),
+                slice(t.p_signal_semaphore_values, t.signal_semaphore_value_count),
+            )
+        })
+    };
+    (
+        target.waits(with_values(waits, wait_values)),
+        target.signals(with_values(signals, signal_values)),
+    )
+}
+
 impl SubmitInfo for vk::SubmitInfo<'_> {
     type Entry = vk::CommandBuffer;
 
@@ -122,35 +159,22 @@ impl SubmitInfo for vk::SubmitInfo<'_> {
     unsafe fn batch(&self, target: Target) -> Batch {
         // SAFETY: as the caller promises.
         unsafe {
-            // A device group has a mask for each command buffer: no brackets are added there.
+            // A device group has a mask for each command buffer, and what is submitted as protected must all be so: no
+            // brackets are added there.
             let group = find::<vk::DeviceGroupSubmitInfo<'_>>(
                 self.p_next,
                 vk::StructureType::DEVICE_GROUP_SUBMIT_INFO,
             );
-            let timeline = find::<vk::TimelineSemaphoreSubmitInfo<'_>>(
+            let protected = find::<vk::ProtectedSubmitInfo<'_>>(
                 self.p_next,
-                vk::StructureType::TIMELINE_SEMAPHORE_SUBMIT_INFO,
+                vk::StructureType::PROTECTED_SUBMIT_INFO,
             );
-            let (wait_values, signal_values): (&[u64], &[u64]) = timeline.map_or((&[], &[]), |t| {
-                (
-                    slice(t.p_wait_semaphore_values, t.wait_semaphore_value_count),
-                    slice(t.p_signal_semaphore_values, t.signal_semaphore_value_count),
-                )
-            });
-            fn with_values(
-                semaphores: &[vk::Semaphore],
-                values: &[u64],
-            ) -> impl Iterator<Item = (vk::Semaphore, u64)> {
-                let values = values.iter().copied().chain(std::iter::repeat(0));
-                semaphores.iter().copied().zip(values)
-            }
+            let may_bracket =
+                group.is_none() && protected.is_none_or(|info| info.protected_submit == vk::FALSE);
             let waits = slice(self.p_wait_semaphores, self.wait_semaphore_count);
             let signals = slice(self.p_signal_semaphores, self.signal_semaphore_count);
-            let semaphores = (
-                target.waits(with_values(waits, wait_values)),
-                target.signals(with_values(signals, signal_values)),
-            );
-            target.batch(self.command_buffers(), group.is_none(), semaphores)
+            let semaphores = semaphores(target, self.p_next, waits, signals);
+            target.batch(self.command_buffers(), may_bracket, semaphores)
         }
     }
 
@@ -180,6 +204,7 @@ impl<'a> SubmitInfo for vk::SubmitInfo2<'a> {
             let grouped = slice(self.p_command_buffer_infos, self.command_buffer_info_count)
                 .iter()
                 .any(|cb| cb.device_mask != 0 || !cb.p_next.is_null());
+            let protected = self.flags.contains(vk::SubmitFlags::PROTECTED);
             let with_value = |info: &vk::SemaphoreSubmitInfo<'_>| (info.semaphore, info.value);
             let waits = slice(self.p_wait_semaphore_infos, self.wait_semaphore_info_count);
             let signals = slice(
@@ -190,7 +215,7 @@ impl<'a> SubmitInfo for vk::SubmitInfo2<'a> {
                 target.waits(waits.iter().map(with_value)),
                 target.signals(signals.iter().map(with_value)),
             );
-            target.batch(self.command_buffers(), !grouped, semaphores)
+            target.batch(self.command_buffers(), !grouped && !protected, semaphores)
         }
     }
 
@@ -216,10 +241,26 @@ pub unsafe extern "system" fn queue_bind_sparse(
             return vk::Result::ERROR_INITIALIZATION_FAILED;
         };
         let timer = HostCallTimer::start(device.recorder);
+        let target = device
+            .queues
+            .get(handle)
+            .filter(|_| timer.start_ns().is_some())
+            .map(|queue| Target { device, queue });
+        // Work may wait for it, and it for work.
+        let batches = target.and_then(|target| {
+            let batch = |info: &vk::BindSparseInfo<'_>| {
+                let waits = slice(info.p_wait_semaphores, info.wait_semaphore_count);
+                let signals = slice(info.p_signal_semaphores, info.signal_semaphore_count);
+                Batch::of_semaphores(semaphores(target, info.p_next, waits, signals))
+            };
+            guard(|| slice(infos, count).iter().map(batch).collect::<Batches>())
+        });
         let result = call(handle, count, infos, fence);
-        guard(|| {
-            timer.finish_on_queue(HostCallKind::BindSparse, result, device.queue_id(handle));
-            device.note_result(result);
+        guard(|| match target.zip(batches) {
+            Some((target, batches)) => {
+                target.finish(batches, timer, HostCallKind::BindSparse, result);
+            }
+            None => device.note_result(result),
         });
         result
     }

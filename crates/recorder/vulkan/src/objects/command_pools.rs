@@ -7,6 +7,8 @@ use std::sync::{Mutex, MutexGuard};
 
 pub struct CommandPool {
     pub family: u32,
+    /// Its command buffers are protected: they must not write to memory that is not.
+    pub protected: bool,
     pub members: Vec<vk::CommandBuffer>,
 }
 
@@ -19,9 +21,12 @@ impl CommandPools {
         lock(&self.0)
     }
 
-    pub fn add(&self, pool: vk::CommandPool, family: u32) {
-        let members = Vec::new();
-        self.lock()
-            .insert(pool.as_raw(), CommandPool { family, members });
+    pub fn add(&self, pool: vk::CommandPool, info: &vk::CommandPoolCreateInfo<'_>) {
+        let new = CommandPool {
+            family: info.queue_family_index,
+            protected: info.flags.contains(vk::CommandPoolCreateFlags::PROTECTED),
+            members: Vec::new(),
+        };
+        self.lock().insert(pool.as_raw(), new);
     }
 }

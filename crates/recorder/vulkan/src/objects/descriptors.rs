@@ -11,7 +11,7 @@ use crate::recorder::Recorder;
 use ash::vk;
 use ash::vk::Handle;
 use gapscope_spool::event::{Binding, VulkanEvent};
-use gapscope_spool::ids::BindingContent;
+use gapscope_spool::ids::{self, BindingContent};
 use std::borrow::Cow;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex};
@@ -19,6 +19,8 @@ use std::sync::{Arc, Mutex};
 /// The descriptor sets of a device.
 #[derive(Default)]
 pub struct Descriptors {
+    /// The layouts that have dynamic descriptors.
+    layouts: Handles<Arc<[Binding]>>,
     sets: Handles<Set>,
     /// The sets of each pool.
     pools: Mutex<HandleMap<Vec<vk::DescriptorSet>>>,
@@ -26,9 +28,51 @@ pub struct Descriptors {
 }
 
 impl Descriptors {
-    pub fn add(&self, pool: vk::DescriptorPool, made: &[vk::DescriptorSet]) {
-        for set in made {
-            self.sets.insert(set.as_raw(), Set::default());
+    /// Keeps the dynamic descriptors of a new layout: each takes an offset when a set is bound, written or not.
+    pub fn add_layout(
+        &self,
+        layout: vk::DescriptorSetLayout,
+        bindings: &[vk::DescriptorSetLayoutBinding<'_>],
+    ) {
+        let elements = |binding: &vk::DescriptorSetLayoutBinding<'_>| {
+            let (kind, at) = (binding.descriptor_type, binding.binding);
+            (0..binding.descriptor_count).map(move |element| Binding {
+                binding: at,
+                element,
+                buffer: ids::Buffer::NONE,
+                offset: 0,
+                bytes: 0,
+                kind: kind.as_raw() as u32,
+            })
+        };
+        let dynamic = bindings
+            .iter()
+            .filter(|binding| is_dynamic(binding.descriptor_type));
+        let mut entries: Vec<_> = dynamic.flat_map(elements).collect();
+        if !entries.is_empty() {
+            entries.sort_by_key(|entry| (entry.binding, entry.element));
+            self.layouts.insert(layout.as_raw(), entries.into());
+        }
+    }
+
+    pub fn remove_layout(&self, layout: vk::DescriptorSetLayout) {
+        self.layouts.remove(layout.as_raw());
+    }
+
+    pub fn add(
+        &self,
+        pool: vk::DescriptorPool,
+        layouts: &[vk::DescriptorSetLayout],
+        made: &[vk::DescriptorSet],
+    ) {
+        for (set, layout) in made.iter().zip(layouts) {
+            let dynamic = self.layouts.get(layout.as_raw());
+            let entries = dynamic.map_or_else(Vec::new, |entries| entries.to_vec());
+            let new = Set {
+                entries,
+                ..Set::default()
+            };
+            self.sets.insert(set.as_raw(), new);
         }
         lock(&self.pools)
             .entry(pool.as_raw())
@@ -90,7 +134,7 @@ impl Descriptors {
     }
 }
 
-/// Buffer descriptors, sorted by binding and element.
+/// Buffer descriptors, sorted by binding and element: those that have been written, and all dynamic ones.
 #[derive(Clone, Default)]
 pub struct Set {
     entries: Vec<Binding>,
@@ -120,8 +164,7 @@ fn is_buffer(kind: vk::DescriptorType) -> bool {
     )
 }
 
-fn is_dynamic(binding: &Binding) -> bool {
-    let kind = vk::DescriptorType::from_raw(binding.kind as i32);
+fn is_dynamic(kind: vk::DescriptorType) -> bool {
     matches!(
         kind,
         vk::DescriptorType::UNIFORM_BUFFER_DYNAMIC | vk::DescriptorType::STORAGE_BUFFER_DYNAMIC
@@ -206,7 +249,9 @@ impl Set {
     pub fn content(&mut self, recorder: &Recorder) -> Content {
         if self.content == BindingContent::NONE {
             self.content = recorder.ids.content.next();
-            self.dynamic = self.entries.iter().filter(|e| is_dynamic(e)).count() as u32;
+            let kinds = self.entries.iter().map(|entry| entry.kind as i32);
+            let dynamic = kinds.filter(|kind| is_dynamic(vk::DescriptorType::from_raw(*kind)));
+            self.dynamic = dynamic.count() as u32;
             let entries = Cow::Borrowed(self.entries.as_slice());
             recorder.write(&VulkanEvent::Bindings {
                 content: self.content,

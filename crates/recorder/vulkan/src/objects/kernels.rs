@@ -1,4 +1,4 @@
-//! Shader modules and compute pipelines: what kernels are.
+//! Shader modules, compute pipelines and shader objects: what kernels are.
 
 use crate::api::arguments::{find, slice, text_at};
 use crate::handles::{Handles, lock};
@@ -29,6 +29,8 @@ pub struct Kernels {
     recorder: &'static Recorder,
     modules: Handles<Module>,
     pipelines: Handles<ids::Kernel>,
+    /// Shader objects of the compute stage.
+    shaders: Handles<ids::Kernel>,
 }
 
 impl Kernels {
@@ -37,12 +39,18 @@ impl Kernels {
             recorder,
             modules: Handles::default(),
             pipelines: Handles::default(),
+            shaders: Handles::default(),
         }
     }
 
     /// The kernel of a pipeline; `None` where it is not known, as of graphics pipelines.
     pub fn of(&self, pipeline: vk::Pipeline) -> Option<ids::Kernel> {
         self.pipelines.get(pipeline.as_raw())
+    }
+
+    /// The kernel of a shader object; `None` where it is not known, as of other stages.
+    pub fn of_shader(&self, shader: vk::ShaderEXT) -> Option<ids::Kernel> {
+        self.shaders.get(shader.as_raw())
     }
 
     pub fn add_module(&self, handle: vk::ShaderModule, code: &[u32]) {
@@ -101,8 +109,41 @@ impl Kernels {
                 specialisation(stage.p_specialization_info),
             )
         };
-        let kernel = self.recorder.ids.kernel.next();
+        let kernel = self.add(module, entry_point, specialisation);
         self.pipelines.insert(pipeline.as_raw(), kernel);
+    }
+
+    /// Writes the kernel of a new shader object of the compute stage.
+    ///
+    /// # Safety
+    /// The shader object was made from `info`.
+    pub unsafe fn add_shader(&self, shader: vk::ShaderEXT, info: &vk::ShaderCreateInfoEXT<'_>) {
+        // SAFETY: the program's structures are valid during its call; SPIR-V is aligned to its words.
+        let (module, entry_point, specialisation) = unsafe {
+            let code = || slice(info.p_code.cast::<u32>(), (info.code_size / 4) as u32);
+            let is_spirv = info.code_type == vk::ShaderCodeTypeEXT::SPIRV;
+            (
+                is_spirv.then(|| self.describe(code())),
+                text_at(info.p_name),
+                specialisation(info.p_specialization_info),
+            )
+        };
+        let kernel = self.add(module, entry_point, specialisation);
+        self.shaders.insert(shader.as_raw(), kernel);
+    }
+
+    pub fn remove_shader(&self, handle: vk::ShaderEXT) {
+        self.shaders.remove(handle.as_raw());
+    }
+
+    /// Writes a kernel.
+    fn add(
+        &self,
+        module: Option<Module>,
+        entry_point: Cow<'_, str>,
+        specialisation: String,
+    ) -> ids::Kernel {
+        let kernel = self.recorder.ids.kernel.next();
         let description = module
             .as_ref()
             .map(|m| Arc::clone(&m.description))
@@ -127,6 +168,7 @@ impl Kernels {
                 name: &module.name,
             });
         }
+        kernel
     }
 
     pub fn remove_pipeline(&self, handle: vk::Pipeline) {

@@ -23,8 +23,8 @@ impl Semaphores {
         self.0.insert(handle.as_raw(), semaphore);
     }
 
-    pub fn remove(&self, handle: vk::Semaphore) {
-        self.0.remove(handle.as_raw());
+    pub fn remove(&self, handle: vk::Semaphore) -> Option<Semaphore> {
+        self.0.remove(handle.as_raw())
     }
 
     /// A submission gives a timeline semaphore this value.

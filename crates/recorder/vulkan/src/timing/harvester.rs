@@ -4,13 +4,14 @@ use crate::handles::lock;
 use crate::recorder::Recorder;
 use crate::timing::brackets::Brackets;
 use crate::timing::clock::Clock;
+use crate::timing::credit::Credit;
 use crate::timing::pending::{Pending, PendingInstances, TimeSource};
 use crate::timing::queries::Queries;
 use crate::timing::recording::Timing;
 use gapscope_spool::event::{NO_TICKS, Outcome, VulkanEvent};
 use gapscope_spool::{hook, ids, monotonic_ns};
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -18,13 +19,11 @@ use std::time::Duration;
 const INTERVAL: Duration = Duration::from_millis(4);
 /// Rounds without pending work after which the thread sleeps until it is woken.
 const IDLE_ROUNDS: u32 = 25;
-/// Instances that the program's own thread collects at most after a wait, and their queries; the rest is left to our
+/// About what a query takes to be read and written. An instance that would take more than the credit is left to our
 /// thread.
-const SMALL_HARVEST: usize = 8;
-const SMALL_QUERIES: u32 = 256;
-/// The program's own thread looks at most this often: to ask a driver costs a microsecond, and a look every 250 µs made
-/// llama.cpp 7 % slower on an H200.
-const LOOK_NS: i64 = INTERVAL.as_nanos() as i64;
+const QUERY_NS: i64 = 20;
+/// For so long at most the program's thread waits for ours, which holds its lock while it writes one instance.
+const LOCK_NS: i64 = 20_000;
 
 /// Collects the results of a device, and samples its clock meanwhile.
 pub struct Harvester {
@@ -40,8 +39,8 @@ pub struct Harvester {
     lost: AtomicBool,
     stop: AtomicBool,
     idle: AtomicBool,
-    /// When the program's thread last looked.
-    looked_ns: AtomicI64,
+    /// What the program's threads may spend on collecting.
+    credit: Credit,
 }
 
 impl Harvester {
@@ -62,7 +61,7 @@ impl Harvester {
             lost: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             idle: AtomicBool::new(false),
-            looked_ns: AtomicI64::new(0),
+            credit: Credit::default(),
         }
     }
 
@@ -113,21 +112,41 @@ impl Harvester {
         }
     }
 
-    /// Collects instances that have finished, on the program's thread: only a few, rarely, and only while nobody else
-    /// does. A process that is killed loses what has finished since.
+    /// Collects instances that have finished, on the program's thread, which has just seen that work ended: it may end the
+    /// process in the next moment, without exit handlers. It takes no more time than there is credit for.
     pub fn harvest_small(&self) {
-        let now_ns = monotonic_ns();
-        if now_ns < self.looked_ns.load(Relaxed) + LOOK_NS {
-            return;
-        }
-        self.looked_ns.store(now_ns, Relaxed);
-        for _ in 0..SMALL_HARVEST {
-            let Ok(mut scratch) = self.writing.try_lock() else {
+        let start_ns = monotonic_ns();
+        let credit_ns = self.credit.left(start_ns);
+        let mut spent_ns = 0;
+        while spent_ns < credit_ns {
+            let left_ns = credit_ns - spent_ns;
+            let Some(mut scratch) = self.lock_within(left_ns.min(LOCK_NS)) else {
                 break;
             };
-            if !self.harvest_one(&mut scratch, SMALL_QUERIES) {
+            let most_queries = u32::try_from(left_ns / QUERY_NS).unwrap_or(u32::MAX);
+            if !self.harvest_one(&mut scratch, most_queries) {
                 break;
             }
+            drop(scratch);
+            spent_ns = monotonic_ns() - start_ns;
+        }
+        self.credit.spend(start_ns, monotonic_ns() - start_ns);
+    }
+
+    /// The lock, when whoever holds it frees it soon.
+    fn lock_within(&self, most_ns: i64) -> Option<MutexGuard<'_, Vec<u64>>> {
+        let mut until_ns = None;
+        loop {
+            match self.writing.try_lock() {
+                Ok(scratch) => return Some(scratch),
+                Err(TryLockError::Poisoned(scratch)) => return Some(scratch.into_inner()),
+                Err(TryLockError::WouldBlock) => {}
+            }
+            let now_ns = monotonic_ns();
+            if now_ns > *until_ns.get_or_insert(now_ns + most_ns) {
+                return None;
+            }
+            std::hint::spin_loop();
         }
     }
 

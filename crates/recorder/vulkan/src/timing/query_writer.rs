@@ -74,6 +74,12 @@ impl QueryWriter {
         self.simultaneous = simultaneous;
     }
 
+    /// Nothing is written from here on.
+    pub fn give_up(&mut self) {
+        self.delivery = Delivery::None;
+        self.open_left = 0;
+    }
+
     /// Some query of the recording has been handed out.
     pub fn has_queries(&self) -> bool {
         self.next_query > 0
@@ -118,9 +124,9 @@ impl QueryWriter {
         }
         let Some(mut chunk) = self.queries.take(self.chunks.is_empty()) else {
             self.recorder.loss(
-                LossKind::DispatchTimes,
+                LossKind::TimestampMemory,
                 1,
-                "no memory for timestamps could be had",
+                "refused by the device, or by a limit on the size of files; what has no times for it is counted by itself",
             );
             return false;
         };
@@ -154,28 +160,30 @@ impl QueryWriter {
     }
 
     /// Ends the recording: writes the second timestamp of its first pair and what delivers the results. Gives its
-    /// timing, with those of the secondaries that it executes; `None` where nothing is timed.
+    /// timing, with those of the secondaries that it executes; `None` where nothing is timed. Unless `whole`, nothing may
+    /// be written any more: the timing keeps the queries, and what they hold is not asked for.
     pub fn finish(
         &mut self,
         recording: ids::Recording,
         children: Vec<Arc<Timing>>,
+        whole: bool,
     ) -> Option<Arc<Timing>> {
         let (cb, functions) = (self.command_buffer, self.functions);
-        if let Some((chunk, _)) = self.chunks.first() {
+        if let Some((chunk, _)) = self.chunks.first().filter(|_| whole) {
             let (pool, end) = (chunk.pool, chunk.first + 1);
             self.write(vk::PipelineStageFlags::BOTTOM_OF_PIPE, pool, end);
-            if let Some(last) = self.chunks.last_mut() {
-                last.1 = last.0.count - self.open_left;
+        }
+        if let Some(last) = self.chunks.last_mut() {
+            last.1 = last.0.count - self.open_left;
+        }
+        if whole && self.delivery == Delivery::Copied && !self.chunks.is_empty() {
+            for (chunk, used) in &self.chunks {
+                // SAFETY: the command buffer is being recorded outside a render pass, and every reserved query has
+                // been written.
+                unsafe { chunk.copy_results(functions, cb, *used) };
             }
-            if self.delivery == Delivery::Copied {
-                for (chunk, used) in &self.chunks {
-                    // SAFETY: the command buffer is being recorded outside a render pass, and every reserved query
-                    // has been written.
-                    unsafe { chunk.copy_results(functions, cb, *used) };
-                }
-                // SAFETY: as above.
-                unsafe { barriers::to_host(functions, cb) };
-            }
+            // SAFETY: as above.
+            unsafe { barriers::to_host(functions, cb) };
         }
         self.open_left = 0;
         let chunks = std::mem::take(&mut self.chunks);
@@ -183,7 +191,8 @@ impl QueryWriter {
             return None;
         }
         self.queries.note_recorded();
-        let timing = Timing::new(self.queries, recording, self.delivery, chunks, children);
+        let mut timing = Timing::new(self.queries, recording, self.delivery, chunks, children);
+        timing.partial = !whole;
         Some(Arc::new(timing))
     }
 }

@@ -3,6 +3,9 @@
 use crate::api::functions::DeviceFunctions;
 use ash::vk;
 
+/// A software GPU's memory is a file without a name, with some bytes more than asked for.
+const SOFTWARE_DRIVERS_ADD: u64 = 64 << 10;
+
 /// A memory type that the host can read.
 #[derive(Clone, Copy)]
 pub struct ResultMemory {
@@ -83,7 +86,9 @@ impl ResultBuffer {
             ok((f.create_buffer?)(f.device, &info, none, &mut self.buffer))?;
             let mut needs = vk::MemoryRequirements::default();
             (f.get_buffer_memory_requirements?)(f.device, self.buffer, &mut needs);
-            if needs.memory_type_bits & 1 << memory_type == 0 {
+            if needs.memory_type_bits & 1 << memory_type == 0
+                || gapscope_spool::exceeds_file_limit(needs.size + SOFTWARE_DRIVERS_ADD)
+            {
                 return None;
             }
             let info = vk::MemoryAllocateInfo::default()

@@ -83,7 +83,7 @@ impl Builder {
             dispatches: entry.dispatches,
             transfers: 0,
             label,
-            name: (!entry.label.is_empty()).then(|| entry.label.to_string()),
+            name: (!entry.label.is_empty()).then(|| entry.label.as_ref().into()),
             host_functions: None,
         });
     }
@@ -169,8 +169,8 @@ impl Builder {
                 id,
                 process: PROCESS,
                 name: match kernel.name.is_empty() {
-                    true => "unnamed".to_owned(),
-                    false => kernel.name.to_string(),
+                    true => "unnamed".into(),
+                    false => kernel.name.clone(),
                 },
                 name_source: NameSource::ObjectName,
                 entry_point: None,
@@ -180,6 +180,8 @@ impl Builder {
                 local_y,
                 local_z,
                 full_name: None,
+                source_file: None,
+                source_file_hash: None,
                 registers: None,
                 local_bytes: None,
                 static_shared_bytes: None,

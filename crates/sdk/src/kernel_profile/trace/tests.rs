@@ -21,7 +21,7 @@ fn a_trace_holds_the_rows_and_says_what_it_lacks() {
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
     assert_eq!(trace.tables.dispatches.duration_ns, [Some(500), Some(400)]);
     assert_eq!(trace.tables.command_buffers.start_ns, [Some(1_000)]);
-    assert_eq!(trace.tables.kernels.name, ["attention"]);
+    assert_eq!(trace.tables.kernels.name, ["attention".into()]);
     assert_eq!(trace.tables.kernels.local_x, [Some(64)]);
     assert_eq!(trace.manifest.queues[0].name.as_deref(), Some("main"));
     let losses: Vec<_> = trace
@@ -106,7 +106,7 @@ fn passes_that_are_timed_are_work_and_no_dispatches() {
         .collect();
     assert_eq!((times.len(), times[0].count), (1, 3), "{losses:?}");
     assert_eq!(times[0].reason, "only passes");
-    let text = |id: Option<LabelId>| tables.labels.text[id.unwrap().0 as usize].as_str();
+    let text = |id: Option<LabelId>| &*tables.labels.text[id.unwrap().0 as usize];
     assert_eq!(text(tables.opaque_work.label[0]), "layer 0");
     assert_eq!(text(tables.dispatches.label[3]), "layer 1");
     let parent = tables.labels.parent[tables.dispatches.label[3].unwrap().0 as usize];

@@ -63,12 +63,7 @@ impl Device {
 /// The system's default device, as something to capture: nothing is waited for, as its queues are not known.
 pub(crate) fn default_capture() -> Option<MetalCapture<AppleCaptureManager>> {
     let device = MTLCreateSystemDefaultDevice()?;
-    Some(MetalCapture::new(AppleCaptureManager {
-        device,
-        queues: Vec::new(),
-        object: Object::Device,
-        scope: Mutex::new(None),
-    }))
+    Some(MetalCapture::new(AppleCaptureManager::of_device(device)))
 }
 
 fn manager() -> Retained<MTLCaptureManager> {
@@ -84,6 +79,16 @@ fn destination(document: bool) -> MTLCaptureDestination {
 }
 
 impl AppleCaptureManager {
+    /// All work of a device; its queues are not known.
+    pub(crate) fn of_device(device: Retained<ProtocolObject<dyn MTLDevice>>) -> Self {
+        AppleCaptureManager {
+            device,
+            queues: Vec::new(),
+            object: Object::Device,
+            scope: Mutex::new(None),
+        }
+    }
+
     fn scope(&self) -> std::sync::MutexGuard<'_, Option<Scope>> {
         self.scope.lock().unwrap_or_else(PoisonError::into_inner)
     }

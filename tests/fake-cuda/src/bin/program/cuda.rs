@@ -98,6 +98,7 @@ functions! {
     batch "cuStreamBatchMemOp_v2" (usize, c_uint, *const operations::Operation, c_uint) -> c_int;
     runtime_wait_external "cudaWaitExternalSemaphoresAsync" (usize, usize, c_uint, usize) -> c_int;
     runtime_prefetch "cudaMemPrefetchAsync" (usize, usize, u64, c_uint, usize) -> c_int;
+    decompress "cuMemBatchDecompressAsync" (usize, usize, c_uint, usize, usize) -> c_int;
     launch_graph "cuGraphLaunch" (usize, usize) -> c_int;
     runtime_launch_graph "cudaGraphLaunch" (usize, usize) -> c_int;
 }
@@ -155,9 +156,15 @@ impl Cuda {
     }
 
     fn load_function(&self, name: &str) -> usize {
-        let image = CString::new(name).expect("no NUL");
+        let text = format!(".version 9.5\n.visible .entry {name}()\n{{\nret;\n}}\n");
+        self.load_code(text.into_bytes())
+    }
+
+    fn load_code(&self, code: Vec<u8>) -> usize {
+        // It ends with a zero, as the driver wants it of text.
+        let image = [code, vec![0]].concat();
         // SAFETY: see above.
-        made(|module| unsafe { (self.load_module)(module, image.as_ptr()) })
+        made(|module| unsafe { (self.load_module)(module, image.as_ptr().cast()) })
     }
 
     fn function(&self, name: &str) -> usize {
@@ -281,6 +288,14 @@ impl Cuda {
         unsafe {
             let address = made(|address| (self.allocate_async)(address, 1 << 20, 0));
             check((self.free_async)(address, 0));
+        }
+    }
+
+    /// Kernels of code in files, each loaded and launched.
+    pub fn load_files(&self, files: &str) {
+        for file in files.split(',') {
+            let function = self.load_code(std::fs::read(file).expect("the file"));
+            check(self.launch_on(function, 1, 0));
         }
     }
 

@@ -49,6 +49,22 @@ impl Cuda {
         check(unsafe { (self.batch)(stream, 2, writes.as_ptr(), 0) });
     }
 
+    /// What the device does without a record of it.
+    pub fn unrecorded(&self, name: &str) {
+        const DEVICE_LAUNCH: u64 = 4;
+        let stream = self.stream(1);
+        self.managed();
+        // SAFETY: see above.
+        unsafe {
+            check((self.decompress)(64, 1, 0, 0, stream));
+            check((self.runtime_prefetch)(64, 4096, 1, 0, stream));
+            let graph = (self.create_graph)(self.function(name), 2);
+            let executable =
+                made(|executable| (self.instantiate)(executable, graph, DEVICE_LAUNCH));
+            check((self.launch_graph)(executable, stream));
+        }
+    }
+
     fn each_operation(&self, stream: usize, check: impl Fn(c_int)) {
         let batch = operations([WRITE_VALUE_32, WAIT_VALUE_32]);
         // SAFETY: see above.

@@ -10,7 +10,6 @@ use crate::clock::DeviceClock;
 use gapscope_spool::event::{CommonEvent, LabelEdge, LossKind};
 use gapscope_spool::ids as hook;
 use gapscope_trace::ids::{ProcessId, ThreadId};
-use gapscope_trace::manifest;
 use gapscope_trace::tables::{MemoryEvent, Tables};
 
 impl Assembler {
@@ -43,15 +42,8 @@ impl Assembler {
                 self.saw(at_ns);
             }
             CommonEvent::Thread { thread, name } => {
-                let thread = ThreadId(thread.0);
-                if !state.threads.iter().any(|t| t.thread == thread) {
-                    let name = name.to_owned();
-                    state.threads.push(manifest::Thread {
-                        process,
-                        thread,
-                        name,
-                    });
-                }
+                let known = state.threads.entry(ThreadId(thread.0));
+                known.or_insert_with(|| name.to_owned());
             }
             CommonEvent::Device {
                 device,
@@ -118,7 +110,7 @@ impl Assembler {
                 self.ledger.add(
                     LossKind::ClockSamples,
                     u64::from(!used),
-                    "the device's clock went back",
+                    "the device's clock went back or leapt, as when the machine sleeps",
                 );
                 self.saw(host_ns);
                 self.settle(id, false, tables);
@@ -127,7 +119,7 @@ impl Assembler {
                 hash,
                 format,
                 bytes,
-            } => self.source(hash, format, bytes),
+            } => self.source(process, hash, format, bytes),
             CommonEvent::Kernel {
                 kernel,
                 source,

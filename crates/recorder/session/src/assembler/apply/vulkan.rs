@@ -145,6 +145,7 @@ impl Assembler {
                 state.semaphores.host_signal(semaphore, at_ns, tables);
                 self.saw(at_ns);
             }
+            VulkanEvent::SemaphoreEnd { semaphore } => state.semaphores.end(semaphore, tables),
         }
     }
 }

@@ -182,6 +182,10 @@ impl Assembler {
             self.host_call(process, cuda, call, Some(queue), tables);
         } else {
             self.cuda_submission(process, cuda, call, (queue, 0), tables);
+            if let Some(lost) = cuda.class(call).unrecorded_work() {
+                let reason = "their calls are recorded, and not what the device did for them";
+                self.ledger.add(lost, 1, reason);
+            }
         }
     }
 

@@ -3,11 +3,12 @@
 use super::call::Call;
 use super::graph_captures::Periods;
 use super::work::missing;
-use super::{Assembler, Cuda, Half, MOST_LAUNCHED, MOST_WAITING, Slot};
+use super::{Assembler, Cuda, Half, MOST_GRAPHS, MOST_LAUNCHED, MOST_WAITING, Slot, SlotKey};
 use gapscope_model::{LossKind, SubmissionKind};
 use gapscope_spool::ids as hook;
 use gapscope_trace::ids::{DeviceId, ProcessId};
 use gapscope_trace::tables::Tables;
+use std::collections::VecDeque;
 
 impl Cuda {
     /// What a call launched of which nothing came, in a process that is gone; `None` where it launched nothing, or that is
@@ -33,7 +34,8 @@ impl Assembler {
     pub(super) fn trim(&mut self, process: ProcessId, cuda: &mut Cuda, tables: &mut Tables) {
         while let Some(oldest) = cuda.waiting.front().copied() {
             let current = cuda.is_current(oldest);
-            if current && cuda.slots.len() <= MOST_WAITING + MOST_LAUNCHED {
+            let complete = cuda.launched.len() + cuda.graphs.len();
+            if current && cuda.slots.len().saturating_sub(complete) <= MOST_WAITING {
                 break;
             }
             cuda.waiting.pop_front();
@@ -41,10 +43,12 @@ impl Assembler {
                 self.give_up(process, cuda, slot.half, tables);
             }
         }
-        while cuda.launched.len() > MOST_LAUNCHED {
-            let Some(oldest) = cuda.launched.pop_front() else {
-                break;
-            };
+        let too_many = |keys: &mut VecDeque<SlotKey>, most| {
+            (keys.len() > most).then(|| keys.pop_front()).flatten()
+        };
+        while let Some(oldest) = too_many(&mut cuda.launched, MOST_LAUNCHED)
+            .or_else(|| too_many(&mut cuda.graphs, MOST_GRAPHS))
+        {
             if cuda.is_current(oldest)
                 && let Some(slot) = cuda.slots.remove(&oldest.correlation)
             {

@@ -84,6 +84,12 @@ struct GraphLaunch {
     transfers: u32,
 }
 
+impl Launch {
+    pub(super) fn is_graph(&self) -> bool {
+        self.graph.is_some()
+    }
+}
+
 impl DeviceWork {
     pub(super) fn kernel(shape: KernelLaunch, span: Option<Span>, of_graph: bool) -> DeviceWork {
         DeviceWork {

@@ -125,3 +125,46 @@ fn a_dispatch_reaches_what_is_bound_and_declared() {
     );
     assert_eq!(tables.buffers.id.len(), 3);
 }
+
+/// What a kernel reaches through a descriptor buffer or a heap is not known, and the sets of before do not count.
+#[test]
+fn what_is_bound_in_other_ways_than_sets_is_counted_as_not_known() {
+    let mut program = Program::new();
+    program.kernel(1, "k");
+    program.event(VulkanEvent::Buffer {
+        buffer: hook::Buffer(1),
+        device: hook::Device(1),
+        bytes: 1024,
+        at_ns: 0,
+    });
+    let whole = Binding {
+        binding: 0,
+        element: 0,
+        buffer: hook::Buffer(1),
+        offset: 0,
+        bytes: 64,
+        kind: 7,
+    };
+    program.event(VulkanEvent::Bindings {
+        content: hook::BindingContent(1),
+        entries: Cow::Borrowed(&[whole]),
+    });
+    let mut commands = Commands::begun();
+    commands.push(Op::BindSet, NO_QUERY, [0, 1, 0, 0]);
+    commands.dispatch(1);
+    commands.push(Op::BindSet, NO_QUERY, [0, 0, 1, 0]);
+    commands.dispatch(1);
+    program.record(5, &commands.end());
+    let ticks: Vec<u64> = (0..6).map(|i| 1_001_000 + i).collect();
+    program.run(5, &ticks);
+    let (manifest, tables) = program.finish();
+    assert_eq!(tables.dispatches.bindings, [Some(BindingSetId(0)), None]);
+    let reason = "what descriptor buffers and heaps hold is not recorded";
+    let lost = manifest.losses.iter().find(|loss| loss.reason == reason);
+    assert_eq!(
+        lost.map(|loss| loss.count),
+        Some(1),
+        "{:?}",
+        manifest.losses
+    );
+}

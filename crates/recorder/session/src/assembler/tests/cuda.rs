@@ -3,6 +3,7 @@
 mod any;
 mod calls;
 mod clock;
+mod code;
 mod labels;
 mod launches;
 
@@ -19,7 +20,7 @@ use gapscope_trace::tables::{HostCallKind, MarkerScope, OpaqueWorkKind, Table};
 use proptest::prelude::*;
 use std::borrow::Cow;
 
-const FUNCTIONS: [&str; 13] = [
+const FUNCTIONS: [&str; 15] = [
     "cudaLaunchKernel",
     "cudaMemcpyAsync",
     "cudaMemcpy",
@@ -33,6 +34,8 @@ const FUNCTIONS: [&str; 13] = [
     "cuLaunchHostFunc",
     "cuStreamWaitValue32",
     "cudaExecutionCtxSynchronize",
+    "cudaMemPrefetchAsync",
+    "cuMemBatchDecompressAsync",
 ];
 const LAUNCH: u32 = 1;
 const COPY_ASYNC: u32 = 2;
@@ -47,6 +50,8 @@ const END_CAPTURE: u32 = 10;
 const LAUNCH_HOST: u32 = 11;
 const WAIT_VALUE: u32 = 12;
 const WAIT_EXECUTION_CONTEXT: u32 = 13;
+const PREFETCH: u32 = 14;
+const DECOMPRESS: u32 = 15;
 
 /// A process with one device, two streams and two kernels.
 struct Cuda {

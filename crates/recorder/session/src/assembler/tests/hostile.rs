@@ -13,6 +13,7 @@ use gapscope_trace::tables::{Table, Timing};
 use gapscope_trace::{Tables, TraceWriter};
 use proptest::prelude::*;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 #[test]
 fn a_killed_process_keeps_what_was_timed() {
@@ -108,7 +109,7 @@ fn what_refers_to_missing_records_is_counted() {
     program.record(8, &commands.end());
     program.run(8, &[1_002_000, 1_002_001, 1_002_002, 1_002_010]);
     let (manifest, tables) = program.finish();
-    assert_eq!(tables.kernels.name, ["unknown kernel"]);
+    assert_eq!(tables.kernels.name, ["unknown kernel"].map(Arc::from));
     assert_eq!(tables.dispatches.duration_ns, [Some(1)]);
     let missing = "the record of their";
     assert_eq!(
@@ -403,6 +404,10 @@ fn event() -> impl Strategy<Value = Event<'static>> {
                 }
             })
             .prop_map(Event::from),
+        id().prop_map(|semaphore| VulkanEvent::SemaphoreEnd {
+            semaphore: hook::Semaphore(semaphore),
+        })
+        .prop_map(Event::from),
     ]
 }
 

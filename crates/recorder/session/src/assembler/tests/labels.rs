@@ -6,6 +6,7 @@ use gapscope_spool::event::*;
 use gapscope_spool::ids as hook;
 use gapscope_trace::ids::LabelId;
 use gapscope_trace::tables::{MarkerScope, Table};
+use std::sync::Arc;
 
 #[test]
 fn a_label_spans_the_command_buffers_between_its_begin_and_its_end() {
@@ -37,7 +38,7 @@ fn a_label_spans_the_command_buffers_between_its_begin_and_its_end() {
     }
     let (manifest, tables) = program.finish();
     assert_eq!(losses(&manifest), []);
-    let text = |label: &Option<LabelId>| label.map(|l| tables.labels.text[l.0 as usize].as_str());
+    let text = |label: &Option<LabelId>| label.map(|l| &*tables.labels.text[l.0 as usize]);
     assert_eq!(
         tables.dispatches.label.iter().map(text).collect::<Vec<_>>(),
         [Some("step"), None, Some("pass"), Some("pass")]
@@ -172,7 +173,7 @@ fn what_a_thread_submits_under_its_label_carries_it() {
     program.run(5, &[1_002_000, 1_002_010]);
     program.event(label(LabelEdge::End, 1 << 40));
     let (_, tables) = program.finish();
-    assert_eq!(tables.labels.text, ["step"]);
+    assert_eq!(tables.labels.text, ["step"].map(Arc::from));
     assert_eq!(tables.command_buffers.label, [None, Some(LabelId(0))]);
 }
 
@@ -191,7 +192,7 @@ fn labels_inside_a_command_buffer_nest_in_the_label_around_its_submission() {
     });
     program.run(5, &[1_001_000, 1_001_010, 1_001_020, 1_001_030]);
     let (_, tables) = program.finish();
-    assert_eq!(tables.labels.text, ["step", "layer"]);
+    assert_eq!(tables.labels.text, ["step", "layer"].map(Arc::from));
     assert_eq!(tables.labels.parent, [None, Some(LabelId(0))]);
     assert_eq!(tables.dispatches.label, [Some(LabelId(1))]);
 }

@@ -6,6 +6,7 @@ use crate::Names;
 use gapscope_spool::event::{CommonEvent, NO_QUERY, Object, Op};
 use gapscope_spool::ids as hook;
 use gapscope_trace::tables::NameSource;
+use std::sync::Arc;
 
 #[test]
 fn a_kernel_has_the_best_name_that_is_known() {
@@ -60,6 +61,7 @@ fn a_kernel_has_the_best_name_that_is_known() {
             "spv:77777777",
             "unknown kernel",
         ]
+        .map(Arc::from)
     );
     use NameSource::*;
     assert_eq!(
@@ -114,6 +116,7 @@ fn the_default_names_of_engines_name_no_kernel() {
             "spv:44444444",
             "forward"
         ]
+        .map(Arc::from)
     );
     use NameSource::*;
     assert_eq!(
@@ -136,6 +139,6 @@ fn a_label_around_several_kernels_names_them_with_their_hashes() {
     let (_, tables) = program.finish();
     assert_eq!(
         tables.kernels.name,
-        ["forward (spv:11111111)", "forward (spv:22222222)"]
+        ["forward (spv:11111111)", "forward (spv:22222222)"].map(Arc::from)
     );
 }

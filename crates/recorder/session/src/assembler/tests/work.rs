@@ -10,6 +10,7 @@ use gapscope_trace::ids::{
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{OpaqueWorkKind, Table, Timing, TransferKind};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 #[test]
 fn a_resubmitted_recording_has_its_own_rows_each_time() {
@@ -51,7 +52,7 @@ fn a_resubmitted_recording_has_its_own_rows_each_time() {
     assert_eq!(buffers.timing, [Timing::Measured; 2]);
     assert_eq!(buffers.submission, [0, 1].map(SubmissionId));
     assert_eq!(buffers.dispatches, [2, 2]);
-    assert_eq!(tables.kernels.name, ["square"]);
+    assert_eq!(tables.kernels.name, ["square"].map(Arc::from));
 }
 
 #[test]
@@ -105,6 +106,7 @@ fn unknown_times_have_a_reason_and_are_never_zero() {
         Outcome::DeviceLost,
         Outcome::NotInstrumented,
         Outcome::NoQueries,
+        Outcome::SuspendedRendering,
     ] {
         let instance = program.submit(5);
         program.end(instance, outcome);
@@ -136,28 +138,31 @@ fn unknown_times_have_a_reason_and_are_never_zero() {
             DeviceLost,
             NotInstrumented,
             NoQueries,
+            NoQueries,
             Measured,
             Unknown
         ]
     );
-    assert_eq!(tables.command_buffers.duration_ns[5..], [Some(20), None]);
-    assert_eq!(tables.command_buffers.seen_ns[..5], [None; 5]);
-    assert_eq!(tables.dispatches.duration_ns[..20], [None; 20]);
+    assert_eq!(tables.command_buffers.duration_ns[6..], [Some(20), None]);
+    assert_eq!(tables.command_buffers.seen_ns[..6], [None; 6]);
+    assert_eq!(tables.dispatches.duration_ns[..24], [None; 24]);
     assert_eq!(
-        tables.dispatches.duration_ns[20..24],
+        tables.dispatches.duration_ns[24..28],
         [None, None, None, Some(2)]
     );
     assert_eq!(
-        tables.dispatches.start_ns[20..24],
+        tables.dispatches.start_ns[24..28],
         [None, None, None, Some(t as i64 + 10)]
     );
     let not_seen =
         "the program ended, reset or freed the command buffer before it was seen finished";
     let off = "recorded while recording was off";
     let none = "timestamps could not be added to it";
+    let suspended = "a rendering is suspended across the start or end of the command buffer, where no timestamp may be";
     assert_eq!(
         losses(&manifest),
         [
+            (format!("command-buffer times ({suspended})"), 1),
             (format!("command-buffer times ({off})"), 1),
             ("command-buffer times (the device was lost)".to_owned(), 1),
             (
@@ -170,6 +175,7 @@ fn unknown_times_have_a_reason_and_are_never_zero() {
                 1
             ),
             (format!("command-buffer times ({none})"), 1),
+            (format!("dispatch times ({suspended})"), 4),
             ("dispatch times (invalid device timestamps)".to_owned(), 2),
             (format!("dispatch times ({off})"), 4),
             ("dispatch times (the device was lost)".to_owned(), 4),
@@ -263,9 +269,9 @@ fn a_secondary_recording_has_its_own_times_below_the_label_of_its_execution() {
     assert_eq!(losses(&manifest), []);
     assert_eq!(tables.dispatches.duration_ns, [Some(4)]);
     let label = tables.dispatches.label[0].unwrap().0 as usize;
-    assert_eq!(tables.labels.text[label], "inside");
+    assert_eq!(tables.labels.text[label], "inside".into());
     let parent = tables.labels.parent[label].unwrap().0 as usize;
-    assert_eq!(tables.labels.text[parent], "outside");
+    assert_eq!(tables.labels.text[parent], "outside".into());
     assert_eq!(tables.command_buffers.label, [Some(LabelId(parent as u32))]);
     assert_eq!(tables.markers.duration_ns, [Some(4), Some(4)]);
     assert_eq!(tables.markers.start_ns, [Some(t as i64 + 5); 2]);
@@ -385,6 +391,55 @@ fn waits_find_the_submission_that_signals() {
 }
 
 #[test]
+fn a_signal_that_a_presentation_waited_for_is_not_taken_for_a_later_one() {
+    let semaphore = hook::Semaphore(1);
+    let of = SemaphoreValue {
+        semaphore,
+        value: 0,
+    };
+    let mut program = Program::new();
+    program.submit_to(1, &[], &[], &[of]);
+    program.event(VulkanEvent::SemaphoreEnd { semaphore });
+    // The presentation engine has signalled it since, for an image that was acquired.
+    program.submit_to(1, &[], &[of], &[]);
+    let (_, tables) = program.finish();
+    assert_eq!(tables.dependencies.waits_for, [None]);
+}
+
+#[test]
+fn nothing_is_kept_of_a_semaphore_that_is_gone() {
+    let mut program = Program::new();
+    let state = |program: &Program| postcard::to_allocvec(&program.assembler).expect("a state");
+    // Ids that are large from the start: the state has numbers in as many bytes as they take.
+    let mut semaphore = 1 << 20;
+    let mut use_some = |program: &mut Program| {
+        for value in [0, 1, 0, 9] {
+            semaphore += 1;
+            let of = SemaphoreValue {
+                semaphore: hook::Semaphore(semaphore),
+                value,
+            };
+            program.submit_to(1, &[], &[], &[of]);
+            if value == 9 {
+                let later = SemaphoreValue { value: 10, ..of };
+                program.submit_to(1, &[], &[later], &[]);
+            }
+            program.event(VulkanEvent::SemaphoreEnd {
+                semaphore: of.semaphore,
+            });
+        }
+    };
+    (0..100).for_each(|_| use_some(&mut program));
+    let before = state(&program).len();
+    (0..1000).for_each(|_| use_some(&mut program));
+    let grown = state(&program).len() - before;
+    assert!(grown < 16, "{grown} bytes more");
+    let (_, tables) = program.finish();
+    assert_eq!(tables.dependencies.len(), 1100, "waits that nobody met");
+    assert!(tables.dependencies.waits_for.iter().all(Option::is_none));
+}
+
+#[test]
 fn rows_wait_for_the_next_clock_sample_and_are_then_exact() {
     let mut program = Program::new();
     program.kernel(1, "k");
@@ -446,7 +501,7 @@ fn two_processes_keep_their_ids_apart() {
         });
     }
     let (manifest, tables) = program.finish();
-    assert_eq!(tables.kernels.name, ["first", "second"]);
+    assert_eq!(tables.kernels.name, ["first", "second"].map(Arc::from));
     assert_eq!(tables.kernels.process, [0, 1].map(ProcessId));
     let mut rows: Vec<_> = (0..2).map(|row| tables.dispatches.row(row)).collect();
     rows.sort_unstable_by_key(|r| r.kernel);

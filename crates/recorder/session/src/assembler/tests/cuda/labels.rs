@@ -63,7 +63,7 @@ fn a_kernel_has_the_label_around_its_call_however_late_it_is_told_of() {
         .dispatches
         .label
         .iter()
-        .map(|id| id.map(|id| tables.labels.text[id.0 as usize].as_str()))
+        .map(|id| id.map(|id| &*tables.labels.text[id.0 as usize]))
         .collect();
     assert_eq!(
         texts,

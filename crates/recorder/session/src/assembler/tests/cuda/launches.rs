@@ -4,6 +4,7 @@ use super::*;
 use gapscope_spool::ids as hook;
 use gapscope_trace::ids::{CommandBufferId, KernelId, ProcessId, QueueId, SubmissionId};
 use gapscope_trace::tables::SubmissionKind;
+use std::sync::Arc;
 
 #[test]
 fn a_launch_and_its_kernel_find_each_other_whichever_comes_first() {
@@ -48,7 +49,7 @@ fn kernels_are_named_and_have_a_row_for_each_size() {
     let k = &tables.kernels;
     assert_eq!(
         k.name,
-        ["vecAdd", "triton_poi_fused_0", "triton_poi_fused_0"]
+        ["vecAdd", "triton_poi_fused_0", "triton_poi_fused_0"].map(Arc::from)
     );
     assert_eq!(
         k.full_name[0].as_deref(),
@@ -92,6 +93,26 @@ fn a_graph_launch_is_a_command_buffer_of_its_nodes() {
     assert_eq!(d.position, [0, 1, 2]);
     assert_eq!(tables.opaque_work.kind, [OpaqueWorkKind::Graph]);
     assert_eq!(manifest.losses, []);
+}
+
+#[test]
+fn a_long_graph_is_one_command_buffer_beside_a_stream_with_many_launches() {
+    let mut cuda = Cuda::new();
+    cuda.batch(&[call(GRAPH_LAUNCH, 1, 1000, 1008), node(1, 1, 1010, 2000)]);
+    for correlation in 2..20_000 {
+        let at = 2000 + i64::from(correlation) * 10;
+        cuda.batch(&[
+            call(LAUNCH, correlation, at, at + 2),
+            kernel(2, correlation, at + 3, at + 6),
+        ]);
+    }
+    cuda.batch(&[node(1, 1, 1_000_000, 1_000_010)]);
+    cuda.end(2_000_000);
+    let (manifest, tables) = cuda.finish();
+    assert_eq!(manifest.losses, []);
+    let c = &tables.command_buffers;
+    assert_eq!(c.dispatches, [2]);
+    assert_eq!(c.duration_ns, [Some(1_000_010 - 1010)]);
 }
 
 #[test]
@@ -246,6 +267,41 @@ fn memory_stays_bounded_when_no_call_comes_with_its_work() {
     }
     let waiting = cuda.assembler.processes[ProcessId(0)].cuda.waiting();
     assert!(waiting <= most as usize + 8192, "{waiting}");
+}
+
+#[test]
+fn work_of_which_nothing_is_recorded_is_counted() {
+    let mut cuda = Cuda::new();
+    cuda.batch(&[
+        call(PREFETCH, 1, 1000, 1005),
+        submission(1, 1),
+        submission(1, 2),
+        call(PREFETCH, 2, 1010, 1015),
+        call(DECOMPRESS, 3, 1020, 1025),
+        submission(1, 3),
+        // In a capture, or refused.
+        call(PREFETCH, 0, 1030, 1035),
+    ]);
+    cuda.end(2000);
+    let (manifest, tables) = cuda.finish();
+    assert_eq!(
+        tables.submissions.kind,
+        [
+            SubmissionKind::Prefetch,
+            SubmissionKind::Prefetch,
+            SubmissionKind::Decompression
+        ]
+    );
+    let losses: Vec<_> = (manifest.losses.iter())
+        .map(|loss| (loss.kind.as_str(), loss.count))
+        .collect();
+    assert_eq!(
+        losses,
+        [
+            ("decompressions of memory by the device", 1),
+            ("prefetches and discards of managed memory", 2)
+        ]
+    );
 }
 
 #[test]

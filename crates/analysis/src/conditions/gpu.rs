@@ -1,0 +1,140 @@
+//! Conditions of a GPU: what held its clocks down while it worked.
+
+use super::{ConditionKind, ConditionNote, find, held, recording, times, when};
+use crate::counters::{Counter, CounterOwner};
+use crate::intervals::{self, Interval};
+use crate::quantity::duration;
+use crate::thresholds::SLOWED_NS;
+use crate::timeline::Timeline;
+use gapscope_trace::tables::Condition;
+
+/// What NVML's words mean, by its documentation.
+const SLOWED: [(Condition, ConditionKind, &str); 3] = [
+    (
+        Condition::ClockHeatHardware,
+        ConditionKind::Heat,
+        "ran at half its clock or less because of heat (hardware thermal slowdown)",
+    ),
+    (
+        Condition::ClockHeatSoftware,
+        ConditionKind::Heat,
+        "ran below its clock so that it, or its memory, became no hotter (software thermal slowdown)",
+    ),
+    (
+        Condition::ClockPowerBrake,
+        ConditionKind::PowerBrake,
+        "ran at half its clock or less because the power supply asked for it (hardware power brake)",
+    ),
+];
+const UNSPECIFIC: &str = "ran at half its clock or less (hardware slowdown, for which the driver gives no cause: heat, power draw, or \
+                          the power supply)";
+
+/// The notes on one GPU, of the time from its first work to its last.
+pub fn notes(
+    timeline: &Timeline,
+    counters: &[Counter],
+    gpu: usize,
+    name: &str,
+) -> Vec<ConditionNote> {
+    let worked = timeline.gpus.get(gpu).and_then(|gpu| gpu.work_window());
+    let Some(window) = worked.map(|worked| worked.intersection(recording(timeline))) else {
+        return Vec::new();
+    };
+    let origin_ns = timeline.trace.manifest.start_ns;
+    let counter = |condition| find(counters, CounterOwner::Gpu(gpu), condition);
+    let limited = |condition| when(counter(condition), window, f64::MIN_POSITIVE);
+    let slowed = |kind, words: &str, set: &[Interval]| {
+        let hottest = hottest(counter(Condition::Temperature), set);
+        let sentence = format!(
+            "{name} {words} {}{hottest}: kernel times of then are not comparable with others.",
+            times(set, origin_ns)
+        );
+        ConditionNote::of(kind, Some(gpu), set, sentence)
+    };
+    let counts = |set: &[Interval]| intervals::length_ns(set) >= SLOWED_NS;
+
+    let mut notes = Vec::new();
+    let mut explained = Vec::new();
+    for (condition, kind, words) in SLOWED {
+        let set = limited(condition);
+        if counts(&set) {
+            notes.push(slowed(kind, words, &set));
+        }
+        explained.extend(set);
+    }
+    intervals::union(&mut explained);
+    let unspecific = intervals::intersection(
+        &limited(Condition::ClockSlowdown),
+        &intervals::complement(&explained, window),
+    );
+    if counts(&unspecific) {
+        notes.push(slowed(ConditionKind::Slowdown, UNSPECIFIC, &unspecific));
+    }
+    // What is too short to be seen by asking, the driver may have added up.
+    if !notes.iter().any(|note| note.kind == ConditionKind::Heat)
+        && let Some(violation) = counter(Condition::HeatViolation)
+    {
+        let parts = held(violation, window).filter(|(_, percent)| *percent > 0.0);
+        let parts: Vec<(Interval, f64)> = parts.collect();
+        let lost_ns = parts
+            .iter()
+            .map(|(part, percent)| part.length_ns() as f64 * percent / 100.0)
+            .sum::<f64>() as i64;
+        if lost_ns >= SLOWED_NS {
+            let mut set: Vec<Interval> = parts.iter().map(|(part, _)| *part).collect();
+            intervals::union(&mut set);
+            let sentence = format!(
+                "{name} was below the clock that was asked for because of heat for {} in all, as its driver adds it up, from {} on: \
+                 kernel times of then are not comparable with others.",
+                duration(lost_ns),
+                duration(set[0].start_ns.saturating_sub(origin_ns))
+            );
+            let note = ConditionNote::of(ConditionKind::Heat, Some(gpu), &set, sentence);
+            notes.push(ConditionNote {
+                held_ns: lost_ns,
+                ..note
+            });
+        }
+    }
+    let capped = limited(Condition::ClockPowerCap);
+    if counts(&capped) {
+        let sentence = format!(
+            "{name} was at its power limit {}{}, which is usual at full load.",
+            times(&capped, origin_ns),
+            clocks(counter(Condition::SmClock), &capped)
+        );
+        let note = ConditionNote::of(ConditionKind::PowerCap, Some(gpu), &capped, sentence);
+        notes.push(ConditionNote {
+            is_usual: true,
+            ..note
+        });
+    }
+    notes
+}
+
+/// `, at up to 87 °C`.
+fn hottest(temperature: Option<&Counter>, set: &[Interval]) -> String {
+    match range(temperature, set) {
+        Some((_, celsius)) => format!(", at up to {celsius:.0} °C"),
+        None => String::new(),
+    }
+}
+
+/// `, with SM clocks from 1208 to 1980 MHz`.
+fn clocks(clock: Option<&Counter>, set: &[Interval]) -> String {
+    match range(clock, set) {
+        Some((least, most)) => {
+            let (least, most) = (least / 1e6, most / 1e6);
+            format!(", with SM clocks from {least:.0} to {most:.0} MHz")
+        }
+        None => String::new(),
+    }
+}
+
+/// The least and the greatest value of a counter in a set.
+fn range(counter: Option<&Counter>, set: &[Interval]) -> Option<(f64, f64)> {
+    let counter = counter?;
+    let values = set.iter().flat_map(|part| held(counter, *part));
+    let values = values.map(|(_, value)| (value, value));
+    values.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+}

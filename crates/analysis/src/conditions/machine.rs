@@ -1,0 +1,149 @@
+//! Conditions of the machine: want of memory, and the thermal state that macOS tells.
+
+use super::{ConditionKind, ConditionNote, find, held, recording, times, when};
+use crate::counters::{Counter, CounterOwner};
+use crate::intervals::{self, Interval};
+use crate::quantity::{bytes, duration, of};
+use crate::thresholds::{STALL_NS, STALL_SHARE, SWAPPED_BYTES};
+use crate::timeline::Timeline;
+use gapscope_trace::tables::{Condition, THERMAL_STATE};
+
+pub fn notes(timeline: &Timeline, counters: &[Counter]) -> Vec<ConditionNote> {
+    let window = recording(timeline);
+    let counter = |condition| find(counters, CounterOwner::Host, condition);
+    let stall = |condition, who| {
+        let stalled = counter(condition).and_then(|counter| stalled(counter, window));
+        stalled.map(|(set, lost_ns)| memory_stall(&set, lost_ns, window, who))
+    };
+    let group = stall(Condition::GroupMemoryStall, "The program's cgroup");
+    let is_group_short = group.is_some();
+    let mut notes = Vec::new();
+    notes.extend(group.or_else(|| stall(Condition::MemoryStall, "The machine")));
+    for (condition, kind, is_usual, words) in [
+        (
+            Condition::GroupMemoryMax,
+            ConditionKind::MemoryLimit,
+            // Files that were read fill it up too.
+            !is_group_short,
+            "The program's cgroup was at its memory limit (memory.max)",
+        ),
+        (
+            Condition::GroupMemoryHigh,
+            ConditionKind::MemoryLimit,
+            !is_group_short,
+            "The program's cgroup was above memory.high, where its processes are slowed down,",
+        ),
+        (
+            Condition::GroupKilled,
+            ConditionKind::KilledForMemory,
+            false,
+            "For want of memory the kernel killed processes of the program's cgroup",
+        ),
+    ] {
+        let note = counter(condition).and_then(|counter| counted(counter, window, kind, words));
+        notes.extend(note.map(|note| ConditionNote { is_usual, ..note }));
+    }
+    notes.extend(swap(
+        counter(Condition::SwapIn),
+        counter(Condition::SwapOut),
+        window,
+    ));
+    notes.extend(thermal_states(counters, window));
+    notes
+}
+
+/// When a share of time that counts was lost, and how much of it.
+fn stalled(counter: &Counter, window: Interval) -> Option<(Vec<Interval>, i64)> {
+    let least = STALL_SHARE * 100.0;
+    let parts: Vec<(Interval, f64)> = held(counter, window)
+        .filter(|(_, percent)| *percent >= least)
+        .collect();
+    let lost_ns = parts
+        .iter()
+        .map(|(part, percent)| part.length_ns() as f64 * percent / 100.0)
+        .sum::<f64>() as i64;
+    let mut set: Vec<Interval> = parts.into_iter().map(|(part, _)| part).collect();
+    intervals::union(&mut set);
+    (lost_ns >= STALL_NS).then_some((set, lost_ns))
+}
+
+fn memory_stall(set: &[Interval], lost_ns: i64, window: Interval, who: &str) -> ConditionNote {
+    let hull = set.iter().copied().reduce(Interval::hull);
+    let hull = hull.unwrap_or_default();
+    let sentence = format!(
+        "{who} stalled on memory for {} of {} (a task or more waited for it), from {} on: calls, copies and gaps of then may be longer \
+         for it.",
+        duration(lost_ns),
+        duration(hull.length_ns()),
+        duration(hull.start_ns.saturating_sub(window.start_ns))
+    );
+    let note = ConditionNote::of(ConditionKind::MemoryStall, None, set, sentence);
+    ConditionNote {
+        held_ns: lost_ns,
+        ..note
+    }
+}
+
+/// Of a counter that adds up from 0.
+fn counted(
+    counter: &Counter,
+    window: Interval,
+    kind: ConditionKind,
+    words: &str,
+) -> Option<ConditionNote> {
+    let parts: Vec<(Interval, f64)> = held(counter, window).collect();
+    let (first, last) = (parts.first()?, parts.last()?);
+    let count = (last.1 - first.1).max(0.0) as u64;
+    let since = parts.iter().find(|(_, value)| *value > first.1)?;
+    let set = [Interval::new(
+        since.0.start_ns,
+        last.0.start_ns.max(since.0.start_ns),
+    )];
+    let sentence = format!(
+        "{words} {}, first at {}.",
+        of(count, "time", "times"),
+        duration(since.0.start_ns.saturating_sub(window.start_ns))
+    );
+    Some(ConditionNote::of(kind, None, &set, sentence))
+}
+
+fn swap(
+    read: Option<&Counter>,
+    written: Option<&Counter>,
+    window: Interval,
+) -> Option<ConditionNote> {
+    let moved = |counter: Option<&Counter>| {
+        let parts = counter.into_iter().flat_map(|c| held(c, window));
+        let bytes = parts.map(|(part, rate)| rate * part.length_ns() as f64 / 1e9);
+        bytes.sum::<f64>().round() as u64
+    };
+    let (bytes_in, bytes_out) = (moved(read), moved(written));
+    if bytes_in.saturating_add(bytes_out) < SWAPPED_BYTES {
+        return None;
+    }
+    let mut set = when(read, window, f64::MIN_POSITIVE);
+    set.extend(when(written, window, f64::MIN_POSITIVE));
+    intervals::union(&mut set);
+    let sentence = format!(
+        "The machine read {} back from swap and wrote {} to it, {}: calls, copies and gaps of then may be longer for it.",
+        bytes(bytes_in),
+        bytes(bytes_out),
+        times(&set, window.start_ns)
+    );
+    Some(ConditionNote::of(ConditionKind::Swap, None, &set, sentence))
+}
+
+/// Of imported traces.
+fn thermal_states(counters: &[Counter], window: Interval) -> Vec<ConditionNote> {
+    let states = counters.iter().filter_map(|counter| {
+        let state = counter.name.strip_prefix(THERMAL_STATE)?;
+        let set = when(Some(counter), window, f64::MIN_POSITIVE);
+        let sentence = format!(
+            "The machine's thermal state was {state} {}: kernel times of then are not comparable with others.",
+            times(&set, window.start_ns)
+        );
+        (!set.is_empty())
+            .then(|| ConditionNote::of(ConditionKind::ThermalState, None, &set, sentence))
+    });
+    states.collect()
+}

@@ -1,0 +1,147 @@
+//! How long code is that only its address is known of, by what it begins with.
+
+use gapscope_spool::event::SourceFormat;
+
+const ELF: [u8; 4] = *b"\x7fELF";
+/// FATBINC_MAGIC: not the binary itself, but a structure that points to it, as compilers make (fatbinary_section.h).
+const POINTER_TO_FAT_BINARY: [u8; 4] = 0x4662_43b1_u32.to_le_bytes();
+const FAT_BINARY: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
+
+/// Where code is, and how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    Bytes(usize),
+    /// This address and so many bytes.
+    Elsewhere(usize, usize),
+    Nothing,
+    TooLarge,
+    Unknown,
+}
+
+/// What code is.
+pub fn format(bytes: &[u8]) -> Option<SourceFormat> {
+    match bytes.first_chunk::<4>() {
+        Some(&ELF) => Some(SourceFormat::Cubin),
+        Some(&FAT_BINARY) => Some(SourceFormat::FatBinary),
+        _ => bytes
+            .first()
+            .is_some_and(is_text)
+            .then_some(SourceFormat::Ptx),
+    }
+}
+
+fn is_text(byte: &u8) -> bool {
+    byte.is_ascii_graphic() || byte.is_ascii_whitespace()
+}
+
+/// The extent of the code at an address: text ends with a zero, and binaries say in their headers how long they are.
+///
+/// # Safety
+/// It is 0, or the address of code that the driver has taken.
+pub unsafe fn of(at: usize, most: usize) -> Extent {
+    // SAFETY: as the caller promises: what is read is part of the code, or of the structure that points to it.
+    unsafe {
+        let code = at as *const u8;
+        if code.is_null() {
+            return Extent::Nothing;
+        }
+        // No format begins with a zero within the first four bytes, and a text may end there.
+        if libc::strnlen(code.cast(), 4) < 4 {
+            return Extent::Unknown;
+        }
+        match code.cast::<[u8; 4]>().read_unaligned() {
+            ELF => Extent::Bytes(of_elf(code)),
+            FAT_BINARY => Extent::Bytes(of_fat_binary(code)),
+            POINTER_TO_FAT_BINARY => {
+                let there = code.add(8).cast::<*const u8>().read_unaligned();
+                if there.is_null() || there.cast::<[u8; 4]>().read_unaligned() != FAT_BINARY {
+                    return Extent::Unknown;
+                }
+                Extent::Elsewhere(there as usize, of_fat_binary(there))
+            }
+            _ if is_text(&*code) => match libc::strnlen(code.cast(), most + 1) {
+                bytes if bytes <= most => Extent::Bytes(bytes),
+                _ => Extent::TooLarge,
+            },
+            _ => Extent::Unknown,
+        }
+    }
+}
+
+/// # Safety
+/// A fat binary is there.
+unsafe fn of_fat_binary(code: *const u8) -> usize {
+    // SAFETY: as the caller promises: magic, version, bytes of the header, bytes behind it.
+    let (header, rest) = unsafe {
+        (
+            code.add(6).cast::<u16>().read_unaligned(),
+            code.add(8).cast::<u64>().read_unaligned(),
+        )
+    };
+    usize::from(header).saturating_add(rest as usize)
+}
+
+/// # Safety
+/// An ELF file of 64 bits is there.
+unsafe fn of_elf(code: *const u8) -> usize {
+    const SECTION_BYTES: usize = 64;
+    const NOT_IN_THE_FILE: u32 = 8;
+    // SAFETY: as the caller promises.
+    unsafe {
+        let word = |at: usize| code.add(at).cast::<u64>().read_unaligned() as usize;
+        let half = |at: usize| usize::from(code.add(at).cast::<u16>().read_unaligned());
+        let (segments, sections) = (word(0x20), word(0x28));
+        let ends = [
+            segments.saturating_add(half(0x36) * half(0x38)),
+            sections.saturating_add(half(0x3a) * half(0x3c)),
+        ];
+        let section_ends = (0..half(0x3c))
+            .filter(|_| half(0x3a) == SECTION_BYTES)
+            .map(|index| {
+                let section = sections + index * SECTION_BYTES;
+                let kind = code.add(section + 4).cast::<u32>().read_unaligned();
+                match kind {
+                    NOT_IN_THE_FILE => 0,
+                    _ => word(section + 0x18).saturating_add(word(section + 0x20)),
+                }
+            });
+        section_ends.chain(ends).max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Made by nvcc 13.5 from three lines of CUDA.
+    const CUBIN: &[u8] = include_bytes!("../../../session/src/code/testdata/add.cubin");
+    const FAT: &[u8] = include_bytes!("../../../session/src/code/testdata/add.fatbin");
+
+    #[test]
+    fn code_says_itself_how_long_it_is() {
+        let ptx = c".version 9.5\n";
+        let pointer = {
+            let mut bytes = POINTER_TO_FAT_BINARY.to_vec();
+            bytes.extend(1u32.to_le_bytes());
+            bytes.extend((FAT.as_ptr() as usize).to_le_bytes());
+            bytes
+        };
+        for (code, extent) in [
+            (ptx.as_ptr().cast(), Extent::Bytes(13)),
+            (CUBIN.as_ptr(), Extent::Bytes(CUBIN.len())),
+            (FAT.as_ptr(), Extent::Bytes(FAT.len())),
+            (
+                pointer.as_ptr(),
+                Extent::Elsewhere(FAT.as_ptr() as usize, FAT.len()),
+            ),
+            (std::ptr::null(), Extent::Nothing),
+            (b"\xed\x43\x4e\x7f".as_ptr(), Extent::Unknown),
+        ] {
+            // SAFETY: all are whole.
+            assert_eq!(unsafe { of(code as usize, 1 << 20) }, extent);
+        }
+        // SAFETY: as above.
+        let longer = unsafe { of(ptx.as_ptr() as usize, 12) };
+        assert_eq!(longer, Extent::TooLarge);
+    }
+}

@@ -1,0 +1,87 @@
+//! Cubins: ELF files with machine code.
+
+use super::{Kernel, LAUNCHERS, Piece};
+use gimli::{
+    AttributeValue, DebugLine, DebugLineOffset, EndianSlice, FileEntry, LineProgramHeader,
+    LittleEndian,
+};
+use object::read::elf::{ElfFile64, Sym};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// STO_CUDA_ENTRY, in a symbol's `st_other`: a kernel.
+const ENTRY: u8 = 0x10;
+
+type Elf<'a> = ElfFile64<'a, Endianness>;
+
+/// The piece of a cubin; `None` where it is none. Where lines of the source are known, the assembler has put the PTX
+/// beside them.
+pub fn piece(bytes: Cow<'_, [u8]>) -> Option<Piece<'_>> {
+    let elf = Elf::parse(&*bytes).ok()?;
+    let file: Option<Arc<str>> = written_in(&elf).map(Into::into);
+    let mut launches = false;
+    let mut kernels = Vec::new();
+    for symbol in elf.symbols() {
+        let Ok(name) = symbol.name() else { continue };
+        launches |= LAUNCHERS.iter().any(|launcher| name.contains(launcher));
+        if symbol.elf_symbol().st_other().0 & ENTRY != 0 && !symbol.is_undefined() {
+            kernels.push(Kernel {
+                name: name.to_owned(),
+                file: file.clone(),
+            });
+        }
+    }
+    let text = ptx(&elf);
+    let (extension, bytes) = match text {
+        Some(text) => ("ptx", Cow::Owned(text.into_bytes())),
+        None => ("cubin", bytes),
+    };
+    Some(Piece {
+        extension,
+        bytes,
+        kernels,
+        launches,
+    })
+}
+
+/// The text that the assembler read, whose lines end with zeros. Lines that told where the code comes from are empty.
+fn ptx(elf: &Elf<'_>) -> Option<String> {
+    let section = elf.section_by_name(".nv_debug_ptx_txt")?;
+    let text = str::from_utf8(section.data().ok()?).ok()?;
+    let text = text.trim_matches('\0').replace('\0', "\n") + "\n";
+    text.starts_with(".version").then_some(text)
+}
+
+/// The file in which its functions begin, where it is one for all: what they inline may be of others.
+fn written_in(elf: &Elf<'_>) -> Option<String> {
+    let data = elf.section_by_name(".debug_line")?.data().ok()?;
+    let lines = DebugLine::new(data, LittleEndian);
+    let program = lines.program(DebugLineOffset(0), 8, None, None).ok()?;
+    let mut rows = program.rows();
+    let (mut found, mut begins) = (None, true);
+    while let Some((header, row)) = rows.next_row().ok()? {
+        if std::mem::replace(&mut begins, row.end_sequence()) {
+            let file = path(row.file(header)?, header)?;
+            if found.get_or_insert_with(|| file.clone()) != &file {
+                return None;
+            }
+        }
+    }
+    found
+}
+
+type Bytes<'a> = EndianSlice<'a, LittleEndian>;
+
+fn path(file: &FileEntry<Bytes<'_>>, header: &LineProgramHeader<Bytes<'_>>) -> Option<String> {
+    let text = |value: AttributeValue<Bytes<'_>>| match value {
+        AttributeValue::String(text) => text.to_string().ok().map(str::to_owned),
+        _ => None,
+    };
+    let name = text(file.path_name())?;
+    let folder = file.directory(header).and_then(text).unwrap_or_default();
+    Some(match folder.is_empty() || name.starts_with('/') {
+        true => name,
+        false => format!("{}/{name}", folder.trim_end_matches('/')),
+    })
+}

@@ -1,0 +1,116 @@
+//! Fat binaries: PTX and cubins for several devices in one. NVIDIA does not document them; the fields below are those of the
+//! files that nvcc 12 and 13 write.
+
+use super::{Piece, cubin, ptx};
+use std::borrow::Cow;
+use std::io::Read;
+
+const PTX: u16 = 1;
+const CUBIN: u16 = 2;
+/// What has compressed an entry.
+const LZ4: u64 = 0x2000;
+const ZSTD: u64 = 0x8000;
+/// More is not made of an entry.
+const LARGEST: usize = 64 << 20;
+/// Nor of all entries: a small file may say that it holds terabytes.
+const LARGEST_IN_ALL: usize = 4 * LARGEST;
+const MOST_ENTRIES: usize = 256;
+
+/// The fields of an entry's header.
+struct Entry<'a> {
+    kind: u16,
+    flags: u64,
+    compressed: usize,
+    uncompressed: usize,
+    data: &'a [u8],
+}
+
+/// Pieces in PTX first. Entries that cannot be read are left out.
+pub fn pieces(bytes: &[u8]) -> Vec<Piece<'_>> {
+    pieces_within(bytes, LARGEST_IN_ALL)
+}
+
+/// The same, where what is unpacked has at most `left` bytes in all.
+pub(super) fn pieces_within(bytes: &[u8], mut left: usize) -> Vec<Piece<'_>> {
+    let mut rest = number::<2>(bytes, 6)
+        .and_then(|header| bytes.get(header..))
+        .unwrap_or(&[]);
+    let (mut texts, mut cubins) = (Vec::new(), Vec::new());
+    for _ in 0..MOST_ENTRIES {
+        let Some((entry, after)) = entry(rest) else {
+            break;
+        };
+        rest = after;
+        let Some(code) = entry.code(left.min(LARGEST)) else {
+            continue;
+        };
+        if let Cow::Owned(unpacked) = &code {
+            left = left.saturating_sub(unpacked.len());
+        }
+        match entry.kind {
+            PTX => texts.extend(ptx::piece(without_padding(code))),
+            CUBIN => cubins.extend(cubin::piece(code)),
+            _ => {}
+        }
+    }
+    texts.append(&mut cubins);
+    texts
+}
+
+fn entry(bytes: &[u8]) -> Option<(Entry<'_>, &[u8])> {
+    let (header, size) = (number::<4>(bytes, 4)?, number::<8>(bytes, 8)?);
+    let end = header.checked_add(size)?;
+    let entry = Entry {
+        kind: number::<2>(bytes, 0)? as u16,
+        compressed: number::<4>(bytes, 16)?,
+        flags: number::<8>(bytes, 40)? as u64,
+        uncompressed: number::<8>(bytes, 56)?,
+        data: bytes.get(header..end)?,
+    };
+    let after = bytes.get(end..).filter(|_| end > 0)?;
+    Some((entry, after))
+}
+
+/// A number of so many bytes.
+fn number<const BYTES: usize>(bytes: &[u8], at: usize) -> Option<usize> {
+    let mut wide = [0; 8];
+    wide[..BYTES].copy_from_slice(bytes.get(at..at + BYTES)?);
+    usize::try_from(u64::from_le_bytes(wide)).ok()
+}
+
+impl<'a> Entry<'a> {
+    /// Its code, unpacked if that gives at most `most` bytes.
+    fn code(&self, most: usize) -> Option<Cow<'a, [u8]>> {
+        let packed = || self.data.get(..self.compressed);
+        match (self.flags & LZ4 != 0, self.flags & ZSTD != 0) {
+            (false, false) => Some(Cow::Borrowed(self.data)),
+            (true, false) => {
+                let bytes = Some(self.uncompressed).filter(|bytes| *bytes <= most)?;
+                let code = lz4_flex::block::decompress(packed()?, bytes).ok()?;
+                Some(Cow::Owned(code))
+            }
+            (false, true) => {
+                let mut code = Vec::new();
+                let decoder = zstd::Decoder::new(packed()?).ok()?;
+                decoder.take(most as u64 + 1).read_to_end(&mut code).ok()?;
+                (code.len() <= most).then_some(Cow::Owned(code))
+            }
+            (true, true) => None,
+        }
+    }
+}
+
+/// Text is padded with zeros.
+fn without_padding(text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
+    let end = text
+        .iter()
+        .rposition(|byte| *byte != 0)
+        .map_or(0, |at| at + 1);
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(&text[..end]),
+        Cow::Owned(mut text) => {
+            text.truncate(end);
+            Cow::Owned(text)
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The control group (version 2) of the program: its stalls, and how often it reached its limits of memory.
+
+use super::host::{Stall, number_of, source, why};
+use super::{Heard, Of, Reading};
+use gapscope_trace::tables::Condition;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What is counted in `memory.events`, and as what.
+const EVENTS: [(&str, Condition); 3] = [
+    ("high ", Condition::GroupMemoryHigh),
+    ("max ", Condition::GroupMemoryMax),
+    ("oom_kill ", Condition::GroupKilled),
+];
+
+pub struct Group {
+    stalls: Vec<Stall>,
+    events: Option<Events>,
+}
+
+struct Events {
+    path: PathBuf,
+    source: Arc<str>,
+    /// What had happened before.
+    first: Option<[Option<u64>; EVENTS.len()]>,
+}
+
+impl Group {
+    /// That of a process; a sentence why there is none.
+    pub fn of(root: &Path, pid: u32) -> Result<Group, String> {
+        let path = root.join(format!("proc/{pid}/cgroup"));
+        let groups = std::fs::read_to_string(&path).map_err(|error| why(&path, &error))?;
+        let none = || format!("process {pid} is in no cgroup of version 2");
+        let group = groups.lines().find_map(|line| line.strip_prefix("0::"));
+        let group = group.ok_or_else(none)?;
+        let mounted = mounted(root).ok_or_else(none)?;
+        let folder = mounted.join(group.trim_start_matches('/'));
+        // Controllers are switched on for groups, not for each: limits may be those of a group further out.
+        // The root group has no type; its files say the same as the machine's.
+        let within = || {
+            let groups = folder.ancestors().take_while(|f| f.starts_with(&mounted));
+            groups.filter(|f| f.join("cgroup.type").is_file())
+        };
+        let nearest = |name: &str| within().map(|f| f.join(name)).find(|file| file.is_file());
+        let stalls = [
+            ("cpu.pressure", Condition::GroupCpuStall, None),
+            (
+                "memory.pressure",
+                Condition::GroupMemoryStall,
+                Some(Condition::GroupMemoryStallFull),
+            ),
+            (
+                "io.pressure",
+                Condition::GroupIoStall,
+                Some(Condition::GroupIoStallFull),
+            ),
+        ];
+        let stalls: Vec<Stall> = stalls
+            .into_iter()
+            .filter_map(|(name, some, full)| Some(Stall::new(nearest(name)?, some, full)))
+            .collect();
+        let events = nearest("memory.events").map(|path| Events {
+            source: source(&path),
+            path,
+            first: None,
+        });
+        if stalls.is_empty() && events.is_none() {
+            return Err(match group {
+                "/" => format!("process {pid} is in the root cgroup: the machine's are its own"),
+                _ => format!("the cgroup {group} has no files for them"),
+            });
+        }
+        Ok(Group { stalls, events })
+    }
+
+    pub fn read(&mut self, now_ns: i64, heard: &mut Vec<Heard>) {
+        self.stalls.retain_mut(|stall| stall.read(now_ns, heard));
+        let Some(events) = &mut self.events else {
+            return;
+        };
+        let text = match std::fs::read_to_string(&events.path) {
+            Ok(text) => text,
+            // It goes with its program.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                self.events = None;
+                return;
+            }
+            Err(error) => {
+                let reason = why(&events.path, &error);
+                heard.push(Heard::unmeasured(
+                    "memory limits of the program's cgroup",
+                    reason,
+                ));
+                self.events = None;
+                return;
+            }
+        };
+        let counts = EVENTS.map(|(key, _)| number_of(&text, key));
+        let first = *events.first.get_or_insert(counts);
+        for ((_, condition), (now, first)) in EVENTS.iter().zip(counts.into_iter().zip(first)) {
+            if let Some((now, first)) = now.zip(first) {
+                heard.push(Heard::Reading(Reading {
+                    of: Of::Machine,
+                    condition: *condition,
+                    from_ns: now_ns,
+                    seen_ns: now_ns,
+                    value: Some(now.saturating_sub(first) as f64),
+                    source: events.source.clone(),
+                }));
+            }
+        }
+    }
+}
+
+/// Where control groups of version 2 are.
+fn mounted(root: &Path) -> Option<PathBuf> {
+    let mounts = std::fs::read_to_string(root.join("proc/self/mountinfo")).ok()?;
+    let of_version_2 = |line: &&str| {
+        let kind = line.split_once(" - ").map(|(_, rest)| rest);
+        kind.is_some_and(|kind| kind.starts_with("cgroup2 "))
+    };
+    let line = mounts.lines().find(of_version_2)?;
+    let point = line.split(' ').nth(4)?;
+    Some(root.join(point.trim_start_matches('/')))
+}

@@ -1,0 +1,403 @@
+//! What NVIDIA's driver says of its GPUs, by its library NVML. That is loaded when the first such GPU is recorded.
+#![allow(unsafe_code)]
+
+use super::{Gpu, Heard, Of, Reading};
+use gapscope_trace::tables::Condition;
+use nvml_wrapper_sys::bindings::{
+    NvmlLib, nvmlClockType_enum_NVML_CLOCK_MEM as MEMORY_CLOCK,
+    nvmlClockType_enum_NVML_CLOCK_SM as SM_CLOCK, nvmlClockType_t, nvmlDevice_t, nvmlMemory_t,
+    nvmlPerfPolicyType_enum_NVML_PERF_POLICY_POWER as POWER,
+    nvmlPerfPolicyType_enum_NVML_PERF_POLICY_THERMAL as HEAT, nvmlPerfPolicyType_t,
+    nvmlReturn_enum_NVML_ERROR_FUNCTION_NOT_FOUND as NO_FUNCTION,
+    nvmlReturn_enum_NVML_ERROR_NO_PERMISSION as NO_PERMISSION,
+    nvmlReturn_enum_NVML_ERROR_NOT_SUPPORTED as NOT_SUPPORTED,
+    nvmlReturn_enum_NVML_SUCCESS as SUCCESS, nvmlReturn_t,
+    nvmlTemperatureSensors_enum_NVML_TEMPERATURE_GPU as GPU_SENSOR, nvmlViolationTime_t,
+};
+use std::ffi::{CStr, CString};
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
+
+const LIBRARY: &str = "libnvidia-ml.so.1";
+/// A question that fails so often in a row is not asked any more.
+const FAILURES: u8 = 10;
+
+/// Why a clock is where it is, by the bits of `nvmlDeviceGetCurrentClocksEventReasons` (nvml.h).
+const LIMITS: [(u64, Condition); 9] = [
+    (0x1, Condition::ClockIdle),
+    (0x2, Condition::ClockSetting),
+    (0x4, Condition::ClockPowerCap),
+    (0x8, Condition::ClockSlowdown),
+    (0x10, Condition::ClockSyncBoost),
+    (0x20, Condition::ClockHeatSoftware),
+    (0x40, Condition::ClockHeatHardware),
+    (0x80, Condition::ClockPowerBrake),
+    (0x100, Condition::ClockDisplay),
+];
+/// Those that are told at once when they are over.
+const SLOWED: u64 = 0x8 | 0x20 | 0x40 | 0x80;
+
+/// The GPUs that are asked for.
+#[derive(Default)]
+pub struct Gpus {
+    /// Absent before it is needed; why it cannot be used.
+    nvml: Option<Result<Nvml, String>>,
+    asked: Vec<Asked>,
+    source: Option<Arc<str>>,
+}
+
+struct Asked {
+    gpu: Gpu,
+    device: nvmlDevice_t,
+    questions: Vec<Question>,
+}
+
+/// One question, and how often it has failed in a row.
+struct Question {
+    kind: Kind,
+    failures: u8,
+    /// When it was answered last, and what a count was.
+    last: Option<(i64, u64)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    SmClock,
+    MemoryClock,
+    Limits,
+    Temperature,
+    Power,
+    MemoryUsed,
+    HeatViolation,
+    PowerViolation,
+}
+
+const QUESTIONS: [Kind; 8] = [
+    Kind::SmClock,
+    Kind::MemoryClock,
+    Kind::Limits,
+    Kind::Temperature,
+    Kind::Power,
+    Kind::MemoryUsed,
+    Kind::HeatViolation,
+    Kind::PowerViolation,
+];
+
+impl Gpus {
+    /// Asks for a GPU too.
+    pub fn add(&mut self, gpu: Gpu, heard: &mut Vec<Heard>) {
+        let found = self.find(&gpu);
+        match found {
+            Ok(device) => self.asked.push(Asked {
+                gpu,
+                device,
+                questions: QUESTIONS.map(Question::new).into(),
+            }),
+            Err(reason) => heard.push(Heard::of_gpu(&gpu.name, reason)),
+        }
+    }
+
+    fn find(&mut self, gpu: &Gpu) -> Result<nvmlDevice_t, String> {
+        if !gpu.is_of_nvidia {
+            return Err("only the driver of NVIDIA's GPUs is asked for them".to_owned());
+        }
+        let nvml = self.nvml.get_or_insert_with(Nvml::load).as_ref();
+        nvml.map_err(Clone::clone)?.device(&gpu.uuid)
+    }
+
+    /// Asks all questions of all GPUs. True while one is slowed down by heat or power supply.
+    pub fn read(&mut self, now_ns: impl Fn() -> i64, heard: &mut Vec<Heard>) -> bool {
+        let Some(Ok(nvml)) = &self.nvml else {
+            return false;
+        };
+        let source = self.source.get_or_insert_with(|| "NVML".into());
+        let mut is_slowed = false;
+        for asked in &mut self.asked {
+            let (device, gpu) = (asked.device, &asked.gpu);
+            asked.questions.retain_mut(|question| {
+                let at_ns = now_ns();
+                let answer = nvml.ask(question.kind, device);
+                let mut say = |condition, from_ns, value| {
+                    heard.push(Heard::Reading(Reading {
+                        of: Of::Gpu(gpu.uuid.clone()),
+                        condition,
+                        from_ns,
+                        seen_ns: at_ns,
+                        value,
+                        source: source.clone(),
+                    }));
+                };
+                match answer {
+                    Ok(value) => {
+                        question.failures = 0;
+                        let last = question.last.replace((at_ns, value));
+                        if question.kind == Kind::Limits {
+                            is_slowed |= value & SLOWED != 0;
+                        }
+                        question.kind.tell(at_ns, value, last, &mut say);
+                        true
+                    }
+                    Err(status) => {
+                        if question.last.take().is_some() {
+                            for condition in question.kind.conditions() {
+                                say(condition, at_ns, None);
+                            }
+                        }
+                        question.failures += 1;
+                        let goes_on = !is_final(status) && question.failures < FAILURES;
+                        if !goes_on {
+                            let what = format!("{} of {}", question.kind.what(), gpu.name);
+                            heard.push(Heard::unmeasured(what, nvml.said(status)));
+                        }
+                        goes_on
+                    }
+                }
+            });
+        }
+        is_slowed
+    }
+}
+
+fn is_final(status: nvmlReturn_t) -> bool {
+    [NOT_SUPPORTED, NO_PERMISSION, NO_FUNCTION].contains(&status)
+}
+
+impl Question {
+    fn new(kind: Kind) -> Question {
+        Question {
+            kind,
+            failures: 0,
+            last: None,
+        }
+    }
+}
+
+impl Kind {
+    fn what(self) -> &'static str {
+        match self {
+            Kind::SmClock => "SM clock",
+            Kind::MemoryClock => "memory clock",
+            Kind::Limits => "what limits the clocks",
+            Kind::Temperature => "temperature",
+            Kind::Power => "power",
+            Kind::MemoryUsed => "memory in use",
+            Kind::HeatViolation => "time below the requested clock because of heat",
+            Kind::PowerViolation => "time below the requested clock because of power",
+        }
+    }
+
+    fn conditions(self) -> Vec<Condition> {
+        match self {
+            Kind::SmClock => vec![Condition::SmClock],
+            Kind::MemoryClock => vec![Condition::MemoryClock],
+            Kind::Limits => LIMITS
+                .iter()
+                .map(|(_, condition)| *condition)
+                .chain([Condition::ClockOther])
+                .collect(),
+            Kind::Temperature => vec![Condition::Temperature],
+            Kind::Power => vec![Condition::Power],
+            Kind::MemoryUsed => vec![Condition::MemoryUsed],
+            Kind::HeatViolation => vec![Condition::HeatViolation],
+            Kind::PowerViolation => vec![Condition::PowerViolation],
+        }
+    }
+
+    /// An answer in the units of its counters.
+    fn tell(
+        self,
+        at_ns: i64,
+        value: u64,
+        last: Option<(i64, u64)>,
+        say: &mut impl FnMut(Condition, i64, Option<f64>),
+    ) {
+        let in_unit = value as f64;
+        let percent = |is_on: bool| Some(if is_on { 100.0 } else { 0.0 });
+        match self {
+            // MHz.
+            Kind::SmClock => say(Condition::SmClock, at_ns, Some(in_unit * 1e6)),
+            Kind::MemoryClock => say(Condition::MemoryClock, at_ns, Some(in_unit * 1e6)),
+            Kind::Temperature => say(Condition::Temperature, at_ns, Some(in_unit)),
+            // Milliwatts, which differ each time: whole watts keep rows few.
+            Kind::Power => say(Condition::Power, at_ns, Some((in_unit / 1e3).round())),
+            Kind::MemoryUsed => say(Condition::MemoryUsed, at_ns, Some(in_unit)),
+            Kind::Limits => {
+                let known = LIMITS.iter().fold(0, |all, (bit, _)| all | bit);
+                for (bit, condition) in LIMITS {
+                    say(condition, at_ns, percent(value & bit != 0));
+                }
+                say(Condition::ClockOther, at_ns, percent(value & !known != 0));
+            }
+            Kind::HeatViolation | Kind::PowerViolation => {
+                let Some((last_ns, last)) = last else {
+                    return;
+                };
+                let share = value.saturating_sub(last) as f64 / (at_ns - last_ns).max(1) as f64;
+                for condition in self.conditions() {
+                    say(condition, last_ns, Some((share * 100.0).min(100.0)));
+                }
+            }
+        }
+    }
+}
+
+/// The library, initialised.
+struct Nvml {
+    // Unloading it gains nothing, and it may have threads.
+    library: ManuallyDrop<Box<NvmlLib>>,
+}
+
+impl Nvml {
+    fn load() -> Result<Nvml, String> {
+        // SAFETY: NVIDIA's library may be loaded by any process; what its initialisers do is not ours to know.
+        let library = unsafe { NvmlLib::new(LIBRARY) };
+        let library = library.map_err(|error| {
+            // The loader's own words are in the cause.
+            let said = std::error::Error::source(&error).map(ToString::to_string);
+            let said = said.unwrap_or_else(|| error.to_string());
+            format!("NVIDIA's {LIBRARY} could not be loaded: {said}")
+        })?;
+        let nvml = Nvml {
+            library: ManuallyDrop::new(Box::new(library)),
+        };
+        let status = match &nvml.library.nvmlInit_v2 {
+            // SAFETY: the function takes nothing and may be called at any time.
+            Ok(init) => unsafe { init() },
+            Err(_) => NO_FUNCTION,
+        };
+        match status {
+            SUCCESS => Ok(nvml),
+            _ => Err(format!(
+                "NVML could not be initialised: {}",
+                nvml.said(status)
+            )),
+        }
+    }
+
+    /// The GPU with a UUID, as the manifest writes it.
+    fn device(&self, uuid: &str) -> Result<nvmlDevice_t, String> {
+        let name = nvml_name(uuid);
+        let name = name.ok_or_else(|| format!("`{uuid}` is no UUID"))?;
+        let mut device: nvmlDevice_t = std::ptr::null_mut();
+        let status = match &self.library.nvmlDeviceGetHandleByUUID {
+            // SAFETY: the name ends in a zero byte, and the handle is stored in our variable.
+            Ok(get) => unsafe { get(name.as_ptr(), &mut device) },
+            Err(_) => NO_FUNCTION,
+        };
+        match status {
+            SUCCESS => Ok(device),
+            _ => Err(format!(
+                "NVML gives no GPU {}: {} (parts of GPUs, MIG, have no clocks of their own)",
+                name.to_string_lossy(),
+                self.said(status)
+            )),
+        }
+    }
+
+    /// The answer to a question, in NVML's unit.
+    fn ask(&self, kind: Kind, device: nvmlDevice_t) -> Result<u64, nvmlReturn_t> {
+        match kind {
+            Kind::SmClock => self.clock(device, SM_CLOCK),
+            Kind::MemoryClock => self.clock(device, MEMORY_CLOCK),
+            Kind::Limits => {
+                let library = &self.library;
+                // Drivers of before 535 have it under its old name only.
+                let get = (library.nvmlDeviceGetCurrentClocksEventReasons.as_ref())
+                    .or(library.nvmlDeviceGetCurrentClocksThrottleReasons.as_ref());
+                let mut reasons = 0;
+                // SAFETY: the device is one of NVML's, and the value is stored in our variable.
+                answer(get.map(|get| unsafe { get(device, &mut reasons) }))?;
+                Ok(reasons)
+            }
+            Kind::Temperature => {
+                let mut celsius = 0;
+                let sensor = GPU_SENSOR;
+                let get = self.library.nvmlDeviceGetTemperature.as_ref();
+                // SAFETY: as above.
+                answer(get.map(|get| unsafe { get(device, sensor, &mut celsius) }))?;
+                Ok(u64::from(celsius))
+            }
+            Kind::Power => {
+                let mut milliwatts = 0;
+                let get = self.library.nvmlDeviceGetPowerUsage.as_ref();
+                // SAFETY: as above.
+                answer(get.map(|get| unsafe { get(device, &mut milliwatts) }))?;
+                Ok(u64::from(milliwatts))
+            }
+            Kind::MemoryUsed => {
+                let mut memory = nvmlMemory_t {
+                    total: 0,
+                    free: 0,
+                    used: 0,
+                };
+                let get = self.library.nvmlDeviceGetMemoryInfo.as_ref();
+                // SAFETY: as above.
+                answer(get.map(|get| unsafe { get(device, &mut memory) }))?;
+                Ok(memory.used)
+            }
+            Kind::HeatViolation => self.violation(device, HEAT),
+            Kind::PowerViolation => self.violation(device, POWER),
+        }
+    }
+
+    fn clock(&self, device: nvmlDevice_t, of: nvmlClockType_t) -> Result<u64, nvmlReturn_t> {
+        let mut megahertz = 0;
+        let get = self.library.nvmlDeviceGetClockInfo.as_ref();
+        // SAFETY: the device is one of NVML's, and the value is stored in our variable.
+        answer(get.map(|get| unsafe { get(device, of, &mut megahertz) }))?;
+        Ok(u64::from(megahertz))
+    }
+
+    /// Nanoseconds so far in which a policy held the clocks down.
+    fn violation(
+        &self,
+        device: nvmlDevice_t,
+        policy: nvmlPerfPolicyType_t,
+    ) -> Result<u64, nvmlReturn_t> {
+        let mut time = nvmlViolationTime_t {
+            referenceTime: 0,
+            violationTime: 0,
+        };
+        let get = self.library.nvmlDeviceGetViolationStatus.as_ref();
+        // SAFETY: the device is one of NVML's, and the times are stored in our variable.
+        answer(get.map(|get| unsafe { get(device, policy, &mut time) }))?;
+        Ok(time.violationTime)
+    }
+
+    /// NVML's words for a status.
+    fn said(&self, status: nvmlReturn_t) -> String {
+        let words = self.library.nvmlErrorString.as_ref().ok().and_then(|get| {
+            // SAFETY: the function gives a text that stays, or null.
+            let text = unsafe { get(status) };
+            // SAFETY: a text of the library ends in a zero byte.
+            (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })
+        });
+        match words {
+            Some(words) => format!("NVML says: {} ({status})", words.to_string_lossy()),
+            None => format!("NVML's status is {status}"),
+        }
+    }
+}
+
+/// The status of a call that may not be there.
+fn answer<E>(status: Result<nvmlReturn_t, E>) -> Result<(), nvmlReturn_t> {
+    match status {
+        Ok(SUCCESS) => Ok(()),
+        Ok(status) => Err(status),
+        Err(_) => Err(NO_FUNCTION),
+    }
+}
+
+/// `GPU-01020304-0506-…` for a UUID of 32 hexadecimal digits.
+fn nvml_name(uuid: &str) -> Option<CString> {
+    let is_uuid = uuid.len() == 32 && uuid.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let part = |from: usize, to: usize| uuid.get(from..to).filter(|_| is_uuid);
+    let parts = [
+        part(0, 8)?,
+        part(8, 12)?,
+        part(12, 16)?,
+        part(16, 20)?,
+        part(20, 32)?,
+    ];
+    CString::new(format!("GPU-{}", parts.join("-"))).ok()
+}

@@ -1,0 +1,36 @@
+//! Host calls that may take long and of which nothing but the time is recorded: one line each.
+
+use crate::api::table::{Pointer, function_table};
+
+/// Calls a macro with the table: the call's field and hook, its names, its parameters after the device, and its kind.
+macro_rules! timed_calls {
+    ($with:ident) => {
+        $with! {
+            create_graphics_pipelines "vkCreateGraphicsPipelines" (a: u64, b: u32, c: Pointer, d: Pointer, e: Pointer) = HostCallKind::CreatePipelines;
+            create_ray_tracing_pipelines "vkCreateRayTracingPipelinesKHR" (a: u64, b: u64, c: u32, d: Pointer, e: Pointer, f: Pointer) = HostCallKind::CreatePipelines;
+            create_ray_tracing_pipelines_nv "vkCreateRayTracingPipelinesNV" (a: u64, b: u32, c: Pointer, d: Pointer, e: Pointer) = HostCallKind::CreatePipelines;
+            create_execution_graph_pipelines "vkCreateExecutionGraphPipelinesAMDX" (a: u64, b: u32, c: Pointer, d: Pointer, e: Pointer) = HostCallKind::CreatePipelines;
+            create_data_graph_pipelines "vkCreateDataGraphPipelinesARM" (a: u64, b: u64, c: u32, d: Pointer, e: Pointer, f: Pointer) = HostCallKind::CreatePipelines;
+            compile_deferred_nv "vkCompileDeferredNV" (a: u64, b: u32) = HostCallKind::CreatePipelines;
+            join_deferred_operation "vkDeferredOperationJoinKHR" (a: u64) = HostCallKind::JoinDeferred;
+            wait_for_present "vkWaitForPresentKHR" (a: u64, b: u64, c: u64) = HostCallKind::WaitPresent;
+            wait_for_present2 "vkWaitForPresent2KHR" (a: u64, b: Pointer) = HostCallKind::WaitPresent;
+            copy_memory_to_image "vkCopyMemoryToImage" "vkCopyMemoryToImageEXT" (a: Pointer) = HostCallKind::CopyImage;
+            copy_image_to_memory "vkCopyImageToMemory" "vkCopyImageToMemoryEXT" (a: Pointer) = HostCallKind::CopyImage;
+            copy_image_to_image "vkCopyImageToImage" "vkCopyImageToImageEXT" (a: Pointer) = HostCallKind::CopyImage;
+            transition_image_layout "vkTransitionImageLayout" "vkTransitionImageLayoutEXT" (a: u32, b: Pointer) = HostCallKind::CopyImage;
+        }
+    };
+}
+pub(crate) use timed_calls;
+
+macro_rules! functions {
+    ($($row:tt)+) => {
+        function_table! {
+            /// The next layer's functions of these calls; `None` where it has none.
+            TimedCallFunctions(ash::vk::Device) -> ash::vk::Result:
+            $($row)+
+        }
+    };
+}
+timed_calls!(functions);

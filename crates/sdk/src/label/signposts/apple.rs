@@ -1,0 +1,99 @@
+//! `os_signpost`, through the functions that the macros of Apple's `os/signpost.h` call: they are for C alone.
+
+use super::{Id, Log, Mark};
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr::NonNull;
+
+/// What Instruments groups labels by, and the import knows them by.
+const SUBSYSTEM: &CStr = c"gapscope";
+/// The category that Instruments records in every template (`OS_LOG_CATEGORY_POINTS_OF_INTEREST`).
+const CATEGORY: &CStr = c"PointsOfInterest";
+
+// Of name and format the system keeps where they are in the image, so both must be in the section in which tools look
+// them up: texts of the heap would be read as empty ones.
+#[used]
+#[unsafe(link_section = "__TEXT,__oslogstring,cstring_literals")]
+static NAME: [u8; 6] = *b"label\0";
+#[used]
+#[unsafe(link_section = "__TEXT,__oslogstring,cstring_literals")]
+static FORMAT: [u8; 11] = *b"%{public}s\0";
+
+unsafe extern "C" {
+    /// The image that this is linked into; the linker makes it.
+    static __dso_handle: u8;
+
+    fn os_log_create(subsystem: *const c_char, category: *const c_char) -> *mut c_void;
+    fn os_signpost_enabled(log: *mut c_void) -> bool;
+    fn _os_signpost_emit_with_name_impl(
+        image: *const c_void,
+        log: *mut c_void,
+        mark: u8,
+        id: u64,
+        name: *const c_char,
+        format: *const c_char,
+        arguments: *mut u8,
+        size: u32,
+    );
+}
+
+/// The arguments of one `%{public}s`, as `__builtin_os_log_format` of clang lays them out: that not all are numbers, how
+/// many there are, then of each its kind and its size before it.
+#[repr(C, packed)]
+struct Arguments {
+    flags: u8,
+    count: u8,
+    /// A string, public.
+    kind: u8,
+    size: u8,
+    text: *const c_char,
+}
+
+/// The system's log of gapscope's labels. It lives as long as the process.
+#[derive(Debug)]
+pub struct OsLog(Option<NonNull<c_void>>);
+
+// SAFETY: logs may be used from any thread.
+unsafe impl Send for OsLog {}
+// SAFETY: as above.
+unsafe impl Sync for OsLog {}
+
+impl OsLog {
+    pub fn of_gapscope() -> OsLog {
+        // SAFETY: both are texts that end in NUL and live for ever.
+        OsLog(NonNull::new(unsafe {
+            os_log_create(SUBSYSTEM.as_ptr(), CATEGORY.as_ptr())
+        }))
+    }
+}
+
+impl Log for OsLog {
+    fn is_enabled(&self) -> bool {
+        // SAFETY: the log is never released.
+        (self.0).is_some_and(|log| unsafe { os_signpost_enabled(log.as_ptr()) })
+    }
+
+    fn emit(&self, mark: Mark, id: Id, text: &CStr) {
+        let Some(log) = self.0 else { return };
+        let mut arguments = Arguments {
+            flags: 2,
+            count: 1,
+            kind: 0x22,
+            size: size_of::<*const c_char>() as u8,
+            text: text.as_ptr(),
+        };
+        // SAFETY: log, name and format live for ever, text and arguments until the call has copied them; the arguments
+        // are those of the format.
+        unsafe {
+            _os_signpost_emit_with_name_impl(
+                (&raw const __dso_handle).cast(),
+                log.as_ptr(),
+                mark as u8,
+                id.get(),
+                NAME.as_ptr().cast(),
+                FORMAT.as_ptr().cast(),
+                (&raw mut arguments).cast(),
+                size_of::<Arguments>() as u32,
+            );
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Captures of wgpu's devices where wgpu runs on Metal.
+
+use super::capture::{BACKEND, CaptureManager, EXTENSION, MetalCapture};
+use crate::capture::{Backend, Destination, NotCaptured, Running};
+use std::sync::Arc;
+
+/// What captures a device of wgpu, which has a manager if it runs on Metal.
+pub(crate) fn of_wgpu<M: CaptureManager>(
+    manager: Option<M>,
+    wait: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+) -> Arc<dyn Backend> {
+    match manager {
+        Some(manager) => Arc::new(MetalCapture::new(manager).waiting_by(wait)),
+        None => Arc::new(NotMetal),
+    }
+}
+
+/// A device of wgpu that does not run on Metal.
+struct NotMetal;
+
+impl NotMetal {
+    fn refused() -> NotCaptured {
+        NotCaptured::Unsupported {
+            backend: BACKEND,
+            reason:
+                "this device of wgpu does not run on Metal: make its instance with Backends::METAL"
+                    .to_owned(),
+        }
+    }
+}
+
+impl Backend for NotMetal {
+    fn name(&self) -> &'static str {
+        BACKEND
+    }
+
+    fn extension(&self) -> &'static str {
+        EXTENSION
+    }
+
+    fn ready(&self, _: &Destination) -> Result<(), NotCaptured> {
+        Err(NotMetal::refused())
+    }
+
+    fn synchronise(&self) -> Result<(), NotCaptured> {
+        Err(NotMetal::refused())
+    }
+
+    fn start(&self, _: &Destination) -> Result<Box<dyn Running>, NotCaptured> {
+        Err(NotMetal::refused())
+    }
+}

@@ -1,0 +1,3 @@
+//! Programs that come from elsewhere.
+
+mod mlx_native;

@@ -1,0 +1,336 @@
+//! Checksums of a table's file: a CRC-32 of each block of its columns and one of its footer, which the footer holds. What was
+//! changed since it was written is told and not taken for a measurement.
+//!
+//! Parquet has checksums of its own, of pages, but neither of their headers nor of the footer. Blocks are small, so that rows
+//! before a damaged one can be read.
+
+use bytes::Bytes;
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::{
+    FileMetaData, KeyValue, PageIndexPolicy, ParquetMetaData, ParquetMetaDataBuilder,
+    ParquetMetaDataReader, ParquetMetaDataWriter,
+};
+use parquet::file::reader::{ChunkReader, Length};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What is said of bytes that are not those that were written.
+pub(crate) const ALTERED: &str = "it was changed or damaged after it was written";
+
+/// Begins `created_by` of files that are written here. Other tools that write a table again keep what they do not know of its footer.
+pub(crate) const WRITER: &str = "gapscope ";
+
+/// The key of the checksums among the footer's values. The value begins with [`SIGNATURE`]; eight digits of each block follow, of
+/// all columns in the order of the footer.
+const KEY: &str = "gapscope.crc32";
+
+/// Stands in front of the footer's own checksum, of which it is computed with [`UNSIGNED`] in its place.
+const SIGNATURE: &str = "footer=";
+const UNSIGNED: &str = "00000000";
+
+/// The most bytes of a file without checksums that are read at once, where it is not said how many are needed.
+const AT_ONCE: u64 = 1 << 13;
+
+/// Bytes of a block of a column; the last one is shorter. Of long columns checksums take a thousandth, and short ones have
+/// several blocks too.
+fn block_bytes(column: &Range<u64>) -> u64 {
+    let sixteenth = (column.end - column.start) / 16;
+    sixteenth.next_power_of_two().clamp(1 << 9, 1 << 13)
+}
+
+/// Adds checksums to the whole file at `path`.
+pub(crate) fn sign(path: &Path) -> Result<()> {
+    let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+    let metadata = ParquetMetaDataReader::new()
+        .with_page_index_policy(PageIndexPolicy::Skip)
+        .parse_and_finish(&file)?;
+    let mut value = format!("{SIGNATURE}{UNSIGNED} ");
+    let mut block = Vec::new();
+    for column in columns(&metadata) {
+        for range in blocks(column) {
+            block.resize((range.end - range.start) as usize, 0);
+            read_at(&file, range.start, &mut block)?;
+            value += &digits(crc32fast::hash(&block));
+        }
+    }
+    let of = metadata.file_metadata();
+    let mut values = of.key_value_metadata().cloned().unwrap_or_default();
+    values.push(KeyValue::new(KEY.to_owned(), value));
+    let of = FileMetaData::new(
+        of.version(),
+        of.num_rows(),
+        of.created_by().map(str::to_owned),
+        Some(values),
+        of.schema_descr_ptr(),
+        of.column_orders().cloned(),
+    );
+    let begins = file.metadata()?.len() - footer_bytes(&file)? - TAIL;
+    let metadata = ParquetMetaDataBuilder::new(of).set_row_groups(metadata.row_groups().to_vec());
+    let mut footer = Vec::new();
+    ParquetMetaDataWriter::new(&mut footer, &metadata.build()).finish()?;
+    let length = footer.len() - TAIL as usize;
+    if let Some(place) = signature(&footer[..length]) {
+        let signature = digits(crc32fast::hash(&footer[..length]));
+        footer[place].copy_from_slice(signature.as_bytes());
+    }
+    file.set_len(begins)?;
+    file.seek(SeekFrom::Start(begins))?;
+    file.write_all(&footer)?;
+    Ok(())
+}
+
+/// The end of a Parquet file: the length of its footer and a mark.
+const TAIL: u64 = 8;
+
+fn footer_bytes(file: &File) -> io::Result<u64> {
+    let mut length = [0; 4];
+    let end = file.metadata()?.len();
+    read_at(file, end.saturating_sub(TAIL), &mut length)?;
+    Ok(u32::from_le_bytes(length).into())
+}
+
+/// The bytes of a footer. `None` where the file has none of the length that it says.
+pub(crate) fn footer_of(file: &File) -> Option<Vec<u8>> {
+    let bytes = footer_bytes(file).ok()?;
+    let start = file.metadata().ok()?.len().checked_sub(TAIL + bytes)?;
+    let mut footer = vec![0; usize::try_from(bytes).ok()?];
+    read_at(file, start, &mut footer).ok()?;
+    Some(footer)
+}
+
+/// Where the checksum of a footer is in it.
+fn signature(footer: &[u8]) -> Option<Range<usize>> {
+    let found = (0..footer.len()).rev();
+    let begins = |at: &usize| footer[*at..].starts_with(SIGNATURE.as_bytes());
+    let at = found.into_iter().find(begins)? + SIGNATURE.len();
+    let place = at..at + UNSIGNED.len();
+    (place.end <= footer.len()).then_some(place)
+}
+
+fn digits(sum: u32) -> String {
+    format!("{sum:08x}")
+}
+
+/// Where the columns are, in the order of the footer.
+fn columns(metadata: &ParquetMetaData) -> impl Iterator<Item = Range<u64>> {
+    let groups = metadata.row_groups().iter();
+    groups.flat_map(|group| group.columns()).map(|column| {
+        let (start, length) = column.byte_range();
+        start..start.saturating_add(length)
+    })
+}
+
+fn blocks(column: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    let bytes = block_bytes(&column);
+    let starts = column.clone().step_by(bytes as usize);
+    starts.map(move |start| start..column.end.min(start + bytes))
+}
+
+/// What stands in front of the checksum of a manifest, of which it is computed without its last member.
+const OF_MANIFEST: &str = ",\n  \"crc32\": \"";
+
+/// Adds a checksum to a manifest in JSON.
+pub(crate) fn signed_manifest(mut json: Vec<u8>) -> Vec<u8> {
+    if json.ends_with(b"\n}") {
+        json.truncate(json.len() - 2);
+        let sum = digits(crc32fast::hash(&json));
+        json.extend(format!("{OF_MANIFEST}{sum}\"\n}}").into_bytes());
+    }
+    json
+}
+
+/// True of a manifest that has a checksum and another content than it had when it was written.
+pub(crate) fn is_altered_manifest(json: &[u8]) -> bool {
+    let begins = |at: &usize| json[*at..].starts_with(OF_MANIFEST.as_bytes());
+    let Some(at) = (0..json.len()).rev().find(begins) else {
+        return false;
+    };
+    json != signed_manifest([&json[..at], b"\n}"].concat())
+}
+
+/// The checksums of a file's columns.
+#[derive(Debug, Default)]
+pub(crate) struct Checksums {
+    /// By their places in the file.
+    columns: Vec<Column>,
+    blocks: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Column {
+    place: Range<u64>,
+    block_bytes: u64,
+    first_block: usize,
+}
+
+impl Checksums {
+    /// Those of a file; `None` where it has none, because another tool or an earlier gapscope wrote it.
+    ///
+    /// # Errors
+    /// The footer is not as it was written. The error is half a sentence.
+    pub fn of(
+        file: &File,
+        metadata: &ParquetMetaData,
+    ) -> std::result::Result<Option<Self>, String> {
+        let of = metadata.file_metadata();
+        if !of.created_by().is_some_and(|by| by.starts_with(WRITER)) {
+            return Ok(None);
+        }
+        let mut values = of.key_value_metadata().into_iter().flatten();
+        let Some(value) = values.find(|value| value.key == KEY) else {
+            return Ok(None);
+        };
+        let whole = || {
+            let length = footer_bytes(file).ok()?;
+            let mut footer = vec![0; usize::try_from(length).ok()?];
+            let end = file.metadata().ok()?.len();
+            read_at(file, end.checked_sub(length + TAIL)?, &mut footer).ok()?;
+            let place = signature(&footer)?;
+            let signed = footer[place.clone()].to_vec();
+            footer[place].copy_from_slice(UNSIGNED.as_bytes());
+            let sum = digits(crc32fast::hash(&footer));
+            (signed == sum.as_bytes()).then_some(())?;
+            let blocks = value.value.as_deref()?;
+            let blocks = blocks.get(SIGNATURE.len() + UNSIGNED.len() + 1..)?;
+            let sum = |at| u32::from_str_radix(blocks.get(at..at + 8)?, 16).ok();
+            let blocks = (0..blocks.len()).step_by(8).map(sum);
+            let blocks = blocks.collect::<Option<Vec<u32>>>()?;
+            let mut first_block = 0;
+            let mut columns: Vec<Column> = columns(metadata)
+                .map(|place| {
+                    let (before, block_bytes) = (first_block, block_bytes(&place));
+                    first_block += (place.end - place.start).div_ceil(block_bytes) as usize;
+                    Column {
+                        place,
+                        block_bytes,
+                        first_block: before,
+                    }
+                })
+                .collect();
+            columns.sort_by_key(|column| column.place.start);
+            (blocks.len() == first_block).then_some(Checksums { columns, blocks })
+        };
+        whole().map(Some).ok_or_else(|| ALTERED.to_owned())
+    }
+
+    /// The blocks in which `wanted` lies, how long each is, and the checksums of them.
+    fn around(&self, wanted: &Range<u64>) -> Option<(Range<u64>, u64, &[u32])> {
+        let after = self
+            .columns
+            .partition_point(|c| c.place.start <= wanted.start);
+        let column = self.columns.get(after.checked_sub(1)?)?;
+        let (first, bytes) = (column.place.start, column.block_bytes);
+        (wanted.end <= column.place.end).then_some(())?;
+        let from = (wanted.start - first) / bytes;
+        let until = (wanted.end - first).div_ceil(bytes);
+        let sums = column.first_block + from as usize..column.first_block + until as usize;
+        let place = first + from * bytes..column.place.end.min(first + until * bytes);
+        Some((place, bytes, self.blocks.get(sums)?))
+    }
+
+    /// Where the block ends that byte `at` is in.
+    fn end_of_block(&self, at: u64) -> Option<u64> {
+        Some(self.around(&(at..at + 1))?.0.end)
+    }
+}
+
+/// A table's file, of which nothing is read that is not as it was written.
+#[derive(Debug, Clone)]
+pub(crate) struct CheckedFile {
+    file: Arc<File>,
+    bytes: u64,
+    checksums: Option<Arc<Checksums>>,
+}
+
+impl CheckedFile {
+    pub fn open(path: &Path, checksums: Option<Arc<Checksums>>) -> io::Result<CheckedFile> {
+        let file = File::open(path)?;
+        Ok(CheckedFile {
+            bytes: file.metadata()?.len(),
+            file: Arc::new(file),
+            checksums,
+        })
+    }
+
+    fn read(&self, wanted: Range<u64>) -> io::Result<Bytes> {
+        let beyond = || io::Error::other("its footer tells of columns beyond its end");
+        if wanted.end > self.bytes {
+            return Err(beyond());
+        }
+        let around = match &self.checksums {
+            None => (wanted.clone(), AT_ONCE, &[][..]),
+            Some(checksums) => checksums.around(&wanted).ok_or_else(beyond)?,
+        };
+        let (place, block, sums) = around;
+        let mut bytes = vec![0; (place.end - place.start) as usize];
+        read_at(&self.file, place.start, &mut bytes)?;
+        let mut checked = bytes.chunks(block as usize).zip(sums);
+        match checked.all(|(block, sum)| crc32fast::hash(block) == *sum) {
+            true => {
+                let from = (wanted.start - place.start) as usize;
+                let until = (wanted.end - place.start) as usize;
+                Ok(Bytes::from(bytes).slice(from..until))
+            }
+            false => Err(io::Error::other(ALTERED)),
+        }
+    }
+}
+
+impl Length for CheckedFile {
+    fn len(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl ChunkReader for CheckedFile {
+    type T = CheckedRead;
+
+    fn get_read(&self, start: u64) -> Result<CheckedRead> {
+        Ok(CheckedRead {
+            of: self.clone(),
+            at: start,
+            read: Bytes::new(),
+        })
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
+        let end = start.saturating_add(length as u64);
+        self.read(start..end)
+            .map_err(|error| ParquetError::General(error.to_string()))
+    }
+}
+
+/// Reads on from a place of the file.
+pub(crate) struct CheckedRead {
+    of: CheckedFile,
+    at: u64,
+    /// What was read of the file and not yet given.
+    read: Bytes,
+}
+
+impl Read for CheckedRead {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.read.is_empty() {
+            let end = match &self.of.checksums {
+                None => Some((self.at + AT_ONCE).min(self.of.bytes)),
+                Some(checksums) => checksums.end_of_block(self.at),
+            };
+            let Some(end) = end.filter(|end| *end > self.at) else {
+                return Ok(0);
+            };
+            self.read = self.of.read(self.at..end)?;
+            self.at = end;
+        }
+        let given = out.len().min(self.read.len());
+        out[..given].copy_from_slice(&self.read.split_to(given));
+        Ok(given)
+    }
+}
+
+fn read_at(mut file: &File, start: u64, bytes: &mut [u8]) -> io::Result<()> {
+    file.seek(SeekFrom::Start(start))?;
+    file.read_exact(bytes)
+}

@@ -1,0 +1,163 @@
+//! How much memory this process may take while it reads traces. It is asked where columns are decoded, so that a trace that
+//! is too large ends in a sentence and not by the system.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The environment variable that sets the limit for the commands.
+pub const VARIABLE: &str = "GAPSCOPE_MEMORY_LIMIT";
+
+/// The limit that was set; 0 before.
+static LIMIT: AtomicU64 = AtomicU64::new(0);
+
+/// The limit in bytes: the one that was set, else three quarters of what the machine or the control group of this process has.
+pub fn limit() -> u64 {
+    match LIMIT.load(Ordering::Relaxed) {
+        0 => {
+            let limit = of_machine();
+            LIMIT.store(limit, Ordering::Relaxed);
+            limit
+        }
+        limit => limit,
+    }
+}
+
+/// Sets the limit of this process.
+pub fn set_limit(bytes: u64) {
+    LIMIT.store(bytes.max(1), Ordering::Relaxed);
+}
+
+/// Sets the limit to what [`VARIABLE`] says, where it is there.
+///
+/// # Errors
+/// It is not a size. The error is a sentence.
+pub fn take_variable() -> Result<(), String> {
+    let Some(text) = std::env::var_os(VARIABLE).filter(|text| !text.is_empty()) else {
+        return Ok(());
+    };
+    let bytes = text.to_str().and_then(size).ok_or_else(|| {
+        let text = text.to_string_lossy();
+        format!("{VARIABLE} is \"{text}\": write a size such as 500M or 8G")
+    })?;
+    set_limit(bytes);
+    Ok(())
+}
+
+/// True when this process holds more than the limit. Never, where the system does not say what it holds.
+pub fn is_exceeded() -> bool {
+    held().is_some_and(|held| held > limit())
+}
+
+/// A size as people read it: "1.5 GiB".
+pub fn size_text(bytes: u64) -> String {
+    match bytes >> 20 {
+        0 => format!("{} KiB", bytes >> 10),
+        mib @ 1..1024 => format!("{mib} MiB"),
+        mib => format!("{:.1} GiB", mib as f64 / 1024.0),
+    }
+}
+
+/// A number of bytes, which `K`, `M`, `G` or `T` multiply by powers of 1024.
+fn size(text: &str) -> Option<u64> {
+    let text = text.trim().to_ascii_uppercase();
+    let text = text
+        .strip_suffix("IB")
+        .or(text.strip_suffix('B'))
+        .unwrap_or(&text);
+    let units = [('K', 10), ('M', 20), ('G', 30), ('T', 40)];
+    let with_unit = |(unit, bits): (char, u32)| Some((text.strip_suffix(unit)?, bits));
+    let (number, bits) = units.into_iter().find_map(with_unit).unwrap_or((text, 0));
+    let number: f64 = number.trim().parse().ok()?;
+    let bytes = number * (1_u64 << bits) as f64;
+    (bytes >= 1.0 && bytes < u64::MAX as f64).then_some(bytes as u64)
+}
+
+/// What this process holds itself, without files that are mapped.
+fn held() -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/status").ok()?;
+    kib_of(&text, "RssAnon:").or_else(|| kib_of(&text, "VmRSS:"))
+}
+
+fn of_machine() -> u64 {
+    let machine = fs::read_to_string("/proc/meminfo").ok();
+    let machine = machine.and_then(|text| kib_of(&text, "MemTotal:"));
+    let groups = fs::read_to_string("/proc/self/cgroup").ok();
+    let group = groups.and_then(|text| of_groups(&text, Path::new("/sys/fs/cgroup")));
+    let least = machine.into_iter().chain(group).min();
+    // Where the system does not say, other limits of it are met first.
+    least.map_or(u64::MAX, |bytes| bytes / 4 * 3)
+}
+
+/// The least limit of the control groups that `listed` names, and of those around them, in `root`.
+fn of_groups(listed: &str, root: &Path) -> Option<u64> {
+    let limits = listed.lines().filter_map(|line| {
+        let (_, line) = line.split_once(':')?;
+        let (controllers, path) = line.split_once(':')?;
+        let (root, file) = match controllers {
+            "" => (root.to_owned(), "memory.max"),
+            some if some.split(',').any(|name| name == "memory") => {
+                (root.join("memory"), "memory.limit_in_bytes")
+            }
+            _ => return None,
+        };
+        let path = Path::new(path.trim_start_matches('/'));
+        let groups = path.ancestors().map(|group| root.join(group).join(file));
+        let limits = groups.filter_map(|path| fs::read_to_string(path).ok()?.trim().parse().ok());
+        limits.min()
+    });
+    limits.min()
+}
+
+/// What a line of the kernel's says, in bytes.
+fn kib_of(text: &str, name: &str) -> Option<u64> {
+    let value = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let kib: u64 = value.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kib << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_as_people_write_them() {
+        assert_eq!(size("1000"), Some(1000));
+        assert_eq!(size("500M"), Some(500 << 20));
+        assert_eq!(size("1.5 GiB"), Some(3 << 29));
+        assert_eq!(size("2gb"), Some(2 << 30));
+        for wrong in ["", "G", "0", "-1G", "1X", "nan", "inf", "1e30G"] {
+            assert_eq!(size(wrong), None, "{wrong}");
+        }
+        assert_eq!(size_text(3 << 29), "1.5 GiB");
+        assert_eq!(size_text(500 << 20), "500 MiB");
+    }
+
+    #[test]
+    fn the_least_limit_of_the_groups_around_a_process_counts() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("memory.max", "max\n");
+        write("a/memory.max", "4096\n");
+        write("a/b/memory.max", "max\n");
+        write("memory/c/memory.limit_in_bytes", "1024\n");
+        let of = |listed| of_groups(listed, root.path());
+        assert_eq!(of("0::/a/b\n"), Some(4096));
+        assert_eq!(of("0::/\n"), None);
+        assert_eq!(of("0::/from/outside\n"), None);
+        assert_eq!(of("5:cpu,memory:/c\n0::/a\n"), Some(1024));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_is_allocated_is_held() {
+        let before = held().unwrap();
+        let bytes = std::hint::black_box(vec![1_u8; 64 << 20]);
+        assert!(held().unwrap() > before + (bytes.len() as u64 / 2));
+        assert!(limit() > 64 << 20);
+    }
+}

@@ -1,0 +1,46 @@
+//! Fuzz targets: everything that gapscope reads and a stranger may have written.
+//!
+//! A [`Target`] takes bytes, reads them as gapscope would, and goes on to all that a user would see of them. It panics
+//! where that breaks a promise: no panic, no more memory than [`memory::LIMIT_BYTES`], no row that the input does not hold,
+//! idle time that is the sum of its causes, JSON that parses, no text that steers a terminal.
+//!
+//! The targets run in two ways: `cargo xtask fuzz` builds them with libFuzzer and finds new inputs by coverage, and the tests
+//! of this crate run the kept inputs of `corpus/` and a fixed number of changes of them.
+#![warn(missing_docs)]
+
+pub mod bytes;
+pub mod memory;
+pub mod outcome;
+pub mod replay;
+pub mod run;
+pub mod scratch;
+pub mod sections;
+pub mod targets;
+
+pub use run::{Target, run};
+
+#[global_allocator]
+static MEMORY: memory::Limited = memory::Limited;
+
+/// Makes the program of a target for libFuzzer.
+#[macro_export]
+macro_rules! libfuzzer {
+    ($target:expr) => {
+        libfuzzer_sys::fuzz_target!(|data: &[u8]| $crate::run(&$target, data));
+        libfuzzer_sys::fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+            let mut changed = data[..size].to_vec();
+            let mut rng = fastrand::Rng::with_seed(seed.into());
+            // libFuzzer knows which values the code compares with.
+            let mut any = |part: &mut Vec<u8>, _: &mut fastrand::Rng| {
+                let length = part.len();
+                part.resize(length + 64, 0);
+                let length = libfuzzer_sys::fuzzer_mutate(part, length, length + 64);
+                part.truncate(length);
+            };
+            ($target.mutate)(&mut changed, &mut rng, &mut any);
+            changed.truncate(max_size);
+            data[..changed.len()].copy_from_slice(&changed);
+            changed.len()
+        });
+    };
+}

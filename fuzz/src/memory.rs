@@ -1,0 +1,61 @@
+//! An allocator that has no more than so much: what a hostile input makes a program ask for fails here as it would on a small
+//! machine, in the same way each time.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The most bytes that a target may have allocated at once. Code that asks first (`try_reserve`) is told that there is no
+/// more; other code ends the program, which is a fault.
+pub const LIMIT_BYTES: usize = 512 << 20;
+
+static USED: AtomicUsize = AtomicUsize::new(0);
+
+/// The allocator.
+#[derive(Debug)]
+pub struct Limited;
+
+fn reserve(bytes: usize) -> bool {
+    let used = USED.fetch_add(bytes, Relaxed).saturating_add(bytes);
+    if used > LIMIT_BYTES {
+        USED.fetch_sub(bytes, Relaxed);
+        return false;
+    }
+    true
+}
+
+// SAFETY: every call is passed on to the system's allocator with the same arguments, or answered with null, which stands for
+// failure.
+unsafe impl GlobalAlloc for Limited {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if !reserve(layout.size()) {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if !reserve(layout.size()) {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: the caller keeps the contract of `alloc_zeroed`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        let more = size.saturating_sub(layout.size());
+        if !reserve(more) {
+            return std::ptr::null_mut();
+        }
+        USED.fetch_sub(layout.size().saturating_sub(size), Relaxed);
+        // SAFETY: the caller keeps the contract of `realloc`.
+        unsafe { System.realloc(at, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        USED.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        unsafe { System.dealloc(at, layout) }
+    }
+}

@@ -1,0 +1,193 @@
+//! What a user sees of a trace, and what must hold of it.
+
+use gapscope_analysis::ranks::{RankDigest, ranks};
+use gapscope_analysis::{Findings, Options, Timeline, UnderLabel, activity};
+use gapscope_report::info::TableSize;
+use gapscope_report::ranks::RanksReport;
+use gapscope_report::{Report, Terminal, info, json, markdown};
+use gapscope_trace::Trace;
+use gapscope_trace::tables::Dispatches;
+
+/// What of all that can be shown an input is shown as: everything would take ten times as long. It depends on the input alone.
+#[derive(Debug, Clone, Copy)]
+pub struct Choice(u32);
+
+impl Choice {
+    /// Of an input.
+    pub fn of(input: &[u8]) -> Choice {
+        let mixed = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
+        Choice(input.iter().fold(0x811c_9dc5, mixed))
+    }
+
+    /// One of `count` possibilities, for a question that has a number.
+    pub fn one_of(self, count: u32, question: u32) -> u32 {
+        (self.0.rotate_left(question * 5) >> 7) % count
+    }
+}
+
+/// Analyses a trace and shows it. `remarks` are sentences about how it was read.
+pub fn show(trace: &Trace, remarks: &[String], choice: Choice) {
+    let timeline = Timeline::of(trace);
+    match (trace.tables.labels.text.first(), choice.one_of(4, 1)) {
+        (Some(label), 0) => show_label(&timeline, label, remarks, choice),
+        (_, 1) => export(trace, choice),
+        _ => show_timeline(&timeline, remarks, choice),
+    }
+}
+
+fn show_label(timeline: &Timeline, label: &str, remarks: &[String], choice: Choice) {
+    let trace = timeline.trace;
+    let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| {
+        take(&trace.tables.dispatches);
+        Some(())
+    };
+    let options = Options::default();
+    let under = UnderLabel::of(trace, label, &options, each);
+    if let Some(found) = under.and_then(|under| under.findings(timeline, &options)) {
+        sums(&found);
+        print(timeline, &found, Some(label), remarks, choice);
+    }
+}
+
+/// The same for a timeline; without what takes the whole table of dispatches.
+pub fn show_timeline(timeline: &Timeline, remarks: &[String], choice: Choice) {
+    let trace = timeline.trace;
+    let texts = &trace.tables.labels.text;
+    let compared = texts.first().zip(texts.last());
+    let compared = compared.map(|(first, last)| (first.to_string(), last.to_string()));
+    let options = Options {
+        equal_work: compared.filter(|_| choice.one_of(4, 2) == 0),
+        ..Options::default()
+    };
+    let found = Findings::of_timeline(timeline, &options);
+    sums(&found);
+    print(timeline, &found, None, remarks, choice);
+    if choice.one_of(4, 3) == 0 {
+        show_ranks(timeline, &found, remarks);
+    }
+}
+
+fn show_ranks(timeline: &Timeline, findings: &Findings, remarks: &[String]) {
+    let compared = ranks(&RankDigest::of(timeline, findings, 0), 3);
+    let report = RanksReport {
+        folder: "t.gapscope",
+        manifest: &timeline.trace.manifest,
+        findings: &compared,
+        remarks,
+        top: 3,
+    };
+    harmless(&Terminal::default().draw(&report.document()));
+    let text = report.json().expect("ranks can be written as JSON");
+    parses(text.as_bytes());
+}
+
+/// The manifest and the sizes of the tables, as `gapscope info` shows them.
+pub fn show_info(trace: &Trace, sizes: &[gapscope_trace::TableSize], remarks: &[String]) {
+    let sizes: Vec<TableSize> = sizes
+        .iter()
+        .map(|size| TableSize {
+            name: size.table.to_owned(),
+            rows: size.rows,
+            bytes: size.bytes,
+        })
+        .collect();
+    let document = info::document("t.gapscope", &trace.manifest, &sizes, remarks);
+    harmless(&Terminal::default().draw(&document));
+}
+
+fn print(
+    timeline: &Timeline,
+    findings: &Findings,
+    label: Option<&str>,
+    remarks: &[String],
+    choice: Choice,
+) {
+    let report = Report {
+        trace: "t.gapscope",
+        manifest: &timeline.trace.manifest,
+        findings,
+        activity: &activity(timeline, 60),
+        label,
+        remarks,
+        top: 10,
+    };
+    let terminal = |columns, colour| Terminal { columns, colour };
+    match choice.one_of(5, 4) {
+        0 => harmless(&markdown::draw(&report.document())),
+        1 => {
+            let text = json::text_with_activity(&report).expect("findings can be written as JSON");
+            parses(text.as_bytes());
+        }
+        2 => harmless(&terminal(40, true).draw(&report.document())),
+        3 => harmless(&terminal(500, false).draw(&report.document())),
+        _ => harmless(&terminal(80, false).draw(&report.document())),
+    }
+}
+
+fn export(trace: &Trace, choice: Choice) {
+    use gapscope_export::{chrome, firefox, perfetto, speedscope};
+    let mut out = Vec::new();
+    let (written, is_json) = match choice.one_of(4, 5) {
+        0 => (chrome::write(trace, &mut out), true),
+        1 => (firefox::write(trace, &mut out), true),
+        2 => (speedscope::write(trace, &mut out), true),
+        _ => (perfetto::write(trace, &mut out), false),
+    };
+    written.expect("memory takes what is written");
+    if is_json {
+        parses(&out);
+    }
+}
+
+/// Idle time is the sum of its causes, and nothing is counted twice.
+fn sums(findings: &Findings) {
+    let idle = &findings.idle_time;
+    let by_cause: i64 = findings.gaps.iter().map(|gap| gap.total_ns).sum();
+    assert_eq!(by_cause, idle.total_ns, "idle time by cause");
+    let mut idle_ns = 0;
+    for share in findings.devices.iter().filter_map(|d| d.analysed) {
+        assert_eq!(share.busy_ns + share.idle_ns, share.window_ns, "a window");
+        assert!(share.busy_ns >= 0 && share.idle_ns >= 0, "{share:?}");
+        idle_ns += share.idle_ns;
+    }
+    if findings.unread.is_empty() {
+        let found = idle.total_ns + idle.below_threshold_ns;
+        assert_eq!(found, idle_ns, "idle time of the devices");
+        let counted: u64 = findings.kernels.iter().map(|kernel| kernel.count).sum();
+        assert_eq!(counted, findings.dispatch_count, "dispatches by kernel");
+    }
+    for gap in &idle.longest {
+        let parts: i64 = gap.parts.iter().map(|part| part.duration_ns).sum();
+        assert_eq!(parts, gap.duration_ns, "parts of a gap");
+    }
+}
+
+fn parses(json: &[u8]) {
+    let parsed = serde_json::from_slice::<serde_json::Value>(json);
+    assert!(parsed.is_ok(), "JSON that does not parse: {parsed:?}");
+}
+
+/// A text for a terminal moves no cursor and turns no direction: of control characters it has line feeds and our own
+/// colours.
+pub fn harmless(text: &str) {
+    for (at, piece) in text.split('\u{1b}').enumerate() {
+        let piece = match at {
+            0 => piece,
+            _ => {
+                let code = piece.strip_prefix('[').and_then(|p| p.split_once('m'));
+                let (code, rest) = code.expect("an escape sequence that is no colour");
+                let digits = |b: u8| b.is_ascii_digit() || b == b';';
+                assert!(code.bytes().all(digits), "escape sequence {code:?}");
+                rest
+            }
+        };
+        let steers = |c: char| {
+            (c.is_control() && c != '\n')
+                || matches!(c, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        };
+        assert!(
+            !piece.contains(steers),
+            "a text that steers a terminal: {piece:?}"
+        );
+    }
+}

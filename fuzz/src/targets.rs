@@ -1,0 +1,23 @@
+//! The targets.
+
+pub mod events;
+pub mod manifest;
+pub mod rows;
+pub mod spool;
+pub mod table;
+pub mod xctrace;
+
+mod assembly;
+mod fixture;
+
+use crate::Target;
+
+/// All of them.
+pub const ALL: [Target; 6] = [
+    manifest::TARGET,
+    table::TARGET,
+    rows::TARGET,
+    events::TARGET,
+    spool::TARGET,
+    xctrace::TARGET,
+];

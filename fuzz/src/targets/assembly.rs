@@ -1,0 +1,67 @@
+//! The session's way from events to a trace.
+
+use crate::outcome::{self, Choice};
+use gapscope_recorder::Assembler;
+use gapscope_recorder::names::Names;
+use gapscope_spool::event::Event;
+use gapscope_spool::ids::Thread;
+use gapscope_trace::Trace;
+use gapscope_trace::ids::ProcessId;
+use gapscope_trace::manifest::{FORMAT_VERSION, Manifest, SamplingMode};
+use gapscope_trace::tables::Tables;
+
+/// An assembler and what it has made so far.
+pub struct Assembly {
+    pub assembler: Assembler,
+    mode: SamplingMode,
+    tables: Tables,
+}
+
+impl Assembly {
+    pub fn new(mode: SamplingMode) -> Assembly {
+        Assembly {
+            assembler: Assembler::new(mode),
+            mode,
+            tables: Tables::default(),
+        }
+    }
+
+    pub fn apply(&mut self, process: ProcessId, thread: Thread, event: Event<'_>) {
+        self.assembler
+            .apply(process, thread, event, &mut self.tables);
+    }
+
+    /// As the session does when a process has ended.
+    pub fn end(&mut self, process: ProcessId) {
+        self.assembler.ended_suddenly(process);
+        while self.assembler.settle_some(process, &mut self.tables) {}
+        self.assembler.end_process(process, &mut self.tables);
+    }
+
+    /// Finishes the trace and shows it.
+    pub fn show(mut self, choice: Choice) {
+        let _ = self.assembler.take_sources();
+        let _ = self.assembler.take_busy();
+        self.assembler.finish(&Names::default(), &mut self.tables);
+        let mut manifest = Manifest {
+            format_version: FORMAT_VERSION,
+            complete: true,
+            sampling_mode: self.mode,
+            ..Manifest::default()
+        };
+        self.assembler.describe(&mut manifest);
+        manifest.end_ns = self.assembler.latest_ns().max(manifest.start_ns);
+        let said = self.assembler.dispatches();
+        let rows = self.tables.dispatches.queue.len() as u64;
+        assert_eq!(
+            rows, said,
+            "rows of dispatches, and what the session counts"
+        );
+        let trace = Trace {
+            manifest,
+            tables: self.tables,
+            unread: Vec::new(),
+        };
+        outcome::show(&trace, &[], choice);
+    }
+}

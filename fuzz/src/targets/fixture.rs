@@ -1,0 +1,21 @@
+//! A trace of which one part is replaced.
+
+use gapscope_trace::{Selection, Trace};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// Where the trace is.
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/v2.gapscope")
+}
+
+/// The whole trace.
+pub fn trace() -> &'static Trace {
+    static TRACE: OnceLock<Trace> = OnceLock::new();
+    TRACE.get_or_init(|| {
+        let (trace, diagnostics) =
+            gapscope_trace::read(&folder(), &Selection::all()).expect("the fixture is a trace");
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        trace
+    })
+}

@@ -1,0 +1,30 @@
+//! Rows and a manifest with any values, as the text form of a trace: what analyses, report and exports make of them.
+
+use crate::Target;
+use crate::bytes::{self, Any};
+use crate::outcome::{self, Choice};
+use fastrand::Rng;
+use gapscope_trace::Trace;
+
+/// See the module.
+pub const TARGET: Target = Target {
+    name: "rows",
+    read,
+    mutate,
+};
+
+fn read(input: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(input)
+        && let Ok(trace) = Trace::from_text(text)
+    {
+        outcome::show(&trace, &[], Choice::of(input));
+    }
+}
+
+fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
+    match rng.u8(0..8) {
+        0 => any(input, rng),
+        1..4 => bytes::change_lines(input, rng),
+        _ => bytes::change_value(input, rng),
+    }
+}

@@ -1,0 +1,213 @@
+//! The Parquet file of one table, in a trace that is whole otherwise. The first byte says which table it is; its highest bit,
+//! whether all is read as `gapscope report` reads it, or that table alone.
+
+use super::fixture;
+use crate::bytes::Any;
+use crate::outcome::{self, Choice};
+use crate::{Target, scratch};
+use fastrand::Rng;
+use gapscope_analysis::{Findings, Timeline};
+use gapscope_trace::tables::*;
+use gapscope_trace::{DispatchPieces, Selection, Trace, UnreadTable, for_each_table, read};
+use std::cell::OnceCell;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// See the module.
+pub const TARGET: Target = Target {
+    name: "table",
+    read: read_table,
+    mutate,
+};
+
+thread_local! {
+    static FOLDER: OnceCell<TempDir> = const { OnceCell::new() };
+    static WHOLE: OnceCell<TempDir> = const { OnceCell::new() };
+}
+
+/// The names of the tables, in the order of the first byte.
+pub fn names() -> Vec<&'static str> {
+    let mut names = Vec::new();
+    macro_rules! name {
+        ($($field:ident: $table:ty,)+) => { $(names.push(<$table>::NAME);)+ };
+    }
+    for_each_table!(name);
+    names
+}
+
+/// Bytes at both ends of a file of Parquet.
+const MARK: &[u8] = b"PAR1";
+
+fn read_table(input: &[u8]) {
+    let Some((first, file)) = input.split_first() else {
+        return;
+    };
+    let choice = Choice::of(input);
+    let names = names();
+    let table = names[usize::from(first & 0x7f) % names.len()];
+    let name = format!("{table}.parquet");
+    if first & 0x80 != 0 {
+        WHOLE.with(|folder| {
+            let folder = folder.get_or_init(copy).path();
+            scratch::file(folder, &name, file);
+            show_as_report(folder, choice);
+            let original = fixture::folder().join(&name);
+            std::fs::copy(original, folder.join(&name)).expect("the table can be put back");
+        });
+        return;
+    }
+    FOLDER.with(|folder| {
+        let folder = folder.get_or_init(manifest_alone).path();
+        let path = scratch::file(folder, &name, file);
+        show_alone(folder, table, choice);
+        std::fs::remove_file(path).expect("the table can be removed");
+    });
+}
+
+fn manifest_alone() -> TempDir {
+    let folder = scratch::folder();
+    let manifest = fixture::folder().join("trace.json");
+    std::fs::copy(manifest, folder.path().join("trace.json")).expect("the manifest can be copied");
+    folder
+}
+
+fn copy() -> TempDir {
+    let folder = manifest_alone();
+    for table in names() {
+        let name = format!("{table}.parquet");
+        std::fs::copy(fixture::folder().join(&name), folder.path().join(&name))
+            .expect("a table can be copied");
+    }
+    folder
+}
+
+/// Reads a table; the others are of the fixture.
+fn show_alone(folder: &Path, table: &str, choice: Choice) {
+    let (trace, diagnostics) =
+        read(folder, &Selection::all()).expect("a trace is read whatever its tables hold");
+    let sizes = gapscope_trace::table_sizes(folder, trace.manifest.format_version);
+    let sizes = sizes.expect("the folder can be read");
+    let size = sizes.iter().find(|size| size.table == table);
+    let said = size.and_then(|size| size.rows).unwrap_or(0);
+    let mut whole = fixture::trace().clone();
+    macro_rules! put {
+        ($($field:ident: $table:ty,)+) => {$(
+            if <$table>::NAME == table {
+                let rows = trace.tables.$field.len() as u64;
+                assert!(rows <= said, "{rows} rows of {table} are read, and its file says {said}");
+                whole.tables.$field = trace.tables.$field;
+            }
+        )+};
+    }
+    for_each_table!(put);
+    let of_table = |unread: &UnreadTable| unread.table == table;
+    whole.unread = trace.unread.into_iter().filter(of_table).collect();
+    let remarks: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+    if choice.one_of(8, 0) == 0 {
+        outcome::show_info(&whole, &sizes, &remarks);
+    } else if said > 0 || choice.one_of(8, 6) == 0 {
+        // That nothing of it can be read is soon shown.
+        outcome::show(&whole, &remarks, choice);
+    }
+}
+
+/// Reads as the report does: dispatches in pieces, and what there is of them where they cannot be read to their end.
+fn show_as_report(folder: &Path, choice: Choice) {
+    // With what the comparisons of ranks and of labels read besides.
+    let selection = Findings::selection().with::<Markers>();
+    let remarks = |diagnostics: &[gapscope_trace::Diagnostic]| -> Vec<String> {
+        diagnostics.iter().map(ToString::to_string).collect()
+    };
+    let opened = |selection: &Selection| -> (Trace, Vec<String>) {
+        let (trace, diagnostics) =
+            read(folder, selection).expect("a trace is read whatever its tables hold");
+        (trace, remarks(&diagnostics))
+    };
+    if let Some(pieces) = DispatchPieces::open(folder, &selection) {
+        let (trace, said) = opened(&selection.clone().without::<Dispatches>());
+        let timeline = Timeline::of_pieces(&trace, pieces.rows(), |take| pieces.each(&trace, take));
+        if let Some((timeline, unknown)) = timeline {
+            let said = [said, remarks(&unknown)].concat();
+            return outcome::show_timeline(&timeline, &said, choice);
+        }
+    }
+    let (trace, said) = opened(&selection);
+    outcome::show_timeline(&Timeline::of(&trace), &said, choice);
+}
+
+fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
+    let choice = rng.u8(0..32);
+    let Some(parts) = Parts::of(input).filter(|_| choice > 1) else {
+        return any(input, rng);
+    };
+    let Parts {
+        mut first,
+        mut pages,
+        mut footer,
+    } = parts;
+    match choice {
+        2 => first ^= 0x80,
+        3 => first = first & 0x80 | rng.u8(..) & 0x7f,
+        // Offsets of pages are in the footer: their bytes stay where they are.
+        4..16 if !pages.is_empty() => {
+            let length = pages.len();
+            let at = rng.usize(0..length);
+            let end = (at + rng.usize(1..=64)).min(length);
+            let mut part = pages[at..end].to_vec();
+            any(&mut part, rng);
+            match rng.u8(0..8) {
+                0 => drop(pages.splice(at..end, part)),
+                _ => {
+                    let rest = pages[at..].iter_mut();
+                    rest.zip(part).for_each(|(old, new)| *old = new);
+                }
+            }
+        }
+        _ if !footer.is_empty() => {
+            let at = rng.usize(0..footer.len());
+            let end = (at + rng.usize(1..=32)).min(footer.len());
+            let mut part = footer[at..end].to_vec();
+            any(&mut part, rng);
+            drop(footer.splice(at..end, part));
+        }
+        _ => {}
+    }
+    *input = Parts {
+        first,
+        pages,
+        footer,
+    }
+    .input();
+}
+
+/// An input whose file has the form of Parquet.
+struct Parts {
+    first: u8,
+    /// Between the mark at the start and the footer.
+    pages: Vec<u8>,
+    footer: Vec<u8>,
+}
+
+impl Parts {
+    fn of(input: &[u8]) -> Option<Parts> {
+        let (first, file) = input.split_first()?;
+        let file = file.strip_prefix(MARK)?.strip_suffix(MARK)?;
+        let (file, length) = file.split_last_chunk::<4>()?;
+        let length = u32::from_le_bytes(*length) as usize;
+        let (pages, footer) = file.split_at_checked(file.len().checked_sub(length)?)?;
+        Some(Parts {
+            first: *first,
+            pages: pages.to_vec(),
+            footer: footer.to_vec(),
+        })
+    }
+
+    fn input(&self) -> Vec<u8> {
+        let length = self.footer.len() as u32;
+        let mut input = vec![self.first];
+        for part in [MARK, &self.pages, &self.footer, &length.to_le_bytes(), MARK] {
+            input.extend(part);
+        }
+        input
+    }
+}

@@ -1,0 +1,145 @@
+//! Vulkan work that is neither a dispatch nor a copy, and kernels that are no pipelines.
+
+use gapscope_trace::tables::{OpaqueWorkKind, Table, Timing};
+use gapscope_trace::{Loss, LossKind, Trace};
+
+use crate::counts;
+use crate::driver::Lavapipe;
+use crate::fake_driver;
+use crate::losses;
+use crate::recording::Program;
+
+fn opaque(trace: &Trace, kind: OpaqueWorkKind) -> Vec<Option<i64>> {
+    let rows = &trace.tables.opaque_work;
+    let of_kind = |row: &usize| rows.kind[*row] == kind;
+    (0..rows.len())
+        .filter(of_kind)
+        .map(|row| rows.duration_ns[row])
+        .collect()
+}
+
+/// Records `planted` on the fake driver, which must see no misuse.
+fn on_fake(arguments: &str, settings: &[(&str, &str)]) -> Trace {
+    fake_driver::case(arguments, settings).trace
+}
+
+#[test]
+fn a_command_buffer_with_nothing_but_resolves_is_busy() {
+    let recording = Program::planted("resolve --n 4 --iterations 10", &Lavapipe)
+        .record()
+        .ok();
+    let trace = recording.trace();
+    counts::compare(&trace.tables, &recording.truth());
+    let times = opaque(&trace, OpaqueWorkKind::ClearImage);
+    assert_eq!(times.len() as u64, recording.truth().sum("resolves"));
+    let measured: i64 = times.iter().map(|time| time.expect("it is timed")).sum();
+    assert!(measured > 0);
+    let report = recording.report();
+    let device = &report["devices"][0];
+    let busy = device["busy_ns"].as_i64().expect("known");
+    assert!(busy * 10 >= measured * 5, "{busy} of {measured}: {device}");
+}
+
+/// Neither is on the software GPU: memory is decompressed, and a rendering is ended by the newer function.
+#[test]
+fn work_of_extensions_is_recorded_and_ends_what_it_ends() {
+    let trace = on_fake("extensions --n 3 --iterations 4", &[]);
+    let decompressed = opaque(&trace, OpaqueWorkKind::Decompression);
+    let rendered = opaque(&trace, OpaqueWorkKind::RenderPass);
+    assert_eq!((decompressed.len(), rendered.len()), (6, 6));
+    assert!(decompressed.iter().chain(&rendered).all(Option::is_some));
+    let dispatches = &trace.tables.dispatches.duration_ns;
+    assert!(dispatches.iter().all(Option::is_some), "{dispatches:?}");
+}
+
+#[test]
+fn a_dispatch_of_a_shader_object_is_its_own() {
+    let trace = counts::check("shader-objects --n 3 --iterations 2", &Lavapipe);
+    let tables = &trace.tables;
+    let name = |kernel| {
+        let row = tables.kernels.id.iter().position(|id| *id == kernel);
+        let row = row.expect("the kernel has a row");
+        (
+            tables.kernels.entry_point[row]
+                .as_deref()
+                .unwrap_or_default()
+                .to_owned(),
+            tables.kernels.source[row].is_some(),
+        )
+    };
+    let kernels: Vec<_> = tables
+        .dispatches
+        .kernel
+        .iter()
+        .map(|id| name(*id))
+        .collect();
+    let in_turn = [("spin".to_owned(), true), ("spin_object".to_owned(), true)];
+    for (index, kernel) in kernels.iter().enumerate() {
+        assert_eq!(*kernel, in_turn[index % 2], "{kernels:?}");
+    }
+}
+
+/// A rendering in two parts of one command buffer is one row. Of one that goes on in another command buffer neither has
+/// times, unless both are secondary ones of a primary one, which is timed.
+#[test]
+fn nothing_is_added_between_a_suspended_rendering_and_the_one_that_resumes_it() {
+    for trace in [
+        on_fake("suspended --iterations 6", &[]),
+        counts::check("suspended --iterations 6", &Lavapipe),
+    ] {
+        let rendered = opaque(&trace, OpaqueWorkKind::RenderPass);
+        let timed = rendered.iter().flatten().count();
+        assert_eq!((timed, rendered.len()), (2, 10), "{rendered:?}");
+        assert_eq!(losses::counted(&trace, &LossKind::OpaqueWorkTimes), 8);
+        let timing = &trace.tables.command_buffers.timing;
+        let without = timing.iter().filter(|timing| **timing == Timing::NoQueries);
+        assert_eq!(without.count(), 4, "{timing:?}");
+        let expected = ["suspended", "timed as a whole", "could not time"];
+        let known = |loss: &Loss| expected.iter().any(|part| loss.reason.contains(part));
+        let losses = &trace.manifest.losses;
+        assert!(losses.iter().all(known), "{losses:?}");
+    }
+}
+
+#[test]
+fn a_protected_submission_gets_no_command_buffers_that_are_not() {
+    let trace = on_fake("protected --iterations 4", &[("QUEUES", "GCTP:1")]);
+    let timing = &trace.tables.command_buffers.timing;
+    assert_eq!(*timing, [Timing::NoQueries; 4]);
+}
+
+#[test]
+fn sparse_binding_waits_for_work_and_work_for_it() {
+    let trace = counts::check("sparse --iterations 3 --n 2", &Lavapipe);
+    let tables = &trace.tables;
+    let mut submissions: Vec<_> = (0..tables.submissions.len())
+        .map(|row| (tables.submissions.start_ns[row], tables.submissions.id[row]))
+        .collect();
+    submissions.sort();
+    let mut waits: Vec<_> = (0..tables.dependencies.len())
+        .map(|row| {
+            (
+                tables.dependencies.waits_for[row],
+                tables.dependencies.submission[row],
+            )
+        })
+        .collect();
+    waits.sort();
+    let in_turn: Vec<_> = submissions
+        .windows(2)
+        .map(|pair| (Some(pair[0].1), pair[1].1))
+        .collect();
+    assert_eq!(waits, in_turn);
+}
+
+/// Dynamic offsets are given for all dynamic descriptors of a set's layout, written or not.
+#[test]
+fn the_offset_of_a_descriptor_is_its_own_when_the_one_before_was_never_written() {
+    let recording = Program::planted("partly-written --n 4 --iterations 1", &Lavapipe)
+        .record()
+        .ok();
+    let part = recording.truth().sum("part_bytes");
+    let mut offsets = recording.trace().tables.bindings.offset_bytes;
+    offsets.sort();
+    assert_eq!(offsets, [0, part, 2 * part, 3 * part]);
+}

@@ -1,0 +1,49 @@
+//! Kernels without pipelines.
+
+use anyhow::{Context, Result};
+use ash::vk::{self, CommandBufferUsageFlags as Usage};
+
+use crate::args::Args;
+use crate::gpu::Object;
+use crate::kernel::{SPIN_MULTIPLIER, compile, spin_wgsl};
+use crate::recording::Recording;
+use crate::setup::Setup;
+use crate::truth::Truth;
+
+/// n times: a dispatch of a pipeline, a dispatch of a shader object that is bound after it.
+pub fn shader_objects(args: &Args, truth: &mut Truth) -> Result<()> {
+    let setup = Setup::open(args)?;
+    let (gpu, spin) = (&setup.gpu, &setup.spin);
+    let functions = gpu.shader_object.as_ref().context("it is enabled")?;
+    let spirv = compile(&spin_wgsl("spin_object", SPIN_MULTIPLIER))?;
+    let code: Vec<u8> = spirv.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let stage = vk::ShaderStageFlags::COMPUTE;
+    let layouts = [spin.layout.set];
+    let ranges = [vk::PushConstantRange::default().size(4).stage_flags(stage)];
+    let info = [vk::ShaderCreateInfoEXT::default()
+        .stage(stage)
+        .code_type(vk::ShaderCodeTypeEXT::SPIRV)
+        .code(&code)
+        .name(c"spin_object")
+        .set_layouts(&layouts)
+        .push_constant_ranges(&ranges)];
+    let created = unsafe { functions.create_shaders(&info, None) };
+    let shader = created.map_err(|(_, error)| error)?[0];
+    gpu.own(Object::Shader(shader));
+    gpu.name(shader, c"named shader object")?;
+    for _ in 0..args.iterations {
+        let mut recording = Recording::start(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
+        for _ in 0..args.n {
+            spin.bind(&recording);
+            recording.dispatch(spin.groups);
+            recording.barrier();
+            unsafe { functions.cmd_bind_shaders(recording.buffer, &[stage], &[shader]) };
+            recording.dispatch(spin.groups);
+            recording.barrier();
+        }
+        gpu.submit(&[&recording.end()?], setup.fence)?;
+        setup.wait()?;
+    }
+    truth.note("object_dispatches", args.iterations * args.n);
+    setup.report(truth)
+}

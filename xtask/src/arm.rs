@@ -1,0 +1,209 @@
+//! `cargo xtask arm`: builds for ARM (aarch64 Linux) on a machine that is not one, and runs the tests under user-mode emulation.
+//!
+//! Debian's cross compiler links and compiles C; the standard library comes from where [`toolchain`] has it. qemu runs the tests and
+//! the programs that they start ([`emulation`]). Vulkan's loader and layers are Debian's for arm64 ([`sysroot`]).
+//!
+//! Emulation shows that code can be generated and linked, and how it meets ARM's calling convention, signedness of `char`, layouts
+//! and, where qemu can say so, pages of 64 KiB. It shows nothing of memory ordering, which is this machine's (x86-64 orders more
+//! than ARM does), of an ARM machine's clocks and of speed, and nothing of NVIDIA's driver.
+
+mod emulation;
+mod sysroot;
+mod wheel;
+
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::cannot_check::cannot;
+use crate::toolchain::{self, Toolchain};
+use crate::{command, packages, python, target};
+use emulation::Emulation;
+
+const TARGET: &str = "aarch64-unknown-linux-gnu";
+
+/// What runs in recorded programs, and what reads it: their tests are a part of all tests. Those of the second list start programs.
+const HOOKS: &[&str] = &["gapscope-spool", "gapscope-cuda", "gapscope-vulkan"];
+const WITH_PROGRAMS: &[&str] = &["gapscope-recorder", "fake-cuda", "fake-vulkan-driver"];
+/// What `cargo xtask arm` builds besides: the command, what programs use, and the tests of the whole.
+const PRODUCT: &[&str] = &["gapscope", "gapscope-sdk", "planted", "end-to-end"];
+/// The end-to-end tests that need no program that is not ours; of those on the software GPU, for which emulation is slow, one.
+const END_TO_END: &[&str] = &[
+    "fake_driver::",
+    "cuda::",
+    "counts::the_memory_timeline_has_the_peak_of_the_program",
+];
+
+/// Tests that emulation makes impossible, each with the reason.
+const NOT_EMULATED: &[(&str, &str)] = &[
+    (
+        "endings::it_survives_an_abort",
+        "qemu says on standard error that the program was aborted",
+    ),
+    (
+        "a_signal_that_was_ignored_from_the_start_stays_ignored",
+        "qemu hands no ignored signal on to a program that is started",
+    ),
+    (
+        "a_process_that_outlives_the_command_is_noted",
+        "it must end in 5 s, which starting programs under emulation may take by itself",
+    ),
+    (
+        "cuda::times::a_host_that_asks_again_and_again_waits_and_is_not_late",
+        "a call takes about as long as a kernel, so that the program hardly asks twice",
+    ),
+];
+
+/// The tests of the spool, which maps files.
+const SPOOL: &[&str] = &["spool", "interface"];
+
+/// Builds everything, and runs what can run.
+pub fn run() -> Result<()> {
+    if is_arm() {
+        return Ok(());
+    }
+    let arm = Arm::find(sysroot::WITH_GPU)?;
+    arm.test()?;
+    let all: Vec<&str> = [HOOKS, WITH_PROGRAMS, PRODUCT].concat();
+    command::run(arm.cargo("build", &all).args(["--lib", "--bins"]))?;
+    let mut tests = arm.cargo("test", &all);
+    tests.args(["--test=end-to-end", "--no-fail-fast", "--"]);
+    // One at a time: they measure shares of time.
+    tests.arg("--test-threads=1").args(END_TO_END);
+    leave_out(&mut tests);
+    arm.emulate(&tests)?;
+    wheel::check(&python::cross_wheel(&target("arm/wheels"), cross()?)?)
+}
+
+/// Builds the release wheel for ARM.
+pub fn dist() -> Result<()> {
+    install()?;
+    python::dist(cross()?)
+}
+
+/// What lets cargo, as maturin calls it too, build for ARM.
+fn cross() -> Result<impl Fn(&mut Command)> {
+    if toolchain::find(TARGET)?.builds_std {
+        bail!(
+            "a wheel for ARM needs a toolchain that has the target: `rustup target add {TARGET}`"
+        );
+    }
+    Ok(|command: &mut Command| {
+        cross_compile(command);
+        command.env("CARGO_BUILD_TARGET", TARGET);
+    })
+}
+
+/// The part of it that is a part of all tests.
+pub fn run_recorder() -> Result<()> {
+    if is_arm() {
+        return Ok(());
+    }
+    Arm::find(sysroot::LOADER)?.test()
+}
+
+/// Skips what emulation makes impossible, and says so.
+fn leave_out(tests: &mut Command) {
+    for (test, reason) in NOT_EMULATED {
+        eprintln!("arm: not run under emulation: {test}: {reason}");
+        tests.arg(format!("--skip={test}"));
+    }
+}
+
+fn is_arm() -> bool {
+    let is = cfg!(target_arch = "aarch64");
+    if is {
+        eprintln!("arm: this is ARM: the ordinary tests cover it");
+    }
+    is
+}
+
+struct Arm {
+    toolchain: Toolchain,
+    emulation: Emulation,
+}
+
+impl Arm {
+    /// With Debian's packages for arm64 that are named.
+    fn find(libraries: &'static [&'static str]) -> Result<Arm> {
+        cannot(install())?;
+        let sysroot = cannot(sysroot::ensure(libraries))?;
+        Ok(Arm {
+            toolchain: cannot(toolchain::find(TARGET))?,
+            emulation: cannot(Emulation::find(&sysroot))?,
+        })
+    }
+
+    fn cargo(&self, task: &str, packages: &[&str]) -> Command {
+        let mut cargo = self.toolchain.cargo(task);
+        cross_compile(&mut cargo);
+        if self.toolchain.builds_std {
+            cargo.env("CARGO_TARGET_DIR", target("arm/build"));
+        }
+        cargo.args(packages.iter().map(|name| format!("--package={name}")));
+        cargo
+    }
+
+    fn emulate(&self, cargo: &Command) -> Result<()> {
+        command::run(&mut self.emulation.command(cargo))
+    }
+
+    /// Runs the tests of the recorder, and says what was left out.
+    fn test(&self) -> Result<()> {
+        let mut packages = HOOKS.to_vec();
+        if self.emulation.starts_programs {
+            packages.extend(WITH_PROGRAMS);
+        } else {
+            let left_out = WITH_PROGRAMS.join(", ");
+            eprintln!("arm: not run under emulation: {left_out}: their tests start programs");
+        }
+        let mut tests = self.cargo("test", &packages);
+        tests.args(["--no-fail-fast", "--lib", "--bins", "--tests", "--"]);
+        leave_out(&mut tests);
+        let tests = self.emulate(&tests);
+        tests.and(self.test_pages(&packages))
+    }
+
+    /// Grace is also run with kernels whose pages have 64 KiB.
+    fn test_pages(&self, packages: &[&str]) -> Result<()> {
+        if !self.emulation.knows_page_sizes {
+            eprintln!("arm: not run with pages of 64 KiB: this qemu knows the machine's own only");
+            return Ok(());
+        }
+        // The same packages, so that nothing is built again.
+        let mut tests = self.cargo("test", packages);
+        tests.arg("--no-fail-fast");
+        tests.args(SPOOL.iter().map(|test| format!("--test={test}")));
+        self.emulate(tests.env("QEMU_PAGESIZE", "65536"))
+    }
+}
+
+/// Lets cargo and the package cc find Debian's cross compiler.
+fn cross_compile(cargo: &mut Command) {
+    cargo
+        .env(
+            "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER",
+            "aarch64-linux-gnu-gcc",
+        )
+        .env("CC_aarch64_unknown_linux_gnu", "aarch64-linux-gnu-gcc")
+        .env("AR_aarch64_unknown_linux_gnu", "aarch64-linux-gnu-ar")
+        // To find lines in a backtrace takes long under emulation.
+        .env("CARGO_PROFILE_DEV_DEBUG", "0")
+        .env("RUST_BACKTRACE", "0");
+}
+
+/// The cross compiler and the emulator.
+fn install() -> Result<()> {
+    let missing: Vec<&str> = [
+        "gcc-aarch64-linux-gnu",
+        "libc6-dev-arm64-cross",
+        "qemu-user",
+    ]
+    .into_iter()
+    .filter(|package| !packages::is_installed(package))
+    .collect();
+    match missing.as_slice() {
+        [] => Ok(()),
+        missing => packages::install(missing, false),
+    }
+}

@@ -1,0 +1,247 @@
+//! `cargo xtask fuzz`: the targets of `fuzz/` with libFuzzer, which keeps the inputs that reach new code.
+//!
+//! The compiler of the toolchain in use measures what is reached: no nightly one is needed. The tests of the package run
+//! the kept inputs without any of this.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use crate::{command, packages, web};
+
+/// What makes the compiler count the edges that an input takes and note what is compared: what `cargo fuzz` passes, too.
+const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+     -Cllvm-args=-sanitizer-coverage-trace-compares";
+
+/// The kept inputs, a folder for each target.
+const CORPUS: &str = "fuzz/corpus";
+
+#[derive(Args)]
+pub struct Options {
+    /// Inputs for each target; 0: until it is stopped
+    #[arg(long, default_value_t = 100_000)]
+    runs: u64,
+    /// Where chance begins: the same number gives the same inputs
+    #[arg(long, default_value_t = 1)]
+    seed: u32,
+    /// Afterwards, keeps in fuzz/corpus the smallest inputs that reach all that was reached
+    #[arg(long)]
+    keep: bool,
+    /// Only these: manifest, table, rows, events, spool, xctrace
+    targets: Vec<String>,
+}
+
+pub fn run(options: &Options) -> Result<()> {
+    let known = targets()?;
+    let mut chosen = options.targets.clone();
+    if let Some(unknown) = chosen.iter().find(|target| !known.contains(target)) {
+        bail!("no target {unknown}: there are {}", known.join(", "));
+    }
+    if chosen.is_empty() {
+        chosen = known;
+    }
+    let programs = build(&chosen)?;
+    let mut failed = Vec::new();
+    for target in &chosen {
+        let fuzzer = Fuzzer::of(target, &programs)?;
+        if let Err(error) = fuzzer.run(options) {
+            eprintln!("{error:#}");
+            failed.push(target.as_str());
+        }
+        if options.keep {
+            fuzzer.keep()?;
+        }
+    }
+    match failed.as_slice() {
+        [] => Ok(()),
+        failed => bail!(
+            "inputs that break a promise were found by {}",
+            failed.join(", ")
+        ),
+    }
+}
+
+/// Each target has its folder of kept inputs.
+fn targets() -> Result<Vec<String>> {
+    web::files(Path::new(CORPUS))
+}
+
+/// Builds the targets; the folder of their programs.
+fn build(targets: &[String]) -> Result<PathBuf> {
+    if !command::succeeds("c++", &["--version"]) {
+        packages::install(&["g++"], false)?;
+    }
+    let facts = command::output(Command::new("rustc").arg("-vV"))?;
+    let host = facts.lines().find_map(|line| line.strip_prefix("host: "));
+    let host = host.context("`rustc -vV` names no host")?;
+    // With a target named, what runs while building is built without the flags.
+    let mut cargo = command::cargo(["build", "--package=fuzz", "--profile=fuzz"]);
+    cargo
+        .args(["--features=libfuzzer", &format!("--target={host}")])
+        .env("RUSTFLAGS", COVERAGE);
+    for target in targets {
+        cargo.arg(format!("--bin={target}"));
+    }
+    command::run(&mut cargo)?;
+    Ok(crate::target(host).join("fuzz"))
+}
+
+/// The program of one target, and its files.
+struct Fuzzer<'a> {
+    target: &'a str,
+    program: PathBuf,
+    /// In the repository.
+    kept: PathBuf,
+    /// What was found since, here.
+    found: PathBuf,
+    folder: PathBuf,
+}
+
+impl Fuzzer<'_> {
+    fn of<'a>(target: &'a str, programs: &Path) -> Result<Fuzzer<'a>> {
+        let folder = std::path::absolute(crate::target("fuzz"))?.join(target);
+        let found = folder.join("found");
+        fs::create_dir_all(&found).with_context(|| format!("cannot make {}", found.display()))?;
+        Ok(Fuzzer {
+            target,
+            program: programs.join(target),
+            kept: Path::new(CORPUS).join(target),
+            found,
+            folder,
+        })
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(["-max_len=65536", "-timeout=20", "-rss_limit_mb=2048"]);
+        command
+    }
+
+    fn run(&self, options: &Options) -> Result<()> {
+        let log = self.folder.join("log");
+        let mut command = self.command();
+        command
+            .arg(format!("-seed={}", options.seed))
+            .arg(format!("-artifact_prefix={}/", self.folder.display()))
+            // The weights of inputs by rare features take longer to keep than an input to run.
+            .args(["-print_final_stats=1", "-entropic=0"])
+            .args([&self.found, &self.kept]);
+        if options.runs > 0 {
+            command.arg(format!("-runs={}", options.runs));
+        }
+        let file =
+            fs::File::create(&log).with_context(|| format!("cannot make {}", log.display()))?;
+        eprintln!("+ {}", command::shown(&command));
+        let status = command.stderr(file).status().context("cannot start it")?;
+        let text = fs::read(&log).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        if status.success() {
+            eprintln!("  {}", summary(&text));
+            return Ok(());
+        }
+        let (reason, input) = fault(self.target, &text);
+        bail!(
+            "{}: {reason}\n  log: {}\n  run it again: {} {input}",
+            self.target,
+            log.display(),
+            self.program.display(),
+        )
+    }
+
+    /// Of what is kept and what was found since, keeps the smallest inputs that reach everything.
+    fn keep(&self) -> Result<()> {
+        let smallest = self.folder.join("smallest");
+        let _ = fs::remove_dir_all(&smallest);
+        fs::create_dir_all(&smallest)?;
+        let mut command = self.command();
+        command
+            .arg("-merge=1")
+            .args([&smallest, &self.kept, &self.found]);
+        command.stderr(fs::File::create(self.folder.join("merge-log"))?);
+        command::run(&mut command)?;
+        let mut count = 0;
+        for entry in fs::read_dir(&smallest)? {
+            let entry = entry?;
+            fs::copy(entry.path(), self.kept.join(entry.file_name()))?;
+            count += 1;
+        }
+        // What was a fault once stays, whatever it reaches.
+        for entry in fs::read_dir(&self.kept)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if !name.to_string_lossy().starts_with("fault-") && !smallest.join(&name).exists() {
+                fs::remove_file(entry.path())?;
+            }
+        }
+        eprintln!("  {count} inputs are kept in {}", self.kept.display());
+        Ok(())
+    }
+}
+
+/// What broke, and the file of the input: as the target says, else as libFuzzer does.
+fn fault<'a>(target: &str, log: &'a str) -> (&'a str, &'a str) {
+    let own = format!("{target}: ");
+    let said = |line: &&str| line.starts_with(&own) || line.contains("ERROR: ");
+    let reason = log.lines().find(said).unwrap_or("it failed: see the log");
+    let mut inputs = log
+        .lines()
+        .filter_map(|line| line.split_once("Test unit written to "));
+    (
+        reason,
+        inputs.next().map_or("INPUT", |(_, path)| path.trim()),
+    )
+}
+
+/// What libFuzzer says at the end: inputs, their rate, edges, memory.
+fn summary(log: &str) -> String {
+    let stat = |name: &str| {
+        let line = log
+            .lines()
+            .rfind(|line| line.starts_with(&format!("stat::{name}:")));
+        line.and_then(|line| line.rsplit(' ').next()).unwrap_or("?")
+    };
+    let edges = log.lines().rev().find_map(|line| {
+        let (_, rest) = line.split_once("cov: ")?;
+        rest.split(' ').next()
+    });
+    format!(
+        "{} inputs, {} a second, {} edges, {} MB at most",
+        stat("number_of_executed_units"),
+        stat("average_exec_per_sec"),
+        edges.unwrap_or("?"),
+        stat("peak_rss_mb")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{fault, summary};
+
+    #[test]
+    fn the_figures_are_read_from_the_log() {
+        let log = "#2\tINITED cov: 812 ft: 900 corp: 1/1b exec/s: 0 rss: 40Mb\n\
+             #100\tDONE   cov: 1234 ft: 2000 corp: 9/2Kb lim: 4 exec/s: 50 rss: 77Mb\n\
+             stat::number_of_executed_units: 100\nstat::average_exec_per_sec:     50\n\
+             stat::new_units_added:          8\nstat::slowest_unit_time_sec:    0\n\
+             stat::peak_rss_mb:              77\n";
+        assert_eq!(
+            summary(log),
+            "100 inputs, 50 a second, 1234 edges, 77 MB at most"
+        );
+    }
+
+    #[test]
+    fn a_fault_is_named_with_its_input() {
+        let log = "INFO: seed corpus: files: 13\nmanifest: panicked at a.rs:1:2:\nindex out of bounds\n\
+             ==7== ERROR: libFuzzer: deadly signal\n\
+             artifact_prefix='/t/'; Test unit written to /t/crash-1\n";
+        let reason = "manifest: panicked at a.rs:1:2:";
+        assert_eq!(fault("manifest", log), (reason, "/t/crash-1"));
+        let (reason, _) = fault("table", log);
+        assert_eq!(reason, "==7== ERROR: libFuzzer: deadly signal");
+    }
+}

@@ -1,0 +1,223 @@
+//! A Rust toolchain with a standard library for another system.
+//!
+//! It comes, in this order, from
+//! 1. the toolchain in use, when it has the target, or rustup can add it;
+//! 2. a nightly toolchain that is installed, and Debian's package of the library's sources of the same version.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::{command, packages};
+
+/// A toolchain that compiles for another system.
+#[derive(Debug)]
+pub struct Toolchain {
+    target: &'static str,
+    /// Its `bin`.
+    bin: PathBuf,
+    /// Its own linker, which knows the formats of all systems.
+    pub linker: PathBuf,
+    /// The standard library is compiled with the program.
+    pub builds_std: bool,
+}
+
+impl Toolchain {
+    /// A cargo command for that system.
+    pub fn cargo(&self, task: &str) -> Command {
+        let mut cargo = Command::new(self.bin.join("cargo"));
+        for variable in [
+            "RUSTUP_TOOLCHAIN",
+            "RUSTC",
+            "RUSTDOC",
+            "CARGO",
+            "RUSTFLAGS",
+            "CARGO_ENCODED_RUSTFLAGS",
+        ] {
+            cargo.env_remove(variable);
+        }
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let paths = std::iter::once(self.bin.clone()).chain(std::env::split_paths(&path));
+        if let Ok(paths) = std::env::join_paths(paths) {
+            cargo.env("PATH", paths);
+        }
+        cargo.arg(task);
+        if self.builds_std {
+            cargo.arg("-Zbuild-std=std,panic_abort,panic_unwind");
+        }
+        cargo.arg(format!("--target={}", self.target));
+        cargo
+    }
+}
+
+/// The first toolchain that can be had for a target.
+pub fn find(target: &'static str) -> Result<Toolchain> {
+    match installed(target) {
+        Ok(toolchain) => Ok(toolchain),
+        Err(first) => nightly(target).map_err(|second| anyhow::anyhow!("{first:#}; {second:#}")),
+    }
+}
+
+/// Where what is had for it is kept.
+fn folder(path: &str) -> Result<PathBuf> {
+    let folder = std::path::absolute(crate::target("toolchain"))?;
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    Ok(folder.join(path))
+}
+
+fn sysroot(toolchain: &[&str]) -> Result<PathBuf> {
+    let mut rustc = Command::new("rustc");
+    rustc.args(toolchain).args(["--print", "sysroot"]);
+    if !toolchain.is_empty() {
+        rustc.env_remove("RUSTUP_TOOLCHAIN");
+    }
+    Ok(command::output(&mut rustc)?.trim().into())
+}
+
+fn linker_of(sysroot: &Path) -> Result<PathBuf> {
+    let host = command::output(Command::new("rustc").arg("-vV"))?;
+    let host = (host.lines())
+        .find_map(|line| line.strip_prefix("host: "))
+        .context("rustc names no host")?;
+    let linker = sysroot.join("lib/rustlib").join(host).join("bin/rust-lld");
+    if !linker.is_file() {
+        bail!("the toolchain has no rust-lld");
+    }
+    Ok(linker)
+}
+
+/// The toolchain in use, if it has the target, or rustup can add it.
+fn installed(target: &'static str) -> Result<Toolchain> {
+    let sysroot = sysroot(&[])?;
+    let library = sysroot.join("lib/rustlib").join(target).join("lib");
+    if !library.is_dir() {
+        let added = command::succeeds("timeout", &["60", "rustup", "target", "add", target]);
+        if !added || !library.is_dir() {
+            bail!("the toolchain in use has no library for {target}, and rustup could not add it");
+        }
+    }
+    Ok(Toolchain {
+        target,
+        linker: linker_of(&sysroot)?,
+        bin: sysroot.join("bin"),
+        builds_std: false,
+    })
+}
+
+/// An installed nightly, with the sources of the library from a package of Debian's.
+fn nightly(target: &'static str) -> Result<Toolchain> {
+    let original = sysroot(&["+nightly"]).context("there is no nightly toolchain")?;
+    let mut rustc = Command::new("rustc");
+    let version = command::output(
+        rustc
+            .args(["+nightly", "-V"])
+            .env_remove("RUSTUP_TOOLCHAIN"),
+    )?;
+    let version = minor_version(&version).with_context(|| format!("{version} is not a version"))?;
+    let library = library_sources(&version)?;
+    let copy = folder("nightly")?;
+    if !copy.join("bin/cargo").is_file() {
+        let _ = fs::remove_dir_all(&copy);
+        let links = command::output(Command::new("cp").arg("-al").arg(&original).arg(&copy));
+        if links.is_err() {
+            let _ = fs::remove_dir_all(&copy);
+            command::run(Command::new("cp").arg("-a").arg(&original).arg(&copy))?;
+        }
+    }
+    let sources = copy.join("lib/rustlib/src/rust");
+    fs::create_dir_all(&sources)?;
+    let link = sources.join("library");
+    if fs::read_link(&link).ok().as_deref() != Some(library.as_path()) {
+        let _ = fs::remove_file(&link);
+        std::os::unix::fs::symlink(&library, &link)?;
+    }
+    Ok(Toolchain {
+        target,
+        linker: linker_of(&copy)?,
+        bin: copy.join("bin"),
+        builds_std: true,
+    })
+}
+
+/// `1.97` of `rustc 1.97.0-nightly (…)`.
+fn minor_version(text: &str) -> Option<String> {
+    let mut numbers = text.split_whitespace().nth(1)?.split('.');
+    let (major, minor) = (numbers.next()?, numbers.next()?);
+    let whole = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    (whole(major) && whole(minor)).then(|| format!("{major}.{minor}"))
+}
+
+/// Suites of Debian that may have the sources of a recent version.
+const SUITES: &[&str] = &["forky", "sid", "experimental"];
+
+/// The folder `library` of the compiler's sources, from Debian's package `rust-src` of the same minor version.
+fn library_sources(version: &str) -> Result<PathBuf> {
+    let kept = folder(&format!("library-{version}"))?;
+    if kept.join("std/Cargo.toml").is_file() {
+        return Ok(kept);
+    }
+    let apt = packages::PrivateApt::new(&folder("apt")?, SUITES, None)?;
+    let listed = command::output(apt.command("apt-cache").args(["madison", "rust-src"]))?;
+    let wanted = format!("{version}.");
+    let found = listed
+        .lines()
+        .filter_map(|line| line.split('|').nth(1))
+        .map(str::trim)
+        .find(|candidate| candidate.starts_with(&wanted));
+    let Some(found) = found else {
+        bail!(
+            "the nightly is {version}, and Debian's suites {} have no rust-src of that version",
+            SUITES.join(", ")
+        );
+    };
+    let unpacked = folder("unpacked")?;
+    let _ = fs::remove_dir_all(&unpacked);
+    fs::create_dir_all(&unpacked)?;
+    let mut download = apt.command("apt-get");
+    command::run(
+        download
+            .args(["--quiet", "download"])
+            .arg(format!("rust-src={found}"))
+            .current_dir(&unpacked),
+    )?;
+    let package = fs::read_dir(&unpacked)?
+        .flatten()
+        .map(|entry| entry.path())
+        .find(|path| path.extension().is_some_and(|e| e == "deb"))
+        .context("apt downloaded no package")?;
+    command::run(
+        Command::new("dpkg-deb")
+            .arg("-x")
+            .arg(&package)
+            .arg(&unpacked),
+    )?;
+    let sources = fs::read_dir(unpacked.join("usr/src"))?
+        .flatten()
+        .map(|entry| entry.path().join("library"))
+        .find(|path| path.is_dir())
+        .context("the package rust-src has no library")?;
+    // The crates that the library needs come from the registry.
+    for part in ["vendor", ".cargo"] {
+        let _ = fs::remove_dir_all(sources.join(part));
+    }
+    fs::rename(&sources, &kept)?;
+    let _ = fs::remove_dir_all(&unpacked);
+    Ok(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::minor_version;
+
+    #[test]
+    fn a_minor_version_is_two_numbers() {
+        assert_eq!(
+            minor_version("rustc 1.97.0-nightly (e50aa6fba 2026-05-19)").as_deref(),
+            Some("1.97")
+        );
+        assert_eq!(minor_version("rustc x.y"), None);
+        assert_eq!(minor_version(""), None);
+    }
+}
