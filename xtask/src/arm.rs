@@ -157,6 +157,8 @@ impl Arm {
             let left_out = WITH_PROGRAMS.join(", ");
             eprintln!("arm: not run under emulation: {left_out}: their tests start programs");
         }
+        // The tests load the layer and the drivers as files, which cargo does not build for them.
+        command::run(self.cargo("build", &packages).arg("--lib"))?;
         let mut tests = self.cargo("test", &packages);
         tests.args(["--no-fail-fast", "--lib", "--bins", "--tests", "--"]);
         leave_out(&mut tests);
