@@ -6,8 +6,18 @@ use super::workspace::Package;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("gapscope-model", &[]),
     ("gapscope-trace", &["gapscope-model"]),
+    ("gapscope-capture", &[]),
+    ("gapscope-dependencies", &["gapscope-capture"]),
+    (
+        "gapscope-replay",
+        &["gapscope-capture", "gapscope-model", "gapscope-trace"],
+    ),
     ("gapscope-spool", &["gapscope-model"]),
     ("gapscope-vulkan", &["gapscope-spool"]),
+    (
+        "gapscope-vulkan-capture",
+        &["gapscope-capture", "gapscope-spool"],
+    ),
     ("gapscope-cuda", &["gapscope-spool"]),
     ("gapscope-metal", &["gapscope-import", "gapscope-trace"]),
     (
@@ -39,6 +49,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "gapscope-trace",
             "gapscope-analysis",
+            "gapscope-capture",
+            "gapscope-dependencies",
+            "gapscope-replay",
             "gapscope-report",
             "gapscope-command",
             "gapscope-export",

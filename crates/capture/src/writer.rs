@@ -1,0 +1,124 @@
+//! Writes a capture while its program runs.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use crate::content::{Hash, pieces};
+use crate::model::{Chunk, Content, ContentCause, MemoryId, Outcome, Record};
+use crate::{CONTENT, RECORDS};
+
+/// A capture that is being written. Dropped without an end, it is one that was cut off.
+#[derive(Debug)]
+pub struct Writer {
+    records: BufWriter<File>,
+    content: File,
+    /// The size of `content.bin`.
+    at: u64,
+    kept: HashSet<Hash>,
+}
+
+impl Writer {
+    /// Makes the folder, which must not exist, and writes the first record.
+    ///
+    /// # Errors
+    /// The folder exists or cannot be made, or its files cannot be written.
+    pub fn create(folder: &Path, header: crate::model::Header) -> io::Result<Writer> {
+        fs::create_dir(folder)?;
+        let create = |name| File::create_new(folder.join(name));
+        let mut writer = Writer {
+            records: BufWriter::new(create(RECORDS)?),
+            content: create(CONTENT)?,
+            at: 0,
+            kept: HashSet::new(),
+        };
+        writer.record(&Record::Capture(header))?;
+        Ok(writer)
+    }
+
+    /// Writes a record. Content that it names has been written before.
+    ///
+    /// # Errors
+    /// It cannot be written: there is no space.
+    pub fn record(&mut self, record: &Record) -> io::Result<()> {
+        serde_json::to_writer(&mut self.records, record)?;
+        self.records.write_all(b"\n")?;
+        // What follows a submission is long in coming.
+        if matches!(
+            record,
+            Record::Capture(_) | Record::Submission(_) | Record::End(_)
+        ) {
+            self.records.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Keeps a piece of content, once, and gives its hash.
+    ///
+    /// # Errors
+    /// It cannot be written, or has 4 GiB or more.
+    pub fn chunk(&mut self, bytes: &[u8]) -> io::Result<Hash> {
+        let hash = Hash::of(bytes);
+        if self.kept.contains(&hash) {
+            return Ok(hash);
+        }
+        // Weights do not get smaller, and zeros do at any level.
+        let frame = zstd::bulk::compress(bytes, 1)?;
+        let too_large = |_| io::Error::from(io::ErrorKind::FileTooLarge);
+        let chunk = Chunk {
+            hash,
+            at: self.at,
+            stored: frame.len().try_into().map_err(too_large)?,
+            bytes: bytes.len().try_into().map_err(too_large)?,
+        };
+        self.content.write_all(&frame)?;
+        self.at += u64::from(chunk.stored);
+        self.record(&Record::Chunk(chunk))?;
+        self.kept.insert(hash);
+        Ok(hash)
+    }
+
+    /// Writes bytes of an allocation that begin at `offset`.
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub fn content(
+        &mut self,
+        memory: MemoryId,
+        offset: u64,
+        bytes: &[u8],
+        cause: ContentCause,
+    ) -> io::Result<()> {
+        let mut chunks = Vec::new();
+        for piece in of(bytes, offset) {
+            chunks.push(self.chunk(piece)?);
+        }
+        self.record(&Record::Content(Content {
+            memory,
+            offset,
+            chunks,
+            cause,
+        }))
+    }
+
+    /// Writes the hashes of bytes of an allocation that begin at `offset`.
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub fn outcome(&mut self, memory: MemoryId, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let hashes = of(bytes, offset).map(Hash::of).collect();
+        self.record(&Record::Outcome(Outcome {
+            memory,
+            offset,
+            bytes: bytes.len() as u64,
+            hashes,
+        }))
+    }
+}
+
+/// The pieces of bytes that begin at `offset`.
+fn of(bytes: &[u8], offset: u64) -> impl Iterator<Item = &[u8]> {
+    pieces(offset, bytes.len() as u64)
+        .map(move |(at, size)| &bytes[(at - offset) as usize..][..size as usize])
+}

@@ -1,0 +1,1 @@
+//! Runs a capture on a Vulkan device.
