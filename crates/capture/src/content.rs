@@ -8,6 +8,10 @@ use crate::hex;
 
 /// Memory is kept in pieces that end at multiples of this, so that the same bytes at the same place are the same piece.
 pub const CHUNK_BYTES: u64 = 64 * 1024;
+/// No shader is larger.
+pub(crate) const CHUNK_BYTES_AT_MOST: u32 = 64 << 20;
+/// A frame of zstd holds at most 128 KiB in 4 bytes.
+pub(crate) const ZSTD_RATIO: u64 = 32 << 10;
 
 /// The first 16 bytes of BLAKE3 of a piece.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -65,4 +69,12 @@ pub fn pieces(offset: u64, bytes: u64) -> impl Iterator<Item = (u64, u64)> {
             piece
         })
     })
+}
+
+/// How many [`pieces`] there are.
+pub fn piece_count(offset: u64, bytes: u64) -> u64 {
+    match offset.checked_add(bytes) {
+        Some(end) if bytes > 0 => (end - 1) / CHUNK_BYTES - offset / CHUNK_BYTES + 1,
+        _ => 0,
+    }
 }

@@ -48,7 +48,6 @@ ids! {
 /// One line of `capture.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "the largest is written once")]
 pub enum Record {
     /// The first record, and only the first.
     Capture(Header),

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::content::{Hash, pieces};
+use crate::content::{CHUNK_BYTES_AT_MOST, Hash, pieces};
 use crate::model::{Chunk, Content, ContentCause, MemoryId, Outcome, Record};
 use crate::{CONTENT, RECORDS};
 
@@ -57,22 +58,25 @@ impl Writer {
     /// Keeps a piece of content, once, and gives its hash.
     ///
     /// # Errors
-    /// It cannot be written, or has 4 GiB or more.
+    /// It cannot be written, or has more than 64 MiB, which no reader takes.
     pub fn chunk(&mut self, bytes: &[u8]) -> io::Result<Hash> {
         let hash = Hash::of(bytes);
         if self.kept.contains(&hash) {
             return Ok(hash);
         }
+        if bytes.len() > CHUNK_BYTES_AT_MOST as usize {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
         // Weights do not get smaller, and zeros do at any level.
         let frame = zstd::bulk::compress(bytes, 1)?;
-        let too_large = |_| io::Error::from(io::ErrorKind::FileTooLarge);
         let chunk = Chunk {
             hash,
             at: self.at,
-            stored: frame.len().try_into().map_err(too_large)?,
-            bytes: bytes.len().try_into().map_err(too_large)?,
+            stored: frame.len() as u32,
+            bytes: bytes.len() as u32,
         };
-        self.content.write_all(&frame)?;
+        // At its place, also after one that was written in part.
+        self.content.write_all_at(&frame, self.at)?;
         self.at += u64::from(chunk.stored);
         self.record(&Record::Chunk(chunk))?;
         self.kept.insert(hash);
