@@ -78,6 +78,8 @@ impl Capture {
                 self.steps.push(Step::Submission(submission));
             }
             Record::End(end) => self.end = Some(end),
+            // Of the file, and not of what it says.
+            Record::Check(_) => {}
         }
         Ok(())
     }

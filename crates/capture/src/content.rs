@@ -20,9 +20,27 @@ pub struct Hash([u8; 16]);
 impl Hash {
     /// Of these bytes.
     pub fn of(bytes: &[u8]) -> Hash {
+        Hash::first_half(blake3::hash(bytes))
+    }
+
+    fn first_half(whole: blake3::Hash) -> Hash {
         let mut hash = [0; 16];
-        hash.copy_from_slice(&blake3::hash(bytes).as_bytes()[..16]);
+        hash.copy_from_slice(&whole.as_bytes()[..16]);
         Hash(hash)
+    }
+}
+
+/// The hash of all bytes so far.
+#[derive(Debug, Default)]
+pub(crate) struct RunningHash(blake3::Hasher);
+
+impl RunningHash {
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    pub(crate) fn so_far(&self) -> Hash {
+        Hash::first_half(self.0.finalize())
     }
 }
 

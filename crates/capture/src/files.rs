@@ -6,11 +6,13 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use crate::content::RunningHash;
 use crate::model::*;
 use crate::{CONTENT, Capture, FORMAT, RECORDS};
 
 /// A line longer than this is of nobody's program: some 500,000 dispatches in one command buffer.
 const LINE_BYTES: u64 = 256 << 20;
+const NO_HEADER: &str = "its first line does not describe one";
 
 /// Why a capture cannot be read at all.
 #[derive(Debug, thiserror::Error)]
@@ -86,9 +88,14 @@ impl Capture {
         let first = first.ok_or_else(|| not("it is empty".to_owned()))?;
         check_format(&first)?;
         let Ok(Record::Capture(header)) = serde_json::from_slice(&first) else {
-            return Err(not("its first line does not describe one".to_owned()));
+            return Err(not(NO_HEADER.to_owned()));
         };
+        if header.format == 0 {
+            return Err(not(NO_HEADER.to_owned()));
+        }
         let mut capture = Capture::new(header, content);
+        let mut before = RunningHash::default();
+        before.add(&first);
         let problem = loop {
             let line = match lines.next_line() {
                 Ok(Some(line)) => line,
@@ -96,10 +103,16 @@ impl Capture {
                 Err(problem) => break Some(problem),
             };
             let record = serde_json::from_slice(&line).map_err(|error| not_a_record(&error));
-            if let Err(reason) = record.and_then(|record| capture.add(record)) {
+            let added = record.and_then(|record| match record {
+                Record::Check(hash) if hash == before.so_far() => Ok(()),
+                Record::Check(_) => Err("what is before it is not as it was written".to_owned()),
+                record => capture.add(record),
+            });
+            if let Err(reason) = added {
                 let line = lines.line;
                 break Some(Problem { line, reason });
             }
+            before.add(&line);
         };
         Ok((capture, problem))
     }
@@ -232,7 +245,7 @@ struct Lines {
 }
 
 impl Lines {
-    /// The next whole line; one without an end was being written.
+    /// The next whole line with its line feed; one without an end was being written.
     fn next_line(&mut self) -> Result<Option<Vec<u8>>, Problem> {
         let mut line = Vec::new();
         self.line += 1;
@@ -242,7 +255,7 @@ impl Lines {
             .read_until(b'\n', &mut line);
         read.map_err(|error| problem(self.line, error.to_string()))?;
         let bytes = line.len() as u64;
-        match line.pop() {
+        match line.last() {
             None => Ok(None),
             Some(b'\n') => Ok(Some(line)),
             Some(_) if bytes == LINE_BYTES => {

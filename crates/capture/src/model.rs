@@ -76,8 +76,10 @@ pub enum Record {
     Submission(Submission),
     /// What memory holds after the last submission: the check of a replay.
     Outcome(Outcome),
-    /// The last record. Without it the capture was cut off.
+    /// The last record but for a check. Without it the capture was cut off.
     End(End),
+    /// Of all bytes of the file before this line: they are as they were written. One stands before each submission, and one at the end.
+    Check(Hash),
 }
 
 /// What was captured, from what.
