@@ -25,6 +25,16 @@ fn files() -> Files {
     }
 }
 
+/// A folder for thousands of files one after the other, in memory where the system has such a place.
+fn in_memory() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    let made = match memory.is_dir() {
+        true => tempfile::tempdir_in(memory),
+        false => tempfile::tempdir(),
+    };
+    made.expect("a folder")
+}
+
 fn read(folder: &Path, records: &[u8], content: &[u8]) -> Option<(Capture, Option<Problem>)> {
     fs::write(folder.join(RECORDS), records).expect("it can be written");
     fs::write(folder.join(CONTENT), content).expect("it can be written");
@@ -52,7 +62,7 @@ fn meaning(capture: &Capture) -> impl PartialEq + std::fmt::Debug + use<> {
 #[test]
 fn every_cut_of_the_records_opens_as_far_as_it_goes() {
     let Files { records, content } = files();
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = in_memory();
     let (whole, _) = read(folder.path(), &records, &content).expect("it opens");
     let first = records.iter().position(|b| *b == b'\n').expect("a line");
     let mut most = 0;
@@ -79,7 +89,7 @@ fn every_cut_of_the_records_opens_as_far_as_it_goes() {
 #[test]
 fn every_cut_of_the_content_opens_as_far_as_it_goes() {
     let Files { records, content } = files();
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = in_memory();
     let (whole, _) = read(folder.path(), &records, &content).expect("it opens");
     for cut in 0..content.len() {
         let (capture, problem) = read(folder.path(), &records, &content[..cut]).expect("it opens");
@@ -94,7 +104,7 @@ fn every_cut_of_the_content_opens_as_far_as_it_goes() {
 #[test]
 fn a_changed_byte_of_the_records_is_found() {
     let Files { records, content } = files();
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = in_memory();
     let (whole, _) = read(folder.path(), &records, &content).expect("it opens");
     let whole = meaning(&whole);
     for at in 0..records.len() {
@@ -109,7 +119,7 @@ fn a_changed_byte_of_the_records_is_found() {
 #[test]
 fn a_changed_byte_of_the_content_is_found() {
     let Files { records, content } = files();
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = in_memory();
     let (whole, _) = read(folder.path(), &records, &content).expect("it opens");
     let bytes = |capture: &Capture| -> Vec<Option<Vec<u8>>> {
         let contents = capture.steps.iter().filter_map(|step| match step {
@@ -139,7 +149,7 @@ fn a_changed_byte_of_the_content_is_found() {
 #[test]
 fn a_lost_line_is_found() {
     let Files { records, content } = files();
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = in_memory();
     let lines: Vec<&[u8]> = records.split_inclusive(|byte| *byte == b'\n').collect();
     // The last one is the check itself.
     for lost in 1..lines.len() - 1 {

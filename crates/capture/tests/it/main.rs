@@ -5,5 +5,6 @@ mod damage;
 mod example;
 mod hostile;
 mod kernel;
+mod page;
 
 mod round_trip;
