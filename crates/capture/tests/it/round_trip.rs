@@ -204,3 +204,31 @@ fn the_same_bytes_are_kept_once() {
     assert!(content.expect("it is there").len() < 100);
     check(&written, &open(&folder));
 }
+
+#[test]
+#[ignore = "writes inputs for the fuzz target `capture`: after the format has changed"]
+fn write_inputs() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/capture");
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut kept = 0;
+    while kept < 24 {
+        let made = any_capture::any()
+            .new_tree(&mut runner)
+            .expect("it is made");
+        let folder = tempfile::tempdir().expect("a folder");
+        let folder = folder.path().join("a.gapcapture");
+        let written = proptest::strategy::ValueTree::current(&made);
+        any_capture::write(&folder, &written).expect("it can be written");
+        let file = |name| std::fs::read(folder.join(name)).expect("it is there");
+        let input = [
+            file(gapscope_capture::RECORDS),
+            file(gapscope_capture::CONTENT),
+        ]
+        .join(&0);
+        let capture = open(&folder);
+        if input.len() < 12_000 && capture.executed().count() > 3 && !capture.pipelines.is_empty() {
+            std::fs::write(corpus.join(format!("any-{kept:02}")), input).expect("it can be kept");
+            kept += 1;
+        }
+    }
+}
