@@ -28,6 +28,7 @@ fn main() -> Result {
     tables(&out, &root)?;
     xctrace(&out)?;
     code(&out, &root)?;
+    capture(&out, &root)?;
     for spool in arguments {
         let name = spool.file_name().unwrap_or_default().to_string_lossy();
         spools(&out, &name, &spool)?;
@@ -196,6 +197,19 @@ fn code(out: &Path, root: &Path) -> Result {
         keep(out, "events", &name, &sections::write(&[first, event]))?;
     }
     Ok(())
+}
+
+/// The kept capture. Others, with anything in them, are written by `write_inputs` of the tests of `gapscope-capture`.
+fn capture(out: &Path, root: &Path) -> Result {
+    let folder = root.join("fixtures/v1.gapcapture");
+    let records = fs::read(folder.join(gapscope_capture::RECORDS))?;
+    let content = fs::read(folder.join(gapscope_capture::CONTENT))?;
+    keep(
+        out,
+        "capture",
+        "v1",
+        &[&records[..], b"\0", &content].concat(),
+    )
 }
 
 /// Of each process its files as they are, without what is empty, and its events one by one.

@@ -9,6 +9,7 @@
 #![warn(missing_docs)]
 
 pub mod bytes;
+pub mod json;
 pub mod memory;
 pub mod outcome;
 pub mod replay;

@@ -2,6 +2,7 @@
 //! machine, in the same way each time.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -15,13 +16,39 @@ static USED: AtomicUsize = AtomicUsize::new(0);
 #[derive(Debug)]
 pub struct Limited;
 
+thread_local! {
+    /// What this thread has allocated and not freed since it began to measure; it may free what it had before.
+    static HELD: Cell<isize> = const { Cell::new(0) };
+    static MOST: Cell<isize> = const { Cell::new(0) };
+}
+
+/// What something returns, and the most bytes that it had allocated at once in this thread.
+pub fn most<R>(of: impl FnOnce() -> R) -> (R, usize) {
+    HELD.set(0);
+    MOST.set(0);
+    let returned = of();
+    (returned, MOST.get().unsigned_abs())
+}
+
+fn hold(bytes: isize) {
+    let held = HELD.get() + bytes;
+    HELD.set(held);
+    MOST.set(MOST.get().max(held));
+}
+
 fn reserve(bytes: usize) -> bool {
     let used = USED.fetch_add(bytes, Relaxed).saturating_add(bytes);
     if used > LIMIT_BYTES {
         USED.fetch_sub(bytes, Relaxed);
         return false;
     }
+    hold(bytes.cast_signed());
     true
+}
+
+fn release(bytes: usize) {
+    USED.fetch_sub(bytes, Relaxed);
+    hold(-bytes.cast_signed());
 }
 
 // SAFETY: every call is passed on to the system's allocator with the same arguments, or answered with null, which stands for
@@ -48,13 +75,13 @@ unsafe impl GlobalAlloc for Limited {
         if !reserve(more) {
             return std::ptr::null_mut();
         }
-        USED.fetch_sub(layout.size().saturating_sub(size), Relaxed);
+        release(layout.size().saturating_sub(size));
         // SAFETY: the caller keeps the contract of `realloc`.
         unsafe { System.realloc(at, layout, size) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        USED.fetch_sub(layout.size(), Relaxed);
+        release(layout.size());
         // SAFETY: the caller keeps the contract of `dealloc`.
         unsafe { System.dealloc(at, layout) }
     }

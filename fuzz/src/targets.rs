@@ -1,5 +1,6 @@
 //! The targets.
 
+pub mod capture;
 pub mod events;
 pub mod manifest;
 pub mod rows;
@@ -13,11 +14,12 @@ mod fixture;
 use crate::Target;
 
 /// All of them.
-pub const ALL: [Target; 6] = [
+pub const ALL: [Target; 7] = [
     manifest::TARGET,
     table::TARGET,
     rows::TARGET,
     events::TARGET,
     spool::TARGET,
     xctrace::TARGET,
+    capture::TARGET,
 ];

@@ -4,6 +4,7 @@
 //! Variants are interleaved, repetition by repetition, so that what else the machine does reaches them all alike. A
 //! figure is the median of the repetitions with their range.
 
+mod capture;
 mod disk;
 mod dispatch;
 mod exit;
@@ -28,7 +29,7 @@ pub struct Options {
     /// Repetitions of each variant
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
     repetitions: u32,
-    /// Only these parts: dispatch, slow-down, disk, exit, view. The others keep their tables
+    /// Only these parts: dispatch, slow-down, capture, disk, exit, view. The others keep their tables
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
 }
@@ -36,9 +37,10 @@ pub struct Options {
 /// A part of the page with its heading.
 type Part = (&'static str, fn(u32) -> Result<String>);
 
-const PARTS: [Part; 5] = [
+const PARTS: [Part; 6] = [
     ("dispatch", dispatch::measure),
     ("slow-down", slow_down::measure),
+    ("capture", capture::measure),
     ("disk", disk::measure),
     ("exit", exit::measure),
     ("view", view::measure),
@@ -48,7 +50,7 @@ pub fn run(options: &Options) -> Result<()> {
     for name in &options.only {
         if !PARTS.iter().any(|(part, _)| part == name) {
             bail!(
-                "there is no part {name}: the parts are dispatch, slow-down, disk, exit and view"
+                "there is no part {name}: the parts are dispatch, slow-down, capture, disk, exit and view"
             );
         }
     }
@@ -59,6 +61,7 @@ pub fn run(options: &Options) -> Result<()> {
         "--release",
         "--package=gapscope",
         "--package=gapscope-vulkan",
+        "--package=gapscope-vulkan-capture",
         "--package=fusion",
         "--package=planted",
         "--package=fake-vulkan-driver",

@@ -8,6 +8,10 @@ use crate::hex;
 
 /// Memory is kept in pieces that end at multiples of this, so that the same bytes at the same place are the same piece.
 pub const CHUNK_BYTES: u64 = 64 * 1024;
+/// No shader is larger.
+pub(crate) const CHUNK_BYTES_AT_MOST: u32 = 64 << 20;
+/// A frame of zstd holds at most 128 KiB in 4 bytes.
+pub(crate) const ZSTD_RATIO: u64 = 32 << 10;
 
 /// The first 16 bytes of BLAKE3 of a piece.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,9 +20,27 @@ pub struct Hash([u8; 16]);
 impl Hash {
     /// Of these bytes.
     pub fn of(bytes: &[u8]) -> Hash {
+        Hash::first_half(blake3::hash(bytes))
+    }
+
+    fn first_half(whole: blake3::Hash) -> Hash {
         let mut hash = [0; 16];
-        hash.copy_from_slice(&blake3::hash(bytes).as_bytes()[..16]);
+        hash.copy_from_slice(&whole.as_bytes()[..16]);
         Hash(hash)
+    }
+}
+
+/// The hash of all bytes so far.
+#[derive(Debug, Default)]
+pub(crate) struct RunningHash(blake3::Hasher);
+
+impl RunningHash {
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    pub(crate) fn so_far(&self) -> Hash {
+        Hash::first_half(self.0.finalize())
     }
 }
 
@@ -65,4 +87,12 @@ pub fn pieces(offset: u64, bytes: u64) -> impl Iterator<Item = (u64, u64)> {
             piece
         })
     })
+}
+
+/// How many [`pieces`] there are.
+pub fn piece_count(offset: u64, bytes: u64) -> u64 {
+    match offset.checked_add(bytes) {
+        Some(end) if bytes > 0 => (end - 1) / CHUNK_BYTES - offset / CHUNK_BYTES + 1,
+        _ => 0,
+    }
 }

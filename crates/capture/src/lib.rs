@@ -15,13 +15,16 @@
 #![warn(missing_docs)]
 
 mod capture;
+mod check;
 mod content;
+mod files;
 mod hex;
 pub mod model;
 mod writer;
 
-pub use capture::{Capture, Problem, ReadError};
+pub use capture::{Capture, Step};
 pub use content::{CHUNK_BYTES, Hash};
+pub use files::{Problem, ReadError};
 pub use model::Record;
 pub use writer::Writer;
 

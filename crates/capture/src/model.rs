@@ -48,7 +48,6 @@ ids! {
 /// One line of `capture.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "the largest is written once")]
 pub enum Record {
     /// The first record, and only the first.
     Capture(Header),
@@ -77,8 +76,10 @@ pub enum Record {
     Submission(Submission),
     /// What memory holds after the last submission: the check of a replay.
     Outcome(Outcome),
-    /// The last record. Without it the capture was cut off.
+    /// The last record but for a check. Without it the capture was cut off.
     End(End),
+    /// Of all bytes of the file before this line: they are as they were written. One stands before each submission, and one at the end.
+    Check(Hash),
 }
 
 /// What was captured, from what.

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::content::{Hash, pieces};
+use crate::content::{CHUNK_BYTES_AT_MOST, Hash, RunningHash, pieces};
 use crate::model::{Chunk, Content, ContentCause, MemoryId, Outcome, Record};
 use crate::{CONTENT, RECORDS};
 
@@ -13,6 +14,7 @@ use crate::{CONTENT, RECORDS};
 #[derive(Debug)]
 pub struct Writer {
     records: BufWriter<File>,
+    hash: RunningHash,
     content: File,
     /// The size of `content.bin`.
     at: u64,
@@ -29,6 +31,7 @@ impl Writer {
         let create = |name| File::create_new(folder.join(name));
         let mut writer = Writer {
             records: BufWriter::new(create(RECORDS)?),
+            hash: RunningHash::default(),
             content: create(CONTENT)?,
             at: 0,
             kept: HashSet::new(),
@@ -37,49 +40,64 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Writes a record. Content that it names has been written before.
+    /// Writes a record, and checks where they belong. Content that it names has been written before.
     ///
     /// # Errors
     /// It cannot be written: there is no space.
     pub fn record(&mut self, record: &Record) -> io::Result<()> {
-        serde_json::to_writer(&mut self.records, record)?;
-        self.records.write_all(b"\n")?;
-        // What follows a submission is long in coming.
-        if matches!(
-            record,
-            Record::Capture(_) | Record::Submission(_) | Record::End(_)
-        ) {
-            self.records.flush()?;
+        if matches!(record, Record::Submission(_)) {
+            self.check()?;
         }
-        Ok(())
+        self.line(record)?;
+        match record {
+            Record::End(_) => self.check()?,
+            Record::Capture(_) | Record::Submission(_) => {}
+            _ => return Ok(()),
+        }
+        // What follows these is long in coming.
+        self.records.flush()
+    }
+
+    fn check(&mut self) -> io::Result<()> {
+        self.line(&Record::Check(self.hash.so_far()))
+    }
+
+    fn line(&mut self, record: &Record) -> io::Result<()> {
+        let mut line = serde_json::to_vec(record)?;
+        line.push(b'\n');
+        self.hash.add(&line);
+        self.records.write_all(&line)
     }
 
     /// Keeps a piece of content, once, and gives its hash.
     ///
     /// # Errors
-    /// It cannot be written, or has 4 GiB or more.
+    /// It cannot be written, or has more than 64 MiB, which no reader takes.
     pub fn chunk(&mut self, bytes: &[u8]) -> io::Result<Hash> {
         let hash = Hash::of(bytes);
         if self.kept.contains(&hash) {
             return Ok(hash);
         }
+        if bytes.len() > CHUNK_BYTES_AT_MOST as usize {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
         // Weights do not get smaller, and zeros do at any level.
         let frame = zstd::bulk::compress(bytes, 1)?;
-        let too_large = |_| io::Error::from(io::ErrorKind::FileTooLarge);
         let chunk = Chunk {
             hash,
             at: self.at,
-            stored: frame.len().try_into().map_err(too_large)?,
-            bytes: bytes.len().try_into().map_err(too_large)?,
+            stored: frame.len() as u32,
+            bytes: bytes.len() as u32,
         };
-        self.content.write_all(&frame)?;
+        // At its place, also after one that was written in part.
+        self.content.write_all_at(&frame, self.at)?;
         self.at += u64::from(chunk.stored);
         self.record(&Record::Chunk(chunk))?;
         self.kept.insert(hash);
         Ok(hash)
     }
 
-    /// Writes bytes of an allocation that begin at `offset`.
+    /// Writes bytes of an allocation that begin at `offset`; of none there is nothing to write.
     ///
     /// # Errors
     /// They cannot be written.
@@ -90,6 +108,9 @@ impl Writer {
         bytes: &[u8],
         cause: ContentCause,
     ) -> io::Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
         let mut chunks = Vec::new();
         for piece in of(bytes, offset) {
             chunks.push(self.chunk(piece)?);
@@ -102,11 +123,14 @@ impl Writer {
         }))
     }
 
-    /// Writes the hashes of bytes of an allocation that begin at `offset`.
+    /// Writes the hashes of bytes of an allocation that begin at `offset`; of none there is nothing to write.
     ///
     /// # Errors
     /// They cannot be written.
     pub fn outcome(&mut self, memory: MemoryId, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
         let hashes = of(bytes, offset).map(Hash::of).collect();
         self.record(&Record::Outcome(Outcome {
             memory,

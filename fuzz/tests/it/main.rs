@@ -33,4 +33,5 @@ targets! {
     events: 2_500,
     spool: 4_000,
     xctrace: 9_000,
+    capture: 10_000,
 }

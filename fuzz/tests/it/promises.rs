@@ -97,3 +97,73 @@ fn kept_inputs_are_of_this_version_of_the_spool() {
     }
     assert!(delivered > 1000, "{delivered} records");
 }
+
+/// What takes the most memory for its length: `open` asserts that it is within its bound.
+#[test]
+fn a_capture_takes_memory_by_its_length() {
+    let header = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../fixtures/v1.gapcapture/capture.jsonl"
+    ));
+    let header = header.unwrap().lines().next().unwrap().to_owned();
+    let queue = r#"{"queue":{"id":0,"family":0,"index":0,"flags":0}}"#;
+    let many = |item: &str| vec![item; 100_000].join(",");
+    let lines = |line: &str| -> Vec<String> {
+        (0..10_000)
+            .map(|at| line.replace('#', &at.to_string()))
+            .collect()
+    };
+    let commands = |items: &str| format!(r#"{{"commands":{{"id":1,"commands":[{items}]}}}}"#);
+    let submission = |batches: &str| {
+        format!(r#"{{"submission":{{"queue":0,"called_ns":0,"batches":[{batches}]}}}}"#)
+    };
+    for dense in [
+        commands(&many(r#"{"label":"end"}"#)),
+        commands(&many(r#"{"barrier":{}}"#)),
+        submission(&many(r#"{"commands":[]}"#)),
+        format!(
+            r#"{{"pipeline_layout":{{"id":0,"flags":0,"sets":[{}],"push_constants":[]}}}}"#,
+            many("null")
+        ),
+        lines(r##"{"memory":{"id":#,"bytes":1,"properties":0}}"##).join("\n"),
+        lines(r##"{"set_layout":{"id":#,"flags":0,"bindings":[]}}"##).join("\n"),
+        lines(r##"{"commands":{"id":#,"commands":[]}}"##).join("\n"),
+        lines(&submission("")).join("\n"),
+        format!(r#"{{"{}":0}}"#, "x".repeat(1_000_000)),
+        format!(r#"{{"memory":{{"id":0,"x":{}"#, "[".repeat(1_000_000)),
+    ] {
+        let input = format!("{header}\n{queue}\n{dense}\n");
+        let (capture, problem) = targets::capture::open(input.as_bytes()).expect("it opens");
+        let taken = capture.commands.len() + capture.steps.len() + capture.memories.len();
+        let taken = taken + capture.set_layouts.len() + capture.pipeline_layouts.len();
+        assert_eq!(problem.is_none(), taken > 0, "{problem:?}");
+    }
+}
+
+/// A change that gives nothing but noise finds nothing.
+#[test]
+fn most_changes_of_a_capture_leave_records() {
+    let target = targets::capture::TARGET;
+    let kept = replay::corpus(&target)
+        .into_iter()
+        .map(|path| std::fs::read(path).unwrap());
+    let mut rng = Rng::with_seed(7);
+    let (mut inputs, mut opened, mut whole) = (0, 0, 0);
+    for input in kept {
+        for _ in 0..20 {
+            let mut changed = input.clone();
+            (target.mutate)(&mut changed, &mut rng, &mut bytes::change);
+            inputs += 1;
+            if let Ok((_, problem)) = targets::capture::open(&changed) {
+                opened += 1;
+                whole += u32::from(problem.is_none());
+            }
+        }
+    }
+    assert!(opened * 10 > inputs * 9, "{opened} of {inputs} open");
+    assert!(whole * 5 > inputs, "{whole} of {inputs} have no problem");
+    assert!(
+        whole * 5 < inputs * 4,
+        "{whole} of {inputs} have no problem"
+    );
+}

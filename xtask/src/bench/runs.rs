@@ -41,7 +41,7 @@ pub enum Driver {
 }
 
 impl Driver {
-    fn set(self, command: &mut Command) -> Result<()> {
+    pub fn set(self, command: &mut Command) -> Result<()> {
         match self {
             Driver::Lavapipe => {
                 command.env("VK_LOADER_DRIVERS_SELECT", "lvp*");

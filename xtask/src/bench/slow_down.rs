@@ -9,10 +9,10 @@ use super::samples::Samples;
 use crate::command::output;
 
 /// A program, and how to read from its output how long its work took, in seconds.
-struct Work {
-    name: &'static str,
-    command: Vec<String>,
-    seconds: fn(&str) -> Result<f64>,
+pub struct Work {
+    pub name: &'static str,
+    pub command: Vec<String>,
+    pub seconds: fn(&str) -> Result<f64>,
 }
 
 pub fn measure(repetitions: u32) -> Result<String> {
@@ -57,7 +57,7 @@ fn rows(work: &Work, repetitions: u32) -> Result<String> {
     Ok(rows)
 }
 
-fn works() -> Result<Vec<Work>> {
+pub fn works() -> Result<Vec<Work>> {
     let mut works = vec![Work {
         name: "`fusion`",
         command: vec![

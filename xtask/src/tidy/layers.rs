@@ -77,6 +77,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "fuzz",
         &[
+            "gapscope-capture",
             "gapscope-trace",
             "gapscope-analysis",
             "gapscope-report",

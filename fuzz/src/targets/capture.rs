@@ -1,0 +1,191 @@
+//! A capture: `capture.jsonl`, a zero byte, and `content.bin`.
+
+use crate::bytes::{self, Any};
+use crate::{Target, json, memory, outcome, scratch};
+use fastrand::Rng;
+use gapscope_capture::model::*;
+use gapscope_capture::{CONTENT, Capture, Problem, RECORDS, ReadError, Step};
+use std::cell::OnceCell;
+use tempfile::TempDir;
+
+/// See the module.
+pub const TARGET: Target = Target {
+    name: "capture",
+    read: |input| drop(open(input)),
+    mutate,
+};
+
+/// To read a capture takes so much memory for each byte of its records, and this besides.
+const MEMORY_FOR_A_BYTE: usize = 32;
+const MEMORY_BESIDES: usize = 128 << 10;
+/// Of a window that runs its commands again and again no more are walked.
+const WALKED: usize = 100_000;
+
+thread_local! {
+    static FOLDER: OnceCell<TempDir> = const { OnceCell::new() };
+}
+
+/// Reads a capture and walks all that it gives.
+///
+/// # Errors
+/// It is none.
+pub fn open(input: &[u8]) -> Result<(Capture, Option<Problem>), ReadError> {
+    FOLDER.with(|folder| {
+        let folder = folder.get_or_init(scratch::folder).path();
+        let zero = input.iter().position(|byte| *byte == 0);
+        let (records, content) = input.split_at(zero.unwrap_or(input.len()));
+        scratch::file(folder, RECORDS, records);
+        scratch::file(folder, CONTENT, content.get(1..).unwrap_or_default());
+        let (opened, most) = memory::most(|| Capture::open(folder));
+        let allowed = MEMORY_BESIDES + MEMORY_FOR_A_BYTE * records.len();
+        assert!(most <= allowed, "{most} bytes of memory, and not {allowed}");
+        match opened {
+            Ok((capture, problem)) => {
+                if let Some(problem) = &problem {
+                    outcome::harmless(&problem.to_string());
+                }
+                walk(&capture);
+                Ok((capture, problem))
+            }
+            Err(error) => {
+                outcome::harmless(&error.to_string());
+                Err(error)
+            }
+        }
+    })
+}
+
+fn walk(capture: &Capture) {
+    for module in capture.modules.values() {
+        piece(capture, module.code);
+    }
+    for step in &capture.steps {
+        match step {
+            Step::Content(content) => {
+                let mut end = content.offset;
+                for hash in &content.chunks {
+                    end += piece(capture, *hash);
+                }
+                inside(
+                    capture,
+                    content.memory,
+                    content.offset,
+                    end - content.offset,
+                );
+            }
+            Step::Outcome(Outcome {
+                memory,
+                offset,
+                bytes,
+                ..
+            }) => inside(capture, *memory, *offset, *bytes),
+            Step::Submission(submission) => {
+                assert!(capture.queues.contains_key(&submission.queue));
+            }
+        }
+    }
+    for command in capture.executed().take(WALKED) {
+        ranges(command, &mut |range| {
+            let (memory, offset) = capture.place(range);
+            inside(capture, memory, offset, range.bytes);
+        });
+        if let Command::Dispatch(dispatch) = command {
+            let pipeline = &capture.pipelines[&dispatch.pipeline];
+            let layout = &capture.pipeline_layouts[&pipeline.layout];
+            for binding in &dispatch.bindings {
+                let set = layout.sets[binding.set as usize].expect("it has a layout");
+                let slots = &capture.set_layouts[&set].bindings;
+                let slot = slots.iter().find(|slot| slot.binding == binding.binding);
+                let slot = slot.expect("it is in the layout");
+                assert!(binding.element < slot.count);
+                assert_eq!(binding.descriptor_type, slot.descriptor_type);
+            }
+        }
+    }
+    // What follows from the records goes here, such as dependencies between dispatches.
+}
+
+/// The size of a piece, which it has if it can be read.
+fn piece(capture: &Capture, hash: gapscope_capture::Hash) -> u64 {
+    let claimed = capture.chunk_bytes(hash).expect("it is here");
+    if let Ok(bytes) = capture.chunk(hash) {
+        assert_eq!(bytes.len(), claimed as usize);
+        assert_eq!(gapscope_capture::Hash::of(&bytes), hash);
+    }
+    claimed.into()
+}
+
+fn inside(capture: &Capture, memory: MemoryId, offset: u64, bytes: u64) {
+    let end = offset.checked_add(bytes).expect("an end");
+    assert!(end <= capture.memories[&memory].bytes);
+}
+
+fn ranges(command: &Command, take: &mut dyn FnMut(BufferRange)) {
+    let range = |buffer, offset, bytes| BufferRange {
+        buffer,
+        offset,
+        bytes,
+    };
+    match command {
+        Command::Dispatch(dispatch) => {
+            if let Groups::Indirect(range) = dispatch.groups {
+                take(range);
+            }
+            let bound = dispatch.bindings.iter().filter_map(|bound| bound.range);
+            bound.for_each(take);
+        }
+        Command::Copy(copy) => {
+            for region in &copy.regions {
+                take(range(copy.from, region.from, region.bytes));
+                take(range(copy.to, region.to, region.bytes));
+            }
+        }
+        Command::Fill(fill) => take(fill.range),
+        Command::Update(update) => {
+            take(range(
+                update.buffer,
+                update.offset,
+                update.data.len() as u64,
+            ));
+        }
+        Command::Barrier(barrier) => {
+            barrier.buffers.iter().for_each(|(_, range)| take(*range));
+        }
+        Command::Label(_) => {}
+    }
+}
+
+fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
+    let zero = input.iter().position(|byte| *byte == 0);
+    let mut content = input.split_off(zero.unwrap_or(input.len()));
+    match rng.u8(0..16) {
+        0 => any(input, rng),
+        1 => any(&mut content, rng),
+        2 | 3 => bytes::change_value(input, rng),
+        4..6 => bytes::change_lines(input, rng),
+        _ => change_record(input, rng, any),
+    }
+    // What was changed would be found by the next check.
+    if rng.u8(0..16) > 0 {
+        let lines = input.split_inclusive(|byte| *byte == b'\n');
+        let without = lines.filter(|line| !line.starts_with(b"{\"check\""));
+        *input = without.collect::<Vec<_>>().concat();
+    }
+    input.extend(content);
+}
+
+fn change_record(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
+    let mut lines: Vec<Vec<u8>> = input
+        .split(|byte| *byte == b'\n')
+        .map(<[u8]>::to_vec)
+        .collect();
+    let at = rng.usize(0..lines.len());
+    match serde_json::from_slice(&lines[at]) {
+        Ok(mut record) => {
+            json::change(&mut record, rng);
+            lines[at] = record.to_string().into_bytes();
+        }
+        Err(_) => any(&mut lines[at], rng),
+    }
+    *input = lines.join(&b'\n');
+}
