@@ -4,7 +4,7 @@
 use clap::{Args, Command, FromArgMatches};
 use gapscope_command::{AnswerFormat, INCOMPLETE, Query, one_line, say, without_number, write};
 use gapscope_query::{Error, Format, Session, Traces, looks_like_sql, prompt};
-use gapscope_trace::memory;
+use gapscope_trace::{memory, panics};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Read};
@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 fn main() -> ExitCode {
+    panics::quiet();
     let command = Command::new("gapscope query")
         .bin_name("gapscope query")
         .version(env!("CARGO_PKG_VERSION"))

@@ -19,6 +19,8 @@ pub mod lookup;
 pub mod manifest;
 pub mod memory;
 mod merge;
+mod pages;
+pub mod panics;
 pub mod parallel;
 mod part;
 mod ranks;

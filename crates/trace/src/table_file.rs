@@ -2,6 +2,8 @@
 //! and for SQL.
 
 use crate::checksums::{ALTERED, CheckedFile, Checksums, footer_of};
+use crate::pages::{self, Refused};
+use crate::panics::guarded;
 use crate::version1::{self, Computed, Earlier};
 use crate::{files, lookup, memory, thrift};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
@@ -14,10 +16,8 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::basic::{Compression, CompressionCodec};
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
-use std::any::Any;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -219,13 +219,16 @@ impl TableFile {
                 origin,
             });
         }
-        let file = self.file().map_err(|e| e.to_string())?;
         let fields = self.metadata.schema().fields().iter().enumerate();
         let places = fields.filter(|(_, field)| held.contains(field.name()));
         let mask = ProjectionMask::roots(
             self.metadata.parquet_schema(),
             places.map(|(place, _)| place).collect::<Vec<_>>(),
         );
+        let file = self.file().map_err(|e| e.to_string())?;
+        let refused = guarded(|| Ok(self.refused_pages(&file, &mask, row_group)))?;
+        let reasons = refused.iter().map(|page| page.reason.clone()).collect();
+        let file = file.refusing(refused);
         let mut reader =
             ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
                 .with_projection(mask)
@@ -239,8 +242,25 @@ impl TableFile {
             reader: guarded(|| reader.build().map_err(|e| e.to_string()))?,
             given,
             schema,
+            reasons,
             unlooked_bytes: 0,
         })
+    }
+
+    /// The pages of some columns that claim what cannot be, of one row group or of all.
+    fn refused_pages(
+        &self,
+        file: &CheckedFile,
+        columns: &ProjectionMask,
+        row_group: Option<usize>,
+    ) -> Vec<Refused> {
+        let groups = self.metadata.metadata().row_groups().iter().enumerate();
+        let groups = groups.filter(|(at, _)| row_group.is_none_or(|wanted| wanted == *at));
+        let chunks = groups.flat_map(|(_, group)| group.columns().iter().enumerate());
+        let chunks = chunks.filter(|(leaf, _)| columns.leaf_included(*leaf));
+        chunks
+            .filter_map(|(_, chunk)| pages::first_refused(file, chunk))
+            .collect()
     }
 }
 
@@ -275,6 +295,8 @@ pub struct Batches {
     reader: ParquetRecordBatchReader,
     given: Vec<Given>,
     schema: Arc<Schema>,
+    /// Why pages are refused.
+    reasons: Vec<String>,
     /// Decoded since memory was looked at.
     unlooked_bytes: usize,
 }
@@ -285,9 +307,7 @@ impl Iterator for Batches {
     fn next(&mut self) -> Option<Self::Item> {
         let batch = guarded(|| match self.reader.next() {
             Some(Ok(batch)) => self.give(&batch).map(Some),
-            // The libraries in between put words in front of it.
-            Some(Err(e)) if e.to_string().contains(ALTERED) => Err(ALTERED.to_owned()),
-            Some(Err(e)) => Err(e.to_string()),
+            Some(Err(e)) => Err(self.reason(e.to_string())),
             None => Ok(None),
         });
         let batch = batch.map_err(ReadError::Damaged).transpose()?;
@@ -296,6 +316,13 @@ impl Iterator for Batches {
 }
 
 impl Batches {
+    /// Our own reason, in front of which the libraries in between put words, or theirs.
+    fn reason(&self, error: String) -> String {
+        let own = self.reasons.iter().map(String::as_str).chain([ALTERED]);
+        let own = own.into_iter().find(|own| error.contains(own));
+        own.map_or(error.clone(), str::to_owned)
+    }
+
     /// Whoever reads keeps what it is given, or much of it: this is where memory grows.
     fn look(&mut self, batch: RecordBatch) -> Result<RecordBatch, ReadError> {
         self.unlooked_bytes += batch.get_array_memory_size();
@@ -418,20 +445,4 @@ fn rows(metadata: &ParquetMetaData) -> Option<usize> {
         let agree = group.columns().iter().all(|c| c.num_values() == rows);
         sum.checked_add(usize::try_from(rows).ok().filter(|_| agree)?)
     })
-}
-
-/// Runs a call into the Parquet library, which may panic when it meets a damaged file.
-///
-/// # Errors
-/// That of the call, or what it panicked with.
-pub fn guarded<T>(call: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| Err(message(&*panic)))
-}
-
-fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or_else(|| panic.downcast_ref::<&str>().copied());
-    format!("it is damaged: {}", text.unwrap_or("the reader gave up"))
 }

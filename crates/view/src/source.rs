@@ -2,13 +2,13 @@
 
 use crate::answers::missing;
 use gapscope_trace::Trace;
+use gapscope_trace::panics::guarded;
 use rspirv::binary::Disassemble;
 use rspirv::dr::{Module, Operand};
 use rspirv::spirv::Op;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Read;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 /// Longer code is not read.
@@ -94,12 +94,12 @@ fn text(bytes: &[u8], extension: &str) -> Result<(String, String), String> {
 fn spirv(bytes: &[u8]) -> Result<(String, String), String> {
     let damaged = || "it is not valid SPIR-V".to_owned();
     // The library may panic when it meets damaged code.
-    let module = catch_unwind(AssertUnwindSafe(|| rspirv::dr::load_bytes(bytes)));
-    let module = module.map_err(|_| damaged())?.map_err(|_| damaged())?;
+    let module = guarded(|| rspirv::dr::load_bytes(bytes).map_err(|error| error.to_string()));
+    let module = module.map_err(|_| damaged())?;
     if let Some(found) = written(&module) {
         return Ok(found);
     }
-    let text = catch_unwind(AssertUnwindSafe(|| module.disassemble())).map_err(|_| damaged())?;
+    let text = guarded(|| Ok(module.disassemble())).map_err(|_| damaged())?;
     Ok(("SPIR-V assembly".to_owned(), text))
 }
 
