@@ -35,6 +35,7 @@ pub mod text;
 mod thrift;
 mod unread;
 mod version1;
+mod widening;
 mod window;
 pub mod writer;
 
@@ -60,4 +61,11 @@ pub struct Trace {
     pub tables: Tables,
     /// The tables that could not be read, or not to their end: what rests on them is not known.
     pub unread: Vec<UnreadTable>,
+}
+
+impl Trace {
+    /// True where nothing that was read is missing, damaged or was changed: neither a table nor the manifest.
+    pub fn is_whole(&self) -> bool {
+        self.unread.is_empty() && !self.manifest.altered
+    }
 }

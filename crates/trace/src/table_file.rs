@@ -5,7 +5,7 @@ use crate::checksums::{ALTERED, CheckedFile, Checksums, footer_of};
 use crate::pages::{self, Refused};
 use crate::panics::guarded;
 use crate::version1::{self, Computed, Earlier};
-use crate::{files, lookup, memory, thrift};
+use crate::{files, lookup, memory, thrift, widening};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, FieldRef, Schema};
 use parquet::arrow::ProjectionMask;
@@ -136,7 +136,8 @@ impl TableFile {
         })
     }
 
-    /// The type in which the file holds the values of a column, where that is not the wanted one.
+    /// The type in which the file holds the values of a column, where that is not the wanted one and they cannot be read
+    /// as those of it.
     pub fn foreign_type(&self, column: &str) -> Option<DataType> {
         let wanted = self.wanted.field_with_name(column).ok()?.data_type();
         let held = self.metadata.schema();
@@ -150,7 +151,9 @@ impl TableFile {
             }
         };
         let mut found = found.iter().map(|field| field.data_type());
-        found.find(|found| *found != wanted).cloned()
+        found
+            .find(|found| !widening::is_read_as(found, wanted))
+            .cloned()
     }
 
     /// What the footer says of a column in a row group, as an array of one value. `None` where it says nothing of the
@@ -167,6 +170,10 @@ impl TableFile {
         if statistic == Statistic::Absent && version1::is_absent_as_0(self.table, column) {
             return None;
         }
+        let wanted = self.wanted.field_with_name(column).ok()?.data_type();
+        if !widening::keeps_statistics(field.data_type(), wanted) {
+            return None;
+        }
         let converter = StatisticsConverter::try_new(
             field.name(),
             self.metadata.schema(),
@@ -175,13 +182,19 @@ impl TableFile {
         let group = [self.metadata.metadata().row_groups().get(row_group)?];
         guarded(|| {
             let converter = converter.map_err(|e| e.to_string())?;
-            match statistic {
+            let found = match statistic {
                 Statistic::Least => converter.row_group_mins(group),
                 Statistic::Greatest => converter.row_group_maxes(group),
-                Statistic::Absent => (converter.row_group_null_counts(group))
-                    .map(|counts| Arc::new(counts) as ArrayRef),
-            }
-            .map_err(|e| e.to_string())
+                Statistic::Absent => {
+                    let counts = converter.row_group_null_counts(group);
+                    return counts
+                        .map(|counts| Arc::new(counts) as ArrayRef)
+                        .map_err(|e| e.to_string());
+                }
+            };
+            found
+                .map_err(|e| e.to_string())
+                .and_then(|found| widening::read_as(&found, wanted))
         })
         .ok()
     }
@@ -206,7 +219,10 @@ impl TableFile {
             let data_type = match &origin {
                 Origin::Column(field) => {
                     held.push(field.name().clone());
-                    field.data_type()
+                    match widening::is_read_as(field.data_type(), wanted.data_type()) {
+                        true => wanted.data_type(),
+                        false => field.data_type(),
+                    }
                 }
                 Origin::Computed(computed) => {
                     held.extend(computed.from.iter().map(|name| (*name).to_owned()));
@@ -343,6 +359,7 @@ impl Batches {
                 Origin::Computed(computed) => (computed.make)(batch, given.field.data_type()),
             };
             let array = array.ok_or_else(|| format!("{} cannot be read", given.field.name()))?;
+            let array = widening::read_as(&array, given.field.data_type())?;
             arrays.push(match given.absent_as_0 {
                 true => version1::without_0(array),
                 false => array,
