@@ -37,7 +37,12 @@ fn main() -> ExitCode {
     panics::quiet();
     let command = Arguments::parse().command;
     let limited = memory::take_variable().map_err(Failure::new);
-    let outcome = limited.and_then(|()| run(command));
+    let outcome = limited.and_then(|unchecked| {
+        if let Some(sentence) = unchecked {
+            page::say(&format!("gapscope: {sentence}\n"));
+        }
+        run(command)
+    });
     outcome.unwrap_or_else(|failure| {
         page::say(&format!("gapscope: {failure}\n"));
         ExitCode::from(failure.status)

@@ -21,7 +21,12 @@ fn main() -> ExitCode {
         .max_term_width(100);
     let matches = Query::augment_args(command).get_matches();
     let arguments = Query::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    let answered = memory::take_variable().and_then(|()| run(&arguments));
+    let answered = memory::take_variable().and_then(|unchecked| {
+        if let Some(sentence) = unchecked {
+            complain(&sentence);
+        }
+        run(&arguments)
+    });
     answered.unwrap_or_else(|sentence| {
         complain(&sentence);
         ExitCode::FAILURE
