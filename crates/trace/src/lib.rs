@@ -9,6 +9,7 @@
 pub mod build;
 mod checksums;
 pub mod column;
+mod delta;
 mod diagnostic;
 mod encoding;
 mod error;

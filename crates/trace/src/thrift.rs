@@ -26,6 +26,8 @@ pub(crate) struct PageHeader {
     pub bytes: u32,
     /// Values, those that are absent too; of a dictionary its own.
     pub values: u32,
+    /// The number of the values' encoding.
+    pub encoding: u32,
     /// Bytes of the header itself.
     pub header_bytes: usize,
 }
@@ -70,9 +72,9 @@ pub(crate) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
             _ => reader.without_lists(of, DEEPEST)?,
         }
     }
-    let (kind, values) = match kind? {
+    let (kind, (values, encoding)) = match kind? {
         0 => (PageKind::Data, values[5]?),
-        1 => (PageKind::Index, 0),
+        1 => (PageKind::Index, (0, 0)),
         2 => (PageKind::Dictionary, values[7]?),
         3 => (PageKind::DataV2, values[8]?),
         _ => return None,
@@ -82,6 +84,7 @@ pub(crate) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
         unpacked_bytes: unpacked_bytes?,
         bytes: compressed_bytes?,
         values,
+        encoding,
         header_bytes: bytes.len() - reader.0.len(),
     })
 }
@@ -177,7 +180,7 @@ impl Reader<'_> {
 
     /// A number of 32 bits that is not negative.
     fn natural(&mut self) -> Option<u32> {
-        Some(i32::try_from(self.signed()?).ok()?.try_into().ok()?)
+        i32::try_from(self.signed()?).ok()?.try_into().ok()
     }
 
     fn signed(&mut self) -> Option<i64> {
@@ -185,9 +188,10 @@ impl Reader<'_> {
         Some((number >> 1) as i64 ^ -((number & 1) as i64))
     }
 
-    /// How many values the part `part` of a page's header says that there are. `None` inside where it does not say.
-    fn page_values(&mut self, part: i16) -> Option<Option<u32>> {
-        let (mut values, mut last) = (None, 0);
+    /// How many values the part `part` of a page's header says that there are, and in which encoding. `None` inside where
+    /// it does not say.
+    fn page_values(&mut self, part: i16) -> Option<Option<(u32, u32)>> {
+        let (mut values, mut encoding, mut last) = (None, None, 0);
         while let Some((id, of)) = self.field(&mut last)? {
             let wanted: &[u8] = match (part, id) {
                 (5, 1..=4) | (7, 1..=2) | (8, 1..=6) => &[I32],
@@ -198,10 +202,11 @@ impl Reader<'_> {
             wanted.contains(&of).then_some(())?;
             match (part, id) {
                 (5 | 7 | 8, 1) => values = Some(self.natural()?),
+                (5 | 7, 2) | (8, 4) => encoding = Some(self.natural()?),
                 _ => self.without_lists(of, DEEPEST)?,
             }
         }
-        Some(values)
+        Some(values.zip(encoding))
     }
 
     /// Passes over the value of a field. The Parquet library reads lists of booleans otherwise than others.
@@ -254,6 +259,7 @@ mod tests {
             unpacked_bytes: 300,
             bytes: 100,
             values: 5,
+            encoding: 0,
             header_bytes: HEADER.len(),
         };
         assert_eq!(page_header(&HEADER), Some(expected));
