@@ -315,6 +315,39 @@ class Command(unittest.TestCase):
         self.assertEqual(done.stdout.splitlines(), ["n", str(len(kernels))])
 
 
+class Rewritten(unittest.TestCase):
+    """Tables that other tools read and wrote again, with their defaults."""
+
+    def same_report(self, write):
+        with tempfile.TemporaryDirectory() as folder:
+            trace = Path(folder) / "again.gapscope"
+            shutil.copytree(FIXTURE, trace)
+            for table in trace.glob("*.parquet"):
+                write(table)
+            again, before = gapscope.load(trace).report, gapscope.load(FIXTURE).report
+        self.assertEqual({**again, "trace": None}, {**before, "trace": None})
+
+    @needs("pyarrow")
+    def test_by_pyarrow(self):
+        from pyarrow import parquet
+
+        self.same_report(lambda table: parquet.write_table(parquet.read_table(table), table, row_group_size=7))
+
+    @needs("pandas", "pyarrow")
+    def test_by_pandas(self):
+        import pandas
+
+        self.same_report(lambda table: pandas.read_parquet(table).to_parquet(table, index=False))
+        nullable = {"dtype_backend": "numpy_nullable"}
+        self.same_report(lambda table: pandas.read_parquet(table, **nullable).to_parquet(table, compression="gzip"))
+
+    @needs("polars")
+    def test_by_polars(self):
+        import polars
+
+        self.same_report(lambda table: polars.read_parquet(table).write_parquet(table))
+
+
 class Pages(unittest.TestCase):
     def parsed(self, page):
         """HTML that is also XML, so that what is open is closed."""

@@ -94,7 +94,7 @@ fn one(path: &Path, output: &Path, format: Format) -> Result<bool, Failure> {
             }
             format => to_file(trace, format, output, bytes),
         }?;
-        Ok::<_, Failure>((exported, trace.unread.is_empty()))
+        Ok::<_, Failure>((exported, trace.is_whole()))
     })?;
     for sentence in sentences(&exported) {
         page::say(&format!("gapscope: {sentence}\n"));

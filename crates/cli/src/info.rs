@@ -4,7 +4,7 @@ use crate::args::Info;
 use crate::failure::Failure;
 use crate::{exit, page, trace};
 use gapscope_report::info;
-use gapscope_trace::{Selection, read, table_sizes};
+use gapscope_trace::{Diagnostic, Selection, read, table_sizes};
 use std::process::ExitCode;
 
 /// Prints what is in a trace.
@@ -14,7 +14,8 @@ pub fn run(arguments: &Info) -> Result<ExitCode, Failure> {
     let mut remarks: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
     let sizes = table_sizes(path, trace.manifest.format_version)?;
     remarks.extend(sizes.iter().filter_map(|size| size.unread.clone()));
-    let whole = sizes.iter().all(|size| size.rows.is_some());
+    let whole = sizes.iter().all(|size| size.rows.is_some())
+        && !diagnostics.iter().any(Diagnostic::is_damage);
     let tables: Vec<_> = sizes
         .into_iter()
         .map(|size| info::TableSize {

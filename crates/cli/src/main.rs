@@ -28,15 +28,21 @@ mod view;
 use args::{Arguments, Command};
 use clap::Parser;
 use failure::Failure;
-use gapscope_trace::memory;
+use gapscope_trace::{memory, panics};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
     gapscope_recorder::survive_file_size_limit();
+    panics::quiet();
     let command = Arguments::parse().command;
     let limited = memory::take_variable().map_err(Failure::new);
-    let outcome = limited.and_then(|()| run(command));
+    let outcome = limited.and_then(|unchecked| {
+        if let Some(sentence) = unchecked {
+            page::say(&format!("gapscope: {sentence}\n"));
+        }
+        run(command)
+    });
     outcome.unwrap_or_else(|failure| {
         page::say(&format!("gapscope: {failure}\n"));
         ExitCode::from(failure.status)

@@ -30,7 +30,7 @@ struct Compared {
     manifest: Manifest,
     findings: RankFindings,
     remarks: Vec<String>,
-    /// Every table of every rank could be read.
+    /// Every table and manifest of every rank could be read as it was written.
     whole: bool,
 }
 
@@ -50,7 +50,7 @@ fn compare(paths: &[(u32, PathBuf)], options: &Options) -> Result<Compared, Fail
                 ));
             }
             remarks.extend(findings.notes.iter().map(|n| format!("Rank {rank}: {n}")));
-            whole &= trace.unread.is_empty();
+            whole &= trace.is_whole();
             first.get_or_insert_with(|| trace.manifest.clone());
         })?;
     }

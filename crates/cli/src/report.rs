@@ -58,7 +58,7 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
                     &remarks,
                     ranks.as_ref(),
                 )?;
-                Ok((text, trace.unread.is_empty()))
+                Ok((text, trace.is_whole()))
             });
             Some(text)
         },

@@ -58,7 +58,12 @@ pub fn to_file(trace: &Path, file: &Path) -> Result<ExitCode, Failure> {
     for table in &written.unread {
         page::say(&format!("gapscope: {table}: the page says so too\n"));
     }
-    Ok(exit::of_reading(written.unread.is_empty()))
+    for sentence in &written.changed {
+        let sentence = sentence.trim_end_matches('.');
+        page::say(&format!("gapscope: {sentence}; the page says so too\n"));
+    }
+    let whole = written.unread.is_empty() && written.changed.is_empty();
+    Ok(exit::of_reading(whole))
 }
 
 /// Shows a recording that runs. That it cannot be shown is said and ends nothing.

@@ -11,7 +11,7 @@ use gapscope_analysis::intervals::{Interval, union_length_ns};
 use gapscope_analysis::vocabulary::Gpus;
 use gapscope_trace::ids::QueueId;
 use gapscope_trace::manifest::SamplingMode;
-use gapscope_trace::table_file::guarded;
+use gapscope_trace::panics::guarded;
 use gapscope_trace::tables::{CommandBuffers, Dispatches, OpaqueWork, Transfers};
 use gapscope_trace::{Selection, Trace, read};
 use std::collections::{BTreeMap, HashMap};

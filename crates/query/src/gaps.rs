@@ -14,7 +14,7 @@ use gapscope_analysis::unread::{CAUSES, unknown_because};
 use gapscope_analysis::vocabulary::Gpus;
 use gapscope_analysis::{Findings, Timeline, busy, kernels, warm_up};
 use gapscope_trace::lookup::{IdIndex, LabelPaths};
-use gapscope_trace::table_file::guarded;
+use gapscope_trace::panics::guarded;
 use gapscope_trace::{Trace, read};
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@
 use clap::{Args, Command, FromArgMatches};
 use gapscope_command::{AnswerFormat, INCOMPLETE, Query, one_line, say, without_number, write};
 use gapscope_query::{Error, Format, Session, Traces, looks_like_sql, prompt};
-use gapscope_trace::memory;
+use gapscope_trace::{memory, panics};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Read};
@@ -14,13 +14,19 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 fn main() -> ExitCode {
+    panics::quiet();
     let command = Command::new("gapscope query")
         .bin_name("gapscope query")
         .version(env!("CARGO_PKG_VERSION"))
         .max_term_width(100);
     let matches = Query::augment_args(command).get_matches();
     let arguments = Query::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    let answered = memory::take_variable().and_then(|()| run(&arguments));
+    let answered = memory::take_variable().and_then(|unchecked| {
+        if let Some(sentence) = unchecked {
+            complain(&sentence);
+        }
+        run(&arguments)
+    });
     answered.unwrap_or_else(|sentence| {
         complain(&sentence);
         ExitCode::FAILURE

@@ -7,6 +7,9 @@ use gapscope_report::{Report, Terminal, fit, info, json, markdown, slices};
 use gapscope_trace::tables::Table;
 use gapscope_trace::{Trace, UnreadTable};
 
+#[path = "report/counters.rs"]
+mod counters;
+
 fn read(text: &str) -> Trace {
     Trace::from_text(text).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -259,36 +262,6 @@ fn json_of(trace: &Trace) -> serde_json::Value {
 }
 
 #[test]
-fn measured_counters_are_in_the_report_where_there_are_some() {
-    let text = include_str!("traces/host_bound.txt");
-    let counters = "
-        counter id=1 name=power unit=watts device=1 source=driver
-        counter id=2 name=\"memory read\" unit=bytes/s queue=1 source=sampler
-        counter_value counter=1 start_ns=0 value=100
-        counter_value counter=1 start_ns=5ms value=200
-        counter_value counter=2 start_ns=1ms duration_ns=1ms value=1048576";
-    let with = read(&format!("{text}{counters}"));
-    let words = terminal(&with)
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ");
-    let power = "power Example GPU 2 150.0 W 100.0 W 200.0 W driver";
-    assert!(words.contains(power), "{words}");
-    let read_rate = "memory read queue 0.0 1 1.00 MiB/s 1.00 MiB/s 1.00 MiB/s sampler";
-    assert!(words.contains(read_rate), "{words}");
-    let json = |trace: &Trace| {
-        let text = with_report(trace, &Options::default(), |report| {
-            json::text(report).unwrap()
-        });
-        serde_json::from_str::<serde_json::Value>(&text).unwrap()
-    };
-    assert_eq!(json(&with)["counters"][0]["mean"], 150.0);
-    assert_eq!(json(&with)["counters"][0]["unit"], "watts");
-    assert_eq!(json(&with)["counters"][1]["queue_id"], 1);
-    assert!(json(&read(text)).get("counters").is_none());
-}
-
-#[test]
 fn a_report_on_cuda_has_cudas_words() {
     let text = include_str!("traces/two_queues.txt").replace("api=vulkan", "api=cuda");
     let page = terminal(&read(&text));
@@ -407,54 +380,6 @@ fn a_label_cannot_steer_the_terminal() {
     let page = terminal(&read(&text));
     assert!(!page.contains('\x1b'), "{page}");
     assert!(page.contains("·[2Jstep"), "{page}");
-}
-
-#[test]
-fn conditions_are_said_with_their_times_and_what_is_usual_is_in_json_only() {
-    let text = include_str!("traces/host_bound.txt");
-    let with = read(&format!(
-        r#"{text}
-        manifest end_ns=9s
-        unmeasured what="temperature of Example GPU" reason="NVML says: Not Supported (3)"
-        counter id=1 name="machine stalled on memory (some)" unit=percent source=/proc/pressure/memory
-        counter id=2 name="cgroup at memory.max" unit=count source=memory.events
-        counter_value counter=1 start_ns=2s value=50
-        counter_value counter=1 start_ns=4s value=0
-        counter_value counter=2 start_ns=0 value=0
-        counter_value counter=2 start_ns=3s value=7"#
-    ));
-    let page = markdown_of(&with);
-    assert!(
-        page.contains("**Condition:** **The machine stalled on memory for 1.00 s of 2.00 s"),
-        "{page}"
-    );
-    assert!(
-        !page.contains("memory limit") && !page.contains("Not Supported"),
-        "{page}"
-    );
-    let json = json_of(&with);
-    assert_eq!(json["conditions"][0]["kind"], "memory-stall");
-    assert_eq!(json["conditions"][0]["start_ns"], 2_000_000_000i64);
-    assert_eq!(json["conditions"][1]["is_usual"], true);
-    assert_eq!(json["unmeasured"][0]["what"], "temperature of Example GPU");
-    let info = markdown::draw(&info::document("t", &with.manifest, &[], &[]));
-    let said = "Not measured: temperature of Example GPU: NVML says: Not Supported (3).";
-    assert!(info.contains(said), "{info}");
-    let without = json_of(&read(text));
-    assert!(without.get("conditions").is_none() && without.get("unmeasured").is_none());
-}
-
-#[test]
-fn the_table_of_counters_keeps_to_its_rows_with_those_of_gpus_first() {
-    let text = include_str!("traces/host_bound.txt");
-    let hosts: String = (10..25)
-        .map(|id| format!("counter id={id} name=host{id} unit=count source=test\n"))
-        .collect();
-    let gpu = "counter id=1 name=power unit=watts device=1 source=driver";
-    let page = markdown_of(&read(&format!("{text}\n{hosts}{gpu}")));
-    assert!(page.contains("| `power` | Example GPU |"), "{page}");
-    assert!(!page.contains("host24"), "{page}");
-    assert!(page.contains("and 6 more counters"), "{page}");
 }
 
 fn markdown_of(trace: &Trace) -> String {

@@ -4,6 +4,7 @@
 //! Parquet has checksums of its own, of pages, but neither of their headers nor of the footer. Blocks are small, so that rows
 //! before a damaged one can be read.
 
+use crate::pages::Refused;
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{
@@ -243,15 +244,27 @@ pub(crate) struct CheckedFile {
     file: Arc<File>,
     bytes: u64,
     checksums: Option<Arc<Checksums>>,
+    /// Pages that are not read, in their order.
+    refused: Arc<[Refused]>,
 }
 
 impl CheckedFile {
+    /// The same without some pages: who comes to one of them is told why.
+    pub fn refusing(self, mut pages: Vec<Refused>) -> CheckedFile {
+        pages.sort_by_key(|page| page.at);
+        CheckedFile {
+            refused: pages.into(),
+            ..self
+        }
+    }
+
     pub fn open(path: &Path, checksums: Option<Arc<Checksums>>) -> io::Result<CheckedFile> {
         let file = File::open(path)?;
         Ok(CheckedFile {
             bytes: file.metadata()?.len(),
             file: Arc::new(file),
             checksums,
+            refused: Arc::new([]),
         })
     }
 
@@ -289,6 +302,9 @@ impl ChunkReader for CheckedFile {
     type T = CheckedRead;
 
     fn get_read(&self, start: u64) -> Result<CheckedRead> {
+        if let Ok(found) = self.refused.binary_search_by_key(&start, |page| page.at) {
+            return Err(ParquetError::General(self.refused[found].reason.clone()));
+        }
         Ok(CheckedRead {
             of: self.clone(),
             at: start,

@@ -86,6 +86,11 @@ pub enum Diagnostic {
 }
 
 impl Diagnostic {
+    /// True where something that was written is missing, damaged or was changed, and not of what the recorder left out.
+    pub fn is_damage(&self) -> bool {
+        !matches!(self, Diagnostic::Unfinished | Diagnostic::UnknownId { .. })
+    }
+
     /// What is to be said of the manifest of the trace `folder`.
     pub fn of_manifest(folder: &Path, manifest: &Manifest) -> Option<Diagnostic> {
         let path = || folder.join(MANIFEST);

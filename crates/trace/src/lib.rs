@@ -9,6 +9,7 @@
 pub mod build;
 mod checksums;
 pub mod column;
+mod delta;
 mod diagnostic;
 mod encoding;
 mod error;
@@ -19,6 +20,8 @@ pub mod lookup;
 pub mod manifest;
 pub mod memory;
 mod merge;
+mod pages;
+pub mod panics;
 pub mod parallel;
 mod part;
 mod ranks;
@@ -33,6 +36,7 @@ pub mod text;
 mod thrift;
 mod unread;
 mod version1;
+mod widening;
 mod window;
 pub mod writer;
 
@@ -58,4 +62,11 @@ pub struct Trace {
     pub tables: Tables,
     /// The tables that could not be read, or not to their end: what rests on them is not known.
     pub unread: Vec<UnreadTable>,
+}
+
+impl Trace {
+    /// True where nothing that was read is missing, damaged or was changed: neither a table nor the manifest.
+    pub fn is_whole(&self) -> bool {
+        self.unread.is_empty() && !self.manifest.altered
+    }
 }

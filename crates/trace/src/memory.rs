@@ -1,5 +1,8 @@
 //! How much memory this process may take while it reads traces. It is asked where columns are decoded, so that a trace that
-//! is too large ends in a sentence and not by the system.
+//! is too large ends in a sentence and not by the system. Nobody asks while what was read is analysed, drawn or exported.
+//!
+//! What a process holds is known on Linux only. Elsewhere there is no such check ([`CHECKED`]), and of the limit remains that
+//! no page of a table is unpacked that is longer.
 
 use std::fs;
 use std::path::Path;
@@ -7,6 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The environment variable that sets the limit for the commands.
 pub const VARIABLE: &str = "GAPSCOPE_MEMORY_LIMIT";
+
+/// Whether this system says what a process holds, so that [`is_exceeded`] can be true.
+pub const CHECKED: bool = cfg!(target_os = "linux");
 
 /// The limit that was set; 0 before.
 static LIMIT: AtomicU64 = AtomicU64::new(0);
@@ -28,23 +34,31 @@ pub fn set_limit(bytes: u64) {
     LIMIT.store(bytes.max(1), Ordering::Relaxed);
 }
 
-/// Sets the limit to what [`VARIABLE`] says, where it is there.
+/// Sets the limit to what [`VARIABLE`] says, where it is there. Gives a sentence where the system cannot keep to it.
 ///
 /// # Errors
 /// It is not a size. The error is a sentence.
-pub fn take_variable() -> Result<(), String> {
+pub fn take_variable() -> Result<Option<String>, String> {
     let Some(text) = std::env::var_os(VARIABLE).filter(|text| !text.is_empty()) else {
-        return Ok(());
+        return Ok(None);
     };
     let bytes = text.to_str().and_then(size).ok_or_else(|| {
         let text = text.to_string_lossy();
         format!("{VARIABLE} is \"{text}\": write a size such as 500M or 8G")
     })?;
     set_limit(bytes);
-    Ok(())
+    Ok(unchecked(CHECKED))
 }
 
-/// True when this process holds more than the limit. Never, where the system does not say what it holds.
+fn unchecked(checked: bool) -> Option<String> {
+    (!checked).then(|| {
+        format!(
+            "{VARIABLE} is not kept to here: this system does not say how much memory gapscope holds"
+        )
+    })
+}
+
+/// True when this process holds more than the limit; never where that is not [`CHECKED`].
 pub fn is_exceeded() -> bool {
     held().is_some_and(|held| held > limit())
 }
@@ -73,8 +87,11 @@ fn size(text: &str) -> Option<u64> {
     (bytes >= 1.0 && bytes < u64::MAX as f64).then_some(bytes as u64)
 }
 
-/// What this process holds itself, without files that are mapped.
+/// What this process holds itself, without files that are mapped. `None` where that is not [`CHECKED`].
 fn held() -> Option<u64> {
+    if !CHECKED {
+        return None;
+    }
     let text = fs::read_to_string("/proc/self/status").ok()?;
     kib_of(&text, "RssAnon:").or_else(|| kib_of(&text, "VmRSS:"))
 }
@@ -131,6 +148,14 @@ mod tests {
         }
         assert_eq!(size_text(3 << 29), "1.5 GiB");
         assert_eq!(size_text(500 << 20), "500 MiB");
+    }
+
+    #[test]
+    fn a_limit_that_cannot_be_kept_to_is_said_by_name() {
+        assert_eq!(unchecked(true), None);
+        let said = unchecked(false).unwrap();
+        assert!(said.contains("GAPSCOPE_MEMORY_LIMIT is not kept to here"));
+        assert_eq!(held().is_some(), CHECKED);
     }
 
     #[test]

@@ -2,8 +2,10 @@
 //! and for SQL.
 
 use crate::checksums::{ALTERED, CheckedFile, Checksums, footer_of};
+use crate::pages::{self, Refused};
+use crate::panics::guarded;
 use crate::version1::{self, Computed, Earlier};
-use crate::{files, lookup, memory, thrift};
+use crate::{files, lookup, memory, thrift, widening};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, FieldRef, Schema};
 use parquet::arrow::ProjectionMask;
@@ -14,10 +16,8 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::basic::{Compression, CompressionCodec};
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
-use std::any::Any;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -136,7 +136,8 @@ impl TableFile {
         })
     }
 
-    /// The type in which the file holds the values of a column, where that is not the wanted one.
+    /// The type in which the file holds the values of a column, where that is not the wanted one and they cannot be read
+    /// as those of it.
     pub fn foreign_type(&self, column: &str) -> Option<DataType> {
         let wanted = self.wanted.field_with_name(column).ok()?.data_type();
         let held = self.metadata.schema();
@@ -150,7 +151,9 @@ impl TableFile {
             }
         };
         let mut found = found.iter().map(|field| field.data_type());
-        found.find(|found| *found != wanted).cloned()
+        found
+            .find(|found| !widening::is_read_as(found, wanted))
+            .cloned()
     }
 
     /// What the footer says of a column in a row group, as an array of one value. `None` where it says nothing of the
@@ -167,6 +170,10 @@ impl TableFile {
         if statistic == Statistic::Absent && version1::is_absent_as_0(self.table, column) {
             return None;
         }
+        let wanted = self.wanted.field_with_name(column).ok()?.data_type();
+        if !widening::keeps_statistics(field.data_type(), wanted) {
+            return None;
+        }
         let converter = StatisticsConverter::try_new(
             field.name(),
             self.metadata.schema(),
@@ -175,13 +182,19 @@ impl TableFile {
         let group = [self.metadata.metadata().row_groups().get(row_group)?];
         guarded(|| {
             let converter = converter.map_err(|e| e.to_string())?;
-            match statistic {
+            let found = match statistic {
                 Statistic::Least => converter.row_group_mins(group),
                 Statistic::Greatest => converter.row_group_maxes(group),
-                Statistic::Absent => (converter.row_group_null_counts(group))
-                    .map(|counts| Arc::new(counts) as ArrayRef),
-            }
-            .map_err(|e| e.to_string())
+                Statistic::Absent => {
+                    let counts = converter.row_group_null_counts(group);
+                    return counts
+                        .map(|counts| Arc::new(counts) as ArrayRef)
+                        .map_err(|e| e.to_string());
+                }
+            };
+            found
+                .map_err(|e| e.to_string())
+                .and_then(|found| widening::read_as(&found, wanted))
         })
         .ok()
     }
@@ -206,7 +219,10 @@ impl TableFile {
             let data_type = match &origin {
                 Origin::Column(field) => {
                     held.push(field.name().clone());
-                    field.data_type()
+                    match widening::is_read_as(field.data_type(), wanted.data_type()) {
+                        true => wanted.data_type(),
+                        false => field.data_type(),
+                    }
                 }
                 Origin::Computed(computed) => {
                     held.extend(computed.from.iter().map(|name| (*name).to_owned()));
@@ -219,13 +235,16 @@ impl TableFile {
                 origin,
             });
         }
-        let file = self.file().map_err(|e| e.to_string())?;
         let fields = self.metadata.schema().fields().iter().enumerate();
         let places = fields.filter(|(_, field)| held.contains(field.name()));
         let mask = ProjectionMask::roots(
             self.metadata.parquet_schema(),
             places.map(|(place, _)| place).collect::<Vec<_>>(),
         );
+        let file = self.file().map_err(|e| e.to_string())?;
+        let refused = guarded(|| Ok(self.refused_pages(&file, &mask, row_group)))?;
+        let reasons = refused.iter().map(|page| page.reason.clone()).collect();
+        let file = file.refusing(refused);
         let mut reader =
             ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
                 .with_projection(mask)
@@ -239,8 +258,25 @@ impl TableFile {
             reader: guarded(|| reader.build().map_err(|e| e.to_string()))?,
             given,
             schema,
+            reasons,
             unlooked_bytes: 0,
         })
+    }
+
+    /// The pages of some columns that claim what cannot be, of one row group or of all.
+    fn refused_pages(
+        &self,
+        file: &CheckedFile,
+        columns: &ProjectionMask,
+        row_group: Option<usize>,
+    ) -> Vec<Refused> {
+        let groups = self.metadata.metadata().row_groups().iter().enumerate();
+        let groups = groups.filter(|(at, _)| row_group.is_none_or(|wanted| wanted == *at));
+        let chunks = groups.flat_map(|(_, group)| group.columns().iter().enumerate());
+        let chunks = chunks.filter(|(leaf, _)| columns.leaf_included(*leaf));
+        chunks
+            .filter_map(|(_, chunk)| pages::first_refused(file, chunk))
+            .collect()
     }
 }
 
@@ -275,6 +311,8 @@ pub struct Batches {
     reader: ParquetRecordBatchReader,
     given: Vec<Given>,
     schema: Arc<Schema>,
+    /// Why pages are refused.
+    reasons: Vec<String>,
     /// Decoded since memory was looked at.
     unlooked_bytes: usize,
 }
@@ -285,9 +323,7 @@ impl Iterator for Batches {
     fn next(&mut self) -> Option<Self::Item> {
         let batch = guarded(|| match self.reader.next() {
             Some(Ok(batch)) => self.give(&batch).map(Some),
-            // The libraries in between put words in front of it.
-            Some(Err(e)) if e.to_string().contains(ALTERED) => Err(ALTERED.to_owned()),
-            Some(Err(e)) => Err(e.to_string()),
+            Some(Err(e)) => Err(self.reason(e.to_string())),
             None => Ok(None),
         });
         let batch = batch.map_err(ReadError::Damaged).transpose()?;
@@ -296,6 +332,13 @@ impl Iterator for Batches {
 }
 
 impl Batches {
+    /// Our own reason, in front of which the libraries in between put words, or theirs.
+    fn reason(&self, error: String) -> String {
+        let own = self.reasons.iter().map(String::as_str).chain([ALTERED]);
+        let own = own.into_iter().find(|own| error.contains(own));
+        own.map_or(error.clone(), str::to_owned)
+    }
+
     /// Whoever reads keeps what it is given, or much of it: this is where memory grows.
     fn look(&mut self, batch: RecordBatch) -> Result<RecordBatch, ReadError> {
         self.unlooked_bytes += batch.get_array_memory_size();
@@ -316,6 +359,7 @@ impl Batches {
                 Origin::Computed(computed) => (computed.make)(batch, given.field.data_type()),
             };
             let array = array.ok_or_else(|| format!("{} cannot be read", given.field.name()))?;
+            let array = widening::read_as(&array, given.field.data_type())?;
             arrays.push(match given.absent_as_0 {
                 true => version1::without_0(array),
                 false => array,
@@ -418,20 +462,4 @@ fn rows(metadata: &ParquetMetaData) -> Option<usize> {
         let agree = group.columns().iter().all(|c| c.num_values() == rows);
         sum.checked_add(usize::try_from(rows).ok().filter(|_| agree)?)
     })
-}
-
-/// Runs a call into the Parquet library, which may panic when it meets a damaged file.
-///
-/// # Errors
-/// That of the call, or what it panicked with.
-pub fn guarded<T>(call: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| Err(message(&*panic)))
-}
-
-fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or_else(|| panic.downcast_ref::<&str>().copied());
-    format!("it is damaged: {}", text.unwrap_or("the reader gave up"))
 }

@@ -1,15 +1,92 @@
-//! Whether lists in a footer can be as long as they say. The Parquet library makes room for what they say before it reads them.
+//! Footers and headers of pages, read beside the Parquet library, which makes room for what they say before it reads further.
 
 /// Types of the compact protocol, <https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md>.
 const LIST: u8 = 9;
 const SET: u8 = 10;
 const STRUCTURE: u8 = 12;
+const I32: u8 = 5;
+const TRUE: u8 = 1;
+const FALSE: u8 = 2;
 /// Structures in structures; those of Parquet's footer are six deep.
 const DEEPEST: u32 = 32;
 
 /// True where a structure begins at the start of the bytes, no list of which has more elements than bytes follow it.
 pub(crate) fn is_plausible(bytes: &[u8]) -> bool {
     Reader(bytes).value(STRUCTURE, DEEPEST).is_some()
+}
+
+/// What the header of a page says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PageHeader {
+    /// What the page holds.
+    pub kind: PageKind,
+    /// Bytes after decompression.
+    pub unpacked_bytes: u32,
+    /// Bytes in the file.
+    pub bytes: u32,
+    /// Values, those that are absent too; of a dictionary its own.
+    pub values: u32,
+    /// The number of the values' encoding.
+    pub encoding: u32,
+    /// Bytes of the header itself.
+    pub header_bytes: usize,
+}
+
+/// What a page holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PageKind {
+    /// Values.
+    Data,
+    /// Values, with lengths of their levels in the header.
+    DataV2,
+    /// The values that those of other pages are numbers of.
+    Dictionary,
+    /// What no reader needs.
+    Index,
+}
+
+/// Reads the header that begins at the start of the bytes. `None` where it is damaged or longer than they are. It is
+/// stricter than the Parquet library, so that both understand the same by one header: its fields have the types and the
+/// order that Parquet gives them, each is there once, and there are no lists.
+pub(crate) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
+    const STRUCTURES: std::ops::RangeInclusive<i16> = 5..=8;
+    let mut reader = Reader(bytes);
+    let (mut kind, mut unpacked_bytes, mut compressed_bytes) = (None, None, None);
+    let mut values = [None; 9];
+    let mut last = 0;
+    while let Some((id, of)) = reader.field(&mut last)? {
+        match id {
+            1..=3 if of == I32 => {
+                let number = Some(reader.natural()?);
+                match id {
+                    1 => kind = number,
+                    2 => unpacked_bytes = number,
+                    _ => compressed_bytes = number,
+                }
+            }
+            4 if of == I32 => reader.number().map(|_| ())?,
+            id if STRUCTURES.contains(&id) && of == STRUCTURE => {
+                values[id as usize] = reader.page_values(id)?;
+            }
+            1..=8 => return None,
+            _ => reader.without_lists(of, DEEPEST)?,
+        }
+    }
+    let (kind, (values, encoding)) = match kind? {
+        0 => (PageKind::Data, values[5]?),
+        1 => (PageKind::Index, (0, 0)),
+        2 => (PageKind::Dictionary, values[7]?),
+        3 => (PageKind::DataV2, values[8]?),
+        _ => return None,
+    };
+    Some(PageHeader {
+        kind,
+        unpacked_bytes: unpacked_bytes?,
+        bytes: compressed_bytes?,
+        values,
+        encoding,
+        header_bytes: bytes.len() - reader.0.len(),
+    })
 }
 
 struct Reader<'a>(&'a [u8]);
@@ -41,7 +118,7 @@ impl Reader<'_> {
     fn value(&mut self, of: u8, depth: u32) -> Option<()> {
         match of {
             // Two booleans, and a byte.
-            1..=3 => self.bytes(1),
+            TRUE | FALSE | 3 => self.bytes(1),
             4..=6 => self.number().map(|_| ()),
             // A floating-point number.
             7 => self.bytes(8),
@@ -80,9 +157,71 @@ impl Reader<'_> {
             }
             // A boolean is in its header.
             match header & 15 {
-                1 | 2 => {}
+                TRUE | FALSE => {}
                 of => self.value(of, depth)?,
             }
+        }
+    }
+
+    /// The number and type of the next field, whose number is greater than `last`; an inner `None` at the end.
+    fn field(&mut self, last: &mut i16) -> Option<Option<(i16, u8)>> {
+        let header = self.byte()?;
+        if header == 0 {
+            return Some(None);
+        }
+        let id = match header >> 4 {
+            0 => i16::try_from(self.signed()?).ok()?,
+            more => last.checked_add(more.into())?,
+        };
+        (id > *last).then_some(())?;
+        *last = id;
+        Some(Some((id, header & 15)))
+    }
+
+    /// A number of 32 bits that is not negative.
+    fn natural(&mut self) -> Option<u32> {
+        i32::try_from(self.signed()?).ok()?.try_into().ok()
+    }
+
+    fn signed(&mut self) -> Option<i64> {
+        let number = self.number()?;
+        Some((number >> 1) as i64 ^ -((number & 1) as i64))
+    }
+
+    /// How many values the part `part` of a page's header says that there are, and in which encoding. `None` inside where
+    /// it does not say.
+    fn page_values(&mut self, part: i16) -> Option<Option<(u32, u32)>> {
+        let (mut values, mut encoding, mut last) = (None, None, 0);
+        while let Some((id, of)) = self.field(&mut last)? {
+            let wanted: &[u8] = match (part, id) {
+                (5, 1..=4) | (7, 1..=2) | (8, 1..=6) => &[I32],
+                (5, 5) | (8, 8) => &[STRUCTURE],
+                (7, 3) | (8, 7) => &[TRUE, FALSE],
+                _ => &[of],
+            };
+            wanted.contains(&of).then_some(())?;
+            match (part, id) {
+                (5 | 7 | 8, 1) => values = Some(self.natural()?),
+                (5 | 7, 2) | (8, 4) => encoding = Some(self.natural()?),
+                _ => self.without_lists(of, DEEPEST)?,
+            }
+        }
+        Some(values.zip(encoding))
+    }
+
+    /// Passes over the value of a field. The Parquet library reads lists of booleans otherwise than others.
+    fn without_lists(&mut self, of: u8, depth: u32) -> Option<()> {
+        match of {
+            TRUE | FALSE => Some(()),
+            LIST | SET => None,
+            STRUCTURE => {
+                let mut last = 0;
+                while let Some((_, of)) = self.field(&mut last)? {
+                    self.without_lists(of, depth.checked_sub(1)?)?;
+                }
+                Some(())
+            }
+            of => self.value(of, 0),
         }
     }
 }
@@ -105,5 +244,46 @@ mod tests {
         assert!(!is_plausible(&claims));
         let deep = [0x1c; 100];
         assert!(!is_plausible(&deep));
+    }
+
+    /// The header of a page of 5 values, whose 100 bytes are 300 when they are unpacked.
+    const HEADER: [u8; 19] = [
+        0x15, 0, 0x15, 0xd8, 0x04, 0x15, 0xc8, 0x01, 0x2c, 0x15, 10, 0x15, 0, 0x15, 6, 0x15, 6, 0,
+        0,
+    ];
+
+    #[test]
+    fn a_header_of_a_page_is_read_as_the_parquet_library_reads_it() {
+        let expected = PageHeader {
+            kind: PageKind::Data,
+            unpacked_bytes: 300,
+            bytes: 100,
+            values: 5,
+            encoding: 0,
+            header_bytes: HEADER.len(),
+        };
+        assert_eq!(page_header(&HEADER), Some(expected));
+        let longer = [&HEADER[..], &[1, 2, 3]].concat();
+        assert_eq!(page_header(&longer), Some(expected));
+        for end in 0..HEADER.len() {
+            assert_eq!(page_header(&HEADER[..end]), None, "{end}");
+        }
+    }
+
+    #[test]
+    fn a_header_that_another_reader_would_understand_otherwise_is_damaged() {
+        let end = HEADER.len() - 1;
+        let with = |more: &[u8]| [&HEADER[..end], more, &[0]].concat();
+        assert!(page_header(&with(&[0x48, 1, b'a'])).is_some(), "unknown");
+        for (more, what) in [
+            (&[0x05, 4, 2][..], "the unpacked bytes a second time"),
+            (&[0x49, 0x11, 1][..], "a list"),
+            (&[0x2c, 0x18, 1, 0, 0][..], "a number that is a text"),
+        ] {
+            assert_eq!(page_header(&with(more)), None, "{what}");
+        }
+        let mut negative = HEADER;
+        negative[3] = 0xd9;
+        assert_eq!(page_header(&negative), None);
     }
 }

@@ -12,7 +12,7 @@ use flate2::write::GzEncoder;
 use gapscope_analysis::Timeline;
 use gapscope_analysis::unread::{CAUSES, unknown_because};
 use gapscope_trace::tables::Table;
-use gapscope_trace::{UnreadTable, table_sizes};
+use gapscope_trace::{Diagnostic, UnreadTable, table_sizes};
 use serde_json::{Map, Value, json};
 use std::fs;
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -37,6 +37,8 @@ pub struct Written {
     pub folded: Option<String>,
     /// What could not be read, as the page says too.
     pub unread: Vec<UnreadTable>,
+    /// What was changed after it was written, a sentence each, as the page says too.
+    pub changed: Vec<String>,
 }
 
 /// Writes the page with what it shows of the trace `folder` as one HTML file. The file must not exist.
@@ -55,7 +57,13 @@ pub fn write_file(folder: &Path, path: &Path) -> Result<Written, Error> {
         });
     }
     let snapshot = Snapshot::full(folder)?;
-    let Answers { answers, folded } = answers_of(&snapshot, folder);
+    let Answers {
+        answers,
+        folded,
+        mut changed,
+    } = answers_of(&snapshot, folder);
+    let manifest = Diagnostic::of_manifest(folder, &snapshot.trace.manifest);
+    changed.extend(manifest.map(|diagnostic| diagnostic.to_string()));
     let unwritten = |error: io::Error| match error.kind() {
         ErrorKind::AlreadyExists => Error::Exists {
             path: path.to_owned(),
@@ -75,6 +83,7 @@ pub fn write_file(folder: &Path, path: &Path) -> Result<Written, Error> {
             bytes: facts.len(),
             folded,
             unread: snapshot.trace.unread,
+            changed,
         }),
         Err(error) => {
             let _ = fs::remove_file(path);
@@ -88,6 +97,8 @@ struct Answers {
     answers: Vec<Answer>,
     /// What is left out and why, in a sentence.
     folded: Option<String>,
+    /// Code of kernels that was changed, a sentence each.
+    changed: Vec<String>,
 }
 
 struct Answer {
@@ -175,14 +186,26 @@ fn answers_of(snapshot: &Snapshot, folder: &Path) -> Answers {
     }
     let strings = json!({"from": 0, "strings": snapshot.texts.all()});
     answers.push(Answer::json("t/0/strings", &strings));
+    let mut changed = Vec::new();
     for row in 0..snapshot.trace.tables.kernels.len() {
         let source = source::source(&snapshot.trace, folder, row);
+        if let Some(source) = &source
+            && source.get("changed").is_some()
+            && let Some(sentence) = source["missing"].as_str()
+            && !changed.iter().any(|said| said == sentence)
+        {
+            changed.push(sentence.to_owned());
+        }
         answers.extend(source.map(|source| Answer::json(format!("t/0/source/{row}"), &source)));
     }
     if whole {
         details(&analysed, &mut answers);
     }
-    Answers { answers, folded }
+    Answers {
+        answers,
+        folded,
+        changed,
+    }
 }
 
 fn details(analysed: &Analysed, answers: &mut Vec<Answer>) {

@@ -208,6 +208,15 @@ impl Snapshot {
         self.look(None);
     }
 
+    /// Notes, once, why what a live trace has got is not shown.
+    pub fn remark_lost(&mut self, error: &Error) {
+        const SAID: &str = "rows that were recorded later are not all shown: ";
+        if !self.remarks.iter().any(|remark| remark.starts_with(SAID)) {
+            self.remarks.push(format!("{SAID}{error}"));
+            self.generation += 1;
+        }
+    }
+
     /// Finds what is drawn where; `whole` is found too where it is not given.
     fn look(&mut self, whole: Option<Whole>) {
         let trace = &self.trace;

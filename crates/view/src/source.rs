@@ -2,13 +2,13 @@
 
 use crate::answers::missing;
 use gapscope_trace::Trace;
+use gapscope_trace::panics::guarded;
 use rspirv::binary::Disassemble;
 use rspirv::dr::{Module, Operand};
 use rspirv::spirv::Op;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Read;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 /// Longer code is not read.
@@ -35,6 +35,13 @@ pub fn source(trace: &Trace, folder: &Path, row: usize) -> Option<Value> {
         Ok(bytes) => bytes,
         Err(reason) => return Some(missing(format!("{file} cannot be read: {reason}."))),
     };
+    if is_changed(hash, &bytes) {
+        let mut said = missing(format!(
+            "{file} was changed or damaged after it was written: its content is not that of its hash."
+        ));
+        said["changed"] = true.into();
+        return Some(said);
+    }
     let found = match extension.as_str() {
         "spv" => spirv(&bytes),
         _ => text(&bytes, &extension),
@@ -50,6 +57,14 @@ pub fn source(trace: &Trace, folder: &Path, row: usize) -> Option<Value> {
         }
         Err(reason) => missing(format!("{file} cannot be shown: {reason}.")),
     })
+}
+
+/// True of bytes that are not those of their hash. Other hashes than those that gapscope writes, the first half of BLAKE3,
+/// cannot be checked.
+fn is_changed(hash: &str, bytes: &[u8]) -> bool {
+    const DIGITS: usize = 32;
+    let now = blake3::hash(bytes).to_hex();
+    hash.len() == DIGITS && !now[..DIGITS].eq_ignore_ascii_case(hash)
 }
 
 fn find(folder: &Path, hash: &str) -> Option<(PathBuf, String)> {
@@ -94,12 +109,12 @@ fn text(bytes: &[u8], extension: &str) -> Result<(String, String), String> {
 fn spirv(bytes: &[u8]) -> Result<(String, String), String> {
     let damaged = || "it is not valid SPIR-V".to_owned();
     // The library may panic when it meets damaged code.
-    let module = catch_unwind(AssertUnwindSafe(|| rspirv::dr::load_bytes(bytes)));
-    let module = module.map_err(|_| damaged())?.map_err(|_| damaged())?;
+    let module = guarded(|| rspirv::dr::load_bytes(bytes).map_err(|error| error.to_string()));
+    let module = module.map_err(|_| damaged())?;
     if let Some(found) = written(&module) {
         return Ok(found);
     }
-    let text = catch_unwind(AssertUnwindSafe(|| module.disassemble())).map_err(|_| damaged())?;
+    let text = guarded(|| Ok(module.disassemble())).map_err(|_| damaged())?;
     Ok(("SPIR-V assembly".to_owned(), text))
 }
 
@@ -159,6 +174,22 @@ mod tests {
                 .get("missing")
                 .is_some()
         );
+    }
+
+    #[test]
+    fn code_that_was_changed_is_not_shown() {
+        let written = b".version 8.0\n";
+        let hash = &blake3::hash(written).to_hex()[..32];
+        let file = format!("{hash}.ptx");
+        assert_eq!(of(hash, &file, written)["language"], "PTX");
+        let changed = of(hash, &file, b".version 8.1\n");
+        assert_eq!(
+            changed["missing"],
+            format!(
+                "sources/{file} was changed or damaged after it was written: its content is not that of its hash."
+            )
+        );
+        assert_eq!(changed["changed"], true);
     }
 
     #[test]

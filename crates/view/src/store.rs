@@ -178,33 +178,55 @@ impl Store {
             return;
         }
         *looked = Some(Instant::now());
-        let Ok(manifest) = read_manifest(&self.folder) else {
-            return;
-        };
-        if manifest.complete {
-            // Its files are new, and the names of kernels are better: all is read again.
-            if let Ok(mut complete) = Snapshot::full(&self.folder) {
-                complete.generation = snapshot.generation + 1;
-                complete.edition = snapshot.edition + 1;
-                *snapshot = Arc::new(complete);
-                *tail = None;
-            }
-            return;
-        }
-        // Who still reads what was there before is not disturbed: there is a next time.
-        let Some(growing) = Arc::get_mut(snapshot) else {
+        let taken = take_up(&self.folder, snapshot, tail);
+        let said = taken.unwrap_or_else(|error| {
+            let Some(growing) = Arc::get_mut(snapshot) else {
+                return Taken::Later;
+            };
+            growing.remark_lost(&error);
+            Taken::Now
+        });
+        if said == Taken::Later {
             *looked = None;
-            return;
-        };
-        let Some(Ok((rows, diagnostics))) = tail.as_mut().map(Tail::read) else {
-            return;
-        };
-        if rows.is_empty() && diagnostics.is_empty() {
-            return;
         }
-        growing.take_manifest(manifest);
-        growing.grow(rows, diagnostics);
     }
+}
+
+/// When what a live trace has got is shown.
+#[derive(PartialEq, Eq)]
+enum Taken {
+    Now,
+    /// Who still reads what was there before is not disturbed: there is a next time.
+    Later,
+}
+
+/// Takes up what a live trace has got.
+fn take_up(
+    folder: &Path,
+    snapshot: &mut Arc<Snapshot>,
+    tail: &mut Option<Tail>,
+) -> Result<Taken, gapscope_trace::Error> {
+    let manifest = read_manifest(folder)?;
+    if manifest.complete {
+        // Its files are new, and the names of kernels are better: all is read again.
+        let mut complete = Snapshot::full(folder)?;
+        complete.generation = snapshot.generation + 1;
+        complete.edition = snapshot.edition + 1;
+        *snapshot = Arc::new(complete);
+        *tail = None;
+        return Ok(Taken::Now);
+    }
+    let Some(growing) = Arc::get_mut(snapshot) else {
+        return Ok(Taken::Later);
+    };
+    if let Some(tail) = tail {
+        let (rows, diagnostics) = tail.read()?;
+        if !rows.is_empty() || !diagnostics.is_empty() {
+            growing.take_manifest(manifest);
+            growing.grow(rows, diagnostics);
+        }
+    }
+    Ok(Taken::Now)
 }
 
 /// A live trace before its first part.

@@ -115,6 +115,35 @@ fn a_table_that_cannot_be_read_is_said_first_and_by_the_status() {
 }
 
 #[test]
+fn a_manifest_that_was_changed_is_said_by_all_commands_and_by_the_status() {
+    let workplace = Workplace::new();
+    workplace.trace("run.gapscope");
+    let path = workplace.path("run.gapscope/trace.json");
+    let manifest = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, manifest.replacen("\n  ", "\n   ", 1)).unwrap();
+    for arguments in [
+        &["report", "--width", "300", "run.gapscope"][..],
+        &["report", "--json", "run.gapscope"],
+        &["report", "--html", "page.html", "run.gapscope"],
+        &["info", "--width", "300", "run.gapscope"],
+        &[
+            "export",
+            "--format",
+            "chrome",
+            "-o",
+            "run.json",
+            "run.gapscope",
+        ],
+    ] {
+        let output = workplace.run(arguments);
+        let said = text(&output.stderr) + &text(&output.stdout);
+        let sentence = "trace.json was changed or damaged after it was written";
+        assert!(said.contains(sentence), "{arguments:?}: {said}");
+        assert_eq!(output.status.code(), Some(3), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
 fn json_is_one_document_whatever_the_options() {
     let workplace = Workplace::new();
     workplace.trace("run.gapscope");

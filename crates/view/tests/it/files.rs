@@ -126,6 +126,28 @@ fn a_large_trace_is_folded_and_says_so() {
 }
 
 #[test]
+fn what_was_changed_since_is_said_to_who_writes_the_file() {
+    let folder = Folder::new();
+    let hash = "0123456789abcdef0123456789abcdef";
+    let trace = folder.trace(
+        "small",
+        &SMALL.replace("source=ab12", &format!("source={hash}")),
+    );
+    fs::create_dir_all(trace.join("sources")).unwrap();
+    fs::write(trace.join(format!("sources/{hash}.ptx")), ".version 8.0").unwrap();
+    let manifest = fs::read_to_string(trace.join("trace.json")).unwrap();
+    fs::write(trace.join("trace.json"), manifest + "\n").unwrap();
+    let file = folder.path().join("small.html");
+    let written = write_file(&trace, &file).unwrap();
+    let said = "was changed or damaged after it was written";
+    assert_eq!(written.changed.len(), 2, "{:?}", written.changed);
+    assert!(written.changed[0].starts_with(&format!("sources/{hash}.ptx {said}")));
+    assert!(written.changed[1].contains(&format!("trace.json {said}")));
+    let source: Value = serde_json::from_slice(&answers(&file)["t/0/source/0"]).unwrap();
+    assert_eq!(source["missing"], written.changed[0]);
+}
+
+#[test]
 fn nothing_is_overwritten() {
     let folder = Folder::new();
     let trace = folder.trace("small", SMALL);

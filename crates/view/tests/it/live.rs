@@ -138,6 +138,46 @@ fn what_is_submitted_and_not_timed_yet_has_an_empty_counter() {
     assert_eq!(client.key("t/0/counter/q2.depth").status, 404);
 }
 
+/// Not even root can read a folder that is a link to itself.
+#[test]
+#[cfg(unix)]
+fn what_cannot_be_read_of_a_growing_trace_is_said() {
+    let folder = Folder::new();
+    let path = folder.path().join("live.gapscope");
+    let mut writer = TraceWriter::create(&path).unwrap();
+    record(&mut writer, 0, 20);
+    let client = Client::with(std::slice::from_ref(&path), LIVE);
+    let remarks = |client: &Client| {
+        let overview = client.json("overview");
+        let remarks = overview["traces"][0]["remarks"].as_array().unwrap();
+        let remarks = remarks.iter().map(|remark| remark.as_str().unwrap());
+        remarks.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let generation = |after: u64| {
+        let live = client.json(&format!("live?generations={after}"));
+        live["traces"][0]["generation"].as_u64().unwrap()
+    };
+    assert_eq!(generation(1), 2);
+    assert_eq!(remarks(&client), [""; 0]);
+    let (parts, away) = (path.join("parts"), path.join("away"));
+    std::fs::rename(&parts, &away).unwrap();
+    std::os::unix::fs::symlink("parts", &parts).unwrap();
+    assert_eq!(generation(2), 3);
+    let said = remarks(&client);
+    assert!(
+        said.len() == 1
+            && said[0].starts_with("rows that were recorded later are not all shown: ")
+            && said[0].contains("parts cannot be read"),
+        "{said:?}"
+    );
+    std::fs::remove_file(&parts).unwrap();
+    std::fs::rename(&away, &parts).unwrap();
+    record(&mut writer, 20, 10);
+    assert_eq!(generation(3), 4);
+    assert_eq!(remarks(&client), said);
+    assert_eq!(client.frame("t/0/track/q1.work?after=0").rows(), 30);
+}
+
 /// Whoever asks with the numbers of one edition gets no rows of another.
 #[test]
 fn what_is_asked_of_an_earlier_edition_is_refused() {

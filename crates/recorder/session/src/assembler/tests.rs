@@ -7,6 +7,7 @@ mod hostile;
 mod labels;
 mod naming;
 mod program;
+mod semaphores;
 mod work;
 
 use program::Program;

@@ -1,0 +1,282 @@
+use super::*;
+use std::collections::BTreeSet;
+
+/// Without suffixes, of CUDA 12.0 to 13.5, each with what `names.txt` says of it.
+fn decisions() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let lines = include_str!("names.txt").lines();
+    lines
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.split_once(' ').unwrap_or((line, "")))
+}
+
+fn all_names() -> BTreeSet<&'static str> {
+    decisions().map(|(name, _)| name).collect()
+}
+
+#[test]
+fn of_each_function_it_is_decided_whether_its_work_is_recorded() {
+    let page = include_str!("../../../../docs/cuda.md");
+    for (name, decision) in decisions() {
+        let in_table = FunctionClass::of_function(name).is_some();
+        match decision {
+            "" => assert!(
+                in_table,
+                "{name}: table.rs lacks it, and nothing is decided"
+            ),
+            "none" | "windows" | "32-bit" => assert!(!in_table, "{name}: table.rs has it"),
+            // A function of the runtime does as the driver's of that name.
+            "unrecorded" => {
+                let driver = name.replacen("cuda", "cu", 1);
+                let is_said = page.contains(&format!("`{driver}`"));
+                assert!(
+                    is_said,
+                    "{name}: docs/cuda.md does not say that it is unrecorded"
+                );
+            }
+            other => panic!("{name}: {other} is no decision"),
+        }
+    }
+}
+
+#[test]
+fn work_without_a_record_is_a_loss_where_its_call_is_recorded() {
+    for (name, lost) in [
+        ("cuMemPrefetchAsync_v2", Some(LossKind::ManagedMemoryMoves)),
+        ("cuMemBatchDecompressAsync", Some(LossKind::Decompressions)),
+        ("cuLaunchKernel", None),
+        ("cuStreamWaitValue32", None),
+    ] {
+        let class = FunctionClass::of_function(name).expect("in the table");
+        assert_eq!(class.unrecorded_work(), lost, "{name}");
+    }
+}
+
+#[test]
+fn each_function_is_in_the_table_once_and_is_one_of_cuda() {
+    let names = all_names();
+    for pair in table::FUNCTIONS.windows(2) {
+        assert!(pair[0].0 < pair[1].0, "{} is out of order", pair[1].0);
+    }
+    for (name, class) in table::FUNCTIONS {
+        assert!(names.contains(base_name(name)), "{name}");
+        assert_eq!(FunctionClass::of_function(name), Some(*class));
+    }
+}
+
+/// A new version of CUDA has new functions: extend `names.txt`, and each that this finds is to be decided.
+#[test]
+fn no_function_that_launches_copies_waits_or_allocates_is_forgotten() {
+    const TELLING: [&str; 21] = [
+        "Launch",
+        "Memcpy",
+        "Memset",
+        "Synchronize",
+        "StreamQuery",
+        "EventQuery",
+        "RecordEvent",
+        "EventRecord",
+        "WaitEvent",
+        "MemAlloc",
+        "Malloc",
+        "MemFree",
+        "cudaFree",
+        "ModuleLoad",
+        "LibraryLoad",
+        "Capture",
+        "WaitValue",
+        "BatchMemOp",
+        "WaitExternal",
+        "Prefetch",
+        "AddCallback",
+    ];
+    // They ask for or change what a graph or a stream is, or are not for 64-bit programs.
+    const LEFT_OUT: [&str; 9] = [
+        "GetParams",
+        "BatchMemOpNode",
+        "GetEvent",
+        "cu64",
+        "CaptureInfo",
+        "IsCapturing",
+        "CaptureMode",
+        "CaptureDependencies",
+        "StreamCreateForCapture",
+    ];
+    let telling = |name: &&str| TELLING.iter().any(|part| name.contains(part));
+    let forgotten: Vec<&str> = all_names()
+        .into_iter()
+        .filter(telling)
+        .filter(|name| !LEFT_OUT.iter().any(|part| name.contains(part)))
+        .filter(|name| FunctionClass::of_function(name).is_none())
+        .collect();
+    assert_eq!(
+        forgotten,
+        [
+            "cuGraphAddMemAllocNode",
+            "cuGraphAddMemFreeNode",
+            "cudaGraphAddMemAllocNode",
+            "cudaGraphAddMemFreeNode",
+        ]
+    );
+}
+
+#[test]
+fn functions_of_both_interfaces_have_the_class_of_what_they_do() {
+    use FunctionClass::*;
+    for (class, names) in [
+        (
+            LaunchKernel,
+            &[
+                "cudaLaunchKernel_v7000",
+                "cudaLaunchKernelExC_ptsz_v11060",
+                "cudaLaunchCooperativeKernel_v9000",
+                "cuLaunchKernelEx",
+                "cuLaunchGridAsync",
+            ][..],
+        ),
+        (
+            LaunchGraph,
+            &["cudaGraphLaunch_v10000", "cuGraphLaunch_ptsz"],
+        ),
+        (
+            LaunchHostFunction,
+            &[
+                "cudaLaunchHostFunc_v2_ptsz_v13020",
+                "cuLaunchHostFunc_v2",
+                "cudaStreamAddCallback_ptsz_v7000",
+                "cuStreamAddCallback",
+            ],
+        ),
+        (
+            WaitValue,
+            &["cuStreamWaitValue32", "cuStreamWaitValue64_v2_ptsz"],
+        ),
+        (BatchMemoryOperations, &["cuStreamBatchMemOp_v2"]),
+        (
+            WaitExternal,
+            &[
+                "cudaWaitExternalSemaphoresAsync_v11020",
+                "cuWaitExternalSemaphoresAsync_ptsz",
+            ],
+        ),
+        (
+            Prefetch,
+            &[
+                "cudaMemPrefetchAsync_v12020",
+                "cuMemPrefetchAsync_v2_ptsz",
+                "cudaMemDiscardAndPrefetchBatchAsync_v13000",
+                "cuMemDiscardBatchAsync",
+            ],
+        ),
+        (DestroyGraphExec, &["cuGraphExecDestroy"]),
+        (OtherCall, &["cudaStreamDestroy_v5050", "cuCtxSetLimit"]),
+        (
+            Transfer,
+            &[
+                "cudaMemcpyAsync_v3020",
+                "cuMemcpyDtoHAsync_v2",
+                "cuMemsetD32_v2_ptds",
+            ],
+        ),
+        (CopyAndWait, &["cudaMemcpy_v3020", "cuMemcpyHtoD_v2"]),
+        (WaitStream, &["cudaStreamSynchronize_ptsz_v7000"]),
+        (
+            WaitContext,
+            &[
+                "cuCtxSynchronize",
+                "cudaDeviceSynchronize_v3020",
+                "cudaThreadSynchronize_v3020",
+            ],
+        ),
+        (WaitNamedContext, &["cuCtxSynchronize_v2"]),
+        (
+            WaitExecutionContext,
+            &["cudaExecutionCtxSynchronize_v13010"],
+        ),
+        (WaitEvent, &["cudaEventSynchronize_v3020"]),
+        (PollEvent, &["cudaEventQuery_v3020"]),
+        (PollStream, &["cuStreamQuery_ptsz"]),
+        (
+            AllocateMemory,
+            &["cudaMallocAsync_v11020", "cuMemAllocManaged"],
+        ),
+        (
+            FreeMemory,
+            &["cudaFreeAsync_v11020", "cudaFree_v3020", "cuMemFree_v2"],
+        ),
+        (LoadModule, &["cuModuleLoadData", "cuLibraryLoadData"]),
+        (BeginCapture, &["cudaStreamBeginCaptureToGraph_v12030"]),
+        (EndCapture, &["cuStreamEndCapture"]),
+        (InstantiateGraph, &["cudaGraphInstantiateWithFlags_v11040"]),
+        (
+            BuildGraph,
+            &["cudaGraphUpload_v10000", "cuGraphExecUpdate_v2"],
+        ),
+        (AddEventNode, &["cudaGraphAddEventRecordNode_v11010"]),
+        (
+            RecordEvent,
+            &["cudaEventRecord_v3020", "cuEventRecord_ptsz"],
+        ),
+        (RecordEventWithFlags, &["cuEventRecordWithFlags_ptsz"]),
+        (StreamWaitEvent, &["cudaStreamWaitEvent_ptsz_v7000"]),
+        (DestroyEvent, &["cuEventDestroy", "cuEventDestroy_v2"]),
+    ] {
+        for name in names {
+            assert_eq!(FunctionClass::of_function(name), Some(class), "{name}");
+        }
+    }
+    for name in [
+        "cudaGetDevice_v3020",
+        "cudaGetLastError_v3020",
+        "cudaStreamIsCapturing_v10000",
+        "cuGraphAddKernelNode_v2",
+        "cuStreamWaitValue",
+        "cuStreamWriteValue32_v2",
+        "vkQueueSubmit",
+        "",
+    ] {
+        assert_eq!(FunctionClass::of_function(name), None, "{name}");
+    }
+}
+
+#[test]
+fn submissions_of_old_traces_get_their_kind_by_the_function() {
+    for (name, kind) in [
+        ("cudaGraphLaunch", SubmissionKind::Graph),
+        ("cuLaunchKernel", SubmissionKind::Kernel),
+        ("cudaMemcpy", SubmissionKind::Transfer),
+        ("cuLaunchHostFunc", SubmissionKind::HostFunction),
+        ("vkQueueSubmit2", SubmissionKind::Unknown),
+        ("", SubmissionKind::Unknown),
+    ] {
+        assert_eq!(submission_kind(name), kind, "{name}");
+    }
+}
+
+#[test]
+fn a_suffix_says_whose_default_stream_is_meant() {
+    for (name, own) in [
+        ("cudaEventRecord_ptsz_v7000", true),
+        ("cuMemcpyHtoD_v2_ptds", true),
+        ("cuEventRecord", false),
+    ] {
+        assert_eq!(is_per_thread(name), own, "{name}");
+    }
+}
+
+#[test]
+fn suffixes_of_versions_and_of_the_default_stream_are_not_part_of_the_name() {
+    for (full, base) in [
+        ("cudaLaunchKernel_v7000", "cudaLaunchKernel"),
+        ("cudaLaunchKernel_ptsz_v7000", "cudaLaunchKernel"),
+        (
+            "cudaMemPrefetchAsync_v2_ptsz_v12020",
+            "cudaMemPrefetchAsync",
+        ),
+        ("cuMemcpyHtoD_v2_ptds", "cuMemcpyHtoD"),
+        ("cuLaunchKernel", "cuLaunchKernel"),
+        ("__cudaLaunchKernel_v11060", "__cudaLaunchKernel"),
+        ("cuda_value", "cuda_value"),
+    ] {
+        assert_eq!(base_name(full), base);
+    }
+}

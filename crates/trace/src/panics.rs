@@ -1,0 +1,77 @@
+//! Panics of libraries that read what a stranger may have written.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
+
+thread_local! {
+    /// True while this thread is inside of [`guarded`].
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs a call into a library that may panic when it meets damaged input, such as Parquet's. Nothing of that reaches the
+/// terminal in a process that asked for [`quiet`].
+///
+/// # Errors
+/// That of the call, or what it panicked with.
+pub fn guarded<T>(call: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    let outside = GUARDED.replace(true);
+    let result = catch_unwind(AssertUnwindSafe(call));
+    GUARDED.set(outside);
+    result.unwrap_or_else(|panic| Err(message(&*panic)))
+}
+
+/// Lets the panics that [`guarded`] catches print nothing; all others go on to the hook that is there. For programs: a
+/// library leaves the hook of the program that it is in alone.
+pub fn quiet() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let others = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            if !GUARDED.get() {
+                others(panic);
+            }
+        }));
+    });
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied());
+    format!("it is damaged: {}", text.unwrap_or("the reader gave up"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    /// What reached the hook that was there before ours.
+    static PRINTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+    #[test]
+    fn only_panics_that_are_not_caught_here_are_printed() {
+        panic::set_hook(Box::new(|panic| {
+            let text = panic.payload_as_str().unwrap_or_default();
+            PRINTED.lock().unwrap().push(text.to_owned());
+        }));
+        quiet();
+        quiet();
+        let nested = || guarded(|| -> Result<(), String> { panic!("inside") });
+        let result = guarded(|| {
+            assert_eq!(nested(), Err("it is damaged: inside".to_owned()));
+            panic!("after it");
+            #[allow(unreachable_code)]
+            Ok(())
+        });
+        assert_eq!(result, Err("it is damaged: after it".to_owned()));
+        assert!(catch_unwind(|| panic!("outside")).is_err());
+        let elsewhere = std::thread::spawn(|| panic!("elsewhere"));
+        assert!(elsewhere.join().is_err());
+        let _ = panic::take_hook();
+        assert_eq!(*PRINTED.lock().unwrap(), ["outside", "elsewhere"]);
+    }
+}
