@@ -20,7 +20,7 @@ mod hex;
 pub mod model;
 mod writer;
 
-pub use capture::{Capture, Problem, ReadError};
+pub use capture::{Capture, Problem, ReadError, Step};
 pub use content::{CHUNK_BYTES, Hash};
 pub use model::Record;
 pub use writer::Writer;
