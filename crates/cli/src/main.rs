@@ -21,6 +21,7 @@ mod record;
 mod record_metal;
 #[cfg(target_os = "linux")]
 mod recover;
+mod replay;
 mod report;
 mod trace;
 mod view;
@@ -61,6 +62,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Recover(arguments) => recover::run(&arguments),
         #[cfg(not(target_os = "linux"))]
         Command::Recover(_) => Err(elsewhere("completes unfinished traces", "Linux")),
+        Command::Replay(arguments) => replay::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     }
 }
