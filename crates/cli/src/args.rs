@@ -1,5 +1,6 @@
 //! The command line as typed.
 
+use crate::deps::Deps;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use gapscope_command::Query;
 use gapscope_trace::manifest::SamplingMode;
@@ -40,6 +41,7 @@ pub enum Command {
     Export(Export),
     Query(Query),
     Import(Import),
+    Deps(Deps),
     Info(Info),
     Recover(Recover),
     Replay(Replay),

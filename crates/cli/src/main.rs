@@ -3,6 +3,7 @@
 
 mod args;
 mod completions;
+mod deps;
 mod exit;
 mod export;
 mod failure;
@@ -57,6 +58,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Import(arguments) => import::run(&arguments),
         Command::View(arguments) => view::run(&arguments),
         Command::Query(_) => Err(query::run()),
+        Command::Deps(arguments) => deps::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Recover(arguments) => recover::run(&arguments),
