@@ -1,5 +1,6 @@
 //! The command line as typed.
 
+use crate::deps::Deps;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use gapscope_command::Query;
 use gapscope_trace::manifest::SamplingMode;
@@ -40,8 +41,10 @@ pub enum Command {
     Export(Export),
     Query(Query),
     Import(Import),
+    Deps(Deps),
     Info(Info),
     Recover(Recover),
+    Replay(Replay),
     Completions(Completions),
 }
 
@@ -333,6 +336,63 @@ pub struct Recover {
     /// The trace
     #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
     pub trace: PathBuf,
+}
+
+/// Run a capture again, here or on another device, and compare what it leaves in memory
+///
+/// The device is checked first: what a kernel needs and the device lacks is listed, and nothing runs. Outputs are
+/// compared bit for bit, by hash, with what the program had.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit status:
+  1  outputs differ, or the capture cannot be run here, as stderr says
+  3  no output was compared, or some of the capture cannot be read: what could be was run
+
+Examples:
+  gapscope replay run.gapcapture
+  gapscope replay --json run.gapcapture | jq .outputs_equal
+  gapscope replay --device nvidia --repeat 20 --warm-up 3 run.gapcapture
+  gapscope replay --serialised -o replay.gapscope run.gapcapture")]
+pub struct Replay {
+    /// Print JSON; its keys are stable
+    #[arg(long)]
+    pub json: bool,
+
+    /// Write a trace of the timed runs; the folder must not exist
+    #[arg(short, long, value_name = "TRACE.gapscope", value_hint = ValueHint::DirPath)]
+    pub output: Option<PathBuf>,
+
+    /// The device: its number, from 0, or a part of its name [default: the one with the captured device's name, else
+    /// the first]
+    #[arg(long, value_name = "N|NAME")]
+    pub device: Option<String>,
+
+    /// Timed runs; memory is restored before each
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: u32,
+
+    /// Runs before those
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub warm_up: u32,
+
+    /// Stop after this dispatch; the first is 0
+    #[arg(long, value_name = "N")]
+    pub until: Option<u64>,
+
+    /// A barrier after each dispatch and transfer, timestamps around each: exact times of each
+    #[arg(long)]
+    pub serialised: bool,
+
+    /// Keep accesses outside of buffers inside (robustBufferAccess), where the device can: for captures of strangers
+    #[arg(long)]
+    pub robust: bool,
+
+    #[command(flatten)]
+    pub width: Width,
+
+    /// The capture
+    #[arg(value_name = "CAPTURE", value_hint = ValueHint::DirPath)]
+    pub capture: PathBuf,
 }
 
 /// Print the completion script of a shell

@@ -3,6 +3,7 @@
 
 mod args;
 mod completions;
+mod deps;
 mod exit;
 mod export;
 mod failure;
@@ -21,6 +22,7 @@ mod record;
 mod record_metal;
 #[cfg(target_os = "linux")]
 mod recover;
+mod replay;
 mod report;
 mod trace;
 mod view;
@@ -62,11 +64,13 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Import(arguments) => import::run(&arguments),
         Command::View(arguments) => view::run(&arguments),
         Command::Query(_) => Err(query::run()),
+        Command::Deps(arguments) => deps::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Recover(arguments) => recover::run(&arguments),
         #[cfg(not(target_os = "linux"))]
         Command::Recover(_) => Err(elsewhere("completes unfinished traces", "Linux")),
+        Command::Replay(arguments) => replay::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     }
 }

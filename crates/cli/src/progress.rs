@@ -90,6 +90,43 @@ pub fn while_working<T: Send>(work: impl FnOnce(&Bytes) -> T + Send) -> T {
     result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
+/// How much of something was done.
+#[derive(Debug, Default)]
+pub struct Done(AtomicU64);
+
+impl Done {
+    /// So much, of all.
+    pub fn set(&self, count: usize) {
+        self.0.store(count as u64, Ordering::Relaxed);
+    }
+}
+
+/// Does some work on `all` of something, and shows how it goes if it takes long.
+pub fn while_counting<T: Send>(what: &str, all: usize, work: impl FnOnce(&Done) -> T + Send) -> T {
+    let done = Done::default();
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    if bar.is_hidden() {
+        return work(&done);
+    }
+    let style = ProgressStyle::with_template("{wide_msg}");
+    bar.set_style(style.expect("the template is constant"));
+    let begin = Instant::now();
+    let result = std::thread::scope(|scope| {
+        let worker = scope.spawn(|| work(&done));
+        while !worker.is_finished() {
+            if begin.elapsed() >= SHORT {
+                let count = number::count(done.0.load(Ordering::Relaxed));
+                let all = number::count(all as u64);
+                bar.set_message(format!("gapscope  {count} of {all} {what}"));
+            }
+            std::thread::sleep(PAUSE);
+        }
+        worker.join()
+    });
+    bar.finish_and_clear();
+    result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
 #[cfg(target_os = "linux")]
 fn text(progress: &Progress) -> String {
     let seconds = progress.elapsed.as_secs();

@@ -1,1 +1,45 @@
-//! Runs a capture on a Vulkan device.
+//! Runs a capture on a Vulkan device, and compares what it leaves in memory with what it left in the program.
+//!
+//! ```no_run
+//! use gapscope_capture::Capture;
+//! use gapscope_replay::{Options, replay};
+//!
+//! let (capture, _) = Capture::open("run.gapcapture".as_ref())?;
+//! let result = replay(&capture, &Options::default())?;
+//! println!("{} of {} outputs are equal", result.outputs_equal, result.outputs_compared);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Internals
+//! A capture is checked against the device before anything runs ([`Error::Unfit`] lists all that is missing): shaders are read by
+//! `spirv`, what they need is looked up in `registry`. Of the program's memory only what the window touches exists, as `regions`;
+//! everything keeps its place in them. Each submission becomes one command buffer of ours (`recording`), which runs between the
+//! content that comes before it and the outcomes that are compared after it (`session`).
+#![warn(missing_docs)]
+
+mod adapter;
+mod barriers;
+mod check;
+mod clock;
+mod comparison;
+mod descriptors;
+mod error;
+mod features;
+mod gpu;
+mod memory;
+mod pipelines;
+mod program;
+mod recording;
+mod regions;
+mod registry;
+mod replay;
+mod session;
+mod spirv;
+mod values;
+
+pub use adapter::DeviceChoice;
+pub use comparison::{BufferPart, Difference, Writer};
+pub use error::{Error, Unfit};
+pub use program::Extent;
+pub use replay::{Options, Replay, Schedule, replay};
+pub use values::{Differing, Element};

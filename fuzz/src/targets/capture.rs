@@ -4,7 +4,8 @@ use crate::bytes::{self, Any};
 use crate::{Target, json, memory, outcome, scratch};
 use fastrand::Rng;
 use gapscope_capture::model::*;
-use gapscope_capture::{CONTENT, Capture, Problem, RECORDS, ReadError, Step};
+use gapscope_capture::{CONTENT, Capture, Hash, Problem, RECORDS, ReadError, Record, Step};
+use gapscope_dependencies::{Dependencies, Limits};
 use std::cell::OnceCell;
 use tempfile::TempDir;
 
@@ -20,6 +21,8 @@ const MEMORY_FOR_A_BYTE: usize = 32;
 const MEMORY_BESIDES: usize = 128 << 10;
 /// Of a window that runs its commands again and again no more are walked.
 const WALKED: usize = 100_000;
+/// Of a window that runs more, dependencies are not asked for.
+const FOLLOWED: usize = 300;
 
 thread_local! {
     static FOLDER: OnceCell<TempDir> = const { OnceCell::new() };
@@ -102,15 +105,36 @@ fn walk(capture: &Capture) {
             }
         }
     }
-    // What follows from the records goes here, such as dependencies between dispatches.
+    if capture.executed().count() <= FOLLOWED {
+        dependencies(capture);
+    }
+}
+
+/// What depends on what, of a window that is short.
+fn dependencies(capture: &Capture) {
+    let limits = Limits {
+        steps: 100_000,
+        steps_of_all: 500_000,
+        ranges: 1 << 12,
+        threads: 1,
+    };
+    let found = Dependencies::of_capture(capture, limits, &mut |_| {});
+    let nodes = found.graph.nodes.len();
+    assert!(nodes <= capture.executed().count());
+    for edge in &found.graph.edges {
+        assert!(edge.from < edge.to && edge.to < nodes, "{edge:?}");
+    }
+    assert_eq!(found.orders.len(), found.graph.edges.len());
+    let named = found.hazards.iter().chain(&found.possible_hazards);
+    assert!(named.max().is_none_or(|edge| *edge < found.orders.len()));
 }
 
 /// The size of a piece, which it has if it can be read.
-fn piece(capture: &Capture, hash: gapscope_capture::Hash) -> u64 {
+fn piece(capture: &Capture, hash: Hash) -> u64 {
     let claimed = capture.chunk_bytes(hash).expect("it is here");
     if let Ok(bytes) = capture.chunk(hash) {
         assert_eq!(bytes.len(), claimed as usize);
-        assert_eq!(gapscope_capture::Hash::of(&bytes), hash);
+        assert_eq!(Hash::of(&bytes), hash);
     }
     claimed.into()
 }
@@ -161,6 +185,7 @@ fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
     match rng.u8(0..16) {
         0 => any(input, rng),
         1 => any(&mut content, rng),
+        6..9 => change_piece(input, &mut content, rng, any),
         2 | 3 => bytes::change_value(input, rng),
         4..6 => bytes::change_lines(input, rng),
         _ => change_record(input, rng, any),
@@ -188,4 +213,61 @@ fn change_record(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
         Err(_) => any(&mut lines[at], rng),
     }
     *input = lines.join(&b'\n');
+}
+
+/// Changes a piece of content, and names it by its new hash wherever it is named.
+fn change_piece(input: &mut Vec<u8>, content: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
+    let mut records: Vec<Option<Record>> = input
+        .split(|byte| *byte == b'\n')
+        .map(|line| serde_json::from_slice(line).ok())
+        .collect();
+    let chunks = records.iter_mut().filter_map(|record| match record {
+        Some(Record::Chunk(chunk)) => Some(chunk),
+        _ => None,
+    });
+    let mut chunks: Vec<&mut Chunk> = chunks.collect();
+    if chunks.is_empty() {
+        return;
+    }
+    let changed = rng.usize(0..chunks.len());
+    // The content begins behind the zero byte.
+    let all = content.split_off(1.min(content.len()));
+    let mut old = None;
+    let mut frames = Vec::new();
+    for (at, chunk) in chunks.iter_mut().enumerate() {
+        let from = usize::try_from(chunk.at)
+            .unwrap_or(usize::MAX)
+            .min(all.len());
+        let to = from.saturating_add(chunk.stored as usize).min(all.len());
+        let mut frame = all[from..to].to_vec();
+        if at == changed
+            && let Ok(mut bytes) =
+                zstd::bulk::decompress(&frame, (chunk.bytes as usize).min(1 << 16))
+        {
+            any(&mut bytes, rng);
+            // SPIR-V has whole words.
+            bytes.truncate(bytes.len() & !3);
+            old = Some((chunk.hash, Hash::of(&bytes)));
+            chunk.hash = Hash::of(&bytes);
+            chunk.bytes = bytes.len() as u32;
+            frame = zstd::bulk::compress(&bytes, 1).unwrap_or_default();
+        }
+        chunk.at = frames.len() as u64;
+        chunk.stored = frame.len() as u32;
+        frames.extend(frame);
+    }
+    content.extend(frames);
+    let lines = input.split(|byte| *byte == b'\n').zip(&records);
+    let text = lines.map(|(line, record)| match record {
+        Some(Record::Chunk(chunk)) => {
+            serde_json::to_string(&Record::Chunk(*chunk)).unwrap_or_default()
+        }
+        _ => String::from_utf8_lossy(line).into_owned(),
+    });
+    let text = text.collect::<Vec<_>>().join("\n");
+    *input = match old {
+        Some((old, new)) => text.replace(&old.to_string(), &new.to_string()),
+        None => text,
+    }
+    .into_bytes();
 }

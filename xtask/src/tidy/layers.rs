@@ -78,6 +78,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "fuzz",
         &[
             "gapscope-capture",
+            "gapscope-dependencies",
             "gapscope-trace",
             "gapscope-analysis",
             "gapscope-report",

@@ -345,7 +345,7 @@ fn files_that_are_no_capture() {
     let not = "FOLDER/capture.jsonl is not a capture:";
     assert_eq!(refused(""), format!("{not} it is empty"));
     // Nothing of a file that is none is told.
-    let other = "root:x:0:0:root:/root:/bin/sh\n";
+    let other = "daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin\n";
     let no_header = format!("{not} its first line does not describe one");
     assert_eq!(refused(other), no_header);
     assert_eq!(refused(&header()), format!("{not} it has no end"));

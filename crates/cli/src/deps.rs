@@ -1,0 +1,113 @@
+//! `gapscope deps`.
+
+mod text;
+mod work;
+
+use crate::failure::Failure;
+use crate::{exit, page, progress, trace};
+use clap::{Args, ValueHint};
+use gapscope_capture::Capture;
+use gapscope_dependencies::{Dependencies, Limits};
+use gapscope_trace::rank_folders;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Say what depends on what in a capture or a trace
+///
+/// Of a capture: which bytes each dispatch reads and writes, by evaluating its kernel's address arithmetic; which command must
+/// come after which; dependencies that no barrier covers, barriers that nothing needs, and the longest chain. Of a trace only the
+/// ranges that are bound are known, and no barriers.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit status:
+  3  some of it cannot be read: what it says is of the rest
+
+Examples:
+  gapscope deps run.gapcapture
+  gapscope deps --json run.gapcapture | jq '.hazards[]'
+  gapscope deps --dot run.gapcapture | dot -Tsvg > run.svg
+  gapscope deps run.gapscope")]
+pub struct Deps {
+    /// Print JSON; its keys are stable
+    #[arg(long, conflicts_with = "dot")]
+    pub json: bool,
+
+    /// Print a graph for graphviz
+    #[arg(long)]
+    pub dot: bool,
+
+    #[command(flatten)]
+    pub width: crate::args::Width,
+
+    /// Rows in each table; 0 for all of them (JSON always has all)
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub top: usize,
+
+    /// The capture or trace
+    #[arg(value_name = "CAPTURE|TRACE", value_hint = ValueHint::DirPath)]
+    pub path: PathBuf,
+}
+
+/// Prints what depends on what.
+pub fn run(arguments: &Deps) -> Result<ExitCode, Failure> {
+    let path = &arguments.path;
+    let (found, remarks) = match path.join(gapscope_capture::RECORDS).exists() {
+        true => of_capture(path)?,
+        false => of_trace(path)?,
+    };
+    let text = match (arguments.json, arguments.dot) {
+        (true, _) => json(&found)?,
+        (_, true) => found.dot(),
+        _ => {
+            let top = match arguments.top {
+                0 => usize::MAX,
+                top => top,
+            };
+            let document = text::document(&trace::name(path), &found, &remarks, top);
+            page::of_stdout(&arguments.width).draw(&document)
+        }
+    };
+    if arguments.json || arguments.dot {
+        for remark in &remarks {
+            page::say(&format!("gapscope: {}\n", gapscope_command::one_line(remark)));
+        }
+    }
+    page::write(&text)?;
+    Ok(exit::of_reading(remarks.is_empty()))
+}
+
+fn of_capture(path: &Path) -> Result<(Dependencies, Vec<String>), Failure> {
+    let (capture, problem) = Capture::open(path).map_err(|error| {
+        Failure::new(crate::failure::without_number(&error.to_string()))
+    })?;
+    let count = capture.executed().count();
+    let found = progress::while_counting("commands", count, |done| {
+        Dependencies::of_capture(&capture, Limits::default(), &mut |at| done.set(at))
+    });
+    let mut remarks: Vec<String> = problem.iter().map(ToString::to_string).collect();
+    if problem.is_none() && capture.end.is_none() {
+        remarks.push("The capture was cut off: it is read as far as it goes.".to_owned());
+    }
+    Ok((found, remarks))
+}
+
+fn of_trace(path: &Path) -> Result<(Dependencies, Vec<String>), Failure> {
+    if !rank_folders(path).is_empty() {
+        return Err(crate::ranks::choose(path, &rank_folders(path), "this command"));
+    }
+    let opened = trace::open(path, &work::selection())?;
+    let (nodes, is_all) = work::nodes(&opened.trace);
+    let mut remarks = opened.remarks;
+    if !is_all {
+        let most = gapscope_analysis::quantity::count(work::COMMANDS_AT_MOST as u64);
+        remarks.push(format!("The trace has more commands: this is of the first {most}."));
+    }
+    let reason = "a trace has only the ranges that are bound, and no memory barriers: capture a window with `gapscope capture`";
+    Ok((Dependencies::without_barriers(nodes, reason), remarks))
+}
+
+fn json(found: &Dependencies) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(&found.json());
+    let text = text.map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?;
+    Ok(text + "\n")
+}

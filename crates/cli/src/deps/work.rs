@@ -1,0 +1,208 @@
+//! The dispatches and transfers of a trace, with the ranges that are bound to them.
+
+use gapscope_dependencies::{Access, ByteSet, Node, NodeKind, Scope};
+use gapscope_trace::ids::{BindingSetId, BufferId, CommandBufferId, Id, KernelId, LabelId};
+use gapscope_trace::lookup::IdIndex;
+use gapscope_trace::tables::{
+    Access as Allowed, Bindings, Buffers, CommandBuffers, Dispatches, Kernels, Labels, Table,
+    TransferKind, Transfers,
+};
+use gapscope_trace::{Selection, Trace};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What of a trace is read.
+pub fn selection() -> Selection {
+    Selection::manifest()
+        .with::<Dispatches>()
+        .with::<Transfers>()
+        .with::<CommandBuffers>()
+        .with::<Bindings>()
+        .with::<Buffers>()
+        .with::<Kernels>()
+        .with::<Labels>()
+}
+
+/// Memory of buffers whose allocation is unknown: one for each.
+const OWN_MEMORY: u64 = 1 << 32;
+
+/// Commands that are looked at.
+pub const COMMANDS_AT_MOST: usize = 100_000;
+
+/// Dispatches and transfers in the order in which they began, or their command buffers, and of their places in these. At most
+/// [`COMMANDS_AT_MOST`], and whether these are all.
+pub fn nodes(trace: &Trace) -> (Vec<Node>, bool) {
+    let tables = &trace.tables;
+    let work = Work::of(trace);
+    let mut all = Vec::new();
+    for row in 0..tables.dispatches.len() {
+        let table = &tables.dispatches;
+        let start = table.start_ns[row];
+        let place = work.place(start, table.command_buffer[row], table.position[row]);
+        all.push((place, false, row));
+    }
+    for row in 0..tables.transfers.len() {
+        let table = &tables.transfers;
+        let start = table.start_ns[row];
+        let place = work.place(start, table.command_buffer[row], table.position[row]);
+        all.push((place, true, row));
+    }
+    all.sort_unstable();
+    let is_all = all.len() <= COMMANDS_AT_MOST;
+    let nodes = (all.into_iter().take(COMMANDS_AT_MOST)).map(|(_, is_transfer, row)| {
+        match is_transfer {
+            true => work.transfer(row),
+            false => work.dispatch(row),
+        }
+    });
+    (nodes.collect(), is_all)
+}
+
+/// What a trace does not say.
+const BOUND: &str = "a trace has only what is bound";
+const SOMEWHERE: &str = "a trace does not say where in its buffers a transfer goes";
+
+struct Work<'a> {
+    trace: &'a Trace,
+    buffers: IdIndex<BufferId>,
+    kernels: IdIndex<KernelId>,
+    command_buffers: IdIndex<CommandBufferId>,
+    sets: HashMap<BindingSetId, Range<usize>>,
+    /// Rows of bindings, those of one set together.
+    bindings: Vec<usize>,
+}
+
+/// Where a command comes: by its own start, or that of its command buffer, and by its place in that.
+type Place = (i64, Option<usize>, u32);
+
+impl<'a> Work<'a> {
+    fn of(trace: &'a Trace) -> Work<'a> {
+        let tables = &trace.tables;
+        let ids = &tables.bindings.id;
+        let mut bindings: Vec<usize> = (0..ids.len()).collect();
+        bindings.sort_by_key(|row| ids[*row]);
+        let mut sets = HashMap::new();
+        let mut at = 0;
+        for set in bindings.chunk_by(|a, b| ids[*a] == ids[*b]) {
+            sets.insert(ids[set[0]], at..at + set.len());
+            at += set.len();
+        }
+        Work {
+            trace,
+            buffers: IdIndex::new(&tables.buffers.id),
+            kernels: IdIndex::new(&tables.kernels.id),
+            command_buffers: IdIndex::new(&tables.command_buffers.id),
+            sets,
+            bindings,
+        }
+    }
+
+    fn place(&self, start: Option<i64>, of: Option<CommandBufferId>, position: u32) -> Place {
+        let row = of.and_then(|id| self.command_buffers.get(id));
+        let outer = row.and_then(|row| self.trace.tables.command_buffers.start_ns[row]);
+        (start.or(outer).unwrap_or(i64::MAX), row, position)
+    }
+
+    fn node(&self, kind: NodeKind, name: String, label: Option<LabelId>) -> Node {
+        let labels = &self.trace.tables.labels;
+        let row = label.and_then(|id| labels.id.iter().position(|of| *of == id));
+        Node {
+            kind: Some(kind),
+            name,
+            labels: row.map(|row| labels.text[row].to_string()).into_iter().collect(),
+            ..Node::default()
+        }
+    }
+
+    fn dispatch(&self, row: usize) -> Node {
+        let tables = &self.trace.tables;
+        let table = &tables.dispatches;
+        let kernel = self.kernels.get(table.kernel[row]);
+        let name = kernel.map_or("unknown kernel", |row| &tables.kernels.name[row]);
+        let mut node = self.node(NodeKind::Dispatch, name.to_owned(), table.label[row]);
+        node.queue = table.queue[row].0;
+        node.duration_ns = table.duration_ns[row].and_then(|ns| u64::try_from(ns).ok());
+        let Some(set) = table.bindings[row].and_then(|id| self.sets.get(&id)) else {
+            node.beyond = Some("its bindings are not known".to_owned());
+            return node;
+        };
+        let rows = &tables.bindings;
+        for row in &self.bindings[set.clone()] {
+            let row = *row;
+            let binding = (rows.set[row], rows.binding[row], rows.element[row]);
+            let range = rows.offset_bytes[row]..rows.offset_bytes[row].saturating_add(rows.bytes[row]);
+            let access = rows.access[row];
+            for (scope, is) in [
+                (Scope::StorageRead, access != Allowed::Write),
+                (Scope::StorageWrite, access != Allowed::Read),
+            ] {
+                if is {
+                    let reach = self.reach(rows.buffer[row], Some(range.clone()), scope, BOUND);
+                    node.accesses.push(Access {
+                        binding: Some(binding),
+                        ..reach
+                    });
+                }
+            }
+        }
+        node
+    }
+
+    fn transfer(&self, row: usize) -> Node {
+        let table = &self.trace.tables.transfers;
+        let kind = match table.kind[row] {
+            TransferKind::Fill => NodeKind::Fill,
+            TransferKind::Update => NodeKind::Update,
+            _ => NodeKind::Copy,
+        };
+        let mut node = self.node(kind, table.kind[row].as_str().to_owned(), table.label[row]);
+        node.queue = table.queue[row].0;
+        node.duration_ns = table.duration_ns[row].and_then(|ns| u64::try_from(ns).ok());
+        let ends = [
+            (table.source[row], Scope::CopyRead),
+            (table.destination[row], Scope::CopyWrite),
+        ];
+        for (buffer, scope) in ends {
+            if let Some(buffer) = buffer {
+                node.accesses.push(self.reach(buffer, None, scope, SOMEWHERE));
+            }
+        }
+        if node.accesses.is_empty() {
+            node.beyond = Some("its buffers are not known".to_owned());
+        }
+        node
+    }
+
+    /// A part of a buffer, or all of it.
+    fn reach(
+        &self,
+        buffer: BufferId,
+        range: Option<Range<u64>>,
+        scope: Scope,
+        reason: &str,
+    ) -> Access {
+        let buffers = &self.trace.tables.buffers;
+        let row = self.buffers.get(buffer);
+        let size = row.map_or(u64::MAX >> 1, |row| buffers.bytes[row].min(u64::MAX >> 1));
+        let range = range.unwrap_or(0..size);
+        let range = range.start.min(size)..range.end.min(size);
+        let placed =
+            row.and_then(|row| Some((buffers.allocation[row]?, buffers.offset_bytes[row]?)));
+        let (memory, offset) = match placed {
+            Some((allocation, offset)) => (allocation.number(), offset.min(u64::MAX >> 1)),
+            None => (OWN_MEMORY | buffer.number(), 0),
+        };
+        let name = row.and_then(|row| buffers.name[row].clone());
+        Access {
+            memory,
+            offset,
+            set: Arc::new(ByteSet::of(range)),
+            scope,
+            bound: Some(reason.to_owned()),
+            atomic: false,
+            buffer: name.unwrap_or_else(|| format!("buffer {buffer}").into()),
+            binding: None,
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Sets of bytes.
+
+use std::ops::Range;
+
+/// Bytes of some memory, as ranges that are sorted and do not touch.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ByteSet {
+    ranges: Vec<Range<u64>>,
+}
+
+impl ByteSet {
+    /// All bytes of a range.
+    pub fn of(range: Range<u64>) -> ByteSet {
+        ByteSet::of_unsorted(vec![range])
+    }
+
+    /// Of ranges that are sorted and do not touch already.
+    pub(crate) fn of_sorted(ranges: Vec<Range<u64>>) -> ByteSet {
+        ByteSet { ranges }
+    }
+
+    /// Of any ranges.
+    pub fn of_unsorted(mut ranges: Vec<Range<u64>>) -> ByteSet {
+        ranges.retain(|range| !range.is_empty());
+        ranges.sort_unstable_by_key(|range| range.start);
+        let mut merged: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            match merged.last_mut() {
+                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+                _ => merged.push(range),
+            }
+        }
+        ByteSet { ranges: merged }
+    }
+
+    /// The ranges, sorted; none touches the next.
+    pub fn ranges(&self) -> &[Range<u64>] {
+        &self.ranges
+    }
+
+    /// How many bytes.
+    pub fn bytes(&self) -> u64 {
+        self.ranges.iter().map(|range| range.end - range.start).sum()
+    }
+
+    /// True when there is none.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// The same bytes, farther from the beginning of memory.
+    pub fn shifted(&self, by: u64) -> impl Iterator<Item = Range<u64>> + '_ {
+        (self.ranges.iter())
+            .map(move |range| range.start.saturating_add(by)..range.end.saturating_add(by))
+    }
+
+    /// The part that is in a range.
+    pub fn within(&self, range: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
+        let first = self.ranges.partition_point(|of| of.end <= range.start);
+        (self.ranges[first..].iter())
+            .take_while(move |of| of.start < range.end)
+            .map(move |of| of.start.max(range.start)..of.end.min(range.end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_that_touch_are_one() {
+        let set = ByteSet::of_unsorted(vec![8..12, 0..4, 4..8, 20..20, 16..24, 18..20]);
+        assert_eq!(set.ranges(), [0..12, 16..24]);
+        assert_eq!(set.bytes(), 20);
+        let within: Vec<_> = set.within(10..17).collect();
+        assert_eq!(within, [10..12, 16..17]);
+    }
+}

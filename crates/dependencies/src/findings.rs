@@ -1,0 +1,248 @@
+//! What the dependencies of a capture say: hazards, barriers that nothing needs, the critical path.
+
+use gapscope_capture::Capture;
+use gapscope_capture::model::CommandsId;
+
+use crate::footprint::Limits;
+use crate::graph::{Edge, Graph, Node, Part};
+use crate::order::{Barriers, Batches, Order};
+use crate::window::{Barrier, Window};
+
+/// The dependencies of a window of work.
+#[derive(Debug)]
+pub struct Dependencies {
+    /// Commands, and on which of them each depends.
+    pub graph: Graph,
+    /// Of each edge: what orders its ends.
+    pub orders: Vec<Order>,
+    /// Numbers of edges whose ends are not ordered though they must be. Only of exact bytes.
+    pub hazards: Vec<usize>,
+    /// Edges whose ends are not ordered, and that may be none, since their bytes are only bounded.
+    pub possible_hazards: Vec<usize>,
+    /// Barriers in the order in which they were handed over.
+    pub barriers: Vec<BarrierUse>,
+    /// Why hazards and barriers are not known; none: they are.
+    pub unknown: Option<String>,
+}
+
+/// A barrier, and whether something needs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BarrierUse {
+    /// Nodes before it.
+    pub position: usize,
+    /// The submission, from 0.
+    pub submission: usize,
+    /// The commands that it is in.
+    pub commands: CommandsId,
+    /// Which of these commands it is, from 0.
+    pub index: usize,
+    /// Which of [`Capture::executed`] it is, from 0.
+    pub executed: usize,
+    /// Whether something needs it.
+    pub need: Need,
+}
+
+/// Whether something needs a barrier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// A dependency that no other barrier covers.
+    Needed,
+    /// Without this one, and all others that are needless, every dependency of the window is covered as it was.
+    Needless,
+    /// Not known: nothing of the window before it or after it in its submission is ordered by it, and other work may be.
+    Outside,
+    /// Not known: it is for the host.
+    Host,
+    /// Not known, as [`Dependencies::unknown`] says.
+    Unknown,
+}
+
+impl Need {
+    /// In a word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Need::Needed => "needed",
+            Need::Needless => "needless",
+            Need::Outside => "outside",
+            Need::Host => "host",
+            Need::Unknown => "unknown",
+        }
+    }
+}
+
+impl Dependencies {
+    /// Of a capture. `progress` is told how many commands have been looked at.
+    pub fn of_capture(
+        capture: &Capture,
+        limits: Limits,
+        progress: &mut dyn FnMut(usize),
+    ) -> Dependencies {
+        let window = Window::of(capture, limits, progress);
+        let Window {
+            nodes,
+            barriers,
+            batches,
+        } = window;
+        let graph = Graph::of(nodes);
+        let unknown = unknown(&graph);
+        let mut finder = Finder {
+            batches: Batches::new(&batches),
+            covers: Barriers::new(&barriers),
+            graph: &graph,
+        };
+        let orders: Vec<Order> = graph.edges.iter().map(|e| finder.order(e)).collect();
+        let mut hazards = Vec::new();
+        let mut possible_hazards = Vec::new();
+        for (number, edge) in graph.edges.iter().enumerate() {
+            if orders[number] != Order::Nothing {
+                continue;
+            }
+            match finder.is_hazard(edge) {
+                true => hazards.push(number),
+                false if edge.parts.iter().any(|p| !p.atomic) => possible_hazards.push(number),
+                false => {}
+            }
+        }
+        let barriers = finder.needs(&barriers, &orders, unknown.is_some());
+        Dependencies {
+            graph,
+            orders,
+            hazards,
+            possible_hazards,
+            barriers,
+            unknown,
+        }
+    }
+
+    /// Of nodes between which barriers are not known, because of `reason`.
+    pub fn without_barriers(nodes: Vec<Node>, reason: &str) -> Dependencies {
+        let graph = Graph::of(nodes);
+        Dependencies {
+            orders: vec![Order::Unknown; graph.edges.len()],
+            graph,
+            hazards: Vec::new(),
+            possible_hazards: Vec::new(),
+            barriers: Vec::new(),
+            unknown: Some(reason.to_owned()),
+        }
+    }
+}
+
+/// Why barriers cannot be judged.
+fn unknown(graph: &Graph) -> Option<String> {
+    if graph.cut_at.is_some() {
+        return Some("there are too many dependencies to look at".to_owned());
+    }
+    let reason = graph.nodes.iter().find_map(|node| {
+        let reason = node.beyond.as_ref()?;
+        Some(format!("{} reaches memory that is not known: {reason}", node.name))
+    });
+    reason
+}
+
+struct Finder<'a> {
+    graph: &'a Graph,
+    covers: Barriers<'a>,
+    batches: Batches,
+}
+
+/// All parts.
+fn every(_: &Part) -> bool {
+    true
+}
+
+impl Finder<'_> {
+    fn ends(&self, edge: &Edge) -> (&Node, &Node) {
+        (&self.graph.nodes[edge.from], &self.graph.nodes[edge.to])
+    }
+
+    fn order(&mut self, edge: &Edge) -> Order {
+        let (from, to) = self.ends(edge);
+        if self.batches.order(from, to) {
+            return Order::Semaphore;
+        }
+        let same_submission = from.submission == to.submission;
+        if from.queue == to.queue {
+            match self.covers.cover(from.queue, edge, &every, &|_| true) {
+                Some(true) => return Order::Barrier,
+                Some(false) => {}
+                None => return Order::Unknown,
+            }
+        }
+        match same_submission {
+            true => Order::Nothing,
+            false => Order::Unknown,
+        }
+    }
+
+    /// Whether exact bytes that are not only reached by atomic operations are not ordered.
+    fn is_hazard(&mut self, edge: &Edge) -> bool {
+        let certain = |part: &Part| part.exact && !part.atomic;
+        let queue = self.ends(edge).0.queue;
+        self.covers.cover(queue, edge, &certain, &|_| true) == Some(false)
+    }
+
+    /// Which barriers are needed: enough of them to cover every edge that barriers cover, the shortest edges first.
+    fn needs(&mut self, barriers: &[Barrier], orders: &[Order], unknown: bool) -> Vec<BarrierUse> {
+        let mut needed = vec![false; barriers.len()];
+        let mut covered: Vec<(usize, usize)> = (self.graph.edges.iter().enumerate())
+            .filter(|(number, _)| orders[*number] == Order::Barrier)
+            .map(|(number, edge)| (edge.to - edge.from, number))
+            .collect();
+        covered.sort_unstable();
+        let mut complete = !unknown;
+        for (_, number) in covered {
+            if !complete {
+                break;
+            }
+            let edge = &self.graph.edges[number];
+            complete = self.keep(edge, &mut needed).is_some();
+        }
+        let nodes = &self.graph.nodes;
+        let uses = barriers.iter().enumerate().map(|(number, barrier)| {
+            let inside = |node: Option<&Node>| {
+                node.is_some_and(|node| {
+                    node.submission == barrier.submission && node.queue == barrier.queue
+                })
+            };
+            let before = barrier.position.checked_sub(1);
+            let has_both = inside(before.and_then(|before| nodes.get(before)))
+                && inside(nodes.get(barrier.position));
+            let need = match () {
+                () if !complete => Need::Unknown,
+                () if needed[number] => Need::Needed,
+                () if barrier.parts.iter().any(|(scopes, _)| scopes.is_for_host()) => Need::Host,
+                () if !has_both => Need::Outside,
+                () => Need::Needless,
+            };
+            BarrierUse {
+                position: barrier.position,
+                submission: barrier.submission,
+                commands: barrier.commands,
+                index: barrier.index,
+                executed: barrier.executed,
+                need,
+            }
+        });
+        uses.collect()
+    }
+
+    /// Makes barriers needed until an edge is covered; none: there is too much to look at.
+    fn keep(&mut self, edge: &Edge, needed: &mut [bool]) -> Option<()> {
+        let queue = self.ends(edge).0.queue;
+        if self.covers.cover(queue, edge, &every, &|n| needed[n])? {
+            return Some(());
+        }
+        let between = self.covers.between(queue, edge.from, edge.to).to_vec();
+        for one in between.iter().rev().filter(|one| !needed[**one]) {
+            if self.covers.cover(queue, edge, &every, &|n| needed[n] || n == *one)? {
+                needed[*one] = true;
+                return Some(());
+            }
+        }
+        for one in between {
+            needed[one] = true;
+        }
+        Some(())
+    }
+}

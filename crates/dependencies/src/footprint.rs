@@ -1,0 +1,328 @@
+//! What a dispatch reads and writes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use gapscope_capture::Capture;
+use gapscope_capture::model::{Binding, Constant, Dispatch, ModuleId, Pipeline, PipelineId};
+
+use crate::bytes::ByteSet;
+use crate::contents::Contents;
+pub use crate::kernel::reason::Reason;
+use crate::kernel::lower::{BoundBuffer, Environment, Lowered, lower};
+use crate::kernel::machine::{self, Allowance, Grid, Marks};
+use crate::kernel::slice::{Reach, Slice, slice};
+use crate::spirv::Module;
+
+/// What finding out may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Operations of single invocations, for one dispatch.
+    pub steps: u64,
+    /// The same for all dispatches of a capture.
+    pub steps_of_all: u64,
+    /// Ranges of a set of bytes.
+    pub ranges: usize,
+    /// Threads to use.
+    pub threads: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            steps: 2_000_000_000,
+            steps_of_all: 100_000_000_000,
+            ranges: 1 << 16,
+            threads: std::thread::available_parallelism().map_or(1, Into::into),
+        }
+    }
+}
+
+/// Bytes from where a buffer is bound, and whether they are exactly those.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Extent {
+    /// The bytes.
+    pub set: Arc<ByteSet>,
+    /// Why not all of these bytes may be reached, though no others are; none: they are exact.
+    pub bound: Option<Reason>,
+}
+
+impl Extent {
+    fn none() -> Extent {
+        Extent {
+            set: Arc::default(),
+            bound: None,
+        }
+    }
+
+    /// True when nothing is reached.
+    pub fn is_empty(&self) -> bool {
+        self.set.is_empty()
+    }
+}
+
+/// What is reached through a descriptor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BindingFootprint {
+    /// Number of the set.
+    pub set: u32,
+    /// Number of the binding.
+    pub binding: u32,
+    /// Which of the binding's descriptors.
+    pub element: u32,
+    /// What is read.
+    pub reads: Extent,
+    /// What is written.
+    pub writes: Extent,
+    /// Only atomic operations reach it.
+    pub atomic: bool,
+}
+
+/// What a dispatch reads and writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Footprint {
+    /// Through each of its descriptors that has a buffer, in their order.
+    pub bindings: Vec<BindingFootprint>,
+    /// It may reach other memory: whether it reads and writes it, and why.
+    pub beyond: Option<(bool, bool, Reason)>,
+}
+
+impl Footprint {
+    /// True when all bytes are exact.
+    pub fn is_exact(&self) -> bool {
+        let exact = |extent: &Extent| extent.bound.is_none();
+        self.beyond.is_none()
+            && (self.bindings.iter()).all(|of| exact(&of.reads) && exact(&of.writes))
+    }
+}
+
+/// Finds out what dispatches read and write, the same for the same only once.
+pub(crate) struct Evaluator<'c> {
+    capture: &'c Capture,
+    limits: Limits,
+    modules: HashMap<ModuleId, Option<Arc<Module>>>,
+    found: HashMap<Key, Arc<Footprint>>,
+    steps_left: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    pipeline: PipelineId,
+    base: [u32; 3],
+    groups: [u32; 3],
+    push_constants: Vec<u8>,
+    buffers: Vec<BoundBuffer>,
+}
+
+impl<'c> Evaluator<'c> {
+    pub fn new(capture: &'c Capture, limits: Limits) -> Evaluator<'c> {
+        Evaluator {
+            capture,
+            limits,
+            modules: HashMap::new(),
+            found: HashMap::new(),
+            steps_left: limits.steps_of_all,
+        }
+    }
+
+    /// Of a dispatch of so many workgroups, if that is known.
+    pub fn footprint(
+        &mut self,
+        dispatch: &Dispatch,
+        groups: Option<[u32; 3]>,
+        contents: &mut Contents,
+    ) -> Arc<Footprint> {
+        let bindings = bound(dispatch);
+        let Some(groups) = groups else {
+            let reason = Reason::Kernel("how many workgroups it has is not known");
+            return Arc::new(all(&bindings, &reason));
+        };
+        let capture = self.capture;
+        let buffers = bindings.iter().map(|binding| {
+            let range = binding.range.filter(|_| is_uniform(binding));
+            let content = range.filter(|range| range.bytes <= UNIFORM_BYTES).and_then(|range| {
+                let (memory, at) = capture.place(range);
+                contents.get(capture, memory, at..at + range.bytes)
+            });
+            BoundBuffer {
+                set: binding.set,
+                binding: binding.binding,
+                element: binding.element,
+                bytes: binding.range.map_or(0, |range| range.bytes),
+                content: content.map(Arc::from),
+            }
+        });
+        let key = Key {
+            pipeline: dispatch.pipeline,
+            base: dispatch.base,
+            groups,
+            push_constants: dispatch.push_constants.clone(),
+            buffers: buffers.collect(),
+        };
+        if let Some(found) = self.found.get(&key) {
+            return found.clone();
+        }
+        let found = self.evaluate(&key, &bindings);
+        let found = Arc::new(found.unwrap_or_else(|reason| all(&bindings, &reason)));
+        self.found.insert(key, found.clone());
+        found
+    }
+
+    fn evaluate(&mut self, key: &Key, bindings: &[Binding]) -> Result<Footprint, Reason> {
+        let capture = self.capture;
+        let pipeline = &capture.pipelines[&key.pipeline];
+        let module = self.module(pipeline.module);
+        let module = module.ok_or(Reason::Kernel("the kernel's SPIR-V cannot be read"))?;
+        let constants: Vec<(u32, u64)> = pipeline.constants.iter().map(constant).collect();
+        let environment = Environment {
+            entry: &pipeline.entry,
+            constants: &constants,
+            push_constants: &key.push_constants,
+            groups: key.groups,
+            buffers: &key.buffers,
+            subgroup_size: subgroup_size(capture, pipeline),
+        };
+        let Lowered {
+            program,
+            local_size,
+        } = lower(&module, &environment)?;
+        let mut sliced = slice(&program, key.buffers.len())?;
+        let grid = Grid {
+            base: key.base,
+            groups: key.groups,
+            local: local_size,
+        };
+        let marks = self.run(&sliced, grid, &key.buffers);
+        let marks = match marks {
+            Ok(marks) => Some(marks),
+            Err(reason) => {
+                for reach in &mut sliced.buffers {
+                    reach.bound(true, true, &reason);
+                }
+                None
+            }
+        };
+        let footprints = bindings.iter().enumerate().map(|(index, binding)| {
+            let marks = marks.as_ref().map(|marks| &marks[index]);
+            footprint(binding, &sliced.buffers[index], marks, self.limits.ranges)
+        });
+        Ok(Footprint {
+            bindings: footprints.collect(),
+            beyond: sliced.beyond,
+        })
+    }
+
+    fn run(
+        &mut self,
+        sliced: &Slice,
+        grid: Grid,
+        buffers: &[BoundBuffer],
+    ) -> Result<Vec<Marks>, Reason> {
+        let sizes: Vec<(u64, u32)> = (buffers.iter().zip(&sliced.buffers))
+            .map(|(buffer, reach)| (buffer.bytes, reach.scalar_bytes))
+            .collect();
+        let allowance = Allowance {
+            steps: self.limits.steps.min(self.steps_left),
+            mark_bytes: 256 << 20,
+            threads: self.limits.threads,
+        };
+        let (marks, steps) = machine::run(&sliced.executable, grid, &sizes, allowance);
+        self.steps_left = self.steps_left.saturating_sub(steps);
+        marks
+    }
+
+    fn module(&mut self, id: ModuleId) -> Option<Arc<Module>> {
+        let capture = self.capture;
+        let read = || {
+            let code = capture.chunk(capture.modules[&id].code).ok()?;
+            Module::read(&code).map(Arc::new)
+        };
+        self.modules.entry(id).or_insert_with(read).clone()
+    }
+}
+
+/// Uniform buffers are not larger.
+const UNIFORM_BYTES: u64 = 64 << 10;
+
+/// The descriptors of a dispatch that have a buffer.
+pub(crate) fn bound(dispatch: &Dispatch) -> Vec<Binding> {
+    let bindings = dispatch.bindings.iter();
+    bindings.filter(|binding| binding.range.is_some()).copied().collect()
+}
+
+/// `VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER`, or the dynamic one.
+pub(crate) fn is_uniform(binding: &Binding) -> bool {
+    matches!(binding.descriptor_type, 6 | 8)
+}
+
+fn constant(constant: &Constant) -> (u32, u64) {
+    let mut bytes = [0; 8];
+    bytes[..constant.value.len()].copy_from_slice(&constant.value);
+    (constant.id, u64::from_le_bytes(bytes))
+}
+
+/// The size of subgroups as a kernel sees it, where all have one.
+fn subgroup_size(capture: &Capture, pipeline: &Pipeline) -> Option<u32> {
+    const ALLOW_VARYING: u32 = 1;
+    match pipeline.required_subgroup_size {
+        Some(size) => Some(size),
+        None if pipeline.stage_flags & ALLOW_VARYING != 0 => None,
+        None => Some(capture.header.device.subgroup_size).filter(|size| *size > 0),
+    }
+}
+
+/// All that is bound may be reached.
+fn all(bindings: &[Binding], reason: &Reason) -> Footprint {
+    let reach = |binding: &Binding| Reach {
+        reads: true,
+        writes: !binding.read_only && !is_uniform(binding),
+        plain: true,
+        read_bound: Some(reason.clone()),
+        write_bound: Some(reason.clone()),
+        scalar_bytes: 4,
+    };
+    let footprints = bindings.iter().map(|binding| footprint(binding, &reach(binding), None, 0));
+    Footprint {
+        bindings: footprints.collect(),
+        beyond: None,
+    }
+}
+
+fn footprint(
+    binding: &Binding,
+    reach: &Reach,
+    marks: Option<&Marks>,
+    ranges: usize,
+) -> BindingFootprint {
+    let bytes = binding.range.map_or(0, |range| range.bytes);
+    let (read, written) = marks.map_or((None, None), |marks| marks.sets(ranges));
+    let extent = |reached: bool, bound: &Option<Reason>, set: Option<ByteSet>, outside: bool| {
+        let bound = match (bound, &set) {
+            _ if !reached => return Extent::none(),
+            (Some(reason), _) => Some(reason.clone()),
+            _ if outside => Some(Reason::Outside),
+            (None, None) => Some(Reason::Limit("65,536 ranges")),
+            (None, Some(_)) if marks.is_some_and(|marks| marks.uneven) => Some(Reason::Uneven),
+            (None, Some(_)) => None,
+        };
+        match (bound, set) {
+            (None, Some(set)) => Extent {
+                set: Arc::new(set),
+                bound: None,
+            },
+            (bound, _) => Extent {
+                set: Arc::new(ByteSet::of(0..bytes)),
+                bound,
+            },
+        }
+    };
+    let outside = marks.map_or((false, false), |marks| marks.outside);
+    BindingFootprint {
+        set: binding.set,
+        binding: binding.binding,
+        element: binding.element,
+        reads: extent(reach.reads, &reach.read_bound, read, outside.0),
+        writes: extent(reach.writes, &reach.write_bound, written, outside.1),
+        atomic: !reach.plain,
+    }
+}

@@ -1,0 +1,256 @@
+//! Dependencies for programs. Keys are stable; what is not known is null, and `unknown` says what and why.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::findings::{Dependencies, Need};
+use crate::graph::{Access, Edge, Node, NodeKind};
+
+/// Ranges that are written of a set of bytes.
+const RANGES_AT_MOST: usize = 64;
+
+/// What is written.
+#[derive(Debug, Serialize)]
+pub struct Json<'a> {
+    nodes: Vec<JsonNode<'a>>,
+    edges: Vec<JsonEdge<'a>>,
+    hazards: Vec<JsonEdge<'a>>,
+    possible_hazards: Vec<JsonEdge<'a>>,
+    needless_barriers: Vec<JsonBarrier>,
+    barriers: Vec<JsonBarrier>,
+    critical_path: Option<JsonPath>,
+    unknown: Vec<Unknown<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct JsonNode<'a> {
+    id: usize,
+    kind: &'static str,
+    name: &'a str,
+    labels: &'a [String],
+    submission: usize,
+    queue: u32,
+    /// Different bytes that it reads and writes: at least, where they are exact, else at most.
+    read_bytes: u64,
+    written_bytes: u64,
+    exact: bool,
+    duration_ns: Option<u64>,
+    accesses: Vec<JsonAccess<'a>>,
+    /// It may reach memory that is not among its accesses: why.
+    beyond: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+struct JsonAccess<'a> {
+    buffer: &'a str,
+    set: Option<u32>,
+    binding: Option<u32>,
+    element: Option<u32>,
+    direction: &'static str,
+    bytes: u64,
+    exact: bool,
+    reason: Option<&'a str>,
+    memory: u64,
+    range_count: usize,
+    /// Where in the memory: from, to.
+    ranges: Vec<[u64; 2]>,
+}
+
+#[derive(Debug, Serialize)]
+struct JsonEdge<'a> {
+    from: usize,
+    to: usize,
+    kind: &'static str,
+    bytes: u64,
+    exact: bool,
+    ordered_by: &'static str,
+    buffers: &'a [Arc<str>],
+}
+
+#[derive(Debug, Serialize)]
+struct JsonBarrier {
+    barrier: usize,
+    need: &'static str,
+    submission: usize,
+    commands: u32,
+    index: usize,
+    executed: usize,
+    /// Nodes before it.
+    position: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct JsonPath {
+    nodes: Vec<usize>,
+    unit: &'static str,
+    length: u64,
+    work: u64,
+    parallelism: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Unknown<'a> {
+    what: &'static str,
+    reason: &'a str,
+}
+
+impl Dependencies {
+    /// For programs.
+    pub fn json(&self) -> Json<'_> {
+        let edges = |numbers: &[usize]| numbers.iter().map(|n| self.json_edge(*n)).collect();
+        let barriers = |of: &dyn Fn(Need) -> bool| {
+            let all = self.barriers.iter().enumerate();
+            let some = all.filter(|(_, barrier)| of(barrier.need));
+            let each = some.map(|(number, barrier)| JsonBarrier {
+                barrier: number,
+                need: barrier.need.as_str(),
+                submission: barrier.submission,
+                commands: barrier.commands.0,
+                index: barrier.index,
+                executed: barrier.executed,
+                position: barrier.position,
+            });
+            each.collect()
+        };
+        let mut unknown = Vec::new();
+        if let Some(reason) = &self.unknown {
+            for what in ["hazards", "needless_barriers"] {
+                unknown.push(Unknown { what, reason });
+            }
+        }
+        if self.graph.cut_at.is_some() {
+            let reason = "there are too many dependencies to look at";
+            for what in ["edges", "critical_path"] {
+                unknown.push(Unknown { what, reason });
+            }
+        }
+        Json {
+            nodes: (self.graph.nodes.iter().enumerate())
+                .map(|(id, node)| json_node(id, node))
+                .collect(),
+            edges: (0..self.graph.edges.len()).map(|n| self.json_edge(n)).collect(),
+            hazards: edges(&self.hazards),
+            possible_hazards: edges(&self.possible_hazards),
+            needless_barriers: barriers(&|need| need == Need::Needless),
+            barriers: barriers(&|_| true),
+            critical_path: self.graph.critical_path().map(|path| JsonPath {
+                unit: if path.timed { "ns" } else { "nodes" },
+                length: path.length,
+                work: path.work,
+                parallelism: path.parallelism(),
+                nodes: path.nodes,
+            }),
+            unknown,
+        }
+    }
+
+    fn json_edge(&self, number: usize) -> JsonEdge<'_> {
+        let edge = &self.graph.edges[number];
+        JsonEdge {
+            from: edge.from,
+            to: edge.to,
+            kind: edge.kind.as_str(),
+            bytes: edge.bytes,
+            exact: edge.exact,
+            ordered_by: self.orders[number].as_str(),
+            buffers: &edge.buffers,
+        }
+    }
+
+    /// For graphviz: nodes in boxes, the critical path thick, hazards red, edges of bounded bytes dashed.
+    pub fn dot(&self) -> String {
+        let path = self.graph.critical_path();
+        let on_path: HashSet<usize> = path.iter().flat_map(|path| path.nodes.clone()).collect();
+        let mut text = "digraph dependencies {\n  node [shape=box, fontname=sans];\n".to_owned();
+        for (id, node) in self.graph.nodes.iter().enumerate() {
+            let thick = if on_path.contains(&id) { ", penwidth=2" } else { "" };
+            let label = quoted(&format!("{id} {}", node.name));
+            text.push_str(&format!("  n{id} [label={label}{thick}];\n"));
+        }
+        for (number, edge) in self.graph.edges.iter().enumerate() {
+            text.push_str(&self.dot_edge(number, edge));
+        }
+        text.push_str("}\n");
+        text
+    }
+
+    fn dot_edge(&self, number: usize, edge: &Edge) -> String {
+        let Edge {
+            from,
+            to,
+            kind,
+            bytes,
+            exact,
+            ..
+        } = edge;
+        let style = if *exact { "" } else { ", style=dashed" };
+        let colour = match self.hazards.binary_search(&number) {
+            Ok(_) => ", color=red",
+            Err(_) => "",
+        };
+        let label = format!("{} {bytes} B", kind.as_str());
+        format!("  n{from} -> n{to} [label=\"{label}\"{style}{colour}];\n")
+    }
+}
+
+fn json_node(id: usize, node: &Node) -> JsonNode<'_> {
+    let (read_bytes, written_bytes) = node.bytes();
+    JsonNode {
+        id,
+        kind: node.kind.map_or("unknown", NodeKind::as_str),
+        name: &node.name,
+        labels: &node.labels,
+        submission: node.submission,
+        queue: node.queue,
+        read_bytes,
+        written_bytes,
+        exact: node.is_exact(),
+        duration_ns: node.duration_ns,
+        accesses: node.accesses.iter().map(json_access).collect(),
+        beyond: node.beyond.as_deref(),
+    }
+}
+
+fn json_access(access: &Access) -> JsonAccess<'_> {
+    let ranges = access.set.shifted(access.offset).take(RANGES_AT_MOST);
+    JsonAccess {
+        buffer: &access.buffer,
+        set: access.binding.map(|(set, _, _)| set),
+        binding: access.binding.map(|(_, binding, _)| binding),
+        element: access.binding.map(|(_, _, element)| element),
+        direction: if access.writes() { "write" } else { "read" },
+        bytes: access.set.bytes(),
+        exact: access.bound.is_none(),
+        reason: access.bound.as_deref(),
+        memory: access.memory,
+        range_count: access.set.ranges().len(),
+        ranges: ranges.map(|range| [range.start, range.end]).collect(),
+    }
+}
+
+/// A name as a string of DOT.
+fn quoted(name: &str) -> String {
+    let mut text = "\"".to_owned();
+    for c in name.chars() {
+        match c {
+            '"' => text.push_str("\\\""),
+            '\\' => text.push_str("\\\\"),
+            c if c.is_control() => text.push(' '),
+            c => text.push(c),
+        }
+    }
+    text.push('"');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn a_name_stays_inside_of_its_quotes() {
+        assert_eq!(quoted("a\"]; x\\\n"), r#""a\"]; x\\ ""#);
+    }
+}

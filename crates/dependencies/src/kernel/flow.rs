@@ -1,0 +1,177 @@
+//! The control flow of a program: what is reached, and which branches decide whether a block is.
+
+use super::program::{BlockId, Program};
+
+/// Pairs of blocks and branches that are kept.
+const PAIRS_AT_MOST: usize = 4_000_000;
+
+/// The control flow of a program.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub reached: Vec<bool>,
+    /// Of each block: the block that every way from it to the end goes through first; none: the end itself.
+    pub after: Vec<Option<BlockId>>,
+    /// Of each block: the blocks whose branches decide whether it runs.
+    pub deciders: Vec<Vec<BlockId>>,
+}
+
+impl Flow {
+    /// Looks at a program; none: it has too many branches inside of each other.
+    pub fn of(program: &Program) -> Option<Flow> {
+        let count = program.blocks.len();
+        let targets: Vec<Vec<BlockId>> = program.blocks.iter().map(|b| b.end.targets()).collect();
+        let mut reached = vec![false; count];
+        let mut stack = vec![0];
+        while let Some(block) = stack.pop() {
+            if !std::mem::replace(&mut reached[block as usize], true) {
+                stack.extend(&targets[block as usize]);
+            }
+        }
+        let after = Ends::of(&targets, &reached).dominators();
+        let mut deciders = vec![Vec::new(); count];
+        let mut pairs = 0;
+        for (block, targets) in targets.iter().enumerate() {
+            if targets.len() < 2 || !reached[block] {
+                continue;
+            }
+            let block = block as BlockId;
+            for target in targets {
+                let mut at = Some(*target);
+                while let Some(here) = at
+                    && at != after[block as usize]
+                {
+                    let of = &mut deciders[here as usize];
+                    if of.last() != Some(&block) {
+                        of.push(block);
+                        pairs += 1;
+                    }
+                    if pairs > PAIRS_AT_MOST {
+                        return None;
+                    }
+                    at = after[here as usize];
+                }
+            }
+        }
+        Some(Flow {
+            reached,
+            after,
+            deciders,
+        })
+    }
+}
+
+/// The control flow turned around: from a common end back to the entry.
+struct Ends {
+    /// Blocks in an order in which most come after those that every way from them goes through.
+    order: Vec<usize>,
+    /// The place of each in it.
+    place: Vec<usize>,
+    /// Of each block, where it goes; the common end is the last number.
+    targets: Vec<Vec<usize>>,
+}
+
+impl Ends {
+    fn of(targets: &[Vec<BlockId>], reached: &[bool]) -> Ends {
+        let count = targets.len();
+        let end = count;
+        let mut sources = vec![Vec::new(); count + 1];
+        let mut all: Vec<Vec<usize>> = vec![Vec::new(); count + 1];
+        for (block, to) in targets.iter().enumerate().filter(|(block, _)| reached[*block]) {
+            all[block] = to.iter().map(|to| *to as usize).collect();
+            if to.is_empty() {
+                all[block].push(end);
+            }
+            for to in &all[block] {
+                sources[*to].push(block);
+            }
+        }
+        let mut order = Vec::new();
+        let mut seen = vec![false; count + 1];
+        walk(end, &sources, &mut seen, &mut order);
+        // Loops without an end: each is taken to end where it is seen first.
+        for block in (0..count).rev() {
+            if reached[block] && !seen[block] {
+                all[block].push(end);
+                sources[end].push(block);
+                let last = order.pop();
+                walk(block, &sources, &mut seen, &mut order);
+                order.extend(last);
+            }
+        }
+        order.reverse();
+        let mut place = vec![usize::MAX; count + 1];
+        for (at, block) in order.iter().enumerate() {
+            place[*block] = at;
+        }
+        Ends {
+            order,
+            place,
+            targets: all,
+        }
+    }
+
+    /// The nearest block that every way to the end goes through (Cooper, Harvey and Kennedy's way to find it).
+    fn dominators(&self) -> Vec<Option<BlockId>> {
+        let end = self.targets.len() - 1;
+        let mut found: Vec<Option<usize>> = vec![None; self.targets.len()];
+        found[end] = Some(end);
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for block in self.order.iter().skip(1) {
+                let mut nearest = None;
+                for to in &self.targets[*block] {
+                    if found[*to].is_none() {
+                        continue;
+                    }
+                    nearest = Some(match nearest {
+                        None => *to,
+                        Some(other) => self.meet(&found, other, *to),
+                    });
+                }
+                if nearest.is_some() && found[*block] != nearest {
+                    found[*block] = nearest;
+                    changed = true;
+                }
+            }
+        }
+        (found.iter().take(end))
+            .map(|to| to.filter(|to| *to != end).map(|to| to as BlockId))
+            .collect()
+    }
+
+    fn meet(&self, found: &[Option<usize>], mut a: usize, mut b: usize) -> usize {
+        while a != b {
+            while self.place[a] > self.place[b] {
+                a = found[a].unwrap_or(self.order[0]);
+            }
+            while self.place[b] > self.place[a] {
+                b = found[b].unwrap_or(self.order[0]);
+            }
+        }
+        a
+    }
+}
+
+/// Appends what is reached from a node, each after all that it leads to first.
+fn walk(from: usize, edges: &[Vec<usize>], seen: &mut [bool], order: &mut Vec<usize>) {
+    if std::mem::replace(&mut seen[from], true) {
+        return;
+    }
+    let mut stack = vec![(from, 0)];
+    while let Some((node, next)) = stack.last_mut() {
+        match edges[*node].get(*next) {
+            Some(to) => {
+                *next += 1;
+                let to = *to;
+                if !std::mem::replace(&mut seen[to], true) {
+                    stack.push((to, 0));
+                }
+            }
+            None => {
+                order.push(*node);
+                stack.pop();
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! A kernel as one flat control-flow graph of operations on registers, its functions inlined and its constants known.
+
+use std::sync::Arc;
+
+use super::code::Code;
+use super::reason::Cause;
+
+/// A number of a register: each invocation has its own.
+pub(crate) type Register = u32;
+/// A number of a block.
+pub(crate) type BlockId = u32;
+
+/// What an operation works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operand {
+    /// The same in every invocation.
+    Known(u64),
+    Register(Register),
+    /// Not known, because of this.
+    Unknown(Cause),
+}
+
+/// An operation.
+#[derive(Debug, Clone)]
+pub(crate) enum Op {
+    Compute {
+        code: Code,
+        bits: u8,
+        result: Register,
+        operands: [Operand; 3],
+    },
+    /// Reads one of `count` registers from `first` on.
+    Pick {
+        result: Register,
+        first: Register,
+        count: u32,
+        index: Operand,
+    },
+    /// Writes one of `count` registers from `first` on.
+    Put {
+        first: Register,
+        count: u32,
+        index: Operand,
+        value: Operand,
+    },
+    /// Reads content that is known.
+    Look {
+        result: Register,
+        content: usize,
+        offset: Operand,
+        bytes: u8,
+    },
+    Access(Access),
+    /// Something that cannot be followed.
+    Escape(Escape),
+}
+
+/// A read or write of a buffer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Access {
+    /// Which of the buffers bound.
+    pub buffer: usize,
+    /// From where the buffer is bound.
+    pub offset: Operand,
+    /// Bytes of a scalar.
+    pub scalar_bytes: u32,
+    /// How many scalars.
+    pub scalars: u32,
+    pub direction: Direction,
+    /// Rows of a matrix that all invocations of a subgroup reach together: their number, and the bytes from one to the next.
+    pub rows: Option<(u32, Operand)>,
+}
+
+/// Which way bytes go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Read,
+    Write,
+    Atomic,
+}
+
+impl Direction {
+    pub fn reads(self) -> bool {
+        self != Direction::Write
+    }
+
+    pub fn writes(self) -> bool {
+        self != Direction::Read
+    }
+}
+
+/// Something that cannot be followed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Escape {
+    /// Into which of the buffers bound; none: into any memory.
+    pub buffer: Option<usize>,
+    pub reads: bool,
+    pub writes: bool,
+    pub cause: Cause,
+}
+
+/// A value that depends on how a block was reached.
+#[derive(Debug, Clone)]
+pub(crate) struct Phi {
+    pub result: Register,
+    pub sources: Vec<(BlockId, Operand)>,
+}
+
+/// How a block ends.
+#[derive(Debug, Clone)]
+pub(crate) enum End {
+    Stop,
+    Jump(BlockId),
+    Branch {
+        condition: Operand,
+        then: BlockId,
+        otherwise: BlockId,
+    },
+    Switch {
+        selector: Operand,
+        default: BlockId,
+        cases: Vec<(u64, BlockId)>,
+    },
+}
+
+impl End {
+    pub fn targets(&self) -> Vec<BlockId> {
+        match self {
+            End::Stop => Vec::new(),
+            End::Jump(to) => vec![*to],
+            End::Branch {
+                then, otherwise, ..
+            } if then == otherwise => vec![*then],
+            End::Branch {
+                then, otherwise, ..
+            } => vec![*then, *otherwise],
+            End::Switch { default, cases, .. } => {
+                let mut targets: Vec<BlockId> = cases.iter().map(|(_, to)| *to).collect();
+                targets.push(*default);
+                targets.sort_unstable();
+                targets.dedup();
+                targets
+            }
+        }
+    }
+
+    /// What it depends on, where it has several targets.
+    pub fn selector(&self) -> Option<Operand> {
+        match self {
+            End::Stop | End::Jump(_) => None,
+            End::Branch {
+                condition: on,
+                then,
+                otherwise,
+            } => (then != otherwise).then_some(*on),
+            End::Switch { selector, .. } => (self.targets().len() > 1).then_some(*selector),
+        }
+    }
+}
+
+/// A block.
+#[derive(Debug, Clone)]
+pub(crate) struct Block {
+    pub phis: Vec<Phi>,
+    pub ops: Vec<Op>,
+    pub end: End,
+}
+
+/// What an invocation knows of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Input {
+    /// `GlobalInvocationId`, by axis.
+    Global(u8),
+    /// `LocalInvocationId`, by axis.
+    Local(u8),
+    /// `WorkgroupId`, by axis.
+    Group(u8),
+    /// `LocalInvocationIndex`
+    LocalIndex,
+}
+
+/// A kernel. Block 0 is its entry.
+#[derive(Debug, Default)]
+pub(crate) struct Program {
+    pub blocks: Vec<Block>,
+    /// Blocks in the order in which their code stands: what is inside of a loop before what is after it.
+    pub order: Vec<BlockId>,
+    pub registers: u32,
+    pub inputs: Vec<(Input, Register)>,
+    /// Variables: the first register of each, and how many.
+    pub variables: Vec<(Register, u32)>,
+    /// Content that is known, for [`Op::Look`].
+    pub contents: Vec<Arc<[u8]>>,
+}

@@ -1,0 +1,78 @@
+//! Why something is not known.
+
+use std::fmt;
+
+/// What a value depends on that is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Cause {
+    LoadedData,
+    SharedMemory,
+    FloatingPoint,
+    Subgroup,
+    Image,
+    LargeVariable,
+    Pointer,
+    DeviceAddress,
+    NoDescriptor,
+    Layout,
+    Undefined,
+    /// An instruction, by its number.
+    Instruction(u16),
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Cause::LoadedData => "data that the kernel loads",
+            Cause::SharedMemory => "shared memory",
+            Cause::FloatingPoint => "floating-point arithmetic",
+            Cause::Subgroup => "how the device forms subgroups",
+            Cause::Image => "an image",
+            Cause::LargeVariable => "a variable that is too large to follow",
+            Cause::Pointer => "a pointer that cannot be followed",
+            Cause::DeviceAddress => "a device address",
+            Cause::NoDescriptor => "a descriptor that the capture does not have",
+            Cause::Layout => "a type whose layout cannot be followed",
+            Cause::Undefined => "a value that is not defined",
+            Cause::Instruction(op) => {
+                return write!(f, "SPIR-V instruction {op}, which is not followed");
+            }
+        })
+    }
+}
+
+/// Why a set of bytes is only a bound.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// Where it reads or writes depends on something.
+    Place(String),
+    /// Whether it reads or writes depends on something.
+    Condition(String),
+    /// A pointer to it goes where it cannot be followed.
+    Escape(String),
+    /// It reaches beyond what is bound.
+    Outside,
+    /// It reaches numbers where none of their size lies.
+    Uneven,
+    /// Following it takes more than this.
+    Limit(&'static str),
+    /// The kernel cannot be read.
+    Kernel(&'static str),
+    /// It is known by its binding only.
+    Binding,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Place(cause) => write!(f, "where depends on {cause}"),
+            Reason::Condition(cause) => write!(f, "whether depends on {cause}"),
+            Reason::Escape(cause) => write!(f, "it is reached through {cause}"),
+            Reason::Outside => f.write_str("the kernel reaches beyond what is bound"),
+            Reason::Uneven => f.write_str("numbers in it overlap"),
+            Reason::Limit(what) => write!(f, "following it takes more than {what}"),
+            Reason::Kernel(what) => f.write_str(what),
+            Reason::Binding => f.write_str("only what is bound is known"),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! The longest chain of dependencies, and how much could run beside it.
+
+use crate::graph::Graph;
+
+/// The longest chain.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CriticalPath {
+    /// Its nodes, from the first to the last.
+    pub nodes: Vec<usize>,
+    /// Of its nodes: nanoseconds, or how many they are.
+    pub length: u64,
+    /// Of all nodes.
+    pub work: u64,
+    /// Lengths are nanoseconds: every node has its duration. Else each node counts 1.
+    pub timed: bool,
+}
+
+impl CriticalPath {
+    /// How many nodes could run at the same time, on average, if nothing but dependencies kept them apart.
+    pub fn parallelism(&self) -> Option<f64> {
+        (self.length > 0).then(|| self.work as f64 / self.length as f64)
+    }
+}
+
+impl Graph {
+    /// The longest chain of edges. None where there is no node, or where edges are missing.
+    pub fn critical_path(&self) -> Option<CriticalPath> {
+        if self.nodes.is_empty() || self.cut_at.is_some() {
+            return None;
+        }
+        let timed = self.nodes.iter().all(|node| node.duration_ns.is_some());
+        let weight = |node: usize| match timed {
+            true => self.nodes[node].duration_ns.unwrap_or(0),
+            false => 1,
+        };
+        let mut length: Vec<u64> = (0..self.nodes.len()).map(weight).collect();
+        let mut before = vec![None; self.nodes.len()];
+        // Edges are sorted by their later end, and go forward only.
+        for edge in &self.edges {
+            let through = length[edge.from].saturating_add(weight(edge.to));
+            if through > length[edge.to] {
+                length[edge.to] = through;
+                before[edge.to] = Some(edge.from);
+            }
+        }
+        let last = (0..self.nodes.len()).rev().max_by_key(|node| length[*node])?;
+        let mut nodes = vec![last];
+        let mut at = last;
+        while let Some(earlier) = before[at] {
+            nodes.push(earlier);
+            at = earlier;
+        }
+        nodes.reverse();
+        Some(CriticalPath {
+            length: length[last],
+            work: (0..self.nodes.len()).map(weight).fold(0, u64::saturating_add),
+            nodes,
+            timed,
+        })
+    }
+}

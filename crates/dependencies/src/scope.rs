@@ -1,0 +1,170 @@
+//! Stages and accesses of Vulkan, and when a barrier's scopes contain them (Vulkan specification, "Execution and Memory Dependencies").
+
+use gapscope_capture::model::Dependency;
+
+mod stage {
+    pub const TOP_OF_PIPE: u64 = 1;
+    pub const DRAW_INDIRECT: u64 = 2;
+    pub const COMPUTE_SHADER: u64 = 0x800;
+    pub const ALL_TRANSFER: u64 = 0x1000;
+    pub const BOTTOM_OF_PIPE: u64 = 0x2000;
+    pub const HOST: u64 = 0x4000;
+    pub const ALL_COMMANDS: u64 = 0x1_0000;
+    pub const COPY: u64 = 1 << 32;
+    pub const CLEAR: u64 = 1 << 35;
+}
+
+mod access {
+    pub const INDIRECT_COMMAND_READ: u64 = 1;
+    pub const UNIFORM_READ: u64 = 8;
+    pub const SHADER_READ: u64 = 0x20;
+    pub const SHADER_WRITE: u64 = 0x40;
+    pub const TRANSFER_READ: u64 = 0x800;
+    pub const TRANSFER_WRITE: u64 = 0x1000;
+    pub const MEMORY_READ: u64 = 0x8000;
+    pub const MEMORY_WRITE: u64 = 0x1_0000;
+    pub const SHADER_STORAGE_READ: u64 = 1 << 33;
+    pub const SHADER_STORAGE_WRITE: u64 = 1 << 34;
+}
+
+/// How a command reaches memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Scope {
+    /// A dispatch reads how many workgroups it has.
+    IndirectRead,
+    /// A kernel reads a uniform buffer.
+    UniformRead,
+    /// A kernel reads a storage buffer.
+    StorageRead,
+    /// A kernel writes a storage buffer.
+    StorageWrite,
+    /// A copy reads.
+    CopyRead,
+    /// A copy writes.
+    CopyWrite,
+    /// A fill or an update writes.
+    ClearWrite,
+}
+
+impl Scope {
+    /// The stage in which this happens.
+    fn stage(self) -> u64 {
+        match self {
+            Scope::IndirectRead => stage::DRAW_INDIRECT,
+            Scope::UniformRead | Scope::StorageRead | Scope::StorageWrite => stage::COMPUTE_SHADER,
+            Scope::CopyRead | Scope::CopyWrite => stage::COPY,
+            Scope::ClearWrite => stage::CLEAR,
+        }
+    }
+
+    /// The accesses that a barrier may call it by.
+    fn accesses(self) -> u64 {
+        match self {
+            Scope::IndirectRead => access::INDIRECT_COMMAND_READ | access::MEMORY_READ,
+            Scope::UniformRead => access::UNIFORM_READ | access::MEMORY_READ,
+            Scope::StorageRead => {
+                access::SHADER_READ | access::SHADER_STORAGE_READ | access::MEMORY_READ
+            }
+            Scope::StorageWrite => {
+                access::SHADER_WRITE | access::SHADER_STORAGE_WRITE | access::MEMORY_WRITE
+            }
+            Scope::CopyRead => access::TRANSFER_READ | access::MEMORY_READ,
+            Scope::CopyWrite | Scope::ClearWrite => access::TRANSFER_WRITE | access::MEMORY_WRITE,
+        }
+    }
+}
+
+/// The scopes of a part of a barrier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Scopes {
+    after_stages: u64,
+    after_access: u64,
+    before_stages: u64,
+    before_access: u64,
+}
+
+impl Scopes {
+    pub fn of(dependency: &Dependency) -> Scopes {
+        Scopes {
+            after_stages: first(dependency.after_stages),
+            after_access: dependency.after_access,
+            before_stages: second(dependency.before_stages),
+            before_access: dependency.before_access,
+        }
+    }
+
+    /// True when the commands before that run so are in its first scope.
+    pub fn is_after(self, scope: Scope) -> bool {
+        self.after_stages & scope.stage() != 0
+    }
+
+    /// True when what they wrote is, too.
+    pub fn makes_available(self, scope: Scope) -> bool {
+        self.is_after(scope) && self.after_access & scope.accesses() != 0
+    }
+
+    /// True when it goes on from another one's second scope.
+    pub fn follows(self, stages: Stages) -> bool {
+        self.after_stages & stages.0 != 0
+    }
+
+    /// Its second scope.
+    pub fn before(self) -> Stages {
+        Stages(self.before_stages)
+    }
+
+    /// True when what is available is visible to commands after it that run so.
+    pub fn makes_visible(self, scope: Scope) -> bool {
+        self.before_stages & scope.stage() != 0 && self.before_access & scope.accesses() != 0
+    }
+
+    /// True when the host may wait for what it makes available.
+    pub fn is_for_host(self) -> bool {
+        self.before_stages & stage::HOST != 0
+    }
+}
+
+/// A set of stages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Stages(u64);
+
+impl Stages {
+    pub fn and(self, other: Stages) -> Stages {
+        Stages(self.0 | other.0)
+    }
+
+    pub fn contain(self, scope: Scope) -> bool {
+        self.0 & scope.stage() != 0
+    }
+}
+
+/// The stages of a first scope: with those that come logically before them.
+fn first(stages: u64) -> u64 {
+    let mut stages = everything(stages, stage::BOTTOM_OF_PIPE);
+    if stages & stage::COMPUTE_SHADER != 0 {
+        stages |= stage::DRAW_INDIRECT;
+    }
+    stages
+}
+
+/// The stages of a second scope: with those that come logically after them.
+fn second(stages: u64) -> u64 {
+    let mut stages = everything(stages, stage::TOP_OF_PIPE);
+    if stages & stage::DRAW_INDIRECT != 0 {
+        stages |= stage::COMPUTE_SHADER;
+    }
+    stages
+}
+
+/// With the stages that the names of several stand for; `all` is one more name for all of them.
+fn everything(stages: u64, all: u64) -> u64 {
+    const NAMES: u64 = stage::TOP_OF_PIPE | stage::BOTTOM_OF_PIPE | stage::ALL_COMMANDS;
+    let mut expanded = stages & !NAMES;
+    if stages & (stage::ALL_COMMANDS | all) != 0 {
+        expanded |= !(NAMES | stage::HOST);
+    }
+    if stages & stage::ALL_TRANSFER != 0 {
+        expanded |= stage::COPY | stage::CLEAR;
+    }
+    expanded
+}

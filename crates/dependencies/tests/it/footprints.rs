@@ -1,0 +1,234 @@
+//! What kernels read and write, against what they are seen to do.
+
+use std::collections::BTreeSet;
+
+use crate::program::{Bound, Program, compile, dispatch, words};
+use gapscope_dependencies::Node;
+
+/// Runs a kernel on buffers of so many words, and says what its dispatch reaches.
+fn node(wgsl: &str, buffers: &[u64], groups: [u32; 3]) -> Node {
+    let sizes: Vec<u64> = buffers.iter().map(|words| words * 4).collect();
+    let mut program = Program::new(&sizes);
+    let bound: Vec<Bound> = (0..buffers.len() as u32).map(|b| program.whole(b)).collect();
+    let kernel = program.kernel(&compile(wgsl), &bound, &[], 0);
+    program.submit(0, vec![dispatch(kernel, groups, &[], &bound)]);
+    let mut found = program.dependencies();
+    assert_eq!(found.graph.nodes.len(), 1);
+    let node = found.graph.nodes.remove(0);
+    assert_eq!(node.beyond, None);
+    node
+}
+
+const TWO: &str = "
+    @group(0) @binding(0) var<storage, read> x: array<f32>;
+    @group(0) @binding(1) var<storage, read_write> y: array<f32>;
+";
+
+fn two(body: &str) -> String {
+    format!(
+        "{TWO} @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {{ {body} }}"
+    )
+}
+
+fn range(words: std::ops::Range<u64>) -> Result<Vec<u64>, String> {
+    Ok(words.collect())
+}
+
+#[test]
+fn an_elementwise_kernel_with_a_bounds_check() {
+    let node = node(
+        &two("let i = id.x; if (i >= arrayLength(&y)) { return; } y[i] = sqrt(x[i]) * 2.0;"),
+        &[1000, 777],
+        [16, 1, 1],
+    );
+    assert_eq!(words(&node, 0, false), range(0..777));
+    assert_eq!(words(&node, 1, true), range(0..777));
+    assert_eq!(words(&node, 1, false), Ok(vec![]));
+    assert!(node.is_exact());
+    assert_eq!(node.bytes(), (777 * 4, 777 * 4));
+}
+
+#[test]
+fn strides_and_transposes() {
+    let node = node(
+        &two("let i = id.x; y[i * 3u + 1u] = x[(i % 8u) * 16u + i / 8u];"),
+        &[128, 400],
+        [2, 1, 1],
+    );
+    let read: BTreeSet<u64> = (0..128).map(|i| i % 8 * 16 + i / 8).collect();
+    assert_eq!(words(&node, 0, false), Ok(read.into_iter().collect()));
+    assert_eq!(words(&node, 1, true), Ok((0..128).map(|i| i * 3 + 1).collect()));
+}
+
+#[test]
+fn two_dimensions_with_bounds() {
+    let wgsl = format!(
+        "{TWO} @compute @workgroup_size(8, 4) fn main(@builtin(workgroup_id) g: vec3<u32>, @builtin(local_invocation_id) l: vec3<u32>) {{
+            let row = g.y * 4u + l.y;
+            let column = g.x * 8u + l.x;
+            if (row < 10u && column < 21u) {{ y[row * 32u + column] = x[column * 10u + row]; }}
+        }}"
+    );
+    let node = node(&wgsl, &[400, 400], [3, 3, 1]);
+    let all = || (0..10).flat_map(|row| (0..21).map(move |column| (row, column)));
+    let read: BTreeSet<u64> = all().map(|(row, column)| column * 10 + row).collect();
+    assert_eq!(words(&node, 0, false), Ok(read.into_iter().collect()));
+    let written = all().map(|(row, column)| row * 32 + column).collect();
+    assert_eq!(words(&node, 1, true), Ok(written));
+}
+
+#[test]
+fn a_reduction_with_shared_memory() {
+    let wgsl = format!(
+        "{TWO} var<workgroup> sums: array<f32, 64>;
+        @compute @workgroup_size(64) fn main(@builtin(workgroup_id) g: vec3<u32>, @builtin(local_invocation_index) l: u32) {{
+            var sum = 0.0;
+            for (var i = l; i < 1000u; i += 64u) {{ sum += x[g.x * 1000u + i]; }}
+            sums[l] = sum;
+            workgroupBarrier();
+            for (var s = 32u; s > 0u; s >>= 1u) {{
+                if (l < s) {{ sums[l] += sums[l + s]; }}
+                workgroupBarrier();
+            }}
+            if (l == 0u) {{ y[g.x * 2u] = sums[0]; }}
+        }}"
+    );
+    let node = node(&wgsl, &[4000, 8], [3, 1, 1]);
+    assert_eq!(words(&node, 0, false), range(0..3000));
+    assert_eq!(words(&node, 1, true), Ok(vec![0, 2, 4]));
+}
+
+#[test]
+fn a_matrix_product() {
+    let wgsl = format!(
+        "{TWO} @group(0) @binding(2) var<storage, read_write> z: array<f32>;
+        @compute @workgroup_size(8, 8) fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
+            var sum = 0.0;
+            var k = 0u;
+            loop {{
+                if (k >= 20u) {{ break; }}
+                sum += x[id.y * 20u + k] * y[k * 16u + id.x];
+                continuing {{ k += 1u; }}
+            }}
+            z[id.y * 16u + id.x] = sum;
+        }}"
+    );
+    let node = node(&wgsl, &[1000, 1000, 1000], [2, 3, 1]);
+    assert_eq!(words(&node, 0, false), range(0..24 * 20));
+    assert_eq!(words(&node, 1, false), range(0..20 * 16));
+    assert_eq!(words(&node, 2, true), range(0..24 * 16));
+}
+
+#[test]
+fn what_is_loaded_decides_where() {
+    let gather = node(
+        &two("y[id.x] = x[u32(x[id.x])];"),
+        &[128, 64],
+        [1, 1, 1],
+    );
+    let reason = words(&gather, 0, false).unwrap_err();
+    assert!(reason.contains("data that the kernel loads"), "{reason}");
+    assert_eq!(gather.bytes(), (128 * 4, 64 * 4));
+    assert_eq!(words(&gather, 1, true), range(0..64));
+}
+
+#[test]
+fn what_is_loaded_decides_whether() {
+    let loops = node(
+        &two("var i = id.x; while (x[i] > 0.5) { i += 1u; } y[id.x] = f32(i);"),
+        &[128, 64],
+        [1, 1, 1],
+    );
+    assert!(words(&loops, 0, false).is_err());
+    assert_eq!(words(&loops, 1, true), range(0..64));
+    let masked = node(
+        &two("if (x[id.x] > 0.0) { y[id.x] = 1.0; }"),
+        &[64, 64],
+        [1, 1, 1],
+    );
+    assert_eq!(words(&masked, 0, false), range(0..64));
+    let reason = words(&masked, 1, true).unwrap_err();
+    assert!(reason.starts_with("whether"), "{reason}");
+    // Data that only decides what is written does not matter.
+    let relu = node(
+        &two("var v = x[id.x]; if (v < 0.0) { v = 0.0; } y[id.x] = v;"),
+        &[64, 64],
+        [1, 1, 1],
+    );
+    assert!(relu.is_exact());
+    // What is not reached after a return that depends on data.
+    let early = node(
+        &two("if (x[id.x] > 0.0) { return; } y[id.x] = 1.0;"),
+        &[64, 64],
+        [1, 1, 1],
+    );
+    assert!(words(&early, 1, true).is_err());
+}
+
+#[test]
+fn functions_and_variables() {
+    let wgsl = "
+        struct Pair { a: vec2<u32>, b: array<vec4<f32>, 3> }
+        @group(0) @binding(0) var<storage, read> x: array<Pair>;
+        @group(0) @binding(1) var<storage, read_write> y: array<f32>;
+        fn place(i: u32, table: ptr<function, array<u32, 4>>) -> u32 {
+            if (i % 2u == 0u) { return (*table)[i % 4u]; }
+            return i * 2u;
+        }
+        @compute @workgroup_size(16) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+            var table = array<u32, 4>(5u, 6u, 7u, 8u);
+            table[id.x % 2u] = 9u;
+            y[place(id.x, &table)] = x[id.x].b[2].y;
+        }";
+    let node = node(wgsl, &[16 * 16, 64], [1, 1, 1]);
+    // A pair has 64 bytes: 8, 8 unused, 3 times 16.
+    let read = (0..16).map(|i| i * 16 + 4 + 2 * 4 + 1).collect();
+    assert_eq!(words(&node, 0, false), Ok(read));
+    let place = |i: u64| match i % 4 {
+        0 => 9,
+        2 => 7,
+        _ => i * 2,
+    };
+    let written: BTreeSet<u64> = (0..16).map(place).collect();
+    assert_eq!(words(&node, 1, true), Ok(written.into_iter().collect()));
+}
+
+#[test]
+fn beyond_what_is_bound() {
+    let node = node(&two("y[id.x] = x[id.x];"), &[64, 60], [1, 1, 1]);
+    assert_eq!(words(&node, 0, false), range(0..64));
+    assert!(words(&node, 1, true).unwrap_err().contains("beyond"));
+}
+
+#[test]
+fn uniform_buffers_whose_content_is_known() {
+    let wgsl = format!(
+        "{TWO} struct Shape {{ offset: u32, stride: u32, counts: vec4<u32> }}
+        @group(0) @binding(2) var<uniform> shape: Shape;
+        @compute @workgroup_size(4) fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
+            if (id.x < shape.counts[2]) {{ y[id.x * shape.stride + shape.offset] = x[shape.counts[id.x % 4u]]; }}
+        }}"
+    );
+    for known in [true, false] {
+        let mut program = Program::new(&[64, 256, 32]);
+        let bound = [0, 1, 2].map(|buffer| Bound {
+            uniform: buffer == 2,
+            ..program.whole(buffer)
+        });
+        if known {
+            let words = [3_u32, 5, 0, 0, 9, 1, 3, 7];
+            program.content(2, &words.map(u32::to_le_bytes).concat());
+        }
+        let kernel = program.kernel(&compile(&wgsl), &bound, &[], 0);
+        program.submit(0, vec![dispatch(kernel, [1, 1, 1], &[], &bound)]);
+        let found = program.dependencies();
+        let node = &found.graph.nodes[0];
+        match known {
+            true => {
+                assert_eq!(words(node, 1, true), Ok(vec![3, 8, 13]));
+                assert_eq!(words(node, 0, false), Ok(vec![1, 3, 9]));
+            }
+            false => assert!(words(node, 1, true).is_err()),
+        }
+    }
+}

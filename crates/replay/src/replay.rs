@@ -1,0 +1,206 @@
+//! A replay from its options to its result.
+
+use std::path::PathBuf;
+
+use gapscope_capture::Capture;
+use serde::Serialize;
+
+use crate::adapter::DeviceChoice;
+use crate::comparison::{self, Difference};
+use crate::error::Error;
+use crate::program::Extent;
+use crate::recording::Timed;
+use crate::session::{Manner, Observed, Session};
+
+/// Differences that are described; all are counted.
+const MOST_DIFFERENCES: usize = 100;
+
+/// How a capture is run.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Where; none: the device with the captured one's name, else the first.
+    pub device: Option<DeviceChoice>,
+    /// In what order and how closely.
+    pub schedule: Schedule,
+    /// How much of it.
+    pub extent: Extent,
+    /// Runs that are timed; 0 is 1.
+    pub repeat: u32,
+    /// Runs before those.
+    pub warm_up: u32,
+    /// Where to write a trace of the timed runs.
+    pub trace: Option<PathBuf>,
+    /// Accesses outside of buffers are kept inside, where the device can.
+    pub robust: bool,
+}
+
+/// In what order and how closely work runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Schedule {
+    /// Submission by submission, as captured.
+    #[default]
+    AsCaptured,
+    /// The same, with a barrier after each dispatch and transfer.
+    Serialised,
+    /// All of it in one submission, without the host in between.
+    Tight,
+}
+
+/// What a replay found.
+#[derive(Debug, Clone, Serialize)]
+pub struct Replay {
+    /// The device that it ran on.
+    pub device: String,
+    /// Its driver.
+    pub driver: String,
+    /// The device that was captured.
+    pub captured_device: String,
+    /// The same driver compiled for the same device: bit for bit the same is what to expect.
+    pub same_device: bool,
+    /// In what order and how closely.
+    pub schedule: Schedule,
+    /// Dispatches that ran, in one run.
+    pub dispatch_count: u64,
+    /// Submissions of the program that ran, in one run.
+    pub submission_count: u64,
+    /// Pieces of memory, of at most 64 KiB, that were compared, in all runs.
+    pub outputs_compared: u64,
+    /// Those with the bytes that the program had.
+    pub outputs_equal: u64,
+    /// The first that differ.
+    pub differences: Vec<Difference>,
+    /// Device time of each timed run in nanoseconds, from the first command of each submission to its last; none: not known.
+    pub runs_ns: Vec<Option<u64>>,
+    /// Their median.
+    pub median_ns: Option<u64>,
+    /// The shortest.
+    pub least_ns: Option<u64>,
+    /// The longest.
+    pub most_ns: Option<u64>,
+    /// The same of the program, submission by submission, when it was captured.
+    pub captured_ns: Option<u64>,
+    /// In a tight run: the time that copies in place of the host's writes took of the median run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_writes_ns: Option<u64>,
+    /// What readers must know.
+    pub notes: Vec<String>,
+}
+
+impl Replay {
+    /// All that was compared is equal, and something was.
+    pub fn is_equal(&self) -> bool {
+        self.outputs_compared > 0 && self.outputs_equal == self.outputs_compared
+    }
+}
+
+/// Runs a capture and compares what it leaves in memory.
+///
+/// # Errors
+/// Why it cannot be run.
+pub fn replay(capture: &Capture, options: &Options) -> Result<Replay, Error> {
+    let mut session = Session::open(
+        capture,
+        options.extent,
+        options.device.as_ref(),
+        options.robust,
+    )?;
+    let each = options.trace.is_some() || options.schedule == Schedule::Serialised;
+    let manner = Manner {
+        serialised: options.schedule == Schedule::Serialised,
+        timed: if each {
+            Timed::Dispatches
+        } else {
+            Timed::Submissions
+        },
+    };
+    let mut observed = Vec::new();
+    let mut result = empty(&session, options);
+    let repeat = options.repeat.max(1);
+    let mut different = Vec::new();
+    let recordings = session.record(manner)?;
+    for run in 0..options.warm_up.saturating_add(repeat) {
+        let timed = run.checked_sub(options.warm_up);
+        let mut of_run = Vec::new();
+        let found = session.run(
+            timed.unwrap_or(0),
+            &recordings,
+            &mut of_run,
+            &mut result.outputs_compared,
+        )?;
+        result.outputs_equal = result.outputs_compared - (different.len() + found.len()) as u64;
+        different.extend(found);
+        if timed.is_some() {
+            result.runs_ns.push(device_ns(&session, &of_run));
+            observed.extend(of_run);
+        }
+    }
+    drop(recordings);
+    result.differences = (different.iter().take(MOST_DIFFERENCES))
+        .map(|piece| comparison::describe(capture, &session.program, piece))
+        .collect();
+    result.summarise();
+    Ok(result)
+}
+
+/// The sum of a run's submissions.
+pub fn device_ns(session: &Session<'_>, observed: &[Observed]) -> Option<u64> {
+    let each = observed
+        .iter()
+        .map(|of| Some(session.clock.between_ns(of.pair(of.whole)?)));
+    each.sum()
+}
+
+fn empty(session: &Session<'_>, options: &Options) -> Replay {
+    let properties = &session.gpu.properties;
+    let header = &session.capture.header;
+    let device = &header.device;
+    let submissions: Vec<_> = session.program.submissions().collect();
+    Replay {
+        device: properties.name.clone(),
+        driver: properties.driver.clone(),
+        captured_device: device.name.clone(),
+        same_device: device.pipeline_cache_uuid == properties.pipeline_cache_uuid
+            && device.name == properties.name,
+        schedule: options.schedule,
+        dispatch_count: session.program.dispatches,
+        submission_count: submissions.len() as u64,
+        outputs_compared: 0,
+        outputs_equal: 0,
+        differences: Vec::new(),
+        runs_ns: Vec::new(),
+        median_ns: None,
+        least_ns: None,
+        most_ns: None,
+        captured_ns: match options.extent {
+            Extent::Whole => submissions.iter().map(|s| s.submission.device_ns).sum(),
+            // Of a part there is no time.
+            _ => None,
+        },
+        host_writes_ns: None,
+        notes: session.notes.clone(),
+    }
+}
+
+impl Replay {
+    fn summarise(&mut self) {
+        let mut known: Vec<u64> = self.runs_ns.iter().copied().flatten().collect();
+        known.sort_unstable();
+        self.least_ns = known.first().copied();
+        self.most_ns = known.last().copied();
+        self.median_ns = median(&known);
+    }
+}
+
+/// Of sorted values.
+pub fn median(sorted: &[u64]) -> Option<u64> {
+    let middle = sorted.len() / 2;
+    match sorted.len() % 2 {
+        1 => sorted.get(middle).copied(),
+        _ => Some(
+            sorted
+                .get(middle.checked_sub(1)?)?
+                .midpoint(*sorted.get(middle)?),
+        ),
+    }
+}

@@ -1,0 +1,259 @@
+//! A capture on a device, ready to run.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use gapscope_capture::Capture;
+use gapscope_capture::model::{Content, PipelineId};
+
+use crate::adapter::{DeviceChoice, Instance};
+use crate::check;
+use crate::clock::DeviceClock;
+use crate::comparison::{self, Piece};
+use crate::descriptors::Descriptors;
+use crate::error::Error;
+use crate::gpu::Gpu;
+use crate::memory::Memory;
+use crate::pipelines::Pipelines;
+use crate::program::{Extent, Program, ProgramStep};
+use crate::recording::{Marks, Recording, Stage, Timed, pairs};
+use crate::regions::{Place, Regions};
+
+/// All that a replay needs; what is made from a device goes before it.
+pub struct Session<'a> {
+    pub capture: &'a Capture,
+    pub program: Program<'a>,
+    pub regions: Regions,
+    pub descriptors: Descriptors,
+    pub pipelines: Pipelines,
+    pub memory: Memory,
+    pub gpu: Rc<Gpu>,
+    pub clock: DeviceClock,
+    /// What readers of the results must know.
+    pub notes: Vec<String>,
+    pub shaders: std::collections::BTreeMap<PipelineId, crate::spirv::Shader>,
+}
+
+/// How a program runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Manner {
+    /// A barrier after each command.
+    pub serialised: bool,
+    /// What gets timestamps.
+    pub timed: Timed,
+}
+
+/// One run of what was submitted at once.
+#[derive(Debug, Clone)]
+pub struct Observed {
+    /// Which run, from 0; warm-up is not here.
+    pub run: u32,
+    /// Which of the program's submissions, and its timestamps.
+    pub parts: Vec<(usize, Marks)>,
+    /// The pair of timestamps around it all.
+    pub whole: u32,
+    /// Ticks by query.
+    pub ticks: Vec<Option<u64>>,
+    /// When the host called, on the monotonic clock.
+    pub called_ns: u64,
+    /// When the call returned.
+    pub returned_ns: u64,
+    /// When the host saw it finished.
+    pub seen_ns: u64,
+}
+
+impl<'a> Session<'a> {
+    /// Checks that the device serves the program, and makes all that it needs.
+    ///
+    /// # Errors
+    /// There is no such device, it lacks something, or a driver refuses.
+    pub fn open(
+        capture: &'a Capture,
+        extent: Extent,
+        choice: Option<&DeviceChoice>,
+        robust: bool,
+    ) -> Result<Session<'a>, Error> {
+        let program = Program::of(capture, extent);
+        let regions = Regions::of(capture);
+        let instance = Instance::new()?;
+        let adapter = instance.adapter(choice, &capture.header.device.name)?;
+        // Everything is asked for, also what does not run now: the answer is of the capture.
+        let whole = Program::of(capture, Extent::Whole);
+        let fitting = check::check(capture, &whole, &regions, &adapter, robust)?;
+        let first = capture.submissions().next();
+        let flags = first.map(|submission| capture.queues[&submission.queue].flags);
+        let gpu = Gpu::open(&adapter, flags, &fitting.features, &fitting.extensions)?;
+        let memory = Memory::of(&gpu, capture, &regions)?;
+        let with_base: BTreeSet<PipelineId> = (whole.dispatched())
+            .filter(|(_, dispatch)| dispatch.base != [0; 3])
+            .map(|(_, dispatch)| dispatch.pipeline)
+            .collect();
+        let pipelines = Pipelines::of(&gpu, capture, &fitting.shaders, &with_base)?;
+        let descriptors = Descriptors::of(&gpu, capture, &whole, &regions, &memory, &pipelines)?;
+        let clock = DeviceClock::of(&gpu);
+        Ok(Session {
+            capture,
+            program,
+            regions,
+            descriptors,
+            pipelines,
+            memory,
+            clock,
+            gpu,
+            notes: fitting.notes,
+            shaders: fitting.shaders,
+        })
+    }
+
+    /// What commands are recorded from.
+    pub fn stage(&self, manner: Manner) -> Stage<'_> {
+        Stage {
+            gpu: &self.gpu,
+            capture: self.capture,
+            regions: &self.regions,
+            memory: &self.memory,
+            pipelines: &self.pipelines,
+            descriptors: &self.descriptors,
+            serialised: manner.serialised,
+            timed: manner.timed,
+        }
+    }
+
+    /// Records each submission.
+    pub fn record(&self, manner: Manner) -> Result<Vec<(Recording, Marks)>, Error> {
+        let stage = self.stage(manner);
+        let recorded = self.program.submissions().map(|submitted| {
+            let recording = Recording::begin(&self.gpu, pairs(submitted, manner.timed))?;
+            let marks = stage.submission(&recording, submitted, 0);
+            // What the next submission reads, or the host copies.
+            self.gpu.full_barrier(recording.commands);
+            self.gpu.end(recording.commands)?;
+            Ok((recording, marks))
+        });
+        recorded.collect()
+    }
+
+    /// Runs the steps once, from memory without content on, and gives the pieces that differ from the program's.
+    pub fn run(
+        &mut self,
+        run: u32,
+        recordings: &[(Recording, Marks)],
+        observed: &mut Vec<Observed>,
+        compared: &mut u64,
+    ) -> Result<Vec<Piece>, Error> {
+        self.memory.clear()?;
+        let mut recordings = recordings.iter().enumerate();
+        let mut after = None;
+        let mut content: Vec<&Content> = Vec::new();
+        let mut pieces = Vec::new();
+        let mut different = Vec::new();
+        let steps = self.program.steps.iter();
+        for step in steps.map(Some).chain([None]) {
+            if !matches!(step, Some(ProgramStep::Outcome(_))) && !pieces.is_empty() {
+                *compared += pieces.len() as u64;
+                different.extend(comparison::compare(
+                    &mut self.memory,
+                    &self.regions,
+                    &pieces,
+                )?);
+                pieces.clear();
+            }
+            match step {
+                Some(ProgramStep::Content(step)) => content.push(step),
+                Some(ProgramStep::Outcome(outcome)) => {
+                    pieces.extend(comparison::pieces(outcome, after))
+                }
+                Some(ProgramStep::Submission(submitted)) => {
+                    upload(self.capture, &self.regions, &mut self.memory, &content)?;
+                    content.clear();
+                    after = Some(submitted.index);
+                    let Some((number, (recording, marks))) = recordings.next() else {
+                        break;
+                    };
+                    let parts = vec![(number, marks.clone())];
+                    let whole = marks.whole;
+                    observed.push(observe(
+                        &self.gpu,
+                        &mut self.clock,
+                        run,
+                        recording,
+                        parts,
+                        whole,
+                    )?);
+                }
+                None => {}
+            }
+        }
+        Ok(different)
+    }
+}
+
+/// Submits commands, waits for them, and gives their times.
+pub fn observe(
+    gpu: &Gpu,
+    clock: &mut DeviceClock,
+    run: u32,
+    recording: &Recording,
+    parts: Vec<(usize, Marks)>,
+    whole: u32,
+) -> Result<Observed, Error> {
+    let called_ns = crate::clock::host_now_ns();
+    gpu.submit(recording.commands, "running commands")?;
+    let returned_ns = crate::clock::host_now_ns();
+    gpu.wait("running commands")?;
+    let seen_ns = crate::clock::host_now_ns();
+    let observed = Observed {
+        run,
+        parts,
+        whole,
+        ticks: recording.ticks()?,
+        called_ns,
+        returned_ns,
+        seen_ns,
+    };
+    clock.learn(gpu, &observed);
+    Ok(observed)
+}
+
+/// Gives memory the bytes of contents.
+pub fn upload(
+    capture: &Capture,
+    regions: &Regions,
+    memory: &mut Memory,
+    contents: &[&Content],
+) -> Result<(), Error> {
+    if contents.is_empty() {
+        return Ok(());
+    }
+    memory.upload(
+        contents
+            .iter()
+            .flat_map(|content| chunks(capture, regions, content)),
+    )
+}
+
+/// The chunks of a content, with their places.
+pub fn chunks<'a>(
+    capture: &'a Capture,
+    regions: &'a Regions,
+    content: &'a Content,
+) -> impl Iterator<Item = Result<(Place, Vec<u8>), Error>> + use<'a> {
+    let mut at = content.offset;
+    content.chunks.iter().filter_map(move |hash| {
+        let place = regions.place(content.memory, at);
+        let bytes = match capture.chunk(*hash) {
+            Ok(bytes) => bytes,
+            Err(error) => return Some(Err(Error::Content(error))),
+        };
+        at += bytes.len() as u64;
+        Some(Ok((place?, bytes)))
+    })
+}
+
+impl Observed {
+    /// The ticks of a pair.
+    pub fn pair(&self, pair: u32) -> Option<(u64, u64)> {
+        let of = |query: u32| self.ticks.get(query as usize).copied().flatten();
+        Some((of(2 * pair)?, of(2 * pair + 1)?))
+    }
+}

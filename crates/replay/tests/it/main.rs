@@ -1,0 +1,4 @@
+//! Captures written by hand, run on the software GPU.
+
+mod captured;
+mod running;
