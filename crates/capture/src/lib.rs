@@ -9,6 +9,7 @@
 //! constants resolved, as they were when it was submitted.
 //!
 //! - [`model`]: the records.
+//! - [`request`]: what the layer is asked to capture.
 //! - [`Writer`]: writes a capture while the program runs; used by the layer inside the program.
 //! - [`Capture::open`]: reads one, of whoever made it: everything that a record names is there and inside of its bounds.
 #![forbid(unsafe_code)]
@@ -18,10 +19,11 @@ mod capture;
 mod content;
 mod hex;
 pub mod model;
+pub mod request;
 mod writer;
 
 pub use capture::{Capture, Problem, ReadError};
-pub use content::{CHUNK_BYTES, Hash};
+pub use content::{CHUNK_BYTES, Hash, pieces};
 pub use model::Record;
 pub use writer::Writer;
 
