@@ -4,7 +4,6 @@
 //! Parquet has checksums of its own, of pages, but neither of their headers nor of the footer. Blocks are small, so that rows
 //! before a damaged one can be read.
 
-use crate::pages::Refused;
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{
@@ -236,6 +235,15 @@ impl Checksums {
     fn end_of_block(&self, at: u64) -> Option<u64> {
         Some(self.around(&(at..at + 1))?.0.end)
     }
+}
+
+/// A page that shall not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refused {
+    /// Where its header begins in the file.
+    pub at: u64,
+    /// Why: half a sentence.
+    pub reason: String,
 }
 
 /// A table's file, of which nothing is read that is not as it was written.

@@ -1,7 +1,7 @@
 //! Whether the pages of a column can be what their headers claim. The Parquet library makes room for what a header claims
 //! before it decompresses the page, and a claim may be 2 GiB.
 
-use crate::checksums::CheckedFile;
+use crate::checksums::{CheckedFile, Refused};
 use crate::delta::lengths;
 use crate::memory::{self, size_text};
 use crate::thrift::{PageHeader, PageKind, page_header};
@@ -21,15 +21,6 @@ const MOST_HEADER_BYTES: u64 = 1 << 20;
 
 /// What frames and headers of codecs may add, and rounding.
 const SLACK_BYTES: u64 = 64;
-
-/// The first page of a column that shall not be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refused {
-    /// Where its header begins in the file.
-    pub at: u64,
-    /// Why: half a sentence.
-    pub reason: String,
-}
 
 /// Walks the headers of a column's pages in a row group up to the first that claims what cannot be. Where it has fewer
 /// values than the footer says, its first page is refused: which are missing cannot be told.

@@ -1,11 +1,10 @@
 //! The Parquet file of one table: opened, checked and projected in this one place, for the reader, for merging parts
 //! and for SQL.
 
-use crate::checksums::{ALTERED, CheckedFile, Checksums, footer_of};
-use crate::pages::{self, Refused};
+use crate::checksums::{ALTERED, CheckedFile, Checksums, Refused, footer_of};
 use crate::panics::guarded;
 use crate::version1::{self, Computed, Earlier};
-use crate::{files, lookup, memory, thrift, widening};
+use crate::{files, lookup, memory, pages, thrift, widening};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, FieldRef, Schema};
 use parquet::arrow::ProjectionMask;
