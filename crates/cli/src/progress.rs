@@ -68,26 +68,11 @@ impl<W: Write> Write for Counted<'_, W> {
 /// Does some work that writes, and shows how it goes if it takes long.
 pub fn while_working<T: Send>(work: impl FnOnce(&Bytes) -> T + Send) -> T {
     let bytes = Bytes::default();
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    if bar.is_hidden() {
-        return work(&bytes);
-    }
-    let style = ProgressStyle::with_template("{wide_msg}");
-    bar.set_style(style.expect("the template is constant"));
-    let begin = Instant::now();
-    let result = std::thread::scope(|scope| {
-        let worker = scope.spawn(|| work(&bytes));
-        while !worker.is_finished() {
-            if begin.elapsed() >= SHORT {
-                let written = number::bytes(bytes.0.load(Ordering::Relaxed));
-                bar.set_message(format!("gapscope  {written} written"));
-            }
-            std::thread::sleep(PAUSE);
-        }
-        worker.join()
-    });
-    bar.finish_and_clear();
-    result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    let said = || {
+        let written = number::bytes(bytes.0.load(Ordering::Relaxed));
+        format!("{written} written")
+    };
+    while_saying(said, || work(&bytes))
 }
 
 /// How much of something was done.
@@ -104,20 +89,33 @@ impl Done {
 /// Does some work on `all` of something, and shows how it goes if it takes long.
 pub fn while_counting<T: Send>(what: &str, all: usize, work: impl FnOnce(&Done) -> T + Send) -> T {
     let done = Done::default();
+    let said = || {
+        let count = number::count(done.0.load(Ordering::Relaxed));
+        format!("{count} of {} {what}", number::count(all as u64))
+    };
+    while_saying(said, || work(&done))
+}
+
+/// Does some work, and says so if it takes long.
+pub fn while_running<T: Send>(what: &str, work: impl FnOnce() -> T + Send) -> T {
+    let begin = Instant::now();
+    while_saying(|| format!("{what}  {} s", begin.elapsed().as_secs()), work)
+}
+
+/// Does some work, and shows a line that changes once it has taken long.
+fn while_saying<T: Send>(said: impl Fn() -> String, work: impl FnOnce() -> T + Send) -> T {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     if bar.is_hidden() {
-        return work(&done);
+        return work();
     }
     let style = ProgressStyle::with_template("{wide_msg}");
     bar.set_style(style.expect("the template is constant"));
     let begin = Instant::now();
     let result = std::thread::scope(|scope| {
-        let worker = scope.spawn(|| work(&done));
+        let worker = scope.spawn(work);
         while !worker.is_finished() {
             if begin.elapsed() >= SHORT {
-                let count = number::count(done.0.load(Ordering::Relaxed));
-                let all = number::count(all as u64);
-                bar.set_message(format!("gapscope  {count} of {all} {what}"));
+                bar.set_message(format!("gapscope  {}", said()));
             }
             std::thread::sleep(PAUSE);
         }

@@ -4,6 +4,8 @@
 //! `cargo xtask test` builds and installs what these tests start. They run one at a time, since they measure time.
 #![forbid(unsafe_code)]
 
+#[path = "../../../crates/replay/tests/it/captured.rs"]
+mod captured;
 mod causes;
 mod client;
 mod command_line;
@@ -21,6 +23,7 @@ mod product;
 mod readers;
 mod real_programs;
 mod recording;
+mod replay;
 mod sdk;
 mod truth;
 mod validation;
