@@ -40,6 +40,7 @@ pub struct Open {
     /// Command buffers as they were written last.
     written: HashMap<vk::CommandBuffer, (Vec<Record>, CommandsId)>,
     next_commands: u32,
+    has_work: bool,
 }
 
 /// A piece of memory that is to be read.
@@ -99,7 +100,13 @@ impl Open {
             known: HashMap::new(),
             written: HashMap::new(),
             next_commands: 0,
+            has_work: false,
         })
+    }
+
+    /// A submission has been written.
+    pub fn has_work(&self) -> bool {
+        self.has_work
     }
 
     pub fn device(&self) -> &'static Device {
@@ -375,7 +382,9 @@ impl Open {
             device_ns,
             batches,
         };
-        quietly(|| self.writer.record(&Line::Submission(submission)))
+        quietly(|| self.writer.record(&Line::Submission(submission)))?;
+        self.has_work = true;
+        Ok(())
     }
 
     fn write_commands(
