@@ -257,7 +257,11 @@ impl Capture {
     fn begin(&self, gate: &mut Gate, device: &'static Device, path: Option<PathBuf>) {
         gate.begun += 1;
         let path = path.unwrap_or_else(|| self.request.output_of(gate.begun));
-        match Open::begin(device, &path, &self.request.window) {
+        let window = match self.is_own.load(Relaxed) {
+            true => &Window::Program,
+            false => &self.request.window,
+        };
+        match Open::begin(device, &path, window) {
             Ok(open) => {
                 self.request.notify(&Notice::Begun(path));
                 gate.open = Some(open);
@@ -276,6 +280,10 @@ impl Capture {
             return;
         };
         self.own.settle(open.has_work());
+        if let EndReason::Failed(reason) = &reason {
+            let (capture, reason) = (open.path().to_owned(), reason.clone());
+            self.request.notify(&Notice::BrokenOff { capture, reason });
+        }
         open.end(reason);
         open.clean_up();
         match &self.signals {
