@@ -9,6 +9,7 @@
 //! constants resolved, as they were when it was submitted.
 //!
 //! - [`model`]: the records.
+//! - [`request`]: what the layer is asked to capture.
 //! - [`Writer`]: writes a capture while the program runs; used by the layer inside the program.
 //! - [`Capture::open`]: reads one, of whoever made it: everything that a record names is there and inside of its bounds.
 #![forbid(unsafe_code)]
@@ -20,10 +21,11 @@ mod content;
 mod files;
 mod hex;
 pub mod model;
+pub mod request;
 mod writer;
 
 pub use capture::{Capture, Step};
-pub use content::{CHUNK_BYTES, Hash};
+pub use content::{CHUNK_BYTES, Hash, pieces};
 pub use files::{Problem, ReadError};
 pub use model::Record;
 pub use writer::Writer;

@@ -5,6 +5,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use gapscope_command::Query;
 use gapscope_trace::manifest::SamplingMode;
 use std::ffi::OsString;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -36,6 +37,7 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Record(Record),
+    Capture(Capture),
     Report(Report),
     View(View),
     Export(Export),
@@ -139,6 +141,63 @@ pub struct Record {
 
     /// The command and its arguments
     #[arg(last = true, required_unless_present = "attach", value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+}
+
+/// Capture a window of a command's GPU work, to run it again
+///
+/// Runs the command unmodified, with gapscope's capturing layer in its Vulkan loader, and writes what a window of its GPU work
+/// needs to run again: kernels, commands, and of memory the ranges that the window reads. Inside the window each submission is
+/// waited for, so that times there are not the program's own; outside of it nothing changes. What cannot be captured right ends
+/// the window before it, by name.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Without an option that says which, all work is captured. Submissions and dispatches are counted from 0, and B is not part of the
+window. Of dispatches, the whole submissions are captured that contain them.
+
+Exit status:
+  that of the command; 128 + N when signal N ended it
+  125  nothing was captured, and the command ended with 0
+  126  the command cannot be run
+  127  the command is not found
+  2    wrong option
+
+Examples:
+  gapscope capture -o step.gapcapture --submissions 3..4 -- ./my-program
+  gapscope capture --dispatches 100..110 -- python infer.py
+  gapscope capture --label 'step 3' -- ./my-program
+  gapscope capture --signal -- ./server      kill -USR2 begins the window, and ends it")]
+pub struct Capture {
+    /// Folder to write; it must not exist [default: NAME.gapcapture or NAME-2.gapcapture, …, of the command's name]
+    #[arg(short, long, value_name = "OUT.gapcapture", value_hint = ValueHint::DirPath)]
+    pub output: Option<PathBuf>,
+
+    /// Capture the submissions that contain these dispatches
+    #[arg(long, value_name = "A..B", value_parser = range, group = "window")]
+    pub dispatches: Option<Range<u64>>,
+
+    /// Capture these submissions: calls that hand work to a queue
+    #[arg(long, value_name = "A..B", value_parser = range, group = "window")]
+    pub submissions: Option<Range<u64>>,
+
+    /// Capture the first run of submissions under a debug label, of a command buffer, a queue or the SDK, that contains TEXT
+    #[arg(long, value_name = "TEXT", group = "window")]
+    pub label: Option<String>,
+
+    /// Capture what the command captures itself with gapscope's SDK (`start_capture`): at the path that it gives, or OUT, OUT-2, …
+    #[arg(long, group = "window")]
+    pub capture_only: bool,
+
+    /// Capture from one signal SIGUSR2 to this process to the next
+    #[arg(long, group = "window")]
+    pub signal: bool,
+
+    /// Print what was captured as JSON, on stderr
+    #[arg(long)]
+    pub json: bool,
+
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
 }
 
@@ -436,6 +495,16 @@ fn boundaries(text: &str) -> Result<Boundaries, String> {
         _ if text == "all" => Ok(Boundaries::All),
         Ok(count) if count > 0 => Ok(Boundaries::Count(count)),
         _ => Err("write a number from 1, or `all`".to_owned()),
+    }
+}
+
+/// A range without its end.
+fn range(text: &str) -> Result<Range<u64>, String> {
+    let wrong = || "write a range such as 3..5, whose end is not part of it".to_owned();
+    let (start, end) = text.split_once("..").ok_or_else(wrong)?;
+    match (start.parse(), end.parse()) {
+        (Ok(start), Ok(end)) if start < end => Ok(start..end),
+        _ => Err(wrong()),
     }
 }
 

@@ -9,7 +9,12 @@ pub const FOLDER_VARIABLE: &str = "GAPSCOPE_HOOKS_DIR";
 
 /// The path of the layer's library.
 pub fn find() -> Result<PathBuf> {
-    find_in(&folders()?)
+    find_in(&folders()?, "gapscope_vulkan")
+}
+
+/// The path of the library of the layer that captures.
+pub fn find_capture() -> Result<PathBuf> {
+    find_in(&folders()?, "gapscope_vulkan_capture")
 }
 
 /// The path of the library that records CUDA; `None` where there is none, as on systems without CUDA.
@@ -33,8 +38,8 @@ fn around(executable: &Path) -> Vec<PathBuf> {
     vec![beside.to_owned(), beside.join("../lib/gapscope")]
 }
 
-fn find_in(folders: &[PathBuf]) -> Result<PathBuf> {
-    let file = format!("{DLL_PREFIX}gapscope_vulkan{DLL_SUFFIX}");
+fn find_in(folders: &[PathBuf], library: &str) -> Result<PathBuf> {
+    let file = format!("{DLL_PREFIX}{library}{DLL_SUFFIX}");
     for folder in folders {
         let path = folder.join(&file);
         if path.is_file() {
@@ -44,9 +49,10 @@ fn find_in(folders: &[PathBuf]) -> Result<PathBuf> {
     }
     let folders: Vec<_> = folders.iter().map(|f| f.display().to_string()).collect();
     bail!(
-        "the Vulkan layer {file} is not in {}; build it with `cargo build -p gapscope-vulkan` (with the same \
+        "the Vulkan layer {file} is not in {}; build it with `cargo build -p {}` (with the same \
          --release), or set {FOLDER_VARIABLE} to its folder",
         folders.join(" or "),
+        library.replace('_', "-"),
     )
 }
 
@@ -62,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_missing_layer_says_where_it_was_looked_for() {
-        let error = find_in(&["/nowhere/a".into(), "/nowhere/b".into()]).unwrap_err();
+        let error = find_in(&["/nowhere/a".into(), "/nowhere/b".into()], "x").unwrap_err();
         let text = error.to_string();
         assert!(text.contains("/nowhere/a or /nowhere/b"), "{text}");
         assert!(text.contains(FOLDER_VARIABLE), "{text}");

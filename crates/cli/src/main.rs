@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 mod args;
+#[cfg(target_os = "linux")]
+mod capture;
 mod completions;
 mod deps;
 mod exit;
@@ -53,6 +55,10 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Record(arguments) => record::run(&arguments),
         #[cfg(not(target_os = "linux"))]
         Command::Record(_) => Err(elsewhere("records", "Linux and macOS")),
+        #[cfg(target_os = "linux")]
+        Command::Capture(arguments) => capture::run(&arguments),
+        #[cfg(not(target_os = "linux"))]
+        Command::Capture(_) => Err(elsewhere("captures", "Linux")),
         Command::Report(arguments) => report::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Import(arguments) => import::run(&arguments),

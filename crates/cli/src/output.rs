@@ -6,14 +6,23 @@ use std::path::{Path, PathBuf};
 /// `NAME.gapscope` in `folder` for the program NAME, or the first of `NAME-2.gapscope`, … that is not there: nothing
 /// is ever overwritten.
 pub fn for_program(folder: &Path, program: &OsStr) -> PathBuf {
+    named(folder, program, "gapscope")
+}
+
+/// The same for a capture: `NAME.gapcapture`.
+pub fn capture_of(folder: &Path, program: &OsStr) -> PathBuf {
+    named(folder, program, "gapcapture")
+}
+
+fn named(folder: &Path, program: &OsStr, extension: &str) -> PathBuf {
     let name = Path::new(program)
         .file_name()
         .unwrap_or(OsStr::new("trace"));
     let name = name.to_string_lossy();
-    let mut output = folder.join(format!("{name}.gapscope"));
+    let mut output = folder.join(format!("{name}.{extension}"));
     let mut number = 2;
     while output.symlink_metadata().is_ok() {
-        output = folder.join(format!("{name}-{number}.gapscope"));
+        output = folder.join(format!("{name}-{number}.{extension}"));
         number += 1;
     }
     output

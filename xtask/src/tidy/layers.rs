@@ -13,10 +13,18 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["gapscope-capture", "gapscope-model", "gapscope-trace"],
     ),
     ("gapscope-spool", &["gapscope-model"]),
-    ("gapscope-vulkan", &["gapscope-spool"]),
+    ("gapscope-vulkan-layer", &[]),
+    (
+        "gapscope-vulkan",
+        &["gapscope-spool", "gapscope-vulkan-layer"],
+    ),
     (
         "gapscope-vulkan-capture",
-        &["gapscope-capture", "gapscope-spool"],
+        &[
+            "gapscope-capture",
+            "gapscope-spool",
+            "gapscope-vulkan-layer",
+        ],
     ),
     ("gapscope-cuda", &["gapscope-spool"]),
     ("gapscope-metal", &["gapscope-import", "gapscope-trace"]),

@@ -118,16 +118,8 @@ impl Recording {
         if let Some(limit) = self.spool_limit_bytes {
             command.env(env::LIMIT, limit.to_string());
         }
-        let layers = write_layer_manifest(&output.join(drain::LAYER), &self.layer)?;
-        command.env("VK_ADD_LAYER_PATH", prepended(&layers, "VK_ADD_LAYER_PATH"));
-        if std::env::var_os("VK_LAYER_PATH").is_some_and(|v| !v.is_empty()) {
-            // Where it is set, the loader looks nowhere else.
-            command.env("VK_LAYER_PATH", prepended(&layers, "VK_LAYER_PATH"));
-        }
-        command.env(
-            "VK_INSTANCE_LAYERS",
-            prepended(OsStr::new(LAYER_NAME), "VK_INSTANCE_LAYERS"),
-        );
+        let folder = output.join(drain::LAYER);
+        put_layer(&mut command, &folder, LAYER_NAME, &self.layer)?;
         if let Some(library) = &self.cuda {
             for variable in [INJECTION, NVTX_INJECTION] {
                 // What the user has set stays: only one library is loaded.
@@ -163,18 +155,38 @@ pub struct Child {
     pub started_ns: i64,
 }
 
+/// Has the loader put a layer into the command, above those that the environment names.
+pub(crate) fn put_layer(
+    command: &mut Command,
+    folder: &Path,
+    name: &str,
+    library: &Path,
+) -> Result<(), Error> {
+    let layers = write_layer_manifest(folder, name, library)?;
+    command.env("VK_ADD_LAYER_PATH", prepended(&layers, "VK_ADD_LAYER_PATH"));
+    if std::env::var_os("VK_LAYER_PATH").is_some_and(|v| !v.is_empty()) {
+        // Where it is set, the loader looks nowhere else.
+        command.env("VK_LAYER_PATH", prepended(&layers, "VK_LAYER_PATH"));
+    }
+    command.env(
+        "VK_INSTANCE_LAYERS",
+        prepended(OsStr::new(name), "VK_INSTANCE_LAYERS"),
+    );
+    Ok(())
+}
+
 /// Writes the loader's description of the layer. Returns its folder.
-fn write_layer_manifest(folder: &Path, library: &Path) -> Result<OsString, Error> {
+fn write_layer_manifest(folder: &Path, name: &str, library: &Path) -> Result<OsString, Error> {
     let library = library.canonicalize().map_err(Error::io(library))?;
     let manifest = serde_json::json!({
         "file_format_version": "1.2.0",
         "layer": {
-            "name": LAYER_NAME,
+            "name": name,
             "type": "GLOBAL",
             "library_path": library.to_string_lossy(),
             "api_version": "1.4.0",
             "implementation_version": "1",
-            "description": "gapscope records GPU work",
+            "description": "gapscope",
         },
     });
     own_folder(folder).map_err(Error::io(folder))?;
@@ -194,7 +206,7 @@ fn prepended(first: &OsStr, variable: &str) -> OsString {
 }
 
 /// Finds what a command would run, so that a missing one leaves no output behind.
-fn find_program(program: &OsStr) -> Result<(), Error> {
+pub(crate) fn find_program(program: &OsStr) -> Result<(), Error> {
     let missing = |reason: &str| Error::NoSuchCommand {
         command: PathBuf::from(program),
         reason: reason.to_owned(),

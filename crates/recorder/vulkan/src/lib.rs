@@ -16,7 +16,7 @@
 //! Each layer uses only those above it in this list; no two modules use each other, which `cargo xtask tidy` checks.
 //!
 //! 1. [`recorder`]: the spool, the ids and the mode, which the whole process shares; [`polls`] and [`host_call`]: the
-//!    times of host calls; [`handles`]: maps by handle.
+//!    times of host calls.
 //! 2. [`api`]: Vulkan around us: the loader, the next layer's functions with the tables of those that are hooked alike, physical
 //!    devices, the program's arguments.
 //! 3. [`objects`]: what is known of the program's buffers, kernels, descriptor sets and other objects.
@@ -33,7 +33,6 @@ mod command_buffers;
 mod device;
 mod devices;
 mod entry;
-mod handles;
 mod hooks;
 mod host_call;
 mod interface;
@@ -42,3 +41,5 @@ mod polls;
 mod recorder;
 mod submission;
 mod timing;
+
+use gapscope_vulkan_layer::handles;

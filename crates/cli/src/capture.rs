@@ -1,0 +1,306 @@
+//! `gapscope capture`.
+
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use anyhow::Context;
+use gapscope_analysis::quantity as number;
+use gapscope_capture::model::{Command, EndReason};
+use gapscope_capture::request::{Notice, Request, VARIABLE, Window};
+use gapscope_capture::{CONTENT, Capture, RECORDS};
+use gapscope_recorder::Layered;
+
+use crate::args;
+use crate::failure::{CANNOT_RECORD, Failure};
+use crate::{exit, layer, output, page};
+
+/// The name of the layer that captures.
+const LAYER_NAME: &str = "VK_LAYER_GAPSCOPE_capture";
+
+/// Captures a window of a command's work, says what it got, and ends as the command did.
+pub fn run(arguments: &args::Capture) -> Result<ExitCode, Failure> {
+    let begun = begin(arguments).map_err(|failure| match failure.status {
+        1 => failure.status(CANNOT_RECORD),
+        _ => failure,
+    })?;
+    let status = exit::status(begun.exit);
+    let own = match said(arguments, &begun.request) {
+        Ok(()) => 0,
+        Err(failure) => {
+            page::say(&format!("gapscope: {failure}\n"));
+            CANNOT_RECORD
+        }
+    };
+    Ok(ExitCode::from(if status != 0 { status } else { own }))
+}
+
+/// A command that has run.
+struct Ran {
+    exit: gapscope_trace::manifest::Exit,
+    request: Request,
+    // What the processes said is in it.
+    _exchange: tempfile::TempDir,
+}
+
+fn begin(arguments: &args::Capture) -> Result<Ran, Failure> {
+    let output = match &arguments.output {
+        Some(output) => output.clone(),
+        None => output::capture_of(Path::new(""), &arguments.command[0]),
+    };
+    check_output(&output)?;
+    let exchange = tempfile::Builder::new()
+        .prefix("gapscope-capture-")
+        .tempdir();
+    let exchange = exchange.context("a temporary folder cannot be made")?;
+    let request = Request {
+        output: std::path::absolute(&output).context("the output's path")?,
+        window: window(arguments),
+        exchange: exchange.path().to_owned(),
+    };
+    let layered = Layered {
+        command: arguments.command.clone(),
+        name: LAYER_NAME,
+        library: layer::find_capture()?,
+        folder: exchange.path().join("layer"),
+        variable: (VARIABLE, request.to_text()),
+    };
+    layered.check()?;
+    let signals = match request.window {
+        Window::Signal => {
+            Some(Signals::new(&request.signals()).context("signals cannot be counted")?)
+        }
+        _ => None,
+    };
+    let exit = layered.run(|| {
+        if let Some(signals) = &signals {
+            signals.count();
+        }
+    })?;
+    Ok(Ran {
+        exit,
+        request,
+        _exchange: exchange,
+    })
+}
+
+fn window(arguments: &args::Capture) -> Window {
+    match arguments {
+        args::Capture {
+            dispatches: Some(range),
+            ..
+        } => Window::Dispatches(range.clone()),
+        args::Capture {
+            submissions: Some(range),
+            ..
+        } => Window::Submissions(range.clone()),
+        args::Capture {
+            label: Some(text), ..
+        } => Window::Label(text.clone()),
+        args::Capture {
+            capture_only: true, ..
+        } => Window::Program,
+        args::Capture { signal: true, .. } => Window::Signal,
+        _ => Window::All,
+    }
+}
+
+/// The output can be made, and is not there.
+fn check_output(output: &Path) -> Result<(), Failure> {
+    if output.symlink_metadata().is_ok() {
+        let text = format!(
+            "{} exists; nothing is overwritten: give another -o",
+            output.display()
+        );
+        return Err(Failure::new(text));
+    }
+    let folder = match output.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    match folder.is_dir() {
+        true => Ok(()),
+        false => Err(Failure::new(format!(
+            "there is no folder {}",
+            folder.display()
+        ))),
+    }
+}
+
+/// Counts signals where the layer sees them.
+struct Signals {
+    arrived: Arc<AtomicBool>,
+    file: std::fs::File,
+    counted: std::cell::Cell<u64>,
+}
+
+impl Signals {
+    fn new(path: &Path) -> std::io::Result<Signals> {
+        let file = std::fs::File::create(path)?;
+        file.write_all_at(&0_u64.to_ne_bytes(), 0)?;
+        let arrived = Arc::default();
+        signal_hook::flag::register(signal_hook::consts::SIGUSR2, Arc::clone(&arrived))?;
+        Ok(Signals {
+            arrived,
+            file,
+            counted: Default::default(),
+        })
+    }
+
+    fn count(&self) {
+        if self.arrived.swap(false, Relaxed) {
+            self.counted.set(self.counted.get() + 1);
+            // The file is there and long enough.
+            let _ = self.file.write_all_at(&self.counted.get().to_ne_bytes(), 0);
+        }
+    }
+}
+
+/// What a capture holds.
+struct Summary {
+    path: PathBuf,
+    submissions: usize,
+    dispatches: usize,
+    bytes: u64,
+    end: Option<EndReason>,
+}
+
+impl Summary {
+    fn read(path: &Path) -> Result<Summary, Failure> {
+        let (capture, problem) =
+            Capture::open(path).map_err(|error| Failure::new(error.to_string()))?;
+        let size = |name| path.join(name).metadata().map_or(0, |data| data.len());
+        let is_dispatch = |command: &&Command| matches!(command, Command::Dispatch(_));
+        Ok(Summary {
+            path: path.to_owned(),
+            submissions: capture.submissions().count(),
+            dispatches: capture.executed().filter(is_dispatch).count(),
+            bytes: size(RECORDS) + size(CONTENT),
+            end: match problem {
+                Some(problem) => Some(EndReason::Failed(problem.to_string())),
+                None => capture.end.map(|end| end.reason),
+            },
+        })
+    }
+
+    /// Why the window ended where it did.
+    fn reason(&self, window: &Window) -> String {
+        match &self.end {
+            Some(EndReason::Complete) if *window == Window::All => {
+                "the window ended with the program".to_owned()
+            }
+            Some(EndReason::Complete) => "the window is complete".to_owned(),
+            Some(EndReason::ProgramEnded) => "the program ended inside the window".to_owned(),
+            Some(EndReason::Refused(what)) => {
+                format!("the window ended before what cannot be captured: {what}")
+            }
+            Some(EndReason::Failed(what)) => format!("the window broke off: {what}"),
+            None => "the window broke off: the program was killed, or no space was left".to_owned(),
+        }
+    }
+
+    fn text(&self, window: &Window) -> String {
+        let aligned = match window {
+            Window::Dispatches(_) => ", whole ones around the dispatches",
+            _ => "",
+        };
+        format!(
+            "gapscope: {} in {}{aligned} ({window}) are in {}, {}; {}\n",
+            number::of(self.dispatches as u64, "dispatch", "dispatches"),
+            number::of(self.submissions as u64, "submission", "submissions"),
+            self.path.display(),
+            number::bytes(self.bytes),
+            self.reason(window)
+        )
+    }
+
+    fn json(&self, window: &Window) -> serde_json::Value {
+        let (end, detail) = match &self.end {
+            Some(EndReason::Complete) => ("complete", None),
+            Some(EndReason::ProgramEnded) => ("program_ended", None),
+            Some(EndReason::Refused(what)) => ("refused", Some(what)),
+            Some(EndReason::Failed(what)) => ("failed", Some(what)),
+            None => ("cut_off", None),
+        };
+        serde_json::json!({
+            "capture": self.path,
+            "window": window.to_string(),
+            "submission_count": self.submissions,
+            "dispatch_count": self.dispatches,
+            "bytes": self.bytes,
+            "end": end,
+            "end_detail": detail,
+        })
+    }
+}
+
+/// Says on stderr what was captured.
+fn said(arguments: &args::Capture, request: &Request) -> Result<(), Failure> {
+    let notices = request.notices();
+    let mut captured = false;
+    let mut nothing = None;
+    for notice in &notices {
+        let Notice::Begun(path) = notice else {
+            continue;
+        };
+        let summary = Summary::read(path)?;
+        if summary.submissions == 0 {
+            // It has nothing to replay.
+            let _ = std::fs::remove_dir_all(path);
+            nothing = Some(summary.reason(&request.window));
+            continue;
+        }
+        captured = true;
+        page::say(&match arguments.json {
+            true => format!("{}\n", summary.json(&request.window)),
+            false => summary.text(&request.window),
+        });
+    }
+    if captured {
+        return Ok(());
+    }
+    let reason = nothing.unwrap_or_else(|| why_nothing(&notices, &request.window));
+    Err(Failure::new(format!("nothing was captured: {reason}")))
+}
+
+/// Why no window was begun.
+fn why_nothing(notices: &[Notice], window: &Window) -> String {
+    if let Some(Notice::NotBegun(reason)) =
+        notices.iter().find(|n| matches!(n, Notice::NotBegun(_)))
+    {
+        return reason.clone();
+    }
+    if !notices.contains(&Notice::Device) {
+        return "the command made no Vulkan device through the loader, or does not use it"
+            .to_owned();
+    }
+    let most = notices.iter().filter_map(|notice| match notice {
+        Notice::Ended {
+            submissions,
+            dispatches,
+        } => Some((*submissions, *dispatches)),
+        _ => None,
+    });
+    let counts = most.max();
+    match (window, counts) {
+        (_, None) => "the command was killed before the window began".to_owned(),
+        (Window::Program, _) => {
+            "the command did not call start_capture, or submitted nothing in it".to_owned()
+        }
+        (Window::Signal, _) => "no signal SIGUSR2 came before the last submission".to_owned(),
+        (Window::Dispatches(_), Some((_, dispatches))) => format!(
+            "the command had {}, and the window is {window}",
+            number::of(dispatches, "dispatch", "dispatches")
+        ),
+        (Window::Label(text), Some((submissions, _))) => format!(
+            "none of {} was under a label that contains {text}",
+            number::of(submissions, "submission", "submissions")
+        ),
+        (_, Some((submissions, _))) => format!(
+            "the command had {}, and the window is {window}",
+            number::of(submissions, "submission", "submissions")
+        ),
+    }
+}

@@ -1,0 +1,80 @@
+//! Launches a program with one Vulkan layer of ours in its environment, and nothing that records.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use gapscope_trace::manifest::Exit;
+
+use crate::launch::{find_program, put_layer};
+use crate::signals::Signals;
+use crate::{Error, inherited};
+
+/// A program to run with a layer.
+#[derive(Debug, Clone)]
+pub struct Layered {
+    /// The command with its arguments. It inherits this process's environment and standard streams.
+    pub command: Vec<OsString>,
+    /// The layer's name.
+    pub name: &'static str,
+    /// The layer's library.
+    pub library: PathBuf,
+    /// A folder of ours for the loader's description of the layer; it outlives the program.
+    pub folder: PathBuf,
+    /// A variable for the layer, and its value.
+    pub variable: (&'static str, String),
+}
+
+impl Layered {
+    /// Whether the command can be run.
+    ///
+    /// # Errors
+    /// It is not there, or cannot be run.
+    pub fn check(&self) -> Result<(), Error> {
+        find_program(self.program()?)
+    }
+
+    fn program(&self) -> Result<&OsStr, Error> {
+        let program = self.command.first().ok_or(Error::NoCommand)?;
+        Ok(program)
+    }
+
+    /// Runs the command to its end; `tick` is called every few milliseconds. Signals to this process reach the command.
+    ///
+    /// # Errors
+    /// The command cannot be run.
+    pub fn run(self, mut tick: impl FnMut()) -> Result<Exit, Error> {
+        self.check()?;
+        let program = self.program()?;
+        let mut command = Command::new(program);
+        command.args(&self.command[1..]);
+        put_layer(&mut command, &self.folder, self.name, &self.library)?;
+        command.env(self.variable.0, &self.variable.1);
+        inherited::hand_on(&mut command);
+        let path = Path::new(program);
+        let signals = Signals::catch().map_err(Error::io(path))?;
+        let mut child = command.spawn().map_err(|source| Error::NotExecutable {
+            command: path.to_owned(),
+            source,
+        })?;
+        loop {
+            match child.try_wait() {
+                Ok(None) => {}
+                Ok(Some(status)) => {
+                    return Ok(match (status.code(), status.signal()) {
+                        (Some(code), _) => Exit::Code(code),
+                        (None, Some(signal)) => Exit::Signal(signal),
+                        (None, None) => Exit::Code(1),
+                    });
+                }
+                // Somebody else has waited for it; how it ended is not known.
+                Err(_) => return Ok(Exit::Code(1)),
+            }
+            signals.pass_on(child.id());
+            tick();
+            std::thread::sleep(Duration::from_millis(3));
+        }
+    }
+}

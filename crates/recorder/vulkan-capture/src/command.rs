@@ -1,0 +1,114 @@
+//! Command buffers, as what they mean: handles as the program gave them, resolved when it submits.
+
+use std::sync::Arc;
+
+use ash::vk;
+use gapscope_capture::model::{CopyRegion, Dependency, Label};
+
+use crate::objects::descriptors::{Descriptor, SetLayout};
+use crate::objects::kernels::{Pipeline, PipelineLayout};
+
+/// A command.
+pub enum Command {
+    /// A compute pipeline is bound; none: one that is not known.
+    Pipeline(Option<Arc<Pipeline>>),
+    Sets {
+        layout: Arc<PipelineLayout>,
+        first: u32,
+        sets: Vec<vk::DescriptorSet>,
+        offsets: Vec<u32>,
+    },
+    PushDescriptors {
+        set: u32,
+        layout: Arc<SetLayout>,
+        written: Vec<(u32, Descriptor)>,
+    },
+    PushConstants {
+        offset: u32,
+        bytes: Vec<u8>,
+    },
+    Dispatch {
+        base: [u32; 3],
+        groups: [u32; 3],
+    },
+    DispatchIndirect {
+        buffer: vk::Buffer,
+        offset: u64,
+    },
+    Copy {
+        from: vk::Buffer,
+        to: vk::Buffer,
+        regions: Vec<CopyRegion>,
+    },
+    Fill {
+        buffer: vk::Buffer,
+        offset: u64,
+        bytes: u64,
+        value: u32,
+    },
+    Update {
+        buffer: vk::Buffer,
+        offset: u64,
+        data: Vec<u8>,
+    },
+    Barrier(Barrier),
+    SetEvent(vk::Event),
+    ResetEvent(vk::Event),
+    WaitEvents(Vec<vk::Event>, Barrier),
+    Label(Label),
+    /// Results of queries are copied: `bytes` at most.
+    QueryResults {
+        buffer: vk::Buffer,
+        offset: u64,
+        bytes: u64,
+    },
+    Secondary(Vec<vk::CommandBuffer>),
+    /// A command that no capture can hold.
+    Refused(&'static str),
+}
+
+/// A barrier; images are left out, since no work of a window touches any.
+#[derive(Default)]
+pub struct Barrier {
+    pub flags: u32,
+    pub memory: Vec<Dependency>,
+    pub buffers: Vec<BufferBarrier>,
+}
+
+/// A barrier for a range of a buffer.
+pub struct BufferBarrier {
+    pub dependency: Dependency,
+    pub buffer: vk::Buffer,
+    pub offset: u64,
+    pub bytes: u64,
+}
+
+/// What has been recorded into a command buffer since it was begun.
+#[derive(Default)]
+pub struct CommandBuffer {
+    pub commands: Vec<Command>,
+}
+
+impl CommandBuffer {
+    /// The dispatches of it alone, and the secondary command buffers that it executes.
+    pub fn dispatches(&self) -> (u64, Vec<vk::CommandBuffer>) {
+        let mut count = 0;
+        let mut secondary = Vec::new();
+        for command in &self.commands {
+            match command {
+                Command::Dispatch { .. } | Command::DispatchIndirect { .. } => count += 1,
+                Command::Secondary(buffers) => secondary.extend(buffers),
+                _ => {}
+            }
+        }
+        (count, secondary)
+    }
+
+    /// The texts of its labels.
+    pub fn labels(&self) -> impl Iterator<Item = &str> {
+        self.commands.iter().filter_map(|command| match command {
+            Command::Label(Label::Begin(text) | Label::Instant(text)) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,129 @@
+//! The functions that the program itself may call: see [`gapscope_spool::interface`]. A capture of its own is one that can be
+//! replayed, here; labels of its threads may choose the window.
+
+use std::ffi::{OsStr, c_char};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use gapscope_spool::hook::guard;
+use gapscope_spool::interface::{Status, Table, VERSION};
+
+use crate::window::{Capture, Labels, capture};
+
+/// Longer texts are refused.
+const LONGEST_TEXT: usize = 64 * 1024;
+
+static TABLE: Table = Table {
+    version: VERSION,
+    bytes: size_of::<Table>() as u32,
+    hook: c"vulkan".as_ptr(),
+    state,
+    start_capture,
+    stop_capture,
+    capture_state,
+    push_label,
+    pop_label,
+    instant_label,
+    flush,
+};
+
+/// [`gapscope_spool::interface::SYMBOL`].
+#[unsafe(no_mangle)]
+pub extern "C" fn gapscope_interface(version: u32) -> *const Table {
+    TABLE.answer(version)
+}
+
+/// Runs a function of the interface: no panic leaves it.
+fn guarded(work: impl FnOnce(&'static Capture) -> Status) -> i32 {
+    let status = guard(|| match capture() {
+        Some(capture) => work(capture),
+        None => Status::NotRecorded,
+    });
+    status.unwrap_or(Status::Internal) as i32
+}
+
+/// # Safety
+/// `text` is null or points to `bytes` bytes.
+unsafe fn bytes_at<'a>(text: *const c_char, bytes: usize) -> Option<&'a [u8]> {
+    if text.is_null() || bytes > LONGEST_TEXT {
+        return None;
+    }
+    // SAFETY: as the caller promises.
+    Some(unsafe { std::slice::from_raw_parts(text.cast(), bytes) })
+}
+
+extern "C" fn state() -> i32 {
+    guarded(|_| Status::Off)
+}
+
+unsafe extern "C" fn start_capture(
+    path: *const c_char,
+    path_bytes: usize,
+    number: *mut u32,
+) -> i32 {
+    guarded(|capture| {
+        let given = if path.is_null() {
+            &[][..]
+        } else {
+            // SAFETY: the caller's own text.
+            match unsafe { bytes_at(path, path_bytes) } {
+                Some(path) => path,
+                None => return Status::BadText,
+            }
+        };
+        if number.is_null() || given.contains(&0) {
+            return Status::BadText;
+        }
+        match capture.start_own(absolute(given)) {
+            Ok(started) => {
+                // SAFETY: checked for null above; the caller's own variable.
+                unsafe { number.write(started) };
+                Status::Done
+            }
+            Err(status) => status,
+        }
+    })
+}
+
+/// The path as the command, which may have another working directory, can use it.
+fn absolute(path: &[u8]) -> Option<PathBuf> {
+    let path = Path::new(OsStr::from_bytes(path));
+    match path.as_os_str().is_empty() {
+        true => None,
+        false => Some(std::path::absolute(path).unwrap_or_else(|_| path.to_owned())),
+    }
+}
+
+extern "C" fn stop_capture(number: u32) -> i32 {
+    guarded(|capture| capture.stop_own(number))
+}
+
+extern "C" fn capture_state(number: u32) -> i32 {
+    guarded(|capture| capture.own_state(number))
+}
+
+unsafe extern "C" fn push_label(text: *const c_char, bytes: usize) -> i32 {
+    guarded(|_| {
+        // SAFETY: the caller's own text.
+        let Some(text) = (unsafe { bytes_at(text, bytes) }) else {
+            return Status::BadText;
+        };
+        Labels::push(String::from_utf8_lossy(text).into_owned());
+        Status::Done
+    })
+}
+
+unsafe extern "C" fn instant_label(_: *const c_char, _: usize) -> i32 {
+    guarded(|_| Status::Done)
+}
+
+extern "C" fn pop_label() -> i32 {
+    guarded(|_| match Labels::pop() {
+        true => Status::Done,
+        false => Status::NoLabel,
+    })
+}
+
+extern "C" fn flush(_: u64) -> i32 {
+    guarded(|_| Status::Done)
+}

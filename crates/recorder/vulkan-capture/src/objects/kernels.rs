@@ -1,0 +1,256 @@
+//! Shader modules, pipeline layouts and compute pipelines.
+
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use ash::vk::{self, Handle};
+use gapscope_capture::{Hash, model};
+use gapscope_vulkan_layer::arguments::{find, slice, text_at};
+use gapscope_vulkan_layer::handles::lock;
+
+use super::descriptors::SetLayout;
+use super::spirv::{self, Interface};
+use super::{Objects, Serial};
+
+/// A shader module.
+pub struct Module {
+    pub serial: Serial,
+    pub code: Vec<u32>,
+    pub name: Mutex<Option<String>>,
+    interface: OnceLock<Interface>,
+}
+
+impl Module {
+    pub fn new(code: &[u32]) -> Module {
+        Module {
+            serial: Serial::next(),
+            code: code.to_vec(),
+            name: Mutex::default(),
+            interface: OnceLock::new(),
+        }
+    }
+
+    /// Its words as bytes, little-endian.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.code
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect()
+    }
+
+    /// What it can reach; read when it is asked for first.
+    pub fn interface(&self) -> &Interface {
+        self.interface.get_or_init(|| spirv::interface(&self.code))
+    }
+}
+
+/// A pipeline layout.
+pub struct PipelineLayout {
+    pub serial: Serial,
+    pub flags: u32,
+    pub sets: Vec<Option<Arc<SetLayout>>>,
+    pub push_constants: Vec<model::PushConstantRange>,
+}
+
+impl PipelineLayout {
+    /// The size of all push constants, from byte 0.
+    pub fn push_constant_bytes(&self) -> usize {
+        let ends = self
+            .push_constants
+            .iter()
+            .map(|range| range.offset + range.bytes);
+        ends.max().unwrap_or(0) as usize
+    }
+}
+
+/// A compute pipeline.
+pub struct Pipeline {
+    pub serial: Serial,
+    pub layout: Arc<PipelineLayout>,
+    pub module: Arc<Module>,
+    pub entry: String,
+    pub flags: u64,
+    pub stage_flags: u32,
+    pub constants: Vec<model::Constant>,
+    pub required_subgroup_size: Option<u32>,
+    pub robustness: Option<model::Robustness>,
+    pub name: Mutex<Option<String>>,
+    /// Why it cannot be captured.
+    pub refusal: Option<String>,
+}
+
+impl Pipeline {
+    /// The name of the kernel as a recording shows it.
+    pub fn name(&self) -> String {
+        let given = lock(&self.name)
+            .clone()
+            .or_else(|| lock(&self.module.name).clone());
+        given.unwrap_or_else(|| match self.entry.as_str() {
+            "main" | "" => {
+                let hash = Hash::of(&self.module.bytes()).to_string();
+                format!("spv:{}", &hash[..8])
+            }
+            entry => entry.to_owned(),
+        })
+    }
+}
+
+impl Objects {
+    /// What a compute pipeline was made from; none if its layout is not known.
+    ///
+    /// # Safety
+    /// `info` is the program's, during its call.
+    pub unsafe fn pipeline(&self, info: &vk::ComputePipelineCreateInfo<'_>) -> Option<Pipeline> {
+        let layout = self.pipeline_layouts.get(info.layout.as_raw())?;
+        let stage = &info.stage;
+        let mut chained = Chained {
+            flags: info.flags.as_raw().into(),
+            ..Chained::default()
+        };
+        // SAFETY: the program's structures are valid.
+        let (entry, constants) = unsafe {
+            chained.read(info.p_next);
+            chained.read(stage.p_next);
+            (
+                text_at(stage.p_name).into_owned(),
+                constants(stage.p_specialization_info),
+            )
+        };
+        let inline = chained.module.take().map(Arc::new);
+        let module = inline.or_else(|| self.modules.get(stage.module.as_raw()));
+        let missing = module
+            .is_none()
+            .then(|| "a pipeline without its SPIR-V".to_owned());
+        Some(Pipeline {
+            serial: Serial::next(),
+            layout,
+            module: module.unwrap_or_else(|| Arc::new(Module::new(&[]))),
+            entry,
+            flags: chained.flags,
+            stage_flags: stage.flags.as_raw(),
+            constants,
+            required_subgroup_size: chained.required_subgroup_size,
+            robustness: chained.robustness,
+            name: Mutex::default(),
+            refusal: missing.or(chained.refusal),
+        })
+    }
+}
+
+/// What is chained to a pipeline's create-info and its stage's.
+#[derive(Default)]
+struct Chained {
+    flags: u64,
+    required_subgroup_size: Option<u32>,
+    robustness: Option<model::Robustness>,
+    module: Option<Module>,
+    refusal: Option<String>,
+}
+
+/// VkPipelineCreateFlags2CreateInfo
+#[repr(C)]
+struct Flags2 {
+    head: vk::BaseInStructure<'static>,
+    flags: u64,
+}
+
+impl Chained {
+    /// # Safety
+    /// `chain` is a valid pNext chain.
+    unsafe fn read(&mut self, chain: *const c_void) {
+        let mut node = chain.cast::<vk::BaseInStructure<'_>>();
+        while !node.is_null() {
+            // SAFETY: as the caller promises; each structure is of the type that it says.
+            unsafe {
+                self.read_one(node);
+                node = (*node).p_next;
+            }
+        }
+    }
+
+    /// # Safety
+    /// `node` is a structure of the type that it says.
+    unsafe fn read_one(&mut self, node: *const vk::BaseInStructure<'_>) {
+        use vk::StructureType as Type;
+        // SAFETY: as the caller promises.
+        unsafe {
+            match (*node).s_type {
+                Type::PIPELINE_CREATE_FLAGS_2_CREATE_INFO_KHR => {
+                    self.flags = (*node.cast::<Flags2>()).flags;
+                }
+                Type::PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO => {
+                    let info =
+                        &*node.cast::<vk::PipelineShaderStageRequiredSubgroupSizeCreateInfo<'_>>();
+                    self.required_subgroup_size = Some(info.required_subgroup_size);
+                }
+                Type::PIPELINE_ROBUSTNESS_CREATE_INFO_EXT => {
+                    let info = &*node.cast::<vk::PipelineRobustnessCreateInfoEXT<'_>>();
+                    self.robustness = Some(model::Robustness {
+                        storage_buffers: info.storage_buffers.as_raw() as u32,
+                        uniform_buffers: info.uniform_buffers.as_raw() as u32,
+                        vertex_inputs: info.vertex_inputs.as_raw() as u32,
+                        images: info.images.as_raw() as u32,
+                    });
+                }
+                Type::SHADER_MODULE_CREATE_INFO => {
+                    let info = &*node.cast::<vk::ShaderModuleCreateInfo<'_>>();
+                    let words = slice(info.p_code, (info.code_size / 4) as u32);
+                    self.module = Some(Module::new(words));
+                }
+                Type::PIPELINE_CREATION_FEEDBACK_CREATE_INFO
+                | Type::PIPELINE_COMPILER_CONTROL_CREATE_INFO_AMD
+                | Type::DEBUG_UTILS_OBJECT_NAME_INFO_EXT
+                | Type::SHADER_MODULE_VALIDATION_CACHE_CREATE_INFO_EXT => {}
+                other => self.refusal = Some(format!("a pipeline that was made with a {other:?}")),
+            }
+        }
+    }
+}
+
+/// # Safety
+/// `info` is null or valid.
+unsafe fn constants(info: *const vk::SpecializationInfo<'_>) -> Vec<model::Constant> {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let Some(info) = info.as_ref() else {
+            return Vec::new();
+        };
+        let data = slice(info.p_data.cast::<u8>(), info.data_size as u32);
+        let entries = slice(info.p_map_entries, info.map_entry_count);
+        let constants = entries.iter().filter_map(|entry| {
+            let value = data.get(entry.offset as usize..)?.get(..entry.size)?;
+            Some(model::Constant {
+                id: entry.constant_id,
+                value: value.to_vec(),
+            })
+        });
+        constants.collect()
+    }
+}
+
+/// The code of a module's create-info.
+///
+/// # Safety
+/// `info` is valid.
+pub unsafe fn module(info: &vk::ShaderModuleCreateInfo<'_>) -> Module {
+    // SAFETY: as the caller promises.
+    let words = unsafe { slice(info.p_code, (info.code_size / 4) as u32) };
+    Module::new(words)
+}
+
+/// The binding flags of a set layout, if it has some.
+///
+/// # Safety
+/// `info` is valid.
+pub unsafe fn binding_flags<'a>(
+    info: &'a vk::DescriptorSetLayoutCreateInfo<'_>,
+) -> &'a [vk::DescriptorBindingFlags] {
+    let wanted = vk::StructureType::DESCRIPTOR_SET_LAYOUT_BINDING_FLAGS_CREATE_INFO;
+    // SAFETY: as the caller promises.
+    unsafe {
+        find::<vk::DescriptorSetLayoutBindingFlagsCreateInfo<'_>>(info.p_next, wanted)
+            .map_or(&[], |flags| {
+                slice(flags.p_binding_flags, flags.binding_count)
+            })
+    }
+}

@@ -1,0 +1,316 @@
+//! When a window is open, and what it writes.
+
+mod call;
+mod intervals;
+mod known;
+mod labels;
+mod objects;
+mod open;
+mod own;
+mod resolve;
+mod signals;
+mod staging;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{OnceLock, PoisonError, RwLock, RwLockWriteGuard};
+
+use ash::vk::{self, Handle};
+use gapscope_capture::model::EndReason;
+use gapscope_capture::request::{Notice, Request, Window};
+use gapscope_spool::hook;
+use gapscope_vulkan_layer::handles::lock;
+
+use crate::api::device::Device;
+pub use call::{Batches, Call};
+pub use labels::Labels;
+use open::Open;
+use own::OwnCaptures;
+use signals::Signals;
+
+/// The capture that this process was asked for.
+pub struct Capture {
+    request: Request,
+    /// A window may begin, or is open: submissions take a closer look.
+    is_armed: AtomicBool,
+    /// Submissions outside of a window share it; what begins, ends or fills a window has it alone.
+    gate: RwLock<Gate>,
+    submissions: AtomicU64,
+    dispatches: AtomicU64,
+    /// Labels that are open on queues and threads.
+    pub labels: Labels,
+    signals: Option<Signals>,
+    process: u32,
+    has_notified_end: AtomicBool,
+    /// Captures that the program begins itself.
+    pub own: OwnCaptures,
+}
+
+#[derive(Default)]
+struct Gate {
+    open: Option<Open>,
+    /// How many windows have been begun.
+    begun: u32,
+}
+
+/// The capture that this process was asked for, if it was.
+pub fn capture() -> Option<&'static Capture> {
+    static CAPTURE: OnceLock<Option<Capture>> = OnceLock::new();
+    let made = CAPTURE.get_or_init(|| hook::guard(Capture::of_environment).flatten());
+    // A forked child has none of the parent's window.
+    made.as_ref()
+        .filter(|capture| capture.process == std::process::id())
+}
+
+impl Capture {
+    fn of_environment() -> Option<Capture> {
+        let request = Request::of_environment()?;
+        hook::silence();
+        hook::pin_library();
+        end_at_exit();
+        let signals = match request.window {
+            Window::Signal => Some(Signals::map(&request.signals())?),
+            _ => None,
+        };
+        Some(Capture {
+            is_armed: AtomicBool::new(request.window != Window::Program),
+            request,
+            gate: RwLock::default(),
+            submissions: AtomicU64::new(0),
+            dispatches: AtomicU64::new(0),
+            labels: Labels::default(),
+            signals,
+            process: std::process::id(),
+            has_notified_end: AtomicBool::new(false),
+            own: OwnCaptures::default(),
+        })
+    }
+
+    fn alone(&self) -> RwLockWriteGuard<'_, Gate> {
+        self.gate.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The process has a device.
+    pub fn device_made(&self) {
+        self.request.notify(&Notice::Device);
+    }
+
+    /// A device is about to be destroyed: a window of it ends.
+    pub fn device_ends(&self, device: &'static Device) {
+        let mut gate = self.alone();
+        if gate
+            .open
+            .as_ref()
+            .is_some_and(|open| std::ptr::eq(open.device(), device))
+        {
+            let reason = self.reason_at_end();
+            self.end(&mut gate, reason);
+        }
+    }
+
+    /// The process ends.
+    fn process_ends(&self) {
+        // Who holds it is a thread that the end of the process has stopped or soon will.
+        if let Ok(mut gate) = self.gate.try_write() {
+            let reason = self.reason_at_end();
+            if let Some(mut open) = gate.open.take() {
+                // The device may be gone already: it is not touched.
+                open.end(reason);
+                std::mem::forget(open);
+            }
+        }
+        if !self.has_notified_end.swap(true, Relaxed) {
+            self.request.notify(&Notice::Ended {
+                submissions: self.submissions.load(Relaxed),
+                dispatches: self.dispatches.load(Relaxed),
+            });
+        }
+    }
+
+    /// A window of all ends with the program.
+    fn reason_at_end(&self) -> EndReason {
+        match self.request.window {
+            Window::All => EndReason::Complete,
+            _ => EndReason::ProgramEnded,
+        }
+    }
+
+    /// Passes a submission on, and captures it if it is in the window.
+    ///
+    /// # Safety
+    /// It is the program's own call.
+    pub unsafe fn submit(&self, call: &Call<'_>) -> vk::Result {
+        if !self.is_armed.load(Relaxed) {
+            // SAFETY: as the caller promises.
+            return unsafe { call.pass_on() };
+        }
+        {
+            let shared = self.gate.read().unwrap_or_else(PoisonError::into_inner);
+            let is_inside = hook::guard(|| shared.open.is_some() || self.begins_with(call));
+            if is_inside != Some(true) {
+                // SAFETY: as the caller promises.
+                return unsafe { call.pass_on() };
+            }
+        }
+        let mut gate = self.alone();
+        hook::guard(|| {
+            // SAFETY: as the caller promises.
+            unsafe { self.submit_alone(&mut gate, call) };
+        });
+        // SAFETY: as the caller promises. It has not been passed on where the window ended before it.
+        (call.passed.get()).unwrap_or_else(|| unsafe { call.pass_on() })
+    }
+
+    /// Whether a window begins with this submission. Counts it.
+    fn begins_with(&self, call: &Call<'_>) -> bool {
+        let submission = self.submissions.fetch_add(1, Relaxed);
+        match &self.request.window {
+            Window::All => true,
+            Window::Submissions(range) => submission >= range.start,
+            Window::Dispatches(range) => {
+                let count = self.count_dispatches(call);
+                let first = self.dispatches.fetch_add(count, Relaxed);
+                first.saturating_add(count) > range.start
+            }
+            Window::Label(text) => self.labels.apply(call, text),
+            Window::Signal => self.signals.as_ref().is_some_and(|signals| signals.is_on()),
+            Window::Program => true,
+        }
+    }
+
+    fn count_dispatches(&self, call: &Call<'_>) -> u64 {
+        let mut count = 0;
+        let mut pending = call.command_buffers();
+        while let Some(buffer) = pending.pop() {
+            if let Some(state) = call.device.objects.command_buffers.get(buffer.as_raw()) {
+                let (own, secondary) = lock(&state).dispatches();
+                count += own;
+                pending.extend(secondary);
+            }
+        }
+        count
+    }
+
+    /// Whether the open window is over before this submission.
+    fn is_over_before(&self, call: &Call<'_>) -> bool {
+        match &self.request.window {
+            // A submission of semaphores alone has no label and ends nothing.
+            Window::Label(text) => {
+                !call.command_buffers().is_empty() && !self.labels.apply(call, text)
+            }
+            Window::Signal => !self.signals.as_ref().is_some_and(|signals| signals.is_on()),
+            _ => false,
+        }
+    }
+
+    /// Whether the open window is complete after what has been counted.
+    fn is_complete(&self) -> bool {
+        match &self.request.window {
+            Window::Submissions(range) => self.submissions.load(Relaxed) >= range.end,
+            Window::Dispatches(range) => self.dispatches.load(Relaxed) >= range.end,
+            _ => false,
+        }
+    }
+
+    /// Captures a submission, which is passed on if it is in a window.
+    ///
+    /// # Safety
+    /// It is the program's own call.
+    unsafe fn submit_alone(&self, gate: &mut Gate, call: &Call<'_>) {
+        if !self.is_armed.load(Relaxed) {
+            return;
+        }
+        if gate.open.is_none() {
+            let path = match self.request.window {
+                Window::Program => match self.own.begin() {
+                    Some(path) => path,
+                    None => return,
+                },
+                _ => None,
+            };
+            self.begin(gate, call.device, path);
+        } else {
+            // It has not been counted.
+            self.submissions.fetch_add(1, Relaxed);
+            if let Window::Dispatches(_) = self.request.window {
+                let count = self.count_dispatches(call);
+                self.dispatches.fetch_add(count, Relaxed);
+            }
+            if self.is_over_before(call) {
+                self.end(gate, EndReason::Complete);
+                return;
+            }
+        }
+        let Some(open) = &mut gate.open else { return };
+        // SAFETY: as the caller promises; the gate keeps others from the queues.
+        match unsafe { open.submit(call) } {
+            Err(reason) => self.end(gate, reason),
+            Ok(()) if self.is_complete() => self.end(gate, EndReason::Complete),
+            Ok(()) => {}
+        }
+    }
+
+    /// Opens a window on a device, if it can be written.
+    fn begin(&self, gate: &mut Gate, device: &'static Device, path: Option<PathBuf>) {
+        gate.begun += 1;
+        let path = path.unwrap_or_else(|| self.request.output_of(gate.begun));
+        match Open::begin(device, &path, &self.request.window) {
+            Ok(open) => {
+                self.request.notify(&Notice::Begun(path));
+                gate.open = Some(open);
+            }
+            Err(reason) => {
+                self.own.settle(&EndReason::Failed(String::new()));
+                self.request.notify(&Notice::NotBegun(reason));
+                self.disarm();
+            }
+        }
+    }
+
+    /// Ends the open window, and with it the capture, unless there may be another.
+    fn end(&self, gate: &mut Gate, reason: EndReason) {
+        let Some(mut open) = gate.open.take() else {
+            return;
+        };
+        self.own.settle(&reason);
+        open.end(reason);
+        open.clean_up();
+        match &self.signals {
+            // A window that was refused does not begin again before the next signal.
+            Some(signals) => signals.turn_off(),
+            None => self.disarm(),
+        }
+    }
+
+    /// Ends an open window before something that no capture can hold, which is then done.
+    pub fn refuse<R>(&self, what: &str, work: impl FnOnce() -> R) -> R {
+        if !self.is_armed.load(Relaxed) {
+            return work();
+        }
+        let mut gate = self.alone();
+        hook::guard(|| {
+            if gate.open.is_some() {
+                self.end(&mut gate, EndReason::Refused(what.to_owned()));
+            }
+        });
+        // Alone: the window did not wait for others.
+        work()
+    }
+
+    fn disarm(&self) {
+        self.is_armed.store(false, Relaxed);
+    }
+}
+
+/// Ends the window at the exit of the process. Handlers run in the reverse order of their registration.
+fn end_at_exit() {
+    extern "C" fn ended() {
+        hook::guard(|| {
+            if let Some(capture) = capture() {
+                capture.process_ends();
+            }
+        });
+    }
+    // SAFETY: the handler is a plain function of this library, which is pinned.
+    unsafe { libc::atexit(ended) };
+}

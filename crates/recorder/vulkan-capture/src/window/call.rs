@@ -1,0 +1,284 @@
+//! A call that submits, in either version.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+
+use ash::vk::{self, Handle};
+use gapscope_vulkan_layer::arguments::{find, slice};
+
+use crate::api::device::{Device, Queue};
+
+/// A call of vkQueueSubmit or vkQueueSubmit2.
+pub struct Call<'a> {
+    pub device: &'static Device,
+    pub queue: vk::Queue,
+    pub batches: Batches<'a>,
+    pub fence: vk::Fence,
+    /// What it returned, once it has been passed on.
+    pub passed: Cell<Option<vk::Result>>,
+}
+
+/// Its batches.
+#[derive(Clone, Copy)]
+pub enum Batches<'a> {
+    One(&'a [vk::SubmitInfo<'a>]),
+    Two(&'a [vk::SubmitInfo2<'a>]),
+}
+
+/// A batch, whichever version it is of.
+pub struct Batch {
+    pub waits: Vec<SemaphoreUse>,
+    pub commands: Vec<vk::CommandBuffer>,
+    pub signals: Vec<SemaphoreUse>,
+    pub is_protected: bool,
+}
+
+/// A wait or a signal.
+pub struct SemaphoreUse {
+    pub semaphore: vk::Semaphore,
+    /// Means something if the semaphore is a timeline.
+    pub value: u64,
+    pub stages: u64,
+}
+
+/// Command buffers of ours before and after what a call submits.
+#[derive(Clone, Copy)]
+pub struct Around {
+    pub before: vk::CommandBuffer,
+    pub after: vk::CommandBuffer,
+}
+
+impl Call<'_> {
+    /// The queue, as the program got it.
+    pub fn known_queue(&self) -> Option<Queue> {
+        self.device.queue(self.queue)
+    }
+
+    pub fn batches(&self) -> Vec<Batch> {
+        // SAFETY: the program's structures are valid during its call.
+        unsafe {
+            match self.batches {
+                Batches::One(infos) => infos.iter().map(|info| batch(info)).collect(),
+                Batches::Two(infos) => infos.iter().map(|info| batch2(info)).collect(),
+            }
+        }
+    }
+
+    /// All its command buffers.
+    pub fn command_buffers(&self) -> Vec<vk::CommandBuffer> {
+        self.batches()
+            .into_iter()
+            .flat_map(|batch| batch.commands)
+            .collect()
+    }
+
+    /// Passes the call on as it is.
+    ///
+    /// # Safety
+    /// It is the program's, and nobody else uses the queue.
+    pub unsafe fn pass_on(&self) -> vk::Result {
+        let next = &self.device.next;
+        // SAFETY: as the caller promises.
+        let result = unsafe {
+            match self.batches {
+                Batches::One(infos) => {
+                    let call = next.fp_v1_0().queue_submit;
+                    call(self.queue, infos.len() as u32, infos.as_ptr(), self.fence)
+                }
+                Batches::Two(infos) => {
+                    let call = next.fp_v1_3().queue_submit2;
+                    call(self.queue, infos.len() as u32, infos.as_ptr(), self.fence)
+                }
+            }
+        };
+        self.passed.set(Some(result));
+        result
+    }
+
+    /// Command buffers of ours can be put around its own: nothing is chained to it that counts them.
+    pub fn can_be_surrounded(&self) -> bool {
+        let group = vk::StructureType::DEVICE_GROUP_SUBMIT_INFO;
+        match self.batches {
+            Batches::One(infos) => infos.iter().all(|info| {
+                // SAFETY: the program's structures are valid during its call.
+                unsafe { find::<vk::BaseInStructure<'_>>(info.p_next, group) }.is_none()
+            }),
+            Batches::Two(_) => true,
+        }
+    }
+
+    /// Passes the call on with command buffers of ours before the first and after the last of its own, and nothing else changed.
+    ///
+    /// # Safety
+    /// As for [`Call::pass_on`]; ours are executable in this queue.
+    pub unsafe fn pass_on_surrounded(&self, around: Around) -> vk::Result {
+        let next = &self.device.next;
+        // SAFETY: as the caller promises; the changed structures live until the call returns.
+        let result = unsafe {
+            match self.batches {
+                Batches::One(infos) => {
+                    let last = infos.len().saturating_sub(1);
+                    let lists: Vec<Vec<_>> = (infos.iter().enumerate())
+                        .map(|(index, info)| {
+                            let own = slice(info.p_command_buffers, info.command_buffer_count);
+                            surrounded(own, index == 0, index == last, around.before, around.after)
+                        })
+                        .collect();
+                    let infos: Vec<_> = (infos.iter().zip(&lists))
+                        .map(|(info, list)| vk::SubmitInfo {
+                            command_buffer_count: list.len() as u32,
+                            p_command_buffers: list.as_ptr(),
+                            ..*info
+                        })
+                        .collect();
+                    let call = next.fp_v1_0().queue_submit;
+                    call(self.queue, infos.len() as u32, infos.as_ptr(), self.fence)
+                }
+                Batches::Two(infos) => {
+                    let last = infos.len().saturating_sub(1);
+                    let of = |buffer| vk::CommandBufferSubmitInfo::default().command_buffer(buffer);
+                    let lists: Vec<Vec<_>> = (infos.iter().enumerate())
+                        .map(|(index, info)| {
+                            let own =
+                                slice(info.p_command_buffer_infos, info.command_buffer_info_count);
+                            let (before, after) = (of(around.before), of(around.after));
+                            surrounded(own, index == 0, index == last, before, after)
+                        })
+                        .collect();
+                    let infos: Vec<_> = (infos.iter().zip(&lists))
+                        .map(|(info, list)| vk::SubmitInfo2 {
+                            command_buffer_info_count: list.len() as u32,
+                            p_command_buffer_infos: list.as_ptr(),
+                            ..*info
+                        })
+                        .collect();
+                    let call = next.fp_v1_3().queue_submit2;
+                    call(self.queue, infos.len() as u32, infos.as_ptr(), self.fence)
+                }
+            }
+        };
+        self.passed.set(Some(result));
+        result
+    }
+}
+
+fn surrounded<T: Copy>(own: &[T], first: bool, last: bool, before: T, after: T) -> Vec<T> {
+    let before = first.then_some(before);
+    let after = last.then_some(after);
+    before
+        .into_iter()
+        .chain(own.iter().copied())
+        .chain(after)
+        .collect()
+}
+
+/// # Safety
+/// `info` is valid.
+unsafe fn batch(info: &vk::SubmitInfo<'_>) -> Batch {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let wanted = vk::StructureType::TIMELINE_SEMAPHORE_SUBMIT_INFO;
+        let values = find::<vk::TimelineSemaphoreSubmitInfo<'_>>(info.p_next, wanted);
+        let wait_values = values.map_or(&[][..], |v| {
+            slice(v.p_wait_semaphore_values, v.wait_semaphore_value_count)
+        });
+        let signal_values = values.map_or(&[][..], |v| {
+            slice(v.p_signal_semaphore_values, v.signal_semaphore_value_count)
+        });
+        let waits = slice(info.p_wait_semaphores, info.wait_semaphore_count);
+        let stages = slice(info.p_wait_dst_stage_mask, info.wait_semaphore_count);
+        let signals = slice(info.p_signal_semaphores, info.signal_semaphore_count);
+        Batch {
+            waits: (waits.iter().enumerate())
+                .map(|(index, semaphore)| SemaphoreUse {
+                    semaphore: *semaphore,
+                    value: wait_values.get(index).copied().unwrap_or(0),
+                    stages: stages.get(index).map_or(0, |stages| stages.as_raw().into()),
+                })
+                .collect(),
+            commands: slice(info.p_command_buffers, info.command_buffer_count).to_vec(),
+            signals: (signals.iter().enumerate())
+                .map(|(index, semaphore)| SemaphoreUse {
+                    semaphore: *semaphore,
+                    value: signal_values.get(index).copied().unwrap_or(0),
+                    stages: vk::PipelineStageFlags2::ALL_COMMANDS.as_raw(),
+                })
+                .collect(),
+            is_protected: is_protected(info.p_next),
+        }
+    }
+}
+
+/// # Safety
+/// `chain` is a valid pNext chain.
+unsafe fn is_protected(chain: *const c_void) -> bool {
+    let wanted = vk::StructureType::PROTECTED_SUBMIT_INFO;
+    // SAFETY: as the caller promises.
+    let info = unsafe { find::<vk::ProtectedSubmitInfo<'_>>(chain, wanted) };
+    info.is_some_and(|info| info.protected_submit != vk::FALSE)
+}
+
+/// # Safety
+/// `info` is valid.
+unsafe fn batch2(info: &vk::SubmitInfo2<'_>) -> Batch {
+    let semaphore = |info: &vk::SemaphoreSubmitInfo<'_>| SemaphoreUse {
+        semaphore: info.semaphore,
+        value: info.value,
+        stages: info.stage_mask.as_raw(),
+    };
+    // SAFETY: as the caller promises.
+    unsafe {
+        let waits = slice(info.p_wait_semaphore_infos, info.wait_semaphore_info_count);
+        let signals = slice(
+            info.p_signal_semaphore_infos,
+            info.signal_semaphore_info_count,
+        );
+        let commands = slice(info.p_command_buffer_infos, info.command_buffer_info_count);
+        Batch {
+            waits: waits.iter().map(semaphore).collect(),
+            commands: commands.iter().map(|info| info.command_buffer).collect(),
+            signals: signals.iter().map(semaphore).collect(),
+            is_protected: info.flags.contains(vk::SubmitFlags::PROTECTED),
+        }
+    }
+}
+
+impl Call<'_> {
+    /// Why a semaphore keeps the call from running now; none: nothing does, once earlier work is finished.
+    pub fn waits_for_what_has_not_come(&self) -> Option<String> {
+        let mut signalled: Vec<(u64, u64)> = Vec::new();
+        for batch in self.batches() {
+            for wait in &batch.waits {
+                let raw = wait.semaphore.as_raw();
+                let known = self.device.objects.semaphores.get(raw);
+                // A binary semaphore is waited for only after what signals it has been submitted.
+                if !known.is_some_and(|known| known.is_timeline)
+                    || signalled
+                        .iter()
+                        .any(|(s, value)| *s == raw && *value >= wait.value)
+                {
+                    continue;
+                }
+                let next = &self.device.next;
+                // SAFETY: the semaphore is a timeline of this device, and live.
+                let value = unsafe { next.get_semaphore_counter_value(wait.semaphore) };
+                match value {
+                    Ok(value) if value >= wait.value => {}
+                    _ => {
+                        return Some(format!(
+                            "it waits for value {} of a timeline semaphore, which nothing submitted before it signals",
+                            wait.value
+                        ));
+                    }
+                }
+            }
+            signalled.extend(
+                batch
+                    .signals
+                    .iter()
+                    .map(|s| (s.semaphore.as_raw(), s.value)),
+            );
+        }
+        None
+    }
+}

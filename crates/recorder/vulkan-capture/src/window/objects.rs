@@ -1,0 +1,184 @@
+//! The records of objects, written once each, before what names them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use gapscope_capture::model::{self, BufferId, MemoryId, ModuleId, PipelineId, PipelineLayoutId};
+use gapscope_capture::model::{QueueId, SemaphoreId, SetLayoutId};
+use gapscope_capture::{Record, Writer};
+use gapscope_vulkan_layer::handles::lock;
+
+use crate::api::device::{Device, Queue};
+use crate::objects::Serial;
+use crate::objects::descriptors::SetLayout;
+use crate::objects::kernels::{Module, Pipeline, PipelineLayout};
+use crate::objects::memory::{Buffer, Memory};
+
+/// The numbers that a capture has given to objects, and records that are to be written.
+#[derive(Default)]
+pub struct Numbers {
+    numbers: HashMap<Serial, u32>,
+    counts: [u32; 7],
+    queues: Vec<ash::vk::Queue>,
+    new: Vec<New>,
+}
+
+/// A record that is to be written, or what is to be written before one.
+enum New {
+    Record(Record),
+    /// A module, with its code.
+    Module(ModuleId, Arc<Module>),
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Memory,
+    Buffer,
+    Module,
+    SetLayout,
+    PipelineLayout,
+    Pipeline,
+    Semaphore,
+}
+
+impl Numbers {
+    /// The number of an object, and whether it is new.
+    fn number(&mut self, serial: Serial, kind: Kind) -> (u32, bool) {
+        if let Some(number) = self.numbers.get(&serial) {
+            return (*number, false);
+        }
+        let number = self.counts[kind as usize];
+        self.counts[kind as usize] += 1;
+        self.numbers.insert(serial, number);
+        (number, true)
+    }
+
+    fn add(&mut self, record: Record) {
+        self.new.push(New::Record(record));
+    }
+
+    pub fn memory(&mut self, memory: &Memory) -> MemoryId {
+        let (id, is_new) = self.number(memory.serial, Kind::Memory);
+        if is_new {
+            self.add(Record::Memory(model::Memory {
+                id: MemoryId(id),
+                bytes: memory.bytes,
+                properties: memory.properties.as_raw(),
+            }));
+        }
+        MemoryId(id)
+    }
+
+    /// The buffer is bound to the memory at the offset.
+    pub fn buffer(&mut self, buffer: &Buffer, memory: &Memory, offset: u64) -> BufferId {
+        let memory = self.memory(memory);
+        let (id, is_new) = self.number(buffer.serial, Kind::Buffer);
+        if is_new {
+            self.add(Record::Buffer(model::Buffer {
+                id: BufferId(id),
+                name: lock(&buffer.name).clone(),
+                bytes: buffer.bytes,
+                usage: buffer.usage,
+                flags: buffer.flags.as_raw(),
+                memory,
+                offset,
+            }));
+        }
+        BufferId(id)
+    }
+
+    pub fn pipeline(&mut self, pipeline: &Pipeline) -> PipelineId {
+        let layout = self.pipeline_layout(&pipeline.layout);
+        let module = self.module(&pipeline.module);
+        let (id, is_new) = self.number(pipeline.serial, Kind::Pipeline);
+        if is_new {
+            self.add(Record::Pipeline(model::Pipeline {
+                id: PipelineId(id),
+                name: pipeline.name(),
+                layout,
+                module,
+                entry: pipeline.entry.clone(),
+                flags: pipeline.flags,
+                stage_flags: pipeline.stage_flags,
+                constants: pipeline.constants.clone(),
+                required_subgroup_size: pipeline.required_subgroup_size,
+                robustness: pipeline.robustness,
+            }));
+        }
+        PipelineId(id)
+    }
+
+    fn module(&mut self, module: &Arc<Module>) -> ModuleId {
+        let (id, is_new) = self.number(module.serial, Kind::Module);
+        if is_new {
+            self.new.push(New::Module(ModuleId(id), module.clone()));
+        }
+        ModuleId(id)
+    }
+
+    fn pipeline_layout(&mut self, layout: &PipelineLayout) -> PipelineLayoutId {
+        let sets = layout.sets.iter();
+        let sets = sets
+            .map(|set| set.as_ref().map(|set| self.set_layout(set)))
+            .collect();
+        let (id, is_new) = self.number(layout.serial, Kind::PipelineLayout);
+        if is_new {
+            self.add(Record::PipelineLayout(model::PipelineLayout {
+                id: PipelineLayoutId(id),
+                flags: layout.flags,
+                sets,
+                push_constants: layout.push_constants.clone(),
+            }));
+        }
+        PipelineLayoutId(id)
+    }
+
+    fn set_layout(&mut self, layout: &SetLayout) -> SetLayoutId {
+        let (id, is_new) = self.number(layout.serial, Kind::SetLayout);
+        if is_new {
+            self.add(Record::SetLayout(model::SetLayout {
+                id: SetLayoutId(id),
+                flags: layout.flags,
+                bindings: layout.bindings.clone(),
+            }));
+        }
+        SetLayoutId(id)
+    }
+
+    pub fn queue(&mut self, device: &Device, queue: &Queue) -> QueueId {
+        let known = self.queues.iter().position(|known| *known == queue.handle);
+        let id = known.unwrap_or_else(|| {
+            self.queues.push(queue.handle);
+            self.queues.len() - 1
+        });
+        let id = QueueId(id as u32);
+        if known.is_none() {
+            let family = device.families.get(queue.family as usize);
+            self.add(Record::Queue(model::Queue {
+                id,
+                family: queue.family,
+                index: queue.index,
+                flags: family.map_or(0, |family| family.queue_flags.as_raw()),
+            }));
+        }
+        id
+    }
+
+    pub fn semaphore(&mut self, serial: Serial) -> SemaphoreId {
+        SemaphoreId(self.number(serial, Kind::Semaphore).0)
+    }
+
+    /// Writes the records of objects that have been named since the last call.
+    pub fn write(&mut self, writer: &mut Writer) -> std::io::Result<()> {
+        for new in self.new.drain(..) {
+            match new {
+                New::Record(record) => writer.record(&record)?,
+                New::Module(id, module) => {
+                    let code = writer.chunk(&module.bytes())?;
+                    writer.record(&Record::Module(model::Module { id, code }))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

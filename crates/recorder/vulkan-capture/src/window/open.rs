@@ -1,0 +1,533 @@
+//! A window that is open: one submission at a time.
+
+use std::collections::HashMap;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use ash::vk::{self, Handle};
+use gapscope_capture::model::{
+    self, Command as Record, CommandsId, ContentCause, EndReason, Header,
+};
+use gapscope_capture::request::Window;
+use gapscope_capture::{Hash, Record as Line, Writer, pieces};
+
+use super::call::Call;
+use super::intervals::Intervals;
+use super::known::Known;
+use super::objects::Numbers;
+use super::resolve::{Access, Resolver, Touch};
+use super::staging::{Piece, Staging};
+use crate::api::device::{Device, Queue};
+use crate::objects::Serial;
+use crate::objects::memory::Memory;
+
+/// How long work may take that was submitted before the window.
+const EARLIER: Duration = Duration::from_secs(20);
+/// How long a submission of the window may take.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// A window that is being written.
+pub struct Open {
+    device: &'static Device,
+    writer: Writer,
+    began: Instant,
+    numbers: Numbers,
+    staging: Option<Staging>,
+    known: HashMap<Serial, Known>,
+    /// Command buffers as they were written last.
+    written: HashMap<vk::CommandBuffer, (Vec<Record>, CommandsId)>,
+    next_commands: u32,
+}
+
+/// A piece of memory that is to be read.
+struct Wanted {
+    memory: Arc<Memory>,
+    bytes: Range<u64>,
+    from: Piece,
+}
+
+fn failed(error: impl std::fmt::Display) -> EndReason {
+    EndReason::Failed(error.to_string())
+}
+
+fn disk(error: io::Error) -> EndReason {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            EndReason::Failed("no space is left on the disk".to_owned())
+        }
+        io::ErrorKind::FileTooLarge => {
+            EndReason::Failed("a file reached the largest size that is allowed".to_owned())
+        }
+        _ => EndReason::Failed(format!("the capture cannot be written: {error}")),
+    }
+}
+
+impl Open {
+    /// Makes the capture's folder.
+    pub fn begin(device: &'static Device, path: &Path, window: &Window) -> Result<Open, String> {
+        let arguments = std::fs::read("/proc/self/cmdline").unwrap_or_default();
+        let arguments = arguments
+            .split(|byte| *byte == 0)
+            .filter(|word| !word.is_empty());
+        let header = Header {
+            format: gapscope_capture::FORMAT,
+            gapscope: env!("CARGO_PKG_VERSION").to_owned(),
+            command: arguments
+                .map(|word| String::from_utf8_lossy(word).into_owned())
+                .collect(),
+            pid: std::process::id(),
+            started_unix_ns: SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |since| since.as_nanos() as i64),
+            window: window.to_string(),
+            device: device.described.clone(),
+        };
+        let writer =
+            quietly(|| Writer::create(path, header)).map_err(|error| match error.kind() {
+                io::ErrorKind::AlreadyExists => format!("{} exists", path.display()),
+                _ => format!("{} cannot be written: {error}", path.display()),
+            })?;
+        Ok(Open {
+            device,
+            writer,
+            began: Instant::now(),
+            numbers: Numbers::default(),
+            staging: None,
+            known: HashMap::new(),
+            written: HashMap::new(),
+            next_commands: 0,
+        })
+    }
+
+    pub fn device(&self) -> &'static Device {
+        self.device
+    }
+
+    /// Writes why the window ended.
+    pub fn end(&mut self, reason: EndReason) {
+        let after_ns = self.began.elapsed().as_nanos() as u64;
+        let end = model::End { reason, after_ns };
+        // Without space a capture has no end, and is read as one that was cut off.
+        let _ = quietly(|| self.writer.record(&Line::End(end)));
+    }
+
+    /// Destroys what is ours on the device, which is idle as far as the window goes.
+    pub fn clean_up(&mut self) {
+        if let Some(mut staging) = self.staging.take() {
+            // SAFETY: each piece of work of ours has been waited for.
+            unsafe { staging.destroy() };
+        }
+    }
+
+    /// Captures a submission.
+    ///
+    /// # Safety
+    /// It is the program's own call, and nobody else uses the queues.
+    pub unsafe fn submit(&mut self, call: &Call<'_>) -> Result<(), EndReason> {
+        let refused = EndReason::Refused;
+        let called_ns = self.began.elapsed().as_nanos() as u64;
+        if !std::ptr::eq(call.device, self.device) {
+            return Err(refused("work on a second device".to_owned()));
+        }
+        if self.device.is_group {
+            return Err(refused("a device that stands for several GPUs".to_owned()));
+        }
+        let queue = call
+            .known_queue()
+            .ok_or_else(|| refused("a queue that is not known".to_owned()))?;
+        if queue.protected || call.batches().iter().any(|batch| batch.is_protected) {
+            return Err(refused("protected work".to_owned()));
+        }
+        let mut resolver = Resolver::new(self.device, &mut self.numbers);
+        for buffer in call.command_buffers() {
+            resolver.command_buffer(buffer).map_err(refused)?;
+        }
+        let (touches, mut commands) = (resolver.touches, resolver.commands);
+        let query_results = resolver.query_results;
+        for results in &query_results {
+            let touch = &touches[results.touch];
+            let overwritten = touches[results.touch + 1..].iter().any(|later| {
+                later.access != Access::Read
+                    && later.memory.serial == touch.memory.serial
+                    && later.bytes.start < touch.bytes.end
+                    && later.bytes.end > touch.bytes.start
+            });
+            if overwritten {
+                return Err(refused(
+                    "results of queries that the same submission overwrites".to_owned(),
+                ));
+            }
+        }
+        self.start()?;
+        if let Some(reason) = call.waits_for_what_has_not_come() {
+            return Err(refused(reason));
+        }
+        let queue_id = self.numbers.queue(self.device, &queue);
+        quietly(|| self.numbers.write(&mut self.writer)).map_err(disk)?;
+        self.write_content(&queue, &touches)?;
+
+        let around = match call.can_be_surrounded() && !call.batches().is_empty() {
+            true => self.staging(|staging| Ok(staging.around(queue.family)))?,
+            false => None,
+        };
+        // SAFETY: as the caller promises.
+        let result = unsafe {
+            match around {
+                Some(around) => call.pass_on_surrounded(around),
+                None => call.pass_on(),
+            }
+        };
+        if result != vk::Result::SUCCESS {
+            let text = format!("the submission was answered with {result:?}");
+            return Err(EndReason::Failed(text));
+        }
+        self.staging(|staging| staging.wait(queue.handle, LONGEST))?;
+        let device_ns = match around {
+            Some(_) => self.staging(|s| Ok(s.elapsed_ns(queue.family)))?,
+            None => None,
+        };
+        for results in &query_results {
+            let data = self.content_of(&queue, &touches[results.touch])?;
+            let (buffer, command) = results.at;
+            if let Record::Update(update) = &mut commands[buffer][command] {
+                update.data = data;
+            }
+        }
+        self.write_submission(call, queue_id, called_ns, device_ns, commands)
+            .map_err(disk)?;
+        self.write_outcome(&queue, &touches)?;
+        Ok(())
+    }
+
+    /// The first submission: waits until earlier work is finished.
+    fn start(&mut self) -> Result<(), EndReason> {
+        if self.staging.is_some() {
+            return Ok(());
+        }
+        let refused = |text: String| {
+            EndReason::Refused(format!("work that was submitted before the window: {text}"))
+        };
+        // The program may be waiting for a queue, and must be alone with it then.
+        let begun = Instant::now();
+        let _alone = loop {
+            match self.device.waits.try_write() {
+                Ok(alone) => break alone,
+                Err(std::sync::TryLockError::Poisoned(alone)) => break alone.into_inner(),
+                Err(std::sync::TryLockError::WouldBlock) if begun.elapsed() < EARLIER => {
+                    std::thread::sleep(Duration::from_micros(200));
+                }
+                Err(std::sync::TryLockError::WouldBlock) => {
+                    return Err(refused("the program waits for it without end".to_owned()));
+                }
+            }
+        };
+        let mut staging = Staging::new(self.device).map_err(failed)?;
+        let queues = gapscope_vulkan_layer::handles::lock(&self.device.queues).clone();
+        for queue in queues.iter().filter(|queue| !queue.protected) {
+            if let Err(error) = staging.wait(queue.handle, EARLIER) {
+                // What we submitted there is still to run: it is left behind.
+                std::mem::forget(staging);
+                return Err(refused(error));
+            }
+        }
+        self.staging = Some(staging);
+        Ok(())
+    }
+
+    fn staging<R>(
+        &mut self,
+        work: impl FnOnce(&mut Staging) -> Result<R, String>,
+    ) -> Result<R, EndReason> {
+        match &mut self.staging {
+            Some(staging) => work(staging).map_err(EndReason::Failed),
+            None => Err(EndReason::Failed("nothing can be copied".to_owned())),
+        }
+    }
+
+    /// Writes what the submission may read and the capture does not know yet.
+    fn write_content(&mut self, queue: &Queue, touches: &[Touch]) -> Result<(), EndReason> {
+        // What was asked for already, and what was written by then.
+        let mut covered: HashMap<Serial, Intervals> = HashMap::new();
+        let mut wanted = Vec::new();
+        for touch in touches {
+            let covered = covered.entry(touch.memory.serial).or_default();
+            if touch.access != Access::Overwrite {
+                let known = self.known.entry(touch.memory.serial).or_default();
+                for part in covered.missing(touch.bytes.clone()) {
+                    if touch.memory.is_host_visible() {
+                        wanted.extend(cut(touch, part));
+                    } else {
+                        wanted.extend(known.missing(part).into_iter().flat_map(|p| cut(touch, p)));
+                    }
+                }
+            }
+            covered.add(touch.bytes.clone());
+        }
+        let mut run: Option<Run> = None;
+        let Open {
+            writer,
+            known,
+            staging,
+            ..
+        } = self;
+        let staging = staging
+            .as_mut()
+            .ok_or_else(|| failed("nothing can be copied"))?;
+        let from: Vec<Piece> = wanted.iter().map(|wanted| wanted.from).collect();
+        let numbers = &mut self.numbers;
+        let mut error = None;
+        let read = staging.read(queue, &from, |index, bytes| {
+            let Wanted {
+                memory,
+                bytes: range,
+                ..
+            } = &wanted[index];
+            let known = known.entry(memory.serial).or_default();
+            let hash = Hash::of(bytes);
+            if known.is(range, hash) {
+                return Ok(());
+            }
+            let cause = match known.touches(range) {
+                true => ContentCause::HostWrite,
+                false => ContentCause::FirstUse,
+            };
+            known.set(range.clone(), memory.is_host_visible().then_some(hash));
+            let id = numbers.memory(memory);
+            let mut write = || -> io::Result<()> {
+                let hash = writer.chunk(bytes)?;
+                match &mut run {
+                    Some(run) if run.goes_on(id, range, cause) => run.add(range, hash),
+                    _ => {
+                        if let Some(run) = run.replace(Run::new(id, range, cause, hash)) {
+                            run.write(writer)?;
+                        }
+                    }
+                }
+                Ok(())
+            };
+            quietly(&mut write).map_err(|e| {
+                error = Some(disk(e));
+                String::new()
+            })
+        });
+        if let Some(error) = error {
+            return Err(error);
+        }
+        read.map_err(EndReason::Failed)?;
+        match run {
+            Some(run) => quietly(|| run.write(&mut self.writer)).map_err(disk),
+            None => Ok(()),
+        }
+    }
+
+    /// What memory holds now.
+    fn content_of(&mut self, queue: &Queue, touch: &Touch) -> Result<Vec<u8>, EndReason> {
+        let from: Vec<Piece> = cut(touch, touch.bytes.clone())
+            .map(|wanted| wanted.from)
+            .collect();
+        let mut content = Vec::new();
+        self.staging(|staging| {
+            staging.read(queue, &from, |_, bytes| {
+                content.extend_from_slice(bytes);
+                Ok(())
+            })
+        })?;
+        Ok(content)
+    }
+
+    fn write_submission(
+        &mut self,
+        call: &Call<'_>,
+        queue: model::QueueId,
+        called_ns: u64,
+        device_ns: Option<u64>,
+        commands: Vec<Vec<Record>>,
+    ) -> io::Result<()> {
+        let mut commands = commands.into_iter();
+        let mut batches = Vec::new();
+        for batch in call.batches() {
+            let mut ids = Vec::new();
+            for (buffer, commands) in batch.commands.iter().zip(commands.by_ref()) {
+                ids.push(self.write_commands(*buffer, commands)?);
+            }
+            let numbers = &mut self.numbers;
+            let semaphores = &self.device.objects.semaphores;
+            let mut used = |used: &super::call::SemaphoreUse| {
+                let known = semaphores.get(used.semaphore.as_raw())?;
+                Some(model::SemaphoreUse {
+                    semaphore: numbers.semaphore(known.serial),
+                    value: known.is_timeline.then_some(used.value),
+                    stages: used.stages,
+                })
+            };
+            batches.push(model::Batch {
+                waits: batch.waits.iter().filter_map(&mut used).collect(),
+                commands: ids,
+                signals: batch.signals.iter().filter_map(&mut used).collect(),
+            });
+        }
+        let submission = model::Submission {
+            queue,
+            called_ns,
+            device_ns,
+            batches,
+        };
+        quietly(|| self.writer.record(&Line::Submission(submission)))
+    }
+
+    fn write_commands(
+        &mut self,
+        buffer: vk::CommandBuffer,
+        commands: Vec<Record>,
+    ) -> io::Result<CommandsId> {
+        if let Some((known, id)) = self.written.get(&buffer)
+            && *known == commands
+        {
+            return Ok(*id);
+        }
+        let id = CommandsId(self.next_commands);
+        self.next_commands += 1;
+        let record = Line::Commands(model::Commands { id, commands });
+        quietly(|| self.writer.record(&record))?;
+        if let Line::Commands(model::Commands { commands, .. }) = record {
+            self.written.insert(buffer, (commands, id));
+        }
+        Ok(id)
+    }
+
+    /// Writes what the submission has written.
+    fn write_outcome(&mut self, queue: &Queue, touches: &[Touch]) -> Result<(), EndReason> {
+        let mut covered: HashMap<Serial, Intervals> = HashMap::new();
+        let mut wanted: Vec<Wanted> = Vec::new();
+        for touch in touches.iter().filter(|touch| touch.access != Access::Read) {
+            let covered = covered.entry(touch.memory.serial).or_default();
+            let parts = covered.missing(touch.bytes.clone());
+            wanted.extend(parts.into_iter().flat_map(|part| cut(touch, part)));
+            covered.add(touch.bytes.clone());
+        }
+        let Open {
+            staging,
+            known,
+            numbers,
+            ..
+        } = self;
+        let staging = staging
+            .as_mut()
+            .ok_or_else(|| failed("nothing can be copied"))?;
+        let from: Vec<Piece> = wanted.iter().map(|wanted| wanted.from).collect();
+        let mut outcomes: Vec<model::Outcome> = Vec::new();
+        let read = staging.read(queue, &from, |index, bytes| {
+            let Wanted {
+                memory,
+                bytes: range,
+                ..
+            } = &wanted[index];
+            let hash = Hash::of(bytes);
+            let known = known.entry(memory.serial).or_default();
+            known.set(range.clone(), memory.is_host_visible().then_some(hash));
+            let id = numbers.memory(memory);
+            match outcomes.last_mut() {
+                // Pieces end at the same places in both, so that theirs are one outcome's.
+                Some(last)
+                    if last.memory == id
+                        && last.offset + last.bytes == range.start
+                        && range.start.is_multiple_of(gapscope_capture::CHUNK_BYTES) =>
+                {
+                    last.bytes += bytes.len() as u64;
+                    last.hashes.push(hash);
+                }
+                _ => outcomes.push(model::Outcome {
+                    memory: id,
+                    offset: range.start,
+                    bytes: bytes.len() as u64,
+                    hashes: vec![hash],
+                }),
+            }
+            Ok(())
+        });
+        read.map_err(EndReason::Failed)?;
+        for outcome in outcomes {
+            quietly(|| self.writer.record(&Line::Outcome(outcome))).map_err(disk)?;
+        }
+        Ok(())
+    }
+}
+
+/// A range of a touch, in the pieces of a capture.
+fn cut(touch: &Touch, part: Range<u64>) -> impl Iterator<Item = Wanted> {
+    pieces(part.start, part.end - part.start).map(|(start, bytes)| Wanted {
+        memory: touch.memory.clone(),
+        bytes: start..start + bytes,
+        from: Piece {
+            buffer: touch.buffer.handle,
+            offset: start - touch.buffer_at,
+            bytes,
+        },
+    })
+}
+
+/// Pieces of content that follow each other.
+struct Run {
+    content: model::Content,
+    end: u64,
+}
+
+impl Run {
+    fn new(memory: model::MemoryId, range: &Range<u64>, cause: ContentCause, hash: Hash) -> Run {
+        Run {
+            content: model::Content {
+                memory,
+                offset: range.start,
+                chunks: vec![hash],
+                cause,
+            },
+            end: range.end,
+        }
+    }
+
+    fn goes_on(&self, memory: model::MemoryId, range: &Range<u64>, cause: ContentCause) -> bool {
+        self.content.memory == memory
+            && self.content.cause == cause
+            && self.end == range.start
+            && range.start.is_multiple_of(gapscope_capture::CHUNK_BYTES)
+    }
+
+    fn add(&mut self, range: &Range<u64>, hash: Hash) {
+        self.content.chunks.push(hash);
+        self.end = range.end;
+    }
+
+    fn write(self, writer: &mut Writer) -> io::Result<()> {
+        writer.record(&Line::Content(self.content))
+    }
+}
+
+/// Writes without the signal that a file at its largest allowed size sends: it would end the program. The signal is blocked for
+/// this thread, and taken away if it came from here.
+fn quietly<R>(write: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
+    // SAFETY: the sets are this function's own and valid; the thread's mask is restored.
+    unsafe {
+        let mut ours: libc::sigset_t = std::mem::zeroed();
+        let mut before: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut ours);
+        libc::sigaddset(&mut ours, libc::SIGXFSZ);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &ours, &mut before);
+        let written = write();
+        if written
+            .as_ref()
+            .is_err_and(|e| e.kind() == io::ErrorKind::FileTooLarge)
+            && libc::sigismember(&before, libc::SIGXFSZ) == 0
+        {
+            let now = libc::timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            };
+            libc::sigtimedwait(&ours, std::ptr::null_mut(), &now);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+        written
+    }
+}
