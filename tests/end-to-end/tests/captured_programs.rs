@@ -82,6 +82,16 @@ fn llama_cpp() {
 }
 
 #[test]
+fn onnx_runtime_on_webgpu() {
+    check_client("onnxruntime", &["--dispatches", "8..10"]);
+}
+
+#[test]
+fn tinygrad_on_webgpu() {
+    check_client("tinygrad", &["--dispatches", "8..10"]);
+}
+
+#[test]
 fn fusion() {
     let program = || {
         let program = product::built("fusion").into_os_string();
