@@ -10,8 +10,8 @@ import ctypes
 import os
 from typing import Any
 
-#: Under `gapscope record`. Without a session no hook records, and nothing is ever looked up.
-session = bool(os.environ.get("GAPSCOPE_SPOOL"))
+#: Under `gapscope record` or `gapscope capture`. Without a session no hook records, and nothing is ever looked up.
+session = bool(os.environ.get("GAPSCOPE_SPOOL") or os.environ.get("GAPSCOPE_CAPTURE"))
 
 _VERSION = 1
 _PREFIX = b"libgapscope_"

@@ -62,6 +62,13 @@ pub enum Notice {
     Begun(PathBuf),
     /// A capture that it wanted to begin could not be written, for this reason.
     NotBegun(String),
+    /// A capture broke off: what its end says, which may not fit on its disk.
+    BrokenOff {
+        /// Its folder.
+        capture: PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// It ended, or destroyed its device, after so many submissions and dispatches; dispatches are counted if the window is one of them.
     Ended {
         /// Calls that handed work to a queue.

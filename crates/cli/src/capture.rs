@@ -245,7 +245,14 @@ fn said(arguments: &args::Capture, request: &Request) -> Result<(), Failure> {
         let Notice::Begun(path) = notice else {
             continue;
         };
-        let summary = Summary::read(path)?;
+        let mut summary = Summary::read(path)?;
+        let broken = notices.iter().find_map(|notice| match notice {
+            Notice::BrokenOff { capture, reason } if capture == path => Some(reason),
+            _ => None,
+        });
+        if let Some(reason) = broken {
+            summary.end = Some(EndReason::Failed(reason.clone()));
+        }
         if summary.submissions == 0 {
             // It has nothing to replay.
             let _ = std::fs::remove_dir_all(path);

@@ -149,6 +149,12 @@ pub enum Mode {
     DeviceLost,
     /// Windows of its work are captured by the program itself, through the recorder's C interface
     Windows,
+    /// The host writes to a mapped buffer before each submission: directly, by another thread and by `read`
+    HostWrites,
+    /// Submissions wait for a timeline semaphore that the host signals after them
+    WaitFirst,
+    /// Timestamps of the program are copied to a buffer inside its command buffers
+    Queries,
 }
 
 fn transfer_bytes(text: &str) -> Result<u64, String> {

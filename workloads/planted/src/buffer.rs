@@ -67,6 +67,34 @@ impl Buffer {
         Ok(())
     }
 
+    /// Has another thread write to the start of the mapping, and waits for it.
+    pub fn write_by_thread(&self, gpu: &Gpu, bytes: &[u8]) -> Result<()> {
+        assert!(bytes.len() as u64 <= self.bytes);
+        let mapped = self.mapped as usize;
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                // SAFETY: as in `write`; this thread waits for that one.
+                unsafe { (mapped as *mut u8).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+            });
+        });
+        if !self.coherent {
+            unsafe { gpu.device.flush_mapped_memory_ranges(&[self.range()])? };
+        }
+        Ok(())
+    }
+
+    /// Has the system write what a file holds to the start of the mapping.
+    pub fn read_from(&self, gpu: &Gpu, file: &mut std::fs::File, bytes: usize) -> Result<()> {
+        assert!(bytes as u64 <= self.bytes);
+        // SAFETY: as in `write`.
+        let target = unsafe { std::slice::from_raw_parts_mut(self.mapped, bytes) };
+        std::io::Read::read_exact(file, target)?;
+        if !self.coherent {
+            unsafe { gpu.device.flush_mapped_memory_ranges(&[self.range()])? };
+        }
+        Ok(())
+    }
+
     pub fn read(&self, gpu: &Gpu) -> Result<&[u8]> {
         if !self.coherent {
             unsafe {

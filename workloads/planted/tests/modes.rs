@@ -98,6 +98,9 @@ fn modes_count_what_they_submit() {
     check("fork", 2 * i, 2 * i, 2 * i * n);
     check("churn", 2 * i, 2 * i, 2 * i * n);
     check("windows", 10, 10, 10 * n + 7);
+    check("host-writes", i, i, i * n);
+    check("wait-first", i + 1, i + 1, (i + 1) * n);
+    check("queries", i, i, i * n);
 }
 
 #[test]

@@ -53,7 +53,7 @@ unsafe fn bytes_at<'a>(text: *const c_char, bytes: usize) -> Option<&'a [u8]> {
 }
 
 extern "C" fn state() -> i32 {
-    guarded(|_| Status::Off)
+    guarded(Capture::own_possible)
 }
 
 unsafe extern "C" fn start_capture(

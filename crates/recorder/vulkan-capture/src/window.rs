@@ -42,6 +42,8 @@ pub struct Capture {
     signals: Option<Signals>,
     process: u32,
     has_notified_end: AtomicBool,
+    /// The program begins captures itself, and nothing else does.
+    is_own: AtomicBool,
     /// Captures that the program begins itself.
     pub own: OwnCaptures,
 }
@@ -74,6 +76,7 @@ impl Capture {
         };
         Some(Capture {
             is_armed: AtomicBool::new(request.window != Window::Program),
+            is_own: AtomicBool::new(request.window == Window::Program),
             request,
             gate: RwLock::default(),
             submissions: AtomicU64::new(0),
@@ -130,7 +133,7 @@ impl Capture {
     /// A window of all ends with the program.
     fn reason_at_end(&self) -> EndReason {
         match self.request.window {
-            Window::All => EndReason::Complete,
+            Window::All if !self.is_own.load(Relaxed) => EndReason::Complete,
             _ => EndReason::ProgramEnded,
         }
     }
@@ -221,12 +224,12 @@ impl Capture {
             return;
         }
         if gate.open.is_none() {
-            let path = match self.request.window {
-                Window::Program => match self.own.begin() {
+            let path = match self.is_own.load(Relaxed) {
+                true => match self.own.begin() {
                     Some(path) => path,
                     None => return,
                 },
-                _ => None,
+                false => None,
             };
             self.begin(gate, call.device, path);
         } else {
@@ -254,13 +257,17 @@ impl Capture {
     fn begin(&self, gate: &mut Gate, device: &'static Device, path: Option<PathBuf>) {
         gate.begun += 1;
         let path = path.unwrap_or_else(|| self.request.output_of(gate.begun));
-        match Open::begin(device, &path, &self.request.window) {
+        let window = match self.is_own.load(Relaxed) {
+            true => &Window::Program,
+            false => &self.request.window,
+        };
+        match Open::begin(device, &path, window) {
             Ok(open) => {
                 self.request.notify(&Notice::Begun(path));
                 gate.open = Some(open);
             }
             Err(reason) => {
-                self.own.settle(&EndReason::Failed(String::new()));
+                self.own.settle(false);
                 self.request.notify(&Notice::NotBegun(reason));
                 self.disarm();
             }
@@ -272,7 +279,11 @@ impl Capture {
         let Some(mut open) = gate.open.take() else {
             return;
         };
-        self.own.settle(&reason);
+        self.own.settle(open.has_work());
+        if let EndReason::Failed(reason) = &reason {
+            let (capture, reason) = (open.path().to_owned(), reason.clone());
+            self.request.notify(&Notice::BrokenOff { capture, reason });
+        }
         open.end(reason);
         open.clean_up();
         match &self.signals {

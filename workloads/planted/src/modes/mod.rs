@@ -2,6 +2,7 @@ mod bench;
 mod descriptors;
 mod ending;
 mod host;
+mod host_access;
 mod kernels;
 mod labels;
 mod memory;
@@ -64,6 +65,9 @@ pub fn run(args: &Args, truth: &mut Truth) -> Result<()> {
         Mode::Churn => ending::churn,
         Mode::DeviceLost => ending::device_lost,
         Mode::Windows => windows::windows,
+        Mode::HostWrites => host_access::host_writes,
+        Mode::WaitFirst => host_access::wait_first,
+        Mode::Queries => host_access::queries,
     };
     mode(args, truth)
 }

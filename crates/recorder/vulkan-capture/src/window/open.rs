@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -32,6 +32,7 @@ const LONGEST: Duration = Duration::from_secs(3600);
 /// A window that is being written.
 pub struct Open {
     device: &'static Device,
+    path: PathBuf,
     writer: Writer,
     began: Instant,
     numbers: Numbers,
@@ -40,6 +41,7 @@ pub struct Open {
     /// Command buffers as they were written last.
     written: HashMap<vk::CommandBuffer, (Vec<Record>, CommandsId)>,
     next_commands: u32,
+    has_work: bool,
 }
 
 /// A piece of memory that is to be read.
@@ -92,6 +94,7 @@ impl Open {
             })?;
         Ok(Open {
             device,
+            path: path.to_owned(),
             writer,
             began: Instant::now(),
             numbers: Numbers::default(),
@@ -99,7 +102,17 @@ impl Open {
             known: HashMap::new(),
             written: HashMap::new(),
             next_commands: 0,
+            has_work: false,
         })
+    }
+
+    /// A submission has been written.
+    pub fn has_work(&self) -> bool {
+        self.has_work
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     pub fn device(&self) -> &'static Device {
@@ -187,7 +200,8 @@ impl Open {
         self.staging(|staging| staging.wait(queue.handle, LONGEST))?;
         let device_ns = match around {
             Some(_) => self.staging(|s| Ok(s.elapsed_ns(queue.family)))?,
-            None => None,
+            // Without a batch there is no work.
+            None => call.batches().is_empty().then_some(0),
         };
         for results in &query_results {
             let data = self.content_of(&queue, &touches[results.touch])?;
@@ -375,7 +389,9 @@ impl Open {
             device_ns,
             batches,
         };
-        quietly(|| self.writer.record(&Line::Submission(submission)))
+        quietly(|| self.writer.record(&Line::Submission(submission)))?;
+        self.has_work = true;
+        Ok(())
     }
 
     fn write_commands(

@@ -36,12 +36,12 @@ impl OwnCaptures {
         }
     }
 
-    /// The open one has ended.
-    pub fn settle(&self, reason: &EndReason) {
+    /// The open one has ended, with work to replay or without.
+    pub fn settle(&self, has_work: bool) {
         if let Some(last @ State::Open) = lock(&self.0).last_mut() {
-            *last = match reason {
-                EndReason::Complete | EndReason::ProgramEnded => State::Written,
-                EndReason::Refused(_) | EndReason::Failed(_) => State::Failed,
+            *last = match has_work {
+                true => State::Written,
+                false => State::Failed,
             };
         }
     }
@@ -50,14 +50,27 @@ impl OwnCaptures {
 impl Capture {
     /// The program begins a capture: gives its number.
     pub fn start_own(&self, path: Option<PathBuf>) -> Result<u32, Status> {
-        if self.request.window != Window::Program {
-            return Err(Status::AlreadyCapturing);
+        let mut gate = self.alone();
+        match self.request.window {
+            Window::Program => {}
+            // Nobody asked for a window, and the program does.
+            Window::All => {
+                if !self.is_own.swap(true, Relaxed) {
+                    let what = "what the program captures itself, by start_capture";
+                    self.end(&mut gate, EndReason::Refused(what.to_owned()));
+                }
+            }
+            _ => return Err(Status::NotRecorded),
         }
-        let _gate = self.alone();
         let mut own = lock(&self.own.0);
         if matches!(own.last(), Some(State::Asked(_) | State::Open)) {
             return Err(Status::AlreadyCapturing);
         }
+        // The program names a trace; this is a capture.
+        let path = path.map(|path| match path.extension() {
+            Some(extension) if extension == "gapscope" => path.with_extension("gapcapture"),
+            _ => path,
+        });
         own.push(State::Asked(path));
         self.is_armed.store(true, Relaxed);
         Ok(own.len() as u32)
@@ -87,6 +100,14 @@ impl Capture {
             return Status::Done;
         }
         state
+    }
+
+    /// Whether the program may begin captures.
+    pub fn own_possible(&self) -> Status {
+        match self.request.window {
+            Window::Program | Window::All => Status::Off,
+            _ => Status::NotRecorded,
+        }
     }
 
     /// How far the program's capture is.
