@@ -90,6 +90,30 @@ pub fn while_working<T: Send>(work: impl FnOnce(&Bytes) -> T + Send) -> T {
     result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
+/// Does some work, and says so if it takes long.
+pub fn while_running<T: Send>(what: &str, work: impl FnOnce() -> T + Send) -> T {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    if bar.is_hidden() {
+        return work();
+    }
+    let style = ProgressStyle::with_template("{wide_msg}");
+    bar.set_style(style.expect("the template is constant"));
+    let begin = Instant::now();
+    let result = std::thread::scope(|scope| {
+        let worker = scope.spawn(work);
+        while !worker.is_finished() {
+            if begin.elapsed() >= SHORT {
+                let seconds = begin.elapsed().as_secs();
+                bar.set_message(format!("gapscope  {what}  {seconds} s"));
+            }
+            std::thread::sleep(PAUSE);
+        }
+        worker.join()
+    });
+    bar.finish_and_clear();
+    result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
 /// How much of something was done.
 #[derive(Debug, Default)]
 pub struct Done(AtomicU64);

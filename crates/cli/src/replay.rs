@@ -3,7 +3,7 @@
 use crate::args;
 use crate::exit;
 use crate::failure::Failure;
-use crate::page;
+use crate::{page, progress};
 use gapscope_analysis::quantity;
 use gapscope_capture::model::EndReason;
 use gapscope_capture::{Capture, Problem};
@@ -11,6 +11,7 @@ use gapscope_replay::{DeviceChoice, Difference, Error, Extent, Options, Replay, 
 use gapscope_report::Document;
 use gapscope_report::document::{Block, Text, Tone};
 use serde_json::{Value, json};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Differences and missing things that a person wants to see.
@@ -20,35 +21,150 @@ const MOST_LINES: usize = 10;
 pub fn run(arguments: &args::Replay) -> Result<ExitCode, Failure> {
     let (capture, problem) =
         Capture::open(&arguments.capture).map_err(|error| Failure::new(error.to_string()))?;
-    let result = match gapscope_replay::replay(&capture, &options(arguments)) {
+    let remarks = remarks(&capture, problem.as_ref());
+    if let (Some((buffer, dispatch)), Some(to)) = (&arguments.dump, &arguments.to) {
+        return dump(arguments, &capture, buffer, *dispatch, to, &remarks);
+    }
+    if arguments.find_nan {
+        return find_nan(arguments, &capture, &remarks);
+    }
+    let options = options(arguments);
+    let result = match progress::while_running("replaying", || {
+        gapscope_replay::replay(&capture, &options)
+    }) {
         Ok(result) => result,
         Err(error) => return refused(arguments, error),
     };
-    let remarks = remarks(&capture, problem.as_ref());
     match arguments.json {
         true => page::write(&format!("{:#}\n", json_of(&result, &remarks)))?,
         false => page::print(&document(&result, &remarks), &arguments.width)?,
     }
-    let is_part = arguments.until.is_some();
-    Ok(match result.outputs_equal == result.outputs_compared {
-        false => ExitCode::FAILURE,
-        true => exit::of_reading((is_part || result.is_equal()) && problem.is_none()),
+    let is_part = arguments.until.is_some() || arguments.dispatch.is_some();
+    Ok(match result.different() {
+        0 => exit::of_reading((is_part || result.is_equal()) && problem.is_none()),
+        _ => ExitCode::FAILURE,
     })
 }
 
 fn options(arguments: &args::Replay) -> Options {
     Options {
         device: arguments.device.as_deref().map(DeviceChoice::of),
-        schedule: match arguments.serialised {
-            true => Schedule::Serialised,
-            false => Schedule::AsCaptured,
+        schedule: match (arguments.serialised, arguments.tight) {
+            (true, _) => Schedule::Serialised,
+            (false, true) => Schedule::Tight,
+            (false, false) => Schedule::AsCaptured,
         },
         extent: arguments.until.map_or(Extent::Whole, Extent::Until),
         repeat: arguments.repeat,
         warm_up: arguments.warm_up,
         trace: arguments.output.clone(),
+        only: arguments.dispatch,
+        tolerance: arguments.tolerance,
         robust: arguments.robust,
     }
+}
+
+fn dump(
+    arguments: &args::Replay,
+    capture: &Capture,
+    buffer: &str,
+    dispatch: u64,
+    to: &Path,
+    remarks: &[String],
+) -> Result<ExitCode, Failure> {
+    let options = options(arguments);
+    let dumped = progress::while_running("replaying", || {
+        gapscope_replay::dump(capture, buffer, dispatch, arguments.element, to, &options)
+    });
+    let dumped = dumped.map_err(|error| Failure::new(error.to_string()))?;
+    if arguments.json {
+        page::write(&format!(
+            "{:#}\n",
+            json!({ "dumped": dumped, "notes": remarks })
+        ))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let untouched = dumped.bytes - dumped.touched_bytes;
+    let mut text = format!(
+        "Wrote {} of buffer {} after dispatch {dispatch}, as {}, to {}",
+        quantity::bytes(dumped.bytes),
+        dumped.buffer,
+        dumped.element.name(),
+        to.display()
+    );
+    if untouched > 0 {
+        let untouched = quantity::bytes(untouched);
+        text.push_str(&format!(
+            "; {untouched} of it are not in the capture, and zeros in the file"
+        ));
+    }
+    let mut blocks = vec![Block::Sentence(format!("{text}.").into())];
+    blocks.extend(remarks.iter().map(|note| Block::Item(note.as_str().into())));
+    page::print(&Document { blocks }, &arguments.width)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn find_nan(
+    arguments: &args::Replay,
+    capture: &Capture,
+    remarks: &[String],
+) -> Result<ExitCode, Failure> {
+    let options = options(arguments);
+    let search = progress::while_running("replaying dispatch by dispatch", || {
+        gapscope_replay::find_odd_value(capture, arguments.element, &options)
+    });
+    let search = search.map_err(|error| Failure::new(error.to_string()))?;
+    let end = match search.found {
+        None => ExitCode::SUCCESS,
+        Some(_) => ExitCode::FAILURE,
+    };
+    if arguments.json {
+        let mut value = serde_json::to_value(&search).unwrap_or_default();
+        if let Value::Object(object) = &mut value {
+            object.insert("notes".to_owned(), json!(remarks));
+        }
+        page::write(&format!("{value:#}\n"))?;
+        return Ok(end);
+    }
+    let sentence = match &search.found {
+        Some(found) => {
+            let name = found.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+            Text::new()
+                .and("The first was written by ")
+                .strong(format!("dispatch {} ({})", found.dispatch, found.kernel))
+                .and(format!(
+                    ": {} at byte {} of buffer {}{name} (set {}, binding {}), as {}; {} in that range.",
+                    found.value,
+                    found.offset,
+                    found.buffer,
+                    found.set,
+                    found.binding,
+                    found.element.name(),
+                    quantity::of(found.count, "such value", "such values"),
+                ))
+        }
+        None => Text::new().and(format!(
+            "No dispatch of {} wrote a NaN or an infinity into a range that had none; {} looked at.",
+            quantity::count(search.dispatches),
+            quantity::of(search.ranges, "range was", "ranges were"),
+        )),
+    };
+    let mut blocks = vec![Block::Sentence(sentence)];
+    if search.unexamined > 0 {
+        let ranges = quantity::of(search.unexamined, "range was", "ranges were");
+        blocks.push(Block::Item(
+            format!("{ranges} not looked at: the kernel declares no array of numbers there; --type says what they are.").into(),
+        ));
+    }
+    if search.before > 0 {
+        let ranges = quantity::of(search.before, "range", "ranges");
+        blocks.push(Block::Item(
+            format!("{ranges} had such values before the dispatch that writes there.").into(),
+        ));
+    }
+    blocks.extend(remarks.iter().map(|note| Block::Item(note.as_str().into())));
+    page::print(&Document { blocks }, &arguments.width)?;
+    Ok(end)
 }
 
 /// A capture that cannot be run here.
@@ -151,24 +267,37 @@ fn time(result: &Replay) -> Text {
     if let Some(captured) = result.captured_ns {
         text.push(Tone::Plain, format!("; when captured {}", shown(captured)));
     }
-    text.and(".")
+    text.push(Tone::Plain, ".");
+    if let Some(writes) = result.host_writes_ns.filter(|ns| *ns > 0) {
+        let writes = shown(writes);
+        text.push(
+            Tone::Plain,
+            format!(" Of it {writes} went to copies in place of the host's writes."),
+        );
+    }
+    text
 }
 
 fn outputs(result: &Replay) -> Text {
-    let (compared, equal) = (result.outputs_compared, result.outputs_equal);
-    let pieces = quantity::of(compared, "output", "outputs");
-    match () {
-        () if compared == 0 => Text::new().with(Tone::Warning, "No output was compared."),
-        () if compared == equal => Text::new().with(
+    let pieces = quantity::of(result.outputs_compared, "output", "outputs");
+    let within = match result.outputs_within {
+        0 => String::new(),
+        within => format!(", {} of them within the tolerance", quantity::count(within)),
+    };
+    match (result.outputs_compared, result.different()) {
+        (0, _) => Text::new().with(Tone::Warning, "No output was compared."),
+        (_, 0) if within.is_empty() => Text::new().with(
             Tone::Good,
-            format!("All {pieces} of at most 64 KiB are equal, bit for bit."),
+            format!("{pieces} of at most 64 KiB: equal, bit for bit."),
         ),
-        () => {
-            let different = quantity::count(compared - equal);
-            Text::new().with(
-                Tone::Warning,
-                format!("{different} of {pieces} of at most 64 KiB differ:"),
-            )
+        (_, 0) => Text::new().with(
+            Tone::Good,
+            format!("{pieces} of at most 64 KiB: equal{within}."),
+        ),
+        (_, different) => {
+            let different = quantity::count(different);
+            let text = format!("{different} of {pieces} of at most 64 KiB differ{within}:");
+            Text::new().with(Tone::Warning, text)
         }
     }
 }
@@ -214,8 +343,11 @@ fn describe(difference: &Difference) -> String {
     }
     if let Some(first) = &difference.first {
         text.push_str(&format!(
-            "; element {} is {} and was {}",
-            first.element, first.replayed, first.captured
+            "; {} {} is {} and was {}",
+            first.kind.name(),
+            first.element,
+            first.replayed,
+            first.captured
         ));
     }
     text.push('.');

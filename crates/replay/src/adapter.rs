@@ -26,6 +26,8 @@ pub struct Adapter {
     pub features: Features,
     pub memory: vk::PhysicalDeviceMemoryProperties,
     pub families: Vec<vk::QueueFamilyProperties>,
+    /// It reads its clock and the host's monotonic one at once.
+    pub calibrates: bool,
 }
 
 /// What a device says of itself.
@@ -35,7 +37,6 @@ pub struct Properties {
     pub driver: String,
     pub uuid: String,
     pub pipeline_cache_uuid: String,
-    pub kind: vk::PhysicalDeviceType,
     pub limits: vk::PhysicalDeviceLimits,
     pub subgroup_size: u32,
     pub subgroup_operations: vk::SubgroupFeatureFlags,
@@ -225,7 +226,21 @@ impl Adapter {
                 unsafe { functions.get_physical_device_cooperative_matrix_properties(physical) };
             properties.matrices = shapes.unwrap_or_default().iter().map(Shape::of).collect();
         }
+        let calibrates = extensions.contains("VK_EXT_calibrated_timestamps") && {
+            let functions = ext::calibrated_timestamps::Instance::new(&instance.entry, raw);
+            // SAFETY: the device has the extension.
+            let domains =
+                unsafe { functions.get_physical_device_calibrateable_time_domains(physical) };
+            let domains = domains.unwrap_or_default();
+            [
+                vk::TimeDomainEXT::DEVICE,
+                vk::TimeDomainEXT::CLOCK_MONOTONIC,
+            ]
+            .iter()
+            .all(|domain| domains.contains(domain))
+        };
         Ok(Adapter {
+            calibrates,
             instance: Rc::clone(instance),
             physical,
             properties,
@@ -327,7 +342,6 @@ fn properties(raw: &ash::Instance, physical: vk::PhysicalDevice) -> Properties {
             .to_owned(),
         uuid: hexadecimal(&of_1_1.device_uuid),
         pipeline_cache_uuid: hexadecimal(&all.pipeline_cache_uuid),
-        kind: all.device_type,
         limits: all.limits,
         subgroup_size: of_1_1.subgroup_size,
         subgroup_operations: of_1_1.subgroup_supported_operations,

@@ -1,6 +1,8 @@
 //! What memory holds after a replay against what it held in the program.
 
-use gapscope_capture::model::{Command, MemoryId, Outcome};
+use std::collections::BTreeMap;
+
+use gapscope_capture::model::{Binding, Command, MemoryId, Outcome, PipelineId};
 use gapscope_capture::{Capture, Hash};
 use serde::Serialize;
 
@@ -8,6 +10,8 @@ use crate::error::Error;
 use crate::memory::Memory;
 use crate::program::{Program, ProgramStep};
 use crate::regions::{Place, Regions};
+use crate::spirv::Shader;
+use crate::values::{Differing, Element};
 
 /// Writers named for one difference: the last are those that matter.
 const MOST_WRITERS: usize = 8;
@@ -40,7 +44,7 @@ pub struct Difference {
     pub writers: Vec<Writer>,
     /// The first element that differs, where the capture has the bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub first: Option<crate::values::Differing>,
+    pub first: Option<Differing>,
 }
 
 /// A part of a buffer.
@@ -116,27 +120,141 @@ fn overlaps(piece: &Piece, memory: MemoryId, offset: u64, bytes: u64) -> bool {
     piece.memory == memory && piece.offset < offset + bytes && offset < piece.offset + piece.bytes
 }
 
-/// Which of the pieces have other bytes than in the program.
+/// Pieces that have other bytes than in the program.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Found {
+    /// Those that differ, each with its first element that does, where the capture has the bytes.
+    pub different: Vec<(Piece, Option<Differing>)>,
+    /// How many differ only within the tolerance.
+    pub within: u64,
+}
+
+/// How bytes are compared that are not the same.
+pub struct Judge<'a> {
+    pub capture: &'a Capture,
+    pub program: &'a Program<'a>,
+    pub shaders: &'a BTreeMap<PipelineId, Shader>,
+    /// What share of the greater of 1 and the captured value a value may be off.
+    pub tolerance: Option<f64>,
+}
+
+/// Compares pieces.
 pub fn compare(
     memory: &mut Memory,
     regions: &Regions,
     pieces: &[Piece],
-) -> Result<Vec<Piece>, Error> {
-    let places: Vec<(Place, u64)> = pieces
+    judge: &Judge<'_>,
+) -> Result<Found, Error> {
+    let placed: Vec<_> = pieces
         .iter()
-        .filter_map(|piece| Some((regions.place(piece.memory, piece.offset)?, piece.bytes)))
+        .filter_map(|piece| Some((piece, regions.place(piece.memory, piece.offset)?)))
         .collect();
-    let mut different = Vec::new();
+    let places: Vec<(Place, u64)> = placed
+        .iter()
+        .map(|(piece, place)| (*place, piece.bytes))
+        .collect();
+    let mut found = Found::default();
     memory.download(&places, |index, bytes| {
-        if Hash::of(bytes) != pieces[index].hash {
-            different.push(pieces[index]);
+        let piece = placed[index].0;
+        if Hash::of(bytes) == piece.hash {
+            return;
+        }
+        match judge.differing(piece, bytes) {
+            Verdict::Within => found.within += 1,
+            Verdict::Differs(first) => found.different.push((*piece, first)),
         }
     })?;
-    Ok(different)
+    Ok(found)
+}
+
+enum Verdict {
+    Within,
+    Differs(Option<Differing>),
+}
+
+impl Judge<'_> {
+    fn differing(&self, piece: &Piece, replayed: &[u8]) -> Verdict {
+        // The bytes may be in the capture: then values can be told.
+        let captured = match self.capture.chunk_bytes(piece.hash) {
+            Some(_) => self.capture.chunk(piece.hash).ok(),
+            None => None,
+        };
+        let Some(captured) = captured.filter(|captured| captured.len() == replayed.len()) else {
+            return Verdict::Differs(None);
+        };
+        // Bytes where no kernel says what they are: then nothing is near enough.
+        let declared = self.element(piece);
+        let element = declared.unwrap_or(Element::U8);
+        let tolerance = self
+            .tolerance
+            .filter(|_| declared.is_some_and(Element::is_float));
+        let size = element.bytes() as usize;
+        let lead = piece.offset.next_multiple_of(size as u64) - piece.offset;
+        let lead = (lead as usize).min(captured.len());
+        let pairs = captured[lead..]
+            .chunks(size)
+            .zip(replayed[lead..].chunks(size));
+        let far = |(a, b): &(&[u8], &[u8])| {
+            if a == b {
+                return false;
+            }
+            let (a, b) = (element.value(a), element.value(b));
+            let both_nan = a.is_nan() && b.is_nan();
+            !tolerance.is_some_and(|share| both_nan || (a - b).abs() <= share * a.abs().max(1.0))
+        };
+        let first = pairs.enumerate().find(|(_, pair)| far(pair));
+        match first {
+            None if captured[..lead] == replayed[..lead] => Verdict::Within,
+            None => Verdict::Differs(None),
+            Some((index, (a, b))) => Verdict::Differs(Some(Differing {
+                element: index as u64,
+                kind: element,
+                captured: element.text(a),
+                replayed: element.text(b),
+            })),
+        }
+    }
+
+    /// What the last kernel that may have written there says that it is.
+    fn element(&self, piece: &Piece) -> Option<Element> {
+        let until = self.program.submissions();
+        let until = until.filter(|submitted| Some(submitted.index) <= piece.after);
+        let dispatches = until.flat_map(|submitted| submitted.dispatches());
+        let elements = dispatches.filter_map(|(_, dispatch)| {
+            let of = dispatch
+                .bindings
+                .iter()
+                .filter(|binding| is_writable(binding));
+            let here = of.filter(|binding| {
+                binding.range.is_some_and(|range| {
+                    let (memory, offset) = self.capture.place(range);
+                    overlaps(piece, memory, offset, range.bytes)
+                })
+            });
+            let slots = &self.shaders.get(&dispatch.pipeline)?.slots;
+            let mut declared = here.map(|binding| {
+                let mut slots = slots.iter();
+                let slot =
+                    slots.find(|slot| (slot.set, slot.binding) == (binding.set, binding.binding));
+                slot.and_then(|slot| slot.element)
+            });
+            declared.next()
+        });
+        elements.last().flatten()
+    }
+}
+
+/// The kernel may write through it.
+pub fn is_writable(binding: &Binding) -> bool {
+    !binding.read_only && crate::check::kernel::STORAGE.contains(&binding.descriptor_type)
 }
 
 /// Says of a piece what it is of.
-pub fn describe(capture: &Capture, program: &Program<'_>, piece: &Piece) -> Difference {
+pub fn describe(
+    capture: &Capture,
+    program: &Program<'_>,
+    (piece, first): &(Piece, Option<Differing>),
+) -> Difference {
     let buffers = capture
         .buffers
         .values()
@@ -156,7 +274,7 @@ pub fn describe(capture: &Capture, program: &Program<'_>, piece: &Piece) -> Diff
         submission: piece.after,
         buffers: parts.collect(),
         writers: writers(capture, program, piece),
-        first: None,
+        first: first.clone(),
     }
 }
 
@@ -207,10 +325,10 @@ fn writer(capture: &Capture, command: &Command, number: u64) -> Writer {
 pub fn written(command: &Command) -> Vec<gapscope_capture::model::BufferRange> {
     match command {
         Command::Dispatch(dispatch) => {
-            let writable = dispatch.bindings.iter().filter(|binding| {
-                !binding.read_only
-                    && crate::check::kernel::STORAGE.contains(&binding.descriptor_type)
-            });
+            let writable = dispatch
+                .bindings
+                .iter()
+                .filter(|binding| is_writable(binding));
             writable.filter_map(|binding| binding.range).collect()
         }
         Command::Copy(copy) => {

@@ -91,10 +91,20 @@ impl Error {
     }
 }
 
+/// A sentence with more is not read; JSON has all.
+const MOST_SENTENCES: usize = 8;
+
 fn sentences(all: &[Unfit]) -> String {
-    let each = all.iter().map(|unfit| match &unfit.kernel {
-        Some(kernel) => format!("kernel {kernel}: {}", unfit.reason),
-        None => unfit.reason.clone(),
-    });
-    each.collect::<Vec<_>>().join("; ")
+    let each = all
+        .iter()
+        .take(MOST_SENTENCES)
+        .map(|unfit| match &unfit.kernel {
+            Some(kernel) => format!("kernel {kernel}: {}", unfit.reason),
+            None => unfit.reason.clone(),
+        });
+    let mut text = each.collect::<Vec<_>>().join("; ");
+    if let Some(more) = all.len().checked_sub(MOST_SENTENCES + 1) {
+        text.push_str(&format!("; and {} more", more + 1));
+    }
+    text
 }

@@ -20,7 +20,6 @@ pub struct Gpu {
     pub timestamp_bits: u32,
     pub properties: Properties,
     pub memory: vk::PhysicalDeviceMemoryProperties,
-    pub features: BTreeSet<&'static str>,
     pub labels: Option<ext::debug_utils::Device>,
     /// The device reads both clocks at once.
     pub calibrated: Option<ext::calibrated_timestamps::Device>,
@@ -44,10 +43,9 @@ impl Gpu {
         for feature in features {
             extensions.extend(on.turn_on(feature).map(str::to_owned));
         }
-        let calibration = "VK_EXT_calibrated_timestamps";
-        let calibrates = adapter.extensions.contains(calibration);
+        let calibrates = adapter.calibrates;
         if calibrates {
-            extensions.insert(calibration.to_owned());
+            extensions.insert("VK_EXT_calibrated_timestamps".to_owned());
         }
         // What a device of a layer over another API must be asked with.
         let subset = "VK_KHR_portability_subset";
@@ -93,7 +91,6 @@ impl Gpu {
             timestamp_bits: family_properties.timestamp_valid_bits,
             properties: adapter.properties.clone(),
             memory: adapter.memory,
-            features: features.clone(),
             labels: (instance.has_labels)
                 .then(|| ext::debug_utils::Device::new(&instance.raw, &raw)),
             calibrated: calibrates

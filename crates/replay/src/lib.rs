@@ -18,15 +18,18 @@
 #![warn(missing_docs)]
 
 mod adapter;
+mod alone;
 mod barriers;
 mod check;
 mod clock;
 mod comparison;
 mod descriptors;
+mod dump;
 mod error;
 mod features;
 mod gpu;
 mod memory;
+mod odd_values;
 mod pipelines;
 mod program;
 mod recording;
@@ -35,11 +38,15 @@ mod registry;
 mod replay;
 mod session;
 mod spirv;
+mod tight;
+mod trace;
 mod values;
 
 pub use adapter::DeviceChoice;
 pub use comparison::{BufferPart, Difference, Writer};
+pub use dump::{Dumped, dump};
 pub use error::{Error, Unfit};
+pub use odd_values::{OddValue, Search, find_odd_value};
 pub use program::Extent;
 pub use replay::{Options, Replay, Schedule, replay};
 pub use values::{Differing, Element};

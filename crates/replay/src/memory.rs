@@ -137,20 +137,37 @@ impl Memory {
         Ok(all)
     }
 
+    /// Records a copy from staging to a region.
+    pub fn copy_from(
+        &self,
+        commands: vk::CommandBuffer,
+        staging: &Staging,
+        from: u64,
+        place: Place,
+        size: u64,
+    ) {
+        self.check(place, size);
+        staging.check(from, size);
+        let region = [vk::BufferCopy::default()
+            .src_offset(from)
+            .dst_offset(place.offset)
+            .size(size)];
+        let to = self.buffers[place.region];
+        // SAFETY: both buffers are of this device, and the region is inside of both.
+        unsafe {
+            self.gpu
+                .raw
+                .cmd_copy_buffer(commands, staging.buffer, to, &region);
+        }
+    }
+
     fn send(&self, copies: &[(u64, Place, u64)]) -> Result<(), Error> {
         if copies.is_empty() {
             return Ok(());
         }
         self.gpu.once("write memory", |commands| {
             for (from, place, size) in copies {
-                self.check(*place, *size);
-                let region = [vk::BufferCopy::default()
-                    .src_offset(*from)
-                    .dst_offset(place.offset)
-                    .size(*size)];
-                let (from, to) = (self.staging.buffer, self.buffers[place.region]);
-                // SAFETY: both buffers are of this device, and the region is inside of both.
-                unsafe { self.gpu.raw.cmd_copy_buffer(commands, from, to, &region) };
+                self.copy_from(commands, &self.staging, *from, *place, *size);
             }
             self.gpu.full_barrier(commands);
         })

@@ -340,6 +340,11 @@ pub const FEATURES: &[Feature] = &[
         member: 2,
     },
     Feature {
+        name: "storageInputOutput16",
+        block: 1,
+        member: 3,
+    },
+    Feature {
         name: "shaderSubgroupPartitioned",
         block: 8,
         member: 0,
@@ -736,6 +741,11 @@ pub const CAPABILITIES: &[(u32, &str, &[Need])] = &[
         4435,
         "StoragePushConstant16",
         &[Feature("storagePushConstant16")],
+    ),
+    (
+        4436,
+        "StorageInputOutput16",
+        &[Feature("storageInputOutput16")],
     ),
     (4437, "DeviceGroup", &[Core]),
     (

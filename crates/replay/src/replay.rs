@@ -9,8 +9,10 @@ use crate::adapter::DeviceChoice;
 use crate::comparison::{self, Difference};
 use crate::error::Error;
 use crate::program::Extent;
-use crate::recording::Timed;
+use crate::recording::{Marks, Recording, Timed};
 use crate::session::{Manner, Observed, Session};
+use crate::tight::Tight;
+use crate::trace;
 
 /// Differences that are described; all are counted.
 const MOST_DIFFERENCES: usize = 100;
@@ -30,6 +32,11 @@ pub struct Options {
     pub warm_up: u32,
     /// Where to write a trace of the timed runs.
     pub trace: Option<PathBuf>,
+    /// Only this dispatch, with memory as what comes before it leaves it.
+    pub only: Option<u64>,
+    /// By what share of the greater of 1 and the captured value a floating-point value may be off. Only where the capture has the
+    /// bytes of its outputs.
+    pub tolerance: Option<f64>,
     /// Accesses outside of buffers are kept inside, where the device can.
     pub robust: bool,
 }
@@ -68,6 +75,8 @@ pub struct Replay {
     pub outputs_compared: u64,
     /// Those with the bytes that the program had.
     pub outputs_equal: u64,
+    /// Those that differ only within the tolerance.
+    pub outputs_within: u64,
     /// The first that differ.
     pub differences: Vec<Difference>,
     /// Device time of each timed run in nanoseconds, from the first command of each submission to its last; none: not known.
@@ -88,9 +97,14 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// All that was compared is equal, and something was.
+    /// All that was compared is equal, or near enough where that was asked for, and something was compared.
     pub fn is_equal(&self) -> bool {
-        self.outputs_compared > 0 && self.outputs_equal == self.outputs_compared
+        self.outputs_compared > 0 && self.different() == 0
+    }
+
+    /// How many outputs differ.
+    pub fn different(&self) -> u64 {
+        self.outputs_compared - self.outputs_equal - self.outputs_within
     }
 }
 
@@ -99,12 +113,18 @@ impl Replay {
 /// # Errors
 /// Why it cannot be run.
 pub fn replay(capture: &Capture, options: &Options) -> Result<Replay, Error> {
+    if let Some(number) = options.only {
+        return crate::alone::replay(capture, number, options);
+    }
+    // A folder that exists is said before anything runs.
+    let writer = options.trace.as_deref().map(trace::begin).transpose()?;
     let mut session = Session::open(
         capture,
         options.extent,
         options.device.as_ref(),
         options.robust,
     )?;
+    session.tolerance = options.tolerance;
     let each = options.trace.is_some() || options.schedule == Schedule::Serialised;
     let manner = Manner {
         serialised: options.schedule == Schedule::Serialised,
@@ -114,33 +134,58 @@ pub fn replay(capture: &Capture, options: &Options) -> Result<Replay, Error> {
             Timed::Submissions
         },
     };
+    let mut result = Replay::of(&session, options);
+    let runs = options.warm_up.saturating_add(options.repeat.max(1));
+    let mut runner = match options.schedule {
+        Schedule::Tight => Runner::Tight(Tight::of(&session, manner)?),
+        _ => Runner::Apart(session.record(manner)?),
+    };
     let mut observed = Vec::new();
-    let mut result = empty(&session, options);
-    let repeat = options.repeat.max(1);
     let mut different = Vec::new();
-    let recordings = session.record(manner)?;
-    for run in 0..options.warm_up.saturating_add(repeat) {
+    for run in 0..runs {
         let timed = run.checked_sub(options.warm_up);
         let mut of_run = Vec::new();
-        let found = session.run(
-            timed.unwrap_or(0),
-            &recordings,
-            &mut of_run,
-            &mut result.outputs_compared,
-        )?;
-        result.outputs_equal = result.outputs_compared - (different.len() + found.len()) as u64;
-        different.extend(found);
+        let compared = &mut result.outputs_compared;
+        let found = match &mut runner {
+            Runner::Tight(tight) => {
+                let (one, found) = tight.run(&mut session, timed.unwrap_or(0), compared)?;
+                if timed.is_some() {
+                    result.host_writes_ns = tight.writes_ns(&session, &one);
+                }
+                of_run.push(one);
+                found
+            }
+            Runner::Apart(recordings) => {
+                session.run(timed.unwrap_or(0), recordings, &mut of_run, compared)?
+            }
+        };
+        result.outputs_within += found.within;
+        different.extend(found.different);
         if timed.is_some() {
             result.runs_ns.push(device_ns(&session, &of_run));
             observed.extend(of_run);
         }
     }
-    drop(recordings);
+    drop(runner);
+    let others = different.len() as u64 + result.outputs_within;
+    result.outputs_equal = result.outputs_compared - others;
     result.differences = (different.iter().take(MOST_DIFFERENCES))
-        .map(|piece| comparison::describe(capture, &session.program, piece))
+        .map(|found| comparison::describe(capture, &session.program, found))
         .collect();
     result.summarise();
+    if let Some(writer) = writer {
+        let told = trace::Told {
+            schedule: options.schedule,
+            runs: options.repeat.max(1),
+        };
+        trace::write(writer, &mut session, &observed, &told)?;
+    }
     Ok(result)
+}
+
+enum Runner<'a> {
+    Apart(Vec<(Recording, Marks)>),
+    Tight(Tight<'a>),
 }
 
 /// The sum of a run's submissions.
@@ -151,39 +196,42 @@ pub fn device_ns(session: &Session<'_>, observed: &[Observed]) -> Option<u64> {
     each.sum()
 }
 
-fn empty(session: &Session<'_>, options: &Options) -> Replay {
-    let properties = &session.gpu.properties;
-    let header = &session.capture.header;
-    let device = &header.device;
-    let submissions: Vec<_> = session.program.submissions().collect();
-    Replay {
-        device: properties.name.clone(),
-        driver: properties.driver.clone(),
-        captured_device: device.name.clone(),
-        same_device: device.pipeline_cache_uuid == properties.pipeline_cache_uuid
-            && device.name == properties.name,
-        schedule: options.schedule,
-        dispatch_count: session.program.dispatches,
-        submission_count: submissions.len() as u64,
-        outputs_compared: 0,
-        outputs_equal: 0,
-        differences: Vec::new(),
-        runs_ns: Vec::new(),
-        median_ns: None,
-        least_ns: None,
-        most_ns: None,
-        captured_ns: match options.extent {
-            Extent::Whole => submissions.iter().map(|s| s.submission.device_ns).sum(),
-            // Of a part there is no time.
-            _ => None,
-        },
-        host_writes_ns: None,
-        notes: session.notes.clone(),
-    }
-}
-
 impl Replay {
-    fn summarise(&mut self) {
+    /// Before anything ran.
+    pub(crate) fn of(session: &Session<'_>, options: &Options) -> Replay {
+        let properties = &session.gpu.properties;
+        let header = &session.capture.header;
+        let device = &header.device;
+        let submissions: Vec<_> = session.program.submissions().collect();
+        Replay {
+            device: properties.name.clone(),
+            driver: properties.driver.clone(),
+            captured_device: device.name.clone(),
+            same_device: device.pipeline_cache_uuid == properties.pipeline_cache_uuid
+                && device.name == properties.name,
+            schedule: options.schedule,
+            dispatch_count: session.program.dispatches,
+            submission_count: submissions.len() as u64,
+            outputs_compared: 0,
+            outputs_equal: 0,
+            outputs_within: 0,
+            differences: Vec::new(),
+            runs_ns: Vec::new(),
+            median_ns: None,
+            least_ns: None,
+            most_ns: None,
+            captured_ns: match options.extent {
+                Extent::Whole => submissions.iter().map(|s| s.submission.device_ns).sum(),
+                // Of a part there is no time.
+                _ => None,
+            },
+            host_writes_ns: None,
+            notes: session.notes.clone(),
+        }
+    }
+
+    /// Sums up the timed runs.
+    pub(crate) fn summarise(&mut self) {
         let mut known: Vec<u64> = self.runs_ns.iter().copied().flatten().collect();
         known.sort_unstable();
         self.least_ns = known.first().copied();

@@ -1,6 +1,6 @@
 //! A capture on a device, ready to run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use gapscope_capture::Capture;
@@ -9,7 +9,7 @@ use gapscope_capture::model::{Content, PipelineId};
 use crate::adapter::{DeviceChoice, Instance};
 use crate::check;
 use crate::clock::DeviceClock;
-use crate::comparison::{self, Piece};
+use crate::comparison::{self, Found, Judge, Piece};
 use crate::descriptors::Descriptors;
 use crate::error::Error;
 use crate::gpu::Gpu;
@@ -18,6 +18,7 @@ use crate::pipelines::Pipelines;
 use crate::program::{Extent, Program, ProgramStep};
 use crate::recording::{Marks, Recording, Stage, Timed, pairs};
 use crate::regions::{Place, Regions};
+use crate::spirv::Shader;
 
 /// All that a replay needs; what is made from a device goes before it.
 pub struct Session<'a> {
@@ -31,7 +32,9 @@ pub struct Session<'a> {
     pub clock: DeviceClock,
     /// What readers of the results must know.
     pub notes: Vec<String>,
-    pub shaders: std::collections::BTreeMap<PipelineId, crate::spirv::Shader>,
+    pub shaders: BTreeMap<PipelineId, Shader>,
+    /// How far values may be off: see [`Judge`].
+    pub tolerance: Option<f64>,
 }
 
 /// How a program runs.
@@ -102,6 +105,7 @@ impl<'a> Session<'a> {
             gpu,
             notes: fitting.notes,
             shaders: fitting.shaders,
+            tolerance: None,
         })
     }
 
@@ -140,22 +144,21 @@ impl<'a> Session<'a> {
         recordings: &[(Recording, Marks)],
         observed: &mut Vec<Observed>,
         compared: &mut u64,
-    ) -> Result<Vec<Piece>, Error> {
+    ) -> Result<Found, Error> {
         self.memory.clear()?;
         let mut recordings = recordings.iter().enumerate();
         let mut after = None;
         let mut content: Vec<&Content> = Vec::new();
-        let mut pieces = Vec::new();
-        let mut different = Vec::new();
+        let mut pieces: Vec<Piece> = Vec::new();
+        let mut found = Found::default();
         let steps = self.program.steps.iter();
         for step in steps.map(Some).chain([None]) {
             if !matches!(step, Some(ProgramStep::Outcome(_))) && !pieces.is_empty() {
                 *compared += pieces.len() as u64;
-                different.extend(comparison::compare(
-                    &mut self.memory,
-                    &self.regions,
-                    &pieces,
-                )?);
+                let judge = judge(self.capture, &self.program, &self.shaders, self.tolerance);
+                let more = comparison::compare(&mut self.memory, &self.regions, &pieces, &judge)?;
+                found.different.extend(more.different);
+                found.within += more.within;
                 pieces.clear();
             }
             match step {
@@ -184,7 +187,29 @@ impl<'a> Session<'a> {
                 None => {}
             }
         }
-        Ok(different)
+        Ok(found)
+    }
+}
+
+impl<'a> Session<'a> {
+    /// Compares pieces of what memory holds now.
+    pub fn compare(&mut self, pieces: &[Piece]) -> Result<Found, Error> {
+        let judge = judge(self.capture, &self.program, &self.shaders, self.tolerance);
+        comparison::compare(&mut self.memory, &self.regions, pieces, &judge)
+    }
+}
+
+fn judge<'a>(
+    capture: &'a Capture,
+    program: &'a Program<'a>,
+    shaders: &'a BTreeMap<PipelineId, Shader>,
+    tolerance: Option<f64>,
+) -> Judge<'a> {
+    Judge {
+        capture,
+        program,
+        shaders,
+        tolerance,
     }
 }
 

@@ -9,6 +9,8 @@ pub use crate::spirv::Element;
 pub struct Differing {
     /// Which of its piece, from 0.
     pub element: u64,
+    /// What it is.
+    pub kind: Element,
     /// In the program.
     pub captured: String,
     /// In the replay.
@@ -38,6 +40,22 @@ impl Element {
             Element::I32 => f64::from(bits as u32 as i32),
             Element::I64 => bits as i64 as f64,
             Element::U8 | Element::U16 | Element::U32 | Element::U64 => bits as f64,
+        }
+    }
+
+    /// The value of its bytes, as text.
+    pub fn text(self, bytes: &[u8]) -> String {
+        let mut wide = [0; 8];
+        let size = bytes.len().min(8);
+        wide[..size].copy_from_slice(&bytes[..size]);
+        let bits = u64::from_le_bytes(wide);
+        match self {
+            Element::I64 => (bits as i64).to_string(),
+            Element::F32 => f32::from_bits(bits as u32).to_string(),
+            Element::F16 => half(bits as u16).to_string(),
+            Element::F64 => f64::from_bits(bits).to_string(),
+            Element::I8 | Element::I16 | Element::I32 => self.value(bytes).to_string(),
+            Element::U8 | Element::U16 | Element::U32 | Element::U64 => bits.to_string(),
         }
     }
 

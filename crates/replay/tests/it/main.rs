@@ -1,4 +1,7 @@
 //! Captures written by hand, run on the software GPU.
 
 mod captured;
+mod inspecting;
+mod refused;
 mod running;
+mod tracing;

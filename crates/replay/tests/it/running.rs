@@ -104,3 +104,312 @@ fn memory_is_restored_before_each_run() {
         assert_eq!((result.outputs_compared, result.runs_ns.len()), (4, 3));
     }
 }
+
+const SCHEDULES: [Schedule; 3] = [Schedule::AsCaptured, Schedule::Serialised, Schedule::Tight];
+
+/// Runs a capture in every way, and expects of all that it is equal, with so many outputs.
+#[track_caller]
+fn equal(capture: &Capture, apart: u64, tight: u64) {
+    for schedule in SCHEDULES {
+        let options = Options {
+            schedule,
+            ..Options::default()
+        };
+        let Some(result) = run(capture, &options) else {
+            return;
+        };
+        let result = result.unwrap();
+        assert!(result.is_equal(), "{result:?}");
+        let expected = if schedule == Schedule::Tight {
+            tight
+        } else {
+            apart
+        };
+        assert_eq!(result.outputs_compared, expected, "{result:?}");
+    }
+}
+
+#[test]
+fn what_the_host_writes_in_between_is_there() {
+    let mut made = Made::new();
+    let add = made.kernel(ADD, "add", 1, 4);
+    let size = u64::from(WORDS) * 4;
+    // Across a boundary of pieces.
+    let at = 65_536 - 512;
+    let buffer = made.buffer("numbers", at, size);
+    let one = || vec![dispatch(add, WORDS / 64, &[(buffer, size)], &[1])];
+    made.content(at, &vec![100; WORDS as usize], ContentCause::FirstUse);
+    made.submit(one());
+    made.outcome(at, &vec![101; WORDS as usize]);
+    // The first half is written anew, the second goes on.
+    let half = WORDS as usize / 2;
+    made.content(at, &vec![7; half], ContentCause::HostWrite);
+    made.submit(one());
+    let after = [vec![8; half], vec![102; half]].concat();
+    made.outcome(at, &after);
+    let (_folder, _, capture) = made.end();
+    equal(&capture, 4, 2);
+}
+
+#[test]
+fn buffers_over_the_same_memory_share_it() {
+    let mut made = Made::new();
+    let add = made.kernel(ADD, "add", 1, 4);
+    let size = u64::from(WORDS) * 4;
+    let whole = made.buffer("whole", 0, size * 2);
+    let second = made.buffer("second half", size, size);
+    made.submit(vec![
+        Command::Fill(Fill {
+            range: BufferRange {
+                buffer: whole,
+                offset: 0,
+                bytes: size * 2,
+            },
+            value: 5,
+        }),
+        everything(),
+        dispatch(add, WORDS / 64, &[(second, size)], &[1]),
+        everything(),
+        Command::Copy(Copy {
+            from: second,
+            to: whole,
+            regions: vec![CopyRegion {
+                from: 0,
+                to: 0,
+                bytes: 16,
+            }],
+        }),
+        everything(),
+        Command::Update(Update {
+            buffer: whole,
+            offset: 32,
+            data: vec![9; 4],
+        }),
+    ]);
+    let mut after = [vec![5; WORDS as usize], vec![6; WORDS as usize]].concat();
+    after[..4].fill(6);
+    after[8] = 0x0909_0909;
+    made.outcome(0, &after);
+    let (_folder, _, capture) = made.end();
+    equal(&capture, 1, 1);
+}
+
+#[test]
+fn the_device_may_say_how_many_workgroups() {
+    let mut made = Made::new();
+    let add = made.kernel(ADD, "add", 1, 4);
+    let size = u64::from(WORDS) * 4;
+    let numbers = made.buffer("numbers", 0, size);
+    let counts = made.buffer("counts", 1 << 18, 64);
+    made.content((1 << 18) + 16, &[2, 1, 1], ContentCause::FirstUse);
+    let range = BufferRange {
+        buffer: counts,
+        offset: 16,
+        bytes: 12,
+    };
+    made.submit(vec![Command::Dispatch(Dispatch {
+        pipeline: add,
+        groups: Groups::Indirect(range),
+        base: [0; 3],
+        push_constants: bytes(&[3]),
+        bindings: bindings(&[(numbers, size)]),
+    })]);
+    // Two of four workgroups; what never had content is zero.
+    made.outcome(0, &[vec![3; 128], vec![0; 128]].concat());
+    let (_folder, _, capture) = made.end();
+    equal(&capture, 1, 1);
+}
+
+#[test]
+fn a_dispatch_may_begin_at_another_workgroup() {
+    let mut made = Made::new();
+    let add = made.kernel(ADD, "add", 1, 4);
+    let size = u64::from(WORDS) * 4;
+    let numbers = made.buffer("numbers", 0, size);
+    made.submit(vec![Command::Dispatch(Dispatch {
+        pipeline: add,
+        groups: Groups::Direct([1, 1, 1]),
+        base: [2, 0, 0],
+        push_constants: bytes(&[3]),
+        bindings: bindings(&[(numbers, size)]),
+    })]);
+    made.outcome(0, &[vec![0; 128], vec![3; 64], vec![0; 64]].concat());
+    let (_folder, _, capture) = made.end();
+    equal(&capture, 1, 1);
+}
+
+#[test]
+fn halves_are_computed_with() {
+    let mut made = Made::new();
+    let wgsl = "
+enable f16;
+@group(0) @binding(0) var<storage, read_write> data: array<f16>;
+@compute @workgroup_size(64)
+fn double(@builtin(global_invocation_id) id: vec3u) { data[id.x] = data[id.x] * 2.0h + 1.0h; }";
+    let double = made.kernel(wgsl, "double", 1, 0);
+    let halves = made.buffer("halves", 0, 512);
+    // 1.0 and 3.0, two halves in a word.
+    made.content(0, &[0x3c00_3c00; 128], ContentCause::FirstUse);
+    made.submit(vec![dispatch(double, 4, &[(halves, 512)], &[])]);
+    made.outcome(0, &[0x4200_4200; 128]);
+    let (_folder, _, capture) = made.end();
+    equal(&capture, 1, 1);
+}
+
+/// Flags of layouts and dynamic offsets, resolved by the capture, are of no matter.
+#[test]
+fn layouts_for_push_descriptors_and_dynamic_offsets_become_plain_ones() {
+    let mut made = Made::new();
+    let code = made.compile(ADD);
+    let code = made.writer.chunk(&code).unwrap();
+    made.record(Record::Module(Module {
+        id: ModuleId(50),
+        code,
+    }));
+    let dynamic = 9;
+    made.record(Record::SetLayout(SetLayout {
+        id: SetLayoutId(50),
+        // Push descriptors, and an image that no kernel uses.
+        flags: 1,
+        bindings: [(0, dynamic), (1, 3)]
+            .map(|(binding, descriptor_type)| LayoutBinding {
+                binding,
+                descriptor_type,
+                count: 1,
+                stages: 0x20,
+                flags: 1,
+            })
+            .to_vec(),
+    }));
+    made.record(Record::PipelineLayout(PipelineLayout {
+        id: PipelineLayoutId(50),
+        flags: 0,
+        sets: vec![Some(SetLayoutId(50)), None],
+        push_constants: vec![PushConstantRange {
+            stages: 0x20,
+            offset: 0,
+            bytes: 4,
+        }],
+    }));
+    made.record(Record::Pipeline(Pipeline {
+        id: PipelineId(50),
+        name: "add".to_owned(),
+        layout: PipelineLayoutId(50),
+        module: ModuleId(50),
+        entry: "add".to_owned(),
+        flags: 0,
+        stage_flags: 0,
+        constants: Vec::new(),
+        required_subgroup_size: None,
+        robustness: None,
+    }));
+    let buffer = made.buffer("numbers", 0, 4096);
+    let mut bound = bindings(&[(buffer, 256)]);
+    bound[0].descriptor_type = dynamic;
+    bound[0].range = Some(BufferRange {
+        buffer,
+        offset: 1024,
+        bytes: 256,
+    });
+    made.submit(vec![Command::Dispatch(Dispatch {
+        pipeline: PipelineId(50),
+        groups: Groups::Direct([1, 1, 1]),
+        base: [0; 3],
+        push_constants: bytes(&[4]),
+        bindings: bound,
+    })]);
+    made.outcome(0, &[vec![0; 256], vec![4; 64], vec![0; 8]].concat());
+    let (_folder, _, capture) = made.end();
+    equal(&capture, 1, 1);
+}
+
+/// Of a command buffer that is submitted twice, each submission counts.
+#[test]
+fn a_command_buffer_runs_as_often_as_it_was_submitted() {
+    let mut made = Made::new();
+    let add = made.kernel(ADD, "add", 1, 4);
+    let buffer = made.buffer("numbers", 0, 256);
+    made.record(Record::Commands(Commands {
+        id: CommandsId(99),
+        commands: vec![dispatch(add, 1, &[(buffer, 256)], &[2])],
+    }));
+    for count in 1..=3 {
+        made.submit_again(CommandsId(99));
+        made.outcome(0, &[2 * count; 64]);
+    }
+    let (_folder, _, capture) = made.end();
+    equal(&capture, 3, 1);
+    let until = Options {
+        extent: gapscope_replay::Extent::Until(1),
+        ..Options::default()
+    };
+    let Some(result) = run(&capture, &until) else {
+        return;
+    };
+    let result = result.unwrap();
+    assert_eq!((result.dispatch_count, result.submission_count), (2, 2));
+    // The command buffer has no more than the dispatch, so that both submissions are whole.
+    assert!(
+        result.outputs_compared >= 1 && result.is_equal(),
+        "{result:?}"
+    );
+}
+
+#[test]
+fn values_are_compared_within_a_tolerance_where_the_capture_has_them() {
+    let wgsl = "
+@group(0) @binding(0) var<storage, read_write> data: array<f32>;
+@compute @workgroup_size(64)
+fn half(@builtin(global_invocation_id) id: vec3u) { data[id.x] = data[id.x] * 0.5; }";
+    for keeps_bytes in [true, false] {
+        let mut made = Made::new();
+        let half = made.kernel(wgsl, "half", 1, 0);
+        let buffer = made.buffer("values", 0, 256);
+        made.content(0, &[8.0_f32.to_bits(); 64], ContentCause::FirstUse);
+        made.submit(vec![dispatch(half, 1, &[(buffer, 256)], &[])]);
+        let mut after = [4.0_f32.to_bits(); 64];
+        after[3] = 4.001_f32.to_bits();
+        if keeps_bytes {
+            made.writer.chunk(&bytes(&after)).unwrap();
+        }
+        made.outcome(0, &after);
+        let (_folder, _, capture) = made.end();
+        for (tolerance, near) in [(None, false), (Some(1e-6), false), (Some(1e-3), true)] {
+            let options = Options {
+                tolerance,
+                ..Options::default()
+            };
+            let Some(result) = run(&capture, &options) else {
+                return;
+            };
+            let result = result.unwrap();
+            assert_eq!(
+                result.is_equal(),
+                near && keeps_bytes,
+                "{tolerance:?} {result:?}"
+            );
+            assert_eq!(result.outputs_equal, 0);
+            if let [difference] = result.differences.as_slice() {
+                let first = difference
+                    .first
+                    .as_ref()
+                    .map(|first| (first.element, first.captured.as_str()));
+                assert_eq!(first, keeps_bytes.then_some((3, "4.001")));
+            }
+        }
+    }
+}
+
+/// All waits for all.
+fn everything() -> Command {
+    Command::Barrier(Barrier {
+        flags: 0,
+        memory: vec![Dependency {
+            after_stages: 0x1_0000,
+            after_access: 0x1_0000,
+            before_stages: 0x1_0000,
+            before_access: 0x1_8000,
+        }],
+        buffers: Vec::new(),
+    })
+}

@@ -1,0 +1,89 @@
+//! One dispatch alone, again and again, for its time.
+
+use gapscope_capture::Capture;
+use gapscope_capture::model::{Command, Dispatch};
+
+use crate::comparison::written;
+use crate::error::Error;
+use crate::program::{Extent, Program};
+use crate::recording::{Recording, Timed};
+use crate::regions::Place;
+use crate::replay::{Options, Replay};
+use crate::session::{Manner, Session, observe};
+
+/// Runs what comes before a dispatch once, and then the dispatch, each time with the memory that it found.
+pub fn replay(capture: &Capture, number: u64, options: &Options) -> Result<Replay, Error> {
+    let dispatch = find(capture, number)?;
+    let mut session = before(capture, number, options)?;
+    let ranges: Vec<(Place, u64)> = written(&Command::Dispatch(dispatch.clone()))
+        .into_iter()
+        .filter_map(|range| Some((session.regions.of_range(capture, range)?, range.bytes)))
+        .collect();
+    let mut found = Vec::new();
+    for (place, bytes) in &ranges {
+        found.push((*place, session.memory.read(*place, *bytes)?));
+    }
+    let recording = Recording::begin(&session.gpu, 1)?;
+    let all = ash::vk::PipelineStageFlags2::ALL_COMMANDS;
+    session.gpu.full_barrier(recording.commands);
+    recording.stamp(0, all);
+    let manner = Manner {
+        serialised: false,
+        timed: Timed::Submissions,
+    };
+    let command = Command::Dispatch(dispatch.clone());
+    session.stage(manner).work(recording.commands, &command);
+    recording.stamp(1, all);
+    session.gpu.full_barrier(recording.commands);
+    session.gpu.end(recording.commands)?;
+    let mut result = Replay::of(&session, options);
+    result.dispatch_count = 1;
+    result.submission_count = 1;
+    result.captured_ns = None;
+    let kernel = &capture.pipelines[&dispatch.pipeline].name;
+    result.notes.push(format!(
+        "Only dispatch {number} ({kernel}) was timed, after what comes before it; nothing was compared."
+    ));
+    for run in 0..options.warm_up.saturating_add(options.repeat.max(1)) {
+        let restored = found
+            .iter()
+            .map(|(place, bytes)| Ok((*place, bytes.clone())));
+        session.memory.upload(restored)?;
+        let (gpu, clock) = (&session.gpu, &mut session.clock);
+        let observed = observe(gpu, clock, run, &recording, Vec::new(), 0)?;
+        if run >= options.warm_up {
+            let pair = observed.pair(0);
+            result
+                .runs_ns
+                .push(pair.map(|pair| session.clock.between_ns(pair)));
+        }
+    }
+    drop(recording);
+    result.summarise();
+    Ok(result)
+}
+
+/// A session in which everything before a dispatch has run.
+fn before<'a>(capture: &'a Capture, number: u64, options: &Options) -> Result<Session<'a>, Error> {
+    let extent = Extent::Before(number);
+    let mut session = Session::open(capture, extent, options.device.as_ref(), options.robust)?;
+    let recordings = session.record(Manner {
+        serialised: false,
+        timed: Timed::Submissions,
+    })?;
+    session.run(0, &recordings, &mut Vec::new(), &mut 0)?;
+    Ok(session)
+}
+
+/// The dispatch of a number.
+pub fn find(capture: &Capture, number: u64) -> Result<&Dispatch, Error> {
+    let whole = Program::of(capture, Extent::Whole);
+    let count = whole.dispatches;
+    let found = whole.dispatched().find(|(known, _)| *known == number);
+    found
+        .map(|(_, dispatch)| dispatch)
+        .ok_or(Error::NoSuchDispatch {
+            asked: number,
+            count,
+        })
+}

@@ -1,0 +1,145 @@
+//! A buffer as it is after a dispatch, as a file.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use gapscope_capture::Capture;
+use gapscope_capture::model::{Buffer, BufferId};
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::program::Extent;
+use crate::recording::Timed;
+use crate::regions::Place;
+use crate::replay::Options;
+use crate::session::{Manner, Session};
+use crate::values::{Element, npy_head};
+
+/// Read and written at once.
+const STEP_BYTES: u64 = 8 << 20;
+
+/// What was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Dumped {
+    /// The number of the buffer.
+    pub buffer: u32,
+    /// Its size.
+    pub bytes: u64,
+    /// How many of its bytes the capture touches; the others are zeros in the file.
+    pub touched_bytes: u64,
+    /// What the elements are.
+    pub element: Element,
+}
+
+/// Runs a capture up to a dispatch and writes a buffer, whole, to a new file: a `.npy` if it is called that, else its bytes alone.
+/// Without an element it is what the dispatch's kernel declares, or bytes.
+///
+/// # Errors
+/// There is no such buffer or dispatch, or it cannot be run or written.
+pub fn dump(
+    capture: &Capture,
+    buffer: &str,
+    dispatch: u64,
+    element: Option<Element>,
+    to: &Path,
+    options: &Options,
+) -> Result<Dumped, Error> {
+    let wanted = crate::alone::find(capture, dispatch)?;
+    let buffer = find(capture, buffer)?;
+    let failed = |error| Error::Write {
+        path: to.display().to_string(),
+        error,
+    };
+    let mut file = BufWriter::new(File::create_new(to).map_err(failed)?);
+    let extent = Extent::Until(dispatch);
+    let mut session = Session::open(capture, extent, options.device.as_ref(), options.robust)?;
+    let declared = session.shaders.get(&wanted.pipeline).and_then(|shader| {
+        let mut bindings = wanted.bindings.iter();
+        let bound = bindings
+            .find(|binding| binding.range.is_some_and(|range| range.buffer == buffer.id))?;
+        let mut slots = shader.slots.iter();
+        slots
+            .find(|slot| (slot.set, slot.binding) == (bound.set, bound.binding))?
+            .element
+    });
+    let element = element.or(declared).unwrap_or(Element::U8);
+    let is_npy = to.extension().is_some_and(|extension| extension == "npy");
+    if is_npy && !buffer.bytes.is_multiple_of(element.bytes()) {
+        return Err(Error::Asked(format!(
+            "buffer {} has {} bytes, which are no whole elements of {}: say --type u8",
+            buffer.id,
+            buffer.bytes,
+            element.name()
+        )));
+    }
+    let manner = Manner {
+        serialised: false,
+        timed: Timed::Submissions,
+    };
+    let recordings = session.record(manner)?;
+    session.run(0, &recordings, &mut Vec::new(), &mut 0)?;
+    drop(recordings);
+    if is_npy {
+        let head = npy_head(element, buffer.bytes / element.bytes());
+        file.write_all(&head).map_err(failed)?;
+    }
+    let mut at = 0;
+    let mut touched_bytes = 0;
+    for (from, place, bytes) in session
+        .regions
+        .parts(buffer.memory, buffer.offset, buffer.bytes)
+    {
+        zeros(&mut file, from - at).map_err(failed)?;
+        let mut done = 0;
+        while done < bytes {
+            let now = (bytes - done).min(STEP_BYTES);
+            let place = Place {
+                offset: place.offset + done,
+                ..place
+            };
+            let read = session.memory.read(place, now)?;
+            file.write_all(&read).map_err(failed)?;
+            done += now;
+        }
+        at = from + bytes;
+        touched_bytes += bytes;
+    }
+    zeros(&mut file, buffer.bytes - at).map_err(failed)?;
+    file.flush().map_err(failed)?;
+    Ok(Dumped {
+        buffer: buffer.id.0,
+        bytes: buffer.bytes,
+        touched_bytes,
+        element,
+    })
+}
+
+/// A buffer by its number or its name, which only one may have.
+fn find<'a>(capture: &'a Capture, text: &str) -> Result<&'a Buffer, Error> {
+    let by_number = text
+        .parse()
+        .ok()
+        .and_then(|number| capture.buffers.get(&BufferId(number)));
+    if let Some(buffer) = by_number {
+        return Ok(buffer);
+    }
+    let mut named = capture
+        .buffers
+        .values()
+        .filter(|buffer| buffer.name.as_deref() == Some(text));
+    let first = named
+        .next()
+        .ok_or_else(|| Error::NoSuchBuffer(text.to_owned()))?;
+    match named.next() {
+        None => Ok(first),
+        Some(second) => Err(Error::Asked(format!(
+            "several buffers are called `{text}`: say {} or {}, their numbers",
+            first.id, second.id
+        ))),
+    }
+}
+
+fn zeros(file: &mut impl Write, count: u64) -> std::io::Result<()> {
+    std::io::copy(&mut std::io::Read::take(std::io::repeat(0), count), file).map(drop)
+}
