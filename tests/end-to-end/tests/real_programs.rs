@@ -61,7 +61,7 @@ fn assert_each_dispatch_is_timed(recording: &Recording) {
 }
 
 /// The scripts end with a line of JSON: what they know, and their result. How long they took differs.
-fn last_line(stdout: &str) -> Value {
+pub fn last_line(stdout: &str) -> Value {
     let line = stdout
         .lines()
         .rev()

@@ -100,6 +100,12 @@ impl Program {
         Run::of(self.command(&self.command[0]).args(&self.command[1..]))
     }
 
+    /// Runs it by gapscope with these words, such as those of `gapscope capture`.
+    pub fn run_by(&self, words: &[&str]) -> Run {
+        let mut command = self.command(product::built("gapscope").as_os_str());
+        Run::of(command.args(words).arg("--").args(&self.command))
+    }
+
     /// Runs it with the recorder.
     pub fn record(&self) -> Recording {
         self.record_in(tempfile::tempdir().expect("a temporary folder"))
