@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::captured::{Made, barrier, dispatch};
+use crate::captured::{Made, barrier, dispatch, everything};
 use crate::driver::{Driver, Lavapipe};
 use crate::product;
 use gapscope_capture::model::*;
@@ -24,7 +24,7 @@ fn capture(last: f32, planted: bool) -> (tempfile::TempDir, std::path::PathBuf) 
     let buffer = made.buffer("quotients", 256, 256);
     let by = |by: f32| dispatch(divide, 1, &[(buffer, 256)], &[by.to_bits()]);
     made.content(256, &[12.0_f32.to_bits(); 64], ContentCause::FirstUse);
-    made.submit(vec![by(2.0), barrier(), by(3.0)]);
+    made.submit(vec![by(2.0), barrier(), by(3.0), everything()]);
     made.outcome(256, &[2.0_f32.to_bits(); 64]);
     made.content(256, &[8.0_f32.to_bits(); 32], ContentCause::HostWrite);
     made.submit(vec![by(last)]);
