@@ -419,6 +419,11 @@ pub struct Replay {
     #[arg(long = "type", value_name = "f32|f16|i32|u8|…", value_parser = element)]
     pub element: Option<Element>,
 
+    /// First have spirv-val, of Khronos' SPIRV-Tools, look at each shader: one that it finds wrong does not reach the
+    /// driver
+    #[arg(long)]
+    pub spirv_val: bool,
+
     /// Keep accesses outside of buffers inside (robustBufferAccess), where the device can: for captures of strangers
     #[arg(long)]
     pub robust: bool,
