@@ -62,6 +62,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "gapscope-spool",
     "gapscope-recorder",
     "gapscope-vulkan",
+    "gapscope-replay",
     "gapscope-cuda",
     "gapscope-sdk",
     "doubled",

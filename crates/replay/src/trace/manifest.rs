@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use ash::vk::QueueFlags;
 use gapscope_trace::ids::{DeviceId, ProcessId, QueueId};
 use gapscope_trace::manifest::{
-    Api, Clock, ClockMethod, Device, Host, Manifest, Process, Queue, SamplingMode,
+    Api, Clock, ClockMethod, Device, Exit, Host, Manifest, Process, Queue, SamplingMode,
 };
 use gapscope_trace::{Ledger, LossKind};
 
@@ -67,6 +67,8 @@ pub fn of(
     Manifest {
         gapscope_version: env!("CARGO_PKG_VERSION").to_owned(),
         command: arguments.clone(),
+        // It gets here when all has run.
+        exit: Some(Exit::Code(0)),
         sampling_mode: match told.schedule {
             Schedule::Serialised => SamplingMode::DispatchSerialised,
             Schedule::AsCaptured | Schedule::Tight => SamplingMode::Dispatch,
