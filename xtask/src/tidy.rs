@@ -62,8 +62,12 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "gapscope-spool",
     "gapscope-recorder",
     "gapscope-vulkan",
+<<<<<<< HEAD
     "gapscope-vulkan-capture",
     "gapscope-vulkan-layer",
+=======
+    "gapscope-replay",
+>>>>>>> replay
     "gapscope-cuda",
     "gapscope-replay",
     "gapscope-sdk",

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::captured::{Made, barrier, dispatch};
+use crate::captured::{Made, barrier, dispatch, everything};
 use crate::driver::{Driver, Lavapipe};
 use crate::product;
 use gapscope_capture::model::*;
@@ -24,7 +24,7 @@ fn capture(last: f32, planted: bool) -> (tempfile::TempDir, std::path::PathBuf) 
     let buffer = made.buffer("quotients", 256, 256);
     let by = |by: f32| dispatch(divide, 1, &[(buffer, 256)], &[by.to_bits()]);
     made.content(256, &[12.0_f32.to_bits(); 64], ContentCause::FirstUse);
-    made.submit(vec![by(2.0), barrier(), by(3.0)]);
+    made.submit(vec![by(2.0), barrier(), by(3.0), everything()]);
     made.outcome(256, &[2.0_f32.to_bits(); 64]);
     made.content(256, &[8.0_f32.to_bits(); 32], ContentCause::HostWrite);
     made.submit(vec![by(last)]);
@@ -213,5 +213,35 @@ fn what_is_no_capture_or_a_damaged_one_is_one_sentence() {
             .to_string()
             .contains("is read as far as here"),
         "{answer:#}"
+    );
+}
+
+#[test]
+fn a_shader_that_spirv_val_finds_wrong_does_not_run() {
+    use std::os::unix::fs::PermissionsExt;
+    let (folder, path) = capture(4.0, false);
+    let tool = folder.path().join("spirv-val");
+    for (script, status) in [
+        ("cat > /dev/null", 0),
+        ("cat > /dev/null; echo 'error: 7' >&2; exit 1", 1),
+    ] {
+        std::fs::write(&tool, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let inherited = std::env::var("PATH").unwrap_or_default();
+        let search = format!("{}:{inherited}", folder.path().display());
+        let output = replay(&path, &["--spirv-val"], &[("PATH", &search)]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{said}");
+        assert_eq!(
+            said.contains("kernel divide: spirv-val says: error: 7"),
+            status == 1,
+            "{said}"
+        );
+    }
+    let output = replay(&path, &["--spirv-val"], &[("PATH", "")]);
+    assert!(
+        text(&output.stderr).contains("install SPIRV-Tools"),
+        "{}",
+        text(&output.stderr)
     );
 }

@@ -16,6 +16,7 @@ fn help_texts() {
         "query",
         "info",
         "recover",
+        "replay",
         "completions",
     ] {
         pages.push_str(&format!(

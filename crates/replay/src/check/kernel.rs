@@ -192,7 +192,8 @@ impl Asked<'_> {
                 self.enable(name);
             }
             // With flexible dimensions the device's list has multiples of them, which is not followed here.
-            if !self.adapter.properties.serves(matrix) && !(on[0] && asked[0]) {
+            let is_flexible = on[0] && asked[0];
+            if !self.adapter.properties.serves(matrix) && !is_flexible {
                 let crate::spirv::Matrix { rows, columns, .. } = matrix;
                 self.refuse(
                     kernel,
