@@ -75,7 +75,7 @@ proptest! {
     fn any_bytes(mut tail in prop::collection::vec(any::<u32>(), 0..200), small in any::<bool>()) {
         let mut words = vec![0x0723_0203, 0x10300, 0, 100, 0];
         if small {
-            tail.iter_mut().for_each(|word| *word = *word % 60 | (*word >> 8 & 7) << 16);
+            tail.iter_mut().for_each(|word| *word = (*word % 60) | ((*word >> 8 & 7) << 16));
         }
         words.extend(tail);
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();

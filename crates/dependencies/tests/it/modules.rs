@@ -63,7 +63,7 @@ fn reasons(spirv: &[u8]) -> Vec<String> {
     program.submit(0, vec![dispatch(kernel, [2, 2, 1], &push, &bound)]);
     let (capture, _folder) = program.finish();
     let limits = Limits {
-        steps: 20_000_000,
+        steps: 2_000_000,
         ..Limits::default()
     };
     let found = Dependencies::of_capture(&capture, limits, &mut |_| {});
