@@ -145,9 +145,9 @@ impl<'c> Evaluator<'c> {
         };
         let capture = self.capture;
         let buffers = bindings.iter().map(|binding| {
-            let range = binding.range.filter(|_| is_uniform(binding));
-            let content = range
-                .filter(|range| range.bytes <= UNIFORM_BYTES)
+            let content = (binding.range)
+                .filter(|_| is_uniform(binding) || is_unchanged(capture, binding, &bindings))
+                .filter(|range| range.bytes <= CONTENT_BYTES)
                 .and_then(|range| {
                     let (memory, at) = capture.place(range);
                     contents.get(capture, memory, at..at + range.bytes)
@@ -203,7 +203,7 @@ impl<'c> Evaluator<'c> {
         let marks = self.run(&sliced, grid, &key.buffers);
         let marks = match marks {
             // What is read beyond a buffer whose content is known has any value, and addresses may depend on it.
-            Ok(marks) if is_beyond_content(&key.buffers, &marks) => {
+            Ok(marks) if sliced.executable.looks() && is_beyond_content(&key.buffers, &marks) => {
                 for reach in &mut sliced.buffers {
                     reach.bound(true, true, &Reason::Outside);
                 }
@@ -262,8 +262,28 @@ fn is_beyond_content(buffers: &[BoundBuffer], marks: &[Marks]) -> bool {
     both.any(|(buffer, marks)| buffer.content.is_some() && marks.outside.0)
 }
 
-/// Uniform buffers are not larger.
-const UNIFORM_BYTES: u64 = 64 << 10;
+/// Larger buffers hold no indices but data.
+const CONTENT_BYTES: u64 = 256 << 10;
+
+/// A storage buffer that is only read, and that no other binding of the dispatch writes.
+fn is_unchanged(capture: &Capture, binding: &Binding, all: &[Binding]) -> bool {
+    let place = |binding: &Binding| {
+        let range = binding.range?;
+        let (memory, at) = capture.place(range);
+        Some((memory, at..at + range.bytes))
+    };
+    let Some((memory, range)) = place(binding) else {
+        return false;
+    };
+    let is_written = |other: &Binding| {
+        !other.read_only
+            && !is_uniform(other)
+            && place(other).is_some_and(|(other_memory, other)| {
+                other_memory == memory && other.start < range.end && range.start < other.end
+            })
+    };
+    binding.read_only && !all.iter().any(is_written)
+}
 
 /// The descriptors of a dispatch that have a buffer.
 pub(crate) fn bound(dispatch: &Dispatch) -> Vec<Binding> {

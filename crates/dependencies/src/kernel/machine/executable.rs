@@ -20,6 +20,14 @@ pub(crate) struct Executable {
     pub contents: Vec<Arc<[u8]>>,
 }
 
+impl Executable {
+    /// True when something depends on content that is known.
+    pub fn looks(&self) -> bool {
+        let mut all = self.instructions.iter();
+        all.any(|instruction| matches!(instruction, Instruction::Look { .. }))
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Block {
     pub instructions: Range<usize>,
