@@ -133,11 +133,13 @@ fn unknown(graph: &Graph) -> Option<String> {
     if graph.cut_at.is_some() {
         return Some("there are too many dependencies to look at".to_owned());
     }
-    let reason = graph.nodes.iter().find_map(|node| {
+    graph.nodes.iter().find_map(|node| {
         let reason = node.beyond.as_ref()?;
-        Some(format!("{} reaches memory that is not known: {reason}", node.name))
-    });
-    reason
+        Some(format!(
+            "{} reaches memory that is not known: {reason}",
+            node.name
+        ))
+    })
 }
 
 struct Finder<'a> {
@@ -235,7 +237,10 @@ impl Finder<'_> {
         }
         let between = self.covers.between(queue, edge.from, edge.to).to_vec();
         for one in between.iter().rev().filter(|one| !needed[**one]) {
-            if self.covers.cover(queue, edge, &every, &|n| needed[n] || n == *one)? {
+            if self
+                .covers
+                .cover(queue, edge, &every, &|n| needed[n] || n == *one)?
+            {
                 needed[*one] = true;
                 return Some(());
             }

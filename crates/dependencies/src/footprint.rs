@@ -8,9 +8,10 @@ use gapscope_capture::model::{Binding, Constant, Dispatch, ModuleId, Pipeline, P
 
 use crate::bytes::ByteSet;
 use crate::contents::Contents;
-pub use crate::kernel::reason::Reason;
 use crate::kernel::lower::{BoundBuffer, Environment, Lowered, lower};
-use crate::kernel::machine::{self, Allowance, Grid, Marks};
+pub use crate::kernel::machine::Grid;
+use crate::kernel::machine::{self, Allowance, Marks};
+pub use crate::kernel::reason::Reason;
 use crate::kernel::slice::{Reach, Slice, slice};
 use crate::spirv::Module;
 
@@ -45,6 +46,8 @@ pub struct Extent {
     pub set: Arc<ByteSet>,
     /// Why not all of these bytes may be reached, though no others are; none: they are exact.
     pub bound: Option<Reason>,
+    /// A number for which invocation reaches what: equal where that is equal. None: not known.
+    pub map: Option<u128>,
 }
 
 impl Extent {
@@ -52,6 +55,7 @@ impl Extent {
         Extent {
             set: Arc::default(),
             bound: None,
+            map: None,
         }
     }
 
@@ -85,6 +89,8 @@ pub struct Footprint {
     pub bindings: Vec<BindingFootprint>,
     /// It may reach other memory: whether it reads and writes it, and why.
     pub beyond: Option<(bool, bool, Reason)>,
+    /// Its workgroups and invocations, where they are known.
+    pub grid: Option<Grid>,
 }
 
 impl Footprint {
@@ -139,11 +145,13 @@ impl<'c> Evaluator<'c> {
         };
         let capture = self.capture;
         let buffers = bindings.iter().map(|binding| {
-            let range = binding.range.filter(|_| is_uniform(binding));
-            let content = range.filter(|range| range.bytes <= UNIFORM_BYTES).and_then(|range| {
-                let (memory, at) = capture.place(range);
-                contents.get(capture, memory, at..at + range.bytes)
-            });
+            let content = (binding.range)
+                .filter(|_| is_uniform(binding) || is_unchanged(capture, binding, &bindings))
+                .filter(|range| range.bytes <= CONTENT_BYTES)
+                .and_then(|range| {
+                    let (memory, at) = capture.place(range);
+                    contents.get(capture, memory, at..at + range.bytes)
+                });
             BoundBuffer {
                 set: binding.set,
                 binding: binding.binding,
@@ -180,7 +188,7 @@ impl<'c> Evaluator<'c> {
             push_constants: &key.push_constants,
             groups: key.groups,
             buffers: &key.buffers,
-            subgroup_size: subgroup_size(capture, pipeline),
+            subgroup_size: subgroup_size(capture, pipeline, &module),
         };
         let Lowered {
             program,
@@ -194,6 +202,13 @@ impl<'c> Evaluator<'c> {
         };
         let marks = self.run(&sliced, grid, &key.buffers);
         let marks = match marks {
+            // What is read beyond a buffer whose content is known has any value, and addresses may depend on it.
+            Ok(marks) if sliced.executable.looks() && is_beyond_content(&key.buffers, &marks) => {
+                for reach in &mut sliced.buffers {
+                    reach.bound(true, true, &Reason::Outside);
+                }
+                None
+            }
             Ok(marks) => Some(marks),
             Err(reason) => {
                 for reach in &mut sliced.buffers {
@@ -209,6 +224,7 @@ impl<'c> Evaluator<'c> {
         Ok(Footprint {
             bindings: footprints.collect(),
             beyond: sliced.beyond,
+            grid: Some(grid),
         })
     }
 
@@ -241,13 +257,41 @@ impl<'c> Evaluator<'c> {
     }
 }
 
-/// Uniform buffers are not larger.
-const UNIFORM_BYTES: u64 = 64 << 10;
+fn is_beyond_content(buffers: &[BoundBuffer], marks: &[Marks]) -> bool {
+    let mut both = buffers.iter().zip(marks);
+    both.any(|(buffer, marks)| buffer.content.is_some() && marks.outside.0)
+}
+
+/// Larger buffers hold no indices but data.
+const CONTENT_BYTES: u64 = 256 << 10;
+
+/// A storage buffer that is only read, and that no other binding of the dispatch writes.
+fn is_unchanged(capture: &Capture, binding: &Binding, all: &[Binding]) -> bool {
+    let place = |binding: &Binding| {
+        let range = binding.range?;
+        let (memory, at) = capture.place(range);
+        Some((memory, at..at + range.bytes))
+    };
+    let Some((memory, range)) = place(binding) else {
+        return false;
+    };
+    let is_written = |other: &Binding| {
+        !other.read_only
+            && !is_uniform(other)
+            && place(other).is_some_and(|(other_memory, other)| {
+                other_memory == memory && other.start < range.end && range.start < other.end
+            })
+    };
+    binding.read_only && !all.iter().any(is_written)
+}
 
 /// The descriptors of a dispatch that have a buffer.
 pub(crate) fn bound(dispatch: &Dispatch) -> Vec<Binding> {
     let bindings = dispatch.bindings.iter();
-    bindings.filter(|binding| binding.range.is_some()).copied().collect()
+    bindings
+        .filter(|binding| binding.range.is_some())
+        .copied()
+        .collect()
 }
 
 /// `VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER`, or the dynamic one.
@@ -262,11 +306,13 @@ fn constant(constant: &Constant) -> (u32, u64) {
 }
 
 /// The size of subgroups as a kernel sees it, where all have one.
-fn subgroup_size(capture: &Capture, pipeline: &Pipeline) -> Option<u32> {
+fn subgroup_size(capture: &Capture, pipeline: &Pipeline, module: &Module) -> Option<u32> {
     const ALLOW_VARYING: u32 = 1;
     match pipeline.required_subgroup_size {
         Some(size) => Some(size),
+        // From SPIR-V 1.6 on a device may choose without being allowed to.
         None if pipeline.stage_flags & ALLOW_VARYING != 0 => None,
+        None if module.version() >= 0x1_0600 => None,
         None => Some(capture.header.device.subgroup_size).filter(|size| *size > 0),
     }
 }
@@ -281,10 +327,13 @@ fn all(bindings: &[Binding], reason: &Reason) -> Footprint {
         write_bound: Some(reason.clone()),
         scalar_bytes: 4,
     };
-    let footprints = bindings.iter().map(|binding| footprint(binding, &reach(binding), None, 0));
+    let footprints = bindings
+        .iter()
+        .map(|binding| footprint(binding, &reach(binding), None, 0));
     Footprint {
         bindings: footprints.collect(),
         beyond: None,
+        grid: None,
     }
 }
 
@@ -296,12 +345,12 @@ fn footprint(
 ) -> BindingFootprint {
     let bytes = binding.range.map_or(0, |range| range.bytes);
     let (read, written) = marks.map_or((None, None), |marks| marks.sets(ranges));
-    let extent = |reached: bool, bound: &Option<Reason>, set: Option<ByteSet>, outside: bool| {
+    let extent = |reached: bool, bound: &Option<Reason>, set: Option<ByteSet>, outside, map| {
         let bound = match (bound, &set) {
             _ if !reached => return Extent::none(),
             (Some(reason), _) => Some(reason.clone()),
             _ if outside => Some(Reason::Outside),
-            (None, None) => Some(Reason::Limit("65,536 ranges")),
+            (None, None) => Some(Reason::Limit("the ranges that are kept")),
             (None, Some(_)) if marks.is_some_and(|marks| marks.uneven) => Some(Reason::Uneven),
             (None, Some(_)) => None,
         };
@@ -309,20 +358,30 @@ fn footprint(
             (None, Some(set)) => Extent {
                 set: Arc::new(set),
                 bound: None,
+                map,
             },
             (bound, _) => Extent {
                 set: Arc::new(ByteSet::of(0..bytes)),
                 bound,
+                map: None,
             },
         }
     };
     let outside = marks.map_or((false, false), |marks| marks.outside);
+    let maps = marks.map(|marks| (marks.read_map, marks.written_map));
+    let (read_map, written_map) = maps.unzip();
     BindingFootprint {
         set: binding.set,
         binding: binding.binding,
         element: binding.element,
-        reads: extent(reach.reads, &reach.read_bound, read, outside.0),
-        writes: extent(reach.writes, &reach.write_bound, written, outside.1),
+        reads: extent(reach.reads, &reach.read_bound, read, outside.0, read_map),
+        writes: extent(
+            reach.writes,
+            &reach.write_bound,
+            written,
+            outside.1,
+            written_map,
+        ),
         atomic: !reach.plain,
     }
 }

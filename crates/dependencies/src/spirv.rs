@@ -26,15 +26,38 @@ pub(crate) mod class {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Type {
     Bool,
-    Int { bits: u32, signed: bool },
-    Float { bits: u32 },
-    Vector { component: u32, count: u32 },
-    Matrix { column: u32, count: u32 },
-    Array { element: u32, length: u32 },
-    RuntimeArray { element: u32 },
+    Int {
+        bits: u32,
+        signed: bool,
+    },
+    Float {
+        bits: u32,
+    },
+    Vector {
+        component: u32,
+        count: u32,
+    },
+    Matrix {
+        column: u32,
+        count: u32,
+    },
+    Array {
+        element: u32,
+        length: u32,
+    },
+    RuntimeArray {
+        element: u32,
+    },
     Struct(Vec<u32>),
-    Pointer { class: u32, pointee: u32 },
-    CooperativeMatrix { component: u32, rows: u32, columns: u32 },
+    Pointer {
+        class: u32,
+        pointee: u32,
+    },
+    CooperativeMatrix {
+        component: u32,
+        rows: u32,
+        columns: u32,
+    },
 }
 
 /// An instruction: its number and where its operands are.
@@ -136,6 +159,11 @@ impl Module {
             at = end;
         }
         None
+    }
+
+    /// The version, as a module's header has it: 0x10600 for 1.6.
+    pub fn version(&self) -> u32 {
+        self.words[1]
     }
 
     /// The operands of an instruction, its result and type among them.

@@ -2,118 +2,29 @@
 //!
 //! Invocations that take different ways are run one way after the other: of the blocks in which some wait, always the first.
 
+mod executable;
 mod marks;
 
-use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::code::{Code, Operands, operate, word};
-use super::program::{Direction, Input};
+use super::code::{Operands, operate, word};
+use super::program::Input;
 use super::reason::Reason;
+pub(crate) use executable::{Block, Edge, End, Executable, Instruction};
 pub(crate) use marks::Marks;
 
 /// Invocations that run together.
 const LANES: usize = 64;
 type Lanes = [u64; LANES];
 
-/// What is left of a kernel. Block 0 is its entry.
-#[derive(Debug, Default)]
-pub(crate) struct Executable {
-    pub blocks: Vec<Block>,
-    pub instructions: Vec<Instruction>,
-    pub registers: usize,
-    pub inputs: Vec<(Input, u32)>,
-    /// Registers that are 0 at first.
-    pub variables: Vec<u32>,
-    /// Registers that always have a value.
-    pub known: Vec<(u64, u32)>,
-    pub contents: Vec<Arc<[u8]>>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Block {
-    pub instructions: Range<usize>,
-    pub end: End,
-}
-
-/// An operation on registers.
-#[derive(Debug, Clone)]
-pub(crate) enum Instruction {
-    Compute {
-        code: Code,
-        bits: u8,
-        operands: [u32; 3],
-        result: u32,
-    },
-    Pick {
-        first: u32,
-        count: u32,
-        index: u32,
-        result: u32,
-    },
-    Put {
-        first: u32,
-        count: u32,
-        index: u32,
-        value: u32,
-    },
-    Look {
-        content: usize,
-        offset: u32,
-        bytes: u8,
-        result: u32,
-    },
-    Access {
-        buffer: u32,
-        offset: u32,
-        bytes: u32,
-        direction: Direction,
-        rows: Option<(u32, u32)>,
-    },
-}
-
-#[derive(Debug)]
-pub(crate) enum End {
-    Stop,
-    Jump(Edge),
-    Branch {
-        condition: u32,
-        then: Edge,
-        otherwise: Edge,
-    },
-    Switch {
-        selector: u32,
-        default: Edge,
-        cases: Vec<(u64, Edge)>,
-    },
-}
-
-/// The way to a block, and the registers that it copies: to, from.
-#[derive(Debug)]
-pub(crate) struct Edge {
-    to: u32,
-    copies: Vec<(u32, u32)>,
-    /// Some copy reads what another one writes.
-    tangled: bool,
-}
-
-impl Edge {
-    pub fn new(to: u32, copies: Vec<(u32, u32)>) -> Edge {
-        let tangled = (copies.iter()).any(|(_, from)| copies.iter().any(|(to, _)| to == from));
-        Edge {
-            to,
-            copies,
-            tangled,
-        }
-    }
-}
-
 /// The invocations of a dispatch.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Grid {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grid {
+    /// The first workgroup.
     pub base: [u32; 3],
+    /// Workgroups, by axis.
     pub groups: [u32; 3],
+    /// Invocations of a workgroup, by axis.
     pub local: [u32; 3],
 }
 
@@ -174,10 +85,12 @@ pub(crate) fn run(
     allowance: Allowance,
 ) -> (Result<Vec<Marks>, Reason>, u64) {
     let marks = || -> Vec<Marks> {
-        let of = buffers.iter().map(|(bytes, mark)| Marks::new(*bytes, *mark));
+        let of = buffers
+            .iter()
+            .map(|(bytes, mark)| Marks::new(*bytes, *mark));
         of.collect()
     };
-    let too_long = Err(Reason::Limit(STEPS));
+    let too_long = Err(Reason::Steps(allowance.steps));
     let Some(invocations) = grid.invocations() else {
         return (too_long, 0);
     };
@@ -220,9 +133,6 @@ pub(crate) fn run(
     (joined.unwrap_or_else(|| Ok(marks())), steps)
 }
 
-/// What a dispatch may take, in words.
-const STEPS: &str = "2,000,000,000 steps";
-
 /// Invocations that a thread takes at once.
 const SHARE: u64 = 64 * LANES as u64;
 
@@ -263,6 +173,8 @@ struct Machine<'a> {
     /// Blocks in which some wait, 64 in a word.
     occupied: Vec<u64>,
     marks: Vec<Marks>,
+    /// The number of the first of the invocations.
+    first: u64,
     steps: u64,
     tangle: Vec<Lanes>,
 }
@@ -280,6 +192,7 @@ impl<'a> Machine<'a> {
             waiting: vec![0; executable.blocks.len()],
             occupied: vec![0; executable.blocks.len().div_ceil(64)],
             marks,
+            first: 0,
             steps: 0,
             tangle: Vec::new(),
         }
@@ -292,7 +205,7 @@ impl<'a> Machine<'a> {
         let bytes: u64 = self.marks.iter().map(Marks::memory_bytes).sum();
         let allowance = &self.shared.allowance;
         if before.saturating_add(steps) > allowance.steps {
-            return Err(Reason::Limit(STEPS));
+            return Err(Reason::Steps(allowance.steps));
         }
         match bytes > allowance.mark_bytes / allowance.threads.max(1) as u64 {
             true => Err(Reason::Limit("256 MiB of memory")),
@@ -303,6 +216,7 @@ impl<'a> Machine<'a> {
     fn run(&mut self, first: u64, count: u64) -> Result<(), Reason> {
         let shared = self.shared;
         let executable = shared.executable;
+        self.first = first;
         for register in &executable.variables {
             self.registers[*register as usize] = [0; LANES];
         }
@@ -383,7 +297,10 @@ impl<'a> Machine<'a> {
         }
         if edge.tangled {
             self.tangle.clear();
-            let sources = edge.copies.iter().map(|(_, from)| self.registers[*from as usize]);
+            let sources = edge
+                .copies
+                .iter()
+                .map(|(_, from)| self.registers[*from as usize]);
             self.tangle.extend(sources);
             for ((to, _), from) in edge.copies.iter().zip(&self.tangle) {
                 blend(&mut self.registers[*to as usize], from, lanes);
@@ -407,11 +324,7 @@ impl<'a> Machine<'a> {
             } => {
                 let [a, b, c] = [*a, *b, *c].map(|register| &self.registers[register as usize]);
                 let result_lanes = operate(*code, *bits, Columns { a, b, c });
-                blend(
-                    &mut self.registers[*result as usize],
-                    &result_lanes,
-                    active,
-                );
+                blend(&mut self.registers[*result as usize], &result_lanes, active);
             }
             Instruction::Pick {
                 first,
@@ -464,7 +377,7 @@ impl<'a> Machine<'a> {
                 let offsets = &self.registers[*offset as usize];
                 let marks = &mut self.marks[*buffer as usize];
                 match rows {
-                    None => marks.mark(offsets, active, *bytes, *direction),
+                    None => marks.mark(offsets, self.first, active, *bytes, *direction),
                     Some((rows, stride)) => {
                         let strides = &self.registers[*stride as usize];
                         // All of a subgroup give the same place: what was just marked is not marked again.
@@ -477,7 +390,7 @@ impl<'a> Machine<'a> {
                             self.steps += u64::from(*rows);
                             for row in 0..u64::from(*rows) {
                                 let at = place.0.wrapping_add(place.1.wrapping_mul(row));
-                                marks.mark(&[at], 1, *bytes, *direction);
+                                marks.mark(&[at], self.first + lane as u64, 1, *bytes, *direction);
                             }
                         }
                     }

@@ -41,7 +41,8 @@ fn look(spirv: &[u8], groups: [u32; 3]) -> Dependencies {
 }
 
 fn mutated() -> impl Strategy<Value = Vec<u8>> {
-    let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u32>(), 0..4_u8), 1..6);
+    let changes =
+        prop::collection::vec((any::<prop::sample::Index>(), any::<u32>(), 0..4_u8), 1..6);
     changes.prop_map(|changes| {
         let mut bytes = compile(KERNEL);
         for (at, value, kind) in changes {
@@ -75,7 +76,7 @@ proptest! {
     fn any_bytes(mut tail in prop::collection::vec(any::<u32>(), 0..200), small in any::<bool>()) {
         let mut words = vec![0x0723_0203, 0x10300, 0, 100, 0];
         if small {
-            tail.iter_mut().for_each(|word| *word = *word % 60 | (*word >> 8 & 7) << 16);
+            tail.iter_mut().for_each(|word| *word = (*word % 60) | ((*word >> 8 & 7) << 16));
         }
         words.extend(tail);
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();

@@ -32,6 +32,7 @@ pub struct Bound {
     pub offset: u64,
     pub bytes: u64,
     pub uniform: bool,
+    pub read_only: bool,
 }
 
 /// A capture that is being written.
@@ -116,6 +117,7 @@ impl Program {
             offset: 0,
             bytes: self.buffers[buffer as usize],
             uniform: false,
+            read_only: false,
         }
     }
 
@@ -252,13 +254,15 @@ pub fn dispatch(
             offset: bound.offset,
             bytes: bound.bytes,
         }),
-        read_only: false,
+        read_only: bound.read_only,
     };
     Command::Dispatch(Dispatch {
         pipeline,
         groups: Groups::Direct(groups),
         base: [0; 3],
-        push_constants: (push_constants.iter()).flat_map(|c| c.to_le_bytes()).collect(),
+        push_constants: (push_constants.iter())
+            .flat_map(|c| c.to_le_bytes())
+            .collect(),
         bindings: (0..).zip(bound).map(binding).collect(),
     })
 }
@@ -297,7 +301,9 @@ pub fn words(node: &Node, binding: u32, writes: bool) -> Result<Vec<u64>, String
         Some(reason) => Err(reason.clone()),
         None => {
             let ranges = access.set.ranges().iter();
-            Ok(ranges.flat_map(|range| range.start / 4..range.end / 4).collect())
+            Ok(ranges
+                .flat_map(|range| range.start / 4..range.end / 4)
+                .collect())
         }
     }
 }
