@@ -22,7 +22,7 @@ pub mod model;
 pub mod request;
 mod writer;
 
-pub use capture::{Capture, Problem, ReadError};
+pub use capture::{Capture, Problem, ReadError, Step};
 pub use content::{CHUNK_BYTES, Hash, pieces};
 pub use model::Record;
 pub use writer::Writer;
