@@ -63,11 +63,16 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "gapscope-recorder",
     "gapscope-vulkan",
 <<<<<<< HEAD
+<<<<<<< HEAD
     "gapscope-vulkan-capture",
     "gapscope-vulkan-layer",
 =======
     "gapscope-replay",
 >>>>>>> replay
+=======
+    "gapscope-vulkan-capture",
+    "gapscope-vulkan-layer",
+>>>>>>> capture
     "gapscope-cuda",
     "gapscope-replay",
     "gapscope-sdk",

@@ -5,12 +5,16 @@
 #![forbid(unsafe_code)]
 
 <<<<<<< HEAD
+<<<<<<< HEAD
 #[path = "../../../crates/replay/tests/it/captured.rs"]
 mod captured;
 =======
 mod captured;
 mod captured_programs;
 >>>>>>> format
+=======
+mod capture;
+>>>>>>> capture
 mod causes;
 mod client;
 mod command_line;
