@@ -62,17 +62,8 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "gapscope-spool",
     "gapscope-recorder",
     "gapscope-vulkan",
-<<<<<<< HEAD
-<<<<<<< HEAD
     "gapscope-vulkan-capture",
     "gapscope-vulkan-layer",
-=======
-    "gapscope-replay",
->>>>>>> replay
-=======
-    "gapscope-vulkan-capture",
-    "gapscope-vulkan-layer",
->>>>>>> capture
     "gapscope-cuda",
     "gapscope-replay",
     "gapscope-sdk",

@@ -24,11 +24,7 @@ pub mod model;
 pub mod request;
 mod writer;
 
-<<<<<<< HEAD
 pub use capture::{Capture, Step};
-=======
-pub use capture::{Capture, Problem, ReadError, Step};
->>>>>>> capture
 pub use content::{CHUNK_BYTES, Hash, pieces};
 pub use files::{Problem, ReadError};
 pub use model::Record;

@@ -4,17 +4,10 @@
 //! `cargo xtask test` builds and installs what these tests start. They run one at a time, since they measure time.
 #![forbid(unsafe_code)]
 
-<<<<<<< HEAD
-<<<<<<< HEAD
+mod capture;
 #[path = "../../../crates/replay/tests/it/captured.rs"]
 mod captured;
-=======
-mod captured;
 mod captured_programs;
->>>>>>> format
-=======
-mod capture;
->>>>>>> capture
 mod causes;
 mod client;
 mod command_line;
