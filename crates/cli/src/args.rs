@@ -153,8 +153,9 @@ pub struct Record {
 /// the window before it, by name.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without an option that says which, all work is captured. Submissions and dispatches are counted from 0, and B is not part of the
-window. Of dispatches, the whole submissions are captured that contain them.
+Without an option that says which, all work is captured, up to the first capture that the command makes itself with gapscope's
+SDK. Submissions and dispatches are counted from 0, and B is not part of the window. Where a submission cannot be cut around
+dispatches (it has queries, images, events or secondary command buffers), all of it is captured.
 
 Exit status:
   that of the command; 128 + N when signal N ended it
@@ -173,7 +174,7 @@ pub struct Capture {
     #[arg(short, long, value_name = "OUT.gapcapture", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
 
-    /// Capture the submissions that contain these dispatches
+    /// Capture these dispatches, and what is between them
     #[arg(long, value_name = "A..B", value_parser = range, group = "window")]
     pub dispatches: Option<Range<u64>>,
 

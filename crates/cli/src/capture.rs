@@ -203,7 +203,9 @@ impl Summary {
 
     fn text(&self, window: &Window) -> String {
         let aligned = match window {
-            Window::Dispatches(_) => ", whole ones around the dispatches",
+            Window::Dispatches(range) if self.dispatches as u64 > range.end - range.start => {
+                ", whole ones around the dispatches"
+            }
             _ => "",
         };
         format!(

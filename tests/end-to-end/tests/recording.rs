@@ -111,6 +111,19 @@ impl Program {
         self.record_in(tempfile::tempdir().expect("a temporary folder"))
     }
 
+    /// Runs it with `gapscope capture`, whose output is `capture`.
+    pub fn capture(&self, capture: &Path) -> Run {
+        Run::of(&mut self.capture_command(capture))
+    }
+
+    /// The command of [`Program::capture`].
+    pub fn capture_command(&self, capture: &Path) -> Command {
+        let mut command = self.command(product::built("gapscope").as_os_str());
+        command.args(["capture", "-o"]).arg(capture);
+        command.args(&self.options).arg("--").args(&self.command);
+        command
+    }
+
     /// The same, in a folder that is there: the trace is its `t.gapscope`.
     pub fn record_in(&self, folder: TempDir) -> Recording {
         let mut command = self.command(product::built("gapscope").as_os_str());

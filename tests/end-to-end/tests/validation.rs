@@ -6,7 +6,7 @@ use crate::driver::Lavapipe;
 use crate::recording::{Program, Run};
 
 /// The kinds of messages of the validation layer: their ids, without handles and times.
-fn messages(run: &Run) -> BTreeSet<String> {
+pub fn messages(run: &Run) -> BTreeSet<String> {
     let text = format!("{}\n{}", run.stdout, run.stderr);
     let ids = text
         .split_whitespace()

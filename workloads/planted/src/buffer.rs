@@ -74,7 +74,9 @@ impl Buffer {
         std::thread::scope(|scope| {
             scope.spawn(move || {
                 // SAFETY: as in `write`; this thread waits for that one.
-                unsafe { (mapped as *mut u8).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+                unsafe {
+                    (mapped as *mut u8).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len())
+                };
             });
         });
         if !self.coherent {

@@ -79,7 +79,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("stand-in-xctrace", &[]),
     (
         "end-to-end",
-        &["gapscope-trace", "gapscope-analysis", "gapscope-report"],
+        &[
+            "gapscope-trace",
+            "gapscope-analysis",
+            "gapscope-capture",
+            "gapscope-report",
+        ],
     ),
     // What it reads, and what a user sees of that.
     (

@@ -9,6 +9,7 @@ use crate::objects::descriptors::{Descriptor, SetLayout};
 use crate::objects::kernels::{Pipeline, PipelineLayout};
 
 /// A command.
+#[derive(Clone)]
 pub enum Command {
     /// A compute pipeline is bound; none: one that is not known.
     Pipeline(Option<Arc<Pipeline>>),
@@ -19,11 +20,15 @@ pub enum Command {
         offsets: Vec<u32>,
     },
     PushDescriptors {
+        pipeline_layout: Arc<PipelineLayout>,
         set: u32,
         layout: Arc<SetLayout>,
         written: Vec<(u32, Descriptor)>,
     },
     PushConstants {
+        /// None: one that is not known.
+        layout: Option<Arc<PipelineLayout>>,
+        stages: vk::ShaderStageFlags,
         offset: u32,
         bytes: Vec<u8>,
     },
@@ -63,19 +68,46 @@ pub enum Command {
         bytes: u64,
     },
     Secondary(Vec<vk::CommandBuffer>),
+    /// A command that touches no memory of buffers, and that cannot be recorded a second time.
+    Once,
     /// A command that no capture can hold.
     Refused(&'static str),
 }
 
+impl Command {
+    /// It does nothing but set up those that follow.
+    pub fn is_state(&self) -> bool {
+        matches!(
+            self,
+            Command::Pipeline(_)
+                | Command::Sets { .. }
+                | Command::PushDescriptors { .. }
+                | Command::PushConstants { .. }
+        )
+    }
+
+    pub fn is_dispatch(&self) -> bool {
+        matches!(
+            self,
+            Command::Dispatch { .. } | Command::DispatchIndirect { .. }
+        )
+    }
+}
+
 /// A barrier; images are left out, since no work of a window touches any.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub struct Barrier {
+    /// Of synchronization2: each dependency has stages of its own.
+    pub has_own_stages: bool,
+    /// It also concerns images or the families that own a buffer, which is not kept.
+    pub is_more: bool,
     pub flags: u32,
     pub memory: Vec<Dependency>,
     pub buffers: Vec<BufferBarrier>,
 }
 
 /// A barrier for a range of a buffer.
+#[derive(Clone)]
 pub struct BufferBarrier {
     pub dependency: Dependency,
     pub buffer: vk::Buffer,

@@ -9,7 +9,7 @@ use crate::api::device::{self, without_suffix};
 use crate::api::instance::Instance;
 use crate::hooks::{
     barriers, bindings, command_buffers, commands, descriptors, devices, instances, kernels,
-    labels, memory, refused, semaphores, submit,
+    labels, memory, queries, refused, semaphores, submit,
 };
 use crate::window;
 
@@ -134,6 +134,11 @@ hooks! {
     "vkCmdFillBuffer" => commands::fill_buffer,
     "vkCmdUpdateBuffer" => commands::update_buffer,
     "vkCmdCopyQueryPoolResults" => commands::copy_query_pool_results,
+    "vkCmdBeginQuery" => queries::begin_query,
+    "vkCmdEndQuery" => queries::end_query,
+    "vkCmdResetQueryPool" => queries::reset_query_pool,
+    "vkCmdWriteTimestamp" => queries::write_timestamp,
+    "vkCmdWriteTimestamp2" => queries::write_timestamp2,
     "vkCmdExecuteCommands" => commands::execute_commands,
     "vkCmdPipelineBarrier" => barriers::pipeline_barrier,
     "vkCmdPipelineBarrier2" => barriers::pipeline_barrier2,

@@ -10,6 +10,7 @@ pub mod instances;
 pub mod kernels;
 pub mod labels;
 pub mod memory;
+pub mod queries;
 pub mod refused;
 pub mod semaphores;
 pub mod submit;

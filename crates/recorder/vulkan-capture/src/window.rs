@@ -7,8 +7,10 @@ mod labels;
 mod objects;
 mod open;
 mod own;
+mod repeat;
 mod resolve;
 mod signals;
+mod split;
 mod staging;
 
 use std::path::PathBuf;
@@ -24,7 +26,7 @@ use gapscope_vulkan_layer::handles::lock;
 use crate::api::device::Device;
 pub use call::{Batches, Call};
 pub use labels::Labels;
-use open::Open;
+use open::{Dispatches, Open};
 use own::OwnCaptures;
 use signals::Signals;
 
@@ -46,6 +48,13 @@ pub struct Capture {
     is_own: AtomicBool,
     /// Captures that the program begins itself.
     pub own: OwnCaptures,
+}
+
+/// The number of a submission, and of its dispatches.
+struct Counted {
+    submission: u64,
+    first_dispatch: u64,
+    dispatches: u64,
 }
 
 #[derive(Default)]
@@ -147,37 +156,54 @@ impl Capture {
             // SAFETY: as the caller promises.
             return unsafe { call.pass_on() };
         }
-        {
+        let counted = {
             let shared = self.gate.read().unwrap_or_else(PoisonError::into_inner);
-            let is_inside = hook::guard(|| shared.open.is_some() || self.begins_with(call));
-            if is_inside != Some(true) {
-                // SAFETY: as the caller promises.
-                return unsafe { call.pass_on() };
+            let counted = hook::guard(|| match shared.open {
+                Some(_) => None,
+                None => Some(self.count(call)),
+            });
+            match counted {
+                Some(Some(counted)) if !self.begins_with(call, &counted) => {
+                    // SAFETY: as the caller promises.
+                    return unsafe { call.pass_on() };
+                }
+                counted => counted.flatten(),
             }
-        }
+        };
         let mut gate = self.alone();
         hook::guard(|| {
+            let counted = counted.unwrap_or_else(|| self.count(call));
             // SAFETY: as the caller promises.
-            unsafe { self.submit_alone(&mut gate, call) };
+            unsafe { self.submit_alone(&mut gate, call, &counted) };
         });
         // SAFETY: as the caller promises. It has not been passed on where the window ended before it.
         (call.passed.get()).unwrap_or_else(|| unsafe { call.pass_on() })
     }
 
-    /// Whether a window begins with this submission. Counts it.
-    fn begins_with(&self, call: &Call<'_>) -> bool {
-        let submission = self.submissions.fetch_add(1, Relaxed);
+    /// Counts a submission, and its dispatches if the window is one of them.
+    fn count(&self, call: &Call<'_>) -> Counted {
+        let dispatches = match self.request.window {
+            Window::Dispatches(_) => self.count_dispatches(call),
+            _ => 0,
+        };
+        Counted {
+            submission: self.submissions.fetch_add(1, Relaxed),
+            first_dispatch: self.dispatches.fetch_add(dispatches, Relaxed),
+            dispatches,
+        }
+    }
+
+    /// Whether a window begins with this submission.
+    fn begins_with(&self, call: &Call<'_>, counted: &Counted) -> bool {
         match &self.request.window {
-            Window::All => true,
-            Window::Submissions(range) => submission >= range.start,
+            Window::All | Window::Program => true,
+            Window::Submissions(range) => range.contains(&counted.submission),
             Window::Dispatches(range) => {
-                let count = self.count_dispatches(call);
-                let first = self.dispatches.fetch_add(count, Relaxed);
-                first.saturating_add(count) > range.start
+                let end = counted.first_dispatch.saturating_add(counted.dispatches);
+                counted.first_dispatch < range.end && end > range.start
             }
             Window::Label(text) => self.labels.apply(call, text),
             Window::Signal => self.signals.as_ref().is_some_and(|signals| signals.is_on()),
-            Window::Program => true,
         }
     }
 
@@ -206,20 +232,35 @@ impl Capture {
         }
     }
 
-    /// Whether the open window is complete after what has been counted.
-    fn is_complete(&self) -> bool {
+    /// Whether the open window is complete after this submission.
+    fn is_complete_after(&self, counted: &Counted) -> bool {
         match &self.request.window {
-            Window::Submissions(range) => self.submissions.load(Relaxed) >= range.end,
-            Window::Dispatches(range) => self.dispatches.load(Relaxed) >= range.end,
+            Window::Submissions(range) => counted.submission + 1 >= range.end,
+            Window::Dispatches(range) => counted.first_dispatch + counted.dispatches >= range.end,
             _ => false,
         }
+    }
+
+    /// Which dispatches of the submission are in the window, if that is one of them.
+    fn dispatches_of(&self, counted: &Counted) -> Option<Dispatches> {
+        let Window::Dispatches(range) = &self.request.window else {
+            return None;
+        };
+        let inside = |at: u64| {
+            at.saturating_sub(counted.first_dispatch)
+                .min(counted.dispatches)
+        };
+        Some(Dispatches {
+            captured: inside(range.start)..inside(range.end),
+            count: counted.dispatches,
+        })
     }
 
     /// Captures a submission, which is passed on if it is in a window.
     ///
     /// # Safety
     /// It is the program's own call.
-    unsafe fn submit_alone(&self, gate: &mut Gate, call: &Call<'_>) {
+    unsafe fn submit_alone(&self, gate: &mut Gate, call: &Call<'_>, counted: &Counted) {
         if !self.is_armed.load(Relaxed) {
             return;
         }
@@ -232,23 +273,15 @@ impl Capture {
                 false => None,
             };
             self.begin(gate, call.device, path);
-        } else {
-            // It has not been counted.
-            self.submissions.fetch_add(1, Relaxed);
-            if let Window::Dispatches(_) = self.request.window {
-                let count = self.count_dispatches(call);
-                self.dispatches.fetch_add(count, Relaxed);
-            }
-            if self.is_over_before(call) {
-                self.end(gate, EndReason::Complete);
-                return;
-            }
+        } else if self.is_over_before(call) {
+            self.end(gate, EndReason::Complete);
+            return;
         }
         let Some(open) = &mut gate.open else { return };
         // SAFETY: as the caller promises; the gate keeps others from the queues.
-        match unsafe { open.submit(call) } {
+        match unsafe { open.submit(call, self.dispatches_of(counted)) } {
             Err(reason) => self.end(gate, reason),
-            Ok(()) if self.is_complete() => self.end(gate, EndReason::Complete),
+            Ok(()) if self.is_complete_after(counted) => self.end(gate, EndReason::Complete),
             Ok(()) => {}
         }
     }

@@ -59,7 +59,9 @@ pub fn wait_first(args: &Args, truth: &mut Truth) -> Result<()> {
         gpu.queues[0].submit(&[&recorded], |queue| unsafe {
             gpu.device.queue_submit2(queue, &[batch], fence)
         })?;
-        let signal = vk::SemaphoreSignalInfo::default().semaphore(timeline).value(value);
+        let signal = vk::SemaphoreSignalInfo::default()
+            .semaphore(timeline)
+            .value(value);
         unsafe { gpu.device.signal_semaphore(&signal)? };
         gpu.wait(fence)?;
     }
@@ -81,7 +83,10 @@ pub fn queries(args: &Args, truth: &mut Truth) -> Result<()> {
     for _ in 0..args.iterations {
         let mut recording = Recording::start(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
         spin.bind(&recording);
-        unsafe { gpu.device.cmd_reset_query_pool(recording.buffer, pool, 0, 2) };
+        unsafe {
+            gpu.device
+                .cmd_reset_query_pool(recording.buffer, pool, 0, 2)
+        };
         recording.write_timestamp(vk::PipelineStageFlags::TOP_OF_PIPE, pool, 0);
         for _ in 0..args.n {
             recording.dispatch(args.groups);
@@ -106,9 +111,8 @@ pub fn queries(args: &Args, truth: &mut Truth) -> Result<()> {
         gpu.submit(&[&recording.end()?], setup.fence)?;
         setup.wait()?;
         let times = copied.read(gpu)?;
-        let [start, end] = [0, 8].map(|at| {
-            u64::from_le_bytes(times[at..at + 8].try_into().expect("eight bytes"))
-        });
+        let [start, end] =
+            [0, 8].map(|at| u64::from_le_bytes(times[at..at + 8].try_into().expect("eight bytes")));
         anyhow::ensure!(start != 0 && end >= start, "timestamps {start} and {end}");
     }
     setup.report(truth)

@@ -14,6 +14,7 @@ struct Arrays {
     flags: vk::DependencyFlags,
     memory: (*const vk::MemoryBarrier<'static>, u32),
     buffers: (*const vk::BufferMemoryBarrier<'static>, u32),
+    image_count: u32,
 }
 
 impl Arrays {
@@ -33,6 +34,8 @@ impl Arrays {
                 slice(self.buffers.0, self.buffers.1),
             )
         };
+        let is_transferred =
+            (buffers.iter()).any(|b| b.src_queue_family_index != b.dst_queue_family_index);
         let mut memory: Vec<_> = (memory.iter())
             .map(|m| dependency(m.src_access_mask, m.dst_access_mask))
             .collect();
@@ -52,6 +55,8 @@ impl Arrays {
             ));
         }
         Barrier {
+            has_own_stages: false,
+            is_more: self.image_count > 0 || is_transferred,
             flags: self.flags.as_raw(),
             memory,
             buffers,
@@ -76,6 +81,8 @@ unsafe fn barrier2(info: &vk::DependencyInfo<'_>) -> Barrier {
             ),
         )
     };
+    let is_transferred =
+        (buffers.iter()).any(|b| b.src_queue_family_index != b.dst_queue_family_index);
     let memory = memory.iter().map(|m| Dependency {
         after_stages: m.src_stage_mask.as_raw(),
         after_access: m.src_access_mask.as_raw(),
@@ -101,6 +108,8 @@ unsafe fn barrier2(info: &vk::DependencyInfo<'_>) -> Barrier {
         bytes: b.size,
     });
     Barrier {
+        has_own_stages: true,
+        is_more: info.image_memory_barrier_count > 0 || is_transferred,
         flags: info.dependency_flags.as_raw(),
         memory: memory.chain(images).collect(),
         buffers: buffers.collect(),
@@ -128,6 +137,7 @@ pub unsafe extern "system" fn pipeline_barrier(
             flags,
             memory: (memory, memory_count),
             buffers: (buffers, buffer_count),
+            image_count,
         };
         let Some(device) = push(buffer, || Command::Barrier(arrays.barrier())) else {
             return;
@@ -242,6 +252,7 @@ pub unsafe extern "system" fn wait_events(
             flags: vk::DependencyFlags::empty(),
             memory: (memory, memory_count),
             buffers: (buffers, buffer_count),
+            image_count,
         };
         let command = || Command::WaitEvents(slice(events, count).to_vec(), arrays.barrier());
         let Some(device) = push(buffer, command) else {

@@ -8,7 +8,7 @@ use gapscope_vulkan_layer::arguments::slice;
 
 use crate::api::device::{self, Device};
 use crate::command::Command;
-use crate::hooks::commands::{add, push};
+use crate::hooks::commands::add;
 use crate::objects::descriptors::{Descriptor, SetLayout, written};
 
 const COMPUTE: vk::PipelineBindPoint = vk::PipelineBindPoint::COMPUTE;
@@ -113,11 +113,12 @@ fn push_set(
     set: u32,
     resolve: impl FnOnce(&SetLayout) -> Option<Vec<(u32, Descriptor)>>,
 ) {
-    let layout = device.objects.pipeline_layouts.get(layout.as_raw());
-    let layout = layout.and_then(|layout| layout.sets.get(set as usize).cloned().flatten());
-    let pushed = layout.and_then(|layout| {
+    let pipeline_layout = device.objects.pipeline_layouts.get(layout.as_raw());
+    let pushed = pipeline_layout.and_then(|pipeline_layout| {
+        let layout = pipeline_layout.sets.get(set as usize).cloned().flatten()?;
         let written = resolve(&layout)?;
         Some(Command::PushDescriptors {
+            pipeline_layout,
             set,
             layout,
             written,
@@ -249,6 +250,21 @@ pub unsafe extern "system" fn push_descriptor_set_with_template2(
     }
 }
 
+fn constants(
+    device: &Device,
+    layout: vk::PipelineLayout,
+    stages: vk::ShaderStageFlags,
+    offset: u32,
+    bytes: &[u8],
+) -> Command {
+    Command::PushConstants {
+        layout: device.objects.pipeline_layouts.get(layout.as_raw()),
+        stages,
+        offset,
+        bytes: bytes.to_vec(),
+    }
+}
+
 pub unsafe extern "system" fn push_constants(
     buffer: vk::CommandBuffer,
     layout: vk::PipelineLayout,
@@ -259,13 +275,17 @@ pub unsafe extern "system" fn push_constants(
 ) {
     // SAFETY: the program's own call on a command buffer.
     unsafe {
-        let constants = || {
-            let bytes = slice(values.cast::<u8>(), size).to_vec();
-            Command::PushConstants { offset, bytes }
-        };
-        let Some(device) = push(buffer, constants) else {
+        let Some(device) = device::of(buffer) else {
             return;
         };
+        guard(|| {
+            let bytes = slice(values.cast::<u8>(), size);
+            add(
+                device,
+                buffer,
+                constants(device, layout, stages, offset, bytes),
+            );
+        });
         let call = device.next.fp_v1_0().cmd_push_constants;
         call(buffer, layout, stages, offset, size, values);
     }
@@ -277,16 +297,18 @@ pub unsafe extern "system" fn push_constants2(
 ) {
     // SAFETY: the program's own call on a command buffer.
     unsafe {
-        let constants = || {
-            let bytes = slice((*info).p_values.cast::<u8>(), (*info).size).to_vec();
-            Command::PushConstants {
-                offset: (*info).offset,
-                bytes,
-            }
-        };
-        let Some(device) = push(buffer, constants) else {
+        let Some(device) = device::of(buffer) else {
             return;
         };
+        guard(|| {
+            let i = &*info;
+            let bytes = slice(i.p_values.cast::<u8>(), i.size);
+            add(
+                device,
+                buffer,
+                constants(device, i.layout, i.stage_flags, i.offset, bytes),
+            );
+        });
         (device.maintenance6.cmd_push_constants2_khr)(buffer, info);
     }
 }

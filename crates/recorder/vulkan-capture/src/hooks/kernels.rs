@@ -67,6 +67,7 @@ pub unsafe extern "system" fn create_pipeline_layout(
                 let ranges = slice(info.p_push_constant_ranges, info.push_constant_range_count);
                 let layout = PipelineLayout {
                     serial: Serial::next(),
+                    handle: *out,
                     flags: info.flags.as_raw(),
                     sets: sets
                         .map(|set| device.objects.descriptors.layouts.get(set.as_raw()))
@@ -121,7 +122,7 @@ pub unsafe extern "system" fn create_compute_pipelines(
             // Where some could not be made, the others are there.
             for (info, made) in slice(infos, count).iter().zip(slice(out, count)) {
                 if *made != vk::Pipeline::null()
-                    && let Some(pipeline) = device.objects.pipeline(info)
+                    && let Some(pipeline) = device.objects.pipeline(*made, info)
                 {
                     device
                         .objects

@@ -47,6 +47,7 @@ impl Module {
 /// A pipeline layout.
 pub struct PipelineLayout {
     pub serial: Serial,
+    pub handle: vk::PipelineLayout,
     pub flags: u32,
     pub sets: Vec<Option<Arc<SetLayout>>>,
     pub push_constants: Vec<model::PushConstantRange>,
@@ -66,6 +67,7 @@ impl PipelineLayout {
 /// A compute pipeline.
 pub struct Pipeline {
     pub serial: Serial,
+    pub handle: vk::Pipeline,
     pub layout: Arc<PipelineLayout>,
     pub module: Arc<Module>,
     pub entry: String,
@@ -100,7 +102,11 @@ impl Objects {
     ///
     /// # Safety
     /// `info` is the program's, during its call.
-    pub unsafe fn pipeline(&self, info: &vk::ComputePipelineCreateInfo<'_>) -> Option<Pipeline> {
+    pub unsafe fn pipeline(
+        &self,
+        handle: vk::Pipeline,
+        info: &vk::ComputePipelineCreateInfo<'_>,
+    ) -> Option<Pipeline> {
         let layout = self.pipeline_layouts.get(info.layout.as_raw())?;
         let stage = &info.stage;
         let mut chained = Chained {
@@ -123,6 +129,7 @@ impl Objects {
             .then(|| "a pipeline without its SPIR-V".to_owned());
         Some(Pipeline {
             serial: Serial::next(),
+            handle,
             layout,
             module: module.unwrap_or_else(|| Arc::new(Module::new(&[]))),
             entry,

@@ -95,8 +95,16 @@ impl Call<'_> {
         result
     }
 
-    /// Command buffers of ours can be put around its own: nothing is chained to it that counts them.
-    pub fn can_be_surrounded(&self) -> bool {
+    /// Its command buffers, by batches.
+    pub fn lists(&self) -> Vec<Vec<vk::CommandBuffer>> {
+        self.batches()
+            .into_iter()
+            .map(|batch| batch.commands)
+            .collect()
+    }
+
+    /// Its command buffers can be others: nothing is chained to it that counts them.
+    pub fn can_have_others(&self) -> bool {
         let group = vk::StructureType::DEVICE_GROUP_SUBMIT_INFO;
         match self.batches {
             Batches::One(infos) => infos.iter().all(|info| {
@@ -107,24 +115,17 @@ impl Call<'_> {
         }
     }
 
-    /// Passes the call on with command buffers of ours before the first and after the last of its own, and nothing else changed.
+    /// Passes the call on with other command buffers in its batches, and nothing else changed.
     ///
     /// # Safety
-    /// As for [`Call::pass_on`]; ours are executable in this queue.
-    pub unsafe fn pass_on_surrounded(&self, around: Around) -> vk::Result {
+    /// As for [`Call::pass_on`]; each list is executable where it is.
+    pub unsafe fn pass_on_with(&self, lists: &[Vec<vk::CommandBuffer>]) -> vk::Result {
         let next = &self.device.next;
         // SAFETY: as the caller promises; the changed structures live until the call returns.
         let result = unsafe {
             match self.batches {
                 Batches::One(infos) => {
-                    let last = infos.len().saturating_sub(1);
-                    let lists: Vec<Vec<_>> = (infos.iter().enumerate())
-                        .map(|(index, info)| {
-                            let own = slice(info.p_command_buffers, info.command_buffer_count);
-                            surrounded(own, index == 0, index == last, around.before, around.after)
-                        })
-                        .collect();
-                    let infos: Vec<_> = (infos.iter().zip(&lists))
+                    let infos: Vec<_> = (infos.iter().zip(lists))
                         .map(|(info, list)| vk::SubmitInfo {
                             command_buffer_count: list.len() as u32,
                             p_command_buffers: list.as_ptr(),
@@ -135,15 +136,8 @@ impl Call<'_> {
                     call(self.queue, infos.len() as u32, infos.as_ptr(), self.fence)
                 }
                 Batches::Two(infos) => {
-                    let last = infos.len().saturating_sub(1);
-                    let of = |buffer| vk::CommandBufferSubmitInfo::default().command_buffer(buffer);
-                    let lists: Vec<Vec<_>> = (infos.iter().enumerate())
-                        .map(|(index, info)| {
-                            let own =
-                                slice(info.p_command_buffer_infos, info.command_buffer_info_count);
-                            let (before, after) = (of(around.before), of(around.after));
-                            surrounded(own, index == 0, index == last, before, after)
-                        })
+                    let lists: Vec<Vec<_>> = (infos.iter().zip(lists))
+                        .map(|(info, list)| infos_of(info, list))
                         .collect();
                     let infos: Vec<_> = (infos.iter().zip(&lists))
                         .map(|(info, list)| vk::SubmitInfo2 {
@@ -162,14 +156,23 @@ impl Call<'_> {
     }
 }
 
-fn surrounded<T: Copy>(own: &[T], first: bool, last: bool, before: T, after: T) -> Vec<T> {
-    let before = first.then_some(before);
-    let after = last.then_some(after);
-    before
-        .into_iter()
-        .chain(own.iter().copied())
-        .chain(after)
-        .collect()
+/// The program's own structures of its command buffers, and new ones for ours.
+///
+/// # Safety
+/// `info` is valid.
+unsafe fn infos_of<'a>(
+    info: &vk::SubmitInfo2<'a>,
+    list: &[vk::CommandBuffer],
+) -> Vec<vk::CommandBufferSubmitInfo<'a>> {
+    // SAFETY: as the caller promises.
+    let own = unsafe { slice(info.p_command_buffer_infos, info.command_buffer_info_count) };
+    let of = |buffer: &vk::CommandBuffer| {
+        let known = own.iter().find(|info| info.command_buffer == *buffer);
+        known
+            .copied()
+            .unwrap_or_else(|| vk::CommandBufferSubmitInfo::default().command_buffer(*buffer))
+    };
+    list.iter().map(of).collect()
 }
 
 /// # Safety

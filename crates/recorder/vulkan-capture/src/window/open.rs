@@ -14,11 +14,12 @@ use gapscope_capture::model::{
 use gapscope_capture::request::Window;
 use gapscope_capture::{Hash, Record as Line, Writer, pieces};
 
-use super::call::Call;
+use super::call::{Around, Batch, Call, SemaphoreUse};
 use super::intervals::Intervals;
 use super::known::Known;
 use super::objects::Numbers;
-use super::resolve::{Access, Resolver, Touch};
+use super::resolve::{Access, QueryResults, Resolver, Touch};
+use super::split::{Split, lists};
 use super::staging::{Piece, Staging};
 use crate::api::device::{Device, Queue};
 use crate::objects::Serial;
@@ -42,6 +43,39 @@ pub struct Open {
     written: HashMap<vk::CommandBuffer, (Vec<Record>, CommandsId)>,
     next_commands: u32,
     has_work: bool,
+    /// Where work of the program runs that has command buffers of ours.
+    unfinished: Option<vk::Queue>,
+}
+
+/// Which dispatches of a submission are in the window.
+#[derive(Debug, Clone)]
+pub struct Dispatches {
+    /// Of the submission's, from 0.
+    pub captured: Range<u64>,
+    /// How many it has.
+    pub count: u64,
+}
+
+/// What is captured of a submission.
+struct Work {
+    called_ns: u64,
+    touches: Vec<Touch>,
+    commands: Vec<Vec<Record>>,
+    query_results: Vec<QueryResults>,
+}
+
+impl Work {
+    fn overwrites_query_results(&self) -> bool {
+        self.query_results.iter().any(|results| {
+            let touch = &self.touches[results.touch];
+            self.touches[results.touch + 1..].iter().any(|later| {
+                later.access != Access::Read
+                    && later.memory.serial == touch.memory.serial
+                    && later.bytes.start < touch.bytes.end
+                    && later.bytes.end > touch.bytes.start
+            })
+        })
+    }
 }
 
 /// A piece of memory that is to be read.
@@ -103,6 +137,7 @@ impl Open {
             written: HashMap::new(),
             next_commands: 0,
             has_work: false,
+            unfinished: None,
         })
     }
 
@@ -130,97 +165,238 @@ impl Open {
     /// Destroys what is ours on the device, which is idle as far as the window goes.
     pub fn clean_up(&mut self) {
         if let Some(mut staging) = self.staging.take() {
+            if let Some(queue) = self.unfinished
+                && staging.wait(queue, LONGEST).is_err()
+            {
+                // It may be in use for ever.
+                return std::mem::forget(staging);
+            }
             // SAFETY: each piece of work of ours has been waited for.
             unsafe { staging.destroy() };
         }
     }
 
-    /// Captures a submission.
+    /// Captures a submission, or these of its dispatches.
     ///
     /// # Safety
     /// It is the program's own call, and nobody else uses the queues.
-    pub unsafe fn submit(&mut self, call: &Call<'_>) -> Result<(), EndReason> {
-        let refused = EndReason::Refused;
-        let called_ns = self.began.elapsed().as_nanos() as u64;
-        if !std::ptr::eq(call.device, self.device) {
-            return Err(refused("work on a second device".to_owned()));
-        }
-        if self.device.is_group {
-            return Err(refused("a device that stands for several GPUs".to_owned()));
-        }
-        let queue = call
-            .known_queue()
-            .ok_or_else(|| refused("a queue that is not known".to_owned()))?;
-        if queue.protected || call.batches().iter().any(|batch| batch.is_protected) {
-            return Err(refused("protected work".to_owned()));
-        }
-        let mut resolver = Resolver::new(self.device, &mut self.numbers);
-        for buffer in call.command_buffers() {
-            resolver.command_buffer(buffer).map_err(refused)?;
-        }
-        let (touches, mut commands) = (resolver.touches, resolver.commands);
-        let query_results = resolver.query_results;
-        for results in &query_results {
-            let touch = &touches[results.touch];
-            let overwritten = touches[results.touch + 1..].iter().any(|later| {
-                later.access != Access::Read
-                    && later.memory.serial == touch.memory.serial
-                    && later.bytes.start < touch.bytes.end
-                    && later.bytes.end > touch.bytes.start
-            });
-            if overwritten {
-                return Err(refused(
-                    "results of queries that the same submission overwrites".to_owned(),
-                ));
+    pub unsafe fn submit(
+        &mut self,
+        call: &Call<'_>,
+        dispatches: Option<Dispatches>,
+    ) -> Result<(), EndReason> {
+        let queue = self.check(call)?;
+        let split = dispatches.and_then(|of| Split::of(call, &of.captured, of.count));
+        // SAFETY: as the caller promises.
+        unsafe {
+            match split {
+                Some(split) => self.submit_split(call, &queue, split),
+                None => self.submit_whole(call, &queue),
             }
         }
-        self.start()?;
-        if let Some(reason) = call.waits_for_what_has_not_come() {
-            return Err(refused(reason));
-        }
-        let queue_id = self.numbers.queue(self.device, &queue);
-        quietly(|| self.numbers.write(&mut self.writer)).map_err(disk)?;
-        self.write_content(&queue, &touches)?;
+    }
 
-        let around = match call.can_be_surrounded() && !call.batches().is_empty() {
+    /// The queue of a call that can be captured.
+    fn check(&self, call: &Call<'_>) -> Result<Queue, EndReason> {
+        let refused = |text: &str| Err(EndReason::Refused(text.to_owned()));
+        if !std::ptr::eq(call.device, self.device) {
+            return refused("work on a second device");
+        }
+        if self.device.is_group {
+            return refused("a device that stands for several GPUs");
+        }
+        let Some(queue) = call.known_queue() else {
+            return refused("a queue that is not known");
+        };
+        if queue.protected || call.batches().iter().any(|batch| batch.is_protected) {
+            return refused("protected work");
+        }
+        Ok(queue)
+    }
+
+    /// Resolves what is to be captured of a call.
+    fn resolve(
+        &mut self,
+        parts: impl Iterator<Item = (vk::CommandBuffer, Range<usize>)>,
+    ) -> Result<Work, EndReason> {
+        let called_ns = self.began.elapsed().as_nanos() as u64;
+        let mut resolver = Resolver::new(self.device, &mut self.numbers);
+        for (buffer, part) in parts {
+            (resolver.command_buffer(buffer, part)).map_err(EndReason::Refused)?;
+        }
+        let work = Work {
+            called_ns,
+            touches: resolver.touches,
+            commands: resolver.commands,
+            query_results: resolver.query_results,
+        };
+        match work.overwrites_query_results() {
+            true => Err(EndReason::Refused(
+                "results of queries that the same submission overwrites".to_owned(),
+            )),
+            false => Ok(work),
+        }
+    }
+
+    /// # Safety
+    /// As for [`Open::submit`].
+    unsafe fn submit_whole(&mut self, call: &Call<'_>, queue: &Queue) -> Result<(), EndReason> {
+        let buffers = call.command_buffers().into_iter();
+        let work = self.resolve(buffers.map(|buffer| (buffer, 0..usize::MAX)))?;
+        self.start(call)?;
+        self.write_before(queue, &work)?;
+        let around = match call.can_have_others() && !call.batches().is_empty() {
             true => self.staging(|staging| Ok(staging.around(queue.family)))?,
             false => None,
         };
         // SAFETY: as the caller promises.
         let result = unsafe {
             match around {
-                Some(around) => call.pass_on_surrounded(around),
+                Some(around) => call.pass_on_with(&surrounded(call.lists(), around)),
                 None => call.pass_on(),
             }
         };
+        self.finish(queue, result)?;
+        let device_ns = match around {
+            Some(_) => self.staging(|staging| Ok(staging.elapsed_ns(queue.family)))?,
+            // Without a batch there is no work.
+            None => call.batches().is_empty().then_some(0),
+        };
+        self.write_after(queue, work, device_ns, &call.batches())
+    }
+
+    /// # Safety
+    /// As for [`Open::submit`].
+    unsafe fn submit_split(
+        &mut self,
+        call: &Call<'_>,
+        queue: &Queue,
+        mut split: Split,
+    ) -> Result<(), EndReason> {
+        let parts = split.inside.iter();
+        let work = self.resolve(parts.map(|part| (part.of, part.commands.clone())))?;
+        self.start(call)?;
+        // SAFETY: as the caller promises.
+        self.staging(|staging| unsafe { split.record(call, queue.family, staging) })?;
+        let before: Vec<_> = split.before.iter().map(|part| part.run).collect();
+        if !before.is_empty() {
+            // SAFETY: they are the program's, or have been recorded, and all waits of the call are over.
+            self.staging(|staging| unsafe { staging.run(queue.handle, &before, LONGEST) })?;
+        }
+        let mut is_inside_done = false;
+        // SAFETY: as the caller promises.
+        let captured =
+            unsafe { self.submit_inside(call, queue, &split, work, &mut is_inside_done) };
+        if call.passed.get().is_none() {
+            // Whatever became of the capture, the program's work goes on from here.
+            let inside = split.inside.iter().filter(|_| !is_inside_done);
+            let rest = lists(inside.chain(&split.after), call.batches().len());
+            // SAFETY: as the caller promises; what has run is left out.
+            let result = unsafe { call.pass_on_with(&rest) };
+            self.unfinished = (result == vk::Result::SUCCESS).then_some(queue.handle);
+        }
+        captured
+    }
+
+    /// # Safety
+    /// As for [`Open::submit`].
+    unsafe fn submit_inside(
+        &mut self,
+        call: &Call<'_>,
+        queue: &Queue,
+        split: &Split,
+        work: Work,
+        is_done: &mut bool,
+    ) -> Result<(), EndReason> {
+        self.write_before(queue, &work)?;
+        let around = self.staging(|staging| Ok(staging.around(queue.family)))?;
+        let mut batch = Batch {
+            waits: Vec::new(),
+            commands: split.inside.iter().map(|part| part.run).collect(),
+            signals: Vec::new(),
+            is_protected: false,
+        };
+        if split.after.is_empty() {
+            let lists = lists(&split.inside, call.batches().len());
+            let lists = match around {
+                Some(around) => surrounded(lists, around),
+                None => lists,
+            };
+            // SAFETY: as the caller promises; what comes before has run.
+            let result = unsafe { call.pass_on_with(&lists) };
+            *is_done = true;
+            self.finish(queue, result)?;
+            batch.signals = call.batches().into_iter().flat_map(|b| b.signals).collect();
+        } else {
+            let lists = match around {
+                Some(around) => surrounded(vec![batch.commands.clone()], around),
+                None => vec![batch.commands.clone()],
+            };
+            // SAFETY: they are executable, and all waits of the call are over.
+            self.staging(|staging| unsafe { staging.run(queue.handle, &lists[0], LONGEST) })?;
+            *is_done = true;
+        }
+        let device_ns = match around {
+            Some(_) => self.staging(|staging| Ok(staging.elapsed_ns(queue.family)))?,
+            None => None,
+        };
+        self.write_after(queue, work, device_ns, &[batch])
+    }
+
+    /// Waits until the device has done what was passed on.
+    fn finish(&mut self, queue: &Queue, result: vk::Result) -> Result<(), EndReason> {
         if result != vk::Result::SUCCESS {
             let text = format!("the submission was answered with {result:?}");
             return Err(EndReason::Failed(text));
         }
-        self.staging(|staging| staging.wait(queue.handle, LONGEST))?;
-        let device_ns = match around {
-            Some(_) => self.staging(|s| Ok(s.elapsed_ns(queue.family)))?,
-            // Without a batch there is no work.
-            None => call.batches().is_empty().then_some(0),
-        };
-        for results in &query_results {
-            let data = self.content_of(&queue, &touches[results.touch])?;
+        self.staging(|staging| staging.wait(queue.handle, LONGEST))
+    }
+
+    /// Writes what the work needs that the capture does not have yet.
+    fn write_before(&mut self, queue: &Queue, work: &Work) -> Result<(), EndReason> {
+        self.numbers.queue(self.device, queue);
+        quietly(|| self.numbers.write(&mut self.writer)).map_err(disk)?;
+        self.write_content(queue, &work.touches)
+    }
+
+    /// Writes the work, which has run, and what it has written.
+    fn write_after(
+        &mut self,
+        queue: &Queue,
+        mut work: Work,
+        device_ns: Option<u64>,
+        batches: &[Batch],
+    ) -> Result<(), EndReason> {
+        for results in &work.query_results {
+            let data = self.content_of(queue, &work.touches[results.touch])?;
             let (buffer, command) = results.at;
-            if let Record::Update(update) = &mut commands[buffer][command] {
+            if let Record::Update(update) = &mut work.commands[buffer][command] {
                 update.data = data;
             }
         }
-        self.write_submission(call, queue_id, called_ns, device_ns, commands)
+        let submission = model::Submission {
+            queue: self.numbers.queue(self.device, queue),
+            called_ns: work.called_ns,
+            device_ns,
+            batches: Vec::new(),
+        };
+        self.write_submission(submission, batches, work.commands)
             .map_err(disk)?;
-        self.write_outcome(&queue, &touches)?;
-        Ok(())
+        self.write_outcome(queue, &work.touches)
     }
 
-    /// The first submission: waits until earlier work is finished.
-    fn start(&mut self) -> Result<(), EndReason> {
-        if self.staging.is_some() {
-            return Ok(());
+    /// Earlier work is finished, and nothing keeps the call from running.
+    fn start(&mut self, call: &Call<'_>) -> Result<(), EndReason> {
+        if self.staging.is_none() {
+            self.wait_for_earlier_work()?;
         }
+        match call.waits_for_what_has_not_come() {
+            Some(reason) => Err(EndReason::Refused(reason)),
+            None => Ok(()),
+        }
+    }
+
+    fn wait_for_earlier_work(&mut self) -> Result<(), EndReason> {
         let refused = |text: String| {
             EndReason::Refused(format!("work that was submitted before the window: {text}"))
         };
@@ -354,22 +530,19 @@ impl Open {
 
     fn write_submission(
         &mut self,
-        call: &Call<'_>,
-        queue: model::QueueId,
-        called_ns: u64,
-        device_ns: Option<u64>,
+        mut submission: model::Submission,
+        batches: &[Batch],
         commands: Vec<Vec<Record>>,
     ) -> io::Result<()> {
         let mut commands = commands.into_iter();
-        let mut batches = Vec::new();
-        for batch in call.batches() {
+        for batch in batches {
             let mut ids = Vec::new();
             for (buffer, commands) in batch.commands.iter().zip(commands.by_ref()) {
                 ids.push(self.write_commands(*buffer, commands)?);
             }
             let numbers = &mut self.numbers;
             let semaphores = &self.device.objects.semaphores;
-            let mut used = |used: &super::call::SemaphoreUse| {
+            let mut used = |used: &SemaphoreUse| {
                 let known = semaphores.get(used.semaphore.as_raw())?;
                 Some(model::SemaphoreUse {
                     semaphore: numbers.semaphore(known.serial),
@@ -377,18 +550,12 @@ impl Open {
                     stages: used.stages,
                 })
             };
-            batches.push(model::Batch {
+            submission.batches.push(model::Batch {
                 waits: batch.waits.iter().filter_map(&mut used).collect(),
                 commands: ids,
                 signals: batch.signals.iter().filter_map(&mut used).collect(),
             });
         }
-        let submission = model::Submission {
-            queue,
-            called_ns,
-            device_ns,
-            batches,
-        };
         quietly(|| self.writer.record(&Line::Submission(submission)))?;
         self.has_work = true;
         Ok(())
@@ -470,6 +637,20 @@ impl Open {
         }
         Ok(())
     }
+}
+
+/// Command buffers of ours around those of all batches, of which there is at least one.
+fn surrounded(
+    mut lists: Vec<Vec<vk::CommandBuffer>>,
+    around: Around,
+) -> Vec<Vec<vk::CommandBuffer>> {
+    if let Some(first) = lists.first_mut() {
+        first.insert(0, around.before);
+    }
+    if let Some(last) = lists.last_mut() {
+        last.push(around.after);
+    }
+    lists
 }
 
 /// A range of a touch, in the pieces of a capture.

@@ -96,19 +96,30 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Resolves a command buffer of the call.
-    pub fn command_buffer(&mut self, buffer: vk::CommandBuffer) -> Result<(), Refusal> {
+    /// Resolves some of the commands of a command buffer of the call, which those before them set up.
+    pub fn command_buffer(
+        &mut self,
+        buffer: vk::CommandBuffer,
+        part: Range<usize>,
+    ) -> Result<(), Refusal> {
         self.commands.push(Vec::new());
-        self.run(buffer, DEPTH)
+        self.run(buffer, part, DEPTH)
     }
 
-    fn run(&mut self, buffer: vk::CommandBuffer, depth: u32) -> Result<(), Refusal> {
+    fn run(
+        &mut self,
+        buffer: vk::CommandBuffer,
+        part: Range<usize>,
+        depth: u32,
+    ) -> Result<(), Refusal> {
         let known = self.device.objects.command_buffers.get(buffer.as_raw());
         let known = known.ok_or("a command buffer that is not known")?;
         let recorded = lock(&known);
         let mut bound = Bound::default();
-        for command in &recorded.commands {
-            self.command(command, &mut bound, depth)?;
+        for (index, command) in recorded.commands.iter().enumerate().take(part.end) {
+            if index >= part.start || command.is_state() {
+                self.command(command, &mut bound, depth)?;
+            }
         }
         Ok(())
     }
@@ -142,6 +153,7 @@ impl<'a> Resolver<'a> {
                 set,
                 layout,
                 written,
+                ..
             } => {
                 let mut contents = match bound.sets.remove(set) {
                     Some(BoundSet::Pushed { contents, .. }) => contents,
@@ -153,7 +165,7 @@ impl<'a> Resolver<'a> {
                     .sets
                     .insert(*set, BoundSet::Pushed { layout, contents });
             }
-            Command::PushConstants { offset, bytes } => {
+            Command::PushConstants { offset, bytes, .. } => {
                 let (start, end) = (*offset as usize, *offset as usize + bytes.len());
                 if bound.push_constants.len() < end {
                     bound.push_constants.resize(end, 0);
@@ -239,11 +251,13 @@ impl<'a> Resolver<'a> {
                     let deeper = depth.checked_sub(1);
                     self.run(
                         *buffer,
+                        0..usize::MAX,
                         deeper.ok_or("command buffers that execute each other")?,
                     )?;
                 }
                 *bound = Bound::default();
             }
+            Command::Once => {}
             Command::Refused(name) => return Err((*name).to_owned()),
         }
         Ok(())

@@ -74,6 +74,49 @@ impl Staging {
         self.await_fence(at_most)
     }
 
+    /// Runs command buffers on a queue, to their end.
+    ///
+    /// # Safety
+    /// They are executable there.
+    pub unsafe fn run(
+        &mut self,
+        queue: vk::Queue,
+        buffers: &[vk::CommandBuffer],
+        at_most: Duration,
+    ) -> Result<(), Failure> {
+        let info = vk::SubmitInfo::default().command_buffers(buffers);
+        self.submit(queue, &[info])?;
+        self.await_fence(at_most)
+    }
+
+    /// A new command buffer for the queues of a family.
+    pub fn command_buffer(&mut self, family: u32) -> Result<vk::CommandBuffer, Failure> {
+        let pool = self.family(family)?.pool;
+        Ok(self.allocate(pool, 1)?[0])
+    }
+
+    fn allocate(
+        &self,
+        pool: vk::CommandPool,
+        count: u32,
+    ) -> Result<Vec<vk::CommandBuffer>, Failure> {
+        let info = vk::CommandBufferAllocateInfo::default()
+            .command_pool(pool)
+            .command_buffer_count(count);
+        // SAFETY: the pool is ours.
+        let buffers = unsafe { self.device.next.allocate_command_buffers(&info) };
+        let buffers = buffers.map_err(failed("command buffers cannot be made"))?;
+        for buffer in &buffers {
+            if let Some(set) = self.device.set_loader_data {
+                // SAFETY: the loader's function for handles that a layer has made.
+                let set = unsafe { set(self.device.handle, buffer.as_raw() as *mut _) };
+                set.result()
+                    .map_err(failed("command buffers cannot be made"))?;
+            }
+        }
+        Ok(buffers)
+    }
+
     fn submit(&self, queue: vk::Queue, infos: &[vk::SubmitInfo<'_>]) -> Result<(), Failure> {
         // SAFETY: the window has the queue to itself; the fence is unsignalled and not in use.
         let result = unsafe { self.device.next.queue_submit(queue, infos, self.fence) };
@@ -290,20 +333,7 @@ impl Staging {
         // SAFETY: the device is live and has the family, of which the program has a queue.
         let pool = unsafe { next.create_command_pool(&info, None) };
         let pool = pool.map_err(failed("a command pool cannot be made"))?;
-        let info = vk::CommandBufferAllocateInfo::default()
-            .command_pool(pool)
-            .command_buffer_count(3);
-        // SAFETY: the pool is ours.
-        let buffers = unsafe { next.allocate_command_buffers(&info) };
-        let buffers = buffers.map_err(failed("command buffers cannot be made"))?;
-        for buffer in &buffers {
-            if let Some(set) = self.device.set_loader_data {
-                // SAFETY: the loader's function for handles that a layer has made.
-                let set = unsafe { set(self.device.handle, buffer.as_raw() as *mut _) };
-                set.result()
-                    .map_err(failed("command buffers cannot be made"))?;
-            }
-        }
+        let buffers = self.allocate(pool, 3)?;
         let around = Around {
             before: buffers[1],
             after: buffers[2],

@@ -1,0 +1,157 @@
+//! A submission of which a window holds some dispatches only: it is cut into what runs before, in and after the window.
+
+use std::ops::Range;
+
+use ash::vk::{self, Handle};
+use gapscope_vulkan_layer::handles::lock;
+
+use super::call::Call;
+use super::repeat::{is_repeatable, record};
+use super::staging::{Failure, Staging};
+use crate::command::Command;
+
+/// A part of a command buffer.
+pub struct Part {
+    /// The number of its batch.
+    pub batch: usize,
+    /// The program's command buffer.
+    pub of: vk::CommandBuffer,
+    /// Which of its commands.
+    pub commands: Range<usize>,
+    /// What is to be executed: the program's, if it is whole, or ours.
+    pub run: vk::CommandBuffer,
+}
+
+/// The parts of a submission, in their order.
+#[derive(Default)]
+pub struct Split {
+    pub before: Vec<Part>,
+    pub inside: Vec<Part>,
+    pub after: Vec<Part>,
+}
+
+/// Where the window's first dispatch is, and what follows its last.
+struct Cuts {
+    /// Number of the command buffer, and of the command in it.
+    start: (usize, usize),
+    end: (usize, usize),
+}
+
+impl Split {
+    /// Cuts a call around these of its dispatches; none: all of them are, or it cannot be cut.
+    pub fn of(call: &Call<'_>, dispatches: &Range<u64>, count: u64) -> Option<Split> {
+        if *dispatches == (0..count) || !call.can_have_others() {
+            return None;
+        }
+        let lists = call.lists();
+        let buffers: Vec<(usize, vk::CommandBuffer)> = (lists.iter().enumerate())
+            .flat_map(|(batch, list)| list.iter().map(move |buffer| (batch, *buffer)))
+            .collect();
+        let cuts = cuts(call, &buffers, dispatches, count)?;
+        let mut split = Split::default();
+        for (index, (batch, buffer)) in buffers.iter().enumerate() {
+            let state = call.device.objects.command_buffers.get(buffer.as_raw())?;
+            let all = lock(&state).commands.len();
+            let at = |cut: (usize, usize)| match index.cmp(&cut.0) {
+                std::cmp::Ordering::Less => all,
+                std::cmp::Ordering::Equal => cut.1.min(all),
+                std::cmp::Ordering::Greater => 0,
+            };
+            let (start, end) = (at(cuts.start), at(cuts.end));
+            let parts = [
+                (&mut split.before, 0..start),
+                (&mut split.inside, start..end),
+                (&mut split.after, end..all),
+            ];
+            let is_cut = parts.iter().filter(|(_, part)| !part.is_empty()).count() > 1;
+            if is_cut && !is_repeatable(call.device, *buffer) {
+                return None;
+            }
+            for (list, commands) in parts {
+                if !commands.is_empty() {
+                    let run = match is_cut {
+                        true => vk::CommandBuffer::null(),
+                        false => *buffer,
+                    };
+                    list.push(Part {
+                        batch: *batch,
+                        of: *buffer,
+                        commands,
+                        run,
+                    });
+                }
+            }
+        }
+        Some(split)
+    }
+
+    /// Records the parts of command buffers that are cut.
+    ///
+    /// # Safety
+    /// The call is the program's own and has not been passed on.
+    pub unsafe fn record(
+        &mut self,
+        call: &Call<'_>,
+        family: u32,
+        staging: &mut Staging,
+    ) -> Result<(), Failure> {
+        let parts = self
+            .before
+            .iter_mut()
+            .chain(&mut self.inside)
+            .chain(&mut self.after);
+        for part in parts.filter(|part| part.run == vk::CommandBuffer::null()) {
+            let ours = staging.command_buffer(family)?;
+            // SAFETY: as the caller promises; ours is new.
+            unsafe { record(call.device, part.of, part.commands.clone(), ours)? };
+            part.run = ours;
+        }
+        Ok(())
+    }
+}
+
+/// The command buffers of parts, by batch.
+pub fn lists<'a>(
+    parts: impl IntoIterator<Item = &'a Part>,
+    batches: usize,
+) -> Vec<Vec<vk::CommandBuffer>> {
+    let mut lists = vec![Vec::new(); batches];
+    for part in parts {
+        lists[part.batch].push(part.run);
+    }
+    lists
+}
+
+fn cuts(
+    call: &Call<'_>,
+    buffers: &[(usize, vk::CommandBuffer)],
+    dispatches: &Range<u64>,
+    count: u64,
+) -> Option<Cuts> {
+    let mut cuts = Cuts {
+        start: (0, 0),
+        end: (buffers.len(), 0),
+    };
+    let mut number = 0;
+    for (index, (_, buffer)) in buffers.iter().enumerate() {
+        let state = call.device.objects.command_buffers.get(buffer.as_raw())?;
+        let recorded = lock(&state);
+        for (at, command) in recorded.commands.iter().enumerate() {
+            if let Command::Secondary(_) = command {
+                // Its dispatches are counted, and in another command buffer.
+                return None;
+            }
+            if !command.is_dispatch() {
+                continue;
+            }
+            if number == dispatches.start && number > 0 {
+                cuts.start = (index, at);
+            }
+            number += 1;
+            if number == dispatches.end && number < count {
+                cuts.end = (index, at + 1);
+            }
+        }
+    }
+    Some(cuts)
+}

@@ -1,0 +1,466 @@
+//! `gapscope capture`: the program does the same, and the capture holds what its window means.
+
+use std::path::PathBuf;
+use std::process::Command as Process;
+use std::time::{Duration, Instant};
+
+use gapscope_capture::model::{Command, Content, ContentCause, EndReason, Groups, Outcome};
+use gapscope_capture::{Capture, Hash, RECORDS, Record};
+use tempfile::TempDir;
+
+use crate::driver::Lavapipe;
+use crate::product;
+use crate::recording::{Program, Run};
+use crate::validation::messages;
+
+/// A run of `gapscope capture`, and where its output is.
+struct Captured {
+    run: Run,
+    path: PathBuf,
+    _folder: TempDir,
+}
+
+fn captured(program: &Program) -> Captured {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("c.gapcapture");
+    Captured {
+        run: program.capture(&path),
+        path,
+        _folder: folder,
+    }
+}
+
+fn planted(arguments: &str) -> Program {
+    Program::planted(arguments, &Lavapipe)
+}
+
+impl Captured {
+    /// The capture, which must be right to its end.
+    fn open(&self) -> Capture {
+        let (capture, problem) = Capture::open(&self.path)
+            .unwrap_or_else(|error| panic!("{error}\n{}", self.run.stderr));
+        assert_eq!(problem, None);
+        capture
+    }
+
+    fn end(&self) -> EndReason {
+        self.open().end.expect("the window has an end").reason
+    }
+
+    fn records(&self) -> Vec<Record> {
+        let text = std::fs::read_to_string(self.path.join(RECORDS)).expect("records");
+        let records = text
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("a record"));
+        records.collect()
+    }
+
+    fn contents(&self) -> Vec<Content> {
+        let contents = self
+            .records()
+            .into_iter()
+            .filter_map(|record| match record {
+                Record::Content(content) => Some(content),
+                _ => None,
+            });
+        contents.collect()
+    }
+
+    fn outcomes(&self) -> Vec<Outcome> {
+        let outcomes = self
+            .records()
+            .into_iter()
+            .filter_map(|record| match record {
+                Record::Outcome(outcome) => Some(outcome),
+                _ => None,
+            });
+        outcomes.collect()
+    }
+
+    fn dispatches(&self) -> usize {
+        let capture = self.open();
+        let is_dispatch = |command: &&Command| matches!(command, Command::Dispatch(_));
+        capture.executed().filter(is_dispatch).count()
+    }
+
+    fn submissions(&self) -> usize {
+        self.open().submissions().count()
+    }
+
+    /// Nothing was captured, for a reason that holds this text.
+    fn assert_nothing(&self, reason: &str) {
+        assert_eq!(self.run.status.code(), Some(125), "{}", self.run.stderr);
+        assert!(
+            self.run.stderr.contains("nothing was captured"),
+            "{}",
+            self.run.stderr
+        );
+        assert!(self.run.stderr.contains(reason), "{}", self.run.stderr);
+        assert!(!self.path.exists());
+    }
+}
+
+/// Captures all of a program, which gives the same as without.
+fn check(arguments: &str) -> Captured {
+    let program = planted(arguments);
+    let alone = program.run().ok();
+    let captured = captured(&program);
+    assert_eq!(
+        captured.run.status.code(),
+        Some(0),
+        "{}",
+        captured.run.stderr
+    );
+    let (with, without) = (captured.run.truth(), alone.truth());
+    assert_eq!(with.results(), without.results(), "{arguments}");
+    captured
+}
+
+macro_rules! whole_programs {
+    ($($name:ident: $arguments:literal, $dispatches:literal;)+) => {$(
+        #[test]
+        fn $name() {
+            let captured = check($arguments);
+            assert_eq!(captured.end(), EndReason::Complete);
+            assert_eq!(captured.dispatches(), $dispatches);
+        }
+    )+};
+}
+
+whole_programs! {
+    captures_command_buffers_submitted_again: "resubmit --n 4", 20;
+    captures_simultaneous_instances: "simultaneous --n 2", 26;
+    captures_secondary_command_buffers: "secondary --n 2", 30;
+    captures_handles_that_come_again: "host-pool-reset --n 2", 40;
+    captures_indirect_dispatches: "indirect --n 2", 10;
+    captures_specialised_kernels: "specialise --n 2", 20;
+    captures_pushed_descriptors: "push-descriptors --n 4", 20;
+    captures_updated_sets: "updated-sets --n 2", 10;
+    captures_dynamic_offsets: "dynamic-offsets --n 4", 20;
+    captures_submit2_with_timelines: "submit2 --n 2", 10;
+    captures_threads: "threads --n 2 --count 3", 30;
+    captures_transfers: "transfers --n 2 --bytes 200000", 0;
+    captures_labels: "labels --n 2", 20;
+    captures_children_once: "children --n 2", 10;
+    captures_results_of_queries: "queries --n 2", 10;
+    captures_what_is_left_behind: "abandon --n 2", 10;
+}
+
+/// The kernel of `planted`, on the CPU.
+fn spun(data: &[u32], rounds: u32) -> Vec<u32> {
+    let one = |(id, value): (u32, &u32)| {
+        let mut value = value.wrapping_add(id).wrapping_add(1);
+        for _ in 0..rounds {
+            value = (value ^ (value >> 15))
+                .wrapping_mul(739_982_445)
+                .wrapping_add(1_013_904_223);
+        }
+        value
+    };
+    (0..).zip(data).map(one).collect()
+}
+
+fn bytes(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+#[test]
+fn content_and_outcome_are_what_the_kernel_reads_and_writes() {
+    let program = planted("steady --n 1 --iterations 2 --groups 2 --spin 7");
+    let captured = captured(&program.options(&["--submissions", "1..2"]));
+    let capture = captured.open();
+    let before = spun(&[0; 128], 7);
+    let content = captured.contents();
+    assert_eq!(content.len(), 1, "{content:?}");
+    assert_eq!(content[0].chunks, [Hash::of(&bytes(&before))]);
+    assert_eq!(capture.chunk(content[0].chunks[0]).unwrap(), bytes(&before));
+    let outcomes = captured.outcomes();
+    assert_eq!(outcomes.len(), 1, "{outcomes:?}");
+    assert_eq!(outcomes[0].hashes, [Hash::of(&bytes(&spun(&before, 7)))]);
+    let mut executed = capture.executed();
+    let Some(Command::Dispatch(dispatch)) = executed.next() else {
+        panic!("it begins with a dispatch");
+    };
+    assert_eq!(dispatch.groups, Groups::Direct([2, 1, 1]));
+    assert_eq!(dispatch.push_constants, 7_u32.to_le_bytes());
+    assert_eq!(capture.pipelines[&dispatch.pipeline].name, "spin");
+    assert!(
+        capture
+            .submissions()
+            .all(|submission| submission.device_ns.is_some())
+    );
+}
+
+#[test]
+fn writes_of_the_host_are_found_whoever_makes_them() {
+    let captured = check("host-writes --n 1 --iterations 6");
+    let causes: Vec<_> = captured
+        .contents()
+        .iter()
+        .map(|content| content.cause)
+        .collect();
+    let mut expected = vec![ContentCause::HostWrite; 6];
+    expected[0] = ContentCause::FirstUse;
+    assert_eq!(causes, expected);
+}
+
+#[test]
+fn what_nobody_writes_is_captured_once() {
+    assert_eq!(check("steady --iterations 6").contents().len(), 1);
+}
+
+#[test]
+fn a_wait_for_what_has_not_come_ends_the_window_and_hangs_nothing() {
+    let captured = check("wait-first --n 1");
+    let EndReason::Refused(reason) = captured.end() else {
+        panic!("{:?}", captured.end());
+    };
+    assert!(reason.contains("timeline semaphore"), "{reason}");
+    assert_eq!(captured.submissions(), 1);
+}
+
+#[test]
+fn what_cannot_be_captured_is_refused_by_name() {
+    captured(&planted("render-pass --n 1")).assert_nothing("vkCmdBeginRendering");
+    captured(&planted("shader-objects --n 1")).assert_nothing("vkCmdBindShadersEXT");
+    for (mode, name) in [
+        ("sparse --n 1", "vkQueueBindSparse"),
+        ("devices --n 1", "second device"),
+    ] {
+        let captured = captured(&planted(mode));
+        let EndReason::Refused(reason) = captured.end() else {
+            panic!("{mode}: {:?}", captured.end());
+        };
+        assert!(reason.contains(name), "{mode}: {reason}");
+    }
+}
+
+#[test]
+fn a_window_of_submissions_is_those() {
+    let captured = captured(&planted("steady --n 3").options(&["--submissions", "1..3"]));
+    assert_eq!(captured.end(), EndReason::Complete);
+    assert_eq!((captured.submissions(), captured.dispatches()), (2, 6));
+}
+
+#[test]
+fn a_window_of_dispatches_is_cut_out_of_its_submissions() {
+    // Inside of one, across two, and whole ones.
+    for (window, submissions, before) in [("12..15", 1, 12), ("15..25", 2, 15), ("10..30", 2, 10)] {
+        let arguments = "steady --n 10 --iterations 4 --groups 2 --spin 7";
+        let alone = planted(arguments).run().ok().truth().results();
+        let captured = captured(&planted(arguments).options(&["--dispatches", window]));
+        assert_eq!(captured.run.truth().results(), alone, "{window}");
+        let (start, end) = window.split_once("..").expect("a range");
+        let dispatches = end.parse::<usize>().unwrap() - start.parse::<usize>().unwrap();
+        assert_eq!(captured.dispatches(), dispatches, "{window}");
+        assert_eq!(captured.submissions(), submissions, "{window}");
+        assert_eq!(captured.end(), EndReason::Complete);
+        let mut data = vec![0; 128];
+        for _ in 0..before {
+            data = spun(&data, 7);
+        }
+        assert_eq!(
+            captured.contents()[0].chunks,
+            [Hash::of(&bytes(&data))],
+            "{window}"
+        );
+        for _ in 0..dispatches {
+            data = spun(&data, 7);
+        }
+        let outcomes = captured.outcomes();
+        assert_eq!(
+            outcomes.last().unwrap().hashes,
+            [Hash::of(&bytes(&data))],
+            "{window}"
+        );
+    }
+}
+
+#[test]
+fn a_submission_that_cannot_be_cut_is_captured_whole() {
+    let captured = captured(&planted("secondary --n 2").options(&["--dispatches", "7..8"]));
+    assert_eq!(captured.dispatches(), 6);
+    assert!(
+        captured.run.stderr.contains("whole ones around"),
+        "{}",
+        captured.run.stderr
+    );
+}
+
+#[test]
+fn a_window_of_a_label_is_what_is_under_it() {
+    let program = planted("labels --n 2");
+    let captured = captured(&program.options(&["--label", "step 2"]));
+    assert_eq!(captured.submissions(), 1, "{}", captured.run.stderr);
+    let program = planted("labels --n 2");
+    self::captured(&program.options(&["--label", "no such"])).assert_nothing("no such");
+}
+
+#[test]
+fn a_window_behind_the_end_captures_nothing_and_says_so() {
+    let program = planted("steady --n 3");
+    captured(&program.options(&["--submissions", "9..10"])).assert_nothing("5 submissions");
+}
+
+#[test]
+fn a_program_captures_itself() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let arguments = format!("windows --n 2 --captures {}", folder.path().display());
+    let captured = captured(&planted(&arguments).options(&["--capture-only"]));
+    assert_eq!(
+        captured.run.status.code(),
+        Some(0),
+        "{}",
+        captured.run.stderr
+    );
+    let dispatches = [1, 2, 3].map(|number| {
+        let path = folder.path().join(format!("{number}.gapcapture"));
+        let (capture, problem) = Capture::open(&path).expect("a capture");
+        assert_eq!(problem, None);
+        capture
+            .executed()
+            .filter(|command| matches!(command, Command::Dispatch(_)))
+            .count()
+    });
+    assert_eq!(dispatches, [5, 3, 6]);
+    assert!(!captured.path.exists());
+}
+
+#[test]
+fn what_is_there_is_not_overwritten() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let run = planted("steady --n 1").capture(folder.path());
+    assert_eq!(run.status.code(), Some(125));
+    assert!(run.stdout.is_empty(), "the program was not started");
+    assert!(run.stderr.contains("exists"), "{}", run.stderr);
+}
+
+#[test]
+fn the_status_is_the_programs() {
+    let captured = captured(&planted("killed --n 1"));
+    assert_eq!(captured.run.status.code(), Some(137));
+    assert!(captured.open().end.is_none(), "it was cut off");
+    assert_eq!(captured.submissions(), 5);
+}
+
+#[test]
+fn a_full_disk_ends_the_window_and_not_the_program() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let program = planted("transfers --n 2 --bytes 4000000");
+    let capture = program.capture_command(&folder.path().join("c.gapcapture"));
+    let mut unshared = Process::new("unshare");
+    unshared.args(["--mount", "--map-root-user", "sh", "-c"]);
+    unshared
+        .arg("mount -t tmpfs -o size=128k none \"$0\" && exec \"$@\"")
+        .arg(folder.path());
+    unshared.arg(capture.get_program()).args(capture.get_args());
+    for (name, value) in capture.get_envs() {
+        match value {
+            Some(value) => unshared.env(name, value),
+            None => unshared.env_remove(name),
+        };
+    }
+    let run = Run::of(&mut unshared);
+    if run.stderr.contains("unshare:") || run.stderr.contains("mount:") {
+        eprintln!("skipped: {}", run.stderr);
+        return;
+    }
+    assert!(
+        run.stderr.contains("no space is left on the disk"),
+        "{}",
+        run.stderr
+    );
+    let alone = program.run().ok();
+    let result = |run: &Run| {
+        run.stdout
+            .split("result_hash")
+            .nth(1)
+            .map(|rest| rest[..21].to_owned())
+    };
+    assert_eq!(result(&run), result(&alone));
+}
+
+#[test]
+fn signals_to_the_command_begin_and_end_a_window() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("c.gapcapture");
+    let program =
+        planted("host-sleep --n 1 --iterations 300 --sleep-us 20000").options(&["--signal"]);
+    let mut child = program
+        .capture_command(&path)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let signal = || {
+        let sent = Process::new("kill")
+            .args(["-USR2", &child.id().to_string()])
+            .status();
+        assert!(sent.expect("kill runs").success());
+    };
+    std::thread::sleep(Duration::from_millis(1500));
+    signal();
+    let begun = Instant::now();
+    while !path.exists() && begun.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    signal();
+    assert!(child.wait().expect("it ends").success());
+    let (capture, problem) = Capture::open(&path).expect("a capture");
+    assert_eq!(problem, None);
+    assert_eq!(capture.end.expect("an end").reason, EndReason::Complete);
+    let submissions = capture
+        .steps
+        .iter()
+        .filter(|step| matches!(step, gapscope_capture::Step::Submission(_)))
+        .count();
+    assert!((1..200).contains(&submissions), "{submissions}");
+}
+
+#[test]
+fn the_validation_layer_says_nothing_new() {
+    for arguments in [
+        "steady --n 4",
+        "simultaneous --n 2",
+        "secondary --n 2",
+        "push-descriptors --n 4",
+        "submit2 --n 2",
+        "threads --n 2",
+        "transfers --n 1",
+        "queries --n 2",
+        "host-writes --n 1",
+    ] {
+        let program = planted(arguments)
+            .variable("VK_INSTANCE_LAYERS", "VK_LAYER_KHRONOS_validation")
+            .variable(
+                "VK_LAYER_ENABLES",
+                "VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT",
+            );
+        let alone = messages(&program.run().ok());
+        let captured = captured(&program);
+        let with = messages(&captured.run);
+        let new: Vec<_> = with.difference(&alone).collect();
+        assert!(new.is_empty(), "{arguments}: {new:?}");
+        assert!(captured.submissions() > 0);
+    }
+}
+
+#[test]
+fn a_wgpu_program_is_captured_whole() {
+    let fusion = [
+        product::built("fusion").into_os_string(),
+        "--n".into(),
+        "100000".into(),
+        "--iterations".into(),
+        "3".into(),
+    ];
+    let captured = captured(&Program::new(fusion, &Lavapipe));
+    assert_eq!(
+        captured.run.status.code(),
+        Some(0),
+        "{}",
+        captured.run.stderr
+    );
+    assert_eq!(captured.end(), EndReason::Complete);
+    assert_eq!(captured.dispatches(), 25);
+}
