@@ -119,7 +119,8 @@ impl Asked<'_> {
         let captured = &self.capture.header.device.features;
         for name in QUIET {
             let was_on = captured.iter().any(|feature| feature == name);
-            if !was_on && !(robust && name.starts_with("robust")) {
+            let is_asked_for = robust && name.starts_with("robust");
+            if !was_on && !is_asked_for {
                 continue;
             }
             if self.adapter.features.has(name) {
@@ -174,7 +175,7 @@ impl Asked<'_> {
             _ => return,
         };
         let (_, offset) = self.capture.place(range);
-        if offset % 4 != 0 {
+        if !offset.is_multiple_of(4) {
             self.refuse(
                 None,
                 format!("{what} begins at byte {offset} of its memory, not at a word"),

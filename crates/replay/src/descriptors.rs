@@ -14,8 +14,11 @@ use crate::pipelines::{Pipelines, bindings};
 use crate::program::Program;
 use crate::regions::{Place, Regions};
 
-/// A layout, and by binding and element what is bound: a place and its size, or nothing.
-type Key = (SetLayoutId, Vec<(u32, u32, Option<(Place, u64)>)>);
+/// A layout, and what is bound.
+type Key = (SetLayoutId, Vec<Bound>);
+
+/// By binding and element: a place and its size, or nothing.
+type Bound = (u32, u32, Option<(Place, u64)>);
 
 /// The sets of a program's dispatches.
 pub struct Descriptors {
@@ -135,7 +138,7 @@ fn write(
     capture: &Capture,
     memory: &Memory,
     layout: SetLayoutId,
-    bound: &[(u32, u32, Option<(Place, u64)>)],
+    bound: &[Bound],
     set: vk::DescriptorSet,
 ) {
     let kinds = bindings(capture, layout);

@@ -132,11 +132,14 @@ impl Drop for Recording {
 pub struct Marks {
     /// Pair of the whole.
     pub whole: Pair,
-    /// By command buffer: its pair, and those of its dispatches and transfers by their positions.
-    pub buffers: Vec<(Option<Pair>, Vec<(usize, Pair)>)>,
+    /// By command buffer.
+    pub buffers: Vec<BufferMarks>,
     /// The next free pair.
     pub next: Pair,
 }
+
+/// The pair of a command buffer, and those of its dispatches and transfers by their positions.
+pub type BufferMarks = (Option<Pair>, Vec<(usize, Pair)>);
 
 /// How many pairs a submission needs.
 pub fn pairs(submitted: &Submitted<'_>, timed: Timed) -> usize {

@@ -158,6 +158,30 @@ impl Shader {
     }
 }
 
+impl Shader {
+    /// Takes back that it declares a capability, of which it makes no use.
+    pub fn undeclare(&mut self, capability: u32) {
+        let instruction = [2 << 16 | OP_CAPABILITY, capability];
+        let mut at = HEADER_WORDS;
+        while let Some(head) = self.words.get(at) {
+            let length = (head >> 16) as usize;
+            if self.words[at..].starts_with(&instruction) {
+                self.words.drain(at..at + length);
+                continue;
+            }
+            // Capabilities come first.
+            if length == 0 || head & 0xffff != OP_CAPABILITY {
+                break;
+            }
+            at += length;
+        }
+        self.capabilities.remove(&capability);
+    }
+}
+
+const HEADER_WORDS: usize = 5;
+const OP_CAPABILITY: u32 = 17;
+
 /// The little-endian words of a module.
 fn words(code: &[u8]) -> Result<Vec<u32>, String> {
     let (words, rest) = code.as_chunks::<4>();

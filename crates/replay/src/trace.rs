@@ -33,14 +33,11 @@ pub fn write(
     }
     rows.finish(session);
     *writer.tables_mut() = std::mem::take(&mut rows.tables);
-    for shader in session.shaders.values() {
-        let code: Vec<u8> = shader
-            .words
-            .iter()
-            .flat_map(|word| word.to_le_bytes())
-            .collect();
-        let hash = gapscope_capture::Hash::of(&code).to_string();
-        writer.add_source(&hash, "spv", &code)?;
+    for id in session.shaders.keys() {
+        let module = session.capture.pipelines[id].module;
+        let hash = session.capture.modules[&module].code;
+        let code = session.capture.chunk(hash).map_err(Error::Content)?;
+        writer.add_source(&hash.to_string(), "spv", &code)?;
     }
     let manifest = manifest::of(session, observed, told);
     Ok(writer.finish(&manifest)?)

@@ -7,6 +7,8 @@
 mod capture;
 mod captured;
 mod captured_programs;
+#[path = "../../../crates/replay/tests/it/captured.rs"]
+mod captured;
 mod causes;
 mod client;
 mod command_line;
@@ -24,6 +26,7 @@ mod product;
 mod readers;
 mod real_programs;
 mod recording;
+mod replay;
 mod sdk;
 mod truth;
 mod validation;

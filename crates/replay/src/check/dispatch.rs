@@ -31,7 +31,7 @@ impl Asked<'_> {
             }
         }
         if let Groups::Indirect(range) = dispatch.groups
-            && capture.place(range).1 % 4 != 0
+            && !capture.place(range).1.is_multiple_of(4)
         {
             self.refuse(
                 kernel,
@@ -78,7 +78,7 @@ impl Asked<'_> {
             );
         }
         let (_, offset) = self.capture.place(range);
-        if offset % alignment.max(1) != 0 {
+        if !offset.is_multiple_of(alignment.max(1)) {
             self.refuse(
                 kernel,
                 format!("{at} begins at byte {offset} of its memory, and the device needs a multiple of {alignment}"),

@@ -11,7 +11,9 @@ use crate::spirv::{Shader, Specialisation};
 pub const VARYING_SUBGROUP_SIZE: u32 = 1;
 /// `VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT`
 pub const FULL_SUBGROUPS: u32 = 2;
-/// LocalSizeId and its kin: SubgroupUniformControlFlowKHR, MaximallyReconvergesKHR.
+/// `StorageInputOutput16`
+const INPUT_OUTPUT_16: u32 = 4436;
+/// Execution modes: `SubgroupUniformControlFlowKHR`, `MaximallyReconvergesKHR`.
 const UNIFORM_CONTROL_FLOW: u32 = 4421;
 const MAXIMALLY_RECONVERGES: u32 = 6023;
 
@@ -29,13 +31,17 @@ impl Asked<'_> {
         let specialisation: Specialisation = (pipeline.constants.iter())
             .map(|constant| (constant.id, constant.value.clone()))
             .collect();
-        let shader = match Shader::read(&code, &pipeline.entry, &specialisation) {
+        let mut shader = match Shader::read(&code, &pipeline.entry, &specialisation) {
             Ok(shader) => shader,
             Err(reason) => {
                 self.refuse(kernel, format!("its SPIR-V is not right: {reason}"));
                 return Ok(());
             }
         };
+        if !self.adapter.features.has("storageInputOutput16") {
+            // What computes has no inputs and outputs of that kind, and compilers declare it all the same.
+            shader.undeclare(INPUT_OUTPUT_16);
+        }
         self.capabilities(kernel, &shader);
         self.extensions(kernel, &shader);
         self.limits(kernel, &shader);
@@ -186,7 +192,8 @@ impl Asked<'_> {
                 self.enable(name);
             }
             // With flexible dimensions the device's list has multiples of them, which is not followed here.
-            if !self.adapter.properties.serves(matrix) && !(on[0] && asked[0]) {
+            let is_flexible = on[0] && asked[0];
+            if !self.adapter.properties.serves(matrix) && !is_flexible {
                 let crate::spirv::Matrix { rows, columns, .. } = matrix;
                 self.refuse(
                     kernel,

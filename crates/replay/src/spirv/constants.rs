@@ -83,11 +83,8 @@ impl<'a> Constants<'a> {
             (43 | 50, [low]) => Some(u64::from(*low)),
             (43 | 50, [low, high]) => Some(u64::from(*high) << 32 | u64::from(*low)),
             // OpSpecConstantOp
-            (52, [operation, a]) => match operation {
-                // UConvert, SConvert, Bitcast
-                113 | 114 | 124 => of(a),
-                _ => None,
-            },
+            // UConvert, SConvert, Bitcast
+            (52, [113 | 114 | 124, a]) => of(a),
             (52, [operation, a, b]) => {
                 let (a, b) = (of(a)?, of(b)?);
                 let word = |value: u64| value & 0xffff_ffff;

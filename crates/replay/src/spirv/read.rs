@@ -199,17 +199,16 @@ impl Module {
                     self.constants.insert(known(id)?, constant);
                 }
             }
-            // OpVariable
+            // OpVariable: inside of functions they are of no matter.
+            (59, [_, _, _, ..]) if function.is_some() => {}
             (59, [pointer, id, class, rest @ ..]) => {
-                if function.is_none() {
-                    let variable = Variable {
-                        id: known(id)?,
-                        pointer: known(pointer)?,
-                        class: *class,
-                        is_initialised: !rest.is_empty(),
-                    };
-                    self.variables.insert(variable.id, variable);
-                }
+                let variable = Variable {
+                    id: known(id)?,
+                    pointer: known(pointer)?,
+                    class: *class,
+                    is_initialised: !rest.is_empty(),
+                };
+                self.variables.insert(variable.id, variable);
             }
             // OpFunction
             (54, [_, id, _, _]) => {

@@ -10,7 +10,7 @@ use gapscope_trace::ids::*;
 use gapscope_trace::tables::{self as table, Table};
 
 use crate::program::Buffered;
-use crate::recording::Pair;
+use crate::recording::{BufferMarks, Pair};
 use crate::session::{Observed, Session};
 
 const PROCESS: ProcessId = ProcessId(0);
@@ -131,7 +131,7 @@ impl Rows {
         of: &Observed,
         submission: SubmissionId,
         buffer: &Buffered<'_>,
-        (pair, work): &(Option<Pair>, Vec<(usize, Pair)>),
+        (pair, work): &BufferMarks,
         around: Option<LabelId>,
     ) {
         let id = CommandBufferId(self.next_buffer);

@@ -282,3 +282,17 @@ pub fn barrier() -> Command {
 pub fn bytes(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
+
+/// All waits for all.
+pub fn everything() -> Command {
+    Command::Barrier(Barrier {
+        flags: 0,
+        memory: vec![Dependency {
+            after_stages: 0x1_0000,
+            after_access: 0x1_0000,
+            before_stages: 0x1_0000,
+            before_access: 0x1_8000,
+        }],
+        buffers: Vec::new(),
+    })
+}

@@ -42,7 +42,7 @@ fn insert(code: &mut Vec<u8>, instruction: &[u32]) {
 
 #[test]
 fn what_the_device_lacks_is_named_with_the_kernel() {
-    // OpCapability CooperativeMatrixNV, which no version of this gapscope runs; and of vendors that are not here.
+    // OpCapability CooperativeVectorNV
     let Some(text) = refusal(|code| insert(code, &[17, 5394])) else {
         return;
     };

@@ -399,17 +399,3 @@ fn half(@builtin(global_invocation_id) id: vec3u) { data[id.x] = data[id.x] * 0.
         }
     }
 }
-
-/// All waits for all.
-fn everything() -> Command {
-    Command::Barrier(Barrier {
-        flags: 0,
-        memory: vec![Dependency {
-            after_stages: 0x1_0000,
-            after_access: 0x1_0000,
-            before_stages: 0x1_0000,
-            before_access: 0x1_8000,
-        }],
-        buffers: Vec::new(),
-    })
-}

@@ -28,7 +28,7 @@ fn all_that_ran_has_its_row_and_its_time() {
             made.submit(vec![
                 Command::Label(Label::Begin("step".to_owned())),
                 dispatch(fill, 1, &[(buffer, 256)], &[]),
-                barrier(),
+                everything(),
                 Command::Fill(Fill { range, value: 1 }),
                 Command::Label(Label::End),
             ]);

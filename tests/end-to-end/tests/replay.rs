@@ -1,0 +1,217 @@
+//! `gapscope replay` on captures made by hand: what its users see, and that validation layers have nothing to say.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::captured::{Made, barrier, dispatch, everything};
+use crate::driver::{Driver, Lavapipe};
+use crate::product;
+use gapscope_capture::model::*;
+
+const KERNELS: &str = "
+struct Parameters { by: f32 }
+var<immediate> parameters: Parameters;
+@group(0) @binding(0) var<storage, read_write> data: array<f32>;
+@compute @workgroup_size(64)
+fn divide(@builtin(global_invocation_id) id: vec3u) { data[id.x] = data[id.x] / parameters.by; }";
+
+/// Divides 64 numbers by 2, has the host write half of them anew, and divides by `last`.
+fn capture(last: f32, planted: bool) -> (tempfile::TempDir, std::path::PathBuf) {
+    let mut made = Made::new();
+    let divide = made.kernel(KERNELS, "divide", 1, 4);
+    let buffer = made.buffer("quotients", 256, 256);
+    let by = |by: f32| dispatch(divide, 1, &[(buffer, 256)], &[by.to_bits()]);
+    made.content(256, &[12.0_f32.to_bits(); 64], ContentCause::FirstUse);
+    made.submit(vec![by(2.0), barrier(), by(3.0), everything()]);
+    made.outcome(256, &[2.0_f32.to_bits(); 64]);
+    made.content(256, &[8.0_f32.to_bits(); 32], ContentCause::HostWrite);
+    made.submit(vec![by(last)]);
+    let mut after = [(8.0_f32 / last).to_bits(); 64];
+    after[32..].fill((2.0_f32 / last).to_bits());
+    after[40] ^= u32::from(planted);
+    made.outcome(256, &after);
+    let (folder, path, _) = made.end();
+    (folder, path)
+}
+
+fn replay(path: &Path, options: &[&str], variables: &[(&str, &str)]) -> Output {
+    Command::new(product::built("gapscope"))
+        .arg("replay")
+        .args(options)
+        .arg(path)
+        .envs(Lavapipe.variables())
+        .envs(variables.iter().copied())
+        .output()
+        .expect("gapscope starts")
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn equal_outputs_end_with_0_and_others_with_1() {
+    let (_folder, path) = capture(4.0, false);
+    for options in [
+        &["--json"][..],
+        &["--json", "--tight"],
+        &["--json", "--serialised", "--repeat", "2"],
+    ] {
+        let output = replay(&path, options, &[]);
+        let answer = json(&output);
+        assert!(output.status.success(), "{answer:#}");
+        assert_eq!(answer["dispatch_count"], 3);
+        assert!(answer["outputs_compared"].as_u64() > Some(0), "{answer:#}");
+        assert_eq!(answer["outputs_compared"], answer["outputs_equal"]);
+        assert_eq!(answer["equal"], true);
+    }
+    let (_folder, path) = capture(4.0, true);
+    for options in [&["--json"][..], &["--json", "--tight"]] {
+        let output = replay(&path, options, &[]);
+        let answer = json(&output);
+        assert_eq!(output.status.code(), Some(1), "{answer:#}");
+        assert_eq!(answer["differences"][0]["buffers"][0]["name"], "quotients");
+        assert_eq!(answer["differences"][0]["writers"][0]["dispatch"], 2);
+    }
+    let output = replay(&path, &[], &[]);
+    let said = text(&output.stdout)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    assert!(
+        said.contains("Ran 3 dispatches in 2 submissions on llvmpipe"),
+        "{said}"
+    );
+    assert!(
+        said.contains("1 of 2 outputs of at most 64 KiB differ"),
+        "{said}"
+    );
+    assert!(
+        said.contains("(quotients)") && said.contains("dispatch 2 (divide)"),
+        "{said}"
+    );
+}
+
+#[test]
+fn validation_layers_have_nothing_to_say() {
+    let (folder, path) = capture(4.0, false);
+    let variables = [
+        ("VK_INSTANCE_LAYERS", "VK_LAYER_KHRONOS_validation"),
+        (
+            "VK_LAYER_ENABLES",
+            "VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT",
+        ),
+        ("VK_LOADER_DEBUG", "layer"),
+    ];
+    let trace = folder.path().join("replay.gapscope");
+    let dumped = folder.path().join("quotients.npy");
+    let ways: [&[&str]; 6] = [
+        &["--repeat", "2"],
+        &["--tight"],
+        &["--serialised", "-o", trace.to_str().unwrap()],
+        &["--dispatch", "1"],
+        &["--dump", "quotients@1", "--to", dumped.to_str().unwrap()],
+        &["--find-nan"],
+    ];
+    for options in ways {
+        let output = replay(&path, options, &variables);
+        let said = text(&output.stdout) + &text(&output.stderr);
+        assert!(output.status.success(), "{options:?}: {said}");
+        assert!(
+            said.contains("VK_LAYER_KHRONOS_validation"),
+            "it is not there: {said}"
+        );
+        for word in ["VUID-", "UNASSIGNED-", "SYNC-HAZARD"] {
+            assert!(!said.contains(word), "{options:?}: {said}");
+        }
+    }
+}
+
+#[test]
+fn a_report_is_made_of_a_replay() {
+    let (folder, path) = capture(4.0, false);
+    let trace = folder.path().join("replay.gapscope");
+    let output = replay(&path, &["-o", trace.to_str().unwrap()], &[]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let report = Command::new(product::built("gapscope"))
+        .args(["report", "--json"])
+        .arg(&trace)
+        .output()
+        .unwrap();
+    let answer = json(&report);
+    assert!(report.status.success(), "{answer:#}");
+    let kernels = answer["kernels"].as_array().expect("kernels");
+    assert_eq!(kernels[0]["name"], "divide", "{answer:#}");
+    // The folder is there now.
+    let again = replay(&path, &["-o", trace.to_str().unwrap()], &[]);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(
+        text(&again.stderr).contains("exists"),
+        "{}",
+        text(&again.stderr)
+    );
+}
+
+#[test]
+fn the_dispatch_that_divided_by_nothing_is_named() {
+    let (_folder, path) = capture(0.0, false);
+    let output = replay(&path, &["--find-nan", "--json"], &[]);
+    let answer = json(&output);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(answer["found"]["dispatch"], 2);
+    assert_eq!(answer["found"]["kernel"], "divide");
+    let (_folder, path) = capture(4.0, false);
+    let output = replay(&path, &["--find-nan"], &[]);
+    assert!(output.status.success());
+    assert!(
+        text(&output.stdout).contains("No dispatch of 3 wrote a NaN"),
+        "{}",
+        text(&output.stdout)
+    );
+}
+
+#[test]
+fn what_is_no_capture_or_a_damaged_one_is_one_sentence() {
+    let (folder, path) = capture(4.0, false);
+    let none = replay(folder.path(), &[], &[]);
+    assert_eq!(none.status.code(), Some(1));
+    assert_eq!(
+        text(&none.stderr).lines().count(),
+        1,
+        "{}",
+        text(&none.stderr)
+    );
+    // The bytes of content are others.
+    let content = path.join(gapscope_capture::CONTENT);
+    let bytes = std::fs::read(&content).unwrap();
+    std::fs::write(&content, vec![7; bytes.len()]).unwrap();
+    let damaged = replay(&path, &[], &[]);
+    let said = text(&damaged.stderr);
+    assert_eq!(
+        (damaged.status.code(), said.lines().count()),
+        (Some(1), 1),
+        "{said}"
+    );
+    assert!(said.contains("damaged"), "{said}");
+    // Cut off before the last outcome: what is there runs, and that is said.
+    std::fs::write(&content, bytes).unwrap();
+    let records = path.join(gapscope_capture::RECORDS);
+    let lines = std::fs::read_to_string(&records).unwrap();
+    std::fs::write(&records, &lines[..lines.len() - 120]).unwrap();
+    let cut = replay(&path, &["--json"], &[]);
+    let answer = json(&cut);
+    assert_eq!(cut.status.code(), Some(3), "{answer:#}");
+    assert!(
+        answer["notes"]
+            .to_string()
+            .contains("is read as far as here"),
+        "{answer:#}"
+    );
+}
