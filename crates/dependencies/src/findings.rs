@@ -133,11 +133,10 @@ fn unknown(graph: &Graph) -> Option<String> {
     if graph.cut_at.is_some() {
         return Some("there are too many dependencies to look at".to_owned());
     }
-    let reason = graph.nodes.iter().find_map(|node| {
+    graph.nodes.iter().find_map(|node| {
         let reason = node.beyond.as_ref()?;
         Some(format!("{} reaches memory that is not known: {reason}", node.name))
-    });
-    reason
+    })
 }
 
 struct Finder<'a> {

@@ -301,7 +301,7 @@ fn footprint(
             _ if !reached => return Extent::none(),
             (Some(reason), _) => Some(reason.clone()),
             _ if outside => Some(Reason::Outside),
-            (None, None) => Some(Reason::Limit("65,536 ranges")),
+            (None, None) => Some(Reason::Limit("the ranges that are kept")),
             (None, Some(_)) if marks.is_some_and(|marks| marks.uneven) => Some(Reason::Uneven),
             (None, Some(_)) => None,
         };

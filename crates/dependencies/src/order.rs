@@ -78,7 +78,7 @@ impl<'a> Barriers<'a> {
         for part in edge.parts.iter().filter(|part| parts(part)) {
             let pieces = match edge.kind {
                 // Only that the other has run counts, for all memory at once.
-                EdgeKind::WriteAfterRead => vec![0..0],
+                EdgeKind::WriteAfterRead => vec![Range::default()],
                 _ => self.pieces(part, &between),
             };
             for piece in pieces {

@@ -35,8 +35,11 @@ pub(crate) struct Barrier {
     pub index: usize,
     /// Which of all executed commands it is.
     pub executed: usize,
-    pub parts: Vec<(Scopes, Option<(u64, Range<u64>)>)>,
+    pub parts: Vec<BarrierPart>,
 }
+
+/// Scopes, and what memory they are for: a range of an allocation, or all.
+pub(crate) type BarrierPart = (Scopes, Option<(u64, Range<u64>)>);
 
 /// A batch: its queue, and its semaphores.
 #[derive(Debug)]
@@ -152,7 +155,7 @@ impl Reader<'_> {
         self.window.nodes.push(node);
     }
 
-    fn parts(&self, barrier: &model::Barrier) -> Vec<(Scopes, Option<(u64, Range<u64>)>)> {
+    fn parts(&self, barrier: &model::Barrier) -> Vec<BarrierPart> {
         let memory = barrier.memory.iter().map(|of| (Scopes::of(of), None));
         let buffers = barrier.buffers.iter().map(|(of, range)| {
             let (memory, at) = self.capture.place(*range);

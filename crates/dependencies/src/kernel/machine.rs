@@ -177,7 +177,7 @@ pub(crate) fn run(
         let of = buffers.iter().map(|(bytes, mark)| Marks::new(*bytes, *mark));
         of.collect()
     };
-    let too_long = Err(Reason::Limit(STEPS));
+    let too_long = Err(Reason::Steps(allowance.steps));
     let Some(invocations) = grid.invocations() else {
         return (too_long, 0);
     };
@@ -219,9 +219,6 @@ pub(crate) fn run(
     let steps = shared.steps.load(Ordering::Relaxed);
     (joined.unwrap_or_else(|| Ok(marks())), steps)
 }
-
-/// What a dispatch may take, in words.
-const STEPS: &str = "2,000,000,000 steps";
 
 /// Invocations that a thread takes at once.
 const SHARE: u64 = 64 * LANES as u64;
@@ -292,7 +289,7 @@ impl<'a> Machine<'a> {
         let bytes: u64 = self.marks.iter().map(Marks::memory_bytes).sum();
         let allowance = &self.shared.allowance;
         if before.saturating_add(steps) > allowance.steps {
-            return Err(Reason::Limit(STEPS));
+            return Err(Reason::Steps(allowance.steps));
         }
         match bytes > allowance.mark_bytes / allowance.threads.max(1) as u64 {
             true => Err(Reason::Limit("256 MiB of memory")),

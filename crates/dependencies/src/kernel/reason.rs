@@ -56,6 +56,8 @@ pub enum Reason {
     Uneven,
     /// Following it takes more than this.
     Limit(&'static str),
+    /// Following it takes more than so many operations of invocations.
+    Steps(u64),
     /// The kernel cannot be read.
     Kernel(&'static str),
     /// It is known by its binding only.
@@ -70,6 +72,7 @@ impl fmt::Display for Reason {
             Reason::Escape(cause) => write!(f, "it is reached through {cause}"),
             Reason::Outside => f.write_str("the kernel reaches beyond what is bound"),
             Reason::Uneven => f.write_str("numbers in it overlap"),
+            Reason::Steps(steps) => write!(f, "following it takes more than {steps} steps"),
             Reason::Limit(what) => write!(f, "following it takes more than {what}"),
             Reason::Kernel(what) => f.write_str(what),
             Reason::Binding => f.write_str("only what is bound is known"),

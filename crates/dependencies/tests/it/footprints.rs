@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::program::{Bound, Program, compile, dispatch, words};
 use gapscope_dependencies::Node;
+use proptest::prelude::*;
 
 /// Runs a kernel on buffers of so many words, and says what its dispatch reaches.
 fn node(wgsl: &str, buffers: &[u64], groups: [u32; 3]) -> Node {
@@ -230,5 +231,180 @@ fn uniform_buffers_whose_content_is_known() {
             }
             false => assert!(words(node, 1, true).is_err()),
         }
+    }
+}
+
+/// As ggml finds the place of an element: workgroups of 512 in x, y and z, and divisions by multiplication with what push constants hold.
+#[test]
+fn an_index_as_that_of_ggml() {
+    let wgsl = format!(
+        "{TWO}
+        struct Shape {{ count: u32, n0: u32, n1: u32, s0: u32, s1: u32, s2: u32, m0: u32, l0: u32, m1: u32, l1: u32 }}
+        var<immediate> p: Shape;
+        fn high(a: u32, b: u32) -> u32 {{
+            let low = (a & 0xffffu) * (b & 0xffffu);
+            let first = (a >> 16u) * (b & 0xffffu) + (low >> 16u);
+            let second = (a & 0xffffu) * (b >> 16u) + (first & 0xffffu);
+            return (a >> 16u) * (b >> 16u) + (first >> 16u) + (second >> 16u);
+        }}
+        fn quotient(n: u32, m: u32, l: u32) -> u32 {{ return (high(n, m) + n) >> l; }}
+        @compute @workgroup_size(512) fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
+            let i = id.z * 262144u + id.y * 512u + id.x;
+            if (i >= p.count) {{ return; }}
+            let i2 = quotient(i, p.m1, p.l1);
+            let rest = i - i2 * p.n0 * p.n1;
+            let i1 = quotient(rest, p.m0, p.l0);
+            let i0 = rest - i1 * p.n0;
+            y[i] = x[i2 * p.s2 + i1 * p.s1 + i0 * p.s0];
+        }}"
+    );
+    // n / d = (high(n, m) + n) >> l, as in “Division by Invariant Integers using Multiplication”.
+    let divisor = |d: u64| {
+        let l = u64::from(d.next_power_of_two().trailing_zeros());
+        let m = ((1 << 32) * ((1 << l) - d)) / d + 1;
+        (m as u32, l as u32)
+    };
+    let (n0, n1, n2) = (60_u64, 7, 5);
+    let count = n0 * n1 * n2;
+    let (s0, s1, s2) = (2, 130, 1000);
+    let ((m0, l0), (m1, l1)) = (divisor(n0), divisor(n0 * n1));
+    let push = [
+        count as u32, n0 as u32, n1 as u32, s0, s1, s2, m0, l0, m1, l1,
+    ];
+    let mut program = Program::new(&[4 * 6000, 4 * count]);
+    let bound = [0, 1].map(|buffer| program.whole(buffer));
+    let kernel = program.kernel(&compile(&wgsl), &bound, &[], 40);
+    program.submit(0, vec![dispatch(kernel, [1, 5, 1], &push, &bound)]);
+    let found = program.dependencies();
+    let node = &found.graph.nodes[0];
+    let read: BTreeSet<u64> = (0..count)
+        .map(|i| {
+            let (i2, i1, i0) = (i / (n0 * n1), i / n0 % n1, i % n0);
+            i2 * u64::from(s2) + i1 * u64::from(s1) + i0 * u64::from(s0)
+        })
+        .collect();
+    assert_eq!(words(node, 0, false), Ok(read.into_iter().collect()));
+    assert_eq!(words(node, 1, true), range(0..count));
+}
+
+/// Makes the constant 77777 of a module a specialisation constant.
+fn specialisable(mut spirv: Vec<u8>, id: u32) -> Vec<u8> {
+    let word = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    let mut at = 20;
+    let mut decorations = None;
+    while at < spirv.len() {
+        let head = word(&spirv, at);
+        if head & 0xffff == 71 && decorations.is_none() {
+            decorations = Some(at);
+        }
+        if head & 0xffff == 43 && word(&spirv, at + 12) == 77777 {
+            let result = word(&spirv, at + 8);
+            spirv[at..at + 4].copy_from_slice(&(4_u32 << 16 | 50).to_le_bytes());
+            let decoration = [4_u32 << 16 | 71, result, 1, id].map(u32::to_le_bytes).concat();
+            let place = decorations.unwrap();
+            spirv.splice(place..place, decoration);
+            return spirv;
+        }
+        at += (head >> 16) as usize * 4;
+    }
+    panic!("the constant is not there");
+}
+
+#[test]
+fn specialisation_constants() {
+    let spirv = specialisable(compile(&two("if (id.x < 77777u) { y[id.x] = x[id.x]; }")), 3);
+    for (constants, count) in [(&[(3, 10)][..], 10), (&[][..], 64)] {
+        let mut program = Program::new(&[256, 256]);
+        let bound = [0, 1].map(|buffer| program.whole(buffer));
+        let kernel = program.kernel(&spirv, &bound, constants, 0);
+        program.submit(0, vec![dispatch(kernel, [1, 1, 1], &[], &bound)]);
+        let found = program.dependencies();
+        assert_eq!(words(&found.graph.nodes[0], 1, true), range(0..count));
+    }
+}
+
+#[test]
+fn atomic_operations_read_and_write() {
+    let wgsl = "
+        @group(0) @binding(0) var<storage, read_write> x: array<atomic<u32>>;
+        @compute @workgroup_size(8) fn main(@builtin(global_invocation_id) id: vec3<u32>) { atomicAdd(&x[id.x / 2u], 1u); }";
+    let node = node(wgsl, &[16], [1, 1, 1]);
+    assert_eq!(words(&node, 0, false), range(0..4));
+    assert_eq!(words(&node, 0, true), range(0..4));
+    assert!(node.accesses.iter().all(|access| access.atomic));
+}
+
+/// An index: a sum of parts, each a quotient's remainder times a factor.
+#[derive(Debug, Clone)]
+struct Index {
+    parts: Vec<(usize, u32, u32, u32)>,
+    offset: u32,
+}
+
+impl Index {
+    fn wgsl(&self) -> String {
+        let mut text = format!("{}u", self.offset);
+        for (axis, quotient, remainder, factor) in &self.parts {
+            let axis = ["id.x", "id.y", "id.z"][*axis];
+            text.push_str(&format!(
+                " + {axis} / {quotient}u % {remainder}u * {factor}u"
+            ));
+        }
+        text
+    }
+
+    fn of(&self, id: [u32; 3]) -> u64 {
+        let parts = self.parts.iter();
+        let sum: u32 = parts.map(|(axis, q, r, f)| id[*axis] / q % r * f).sum();
+        u64::from(self.offset + sum)
+    }
+}
+
+fn index() -> impl Strategy<Value = Index> {
+    let part = (0..3_usize, 1..9_u32, 1..40_u32, 0..50_u32);
+    (prop::collection::vec(part, 0..4), 0..100_u32)
+        .prop_map(|(parts, offset)| Index { parts, offset })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn indices_are_as_counted(
+        read in index(),
+        written in index(),
+        size in (1..9_u32, 1..5_u32, 1..3_u32),
+        groups in (1..7_u32, 1..4_u32, 1..3_u32),
+        bound in 1..60_u32,
+    ) {
+        let (x, y, z) = size;
+        let wgsl = format!(
+            "{TWO} @compute @workgroup_size({x}, {y}, {z}) fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
+                for (var k = 0u; k < id.y + 1u; k++) {{
+                    if (id.x + k >= {bound}u) {{ break; }}
+                    y[{} + k] = x[{}];
+                }}
+            }}",
+            written.wgsl(), read.wgsl(),
+        );
+        let node = node(&wgsl, &[8000, 8000], [groups.0, groups.1, groups.2]);
+        let mut reads = BTreeSet::new();
+        let mut writes = BTreeSet::new();
+        for id_z in 0..z * groups.2 {
+            for id_y in 0..y * groups.1 {
+                for id_x in 0..x * groups.0 {
+                    let id = [id_x, id_y, id_z];
+                    for k in 0..=id_y {
+                        if id_x + k >= bound {
+                            break;
+                        }
+                        reads.insert(read.of(id));
+                        writes.insert(written.of(id) + u64::from(k));
+                    }
+                }
+            }
+        }
+        prop_assert_eq!(words(&node, 0, false), Ok(reads.into_iter().collect()));
+        prop_assert_eq!(words(&node, 1, true), Ok(writes.into_iter().collect()));
     }
 }

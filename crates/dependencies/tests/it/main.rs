@@ -1,5 +1,7 @@
 //! Captures made by hand, and what is found in them.
 
 mod footprints;
+mod hostile;
+mod modules;
 mod program;
 mod windows;
