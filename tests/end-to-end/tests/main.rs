@@ -5,10 +5,10 @@
 #![forbid(unsafe_code)]
 
 mod capture;
-mod captured;
-mod captured_programs;
 #[path = "../../../crates/replay/tests/it/captured.rs"]
 mod captured;
+mod captured_programs;
+mod captures;
 mod causes;
 mod client;
 mod command_line;
