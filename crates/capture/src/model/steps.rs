@@ -29,7 +29,7 @@ pub enum ContentCause {
     HostWrite,
 }
 
-/// A call of `vkQueueSubmit`, with its batches.
+/// A call of `vkQueueSubmit`, with its batches; of one that a window of dispatches cuts, what is in the window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Submission {
     /// The queue.
