@@ -11,7 +11,7 @@ import os
 from typing import Any
 
 #: Under `gapscope record` or `gapscope capture`. Without a session no hook records, and nothing is ever looked up.
-session = bool(os.environ.get("GAPSCOPE_SPOOL") or os.environ.get("GAPSCOPE_CAPTURE"))
+session = bool(os.environ.get("GAPSCOPE_SPOOL") or os.environ.get("GAPSCOPE_CAPTURE_REQUEST"))
 
 _VERSION = 1
 _PREFIX = b"libgapscope_"

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 /// The environment variable that holds a [`Request`], as JSON.
-pub const VARIABLE: &str = "GAPSCOPE_CAPTURE";
+pub const VARIABLE: &str = "GAPSCOPE_CAPTURE_REQUEST";
 
 /// Which window to capture, and where to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

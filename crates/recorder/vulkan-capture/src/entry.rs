@@ -183,3 +183,6 @@ hooks! {
     "vkBindBufferMemory" => memory::bind_buffer_memory,
     "vkBindBufferMemory2" => memory::bind_buffer_memory2,
 }
+
+#[cfg(test)]
+mod registry;

@@ -116,7 +116,6 @@ unsafe fn barrier2(info: &vk::DependencyInfo<'_>) -> Barrier {
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "Vulkan's")]
 pub unsafe extern "system" fn pipeline_barrier(
     buffer: vk::CommandBuffer,
     after: vk::PipelineStageFlags,
@@ -226,7 +225,6 @@ pub unsafe extern "system" fn reset_event2(
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "Vulkan's")]
 pub unsafe extern "system" fn wait_events(
     buffer: vk::CommandBuffer,
     count: u32,

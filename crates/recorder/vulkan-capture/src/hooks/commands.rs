@@ -44,7 +44,6 @@ pub unsafe extern "system" fn dispatch(buffer: vk::CommandBuffer, x: u32, y: u32
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "Vulkan's")]
 pub unsafe extern "system" fn dispatch_base(
     buffer: vk::CommandBuffer,
     from_x: u32,
@@ -182,7 +181,6 @@ pub unsafe extern "system" fn update_buffer(
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "Vulkan's")]
 pub unsafe extern "system" fn copy_query_pool_results(
     buffer: vk::CommandBuffer,
     pool: vk::QueryPool,

@@ -25,7 +25,7 @@ pub struct Numbers {
 
 /// A record that is to be written, or what is to be written before one.
 enum New {
-    Record(Record),
+    Record(Box<Record>),
     /// A module, with its code.
     Module(ModuleId, Arc<Module>),
 }
@@ -54,7 +54,7 @@ impl Numbers {
     }
 
     fn add(&mut self, record: Record) {
-        self.new.push(New::Record(record));
+        self.new.push(New::Record(Box::new(record)));
     }
 
     pub fn memory(&mut self, memory: &Memory) -> MemoryId {
