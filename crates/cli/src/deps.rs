@@ -63,13 +63,23 @@ pub fn run(arguments: &Deps) -> Result<ExitCode, Failure> {
                 0 => usize::MAX,
                 top => top,
             };
-            let document = text::document(&trace::name(path), &found, &remarks, top);
-            page::of_stdout(&arguments.width).draw(&document)
+            let terminal = page::of_stdout(&arguments.width);
+            let name = trace::name(path);
+            terminal.draw(&text::document(
+                &name,
+                &found,
+                &remarks,
+                top,
+                terminal.columns,
+            ))
         }
     };
     if arguments.json || arguments.dot {
         for remark in &remarks {
-            page::say(&format!("gapscope: {}\n", gapscope_command::one_line(remark)));
+            page::say(&format!(
+                "gapscope: {}\n",
+                gapscope_command::one_line(remark)
+            ));
         }
     }
     page::write(&text)?;
@@ -77,9 +87,8 @@ pub fn run(arguments: &Deps) -> Result<ExitCode, Failure> {
 }
 
 fn of_capture(path: &Path) -> Result<(Dependencies, Vec<String>), Failure> {
-    let (capture, problem) = Capture::open(path).map_err(|error| {
-        Failure::new(crate::failure::without_number(&error.to_string()))
-    })?;
+    let (capture, problem) = Capture::open(path)
+        .map_err(|error| Failure::new(crate::failure::without_number(&error.to_string())))?;
     let count = capture.executed().count();
     let found = progress::while_counting("commands", count, |done| {
         Dependencies::of_capture(&capture, Limits::default(), &mut |at| done.set(at))
@@ -93,14 +102,20 @@ fn of_capture(path: &Path) -> Result<(Dependencies, Vec<String>), Failure> {
 
 fn of_trace(path: &Path) -> Result<(Dependencies, Vec<String>), Failure> {
     if !rank_folders(path).is_empty() {
-        return Err(crate::ranks::choose(path, &rank_folders(path), "this command"));
+        return Err(crate::ranks::choose(
+            path,
+            &rank_folders(path),
+            "this command",
+        ));
     }
     let opened = trace::open(path, &work::selection())?;
     let (nodes, is_all) = work::nodes(&opened.trace);
     let mut remarks = opened.remarks;
     if !is_all {
         let most = gapscope_analysis::quantity::count(work::COMMANDS_AT_MOST as u64);
-        remarks.push(format!("The trace has more commands: this is of the first {most}."));
+        remarks.push(format!(
+            "The trace has more commands: this is of the first {most}."
+        ));
     }
     let reason = "a trace has only the ranges that are bound, and no memory barriers: capture a window with `gapscope capture`";
     Ok((Dependencies::without_barriers(nodes, reason), remarks))

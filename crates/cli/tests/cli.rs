@@ -2,6 +2,8 @@
 
 #[path = "cli/completions.rs"]
 mod completions;
+#[path = "cli/deps.rs"]
+mod deps;
 #[path = "cli/errors.rs"]
 mod errors;
 #[path = "cli/export.rs"]

@@ -40,7 +40,10 @@ impl ByteSet {
 
     /// How many bytes.
     pub fn bytes(&self) -> u64 {
-        self.ranges.iter().map(|range| range.end - range.start).sum()
+        self.ranges
+            .iter()
+            .map(|range| range.end - range.start)
+            .sum()
     }
 
     /// True when there is none.

@@ -115,11 +115,19 @@ impl Contents {
             source,
             at,
         };
-        self.known.entry(memory).or_default().insert(range.start, known);
+        self.known
+            .entry(memory)
+            .or_default()
+            .insert(range.start, known);
     }
 
     /// The bytes of a range, if all of them are known.
-    pub fn get(&mut self, capture: &Capture, memory: MemoryId, range: Range<u64>) -> Option<Vec<u8>> {
+    pub fn get(
+        &mut self,
+        capture: &Capture,
+        memory: MemoryId,
+        range: Range<u64>,
+    ) -> Option<Vec<u8>> {
         let known = self.known.get(&memory)?;
         let mut bytes = Vec::new();
         let mut at = range.start;
@@ -163,10 +171,7 @@ fn chunk(
 }
 
 /// What is known of a range: pieces by their beginnings, which may reach over its ends.
-fn within(
-    known: &BTreeMap<u64, Known>,
-    range: Range<u64>,
-) -> impl Iterator<Item = (u64, &Known)> {
+fn within(known: &BTreeMap<u64, Known>, range: Range<u64>) -> impl Iterator<Item = (u64, &Known)> {
     let before = known.range(..=range.start).next_back();
     let first = before.map_or(range.start, |(begin, _)| *begin);
     (known.range(first..range.end.max(first)))

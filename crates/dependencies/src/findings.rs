@@ -135,7 +135,10 @@ fn unknown(graph: &Graph) -> Option<String> {
     }
     graph.nodes.iter().find_map(|node| {
         let reason = node.beyond.as_ref()?;
-        Some(format!("{} reaches memory that is not known: {reason}", node.name))
+        Some(format!(
+            "{} reaches memory that is not known: {reason}",
+            node.name
+        ))
     })
 }
 
@@ -234,7 +237,10 @@ impl Finder<'_> {
         }
         let between = self.covers.between(queue, edge.from, edge.to).to_vec();
         for one in between.iter().rev().filter(|one| !needed[**one]) {
-            if self.covers.cover(queue, edge, &every, &|n| needed[n] || n == *one)? {
+            if self
+                .covers
+                .cover(queue, edge, &every, &|n| needed[n] || n == *one)?
+            {
                 needed[*one] = true;
                 return Some(());
             }

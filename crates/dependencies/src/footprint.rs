@@ -8,9 +8,10 @@ use gapscope_capture::model::{Binding, Constant, Dispatch, ModuleId, Pipeline, P
 
 use crate::bytes::ByteSet;
 use crate::contents::Contents;
-pub use crate::kernel::reason::Reason;
 use crate::kernel::lower::{BoundBuffer, Environment, Lowered, lower};
-use crate::kernel::machine::{self, Allowance, Grid, Marks};
+pub use crate::kernel::machine::Grid;
+use crate::kernel::machine::{self, Allowance, Marks};
+pub use crate::kernel::reason::Reason;
 use crate::kernel::slice::{Reach, Slice, slice};
 use crate::spirv::Module;
 
@@ -45,6 +46,8 @@ pub struct Extent {
     pub set: Arc<ByteSet>,
     /// Why not all of these bytes may be reached, though no others are; none: they are exact.
     pub bound: Option<Reason>,
+    /// A number for which invocation reaches what: equal where that is equal. None: not known.
+    pub map: Option<u128>,
 }
 
 impl Extent {
@@ -52,6 +55,7 @@ impl Extent {
         Extent {
             set: Arc::default(),
             bound: None,
+            map: None,
         }
     }
 
@@ -85,6 +89,8 @@ pub struct Footprint {
     pub bindings: Vec<BindingFootprint>,
     /// It may reach other memory: whether it reads and writes it, and why.
     pub beyond: Option<(bool, bool, Reason)>,
+    /// Its workgroups and invocations, where they are known.
+    pub grid: Option<Grid>,
 }
 
 impl Footprint {
@@ -140,10 +146,12 @@ impl<'c> Evaluator<'c> {
         let capture = self.capture;
         let buffers = bindings.iter().map(|binding| {
             let range = binding.range.filter(|_| is_uniform(binding));
-            let content = range.filter(|range| range.bytes <= UNIFORM_BYTES).and_then(|range| {
-                let (memory, at) = capture.place(range);
-                contents.get(capture, memory, at..at + range.bytes)
-            });
+            let content = range
+                .filter(|range| range.bytes <= UNIFORM_BYTES)
+                .and_then(|range| {
+                    let (memory, at) = capture.place(range);
+                    contents.get(capture, memory, at..at + range.bytes)
+                });
             BoundBuffer {
                 set: binding.set,
                 binding: binding.binding,
@@ -209,6 +217,7 @@ impl<'c> Evaluator<'c> {
         Ok(Footprint {
             bindings: footprints.collect(),
             beyond: sliced.beyond,
+            grid: Some(grid),
         })
     }
 
@@ -247,7 +256,10 @@ const UNIFORM_BYTES: u64 = 64 << 10;
 /// The descriptors of a dispatch that have a buffer.
 pub(crate) fn bound(dispatch: &Dispatch) -> Vec<Binding> {
     let bindings = dispatch.bindings.iter();
-    bindings.filter(|binding| binding.range.is_some()).copied().collect()
+    bindings
+        .filter(|binding| binding.range.is_some())
+        .copied()
+        .collect()
 }
 
 /// `VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER`, or the dynamic one.
@@ -281,10 +293,13 @@ fn all(bindings: &[Binding], reason: &Reason) -> Footprint {
         write_bound: Some(reason.clone()),
         scalar_bytes: 4,
     };
-    let footprints = bindings.iter().map(|binding| footprint(binding, &reach(binding), None, 0));
+    let footprints = bindings
+        .iter()
+        .map(|binding| footprint(binding, &reach(binding), None, 0));
     Footprint {
         bindings: footprints.collect(),
         beyond: None,
+        grid: None,
     }
 }
 
@@ -296,7 +311,7 @@ fn footprint(
 ) -> BindingFootprint {
     let bytes = binding.range.map_or(0, |range| range.bytes);
     let (read, written) = marks.map_or((None, None), |marks| marks.sets(ranges));
-    let extent = |reached: bool, bound: &Option<Reason>, set: Option<ByteSet>, outside: bool| {
+    let extent = |reached: bool, bound: &Option<Reason>, set: Option<ByteSet>, outside, map| {
         let bound = match (bound, &set) {
             _ if !reached => return Extent::none(),
             (Some(reason), _) => Some(reason.clone()),
@@ -309,20 +324,30 @@ fn footprint(
             (None, Some(set)) => Extent {
                 set: Arc::new(set),
                 bound: None,
+                map,
             },
             (bound, _) => Extent {
                 set: Arc::new(ByteSet::of(0..bytes)),
                 bound,
+                map: None,
             },
         }
     };
     let outside = marks.map_or((false, false), |marks| marks.outside);
+    let maps = marks.map(|marks| (marks.read_map, marks.written_map));
+    let (read_map, written_map) = maps.unzip();
     BindingFootprint {
         set: binding.set,
         binding: binding.binding,
         element: binding.element,
-        reads: extent(reach.reads, &reach.read_bound, read, outside.0),
-        writes: extent(reach.writes, &reach.write_bound, written, outside.1),
+        reads: extent(reach.reads, &reach.read_bound, read, outside.0, read_map),
+        writes: extent(
+            reach.writes,
+            &reach.write_bound,
+            written,
+            outside.1,
+            written_map,
+        ),
         atomic: !reach.plain,
     }
 }

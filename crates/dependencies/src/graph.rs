@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::bytes::ByteSet;
+use crate::footprint::Grid;
 use crate::scope::Scope;
 use segments::{Mark, Segments};
 
@@ -66,6 +67,8 @@ pub struct Node {
     pub beyond: Option<String>,
     /// How long it takes, in nanoseconds.
     pub duration_ns: Option<u64>,
+    /// Workgroups and invocations of a dispatch, where they are known.
+    pub grid: Option<Grid>,
 }
 
 /// Bytes that a node reaches.
@@ -85,7 +88,9 @@ pub struct Access {
     pub atomic: bool,
     /// What they belong to: the name of a buffer, or its number.
     pub buffer: Arc<str>,
-    /// Number of the descriptor set and of the binding, of a dispatch.
+    /// A number for which invocation reaches what: equal where that is equal. None: not known.
+    pub map: Option<u128>,
+    /// Number of the descriptor set, of the binding and of its element, of a dispatch.
     pub binding: Option<(u32, u32, u32)>,
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::findings::{Dependencies, Need};
+use crate::fusion::{Fusion, Refusal};
 use crate::graph::{Access, Edge, Node, NodeKind};
 
 /// Ranges that are written of a set of bytes.
@@ -21,7 +22,19 @@ pub struct Json<'a> {
     needless_barriers: Vec<JsonBarrier>,
     barriers: Vec<JsonBarrier>,
     critical_path: Option<JsonPath>,
+    fusion: Vec<JsonFusion>,
     unknown: Vec<Unknown<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct JsonFusion {
+    first: usize,
+    second: usize,
+    buffer: Arc<str>,
+    /// Absent where they cannot be merged.
+    saved_bytes: Option<u64>,
+    store_needed: Option<bool>,
+    refused: Option<&'static str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -130,7 +143,9 @@ impl Dependencies {
             nodes: (self.graph.nodes.iter().enumerate())
                 .map(|(id, node)| json_node(id, node))
                 .collect(),
-            edges: (0..self.graph.edges.len()).map(|n| self.json_edge(n)).collect(),
+            edges: (0..self.graph.edges.len())
+                .map(|n| self.json_edge(n))
+                .collect(),
             hazards: edges(&self.hazards),
             possible_hazards: edges(&self.possible_hazards),
             needless_barriers: barriers(&|need| need == Need::Needless),
@@ -142,6 +157,7 @@ impl Dependencies {
                 parallelism: path.parallelism(),
                 nodes: path.nodes,
             }),
+            fusion: self.graph.fusions().into_iter().map(json_fusion).collect(),
             unknown,
         }
     }
@@ -165,7 +181,11 @@ impl Dependencies {
         let on_path: HashSet<usize> = path.iter().flat_map(|path| path.nodes.clone()).collect();
         let mut text = "digraph dependencies {\n  node [shape=box, fontname=sans];\n".to_owned();
         for (id, node) in self.graph.nodes.iter().enumerate() {
-            let thick = if on_path.contains(&id) { ", penwidth=2" } else { "" };
+            let thick = if on_path.contains(&id) {
+                ", penwidth=2"
+            } else {
+                ""
+            };
             let label = quoted(&format!("{id} {}", node.name));
             text.push_str(&format!("  n{id} [label={label}{thick}];\n"));
         }
@@ -192,6 +212,18 @@ impl Dependencies {
         };
         let label = format!("{} {bytes} B", kind.as_str());
         format!("  n{from} -> n{to} [label=\"{label}\"{style}{colour}];\n")
+    }
+}
+
+fn json_fusion(fusion: Fusion) -> JsonFusion {
+    let saving = fusion.saving.ok();
+    JsonFusion {
+        first: fusion.first,
+        second: fusion.second,
+        buffer: fusion.buffer,
+        saved_bytes: saving.map(|saving| saving.bytes),
+        store_needed: saving.map(|saving| saving.store_needed),
+        refused: fusion.saving.err().map(Refusal::as_str),
     }
 }
 

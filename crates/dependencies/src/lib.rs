@@ -15,6 +15,7 @@ mod bytes;
 mod contents;
 mod findings;
 mod footprint;
+mod fusion;
 mod graph;
 mod json;
 mod kernel;
@@ -26,7 +27,8 @@ mod window;
 
 pub use bytes::ByteSet;
 pub use findings::{BarrierUse, Dependencies, Need};
-pub use footprint::{BindingFootprint, Extent, Footprint, Limits, Reason};
+pub use footprint::{BindingFootprint, Extent, Footprint, Grid, Limits, Reason};
+pub use fusion::{Fusion, Refusal};
 pub use graph::{Access, Edge, EdgeKind, Graph, Node, NodeKind};
 pub use json::Json;
 pub use order::Order;

@@ -197,7 +197,10 @@ impl Batches {
             }
             before.push(clock);
             for (semaphore, value) in &batch.signals {
-                signals.entry(*semaphore).or_default().push((*value, number));
+                signals
+                    .entry(*semaphore)
+                    .or_default()
+                    .push((*value, number));
             }
         }
         Batches { before }

@@ -43,7 +43,9 @@ impl Graph {
                 before[edge.to] = Some(edge.from);
             }
         }
-        let last = (0..self.nodes.len()).rev().max_by_key(|node| length[*node])?;
+        let last = (0..self.nodes.len())
+            .rev()
+            .max_by_key(|node| length[*node])?;
         let mut nodes = vec![last];
         let mut at = last;
         while let Some(earlier) = before[at] {
@@ -53,7 +55,9 @@ impl Graph {
         nodes.reverse();
         Some(CriticalPath {
             length: length[last],
-            work: (0..self.nodes.len()).map(weight).fold(0, u64::saturating_add),
+            work: (0..self.nodes.len())
+                .map(weight)
+                .fold(0, u64::saturating_add),
             nodes,
             timed,
         })

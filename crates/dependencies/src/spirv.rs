@@ -26,15 +26,38 @@ pub(crate) mod class {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Type {
     Bool,
-    Int { bits: u32, signed: bool },
-    Float { bits: u32 },
-    Vector { component: u32, count: u32 },
-    Matrix { column: u32, count: u32 },
-    Array { element: u32, length: u32 },
-    RuntimeArray { element: u32 },
+    Int {
+        bits: u32,
+        signed: bool,
+    },
+    Float {
+        bits: u32,
+    },
+    Vector {
+        component: u32,
+        count: u32,
+    },
+    Matrix {
+        column: u32,
+        count: u32,
+    },
+    Array {
+        element: u32,
+        length: u32,
+    },
+    RuntimeArray {
+        element: u32,
+    },
     Struct(Vec<u32>),
-    Pointer { class: u32, pointee: u32 },
-    CooperativeMatrix { component: u32, rows: u32, columns: u32 },
+    Pointer {
+        class: u32,
+        pointee: u32,
+    },
+    CooperativeMatrix {
+        component: u32,
+        rows: u32,
+        columns: u32,
+    },
 }
 
 /// An instruction: its number and where its operands are.

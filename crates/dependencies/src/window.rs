@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gapscope_capture::model::{
-    Batch, Binding, BufferId, BufferRange, Command, CommandsId, Copy, Dispatch, Fill, Groups, Label,
-    Submission, Update,
+    Batch, Binding, BufferId, BufferRange, Command, CommandsId, Copy, Dispatch, Fill, Groups,
+    Label, Submission, Update,
 };
 use gapscope_capture::{Capture, Step, model};
 
@@ -159,7 +159,10 @@ impl Reader<'_> {
         let memory = barrier.memory.iter().map(|of| (Scopes::of(of), None));
         let buffers = barrier.buffers.iter().map(|(of, range)| {
             let (memory, at) = self.capture.place(*range);
-            (Scopes::of(of), Some((memory.0.into(), at..at + range.bytes)))
+            (
+                Scopes::of(of),
+                Some((memory.0.into(), at..at + range.bytes)),
+            )
         });
         memory.chain(buffers).collect()
     }
@@ -180,6 +183,7 @@ impl Reader<'_> {
             scope,
             bound: None,
             atomic: false,
+            map: None,
             buffer: self.buffer_name(range.buffer),
             binding: None,
         }
@@ -200,7 +204,9 @@ impl Reader<'_> {
                 self.indirect(range)
             }
         };
-        let footprint = self.evaluator.footprint(dispatch, groups, &mut self.contents);
+        let footprint = self
+            .evaluator
+            .footprint(dispatch, groups, &mut self.contents);
         let bindings = bound(dispatch);
         for (binding, of) in bindings.iter().zip(&footprint.bindings) {
             let Some(range) = binding.range else { continue };
@@ -213,19 +219,23 @@ impl Reader<'_> {
                     node.accesses.push(Access {
                         bound: extent.bound.as_ref().map(ToString::to_string),
                         atomic: of.atomic,
+                        map: extent.map,
                         binding: Some((of.set, of.binding, of.element)),
                         ..self.access(range, scope, extent.set.clone())
                     });
                 }
             }
         }
+        node.grid = footprint.grid;
         node.beyond = (footprint.beyond.as_ref()).map(|(_, _, reason)| reason.to_string());
         self.overwritten(&bindings, &footprint);
     }
 
     fn indirect(&mut self, range: BufferRange) -> Option<[u32; 3]> {
         let (memory, at) = self.capture.place(range);
-        let bytes = self.contents.get(self.capture, memory, at..at + range.bytes)?;
+        let bytes = self
+            .contents
+            .get(self.capture, memory, at..at + range.bytes)?;
         let (words, _) = bytes.as_chunks::<4>();
         let [x, y, z] = words else { return None };
         Some([x, y, z].map(|word| u32::from_le_bytes(*word)))
@@ -282,7 +292,8 @@ impl Reader<'_> {
         node.name = "fill".to_owned();
         node.accesses = vec![self.whole(fill.range, Scope::ClearWrite)];
         let (memory, at) = self.capture.place(fill.range);
-        self.contents.fill(memory, at..at + fill.range.bytes, fill.value);
+        self.contents
+            .fill(memory, at..at + fill.range.bytes, fill.value);
     }
 
     fn update(&mut self, node: &mut Node, update: &Update) {

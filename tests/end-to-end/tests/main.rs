@@ -15,6 +15,7 @@ mod command_line;
 mod conditions;
 mod counts;
 mod cuda;
+mod deps;
 mod driver;
 mod endings;
 mod equal_work;

@@ -2,21 +2,38 @@
 
 use gapscope_analysis::quantity as number;
 use gapscope_dependencies::{Dependencies, Edge, Need, Node, NodeKind, Order};
-use gapscope_report::Document;
 use gapscope_report::document::{Block, Column, Table, Text, Tone};
+use gapscope_report::{Document, fit};
 use std::collections::BTreeMap;
 
-/// The page; each table has at most `top` rows.
-pub fn document(name: &str, found: &Dependencies, remarks: &[String], top: usize) -> Document {
-    let page = Page { found, top };
+/// The page, for so many columns; each table has at most `top` rows.
+pub fn document(
+    name: &str,
+    found: &Dependencies,
+    remarks: &[String],
+    top: usize,
+    columns: usize,
+) -> Document {
+    // Two names, a kind, bytes and what orders them fit.
+    let name_columns = (columns.saturating_sub(34) / 2).max(20);
+    let page = Page {
+        found,
+        top,
+        name_columns,
+    };
     let mut blocks = vec![Block::Title(name.to_owned(), "dependencies".to_owned())];
     blocks.extend(page.summary());
-    blocks.extend(remarks.iter().map(|remark| Block::Item(remark.as_str().into())));
+    blocks.extend(
+        remarks
+            .iter()
+            .map(|remark| Block::Item(remark.as_str().into())),
+    );
     blocks.extend(page.hazards());
     blocks.extend(page.critical_path());
     blocks.extend(page.barriers());
     blocks.extend(page.edges());
     blocks.extend(page.bytes());
+    blocks.extend(page.fusions());
     blocks.extend(page.bounds());
     Document { blocks }
 }
@@ -24,6 +41,7 @@ pub fn document(name: &str, found: &Dependencies, remarks: &[String], top: usize
 struct Page<'a> {
     found: &'a Dependencies,
     top: usize,
+    name_columns: usize,
 }
 
 impl Page<'_> {
@@ -32,14 +50,19 @@ impl Page<'_> {
     }
 
     fn called(&self, node: usize) -> String {
-        format!("{node} {}", self.nodes()[node].name)
+        let name = format!("{node} {}", self.nodes()[node].name);
+        fit::clip(&fit::clean(&name), self.name_columns)
     }
 
     fn summary(&self) -> Vec<Block> {
         let nodes = self.nodes();
         let is_dispatch = |node: &&Node| node.kind == Some(NodeKind::Dispatch);
         let dispatches = nodes.iter().filter(is_dispatch).count();
-        let exact = nodes.iter().filter(is_dispatch).filter(|n| n.is_exact()).count();
+        let exact = nodes
+            .iter()
+            .filter(is_dispatch)
+            .filter(|n| n.is_exact())
+            .count();
         let count = |n: usize, one: &str, many: &str| number::of(n as u64, one, many);
         let mut text = Text::new()
             .strong(count(dispatches, "dispatch", "dispatches"))
@@ -62,7 +85,8 @@ impl Page<'_> {
         }
         let mut blocks = vec![Block::Sentence(text)];
         if let Some(at) = self.found.graph.cut_at {
-            let text = format!("There are too many dependencies: they are of the first {at} commands.");
+            let text =
+                format!("There are too many dependencies: they are of the first {at} commands.");
             blocks.push(Block::Item(Text::new().with(Tone::Warning, text)));
         }
         blocks
@@ -86,7 +110,11 @@ impl Page<'_> {
         if !found.possible_hazards.is_empty() {
             let text = format!(
                 "Of {} more it is not known whether they are hazards: what the dispatches reach is only bounded.",
-                number::of(found.possible_hazards.len() as u64, "dependency", "dependencies")
+                number::of(
+                    found.possible_hazards.len() as u64,
+                    "dependency",
+                    "dependencies"
+                )
             );
             blocks.push(Block::Item(text.into()));
         }
@@ -134,16 +162,24 @@ impl Page<'_> {
         }
         let count = |need: Need| found.barriers.iter().filter(|b| b.need == need).count() as u64;
         let mut text = Text::new()
-            .strong(number::of(found.barriers.len() as u64, "barrier", "barriers"))
+            .strong(number::of(
+                found.barriers.len() as u64,
+                "barrier",
+                "barriers",
+            ))
             .and(format!(": {} needed", count(Need::Needed)));
         let needless = count(Need::Needless);
         if needless > 0 {
-            text = text
-                .and(", ")
-                .with(Tone::Warning, format!("{needless} that nothing in the window needs"));
+            text = text.and(", ").with(
+                Tone::Warning,
+                format!("{needless} that nothing in the window needs"),
+            );
         }
         for (need, why) in [
-            (Need::Outside, "at the edge of a submission, for what other work is not known"),
+            (
+                Need::Outside,
+                "at the edge of a submission, for what other work is not known",
+            ),
             (Need::Host, "for the host"),
             (Need::Unknown, "unknown"),
         ] {
@@ -152,15 +188,17 @@ impl Page<'_> {
             }
         }
         blocks.push(Block::Sentence(text.and(".")));
-        if count(Need::Unknown) > 0 && let Some(reason) = &found.unknown {
+        if count(Need::Unknown) > 0
+            && let Some(reason) = &found.unknown
+        {
             blocks.push(Block::Sentence(format!("Unknown since {reason}.").into()));
         }
         if needless > 0 {
             let mut table = Table::new([
                 Column::number("submission"),
                 Column::number("command"),
-                Column::name("after"),
-                Column::name("before"),
+                Column::word("after"),
+                Column::word("before"),
             ]);
             let all = found.barriers.iter().filter(|b| b.need == Need::Needless);
             for barrier in all.take(self.top) {
@@ -196,15 +234,15 @@ impl Page<'_> {
 
     fn table(&self, numbers: &[usize], ordered: bool) -> Table {
         let mut columns = vec![
-            Column::name("first"),
-            Column::name("then"),
+            Column::word("first"),
+            Column::word("then"),
             Column::word("kind"),
             Column::number("bytes"),
         ];
         if ordered {
             columns.push(Column::word("ordered by").spare(1));
         }
-        columns.push(Column::name("buffer").spare(2));
+        columns.push(Column::word("buffer").spare(2));
         let mut table = Table::new(columns);
         for number in numbers.iter().take(self.top) {
             let edge = &self.found.graph.edges[*number];
@@ -227,8 +265,11 @@ impl Page<'_> {
                 many => format!(" +{}", many - 1),
             };
             let buffer = edge.buffers.first().map_or("", |buffer| buffer);
+            let buffer = fit::clip(&fit::clean(buffer), self.name_columns);
             cells.push(format!("{buffer}{more}").into());
-            table.rows.push(gapscope_report::document::Row { cells, note: None });
+            table
+                .rows
+                .push(gapscope_report::document::Row { cells, note: None });
         }
         table
     }
@@ -244,12 +285,16 @@ impl Page<'_> {
             (std::cmp::Reverse(read.saturating_add(*written)), *id)
         });
         let mut table = Table::new([
-            Column::name("command"),
+            Column::word("command"),
             Column::number("reads"),
             Column::number("writes"),
         ]);
         for (read, written, id) in sizes.iter().take(self.top) {
-            let mark = if self.nodes()[*id].is_exact() { "" } else { "~ " };
+            let mark = if self.nodes()[*id].is_exact() {
+                ""
+            } else {
+                "~ "
+            };
             table.row([
                 self.called(*id).into(),
                 format!("{mark}{}", number::bytes(*read)).into(),
@@ -263,6 +308,55 @@ impl Page<'_> {
             ),
             Block::Table(table),
         ]
+    }
+
+    fn fusions(&self) -> Vec<Block> {
+        let fusions = self.found.graph.fusions();
+        if fusions.is_empty() {
+            return Vec::new();
+        }
+        let mut blocks = vec![Block::Heading(
+            "Dispatches that could be one".to_owned(),
+            "the second reads what the first wrote, element by element".to_owned(),
+        )];
+        let mut refused: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut possible = Vec::new();
+        for fusion in &fusions {
+            match fusion.saving {
+                Ok(saving) => possible.push((saving, fusion)),
+                Err(refusal) => *refused.entry(refusal.as_str()).or_default() += 1,
+            }
+        }
+        possible.sort_by_key(|(saving, fusion)| (std::cmp::Reverse(saving.bytes), fusion.first));
+        if !possible.is_empty() {
+            let mut table = Table::new([
+                Column::word("first"),
+                Column::word("then"),
+                Column::number("saves"),
+                Column::word("result").spare(1),
+            ]);
+            for (saving, fusion) in possible.iter().take(self.top) {
+                let result = match saving.store_needed {
+                    true => "still stored",
+                    false => "not needed",
+                };
+                table.row([
+                    self.called(fusion.first).into(),
+                    self.called(fusion.second).into(),
+                    number::bytes(saving.bytes).into(),
+                    result.into(),
+                ]);
+            }
+            blocks.push(Block::Table(table));
+            blocks.extend(self.rest(possible.len(), "pairs"));
+        }
+        for (reason, count) in refused {
+            let text = Text::new()
+                .strong(number::of(count as u64, "pair", "pairs"))
+                .and(format!(" cannot: {reason}."));
+            blocks.push(Block::Item(text));
+        }
+        blocks
     }
 
     /// Why some are only bounded.

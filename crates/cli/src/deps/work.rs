@@ -50,12 +50,11 @@ pub fn nodes(trace: &Trace) -> (Vec<Node>, bool) {
     }
     all.sort_unstable();
     let is_all = all.len() <= COMMANDS_AT_MOST;
-    let nodes = (all.into_iter().take(COMMANDS_AT_MOST)).map(|(_, is_transfer, row)| {
-        match is_transfer {
+    let nodes =
+        (all.into_iter().take(COMMANDS_AT_MOST)).map(|(_, is_transfer, row)| match is_transfer {
             true => work.transfer(row),
             false => work.dispatch(row),
-        }
-    });
+        });
     (nodes.collect(), is_all)
 }
 
@@ -110,7 +109,10 @@ impl<'a> Work<'a> {
         Node {
             kind: Some(kind),
             name,
-            labels: row.map(|row| labels.text[row].to_string()).into_iter().collect(),
+            labels: row
+                .map(|row| labels.text[row].to_string())
+                .into_iter()
+                .collect(),
             ..Node::default()
         }
     }
@@ -131,7 +133,8 @@ impl<'a> Work<'a> {
         for row in &self.bindings[set.clone()] {
             let row = *row;
             let binding = (rows.set[row], rows.binding[row], rows.element[row]);
-            let range = rows.offset_bytes[row]..rows.offset_bytes[row].saturating_add(rows.bytes[row]);
+            let range =
+                rows.offset_bytes[row]..rows.offset_bytes[row].saturating_add(rows.bytes[row]);
             let access = rows.access[row];
             for (scope, is) in [
                 (Scope::StorageRead, access != Allowed::Write),
@@ -165,7 +168,8 @@ impl<'a> Work<'a> {
         ];
         for (buffer, scope) in ends {
             if let Some(buffer) = buffer {
-                node.accesses.push(self.reach(buffer, None, scope, SOMEWHERE));
+                node.accesses
+                    .push(self.reach(buffer, None, scope, SOMEWHERE));
             }
         }
         if node.accesses.is_empty() {
@@ -201,6 +205,7 @@ impl<'a> Work<'a> {
             scope,
             bound: Some(reason.to_owned()),
             atomic: false,
+            map: None,
             buffer: name.unwrap_or_else(|| format!("buffer {buffer}").into()),
             binding: None,
         }

@@ -14,6 +14,7 @@ fn help_texts() {
         "report",
         "export",
         "query",
+        "deps",
         "info",
         "recover",
         "completions",

@@ -96,9 +96,7 @@ pub(crate) fn operate<O: Operands>(code: Code, bits: u8, on: O) -> O::Result {
         Code::Add => on.each(|a, b, _| a.wrapping_add(b) & all),
         Code::Sub => on.each(|a, b, _| a.wrapping_sub(b) & all),
         Code::Mul => on.each(|a, b, _| a.wrapping_mul(b) & all),
-        Code::UMulHigh => {
-            on.each(|a, b, _| ((u128::from(a) * u128::from(b)) >> bits) as u64 & all)
-        }
+        Code::UMulHigh => on.each(|a, b, _| ((u128::from(a) * u128::from(b)) >> bits) as u64 & all),
         Code::SMulHigh => {
             on.each(|a, b, _| ((i128::from(s(a)) * i128::from(s(b))) >> bits) as u64 & all)
         }
@@ -111,7 +109,12 @@ pub(crate) fn operate<O: Operands>(code: Code, bits: u8, on: O) -> O::Result {
         Code::SMod => on.each(|a, b, _| {
             let rest = s(a).checked_rem(s(b)).unwrap_or(0);
             let turned = rest != 0 && (rest < 0) != (s(b) < 0);
-            (if turned { rest.wrapping_add(s(b)) } else { rest }) as u64 & all
+            (if turned {
+                rest.wrapping_add(s(b))
+            } else {
+                rest
+            }) as u64
+                & all
         }),
         Code::Negate => on.each(|a, _, _| a.wrapping_neg() & all),
         Code::And => on.each(|a, b, _| a & b),
@@ -141,7 +144,11 @@ pub(crate) fn operate<O: Operands>(code: Code, bits: u8, on: O) -> O::Result {
         Code::Count => on.each(|a, _, _| u64::from(a.count_ones())),
         Code::LowestBit => on.each(|a, _, _| {
             let none = a == 0;
-            (if none { u64::MAX } else { a.trailing_zeros().into() }) & all
+            (if none {
+                u64::MAX
+            } else {
+                a.trailing_zeros().into()
+            }) & all
         }),
         Code::HighestBit => on.each(|a, _, _| highest(a) & all),
         Code::SHighestBit => on.each(|a, _, _| {
@@ -191,10 +198,7 @@ mod tests {
             assert_eq!(on(Code::Mul, 32, x, y), i64::from(a.wrapping_mul(b)));
             let high = (u64::from(ua) * u64::from(ub)) >> 32;
             assert_eq!(on(Code::UMulHigh, 32, x, y) as u32, high as u32);
-            assert_eq!(
-                on(Code::SMulHigh, 32, x, y) as i32,
-                ((x * y) >> 32) as i32
-            );
+            assert_eq!(on(Code::SMulHigh, 32, x, y) as i32, ((x * y) >> 32) as i32);
             assert_eq!(
                 on(Code::Carry, 32, x, y) as u32 & 1,
                 u32::from(ua.overflowing_add(ub).1)

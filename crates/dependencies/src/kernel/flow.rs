@@ -76,7 +76,11 @@ impl Ends {
         let end = count;
         let mut sources = vec![Vec::new(); count + 1];
         let mut all: Vec<Vec<usize>> = vec![Vec::new(); count + 1];
-        for (block, to) in targets.iter().enumerate().filter(|(block, _)| reached[*block]) {
+        for (block, to) in targets
+            .iter()
+            .enumerate()
+            .filter(|(block, _)| reached[*block])
+        {
             all[block] = to.iter().map(|to| *to as usize).collect();
             if to.is_empty() {
                 all[block].push(end);

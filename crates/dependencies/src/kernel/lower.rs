@@ -185,11 +185,7 @@ impl<'a> Lowering<'a> {
             }
             (Code::Or, Known(1), _) | (Code::Or, _, Known(1)) if bits == 1 => return Known(1),
             (Code::Add | Code::Or | Code::Xor, Known(0), x)
-            | (
-                Code::Add | Code::Sub | Code::Or | Code::Xor | Code::Shl | Code::Shr,
-                x,
-                Known(0),
-            )
+            | (Code::Add | Code::Sub | Code::Or | Code::Xor | Code::Shl | Code::Shr, x, Known(0))
             | (Code::UIndex | Code::SIndex, x, Known(0))
             | (Code::Mul, Known(1), x)
             | (Code::Mul | Code::UDiv, x, Known(1)) => return x,
@@ -293,9 +289,7 @@ impl<'a> Lowering<'a> {
                     },
                 }
             }
-            (251, [selector, default, rest @ ..]) => {
-                self.switch(*selector, *default, rest)?
-            }
+            (251, [selector, default, rest @ ..]) => self.switch(*selector, *default, rest)?,
             (253, _) => {
                 if let Some(block) = self.current {
                     self.frame.returns.push((block, None));
@@ -451,7 +445,12 @@ impl<'a> Lowering<'a> {
             };
             let bits = module.bits(*type_id).unwrap_or(64);
             let given = (module.decorations.get(id).and_then(|d| d.spec_id))
-                .and_then(|spec| self.environment.constants.iter().find(|(id, _)| *id == spec))
+                .and_then(|spec| {
+                    self.environment
+                        .constants
+                        .iter()
+                        .find(|(id, _)| *id == spec)
+                })
                 .map(|(_, value)| *value);
             let value = match (instruction.op, rest) {
                 (41, _) => Value::known(1),
@@ -572,7 +571,11 @@ impl<'a> Lowering<'a> {
 
     fn inputs<const N: usize>(&mut self, inputs: [Input; N]) -> Vec<Operand> {
         let registers = inputs.map(|input| {
-            let known = self.program.inputs.iter().find(|(other, _)| *other == input);
+            let known = self
+                .program
+                .inputs
+                .iter()
+                .find(|(other, _)| *other == input);
             known.map(|(_, register)| *register).unwrap_or_else(|| {
                 let register = self.new_registers(1);
                 self.program.inputs.push((input, register));

@@ -110,10 +110,13 @@ impl Edge {
 }
 
 /// The invocations of a dispatch.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Grid {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grid {
+    /// The first workgroup.
     pub base: [u32; 3],
+    /// Workgroups, by axis.
     pub groups: [u32; 3],
+    /// Invocations of a workgroup, by axis.
     pub local: [u32; 3],
 }
 
@@ -174,7 +177,9 @@ pub(crate) fn run(
     allowance: Allowance,
 ) -> (Result<Vec<Marks>, Reason>, u64) {
     let marks = || -> Vec<Marks> {
-        let of = buffers.iter().map(|(bytes, mark)| Marks::new(*bytes, *mark));
+        let of = buffers
+            .iter()
+            .map(|(bytes, mark)| Marks::new(*bytes, *mark));
         of.collect()
     };
     let too_long = Err(Reason::Steps(allowance.steps));
@@ -260,6 +265,8 @@ struct Machine<'a> {
     /// Blocks in which some wait, 64 in a word.
     occupied: Vec<u64>,
     marks: Vec<Marks>,
+    /// The number of the first of the invocations.
+    first: u64,
     steps: u64,
     tangle: Vec<Lanes>,
 }
@@ -277,6 +284,7 @@ impl<'a> Machine<'a> {
             waiting: vec![0; executable.blocks.len()],
             occupied: vec![0; executable.blocks.len().div_ceil(64)],
             marks,
+            first: 0,
             steps: 0,
             tangle: Vec::new(),
         }
@@ -300,6 +308,7 @@ impl<'a> Machine<'a> {
     fn run(&mut self, first: u64, count: u64) -> Result<(), Reason> {
         let shared = self.shared;
         let executable = shared.executable;
+        self.first = first;
         for register in &executable.variables {
             self.registers[*register as usize] = [0; LANES];
         }
@@ -380,7 +389,10 @@ impl<'a> Machine<'a> {
         }
         if edge.tangled {
             self.tangle.clear();
-            let sources = edge.copies.iter().map(|(_, from)| self.registers[*from as usize]);
+            let sources = edge
+                .copies
+                .iter()
+                .map(|(_, from)| self.registers[*from as usize]);
             self.tangle.extend(sources);
             for ((to, _), from) in edge.copies.iter().zip(&self.tangle) {
                 blend(&mut self.registers[*to as usize], from, lanes);
@@ -404,11 +416,7 @@ impl<'a> Machine<'a> {
             } => {
                 let [a, b, c] = [*a, *b, *c].map(|register| &self.registers[register as usize]);
                 let result_lanes = operate(*code, *bits, Columns { a, b, c });
-                blend(
-                    &mut self.registers[*result as usize],
-                    &result_lanes,
-                    active,
-                );
+                blend(&mut self.registers[*result as usize], &result_lanes, active);
             }
             Instruction::Pick {
                 first,
@@ -461,7 +469,7 @@ impl<'a> Machine<'a> {
                 let offsets = &self.registers[*offset as usize];
                 let marks = &mut self.marks[*buffer as usize];
                 match rows {
-                    None => marks.mark(offsets, active, *bytes, *direction),
+                    None => marks.mark(offsets, self.first, active, *bytes, *direction),
                     Some((rows, stride)) => {
                         let strides = &self.registers[*stride as usize];
                         // All of a subgroup give the same place: what was just marked is not marked again.
@@ -474,7 +482,7 @@ impl<'a> Machine<'a> {
                             self.steps += u64::from(*rows);
                             for row in 0..u64::from(*rows) {
                                 let at = place.0.wrapping_add(place.1.wrapping_mul(row));
-                                marks.mark(&[at], 1, *bytes, *direction);
+                                marks.mark(&[at], self.first + lane as u64, 1, *bytes, *direction);
                             }
                         }
                     }

@@ -68,7 +68,9 @@ pub(crate) fn slice(program: &Program, buffers: usize) -> Result<Slice, Reason> 
                 };
                 let rows = access.rows.map_or(Operand::Known(0), |(_, stride)| stride);
                 let condition = unknown.blocks[block as usize];
-                let place = unknown.of_operand(access.offset).or(unknown.of_operand(rows));
+                let place = unknown
+                    .of_operand(access.offset)
+                    .or(unknown.of_operand(rows));
                 let reason = condition
                     .map(|cause| Reason::Condition(cause.to_string()))
                     .or(place.map(|cause| Reason::Place(cause.to_string())));
@@ -87,8 +89,7 @@ pub(crate) fn slice(program: &Program, buffers: usize) -> Result<Slice, Reason> 
                         reach.bound(escape.reads, escape.writes, &reason);
                     }
                     None => {
-                        let (reads, writes, _) =
-                            beyond.get_or_insert((false, false, reason));
+                        let (reads, writes, _) = beyond.get_or_insert((false, false, reason));
                         *reads |= escape.reads;
                         *writes |= escape.writes;
                     }
@@ -217,8 +218,8 @@ impl Unknown {
             };
             let first = sources().next().map(|(_, operand)| *operand);
             let same = sources().all(|(_, operand)| Some(*operand) == first);
-            let complete = (from.iter())
-                .all(|block| phi.sources.iter().any(|(from, _)| from == block));
+            let complete =
+                (from.iter()).all(|block| phi.sources.iter().any(|(from, _)| from == block));
             let mut cause = here.or(sources().find_map(|(_, operand)| self.of_operand(*operand)));
             if !complete {
                 cause = Some(Cause::Undefined);
@@ -236,7 +237,9 @@ impl Unknown {
                 Op::Compute {
                     result, operands, ..
                 } => {
-                    let of = operands.iter().find_map(|operand| self.of_operand(*operand));
+                    let of = operands
+                        .iter()
+                        .find_map(|operand| self.of_operand(*operand));
                     self.set(*result, here.or(of));
                 }
                 Op::Pick {

@@ -133,9 +133,7 @@ impl Layout<'_> {
         self.steps = self.steps.checked_sub(1)?;
         let module = self.module;
         match module.types.get(&id)? {
-            Type::Int { .. } | Type::Float { .. } => {
-                self.push(offset, module.scalar_bytes(id)?, 1)
-            }
+            Type::Int { .. } | Type::Float { .. } => self.push(offset, module.scalar_bytes(id)?, 1),
             Type::Vector { component, count } => {
                 self.push(offset, module.scalar_bytes(*component)?, *count)
             }

@@ -10,7 +10,9 @@ use proptest::prelude::*;
 fn node(wgsl: &str, buffers: &[u64], groups: [u32; 3]) -> Node {
     let sizes: Vec<u64> = buffers.iter().map(|words| words * 4).collect();
     let mut program = Program::new(&sizes);
-    let bound: Vec<Bound> = (0..buffers.len() as u32).map(|b| program.whole(b)).collect();
+    let bound: Vec<Bound> = (0..buffers.len() as u32)
+        .map(|b| program.whole(b))
+        .collect();
     let kernel = program.kernel(&compile(wgsl), &bound, &[], 0);
     program.submit(0, vec![dispatch(kernel, groups, &[], &bound)]);
     let mut found = program.dependencies();
@@ -58,7 +60,10 @@ fn strides_and_transposes() {
     );
     let read: BTreeSet<u64> = (0..128).map(|i| i % 8 * 16 + i / 8).collect();
     assert_eq!(words(&node, 0, false), Ok(read.into_iter().collect()));
-    assert_eq!(words(&node, 1, true), Ok((0..128).map(|i| i * 3 + 1).collect()));
+    assert_eq!(
+        words(&node, 1, true),
+        Ok((0..128).map(|i| i * 3 + 1).collect())
+    );
 }
 
 #[test]
@@ -122,11 +127,7 @@ fn a_matrix_product() {
 
 #[test]
 fn what_is_loaded_decides_where() {
-    let gather = node(
-        &two("y[id.x] = x[u32(x[id.x])];"),
-        &[128, 64],
-        [1, 1, 1],
-    );
+    let gather = node(&two("y[id.x] = x[u32(x[id.x])];"), &[128, 64], [1, 1, 1]);
     let reason = words(&gather, 0, false).unwrap_err();
     assert!(reason.contains("data that the kernel loads"), "{reason}");
     assert_eq!(gather.bytes(), (128 * 4, 64 * 4));
@@ -269,7 +270,16 @@ fn an_index_as_that_of_ggml() {
     let (s0, s1, s2) = (2, 130, 1000);
     let ((m0, l0), (m1, l1)) = (divisor(n0), divisor(n0 * n1));
     let push = [
-        count as u32, n0 as u32, n1 as u32, s0, s1, s2, m0, l0, m1, l1,
+        count as u32,
+        n0 as u32,
+        n1 as u32,
+        s0,
+        s1,
+        s2,
+        m0,
+        l0,
+        m1,
+        l1,
     ];
     let mut program = Program::new(&[4 * 6000, 4 * count]);
     let bound = [0, 1].map(|buffer| program.whole(buffer));
@@ -300,7 +310,9 @@ fn specialisable(mut spirv: Vec<u8>, id: u32) -> Vec<u8> {
         if head & 0xffff == 43 && word(&spirv, at + 12) == 77777 {
             let result = word(&spirv, at + 8);
             spirv[at..at + 4].copy_from_slice(&(4_u32 << 16 | 50).to_le_bytes());
-            let decoration = [4_u32 << 16 | 71, result, 1, id].map(u32::to_le_bytes).concat();
+            let decoration = [4_u32 << 16 | 71, result, 1, id]
+                .map(u32::to_le_bytes)
+                .concat();
             let place = decorations.unwrap();
             spirv.splice(place..place, decoration);
             return spirv;
@@ -312,7 +324,10 @@ fn specialisable(mut spirv: Vec<u8>, id: u32) -> Vec<u8> {
 
 #[test]
 fn specialisation_constants() {
-    let spirv = specialisable(compile(&two("if (id.x < 77777u) { y[id.x] = x[id.x]; }")), 3);
+    let spirv = specialisable(
+        compile(&two("if (id.x < 77777u) { y[id.x] = x[id.x]; }")),
+        3,
+    );
     for (constants, count) in [(&[(3, 10)][..], 10), (&[][..], 64)] {
         let mut program = Program::new(&[256, 256]);
         let bound = [0, 1].map(|buffer| program.whole(buffer));

@@ -41,7 +41,8 @@ fn look(spirv: &[u8], groups: [u32; 3]) -> Dependencies {
 }
 
 fn mutated() -> impl Strategy<Value = Vec<u8>> {
-    let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u32>(), 0..4_u8), 1..6);
+    let changes =
+        prop::collection::vec((any::<prop::sample::Index>(), any::<u32>(), 0..4_u8), 1..6);
     changes.prop_map(|changes| {
         let mut bytes = compile(KERNEL);
         for (at, value, kind) in changes {

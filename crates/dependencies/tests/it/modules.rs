@@ -23,7 +23,12 @@ fn modules_of_a_folder() {
         let spirv = std::fs::read(file).expect("a module");
         let begin = Instant::now();
         let reasons = reasons(&spirv);
-        println!("{} {} B: {:.2?} {reasons:?}", file.display(), spirv.len(), begin.elapsed());
+        println!(
+            "{} {} B: {:.2?} {reasons:?}",
+            file.display(),
+            spirv.len(),
+            begin.elapsed()
+        );
         let seconds = begin.elapsed().as_secs_f64();
         if seconds > slowest.0 {
             slowest = (seconds, file.display().to_string());
@@ -36,7 +41,10 @@ fn modules_of_a_folder() {
             *causes.entry(reason).or_default() += 1;
         }
     }
-    println!("{} modules: {exact} exact, {followed} followed; slowest {slowest:?}", files.len());
+    println!(
+        "{} modules: {exact} exact, {followed} followed; slowest {slowest:?}",
+        files.len()
+    );
     for (cause, count) in causes {
         println!("{count:6} {cause}");
     }
@@ -50,7 +58,11 @@ fn reasons(spirv: &[u8]) -> Vec<String> {
     let bound: Vec<Bound> = (0..16)
         .map(|buffer| Bound {
             uniform: uniform.contains(&buffer),
-            bytes: if uniform.contains(&buffer) { 1024 } else { BYTES },
+            bytes: if uniform.contains(&buffer) {
+                1024
+            } else {
+                BYTES
+            },
             ..program.whole(buffer)
         })
         .collect();
@@ -79,7 +91,9 @@ fn reasons(spirv: &[u8]) -> Vec<String> {
 
 /// The bindings of variables in the storage class of uniform buffers whose type is no storage buffer.
 fn uniform_bindings(spirv: &[u8]) -> Vec<u32> {
-    let words: Vec<u32> = (spirv.as_chunks::<4>().0.iter()).map(|w| u32::from_le_bytes(*w)).collect();
+    let words: Vec<u32> = (spirv.as_chunks::<4>().0.iter())
+        .map(|w| u32::from_le_bytes(*w))
+        .collect();
     let (mut bindings, mut uniform) = (BTreeMap::new(), Vec::new());
     let mut at = 5;
     while at < words.len() {
@@ -91,5 +105,8 @@ fn uniform_bindings(spirv: &[u8]) -> Vec<u32> {
         }
         at += length.max(1);
     }
-    (uniform.iter()).filter_map(|id| bindings.get(id).copied()).filter(|b| *b < 16).collect()
+    (uniform.iter())
+        .filter_map(|id| bindings.get(id).copied())
+        .filter(|b| *b < 16)
+        .collect()
 }

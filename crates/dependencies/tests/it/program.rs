@@ -258,7 +258,9 @@ pub fn dispatch(
         pipeline,
         groups: Groups::Direct(groups),
         base: [0; 3],
-        push_constants: (push_constants.iter()).flat_map(|c| c.to_le_bytes()).collect(),
+        push_constants: (push_constants.iter())
+            .flat_map(|c| c.to_le_bytes())
+            .collect(),
         bindings: (0..).zip(bound).map(binding).collect(),
     })
 }
@@ -297,7 +299,9 @@ pub fn words(node: &Node, binding: u32, writes: bool) -> Result<Vec<u64>, String
         Some(reason) => Err(reason.clone()),
         None => {
             let ranges = access.set.ranges().iter();
-            Ok(ranges.flat_map(|range| range.start / 4..range.end / 4).collect())
+            Ok(ranges
+                .flat_map(|range| range.start / 4..range.end / 4)
+                .collect())
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::program::{Bound, Program, barrier, compile, dispatch, memory_barrier}
 use gapscope_capture::model::{
     Barrier, BufferId, BufferRange, Command, Copy, CopyRegion, Dependency, Fill, PipelineId,
 };
-use gapscope_dependencies::{Dependencies, EdgeKind, Need, Order};
+use gapscope_dependencies::{Dependencies, EdgeKind, Need, Order, Refusal};
 
 const COMPUTE: u64 = 0x800;
 const TRANSFER: u64 = 0x1000;
@@ -206,8 +206,12 @@ fn submissions_without_a_barrier_are_unknown_and_semaphores_order() {
     assert!(found.hazards.is_empty());
 
     let mut copies = Copies::new();
-    copies.program.submit_with(0, vec![first.clone()], &[], &[7]);
-    copies.program.submit_with(1, vec![second.clone()], &[7], &[]);
+    copies
+        .program
+        .submit_with(0, vec![first.clone()], &[], &[7]);
+    copies
+        .program
+        .submit_with(1, vec![second.clone()], &[7], &[]);
     assert_eq!(copies.program.dependencies().orders, [Order::Semaphore]);
 
     // A barrier of the later submission orders what was handed over before it on the same queue.
@@ -250,13 +254,20 @@ fn parts_of_a_buffer_do_not_depend_on_each_other() {
     let edges: Vec<_> = (found.graph.edges.iter())
         .map(|edge| (edge.from, edge.to, edge.kind.as_str(), edge.bytes))
         .collect();
-    assert_eq!(edges, [(0, 2, "RAW", 128), (1, 2, "RAW", 128), (2, 3, "WAR", 128)]);
+    assert_eq!(
+        edges,
+        [(0, 2, "RAW", 128), (1, 2, "RAW", 128), (2, 3, "WAR", 128)]
+    );
     assert_eq!(found.hazards.len(), 3);
     let json = serde_json::to_value(found.json()).unwrap();
     assert_eq!(json["hazards"][0]["bytes"], 128);
     assert_eq!(json["nodes"][2]["read_bytes"], 256);
     assert_eq!(json["edges"].as_array().unwrap().len(), 3);
-    assert!(found.dot().contains("n0 -> n2 [label=\"RAW 128 B\", color=red]"));
+    assert!(
+        found
+            .dot()
+            .contains("n0 -> n2 [label=\"RAW 128 B\", color=red]")
+    );
 }
 
 #[test]
@@ -291,4 +302,87 @@ fn a_million_invocations_take_about_a_second() {
     assert!(begin.elapsed() < std::time::Duration::from_secs(20));
     assert!(found.graph.nodes[0].is_exact());
     assert_eq!(found.graph.nodes[0].bytes(), (4 << 20, 4 << 20));
+}
+
+#[test]
+fn elementwise_chains_could_be_one() {
+    // What 1 holds is overwritten after 2 was made of it; what 2 holds may be a result.
+    let found = in_one(|copies| {
+        vec![
+            copies.between(0, 1),
+            barrier(),
+            copies.between(1, 2),
+            barrier(),
+            copies.between(2, 1),
+        ]
+    });
+    let fusions = found.graph.fusions();
+    let savings: Vec<_> = (fusions.iter())
+        .map(|f| {
+            (
+                f.first,
+                f.second,
+                f.saving.map(|s| (s.bytes, s.store_needed)),
+            )
+        })
+        .collect();
+    assert_eq!(savings, [(0, 1, Ok((512, false))), (1, 2, Ok((256, true)))]);
+}
+
+#[test]
+fn dispatches_that_cannot_be_one_say_why() {
+    let reversed = "y[63u - id.x] = x[id.x]";
+    let half = "y[id.x] = x[id.x / 2u]";
+    let gathered = "y[id.x] = x[u32(x[id.x])]";
+    for (body, groups, refusal) in [
+        (reversed, 1, None),
+        (half, 1, Some(Refusal::Part)),
+        (gathered, 1, Some(Refusal::NotExact)),
+        ("y[id.x % 64u] = x[id.x % 64u]", 2, Some(Refusal::Grid)),
+        ("y[id.x] = x[63u - id.x]", 1, Some(Refusal::Map)),
+    ] {
+        let mut program = Program::new(&[256; 3]);
+        let (a, b) = (program.whole(0), program.whole(1));
+        let c = program.whole(2);
+        let first = program.kernel(&compile(COPY), &[a, b], &[], 0);
+        let second = COPY.replace("y[id.x] = x[id.x] + 1.0", body);
+        let second = program.kernel(&compile(&second), &[b, c], &[], 0);
+        let commands = vec![
+            dispatch(first, [1, 1, 1], &[], &[a, b]),
+            barrier(),
+            dispatch(second, [groups, 1, 1], &[], &[b, c]),
+        ];
+        program.submit(0, commands);
+        let found = program.dependencies();
+        assert_eq!(found.graph.fusions()[0].saving.err(), refusal, "{body}");
+    }
+}
+
+#[test]
+fn what_comes_between_keeps_dispatches_apart() {
+    // 1 is made of 0, 2 of 1, and 3 of 1 and 2: the first and the last cannot be one, since the second is between.
+    let sum = "
+        @group(0) @binding(0) var<storage, read> x: array<f32>;
+        @group(0) @binding(1) var<storage, read> y: array<f32>;
+        @group(0) @binding(2) var<storage, read_write> z: array<f32>;
+        @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) { z[id.x] = x[id.x] + y[id.x]; }";
+    let mut copies = Copies::new();
+    let bound = [1, 2, 3].map(|buffer| copies.program.whole(buffer));
+    let kernel = copies.program.kernel(&compile(sum), &bound, &[], 0);
+    let commands = vec![
+        copies.between(0, 1),
+        barrier(),
+        copies.between(1, 2),
+        barrier(),
+        dispatch(kernel, [1, 1, 1], &[], &bound),
+    ];
+    copies.program.submit(0, commands);
+    let found = copies.program.dependencies();
+    let refusals: Vec<_> = (found.graph.fusions().iter())
+        .map(|fusion| (fusion.first, fusion.second, fusion.saving.err()))
+        .collect();
+    assert_eq!(
+        refusals,
+        [(0, 1, None), (0, 2, Some(Refusal::Between)), (1, 2, None)]
+    );
 }

@@ -131,7 +131,10 @@ impl Lowering<'_> {
             Value::Pointer(_) => None,
         };
         match own {
-            Cause::FloatingPoint => operands.iter().filter(|id| self.is_value(**id)).find_map(unknown),
+            Cause::FloatingPoint => operands
+                .iter()
+                .filter(|id| self.is_value(**id))
+                .find_map(unknown),
             _ => None,
         }
         .unwrap_or(own)
@@ -169,7 +172,17 @@ fn is_image(op: u16) -> bool {
 /// Why the result of an instruction is not known.
 fn cause(op: u16) -> Cause {
     match op {
-        12 | 109..=112 | 115 | 116 | 127 | 129 | 131 | 133 | 136 | 140..=148 | 156..=163
+        12
+        | 109..=112
+        | 115
+        | 116
+        | 127
+        | 129
+        | 131
+        | 133
+        | 136
+        | 140..=148
+        | 156..=163
         | 180..=191 => Cause::FloatingPoint,
         261..=271 | 333..=366 | 4421..=4432 | 5110 | 5111 | 6026 => Cause::Subgroup,
         117..=123 => Cause::DeviceAddress,

@@ -246,7 +246,8 @@ impl Lowering<'_> {
                 match (pieces, known) {
                     (Some(pieces), Some(known)) => {
                         let contents = &mut self.program.contents;
-                        let same = |other: &std::sync::Arc<[u8]>| std::sync::Arc::ptr_eq(other, &known);
+                        let same =
+                            |other: &std::sync::Arc<[u8]>| std::sync::Arc::ptr_eq(other, &known);
                         let index = contents.iter().position(same).unwrap_or_else(|| {
                             contents.push(known.clone());
                             contents.len() - 1
@@ -420,7 +421,13 @@ impl Lowering<'_> {
         self.put(first, &unknown);
     }
 
-    pub(super) fn escape(&mut self, buffer: Option<usize>, reads: bool, writes: bool, cause: Cause) {
+    pub(super) fn escape(
+        &mut self,
+        buffer: Option<usize>,
+        reads: bool,
+        writes: bool,
+        cause: Cause,
+    ) {
         self.emit(Op::Escape(Escape {
             buffer,
             reads,
@@ -440,7 +447,11 @@ impl Lowering<'_> {
                 return None;
             };
             let array = members.get(member as usize)?;
-            let begin = self.module.members.get(&(pointer.type_id, member))?.offset?;
+            let begin = self
+                .module
+                .members
+                .get(&(pointer.type_id, member))?
+                .offset?;
             let stride = self.module.decorations.get(array)?.array_stride?;
             let bytes = self.environment.buffers[*buffer].bytes;
             let room = bytes.saturating_sub(offset.saturating_add(begin.into()));
@@ -495,7 +506,12 @@ impl Lowering<'_> {
                 return None;
             };
             let element = element.scalar_bytes * element.scalars;
-            Some((lines, scalars, self.module.scalar_bytes(*component)?, element))
+            Some((
+                lines,
+                scalars,
+                self.module.scalar_bytes(*component)?,
+                element,
+            ))
         })();
         let Some((lines, scalars, scalar_bytes, element)) = shape else {
             let (reads, writes) = (direction.reads(), direction.writes());

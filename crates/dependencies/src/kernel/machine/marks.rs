@@ -21,6 +21,9 @@ pub(crate) struct Marks {
     pub outside: (bool, bool),
     /// Something was reached that does not begin where a mark does.
     pub uneven: bool,
+    /// Which invocation reaches what: a sum over all reads, and over all writes. Equal sums are of equal maps.
+    pub read_map: u128,
+    pub written_map: u128,
 }
 
 /// Bits, in pages.
@@ -40,12 +43,22 @@ impl Marks {
             written: Bits::default(),
             outside: (false, false),
             uneven: false,
+            read_map: 0,
+            written_map: 0,
         }
     }
 
-    /// Marks so many bytes from each of the active offsets on.
-    pub fn mark(&mut self, offsets: &[u64], active: u64, bytes: u32, direction: Direction) {
+    /// Marks so many bytes from each of the active offsets on; `first` is the number of the first invocation.
+    pub fn mark(
+        &mut self,
+        offsets: &[u64],
+        first: u64,
+        active: u64,
+        bytes: u32,
+        direction: Direction,
+    ) {
         let mut run: Option<(u64, u64)> = None;
+        let mut map = 0_u128;
         for (lane, begin) in offsets.iter().enumerate() {
             if active >> lane & 1 == 0 {
                 continue;
@@ -58,6 +71,7 @@ impl Marks {
                     continue;
                 }
             };
+            map = map.wrapping_add(mixed(first + lane as u64, *begin, bytes));
             run = Some(match run {
                 Some((from, to)) if to == *begin => (from, end),
                 Some((from, to)) if from <= *begin && end <= to => (from, to),
@@ -70,6 +84,12 @@ impl Marks {
         }
         if let Some((from, to)) = run {
             self.set(from, to, direction);
+        }
+        if direction.reads() {
+            self.read_map = self.read_map.wrapping_add(map);
+        }
+        if direction.writes() {
+            self.written_map = self.written_map.wrapping_add(map);
         }
     }
 
@@ -92,6 +112,8 @@ impl Marks {
         self.outside.0 |= other.outside.0;
         self.outside.1 |= other.outside.1;
         self.uneven |= other.uneven;
+        self.read_map = self.read_map.wrapping_add(other.read_map);
+        self.written_map = self.written_map.wrapping_add(other.written_map);
     }
 
     /// What the marks themselves take.
@@ -106,6 +128,19 @@ impl Marks {
         let set = |bits: &Bits| bits.ranges(self.scale, self.bytes, most);
         (set(&self.read), set(&self.written))
     }
+}
+
+/// A number for an invocation that reaches bytes: two finalizers of SplitMix64 with different constants.
+fn mixed(invocation: u64, begin: u64, bytes: u32) -> u128 {
+    let half = |seed: u64| {
+        let both = invocation.wrapping_mul(seed).rotate_left(31) ^ begin.wrapping_add(seed);
+        let mut word = both.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(bytes);
+        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ word >> 31
+    };
+    let (low, high) = (half(0xd6e8_feb8_6659_fd93), half(0xa076_1d64_78bd_642f));
+    u128::from(low) | u128::from(high) << 64
 }
 
 impl Bits {

@@ -191,7 +191,10 @@ impl<'a> Needs<'a> {
         // The registers of a variable lie together, as its operations want them.
         for (first, count) in &program.variables {
             let all = *first..first + count;
-            if all.clone().any(|register| self.registers[register as usize]) {
+            if all
+                .clone()
+                .any(|register| self.registers[register as usize])
+            {
                 for register in all {
                     executable.variables.push(left.register(register));
                 }

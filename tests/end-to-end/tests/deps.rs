@@ -1,0 +1,36 @@
+//! `gapscope deps` of what was recorded.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::driver::Lavapipe;
+use crate::product;
+use crate::recording::Program;
+
+/// All dispatches of `steady` work on one buffer: each follows on the one before it.
+#[test]
+fn a_recording_has_the_chain_of_its_dispatches() {
+    let recording = Program::planted("steady --n 6 --iterations 4", &Lavapipe)
+        .record()
+        .ok();
+    let output = Command::new(product::built("gapscope"))
+        .args(["deps", "--json"])
+        .arg(recording.path())
+        .output()
+        .expect("gapscope runs");
+    assert!(output.status.success(), "{output:?}");
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let dispatches = recording.trace().tables.dispatches.queue.len();
+    let nodes = found["nodes"].as_array().expect("nodes");
+    let of_kernels = nodes.iter().filter(|node| node["kind"] == "dispatch").count();
+    assert_eq!(of_kernels, dispatches);
+    // Only what is bound is known, and no barriers.
+    assert_eq!(found["nodes"][0]["exact"], false);
+    assert_eq!(found["unknown"][0]["what"], "hazards");
+    let edges = found["edges"].as_array().expect("edges");
+    assert!(edges.len() + 1 >= dispatches, "{} edges", edges.len());
+    for edge in edges {
+        assert!(edge["from"].as_u64() < edge["to"].as_u64(), "{edge}");
+    }
+}
