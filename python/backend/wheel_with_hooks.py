@@ -23,6 +23,7 @@ PROFILE = os.environ.get("GAPSCOPE_PROFILE", "release")
 # Where a wheel's data folder has each of them.
 PARTS = {
     "libgapscope_vulkan.so": DATA / "data/lib/gapscope",
+    "libgapscope_vulkan_capture.so": DATA / "data/lib/gapscope",
     "libgapscope_cuda.so": DATA / "data/lib/gapscope",
     "gapscope-query": DATA / "scripts",
 }

@@ -62,6 +62,8 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "gapscope-spool",
     "gapscope-recorder",
     "gapscope-vulkan",
+    "gapscope-vulkan-capture",
+    "gapscope-vulkan-layer",
     "gapscope-cuda",
     "gapscope-sdk",
     "doubled",

@@ -153,9 +153,10 @@ pub struct Record {
 /// the window before it, by name.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without an option that says which, all work is captured, up to the first capture that the command makes itself with gapscope's
-SDK. Submissions and dispatches are counted from 0, and B is not part of the window. Where a submission cannot be cut around
-dispatches (it has queries, images, events or secondary command buffers), all of it is captured.
+Without an option that says which, all work is captured, up to the first capture that the command
+makes itself with gapscope's SDK. Submissions and dispatches are counted from 0, and B is not part
+of the window. Where a submission cannot be cut around dispatches (it has queries, images, events
+or secondary command buffers), all of it is captured.
 
 Exit status:
   that of the command; 128 + N when signal N ended it

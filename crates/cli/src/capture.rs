@@ -161,6 +161,8 @@ impl Signals {
 /// What a capture holds.
 struct Summary {
     path: PathBuf,
+    /// As its header has it.
+    window: String,
     submissions: usize,
     dispatches: usize,
     bytes: u64,
@@ -175,6 +177,7 @@ impl Summary {
         let is_dispatch = |command: &&Command| matches!(command, Command::Dispatch(_));
         Ok(Summary {
             path: path.to_owned(),
+            window: capture.header.window.clone(),
             submissions: capture.submissions().count(),
             dispatches: capture.executed().filter(is_dispatch).count(),
             bytes: size(RECORDS) + size(CONTENT),
@@ -186,9 +189,9 @@ impl Summary {
     }
 
     /// Why the window ended where it did.
-    fn reason(&self, window: &Window) -> String {
+    fn reason(&self) -> String {
         match &self.end {
-            Some(EndReason::Complete) if *window == Window::All => {
+            Some(EndReason::Complete) if self.window == Window::All.to_string() => {
                 "the window ended with the program".to_owned()
             }
             Some(EndReason::Complete) => "the window is complete".to_owned(),
@@ -209,16 +212,17 @@ impl Summary {
             _ => "",
         };
         format!(
-            "gapscope: {} in {}{aligned} ({window}) are in {}, {}; {}\n",
+            "gapscope: {} in {}{aligned} ({}) are in {}, {}; {}\n",
             number::of(self.dispatches as u64, "dispatch", "dispatches"),
             number::of(self.submissions as u64, "submission", "submissions"),
+            self.window,
             self.path.display(),
             number::bytes(self.bytes),
-            self.reason(window)
+            self.reason()
         )
     }
 
-    fn json(&self, window: &Window) -> serde_json::Value {
+    fn json(&self) -> serde_json::Value {
         let (end, detail) = match &self.end {
             Some(EndReason::Complete) => ("complete", None),
             Some(EndReason::ProgramEnded) => ("program_ended", None),
@@ -228,7 +232,7 @@ impl Summary {
         };
         serde_json::json!({
             "capture": self.path,
-            "window": window.to_string(),
+            "window": self.window,
             "submission_count": self.submissions,
             "dispatch_count": self.dispatches,
             "bytes": self.bytes,
@@ -258,12 +262,12 @@ fn said(arguments: &args::Capture, request: &Request) -> Result<(), Failure> {
         if summary.submissions == 0 {
             // It has nothing to replay.
             let _ = std::fs::remove_dir_all(path);
-            nothing = Some(summary.reason(&request.window));
+            nothing = Some(summary.reason());
             continue;
         }
         captured = true;
         page::say(&match arguments.json {
-            true => format!("{}\n", summary.json(&request.window)),
+            true => format!("{}\n", summary.json()),
             false => summary.text(&request.window),
         });
     }

@@ -1,5 +1,8 @@
 //! The command as its users meet it: what it prints, where, and how it ends.
 
+#[cfg(target_os = "linux")]
+#[path = "cli/capture.rs"]
+mod capture;
 #[path = "cli/completions.rs"]
 mod completions;
 #[path = "cli/deps.rs"]

@@ -18,11 +18,12 @@ with zipfile.ZipFile(sys.argv[1]) as wheel:
 ";
 /// EM_AARCH64
 const AARCH64: &str = "183";
-const PROGRAMS: [&str; 4] = [
+const PROGRAMS: [&str; 5] = [
     "gapscope",
     "gapscope-query",
     "libgapscope_cuda.so",
     "libgapscope_vulkan.so",
+    "libgapscope_vulkan_capture.so",
 ];
 
 /// Its tag and the programs in it are for ARM.

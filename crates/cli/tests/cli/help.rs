@@ -11,6 +11,7 @@ fn help_texts() {
     let mut pages = help(&[]);
     for command in [
         "record",
+        "capture",
         "report",
         "export",
         "query",

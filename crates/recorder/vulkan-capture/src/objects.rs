@@ -47,4 +47,6 @@ impl Serial {
 pub struct Semaphore {
     pub serial: Serial,
     pub is_timeline: bool,
+    /// Others, whom nobody knows, may signal it.
+    pub is_shared: bool,
 }

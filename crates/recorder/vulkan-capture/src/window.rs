@@ -1,9 +1,12 @@
 //! When a window is open, and what it writes.
 
+mod bound;
 mod call;
+mod disk;
 mod intervals;
 mod known;
 mod labels;
+mod memory;
 mod objects;
 mod open;
 mod own;

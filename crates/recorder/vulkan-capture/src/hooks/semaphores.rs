@@ -23,7 +23,10 @@ pub unsafe extern "system" fn create_semaphore(
             guard(|| {
                 let wanted = vk::StructureType::SEMAPHORE_TYPE_CREATE_INFO;
                 let kind = find::<vk::SemaphoreTypeCreateInfo<'_>>((*info).p_next, wanted);
+                let exported = vk::StructureType::EXPORT_SEMAPHORE_CREATE_INFO;
+                let exported = find::<vk::ExportSemaphoreCreateInfo<'_>>((*info).p_next, exported);
                 let semaphore = Semaphore {
+                    is_shared: exported.is_some_and(|info| !info.handle_types.is_empty()),
                     serial: Serial::next(),
                     is_timeline: kind
                         .is_some_and(|kind| kind.semaphore_type == vk::SemaphoreType::TIMELINE),

@@ -254,6 +254,9 @@ impl Call<'_> {
             for wait in &batch.waits {
                 let raw = wait.semaphore.as_raw();
                 let known = self.device.objects.semaphores.get(raw);
+                if known.is_some_and(|known| known.is_shared) {
+                    return Some("it waits for a semaphore that is shared with others".to_owned());
+                }
                 // A binary semaphore is waited for only after what signals it has been submitted.
                 if !known.is_some_and(|known| known.is_timeline)
                     || signalled

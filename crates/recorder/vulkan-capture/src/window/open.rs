@@ -4,26 +4,22 @@ use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ash::vk::{self, Handle};
-use gapscope_capture::model::{
-    self, Command as Record, CommandsId, ContentCause, EndReason, Header,
-};
+use gapscope_capture::model::{self, Command as Record, CommandsId, EndReason, Header};
 use gapscope_capture::request::Window;
-use gapscope_capture::{Hash, Record as Line, Writer, pieces};
+use gapscope_capture::{Record as Line, Writer};
 
 use super::call::{Around, Batch, Call, SemaphoreUse};
-use super::intervals::Intervals;
+use super::disk::{disk, quietly};
 use super::known::Known;
 use super::objects::Numbers;
 use super::resolve::{Access, QueryResults, Resolver, Touch};
 use super::split::{Split, lists};
-use super::staging::{Piece, Staging};
+use super::staging::Staging;
 use crate::api::device::{Device, Queue};
 use crate::objects::Serial;
-use crate::objects::memory::Memory;
 
 /// How long work may take that was submitted before the window.
 const EARLIER: Duration = Duration::from_secs(20);
@@ -34,11 +30,11 @@ const LONGEST: Duration = Duration::from_secs(3600);
 pub struct Open {
     device: &'static Device,
     path: PathBuf,
-    writer: Writer,
+    pub(super) writer: Writer,
     began: Instant,
-    numbers: Numbers,
-    staging: Option<Staging>,
-    known: HashMap<Serial, Known>,
+    pub(super) numbers: Numbers,
+    pub(super) staging: Option<Staging>,
+    pub(super) known: HashMap<Serial, Known>,
     /// Command buffers as they were written last.
     written: HashMap<vk::CommandBuffer, (Vec<Record>, CommandsId)>,
     next_commands: u32,
@@ -78,27 +74,8 @@ impl Work {
     }
 }
 
-/// A piece of memory that is to be read.
-struct Wanted {
-    memory: Arc<Memory>,
-    bytes: Range<u64>,
-    from: Piece,
-}
-
 fn failed(error: impl std::fmt::Display) -> EndReason {
     EndReason::Failed(error.to_string())
-}
-
-fn disk(error: io::Error) -> EndReason {
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            EndReason::Failed("no space is left on the disk".to_owned())
-        }
-        io::ErrorKind::FileTooLarge => {
-            EndReason::Failed("a file reached the largest size that is allowed".to_owned())
-        }
-        _ => EndReason::Failed(format!("the capture cannot be written: {error}")),
-    }
 }
 
 impl Open {
@@ -427,7 +404,7 @@ impl Open {
         Ok(())
     }
 
-    fn staging<R>(
+    pub(super) fn staging<R>(
         &mut self,
         work: impl FnOnce(&mut Staging) -> Result<R, String>,
     ) -> Result<R, EndReason> {
@@ -435,97 +412,6 @@ impl Open {
             Some(staging) => work(staging).map_err(EndReason::Failed),
             None => Err(EndReason::Failed("nothing can be copied".to_owned())),
         }
-    }
-
-    /// Writes what the submission may read and the capture does not know yet.
-    fn write_content(&mut self, queue: &Queue, touches: &[Touch]) -> Result<(), EndReason> {
-        // What was asked for already, and what was written by then.
-        let mut covered: HashMap<Serial, Intervals> = HashMap::new();
-        let mut wanted = Vec::new();
-        for touch in touches {
-            let covered = covered.entry(touch.memory.serial).or_default();
-            if touch.access != Access::Overwrite {
-                let known = self.known.entry(touch.memory.serial).or_default();
-                for part in covered.missing(touch.bytes.clone()) {
-                    if touch.memory.is_host_visible() {
-                        wanted.extend(cut(touch, part));
-                    } else {
-                        wanted.extend(known.missing(part).into_iter().flat_map(|p| cut(touch, p)));
-                    }
-                }
-            }
-            covered.add(touch.bytes.clone());
-        }
-        let mut run: Option<Run> = None;
-        let Open {
-            writer,
-            known,
-            staging,
-            ..
-        } = self;
-        let staging = staging
-            .as_mut()
-            .ok_or_else(|| failed("nothing can be copied"))?;
-        let from: Vec<Piece> = wanted.iter().map(|wanted| wanted.from).collect();
-        let numbers = &mut self.numbers;
-        let mut error = None;
-        let read = staging.read(queue, &from, |index, bytes| {
-            let Wanted {
-                memory,
-                bytes: range,
-                ..
-            } = &wanted[index];
-            let known = known.entry(memory.serial).or_default();
-            let hash = Hash::of(bytes);
-            if known.is(range, hash) {
-                return Ok(());
-            }
-            let cause = match known.touches(range) {
-                true => ContentCause::HostWrite,
-                false => ContentCause::FirstUse,
-            };
-            known.set(range.clone(), memory.is_host_visible().then_some(hash));
-            let id = numbers.memory(memory);
-            let mut write = || -> io::Result<()> {
-                let hash = writer.chunk(bytes)?;
-                match &mut run {
-                    Some(run) if run.goes_on(id, range, cause) => run.add(range, hash),
-                    _ => {
-                        if let Some(run) = run.replace(Run::new(id, range, cause, hash)) {
-                            run.write(writer)?;
-                        }
-                    }
-                }
-                Ok(())
-            };
-            quietly(&mut write).map_err(|e| {
-                error = Some(disk(e));
-                String::new()
-            })
-        });
-        if let Some(error) = error {
-            return Err(error);
-        }
-        read.map_err(EndReason::Failed)?;
-        match run {
-            Some(run) => quietly(|| run.write(&mut self.writer)).map_err(disk),
-            None => Ok(()),
-        }
-    }
-
-    /// What memory holds now.
-    fn content_of(&mut self, queue: &Queue, touch: &Touch) -> Result<Vec<u8>, EndReason> {
-        let from: Vec<Piece> = cut(touch, touch.bytes.clone())
-            .map(|wanted| wanted.from)
-            .collect();
-        let mut content = Vec::new();
-        self.staging(|staging| {
-            staging.read(queue, &from, |_, bytes| {
-                content.extend_from_slice(bytes);
-                Ok(())
-            })
-        })?;
-        Ok(content)
     }
 
     fn write_submission(
@@ -580,63 +466,6 @@ impl Open {
         }
         Ok(id)
     }
-
-    /// Writes what the submission has written.
-    fn write_outcome(&mut self, queue: &Queue, touches: &[Touch]) -> Result<(), EndReason> {
-        let mut covered: HashMap<Serial, Intervals> = HashMap::new();
-        let mut wanted: Vec<Wanted> = Vec::new();
-        for touch in touches.iter().filter(|touch| touch.access != Access::Read) {
-            let covered = covered.entry(touch.memory.serial).or_default();
-            let parts = covered.missing(touch.bytes.clone());
-            wanted.extend(parts.into_iter().flat_map(|part| cut(touch, part)));
-            covered.add(touch.bytes.clone());
-        }
-        let Open {
-            staging,
-            known,
-            numbers,
-            ..
-        } = self;
-        let staging = staging
-            .as_mut()
-            .ok_or_else(|| failed("nothing can be copied"))?;
-        let from: Vec<Piece> = wanted.iter().map(|wanted| wanted.from).collect();
-        let mut outcomes: Vec<model::Outcome> = Vec::new();
-        let read = staging.read(queue, &from, |index, bytes| {
-            let Wanted {
-                memory,
-                bytes: range,
-                ..
-            } = &wanted[index];
-            let hash = Hash::of(bytes);
-            let known = known.entry(memory.serial).or_default();
-            known.set(range.clone(), memory.is_host_visible().then_some(hash));
-            let id = numbers.memory(memory);
-            match outcomes.last_mut() {
-                // Pieces end at the same places in both, so that theirs are one outcome's.
-                Some(last)
-                    if last.memory == id
-                        && last.offset + last.bytes == range.start
-                        && range.start.is_multiple_of(gapscope_capture::CHUNK_BYTES) =>
-                {
-                    last.bytes += bytes.len() as u64;
-                    last.hashes.push(hash);
-                }
-                _ => outcomes.push(model::Outcome {
-                    memory: id,
-                    offset: range.start,
-                    bytes: bytes.len() as u64,
-                    hashes: vec![hash],
-                }),
-            }
-            Ok(())
-        });
-        read.map_err(EndReason::Failed)?;
-        for outcome in outcomes {
-            quietly(|| self.writer.record(&Line::Outcome(outcome))).map_err(disk)?;
-        }
-        Ok(())
-    }
 }
 
 /// Command buffers of ours around those of all batches, of which there is at least one.
@@ -651,80 +480,4 @@ fn surrounded(
         last.push(around.after);
     }
     lists
-}
-
-/// A range of a touch, in the pieces of a capture.
-fn cut(touch: &Touch, part: Range<u64>) -> impl Iterator<Item = Wanted> {
-    pieces(part.start, part.end - part.start).map(|(start, bytes)| Wanted {
-        memory: touch.memory.clone(),
-        bytes: start..start + bytes,
-        from: Piece {
-            buffer: touch.buffer.handle,
-            offset: start - touch.buffer_at,
-            bytes,
-        },
-    })
-}
-
-/// Pieces of content that follow each other.
-struct Run {
-    content: model::Content,
-    end: u64,
-}
-
-impl Run {
-    fn new(memory: model::MemoryId, range: &Range<u64>, cause: ContentCause, hash: Hash) -> Run {
-        Run {
-            content: model::Content {
-                memory,
-                offset: range.start,
-                chunks: vec![hash],
-                cause,
-            },
-            end: range.end,
-        }
-    }
-
-    fn goes_on(&self, memory: model::MemoryId, range: &Range<u64>, cause: ContentCause) -> bool {
-        self.content.memory == memory
-            && self.content.cause == cause
-            && self.end == range.start
-            && range.start.is_multiple_of(gapscope_capture::CHUNK_BYTES)
-    }
-
-    fn add(&mut self, range: &Range<u64>, hash: Hash) {
-        self.content.chunks.push(hash);
-        self.end = range.end;
-    }
-
-    fn write(self, writer: &mut Writer) -> io::Result<()> {
-        writer.record(&Line::Content(self.content))
-    }
-}
-
-/// Writes without the signal that a file at its largest allowed size sends: it would end the program. The signal is blocked for
-/// this thread, and taken away if it came from here.
-fn quietly<R>(write: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
-    // SAFETY: the sets are this function's own and valid; the thread's mask is restored.
-    unsafe {
-        let mut ours: libc::sigset_t = std::mem::zeroed();
-        let mut before: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&mut ours);
-        libc::sigaddset(&mut ours, libc::SIGXFSZ);
-        libc::pthread_sigmask(libc::SIG_BLOCK, &ours, &mut before);
-        let written = write();
-        if written
-            .as_ref()
-            .is_err_and(|e| e.kind() == io::ErrorKind::FileTooLarge)
-            && libc::sigismember(&before, libc::SIGXFSZ) == 0
-        {
-            let now = libc::timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            };
-            libc::sigtimedwait(&ours, std::ptr::null_mut(), &now);
-        }
-        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
-        written
-    }
 }

@@ -8,11 +8,11 @@ use ash::vk::{self, Handle};
 use gapscope_capture::model::{self, BufferRange, Command as Record};
 use gapscope_vulkan_layer::handles::lock;
 
+use super::bound::{Bound, UnknownSet};
 use super::objects::Numbers;
 use crate::api::device::Device;
 use crate::command::{Barrier, Command};
-use crate::objects::descriptors::{Contents, Descriptor, SetLayout, is_dynamic};
-use crate::objects::kernels::Pipeline;
+use crate::objects::descriptors::{Descriptor, is_buffer};
 use crate::objects::memory::{Buffer, Memory};
 
 /// Why something cannot be captured.
@@ -65,25 +65,6 @@ pub struct Resolver<'a> {
     events: HashMap<vk::Event, bool>,
 }
 
-/// What is bound while a command buffer runs.
-#[derive(Default)]
-struct Bound {
-    pipeline: Option<Arc<Pipeline>>,
-    sets: HashMap<u32, BoundSet>,
-    push_constants: Vec<u8>,
-}
-
-enum BoundSet {
-    Set {
-        set: vk::DescriptorSet,
-        offsets: Vec<u32>,
-    },
-    Pushed {
-        layout: Arc<SetLayout>,
-        contents: Contents,
-    },
-}
-
 impl<'a> Resolver<'a> {
     pub fn new(device: &'static Device, numbers: &'a mut Numbers) -> Resolver<'a> {
         Resolver {
@@ -132,46 +113,6 @@ impl<'a> Resolver<'a> {
 
     fn command(&mut self, command: &Command, bound: &mut Bound, depth: u32) -> Result<(), Refusal> {
         match command {
-            Command::Pipeline(pipeline) => bound.pipeline = pipeline.clone(),
-            Command::Sets {
-                layout,
-                first,
-                sets,
-                offsets,
-            } => {
-                let mut offsets = offsets.iter().copied();
-                for (number, set) in (*first..).zip(sets) {
-                    let layout = layout.sets.get(number as usize).and_then(Option::as_ref);
-                    let count = layout.map_or(0, |layout| layout.dynamic_count());
-                    let offsets = offsets.by_ref().take(count).collect();
-                    bound
-                        .sets
-                        .insert(number, BoundSet::Set { set: *set, offsets });
-                }
-            }
-            Command::PushDescriptors {
-                set,
-                layout,
-                written,
-                ..
-            } => {
-                let mut contents = match bound.sets.remove(set) {
-                    Some(BoundSet::Pushed { contents, .. }) => contents,
-                    _ => Contents::new(),
-                };
-                contents.extend(written.iter().copied());
-                let layout = layout.clone();
-                bound
-                    .sets
-                    .insert(*set, BoundSet::Pushed { layout, contents });
-            }
-            Command::PushConstants { offset, bytes, .. } => {
-                let (start, end) = (*offset as usize, *offset as usize + bytes.len());
-                if bound.push_constants.len() < end {
-                    bound.push_constants.resize(end, 0);
-                }
-                bound.push_constants[start..end].copy_from_slice(bytes);
-            }
             Command::Dispatch { base, groups } => {
                 self.dispatch(bound, *base, model::Groups::Direct(*groups))?;
             }
@@ -257,6 +198,10 @@ impl<'a> Resolver<'a> {
                 }
                 *bound = Bound::default();
             }
+            Command::Pipeline(_)
+            | Command::Sets { .. }
+            | Command::PushDescriptors { .. }
+            | Command::PushConstants { .. } => bound.set_up(command),
             Command::Once => {}
             Command::Refused(name) => return Err((*name).to_owned()),
         }
@@ -306,91 +251,55 @@ impl<'a> Resolver<'a> {
         let mut bindings = Vec::new();
         for (&(set, binding), access) in &interface.bindings {
             // The module may have variables that this entry point does not use, and its layout lacks.
-            let layout = pipeline
-                .layout
-                .sets
-                .get(set as usize)
-                .and_then(Option::as_ref);
-            let slot =
-                layout.and_then(|layout| layout.places().find(|(b, _)| b.binding == binding));
-            let Some((slot, first)) = slot else { continue };
-            let of_device = self.device;
-            let mut contents = Contents::new();
-            let mut offsets = Vec::new();
-            match bound.sets.get(&set) {
-                Some(BoundSet::Set {
-                    set,
-                    offsets: bound,
-                }) => {
-                    let sets = &of_device.objects.descriptors.sets;
-                    let places = first..first.saturating_add(slot.count);
-                    let copied = sets.with(set.as_raw(), |set| {
-                        let range = set.contents.range(places);
-                        contents.extend(range.map(|(place, descriptor)| (*place, *descriptor)));
-                    });
-                    copied.ok_or_else(|| {
-                        format!(
-                            "kernel {} runs with a descriptor set that is not known",
-                            kernel()
-                        )
-                    })?;
-                    offsets.clone_from(bound);
-                }
-                Some(BoundSet::Pushed {
-                    layout,
-                    contents: pushed,
-                }) => {
-                    let first = layout.place(binding, 0).unwrap_or(first);
-                    let range = pushed.range(first..first.saturating_add(slot.count));
-                    contents.extend(range.map(|(place, descriptor)| (*place, *descriptor)));
-                }
-                None => continue,
-            }
-            let dynamic = layout.map_or(0, |layout| dynamic_before(layout, binding));
-            for (place, descriptor) in contents {
-                let element = place - first;
-                let Descriptor::Buffer {
-                    buffer,
-                    offset,
-                    range,
-                } = descriptor
-                else {
+            let layout = (pipeline.layout.sets.get(set as usize)).and_then(Option::as_ref);
+            let Some(layout) = layout else { continue };
+            let slot = layout.bindings.iter().find(|slot| slot.binding == binding);
+            let Some(slot) = slot else { continue };
+            let descriptor_type = slot.descriptor_type;
+            let found = bound.descriptors(self.device, set, binding, layout);
+            let found = found.map_err(|UnknownSet| {
+                format!(
+                    "kernel {} runs with a descriptor set that is not known",
+                    kernel()
+                )
+            })?;
+            let read_only = access.read_only || is_uniform(descriptor_type);
+            for (element, descriptor) in found {
+                let kind = vk::DescriptorType::from_raw(descriptor_type as i32);
+                let range = match descriptor {
+                    Descriptor::Buffer { .. } if !is_buffer(kind) => None,
+                    Descriptor::Buffer {
+                        buffer,
+                        offset,
+                        range,
+                    } => Some((buffer, offset, range)),
+                    Descriptor::Other => None,
+                };
+                let Some((buffer, offset, bytes)) = range else {
                     return Err(format!(
                         "kernel {} uses an image, a sampler or another descriptor that is no buffer (set {set}, binding {binding})",
                         kernel()
                     ));
                 };
-                let read_only = access.read_only || is_uniform(slot.descriptor_type);
-                let range = if buffer == vk::Buffer::null() {
-                    None
-                } else {
-                    let mut at = offset;
-                    if is_dynamic(slot.descriptor_type) {
-                        let moved = offsets
-                            .get(dynamic + element as usize)
-                            .copied()
-                            .unwrap_or(0);
-                        at = at.saturating_add(moved.into());
-                    }
-                    let access = if read_only {
-                        Access::Read
-                    } else {
-                        Access::ReadWrite
-                    };
-                    Some(self.range(buffer, at, range, access)?)
+                let access = match read_only {
+                    true => Access::Read,
+                    false => Access::ReadWrite,
+                };
+                let range = match buffer == vk::Buffer::null() {
+                    true => None,
+                    false => Some(self.range(buffer, offset, bytes, access)?),
                 };
                 bindings.push(model::Binding {
                     set,
                     binding,
                     element,
-                    descriptor_type: slot.descriptor_type,
+                    descriptor_type,
                     range,
                     read_only,
                 });
             }
         }
-        let mut push_constants = bound.push_constants.clone();
-        push_constants.resize(pipeline.layout.push_constant_bytes(), 0);
+        let push_constants = bound.push_constants(pipeline.layout.push_constant_bytes());
         let pipeline = self.numbers.pipeline(pipeline);
         self.add(Record::Dispatch(model::Dispatch {
             pipeline,
@@ -498,15 +407,6 @@ impl<'a> Resolver<'a> {
         let touch = self.located(buffer, offset, bytes)?;
         Ok(self.touch(touch, access))
     }
-}
-
-/// How many dynamic offsets of a set come before those of a binding.
-fn dynamic_before(layout: &SetLayout, binding: u32) -> usize {
-    let before = layout.bindings.iter().filter(|b| b.binding < binding);
-    before
-        .filter(|b| is_dynamic(b.descriptor_type))
-        .map(|b| b.count as usize)
-        .sum()
 }
 
 fn is_uniform(kind: u32) -> bool {
