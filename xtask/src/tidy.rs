@@ -64,6 +64,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "gapscope-vulkan",
     "gapscope-vulkan-capture",
     "gapscope-vulkan-layer",
+    "gapscope-replay",
     "gapscope-cuda",
     "gapscope-sdk",
     "doubled",

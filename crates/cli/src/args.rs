@@ -1,14 +1,17 @@
 //! The command line as typed.
 
+mod replay;
+
 use crate::deps::Deps;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use gapscope_command::Query;
-use gapscope_replay::Element;
 use gapscope_trace::manifest::SamplingMode;
 use std::ffi::OsString;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
+
+pub use replay::Replay;
 
 /// Says why a GPU is idle, slow or wrong
 #[derive(Debug, Parser)]
@@ -400,100 +403,6 @@ pub struct Recover {
     pub trace: PathBuf,
 }
 
-/// Run a capture again, here or on another device, and compare what it leaves in memory
-///
-/// The device is checked first: what a kernel needs and the device lacks is listed, and nothing runs. Outputs are
-/// compared bit for bit, by hash, with what the program had. Dispatches are numbered from 0, in the order of
-/// submission.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Exit status:
-  1  outputs differ, or the capture cannot be run here, as stderr says; or a NaN was found
-  3  no output was compared, or some of the capture cannot be read: what could be was run
-
-Examples:
-  gapscope replay run.gapcapture
-  gapscope replay --json run.gapcapture | jq .outputs_equal
-  gapscope replay --device nvidia --repeat 20 --warm-up 3 run.gapcapture
-  gapscope replay --serialised -o replay.gapscope run.gapcapture
-  gapscope replay --tight --repeat 10 run.gapcapture             what the GPU alone would take
-  gapscope replay --dispatch 7 --repeat 100 run.gapcapture       the time of one dispatch
-  gapscope replay --dump weights@7 --to weights.npy run.gapcapture
-  gapscope replay --find-nan run.gapcapture")]
-pub struct Replay {
-    /// Print JSON; its keys are stable
-    #[arg(long)]
-    pub json: bool,
-
-    /// Write a trace of the timed runs; the folder must not exist
-    #[arg(short, long, value_name = "TRACE.gapscope", value_hint = ValueHint::DirPath)]
-    pub output: Option<PathBuf>,
-
-    /// The device: its number, from 0, or a part of its name [default: the one with the captured device's name, else
-    /// the first]
-    #[arg(long, value_name = "N|NAME")]
-    pub device: Option<String>,
-
-    /// Timed runs; memory is restored before each
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    pub repeat: u32,
-
-    /// Runs before those
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub warm_up: u32,
-
-    /// A barrier after each dispatch and transfer, timestamps around each: exact times of each
-    #[arg(long, conflicts_with = "tight")]
-    pub serialised: bool,
-
-    /// All work in one submission, without the host in between: the time that the program could reach if its CPU cost
-    /// nothing
-    #[arg(long)]
-    pub tight: bool,
-
-    /// Time one dispatch alone, with the memory that what comes before it leaves
-    #[arg(long, value_name = "N", conflicts_with_all = ["until", "tight", "serialised", "output"])]
-    pub dispatch: Option<u64>,
-
-    /// Stop after this dispatch
-    #[arg(long, value_name = "N")]
-    pub until: Option<u64>,
-
-    /// Accept floating-point values that are off by at most this share of the captured value or of 1, whichever is
-    /// greater; only where the capture has the bytes of its outputs
-    #[arg(long, value_name = "SHARE", value_parser = share)]
-    pub tolerance: Option<f64>,
-
-    /// Write a buffer, by number or name, as it is after a dispatch
-    #[arg(long, value_name = "BUFFER@DISPATCH", value_parser = buffer_at, requires = "to",
-          conflicts_with_all = ["dispatch", "until", "tight", "serialised", "output", "find_nan"])]
-    pub dump: Option<(String, u64)>,
-
-    /// With --dump: the file, which must not exist; .npy for NumPy, else the bytes alone
-    #[arg(long, value_name = "FILE", requires = "dump", value_hint = ValueHint::FilePath)]
-    pub to: Option<PathBuf>,
-
-    /// Name the first dispatch that wrote a NaN or an infinity into a range that had none. Ranges are looked at whose
-    /// kernel declares an array of floating-point numbers, or all, with --type
-    #[arg(long, conflicts_with_all = ["dispatch", "tight", "serialised", "output"])]
-    pub find_nan: bool,
-
-    /// With --dump and --find-nan: what the elements are [default: what the kernel declares, else u8]
-    #[arg(long = "type", value_name = "f32|f16|i32|u8|…", value_parser = element)]
-    pub element: Option<Element>,
-
-    /// Keep accesses outside of buffers inside (robustBufferAccess), where the device can: for captures of strangers
-    #[arg(long)]
-    pub robust: bool,
-
-    #[command(flatten)]
-    pub width: Width,
-
-    /// The capture
-    #[arg(value_name = "CAPTURE", value_hint = ValueHint::DirPath)]
-    pub capture: PathBuf,
-}
-
 /// Print the completion script of a shell
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -567,28 +476,6 @@ fn time(text: &str) -> Result<Duration, String> {
         Ok(time) if !time.is_zero() => Ok(time),
         _ => Err("the time must be more than nothing".to_owned()),
     }
-}
-
-fn share(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(share) if share.is_finite() && share >= 0.0 => Ok(share),
-        _ => Err("write a number from 0, such as 1e-5".to_owned()),
-    }
-}
-
-fn buffer_at(text: &str) -> Result<(String, u64), String> {
-    let parts = text
-        .rsplit_once('@')
-        .filter(|(buffer, _)| !buffer.is_empty());
-    let parts = parts.and_then(|(buffer, number)| Some((buffer.to_owned(), number.parse().ok()?)));
-    parts.ok_or_else(|| "write a buffer and the number of a dispatch: weights@7".to_owned())
-}
-
-fn element(text: &str) -> Result<Element, String> {
-    Element::of(text).ok_or_else(|| {
-        let names = Element::ALL.map(Element::name);
-        format!("write one of {}", names.join(", "))
-    })
 }
 
 fn two_labels(text: &str) -> Result<(String, String), String> {

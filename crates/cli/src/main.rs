@@ -26,6 +26,7 @@ mod record_metal;
 mod recover;
 mod replay;
 mod report;
+mod spirv_val;
 mod trace;
 mod view;
 

@@ -3,7 +3,7 @@
 use crate::args;
 use crate::exit;
 use crate::failure::Failure;
-use crate::{page, progress};
+use crate::{page, progress, spirv_val};
 use gapscope_analysis::quantity;
 use gapscope_capture::model::EndReason;
 use gapscope_capture::{Capture, Problem};
@@ -22,6 +22,9 @@ pub fn run(arguments: &args::Replay) -> Result<ExitCode, Failure> {
     let (capture, problem) =
         Capture::open(&arguments.capture).map_err(|error| Failure::new(error.to_string()))?;
     let remarks = remarks(&capture, problem.as_ref());
+    if arguments.spirv_val {
+        spirv_val::check(&capture)?;
+    }
     if let (Some((buffer, dispatch)), Some(to)) = (&arguments.dump, &arguments.to) {
         return dump(arguments, &capture, buffer, *dispatch, to, &remarks);
     }
@@ -266,6 +269,17 @@ fn time(result: &Replay) -> Text {
     }
     if let Some(captured) = result.captured_ns {
         text.push(Tone::Plain, format!("; when captured {}", shown(captured)));
+    }
+    if let Some(calls) = result.captured_calls_ns
+        && result.schedule == Schedule::Tight
+    {
+        let calls = shown(calls);
+        text.push(
+            Tone::Plain,
+            format!(
+                " on the device, and {calls} from the first call to the last, capturing included"
+            ),
+        );
     }
     text.push(Tone::Plain, ".");
     if let Some(writes) = result.host_writes_ns.filter(|ns| *ns > 0) {

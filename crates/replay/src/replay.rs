@@ -89,6 +89,8 @@ pub struct Replay {
     pub most_ns: Option<u64>,
     /// The same of the program, submission by submission, when it was captured.
     pub captured_ns: Option<u64>,
+    /// From the first submission's call to the last one's, when it was captured, capturing included.
+    pub captured_calls_ns: Option<u64>,
     /// In a tight run: the time that copies in place of the host's writes took of the median run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_writes_ns: Option<u64>,
@@ -224,6 +226,11 @@ impl Replay {
                 Extent::Whole => submissions.iter().map(|s| s.submission.device_ns).sum(),
                 // Of a part there is no time.
                 _ => None,
+            },
+            captured_calls_ns: {
+                let called: Vec<u64> = submissions.iter().map(|s| s.submission.called_ns).collect();
+                let ends = called.iter().min().zip(called.iter().max());
+                ends.map(|(first, last)| last - first)
             },
             host_writes_ns: None,
             notes: session.notes.clone(),

@@ -3,6 +3,8 @@
 
 mod constants;
 mod read;
+#[cfg(test)]
+mod tests;
 mod types;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -39,6 +39,6 @@ pub fn write(
         let code = session.capture.chunk(hash).map_err(Error::Content)?;
         writer.add_source(&hash.to_string(), "spv", &code)?;
     }
-    let manifest = manifest::of(session, observed, told);
+    let manifest = manifest::of(session, observed, told, rows.untimed);
     Ok(writer.finish(&manifest)?)
 }

@@ -215,3 +215,33 @@ fn what_is_no_capture_or_a_damaged_one_is_one_sentence() {
         "{answer:#}"
     );
 }
+
+#[test]
+fn a_shader_that_spirv_val_finds_wrong_does_not_run() {
+    use std::os::unix::fs::PermissionsExt;
+    let (folder, path) = capture(4.0, false);
+    let tool = folder.path().join("spirv-val");
+    for (script, status) in [
+        ("cat > /dev/null", 0),
+        ("cat > /dev/null; echo 'error: 7' >&2; exit 1", 1),
+    ] {
+        std::fs::write(&tool, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let inherited = std::env::var("PATH").unwrap_or_default();
+        let search = format!("{}:{inherited}", folder.path().display());
+        let output = replay(&path, &["--spirv-val"], &[("PATH", &search)]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{said}");
+        assert_eq!(
+            said.contains("kernel divide: spirv-val says: error: 7"),
+            status == 1,
+            "{said}"
+        );
+    }
+    let output = replay(&path, &["--spirv-val"], &[("PATH", "")]);
+    assert!(
+        text(&output.stderr).contains("install SPIRV-Tools"),
+        "{}",
+        text(&output.stderr)
+    );
+}

@@ -18,6 +18,7 @@ fn help_texts() {
         "deps",
         "info",
         "recover",
+        "replay",
         "completions",
     ] {
         pages.push_str(&format!(

@@ -5,8 +5,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use ash::vk::QueueFlags;
 use gapscope_trace::ids::{DeviceId, ProcessId, QueueId};
 use gapscope_trace::manifest::{
-    Api, Clock, ClockMethod, Device, Host, Manifest, Process, Queue, SamplingMode,
+    Api, Clock, ClockMethod, Device, Exit, Host, Manifest, Process, Queue, SamplingMode,
 };
+use gapscope_trace::{Ledger, LossKind};
 
 use crate::clock::host_now_ns;
 use crate::replay::Schedule;
@@ -20,7 +21,24 @@ pub struct Told {
     pub runs: u32,
 }
 
-pub fn of(session: &mut Session<'_>, observed: &[Observed], told: &Told) -> Manifest {
+/// `untimed` are the rows of dispatches and of transfers without times.
+pub fn of(
+    session: &mut Session<'_>,
+    observed: &[Observed],
+    told: &Told,
+    untimed: [u64; 2],
+) -> Manifest {
+    let mut losses = Ledger::default();
+    for (kind, count) in [LossKind::DispatchTimes, LossKind::TransferTimes]
+        .into_iter()
+        .zip(untimed)
+    {
+        losses.add(
+            kind,
+            count,
+            "the queue has no timestamps, or the submission has more work than is timed",
+        );
+    }
     let start_ns = signed(observed.first().map_or_else(host_now_ns, |of| of.called_ns));
     let end_ns = signed(observed.last().map_or_else(host_now_ns, |of| of.seen_ns));
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).ok();
@@ -49,6 +67,8 @@ pub fn of(session: &mut Session<'_>, observed: &[Observed], told: &Told) -> Mani
     Manifest {
         gapscope_version: env!("CARGO_PKG_VERSION").to_owned(),
         command: arguments.clone(),
+        // It gets here when all has run.
+        exit: Some(Exit::Code(0)),
         sampling_mode: match told.schedule {
             Schedule::Serialised => SamplingMode::DispatchSerialised,
             Schedule::AsCaptured | Schedule::Tight => SamplingMode::Dispatch,
@@ -107,6 +127,7 @@ pub fn of(session: &mut Session<'_>, observed: &[Observed], told: &Told) -> Mani
             timestamp_bits: session.gpu.timestamp_bits,
             ..Queue::default()
         }],
+        losses: losses.losses(),
         notes: notes(session, told),
         ..Manifest::default()
     }

@@ -27,6 +27,8 @@ pub struct Rows {
     next_buffer: u64,
     /// More than one run: each has a label.
     runs: u32,
+    /// Rows of dispatches and of transfers without times.
+    pub untimed: [u64; 2],
 }
 
 /// Labels that are open.
@@ -46,6 +48,7 @@ impl Rows {
             next_submission: 0,
             next_buffer: 0,
             runs,
+            untimed: [0; 2],
         };
         for buffer in session.capture.buffers.values() {
             rows.tables.buffers.push(table::Buffer {
@@ -181,6 +184,7 @@ impl Rows {
                 Command::Label(Label::Instant(_)) => continue,
                 Command::Dispatch(dispatch) => {
                     dispatches += 1;
+                    self.untimed[0] += u64::from(duration_ns.is_none());
                     let [groups_x, groups_y, groups_z] = match dispatch.groups {
                         Groups::Direct(groups) => groups.map(Some),
                         Groups::Indirect(_) => [None; 3],
@@ -218,6 +222,7 @@ impl Rows {
                 }
                 Command::Copy(_) | Command::Fill(_) | Command::Update(_) => {
                     transfers += 1;
+                    self.untimed[1] += u64::from(duration_ns.is_none());
                     self.transfer(id, position, command, (start_ns, duration_ns), label);
                 }
             }

@@ -1,0 +1,52 @@
+//! Asks spirv-val, of Khronos' SPIRV-Tools, about the shaders of a capture.
+
+use crate::failure::Failure;
+use gapscope_capture::Capture;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+/// Checks each shader that a pipeline of the capture uses.
+pub fn check(capture: &Capture) -> Result<(), Failure> {
+    let mut kernels = BTreeMap::new();
+    for pipeline in capture.pipelines.values() {
+        let code = capture.modules[&pipeline.module].code;
+        kernels.entry(code).or_insert(pipeline.name.as_str());
+    }
+    for (code, kernel) in kernels {
+        let damaged = |error| Failure::new(format!("the capture is damaged: {error}"));
+        let bytes = capture.chunk(code).map_err(damaged)?;
+        if let Some(reason) = wrong(&bytes)? {
+            return Err(Failure::new(format!(
+                "nothing was run: kernel {kernel}: spirv-val says: {reason}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What is wrong with a module.
+fn wrong(code: &[u8]) -> Result<Option<String>, Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::new(format!(
+            "spirv-val cannot be run ({error}): install SPIRV-Tools"
+        ))
+    };
+    let mut child = Command::new("spirv-val")
+        .args(["--target-env", "vulkan1.3", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
+    if let Some(mut input) = child.stdin.take() {
+        // One that has seen enough closes its end.
+        let _ = input.write_all(code);
+    }
+    let output = child.wait_with_output().map_err(failed)?;
+    if output.status.success() {
+        return Ok(None);
+    }
+    let said = [output.stderr, output.stdout].concat();
+    Ok(Some(String::from_utf8_lossy(&said).trim().to_owned()))
+}
