@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::captured::{self, Captured};
+use crate::captures::{self, Captured};
 use crate::client;
 use crate::driver::Lavapipe;
 use crate::product;
@@ -23,8 +23,8 @@ fn check(program: &Program, window: &[&str], told: impl Fn(&str) -> Value) -> (C
         "{}",
         captured.run.stderr
     );
-    let replayed = captured::replay_equal(&captured.path());
-    let found = captured::dependencies(&captured.path());
+    let replayed = captures::replay_equal(&captured.path());
+    let found = captures::dependencies(&captured.path());
     assert_eq!(found["hazards"], Value::Array(Vec::new()), "of {window:?}");
     (captured, replayed)
 }
@@ -123,7 +123,7 @@ fn a_replay_without_one_of_its_dispatches_differs() {
         .filter(|line| !line.starts_with(r#"{"check""#));
     let lines: String = lines.flat_map(|line| [line, "\n"]).collect();
     fs::write(captured.path().join("capture.jsonl"), lines).expect("it can be written");
-    let (status, found) = captured::replay(&captured.path());
+    let (status, found) = captures::replay(&captured.path());
     assert_ne!(status, Some(0), "{found}");
     let [equal, compared] = ["outputs_equal", "outputs_compared"].map(|of| found[of].as_u64());
     assert!(equal < compared, "{found}");
@@ -132,9 +132,9 @@ fn a_replay_without_one_of_its_dispatches_differs() {
 #[test]
 fn the_kept_capture_runs() {
     let kept = product::source("../../fixtures/v1.gapcapture");
-    let replayed = captured::replay_equal(&kept);
+    let replayed = captures::replay_equal(&kept);
     assert_eq!(replayed["dispatch_count"], 2);
     assert_eq!(replayed["outputs_compared"], 2);
-    let found = captured::dependencies(&kept);
+    let found = captures::dependencies(&kept);
     assert_eq!(found["hazards"], Value::Array(Vec::new()));
 }

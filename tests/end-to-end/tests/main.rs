@@ -8,6 +8,7 @@ mod capture;
 #[path = "../../../crates/replay/tests/it/captured.rs"]
 mod captured;
 mod captured_programs;
+mod captures;
 mod causes;
 mod client;
 mod command_line;
