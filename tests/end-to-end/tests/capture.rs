@@ -8,7 +8,7 @@ use gapscope_capture::model::{Command, Content, ContentCause, EndReason, Groups,
 use gapscope_capture::{Capture, Hash, RECORDS, Record};
 use tempfile::TempDir;
 
-use crate::driver::Lavapipe;
+use crate::driver::{Fake, Lavapipe};
 use crate::product;
 use crate::recording::{Program, Run};
 use crate::validation::messages;
@@ -486,4 +486,54 @@ fn a_wgpu_program_is_captured_whole() {
     );
     assert_eq!(captured.end(), EndReason::Complete);
     assert_eq!(captured.dispatches(), 25);
+}
+
+#[test]
+fn two_queues_and_their_semaphores_are_captured() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let driver = Fake::new(folder.path(), &[]);
+    let captured = captured(&Program::planted("ping-pong --n 2", &driver));
+    assert_eq!(
+        captured.run.status.code(),
+        Some(0),
+        "{}",
+        captured.run.stderr
+    );
+    let capture = captured.open();
+    assert_eq!(capture.queues.len(), 2);
+    let mut signalled = std::collections::HashSet::new();
+    for batch in capture.submissions().flat_map(|s| &s.batches) {
+        for wait in &batch.waits {
+            assert!(signalled.contains(&wait.semaphore), "{wait:?}");
+        }
+        signalled.extend(batch.signals.iter().map(|signal| signal.semaphore));
+    }
+    assert!(!signalled.is_empty());
+    assert_eq!(driver.misuse(), "");
+}
+
+#[test]
+fn a_queue_without_timestamps_has_no_device_times() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let driver = Fake::new(folder.path(), &[("TIMESTAMP_BITS", "0")]);
+    let captured = captured(&Program::planted("steady --n 2", &driver));
+    let capture = captured.open();
+    assert_eq!(captured.submissions(), 5);
+    assert!(capture.submissions().all(|s| s.device_ns.is_none()));
+    assert_eq!(driver.misuse(), "");
+}
+
+#[test]
+fn a_device_that_is_lost_breaks_the_window_off() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let driver = Fake::new(folder.path(), &[("LOST_AFTER", "15")]);
+    let program = Program::planted("device-lost --n 2 --iterations 20", &driver);
+    let alone = program.run();
+    let captured = captured(&program);
+    assert_eq!(captured.run.status.code(), alone.status.code());
+    assert!(
+        matches!(captured.end(), EndReason::Failed(_)),
+        "{:?}",
+        captured.end()
+    );
 }
