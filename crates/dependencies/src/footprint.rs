@@ -8,6 +8,7 @@ use gapscope_capture::model::{Binding, Constant, Dispatch, ModuleId, Pipeline, P
 
 use crate::bytes::ByteSet;
 use crate::contents::Contents;
+use crate::kernel::fold::fold;
 use crate::kernel::lower::{BoundBuffer, Environment, Lowered, lower};
 pub use crate::kernel::machine::Grid;
 use crate::kernel::machine::{self, Allowance, Marks};
@@ -191,9 +192,10 @@ impl<'c> Evaluator<'c> {
             subgroup_size: subgroup_size(capture, pipeline, &module),
         };
         let Lowered {
-            program,
+            mut program,
             local_size,
         } = lower(&module, &environment)?;
+        fold(&mut program);
         let mut sliced = slice(&program, key.buffers.len())?;
         let grid = Grid {
             base: key.base,

@@ -23,7 +23,10 @@ fn a_recording_has_the_chain_of_its_dispatches() {
     let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let dispatches = recording.trace().tables.dispatches.queue.len();
     let nodes = found["nodes"].as_array().expect("nodes");
-    let of_kernels = nodes.iter().filter(|node| node["kind"] == "dispatch").count();
+    let of_kernels = nodes
+        .iter()
+        .filter(|node| node["kind"] == "dispatch")
+        .count();
     assert_eq!(of_kernels, dispatches);
     // Only what is bound is known, and no barriers.
     assert_eq!(found["nodes"][0]["exact"], false);

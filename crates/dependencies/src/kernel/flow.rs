@@ -20,13 +20,7 @@ impl Flow {
     pub fn of(program: &Program) -> Option<Flow> {
         let count = program.blocks.len();
         let targets: Vec<Vec<BlockId>> = program.blocks.iter().map(|b| b.end.targets()).collect();
-        let mut reached = vec![false; count];
-        let mut stack = vec![0];
-        while let Some(block) = stack.pop() {
-            if !std::mem::replace(&mut reached[block as usize], true) {
-                stack.extend(&targets[block as usize]);
-            }
-        }
+        let reached = program.reached();
         let after = Ends::of(&targets, &reached).dominators();
         let mut deciders = vec![Vec::new(); count];
         let mut pairs = 0;

@@ -192,3 +192,17 @@ pub(crate) struct Program {
     /// Content that is known, for [`Op::Look`].
     pub contents: Vec<Arc<[u8]>>,
 }
+
+impl Program {
+    /// Of each block: whether some way leads to it.
+    pub fn reached(&self) -> Vec<bool> {
+        let mut reached = vec![false; self.blocks.len()];
+        let mut stack = vec![0];
+        while let Some(block) = stack.pop() {
+            if !std::mem::replace(&mut reached[block as usize], true) {
+                stack.extend(self.blocks[block as usize].end.targets());
+            }
+        }
+        reached
+    }
+}
