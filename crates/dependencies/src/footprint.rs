@@ -145,9 +145,9 @@ impl<'c> Evaluator<'c> {
         };
         let capture = self.capture;
         let buffers = bindings.iter().map(|binding| {
-            let range = binding.range.filter(|_| is_uniform(binding));
-            let content = range
-                .filter(|range| range.bytes <= UNIFORM_BYTES)
+            let content = (binding.range)
+                .filter(|_| is_uniform(binding) || is_unchanged(capture, binding, &bindings))
+                .filter(|range| range.bytes <= CONTENT_BYTES)
                 .and_then(|range| {
                     let (memory, at) = capture.place(range);
                     contents.get(capture, memory, at..at + range.bytes)
@@ -188,7 +188,7 @@ impl<'c> Evaluator<'c> {
             push_constants: &key.push_constants,
             groups: key.groups,
             buffers: &key.buffers,
-            subgroup_size: subgroup_size(capture, pipeline),
+            subgroup_size: subgroup_size(capture, pipeline, &module),
         };
         let Lowered {
             program,
@@ -202,6 +202,13 @@ impl<'c> Evaluator<'c> {
         };
         let marks = self.run(&sliced, grid, &key.buffers);
         let marks = match marks {
+            // What is read beyond a buffer whose content is known has any value, and addresses may depend on it.
+            Ok(marks) if sliced.executable.looks() && is_beyond_content(&key.buffers, &marks) => {
+                for reach in &mut sliced.buffers {
+                    reach.bound(true, true, &Reason::Outside);
+                }
+                None
+            }
             Ok(marks) => Some(marks),
             Err(reason) => {
                 for reach in &mut sliced.buffers {
@@ -250,8 +257,33 @@ impl<'c> Evaluator<'c> {
     }
 }
 
-/// Uniform buffers are not larger.
-const UNIFORM_BYTES: u64 = 64 << 10;
+fn is_beyond_content(buffers: &[BoundBuffer], marks: &[Marks]) -> bool {
+    let mut both = buffers.iter().zip(marks);
+    both.any(|(buffer, marks)| buffer.content.is_some() && marks.outside.0)
+}
+
+/// Larger buffers hold no indices but data.
+const CONTENT_BYTES: u64 = 256 << 10;
+
+/// A storage buffer that is only read, and that no other binding of the dispatch writes.
+fn is_unchanged(capture: &Capture, binding: &Binding, all: &[Binding]) -> bool {
+    let place = |binding: &Binding| {
+        let range = binding.range?;
+        let (memory, at) = capture.place(range);
+        Some((memory, at..at + range.bytes))
+    };
+    let Some((memory, range)) = place(binding) else {
+        return false;
+    };
+    let is_written = |other: &Binding| {
+        !other.read_only
+            && !is_uniform(other)
+            && place(other).is_some_and(|(other_memory, other)| {
+                other_memory == memory && other.start < range.end && range.start < other.end
+            })
+    };
+    binding.read_only && !all.iter().any(is_written)
+}
 
 /// The descriptors of a dispatch that have a buffer.
 pub(crate) fn bound(dispatch: &Dispatch) -> Vec<Binding> {
@@ -274,11 +306,13 @@ fn constant(constant: &Constant) -> (u32, u64) {
 }
 
 /// The size of subgroups as a kernel sees it, where all have one.
-fn subgroup_size(capture: &Capture, pipeline: &Pipeline) -> Option<u32> {
+fn subgroup_size(capture: &Capture, pipeline: &Pipeline, module: &Module) -> Option<u32> {
     const ALLOW_VARYING: u32 = 1;
     match pipeline.required_subgroup_size {
         Some(size) => Some(size),
+        // From SPIR-V 1.6 on a device may choose without being allowed to.
         None if pipeline.stage_flags & ALLOW_VARYING != 0 => None,
+        None if module.version() >= 0x1_0600 => None,
         None => Some(capture.header.device.subgroup_size).filter(|size| *size > 0),
     }
 }

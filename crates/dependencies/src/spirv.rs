@@ -161,6 +161,11 @@ impl Module {
         None
     }
 
+    /// The version, as a module's header has it: 0x10600 for 1.6.
+    pub fn version(&self) -> u32 {
+        self.words[1]
+    }
+
     /// The operands of an instruction, its result and type among them.
     pub fn operands(&self, instruction: &Instruction) -> &[u32] {
         &self.words[instruction.operands.clone()]

@@ -2,18 +2,21 @@
 
 mod arithmetic;
 mod composites;
+mod control;
 mod instructions;
+mod matrices;
 mod memory;
 mod values;
+mod variables;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::code::{Code, Single, mask, operate};
-use super::program::{Block, BlockId, End, Input, Op, Operand, Phi, Program, Register};
+use super::program::{Block, BlockId, End, Op, Operand, Program, Register};
 use super::reason::{Cause, Reason};
-use crate::spirv::{Instruction, LocalSize, Module, Type, class};
-use values::{Base, Pointer, Value};
+use crate::spirv::{LocalSize, Module};
+use values::Value;
 
 /// Operations of a program, its functions inlined.
 const OPS_AT_MOST: usize = 1_000_000;
@@ -213,228 +216,6 @@ impl<'a> Lowering<'a> {
         Operand::Register(result)
     }
 
-    /// Inlines a function, from `entry` on. It leaves through the frame's returns.
-    fn function(&mut self, id: u32, arguments: &[Typed], entry: BlockId) -> Result<(), TooLarge> {
-        let module = self.module;
-        let Some(function) = module.functions.get(&id) else {
-            return Ok(());
-        };
-        for ((id, type_id), argument) in function.parameters.iter().zip(arguments) {
-            let typed = Typed {
-                type_id: *type_id,
-                value: argument.value.clone(),
-            };
-            self.frame.values.insert(*id, typed);
-        }
-        let mut entry = Some(entry);
-        for instruction in &function.body {
-            if self.ops > OPS_AT_MOST || self.program.registers > REGISTERS_AT_MOST {
-                return Err(TooLarge);
-            }
-            if instruction.op == 248 {
-                self.label(instruction, entry.take())?;
-            } else if self.current.is_some() {
-                self.instruction(instruction)?;
-            }
-        }
-        self.current = None;
-        self.resolve_phis();
-        Ok(())
-    }
-
-    /// Begins a block: the function's first is `entry`.
-    fn label(&mut self, instruction: &Instruction, entry: Option<BlockId>) -> Result<(), TooLarge> {
-        let Some(&label) = self.module.operands(instruction).first() else {
-            return Ok(());
-        };
-        let block = match entry {
-            Some(entry) => {
-                self.frame.begins.entry(label).or_insert(entry);
-                entry
-            }
-            None => self.target(label)?,
-        };
-        self.frame.label = label;
-        self.begin(block);
-        Ok(())
-    }
-
-    fn begin(&mut self, block: BlockId) {
-        self.program.order.push(block);
-        self.current = Some(block);
-    }
-
-    /// The block that a label begins.
-    fn target(&mut self, label: u32) -> Result<BlockId, TooLarge> {
-        if let Some(block) = self.frame.begins.get(&label) {
-            return Ok(*block);
-        }
-        let block = self.new_block()?;
-        self.frame.begins.insert(label, block);
-        Ok(block)
-    }
-
-    fn branch(&mut self, op: u16, operands: &[u32]) -> Result<(), TooLarge> {
-        let end = match (op, operands) {
-            (249, [to, ..]) => End::Jump(self.target(*to)?),
-            (250, [condition, then, otherwise, ..]) => {
-                let (then, otherwise) = (self.target(*then)?, self.target(*otherwise)?);
-                match self.scalar(*condition) {
-                    Operand::Known(0) => End::Jump(otherwise),
-                    Operand::Known(_) => End::Jump(then),
-                    condition => End::Branch {
-                        condition,
-                        then,
-                        otherwise,
-                    },
-                }
-            }
-            (251, [selector, default, rest @ ..]) => self.switch(*selector, *default, rest)?,
-            (253, _) => {
-                if let Some(block) = self.current {
-                    self.frame.returns.push((block, None));
-                }
-                End::Stop
-            }
-            (254, [value, ..]) => {
-                if let Some(block) = self.current {
-                    self.frame.returns.push((block, Some(*value)));
-                }
-                End::Stop
-            }
-            _ => End::Stop,
-        };
-        self.end(end);
-        Ok(())
-    }
-
-    fn switch(&mut self, selector: u32, default: u32, rest: &[u32]) -> Result<End, TooLarge> {
-        let bits = self.bits_of(selector).unwrap_or(32);
-        let default = self.target(default)?;
-        let words = if bits > 32 { 3 } else { 2 };
-        let mut cases = Vec::new();
-        for case in rest.chunks_exact(words) {
-            let value = match case {
-                [low, high, _] => u64::from(*low) | u64::from(*high) << 32,
-                _ => u64::from(case[0]) & mask(bits),
-            };
-            let to = self.target(case[words - 1])?;
-            cases.push((value, to));
-        }
-        Ok(match self.scalar(selector) {
-            Operand::Known(known) => {
-                let taken = cases.iter().find(|(value, _)| *value == known);
-                End::Jump(taken.map_or(default, |(_, to)| *to))
-            }
-            selector => End::Switch {
-                selector,
-                default,
-                cases,
-            },
-        })
-    }
-
-    fn call(&mut self, operands: &[u32]) -> Result<(), TooLarge> {
-        let [type_id, id, function, arguments @ ..] = operands else {
-            return Ok(());
-        };
-        if self.depth == CALL_DEPTH_AT_MOST {
-            return Err(TooLarge);
-        }
-        let arguments: Vec<Typed> = arguments.iter().map(|id| self.typed(*id)).collect();
-        let entry = self.new_block()?;
-        let Some(caller) = self.current.take() else {
-            return Ok(());
-        };
-        self.program.blocks[caller as usize].end = End::Jump(entry);
-        let outer = std::mem::take(&mut self.frame);
-        self.depth += 1;
-        self.function(*function, &arguments, entry)?;
-        self.depth -= 1;
-        let inner = std::mem::replace(&mut self.frame, outer);
-        let after = self.new_block()?;
-        for (block, _) in &inner.returns {
-            self.program.blocks[*block as usize].end = End::Jump(after);
-        }
-        self.begin(after);
-        let value = self.returned(*type_id, &inner, after);
-        self.define(*id, *type_id, value);
-        Ok(())
-    }
-
-    /// What a call gives, in the block after it.
-    fn returned(&mut self, type_id: u32, inner: &Frame, after: BlockId) -> Value {
-        let value_of = |id: &Option<u32>| {
-            let typed = id.and_then(|id| inner.values.get(&id).or(self.globals.get(&id)));
-            typed.map_or(Value::Unknown(Cause::Undefined), |t| t.value.clone())
-        };
-        if let [(_, id)] = inner.returns.as_slice() {
-            return value_of(id);
-        }
-        let Some(count) = self.scalars(type_id) else {
-            return Value::Unknown(Cause::Pointer);
-        };
-        let sources: Vec<(BlockId, Vec<Operand>)> = (inner.returns.iter())
-            .map(|(block, id)| (*block, value_of(id).scalars(count)))
-            .collect();
-        let first = self.new_registers(count);
-        for index in 0..count {
-            let sources = (sources.iter())
-                .map(|(block, scalars)| (*block, scalars[index as usize]))
-                .collect();
-            self.program.blocks[after as usize].phis.push(Phi {
-                result: first + index,
-                sources,
-            });
-        }
-        Value::registers(first, count)
-    }
-
-    fn phi(&mut self, operands: &[u32]) {
-        let ([type_id, id, sources @ ..], Some(block)) = (operands, self.current) else {
-            return;
-        };
-        let Some(count) = self.scalars(*type_id) else {
-            let value = match self.module.types.get(type_id) {
-                Some(Type::Pointer { .. }) => Value::Pointer(Pointer::lost(Cause::Pointer)),
-                _ => Value::Unknown(Cause::LargeVariable),
-            };
-            return self.define(*id, *type_id, value);
-        };
-        let first = self.new_registers(count);
-        let phis = &mut self.program.blocks[block as usize].phis;
-        let at = phis.len();
-        phis.extend((0..count).map(|index| Phi {
-            result: first + index,
-            sources: Vec::new(),
-        }));
-        self.ops += count as usize;
-        self.frame.phis.push(PendingPhi {
-            block,
-            first: at,
-            count: count as usize,
-            sources: (sources.as_chunks::<2>().0.iter())
-                .map(|[value, label]| (*value, *label))
-                .collect(),
-        });
-        self.define(*id, *type_id, Value::registers(first, count));
-    }
-
-    fn resolve_phis(&mut self) {
-        for phi in std::mem::take(&mut self.frame.phis) {
-            for (value, label) in &phi.sources {
-                let Some(&from) = self.frame.leaves.get(label) else {
-                    continue;
-                };
-                let scalars = self.typed(*value).value.scalars(phi.count as u32);
-                let phis = &mut self.program.blocks[phi.block as usize].phis;
-                for (phi, scalar) in phis[phi.first..].iter_mut().zip(scalars) {
-                    phi.sources.push((from, scalar));
-                }
-            }
-        }
-    }
-
     /// Evaluates constants in their order, those of the pipeline in place of the defaults.
     fn constants(&mut self) {
         let module = self.module;
@@ -497,91 +278,5 @@ impl<'a> Lowering<'a> {
                 Some([x?, y?, z?])
             }
         }
-    }
-
-    /// Gives each variable outside of functions its place.
-    fn variables(&mut self, local_size: [u32; 3]) {
-        let module = self.module;
-        let mut ids: Vec<u32> = module.variables.keys().copied().collect();
-        ids.sort_unstable();
-        for id in ids {
-            let variable = &module.variables[&id];
-            let Some(Type::Pointer { pointee, .. }) = module.types.get(&variable.type_id) else {
-                continue;
-            };
-            let decorations = module.decorations.get(&id);
-            let base = match variable.class {
-                class::INPUT => {
-                    let built_in = decorations.and_then(|d| d.built_in);
-                    self.input(built_in, *pointee, local_size)
-                }
-                class::PRIVATE => self.local(*pointee, variable.initializer),
-                class::WORKGROUP => Base::Opaque(Cause::SharedMemory),
-                class::PUSH_CONSTANT => {
-                    let content = self.environment.push_constants.into();
-                    self.program.contents.push(content);
-                    Base::Content(self.program.contents.len() - 1)
-                }
-                class::STORAGE_BUFFER | class::UNIFORM => {
-                    let place = decorations.and_then(|d| Some((d.set.unwrap_or(0), d.binding?)));
-                    place.map_or(Base::Lost(Cause::NoDescriptor), |(set, binding)| {
-                        Base::Descriptors { set, binding }
-                    })
-                }
-                0 => Base::Lost(Cause::Image),
-                _ => Base::Lost(Cause::Pointer),
-            };
-            let pointer = Pointer {
-                base,
-                offset: Operand::Known(0),
-                type_id: *pointee,
-                matrix: None,
-            };
-            let typed = Typed {
-                type_id: variable.type_id,
-                value: Value::Pointer(self.settled(pointer)),
-            };
-            self.globals.insert(id, typed);
-        }
-    }
-
-    fn input(&mut self, built_in: Option<u32>, pointee: u32, local_size: [u32; 3]) -> Base {
-        let groups = self.environment.groups;
-        let known = |values: [u32; 3]| -> Vec<Operand> {
-            values.map(|value| Operand::Known(value.into())).to_vec()
-        };
-        let inputs: Vec<Operand> = match built_in {
-            Some(24) => known(groups),
-            Some(25) => known(local_size),
-            Some(26) => self.inputs([0, 1, 2].map(Input::Group)),
-            Some(27) => self.inputs([0, 1, 2].map(Input::Local)),
-            Some(28) => self.inputs([0, 1, 2].map(Input::Global)),
-            Some(29) => self.inputs([Input::LocalIndex]),
-            Some(36) => match self.environment.subgroup_size {
-                Some(size) => vec![Operand::Known(size.into())],
-                None => return Base::Opaque(Cause::Subgroup),
-            },
-            _ => return Base::Opaque(Cause::Subgroup),
-        };
-        match self.scalars(pointee) {
-            Some(count) if count as usize == inputs.len() => Base::Fixed(inputs.into()),
-            _ => Base::Opaque(Cause::Undefined),
-        }
-    }
-
-    fn inputs<const N: usize>(&mut self, inputs: [Input; N]) -> Vec<Operand> {
-        let registers = inputs.map(|input| {
-            let known = self
-                .program
-                .inputs
-                .iter()
-                .find(|(other, _)| *other == input);
-            known.map(|(_, register)| *register).unwrap_or_else(|| {
-                let register = self.new_registers(1);
-                self.program.inputs.push((input, register));
-                register
-            })
-        });
-        registers.map(Operand::Register).to_vec()
     }
 }

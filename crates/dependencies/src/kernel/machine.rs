@@ -2,112 +2,20 @@
 //!
 //! Invocations that take different ways are run one way after the other: of the blocks in which some wait, always the first.
 
+mod executable;
 mod marks;
 
-use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::code::{Code, Operands, operate, word};
-use super::program::{Direction, Input};
+use super::code::{Operands, operate, word};
+use super::program::Input;
 use super::reason::Reason;
+pub(crate) use executable::{Block, Edge, End, Executable, Instruction};
 pub(crate) use marks::Marks;
 
 /// Invocations that run together.
 const LANES: usize = 64;
 type Lanes = [u64; LANES];
-
-/// What is left of a kernel. Block 0 is its entry.
-#[derive(Debug, Default)]
-pub(crate) struct Executable {
-    pub blocks: Vec<Block>,
-    pub instructions: Vec<Instruction>,
-    pub registers: usize,
-    pub inputs: Vec<(Input, u32)>,
-    /// Registers that are 0 at first.
-    pub variables: Vec<u32>,
-    /// Registers that always have a value.
-    pub known: Vec<(u64, u32)>,
-    pub contents: Vec<Arc<[u8]>>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Block {
-    pub instructions: Range<usize>,
-    pub end: End,
-}
-
-/// An operation on registers.
-#[derive(Debug, Clone)]
-pub(crate) enum Instruction {
-    Compute {
-        code: Code,
-        bits: u8,
-        operands: [u32; 3],
-        result: u32,
-    },
-    Pick {
-        first: u32,
-        count: u32,
-        index: u32,
-        result: u32,
-    },
-    Put {
-        first: u32,
-        count: u32,
-        index: u32,
-        value: u32,
-    },
-    Look {
-        content: usize,
-        offset: u32,
-        bytes: u8,
-        result: u32,
-    },
-    Access {
-        buffer: u32,
-        offset: u32,
-        bytes: u32,
-        direction: Direction,
-        rows: Option<(u32, u32)>,
-    },
-}
-
-#[derive(Debug)]
-pub(crate) enum End {
-    Stop,
-    Jump(Edge),
-    Branch {
-        condition: u32,
-        then: Edge,
-        otherwise: Edge,
-    },
-    Switch {
-        selector: u32,
-        default: Edge,
-        cases: Vec<(u64, Edge)>,
-    },
-}
-
-/// The way to a block, and the registers that it copies: to, from.
-#[derive(Debug)]
-pub(crate) struct Edge {
-    to: u32,
-    copies: Vec<(u32, u32)>,
-    /// Some copy reads what another one writes.
-    tangled: bool,
-}
-
-impl Edge {
-    pub fn new(to: u32, copies: Vec<(u32, u32)>) -> Edge {
-        let tangled = (copies.iter()).any(|(_, from)| copies.iter().any(|(to, _)| to == from));
-        Edge {
-            to,
-            copies,
-            tangled,
-        }
-    }
-}
 
 /// The invocations of a dispatch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

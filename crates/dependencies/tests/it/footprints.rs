@@ -235,6 +235,37 @@ fn uniform_buffers_whose_content_is_known() {
     }
 }
 
+/// The capture has the indices, and nothing of the window writes them.
+#[test]
+fn a_scatter_by_indices_that_are_known() {
+    let wgsl = "
+        @group(0) @binding(0) var<storage, read> indices: array<u32>;
+        @group(0) @binding(1) var<storage, read_write> y: array<f32>;
+        @compute @workgroup_size(4) fn main(@builtin(global_invocation_id) id: vec3<u32>) { y[indices[id.x]] = 1.0; }";
+    let mut program = Program::new(&[16, 64]);
+    let bound = [0, 1].map(|buffer| Bound {
+        read_only: buffer == 0,
+        ..program.whole(buffer)
+    });
+    program.content(0, &[9_u32, 3, 3, 4].map(u32::to_le_bytes).concat());
+    let kernel = program.kernel(&compile(wgsl), &bound, &[], 0);
+    let swapped = [bound[1], bound[0]].map(|bound| Bound {
+        read_only: false,
+        ..bound
+    });
+    let commands = vec![
+        dispatch(kernel, [1, 1, 1], &[], &bound),
+        // From here on the indices are what a kernel wrote.
+        dispatch(kernel, [1, 1, 1], &[], &swapped),
+        dispatch(kernel, [1, 1, 1], &[], &bound),
+    ];
+    program.submit(0, commands);
+    let found = program.dependencies();
+    assert_eq!(words(&found.graph.nodes[0], 1, true), Ok(vec![3, 4, 9]));
+    assert!(words(&found.graph.nodes[1], 1, true).is_err());
+    assert!(words(&found.graph.nodes[2], 1, true).is_err());
+}
+
 /// As ggml finds the place of an element: workgroups of 512 in x, y and z, and divisions by multiplication with what push constants hold.
 #[test]
 fn an_index_as_that_of_ggml() {

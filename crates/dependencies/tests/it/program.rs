@@ -32,6 +32,7 @@ pub struct Bound {
     pub offset: u64,
     pub bytes: u64,
     pub uniform: bool,
+    pub read_only: bool,
 }
 
 /// A capture that is being written.
@@ -116,6 +117,7 @@ impl Program {
             offset: 0,
             bytes: self.buffers[buffer as usize],
             uniform: false,
+            read_only: false,
         }
     }
 
@@ -252,7 +254,7 @@ pub fn dispatch(
             offset: bound.offset,
             bytes: bound.bytes,
         }),
-        read_only: false,
+        read_only: bound.read_only,
     };
     Command::Dispatch(Dispatch {
         pipeline,

@@ -190,7 +190,13 @@ impl Lowering<'_> {
         self.compute(Code::Add, 64, [offset, Operand::Known(bytes), NONE])
     }
 
-    fn indexed(&mut self, offset: Operand, id: u32, index: Operand, stride: u32) -> Operand {
+    pub(super) fn indexed(
+        &mut self,
+        offset: Operand,
+        id: u32,
+        index: Operand,
+        stride: u32,
+    ) -> Operand {
         let type_id = self.typed(id).type_id;
         let bits = self.module.bits(type_id).unwrap_or(64);
         let code = match self.module.is_signed(type_id) {
@@ -335,7 +341,7 @@ impl Lowering<'_> {
         Value::Scalars(scalars.into())
     }
 
-    fn pieces(&self, pointer: &Pointer) -> Option<Vec<Piece>> {
+    pub(super) fn pieces(&self, pointer: &Pointer) -> Option<Vec<Piece>> {
         let module = self.module;
         if let (Some(layout), Some(Type::Vector { component, count })) =
             (pointer.matrix, module.types.get(&pointer.type_id))
@@ -460,74 +466,5 @@ impl Lowering<'_> {
         found().map_or(Operand::Unknown(Cause::Layout), |length| {
             Operand::Known(length & u64::from(u32::MAX))
         })
-    }
-
-    /// A matrix that a subgroup reads or writes together: `OpCooperativeMatrixLoadKHR` and `…StoreKHR`.
-    pub(super) fn matrix(
-        &mut self,
-        pointer: u32,
-        matrix: u32,
-        layout: u32,
-        stride: Option<u32>,
-        direction: Direction,
-    ) {
-        let pointer = self.pointer(pointer);
-        let buffer = match &pointer.base {
-            Base::Buffer(buffer) => *buffer,
-            Base::Lost(cause) => {
-                return self.escape(None, direction.reads(), direction.writes(), *cause);
-            }
-            _ => return,
-        };
-        let shape = (|| {
-            let Type::CooperativeMatrix {
-                component,
-                rows,
-                columns,
-            } = self.module.types.get(&matrix)?
-            else {
-                return None;
-            };
-            let (rows, columns) = (self.length(*rows)?, self.length(*columns)?);
-            let (lines, scalars) = match self.length(layout)? {
-                0 => (rows, columns),
-                1 => (columns, rows),
-                _ => return None,
-            };
-            let sizes = 1..=1 << 12;
-            if !sizes.contains(&lines) || !sizes.contains(&scalars) {
-                return None;
-            }
-            let pieces = self.pieces(&Pointer {
-                matrix: None,
-                ..pointer.clone()
-            })?;
-            let [element] = pieces.as_slice() else {
-                return None;
-            };
-            let element = element.scalar_bytes * element.scalars;
-            Some((
-                lines,
-                scalars,
-                self.module.scalar_bytes(*component)?,
-                element,
-            ))
-        })();
-        let Some((lines, scalars, scalar_bytes, element)) = shape else {
-            let (reads, writes) = (direction.reads(), direction.writes());
-            return self.escape(Some(buffer), reads, writes, Cause::Layout);
-        };
-        let stride = match stride {
-            Some(id) => self.indexed(NONE, id, self.scalar(id), element),
-            None => Operand::Known(u64::from(scalars * scalar_bytes)),
-        };
-        self.emit(Op::Access(Access {
-            buffer,
-            offset: pointer.offset,
-            scalar_bytes,
-            scalars,
-            direction,
-            rows: Some((lines, stride)),
-        }));
     }
 }
