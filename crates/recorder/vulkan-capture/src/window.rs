@@ -67,6 +67,16 @@ struct Gate {
     begun: u32,
 }
 
+/// The only window has ended: nothing of what the program records from here on is needed.
+static OVER: AtomicBool = AtomicBool::new(false);
+
+/// Keeps what a program records as long as a window may need it.
+pub fn keep<R>(work: impl FnOnce() -> R) {
+    if !OVER.load(Relaxed) {
+        hook::guard(work);
+    }
+}
+
 /// The capture that this process was asked for, if it was.
 pub fn capture() -> Option<&'static Capture> {
     static CAPTURE: OnceLock<Option<Capture>> = OnceLock::new();
@@ -344,8 +354,16 @@ impl Capture {
         work()
     }
 
+    /// No window begins by itself any more.
     fn disarm(&self) {
         self.is_armed.store(false, Relaxed);
+        let is_last = matches!(
+            self.request.window,
+            Window::Submissions(_) | Window::Dispatches(_) | Window::Label(_)
+        );
+        if is_last {
+            OVER.store(true, Relaxed);
+        }
     }
 }
 

@@ -3,13 +3,13 @@
 use std::ffi::c_void;
 
 use ash::vk::{self, Handle};
-use gapscope_spool::hook::guard;
 use gapscope_vulkan_layer::arguments::slice;
 
 use crate::api::device::{self, Device};
 use crate::command::Command;
 use crate::hooks::commands::add;
 use crate::objects::descriptors::{Descriptor, SetLayout, written};
+use crate::window;
 
 const COMPUTE: vk::PipelineBindPoint = vk::PipelineBindPoint::COMPUTE;
 
@@ -24,7 +24,7 @@ pub unsafe extern "system" fn bind_pipeline(
             return;
         };
         if point == COMPUTE {
-            guard(|| {
+            window::keep(|| {
                 let known = device.objects.pipelines.get(pipeline.as_raw());
                 add(device, buffer, Command::Pipeline(known));
             });
@@ -70,7 +70,7 @@ pub unsafe extern "system" fn bind_descriptor_sets(
         };
         if point == COMPUTE {
             let (sets, offsets) = (slice(sets, count), slice(offsets, offset_count));
-            guard(|| bind(device, buffer, layout, first, sets, offsets));
+            window::keep(|| bind(device, buffer, layout, first, sets, offsets));
         }
         let call = device.next.fp_v1_0().cmd_bind_descriptor_sets;
         call(
@@ -99,7 +99,7 @@ pub unsafe extern "system" fn bind_descriptor_sets2(
         if i.stage_flags.intersects(vk::ShaderStageFlags::COMPUTE) {
             let sets = slice(i.p_descriptor_sets, i.descriptor_set_count);
             let offsets = slice(i.p_dynamic_offsets, i.dynamic_offset_count);
-            guard(|| bind(device, buffer, i.layout, i.first_set, sets, offsets));
+            window::keep(|| bind(device, buffer, i.layout, i.first_set, sets, offsets));
         }
         (device.maintenance6.cmd_bind_descriptor_sets2_khr)(buffer, info);
     }
@@ -162,7 +162,7 @@ pub unsafe extern "system" fn push_descriptor_set(
             return;
         };
         if point == COMPUTE {
-            guard(|| push_writes(device, buffer, layout, set, slice(writes, count)));
+            window::keep(|| push_writes(device, buffer, layout, set, slice(writes, count)));
         }
         let call = device.push_descriptor.cmd_push_descriptor_set_khr;
         call(buffer, point, layout, set, count, writes);
@@ -181,7 +181,7 @@ pub unsafe extern "system" fn push_descriptor_set2(
         let i = &*info;
         if i.stage_flags.intersects(vk::ShaderStageFlags::COMPUTE) {
             let writes = slice(i.p_descriptor_writes, i.descriptor_write_count);
-            guard(|| push_writes(device, buffer, i.layout, i.set, writes));
+            window::keep(|| push_writes(device, buffer, i.layout, i.set, writes));
         }
         (device.maintenance6.cmd_push_descriptor_set2_khr)(buffer, info);
     }
@@ -216,7 +216,7 @@ pub unsafe extern "system" fn push_descriptor_set_with_template(
         let Some(device) = device::of(buffer) else {
             return;
         };
-        guard(|| push_template(device, buffer, template, layout, set, data));
+        window::keep(|| push_template(device, buffer, template, layout, set, data));
         let call = device
             .push_descriptor
             .cmd_push_descriptor_set_with_template_khr;
@@ -234,7 +234,7 @@ pub unsafe extern "system" fn push_descriptor_set_with_template2(
             return;
         };
         let i = &*info;
-        guard(|| {
+        window::keep(|| {
             push_template(
                 device,
                 buffer,
@@ -278,7 +278,7 @@ pub unsafe extern "system" fn push_constants(
         let Some(device) = device::of(buffer) else {
             return;
         };
-        guard(|| {
+        window::keep(|| {
             let bytes = slice(values.cast::<u8>(), size);
             add(
                 device,
@@ -300,7 +300,7 @@ pub unsafe extern "system" fn push_constants2(
         let Some(device) = device::of(buffer) else {
             return;
         };
-        guard(|| {
+        window::keep(|| {
             let i = &*info;
             let bytes = slice(i.p_values.cast::<u8>(), i.size);
             add(

@@ -2,12 +2,12 @@
 
 use ash::vk::{self, Handle};
 use gapscope_capture::model::CopyRegion;
-use gapscope_spool::hook::guard;
 use gapscope_vulkan_layer::arguments::slice;
 use gapscope_vulkan_layer::handles::lock;
 
 use crate::api::device::{self, Device};
 use crate::command::Command;
+use crate::window;
 
 /// Adds a command to what is known of a command buffer.
 pub fn add(device: &Device, buffer: vk::CommandBuffer, command: Command) {
@@ -26,7 +26,7 @@ pub unsafe fn push(
 ) -> Option<&'static Device> {
     // SAFETY: as the caller promises.
     let device = unsafe { device::of(buffer) }?;
-    guard(|| add(device, buffer, command()));
+    window::keep(|| add(device, buffer, command()));
     Some(device)
 }
 

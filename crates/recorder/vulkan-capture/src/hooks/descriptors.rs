@@ -11,6 +11,7 @@ use gapscope_vulkan_layer::arguments::slice;
 use crate::api::device;
 use crate::objects::descriptors::SetLayout;
 use crate::objects::kernels::binding_flags;
+use crate::window;
 
 pub unsafe extern "system" fn create_descriptor_set_layout(
     handle: vk::Device,
@@ -147,7 +148,7 @@ pub unsafe extern "system" fn update_descriptor_sets(
         let Some(device) = device::of(handle) else {
             return;
         };
-        guard(|| {
+        window::keep(|| {
             let descriptors = &device.objects.descriptors;
             for write in slice(writes, write_count) {
                 descriptors.write(write);
@@ -217,7 +218,7 @@ pub unsafe extern "system" fn update_descriptor_set_with_template(
         let Some(device) = device::of(handle) else {
             return;
         };
-        guard(|| {
+        window::keep(|| {
             let descriptors = &device.objects.descriptors;
             let Some(known) = descriptors.templates.get(template.as_raw()) else {
                 return;
