@@ -30,7 +30,7 @@ export function fitted(drawing: Size, screen: Size): Camera {
 export function opening(drawing: Size, screen: Size): Camera {
   const all = fitted(drawing, screen);
   if (all.scale >= READABLE) return all;
-  const scale = Math.max(READABLE, Math.min(0.8, (screen.height - 2 * MARGIN) / Math.max(1, drawing.height)));
+  const scale = Math.max(READABLE, Math.min(1, (screen.height - 2 * MARGIN) / Math.max(1, drawing.height)));
   const high = drawing.height * scale > screen.height - 2 * MARGIN;
   return { scale, x: -MARGIN / scale, y: high ? -MARGIN / scale : (drawing.height - screen.height / scale) / 2 };
 }

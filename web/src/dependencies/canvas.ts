@@ -8,6 +8,7 @@ import { curveOf, distance } from "./curve.ts";
 import { type GraphAction, graphAction } from "./keys.ts";
 import { type Layers, type Layout, layoutOf, NODE } from "./layout.ts";
 import { NodeColours } from "./look.ts";
+import { Minimap } from "./minimap.ts";
 import { type Dependencies, type Pick, strongest } from "./model.ts";
 import { Painter } from "./paint.ts";
 import { Tooltip } from "./tooltip.ts";
@@ -33,6 +34,7 @@ export class GraphCanvas {
     "aria-label": "Graph of dependencies. Arrow keys go from command to command. What is selected is described beside it.",
   });
   private readonly tooltip = new Tooltip();
+  private readonly minimap: Minimap;
   readonly element = h("div", { class: "dependencies-stage" }, this.canvas, this.tooltip.element);
   private readonly painter: Painter;
   private graph: Dependencies | null = null;
@@ -52,6 +54,8 @@ export class GraphCanvas {
     const context = this.canvas.getContext("2d", { alpha: false });
     if (!context) throw new Error("This browser cannot draw on a canvas.");
     this.painter = new Painter(context);
+    this.minimap = new Minimap(look, (x, y) => this.centre(x, y));
+    this.element.append(this.minimap.canvas);
     new ResizeObserver(() => this.draw()).observe(this.element);
     this.listen();
   }
@@ -60,6 +64,8 @@ export class GraphCanvas {
     this.graph = graph;
     this.layout = graph && layoutOf(graph, layers);
     this.nodeColours = graph && new NodeColours(graph);
+    this.minimap.forget();
+    this.minimap.canvas.hidden = true;
     this.camera = null;
     this.hovered = null;
     this.picked = null;
@@ -71,6 +77,7 @@ export class GraphCanvas {
   layBy(layers: Layers): void {
     if (!this.graph) return;
     this.layout = layoutOf(this.graph, layers);
+    this.minimap.forget();
     this.camera = null;
     this.drawNow();
     if (this.picked) this.reveal(this.picked);
@@ -107,6 +114,7 @@ export class GraphCanvas {
     const from = performance.now();
     this.camera ??= opening(layout, { width, height });
     this.painter.draw({ graph, layout, nodeColours, kinds: this.kinds, picked: this.picked, hovered: this.hovered }, this.camera, { width, height }, ratio, this.look.colours, this.look.theme);
+    this.minimap.draw(graph, layout, nodeColours, this.camera, { width, height }, ratio);
     this.drawn_ms.push(performance.now() - from);
     if (this.drawn_ms.length > KEPT) this.drawn_ms.shift();
     this.publish(graph);
@@ -196,6 +204,14 @@ export class GraphCanvas {
       this.draw();
     }
     if (pick && event) this.tooltip.at(event.offsetX, event.offsetY, this.size);
+  }
+
+  private centre(x: number, y: number): void {
+    const { width, height } = this.size;
+    if (!this.camera || !this.layout) return;
+    const { scale } = this.camera;
+    const low = this.layout.height * scale <= height;
+    this.move({ scale, x: x - width / scale / 2, y: low ? this.camera.y : y - height / scale / 2 });
   }
 
   private move(camera: Camera): void {

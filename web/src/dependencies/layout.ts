@@ -7,7 +7,7 @@ export const NODE = { width: 138, height: 48 } as const;
 /** Between columns: room for a barrier and for the frames of two submissions. */
 const COLUMN = NODE.width + 74;
 const LANE = NODE.height + 42;
-const FRAME = { side: 26, top: 34, bottom: 18 } as const;
+const FRAME = { side: 26, top: 28, bottom: 18 } as const;
 /** Above the lanes of a queue: its name. */
 const BAND_TOP = 62;
 
@@ -163,8 +163,8 @@ function marks(graph: Dependencies, placed: Map<number, Placed>, frames: readonl
     if (!at || !frame) continue;
     const x = next ? next.x - 14 : at.x + NODE.width + 14;
     const whole = layers === "barriers";
-    const y = whole ? frame.y + 24 : at.y - 8;
-    const height = whole ? frame.height - 30 : NODE.height + 16;
+    const y = whole ? frame.y + 18 : at.y - 8;
+    const height = whole ? frame.height - 26 : NODE.height + 16;
     const key = `${x}.${y}`;
     const mark = found.get(key);
     if (mark) {

@@ -17,6 +17,8 @@ const NAME_PX = 30;
 /** Dashes smaller than this are a blur that takes long. */
 const DASHED_SCALE = 0.22;
 const FADED = 0.16;
+/** Columns. */
+const FAR = 3;
 
 /** What is drawn. */
 export interface Scene {
@@ -98,10 +100,10 @@ export class Painter {
     }
   }
 
-  private frame(frame: Frame, { graph, layout }: Scene): void {
+  private frame(frame: Frame, { graph }: Scene): void {
     const [x, y] = [this.sx(frame.x), this.sy(frame.y)];
     const [width, height] = [frame.width * this.scale, frame.height * this.scale];
-    if (!this.seen(x, y, width, height)) return;
+    if (!this.seen(x, y - 20, width, height + 20)) return;
     const { context } = this;
     context.fillStyle = this.own.frame;
     context.strokeStyle = this.colours.strong;
@@ -110,9 +112,9 @@ export class Painter {
     context.fill();
     if (width > 6) context.stroke();
     // The name stays in sight while its frame is.
-    const left = Math.max(x, 0) + 10;
+    const left = Math.max(x, 0) + 4;
     const room = Math.min(x + width, this.screen.width) - left - 8;
-    if (room < 24 || height < 34 || layout.frames.length === 0) return;
+    if (room < 24) return;
     const submission = graph.submissions.get(frame.submission);
     const name = submission?.queue === null || submission === undefined ? "submission unknown" : `submission ${submission.name ?? frame.submission}`;
     const time = submission?.device_ns ? `  ${duration(Number(submission.device_ns))} on the device` : "";
@@ -120,7 +122,7 @@ export class Painter {
     context.textBaseline = "alphabetic";
     context.textAlign = "left";
     context.fillStyle = this.colours.faint;
-    context.fillText(this.texts.width(name + time) <= room ? name + time : this.texts.cut(name, room), left, y + Math.max(13, Math.min(20, 22 * this.scale)));
+    context.fillText(this.texts.width(name + time) <= room ? name + time : this.texts.cut(name, room), left, y - 5);
   }
 
   private edges(scene: Scene, near: Set<number> | null): void {
@@ -138,7 +140,9 @@ export class Painter {
       const curve = this.onScreen(curveOf(from, to, edge.kind));
       if (!curve) continue;
       const isNear = near === null || near.has(edge.index);
-      const alpha = isNear ? 1 : FADED;
+      // What leads far is in the way of what is near.
+      const far = near === null && to.column - from.column > FAR;
+      const alpha = isNear ? (far ? 0.45 : 1) : FADED;
       const width = this.width(edge, graph);
       if (edge.hazard === "certain") {
         hazards.push({ edge, curve, alpha });
@@ -179,7 +183,7 @@ export class Painter {
   /** Its width says its bytes: the area of a thick one is that of many. */
   private width(edge: Edge, graph: Dependencies): number {
     const share = Math.sqrt(edge.size / graph.largest);
-    return Math.max(1, Math.round((1 + 4.5 * share) * Math.min(1, this.scale * 1.4) * 2) / 2);
+    return Math.max(1, Math.round((1 + 3.5 * share) * Math.min(1, this.scale * 1.4) * 2) / 2);
   }
 
   private onScreen(curve: Curve): Curve | null {
@@ -223,12 +227,12 @@ export class Painter {
     context.stroke(path);
     this.head(curve, this.own.hazard, context.lineWidth, Math.max(alpha, 0.5));
     const middle = pointOn(curve, 0.5);
-    const room = Math.max(curve.x2 - curve.x1 - 10, 52);
     this.font(11, "600");
-    const text = this.texts.cut(this.scale > 0.3 ? `hazard: ${edge.kind} ${bytes(edge.size)}` : "hazard", Math.max(room, 90));
-    if (text) this.badge(text, middle.x, middle.y - 12, this.own.hazard, alpha);
+    const text = this.scale > 0.3 ? `hazard: ${edge.kind} ${bytes(edge.size)}` : "hazard";
+    this.badge(text, middle.x - this.texts.width(text) / 2, middle.y - 12, this.own.hazard, alpha);
   }
 
+  /** A word in a frame, from `x` on. */
   private badge(text: string, x: number, y: number, colour: string, alpha: number): void {
     const { context } = this;
     const width = this.texts.width(text) + 10;
@@ -236,11 +240,11 @@ export class Painter {
     context.fillStyle = this.colours.background;
     context.strokeStyle = colour;
     context.lineWidth = 1;
-    box(context, x - width / 2, y - 8, width, 16, 8);
+    box(context, x - 5, y - 8, width, 16, 8);
     context.fill();
     context.stroke();
     context.fillStyle = colour;
-    context.textAlign = "center";
+    context.textAlign = "left";
     context.textBaseline = "middle";
     context.fillText(text, x, y + 0.5);
   }
@@ -269,7 +273,7 @@ export class Painter {
     }
     if (needless) {
       this.font(11, "600");
-      this.badge(this.scale > 0.28 ? "needless" : "!", x, y - 10, colour, 1);
+      this.badge(this.scale > 0.28 ? "needless" : "!", x, y - 9, colour, 1);
     }
   }
 
