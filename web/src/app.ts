@@ -5,7 +5,7 @@ import { type Side, sideName } from "./compare.ts";
 import { isMissing, type Overview, unreadSentences } from "./data/answers.ts";
 import type { DataSource } from "./data/source.ts";
 import { Trace } from "./data/trace.ts";
-import { DependenciesPanel } from "./dependencies/panel.ts";
+import { DependenciesTab } from "./dependencies/tab.ts";
 import { fill, h } from "./dom.ts";
 import type { Theme } from "./draw/palette.ts";
 import { Explainer } from "./explaining.ts";
@@ -40,9 +40,6 @@ import type { Timeline } from "./timeline/timeline.ts";
 import { Topbar } from "./topbar.ts";
 import { eventRange, View } from "./view.ts";
 
-/** The server is asked when the selection has rested for so long. */
-const REST_MS = 250;
-
 export class App {
   private readonly traces: Trace[];
   private readonly shown: Shown;
@@ -60,7 +57,7 @@ export class App {
   private readonly legend: Legend;
   private readonly details: DetailsPanel;
   private readonly graph: GraphPanel;
-  private readonly dependencies: DependenciesPanel;
+  private readonly dependencies: DependenciesTab;
   private readonly compare: ComparePanel;
   private readonly tabs: Tabs;
   private readonly help = helpDialog();
@@ -72,7 +69,6 @@ export class App {
   private readonly search: Search;
   private readonly comparing = new Latest();
   private readonly explainer: Explainer;
-  private resting: ReturnType<typeof setTimeout> | undefined;
   /** What there was to be seen before the trace grew. */
   private seen: Range;
 
@@ -134,8 +130,9 @@ export class App {
     this.kernels = kernelTable(trace, this.look, (row) => this.search.pick(`^${escaped(row.name)}$`));
     this.labels = labelTable((row) => this.search.pick(escaped(row.path)));
     this.graph = new GraphPanel(this.view, source, this.look, (node) => this.search.pick(`^${escaped(node.name)}$`));
-    this.dependencies = new DependenciesPanel(this.look, {
-      ask: (wanted) => source.allDependencies(trace.number, wanted),
+    this.dependencies = new DependenciesTab(this.view, source, this.look, {
+      isShown: () => this.tabs.shown === "dependencies",
+      show: () => this.tabs.show("dependencies"),
       go: (table, row) => void this.navigation.goTo(this.view, table, row),
     });
     this.tabs = new Tabs(
@@ -143,7 +140,7 @@ export class App {
         { name: "gaps", title: "Gaps", element: this.gaps.element },
         { name: "kernels", title: "Kernels", element: h("div", { class: "panel" }, this.kernels.element) },
         { name: "labels", title: "Labels", element: h("div", { class: "panel" }, this.labels.element) },
-        { name: "dependencies", title: "Dependencies", element: this.dependencies.element, opened: () => this.openDependencies() },
+        { name: "dependencies", title: "Dependencies", element: this.dependencies.element, opened: () => this.dependencies.open() },
         { name: "graph", title: "Data flow", element: this.graph.element, opened: () => void this.graph.open() },
         { name: "compare", title: "Compare", element: this.compare.element },
         { name: "about", title: "Recording", element: this.about.element },
@@ -155,7 +152,7 @@ export class App {
       go: (view, table, row) => void this.navigation.goTo(view, table, row),
       search: (text) => this.search.pick(escaped(text)),
       graph: (view, table, row) => {
-        if (view.trace === trace) this.dependsOn(table, row);
+        if (view.trace === trace) this.dependencies.show(table, row);
       },
     });
     for (const view of this.stage.views) if (view !== this.view) this.watch(view);
@@ -197,11 +194,7 @@ export class App {
       if (change === "range" || change === "selection" || change === "event") this.address.later();
       if (change === "event" || change === "selection") this.fillSide();
       if (change === "event") this.search.tell();
-      if (change === "event") this.followEvent();
-      if (change === "selection") {
-        this.graph.forget();
-        this.renewDependencies();
-      }
+      if (change === "selection") this.graph.forget();
     });
     document.addEventListener("keydown", (event) => this.key(event));
     window.addEventListener("hashchange", () => void this.address.read(true));
@@ -333,7 +326,7 @@ export class App {
     this.stage.renew();
     this.view.changed("data");
     this.graph.forget();
-    this.renewDependencies();
+    this.dependencies.forget();
     if (trace === this.shown.first && !trace.findings) this.showFindings();
     if (trace === this.shown.first || this.explainer.has(trace)) void this.explainer.ask(trace);
   }
@@ -391,45 +384,6 @@ export class App {
       this.dependencies.renew();
       this.showFindings();
     }
-  }
-
-  // ---- dependencies ----
-
-  /** Those of the selected range, where there is one; what is picked in the timeline is picked there too. */
-  private openDependencies(): void {
-    const range = this.source.file ? null : this.view.selection;
-    void this.dependencies.open(range ? { ...range } : {}, (graph) => {
-      const place = this.view.event?.track.rowOf(this.view.event);
-      const id = place && graph.at(place.table, place.row);
-      return id === undefined ? null : { kind: "node", id };
-    });
-  }
-
-  /** They are of another range or generation now. */
-  private renewDependencies(): void {
-    this.dependencies.forget();
-    clearTimeout(this.resting);
-    this.resting = setTimeout(() => this.tabs.shown === "dependencies" && this.openDependencies(), REST_MS);
-  }
-
-  /** Shows a row among what ran around it. */
-  private dependsOn(table: string, row: number): void {
-    // Its tab is not to ask for anything else.
-    const wanted = this.source.file ? {} : { around: `${table}.${row}` };
-    this.tabs.show("dependencies");
-    if (this.dependencies.pickRow(table, row)) return;
-    void this.dependencies.open(wanted, (graph) => {
-      const id = graph.at(table, row);
-      return id === undefined ? null : { kind: "node", id };
-    });
-  }
-
-  /** What is picked in the timeline is picked in the graph too, where it is there. */
-  private followEvent(): void {
-    const { event } = this.view;
-    if (!event || this.tabs.shown !== "dependencies") return;
-    const { table, row } = event.track.rowOf(event);
-    this.dependencies.pickRow(table, row);
   }
 
   // ---- comparison ----

@@ -79,7 +79,7 @@ pub fn dependencies(analysed: &Analysed, which: &Which) -> Value {
         .iter()
         .map(|(source, row)| work_of.node(*source, *row))
         .collect();
-    let mut remarks = Vec::new();
+    let mut remarks = vec!["By the ranges that are bound: a kernel may reach less.".to_owned()];
     if before > 0 {
         remarks.push("What these depend on of the work before them is not shown.".to_owned());
     }

@@ -3,7 +3,7 @@
 import type { EdgeKind } from "../data/dependencies.ts";
 import { h } from "../dom.ts";
 import type { Look } from "../look.ts";
-import { type Camera, fitted, kept, opening, revealing, zoomedAt } from "./camera.ts";
+import { type Camera, fitted, kept, opening, revealing, upright, zoomedAt } from "./camera.ts";
 import { curveOf, distance } from "./curve.ts";
 import { type GraphAction, graphAction } from "./keys.ts";
 import { type Layers, type Layout, layoutOf, NODE } from "./layout.ts";
@@ -84,6 +84,11 @@ export class GraphCanvas {
     this.draw();
   }
 
+  /** The scale from top to bottom. */
+  private get high(): number {
+    return this.camera && this.layout ? upright(this.camera, this.layout, this.size) : 1;
+  }
+
   private get size(): { width: number; height: number } {
     return { width: this.element.clientWidth, height: this.element.clientHeight };
   }
@@ -127,6 +132,10 @@ export class GraphCanvas {
     dataset.edges = String(graph.edges.length);
     dataset.drawMs = (this.drawn_ms.at(-1) ?? 0).toFixed(2);
     dataset.scale = (this.camera?.scale ?? 0).toFixed(4);
+    dataset.from = (this.camera?.x ?? 0).toFixed(1);
+    dataset.width = (this.layout?.width ?? 0).toFixed(1);
+    const at = this.picked?.kind === "node" ? this.placeOf(this.picked.id) : null;
+    dataset.at = at ? `${at.x.toFixed(1)} ${at.y.toFixed(1)}` : "";
     dataset.picked = this.picked ? `${this.picked.kind} ${this.picked.kind === "node" ? this.picked.id : this.picked.index}` : "";
   }
 
@@ -135,7 +144,7 @@ export class GraphCanvas {
     const placed = this.layout?.nodes.get(id);
     if (!placed || !this.camera) return null;
     const { x, y, scale } = this.camera;
-    return { x: (placed.x + NODE.width / 2 - x) * scale, y: (placed.y + NODE.height / 2 - y) * scale };
+    return { x: (placed.x + NODE.width / 2 - x) * scale, y: (placed.y + NODE.height / 2 - y) * this.high };
   }
 
   pick(pick: Pick | null, reveal = false): void {
@@ -150,7 +159,7 @@ export class GraphCanvas {
     const box = this.boxOf(pick);
     const { width, height } = this.size;
     if (!box || !this.layout || width === 0) return;
-    this.camera = revealing(this.camera ?? opening(this.layout, this.size), box, { width, height });
+    this.camera = revealing(this.camera ?? opening(this.layout, this.size), box, this.layout, { width, height });
     this.draw();
   }
 
@@ -175,7 +184,8 @@ export class GraphCanvas {
   private at(px: number, py: number): Pick | null {
     const { graph, layout, camera } = this;
     if (!graph || !layout || !camera) return null;
-    const [x, y] = [px / camera.scale + camera.x, py / camera.scale + camera.y];
+    const { high } = this;
+    const [x, y] = [px / camera.scale + camera.x, py / high + camera.y];
     for (const { node, x: left, y: top } of layout.nodes.values()) {
       if (x >= left && x <= left + NODE.width && y >= top && y <= top + NODE.height) return { kind: "node", id: node.id };
     }
@@ -189,7 +199,7 @@ export class GraphCanvas {
       if (!this.kinds.has(edge.kind) && edge.hazard !== "certain") continue;
       const [from, to] = [layout.nodes.get(edge.from), layout.nodes.get(edge.to)];
       if (!from || !to) continue;
-      const away = distance(curveOf(from, to, edge.kind), x, y, least);
+      const away = distance(curveOf(from, to, edge.kind), x, y, least, high / camera.scale);
       if (away < least) [least, best] = [away, { kind: "edge", index: edge.index }];
     }
     return best;
@@ -210,8 +220,9 @@ export class GraphCanvas {
     const { width, height } = this.size;
     if (!this.camera || !this.layout) return;
     const { scale } = this.camera;
-    const low = this.layout.height * scale <= height;
-    this.move({ scale, x: x - width / scale / 2, y: low ? this.camera.y : y - height / scale / 2 });
+    const { high } = this;
+    const low = this.layout.height * high <= height;
+    this.move({ scale, x: x - width / scale / 2, y: low ? this.camera.y : y - height / high / 2 });
   }
 
   private move(camera: Camera): void {
@@ -225,17 +236,17 @@ export class GraphCanvas {
     canvas.addEventListener(
       "wheel",
       (event) => {
-        if (!this.camera) return;
+        if (!this.camera || !this.layout) return;
         event.preventDefault();
         const pixels = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1;
         const [dx, dy] = [event.deltaX * pixels, event.deltaY * pixels];
         if (event.ctrlKey || event.metaKey) {
           // Pinching on a trackpad comes as small steps of a wheel with Control.
           const strength = Math.abs(dy) < 30 ? 0.01 : 0.0025;
-          return this.move(zoomedAt(this.camera, event.offsetX, event.offsetY, Math.exp(-dy * strength)));
+          return this.move(zoomedAt(this.camera, event.offsetX, event.offsetY, Math.exp(-dy * strength), this.layout, this.size));
         }
         const sideways = event.shiftKey && dx === 0;
-        this.move({ ...this.camera, x: this.camera.x + (sideways ? dy : dx) / this.camera.scale, y: this.camera.y + (sideways ? 0 : dy) / this.camera.scale });
+        this.move({ ...this.camera, x: this.camera.x + (sideways ? dy : dx) / this.camera.scale, y: this.camera.y + (sideways ? 0 : dy) / this.high });
       },
       { passive: false },
     );
@@ -245,7 +256,7 @@ export class GraphCanvas {
     canvas.addEventListener("dblclick", (event) => {
       const pick = this.at(event.offsetX, event.offsetY);
       if (pick?.kind === "node") this.steps.go();
-      else if (!pick && this.camera) this.move(zoomedAt(this.camera, event.offsetX, event.offsetY, 1.8));
+      else if (!pick && this.camera && this.layout) this.move(zoomedAt(this.camera, event.offsetX, event.offsetY, 1.8, this.layout, this.size));
     });
     canvas.addEventListener("keydown", (event) => {
       const action = graphAction(event);
@@ -258,7 +269,7 @@ export class GraphCanvas {
 
   private drag(event: PointerEvent): void {
     if (event.button > 1 || !this.camera) return;
-    const { canvas, camera } = this;
+    const { canvas, camera, high } = this;
     const start = { x: event.offsetX, y: event.offsetY };
     let moved = false;
     canvas.setPointerCapture(event.pointerId);
@@ -268,7 +279,7 @@ export class GraphCanvas {
       if (!moved) this.hover(null);
       moved = true;
       canvas.classList.add("panning");
-      this.move({ ...camera, x: camera.x - dx / camera.scale, y: camera.y - dy / camera.scale });
+      this.move({ ...camera, x: camera.x - dx / camera.scale, y: camera.y - dy / high });
     };
     const up = (event: PointerEvent): void => {
       canvas.removeEventListener("pointermove", move);
@@ -288,8 +299,8 @@ export class GraphCanvas {
     const { camera, layout } = this;
     if (!camera || !layout) return;
     const { width, height } = this.size;
-    const zoom = (by: number): void => this.move(zoomedAt(camera, width / 2, height / 2, by));
-    const pan = (x: number, y: number): void => this.move({ ...camera, x: camera.x + (x * width) / camera.scale, y: camera.y + (y * height) / camera.scale });
+    const zoom = (by: number): void => this.move(zoomedAt(camera, width / 2, height / 2, by, layout, { width, height }));
+    const pan = (x: number, y: number): void => this.move({ ...camera, x: camera.x + (x * width) / camera.scale, y: camera.y + (y * height) / this.high });
     const actions: Record<GraphAction, () => void> = {
       earlier: () => this.neighbour(false),
       later: () => this.neighbour(true),

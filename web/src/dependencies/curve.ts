@@ -37,25 +37,26 @@ export function pointOn(curve: Curve, t: number): { x: number; y: number } {
   return { x: a * curve.x1 + b * curve.cx1 + c * curve.cx2 + d * curve.x2, y: a * curve.y1 + b * curve.cy1 + c * curve.cy2 + d * curve.y2 };
 }
 
-/** How far a point is from a curve, about. */
-export function distance(curve: Curve, x: number, y: number, most: number): number {
+/** How far a point is from a curve, about, in its own width; `tall` is how much higher than wide it is drawn. */
+export function distance(curve: Curve, x: number, y: number, most: number, tall = 1): number {
   const left = Math.min(curve.x1, curve.x2) - most;
   const right = Math.max(curve.x1, curve.x2) + most;
-  const top = Math.min(curve.y1, curve.cy1, curve.cy2, curve.y2) - most;
-  const bottom = Math.max(curve.y1, curve.cy1, curve.cy2, curve.y2) + most;
+  const top = Math.min(curve.y1, curve.cy1, curve.cy2, curve.y2) - most / tall;
+  const bottom = Math.max(curve.y1, curve.cy1, curve.cy2, curve.y2) + most / tall;
   if (x < left || x > right || y < top || y > bottom) return Infinity;
   let best = Infinity;
   let before = pointOn(curve, 0);
   for (let step = 1; step <= 16; step += 1) {
     const point = pointOn(curve, step / 16);
-    best = Math.min(best, fromLine(x, y, before, point));
+    best = Math.min(best, fromLine(x, y, before, point, tall));
     before = point;
   }
   return best;
 }
 
-function fromLine(x: number, y: number, a: { x: number; y: number }, b: { x: number; y: number }): number {
-  const [dx, dy] = [b.x - a.x, b.y - a.y];
-  const along = Math.max(0, Math.min(1, ((x - a.x) * dx + (y - a.y) * dy) / (dx * dx + dy * dy || 1)));
-  return Math.hypot(x - a.x - along * dx, y - a.y - along * dy);
+function fromLine(x: number, y: number, a: { x: number; y: number }, b: { x: number; y: number }, tall: number): number {
+  const [dx, dy] = [b.x - a.x, (b.y - a.y) * tall];
+  const [px, py] = [x - a.x, (y - a.y) * tall];
+  const along = Math.max(0, Math.min(1, (px * dx + py * dy) / (dx * dx + dy * dy || 1)));
+  return Math.hypot(px - along * dx, py - along * dy);
 }

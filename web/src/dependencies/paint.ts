@@ -4,7 +4,7 @@ import type { EdgeKind } from "../data/dependencies.ts";
 import type { Colours, Theme } from "../draw/palette.ts";
 import { Texts } from "../draw/texts.ts";
 import { bytes, duration } from "../time/format.ts";
-import type { Camera, Size } from "./camera.ts";
+import { type Camera, type Size, upright } from "./camera.ts";
 import { type Curve, curveOf, pointOn } from "./curve.ts";
 import { type Frame, type Layout, type Mark, NODE, type Placed } from "./layout.ts";
 import { type GraphColours, graphColours, isDispatch, type NodeColours } from "./look.ts";
@@ -16,6 +16,8 @@ const FIGURES_PX = 96;
 const NAME_PX = 30;
 /** Dashes smaller than this are a blur that takes long. */
 const DASHED_SCALE = 0.22;
+/** Below this, only barriers that nothing needs are seen. */
+const MARKS_SCALE = 0.12;
 const FADED = 0.16;
 /** Columns. */
 const FAR = 3;
@@ -30,14 +32,26 @@ export interface Scene {
   hovered: Pick | null;
 }
 
+interface Badge {
+  text: string;
+  x: number;
+  y: number;
+  colour: string;
+  alpha: number;
+}
+
 export class Painter {
   private readonly texts: Texts;
   private colours!: Colours;
   private own!: GraphColours;
   private scale = 1;
+  /** The scale from top to bottom. */
+  private high = 1;
   private x = 0;
   private y = 0;
   private screen: Size = { width: 0, height: 0 };
+  /** Words that lie on everything else. */
+  private readonly badges: Badge[] = [];
 
   constructor(private readonly context: CanvasRenderingContext2D) {
     this.texts = new Texts(context);
@@ -48,6 +62,7 @@ export class Painter {
     this.colours = colours;
     this.own = graphColours(theme);
     this.scale = camera.scale;
+    this.high = upright(camera, scene.layout, screen);
     this.x = camera.x;
     this.y = camera.y;
     this.screen = screen;
@@ -63,6 +78,8 @@ export class Painter {
     this.edges(scene, near?.edges ?? null);
     for (const mark of layout.marks) this.mark(mark, scene);
     for (const placed of layout.nodes.values()) this.node(placed, scene, near?.nodes ?? null);
+    this.font(11, "600");
+    for (const badge of this.badges.splice(0)) this.badge(badge);
     context.globalAlpha = 1;
   }
 
@@ -71,7 +88,7 @@ export class Painter {
   }
 
   private sy(y: number): number {
-    return (y - this.y) * this.scale;
+    return (y - this.y) * this.high;
   }
 
   private seen(x: number, y: number, width: number, height: number): boolean {
@@ -102,7 +119,7 @@ export class Painter {
 
   private frame(frame: Frame, { graph }: Scene): void {
     const [x, y] = [this.sx(frame.x), this.sy(frame.y)];
-    const [width, height] = [frame.width * this.scale, frame.height * this.scale];
+    const [width, height] = [frame.width * this.scale, frame.height * this.high];
     if (!this.seen(x, y - 20, width, height + 20)) return;
     const { context } = this;
     context.fillStyle = this.own.frame;
@@ -229,11 +246,11 @@ export class Painter {
     const middle = pointOn(curve, 0.5);
     this.font(11, "600");
     const text = this.scale > 0.3 ? `hazard: ${edge.kind} ${bytes(edge.size)}` : "hazard";
-    this.badge(text, middle.x - this.texts.width(text) / 2, middle.y - 12, this.own.hazard, alpha);
+    this.badges.push({ text, x: middle.x - this.texts.width(text) / 2, y: middle.y - 12, colour: this.own.hazard, alpha });
   }
 
   /** A word in a frame, from `x` on. */
-  private badge(text: string, x: number, y: number, colour: string, alpha: number): void {
+  private badge({ text, x, y, colour, alpha }: Badge): void {
     const { context } = this;
     const width = this.texts.width(text) + 10;
     context.globalAlpha = Math.max(alpha, 0.5);
@@ -251,11 +268,12 @@ export class Painter {
 
   private mark(mark: Mark, { picked, hovered }: Scene): void {
     const x = this.sx(mark.x);
-    const [y, height] = [this.sy(mark.y), mark.height * this.scale];
+    const [y, height] = [this.sy(mark.y), mark.height * this.high];
     if (!this.seen(x - 40, y - 16, 80, height + 32)) return;
     const { context } = this;
     const isPicked = [picked, hovered].some((pick) => pick?.kind === "barrier" && mark.barriers.some(({ index }) => index === pick.index));
     const needless = mark.need === "needless";
+    if (!needless && this.scale < MARKS_SCALE) return;
     const colour = needless ? this.own.needless : this.own.barrier;
     context.globalAlpha = needless || isPicked ? 1 : mark.need === "needed" ? 0.9 : 0.5;
     context.fillStyle = colour;
@@ -272,21 +290,20 @@ export class Painter {
       context.fillText(`×${mark.barriers.length}`, x, y + height + 2);
     }
     if (needless) {
-      this.font(11, "600");
-      this.badge(this.scale > 0.28 ? "needless" : "!", x, y - 9, colour, 1);
+      this.badges.push({ text: this.scale > 0.28 ? "needless" : "!", x, y: y - 9, colour, alpha: 1 });
     }
   }
 
   private node(placed: Placed, { graph, nodeColours, picked, hovered }: Scene, near: Set<number> | null): void {
     const [x, y] = [this.sx(placed.x), this.sy(placed.y)];
-    const [width, height] = [NODE.width * this.scale, NODE.height * this.scale];
+    const [width, height] = [NODE.width * this.scale, NODE.height * this.high];
     if (!this.seen(x - 4, y - 4, width + 8, height + 8)) return;
     const { context, colours } = this;
     const { node } = placed;
     const isPicked = picked?.kind === "node" && picked.id === node.id;
     const isHovered = hovered?.kind === "node" && hovered.id === node.id;
     const critical = graph.isCritical(node.id);
-    const radius = isDispatch(node) ? Math.min(7, 8 * this.scale) : height / 2;
+    const radius = Math.min(isDispatch(node) ? 7 : height / 2, width / 2, 8 * (isDispatch(node) ? this.scale : 3));
     const colour = nodeColours.of(node, colours);
     // What is not near is seen through a veil, not through other things.
     const faded = near !== null && !near.has(node.id);

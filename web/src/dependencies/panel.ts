@@ -31,6 +31,8 @@ export interface PanelSteps {
   ask: (wanted: Wanted) => Promise<DependenciesAnswer | Missing>;
   /** Shows a row in the timeline, where there is one. */
   go: ((table: string, row: number) => void) | null;
+  /** There is only one part: a file has no others. */
+  file?: boolean;
   picked?: (pick: Pick | null) => void;
 }
 
@@ -55,6 +57,7 @@ export class DependenciesPanel {
   private layers: Layers = "dependencies";
   private loaded: string | null = null;
   private wanted: Wanted = {};
+  private keeps = false;
 
   constructor(
     look: Look,
@@ -118,10 +121,10 @@ export class DependenciesPanel {
   /** Loads a part, unless it is there already; `pick` is then picked. */
   async open(wanted: Wanted, pick?: (graph: Dependencies) => Pick | null): Promise<void> {
     const key = JSON.stringify(wanted);
-    if (this.loaded === key) {
+    if (this.loaded === key || this.keeps) {
       // The canvas had no size while it was not shown.
       this.stage.draw();
-      if (this.graph && pick) this.pick(pick(this.graph));
+      if (this.graph) this.pickFirst(this.graph, pick);
       return;
     }
     this.loaded = key;
@@ -140,7 +143,12 @@ export class DependenciesPanel {
     if (isMissing(answer)) return this.say("", answer.missing);
     this.graph = new Dependencies(answer);
     this.show(this.graph);
-    if (pick) this.pick(pick(this.graph));
+    this.pickFirst(this.graph, pick);
+  }
+
+  private pickFirst(graph: Dependencies, pick?: (graph: Dependencies) => Pick | null): void {
+    const picked = pick?.(graph);
+    if (picked) this.pick(picked);
   }
 
   /** What is shown is of another selection or generation. */
@@ -149,8 +157,16 @@ export class DependenciesPanel {
     this.asked.begin();
   }
 
-  get isEmpty(): boolean {
-    return this.graph === null;
+  /** Whether a row is here. */
+  has(table: string, row: number): boolean {
+    return this.loaded !== null && this.graph?.at(table, row) !== undefined;
+  }
+
+  /** Does something that would load what is wanted otherwise, and stays as it is. */
+  keep(what: () => void): void {
+    this.keeps = true;
+    what();
+    this.keeps = false;
   }
 
   private say(says: string, missing = ""): void {
@@ -194,7 +210,7 @@ export class DependenciesPanel {
   private showParts(answer: DependenciesAnswer): void {
     const shown = answer.nodes.length;
     const around = this.wanted.around !== undefined;
-    this.more.hidden = shown === answer.node_count;
+    this.more.hidden = shown === answer.node_count || this.steps.file === true;
     const to = (first: number): void => {
       const { from_ns, to_ns } = this.wanted;
       void this.open({ ...(around || from_ns === undefined ? {} : { from_ns, to_ns }), first: Math.max(0, first) });

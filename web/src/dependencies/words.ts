@@ -41,7 +41,7 @@ export function buffersOf(edge: Edge): string {
 }
 
 export function accessName(access: AccessAnswer): string {
-  if (!access.binding) return access.direction;
+  if (!access.binding) return "";
   const [set, binding, element] = access.binding;
   return `${set}.${binding}${element > 0 ? `[${element}]` : ""}`;
 }
