@@ -48,7 +48,7 @@ export class CapturePage {
         "header",
         { class: "topbar" },
         h("span", { class: "brand" }, "gapscope"),
-        h("span", { class: "trace-name clip", title: capture.name }, capture.name),
+        h("h1", { class: "trace-name clip", title: capture.name }, capture.name),
         h("span", { class: "facts-line clip", title: capture.device.name }, `${capture.window} of ${capture.command}`),
         h("button", { type: "button", class: "icon", title: "Light or dark", "aria-label": "Change between light and dark", onclick: () => this.theme(this.look.theme === "dark" ? "light" : "dark", true) }, "◐"),
       ),

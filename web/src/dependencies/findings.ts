@@ -42,7 +42,7 @@ export class Findings {
     return h(
       "div",
       { "data-list": name },
-      h("h3", {}, title, rows.length > 0 ? h("span", { class: "note" }, says) : null),
+      h("h2", { class: "part" }, title, rows.length > 0 ? h("span", { class: "note" }, says) : null),
       rows.length === 0 ? h("p", { class: "note" }, none) : h("ul", { class: "neighbours" }, rows.slice(0, LISTED)),
       rows.length > LISTED ? h("p", { class: "note" }, `and ${count(rows.length - LISTED)} more`) : null,
     );
@@ -65,7 +65,7 @@ export class Findings {
     return h(
       "div",
       { "data-list": "critical" },
-      h("h3", {}, "Critical path"),
+      h("h2", { class: "part" }, "Critical path"),
       h(
         "p",
         {},
