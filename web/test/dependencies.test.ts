@@ -206,6 +206,14 @@ describe("what is said", () => {
     expect(text).toContain("Unknown: a recording has no barriers.");
     expect(text).not.toContain("None: every");
   });
+  test("of no hazard is no more than is known", () => {
+    const findings = new Findings(() => undefined);
+    const says = (given: DependenciesAnswer): string => (findings.show(new Dependencies(given)), fake(findings.element).innerText);
+    expect(says(DIAMOND)).toContain("None: every dependency of the window is ordered.");
+    expect(says({ ...DIAMOND, edges: [edge(0, 1, "RAW", 64, { ordered_by: "unknown" })] })).toContain("None found. Of 1 dependency it is not known what orders it");
+    expect(says({ ...DIAMOND, edges: [edge(0, 1, "RAW", 64, { ordered_by: "nothing", hazard: "possible" })] })).toContain("None is certain.");
+    expect(says({ ...DIAMOND, node_count: 9 })).toContain("None found.");
+  });
   test("of a node: what it reaches, why not exactly, and its neighbours as links", () => {
     const picked: (Pick | null)[] = [];
     const details = new PickDetails({ pick: (pick) => picked.push(pick), go: null });

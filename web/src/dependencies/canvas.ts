@@ -16,6 +16,8 @@ import { Tooltip } from "./tooltip.ts";
 /** A press that moves less is a click. */
 const CLICK_PX = 4;
 const NEAR_PX = 6;
+/** Where there is less room from top to bottom, the graph takes all of it. */
+const MINIMAP_FROM_PX = 200;
 /** Draw times that are kept for the figures that the page publishes. */
 const KEPT = 240;
 
@@ -35,7 +37,8 @@ export class GraphCanvas {
   });
   private readonly tooltip = new Tooltip();
   private readonly minimap: Minimap;
-  readonly element = h("div", { class: "dependencies-stage" }, this.canvas, this.tooltip.element);
+  private readonly view = h("div", { class: "dependencies-view" }, this.canvas, this.tooltip.element);
+  readonly element = h("div", { class: "dependencies-stage" }, this.view);
   private readonly painter: Painter;
   private graph: Dependencies | null = null;
   private layout: Layout | null = null;
@@ -56,7 +59,7 @@ export class GraphCanvas {
     this.painter = new Painter(context);
     this.minimap = new Minimap(look, (x, y) => this.centre(x, y));
     this.element.append(this.minimap.canvas);
-    new ResizeObserver(() => this.draw()).observe(this.element);
+    new ResizeObserver(() => this.draw()).observe(this.view);
     this.listen();
   }
 
@@ -90,7 +93,7 @@ export class GraphCanvas {
   }
 
   private get size(): { width: number; height: number } {
-    return { width: this.element.clientWidth, height: this.element.clientHeight };
+    return { width: this.view.clientWidth, height: this.view.clientHeight };
   }
 
   /** Draws at the next frame. */
@@ -119,7 +122,8 @@ export class GraphCanvas {
     const from = performance.now();
     this.camera ??= opening(layout, { width, height });
     this.painter.draw({ graph, layout, nodeColours, kinds: this.kinds, picked: this.picked, hovered: this.hovered }, this.camera, { width, height }, ratio, this.look.colours, this.look.theme);
-    this.minimap.draw(graph, layout, nodeColours, this.camera, { width, height }, ratio);
+    if (this.element.clientHeight >= MINIMAP_FROM_PX) this.minimap.draw(graph, layout, nodeColours, this.camera, { width, height }, ratio);
+    else this.minimap.canvas.hidden = true;
     this.drawn_ms.push(performance.now() - from);
     if (this.drawn_ms.length > KEPT) this.drawn_ms.shift();
     this.publish(graph);

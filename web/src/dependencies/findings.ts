@@ -13,7 +13,8 @@ export class Findings {
 
   constructor(private readonly pick: (pick: Pick) => void) {}
 
-  show(graph: Dependencies | null): void {
+  /** `remarks` say what is to be known of the whole, such as what is left out. */
+  show(graph: Dependencies | null, remarks = ""): void {
     if (!graph) return fill(this.element);
     const { answer } = graph;
     const elsewhere = (all: number, here: number): string => (all > here ? ` ${count(all)}, ${count(here)} of them in this part` : ` ${count(all)}`);
@@ -24,7 +25,8 @@ export class Findings {
     const unknown = answer.unknown === null ? null : `Unknown: ${answer.unknown}.`;
     fill(
       this.element,
-      this.list("Hazards", elsewhere(answer.hazard_count, certain.length), certain.map((edge) => this.edge(graph, edge)), "hazards", unknown ?? "None: every dependency of the window is ordered."),
+      remarks === "" ? null : h("p", { class: "note remarks" }, remarks),
+      this.list("Hazards", elsewhere(answer.hazard_count, certain.length), certain.map((edge) => this.edge(graph, edge)), "hazards", unknown ?? none(graph, possible.length)),
       possible.length > 0 ? this.list("Possible hazards", elsewhere(answer.possible_hazard_count, possible.length), possible.map((edge) => this.edge(graph, edge)), "possible", "") : null,
       this.list(
         "Needless barriers",
@@ -78,4 +80,12 @@ export class Findings {
       first === undefined ? null : h("button", { type: "button", class: "link", onclick: () => this.pick({ kind: "node", id: first }) }, "Go to its beginning"),
     );
   }
+}
+
+/** What is said where there is no hazard: only what is known. */
+function none({ edges, answer }: Dependencies, possible: number): string {
+  const unknown = edges.filter(({ ordered_by }) => ordered_by === "unknown").length;
+  if (unknown > 0) return `None found. Of ${of(unknown, "dependency", "dependencies")} it is not known what orders ${unknown === 1 ? "it" : "them"}: the host may have waited in between.`;
+  if (possible > 0) return "None is certain.";
+  return answer.nodes.length === answer.node_count && answer.edges_left_out === 0 ? "None: every dependency of the window is ordered." : "None found.";
 }

@@ -283,14 +283,15 @@ export class Painter {
     } else {
       for (let at = y; at < y + height; at += 6) context.fillRect(x - width / 2, at, width, Math.min(3, y + height - at));
     }
-    if (mark.barriers.length > 1 && this.scale > 0.55) {
+    const several = mark.barriers.length > 1 ? ` ×${mark.barriers.length}` : "";
+    if (several && !needless && this.scale > 0.55) {
       this.font(10);
       context.textAlign = "center";
       context.textBaseline = "top";
-      context.fillText(`×${mark.barriers.length}`, x, y + height + 2);
+      context.fillText(several.trim(), x, y + height + 2);
     }
     if (needless) {
-      this.badges.push({ text: this.scale > 0.28 ? "needless" : "!", x, y: y - 9, colour, alpha: 1 });
+      this.badges.push({ text: this.scale > 0.28 ? `needless${several}` : "!", x, y: y - 9, colour, alpha: 1 });
     }
   }
 

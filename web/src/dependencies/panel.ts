@@ -44,7 +44,7 @@ const LAYERS: readonly { layers: Layers; name: string; says: string }[] = [
 export class DependenciesPanel {
   readonly element: HTMLElement;
   private readonly says = h("span", { role: "status" });
-  private readonly notes = h("span", { class: "note" });
+  private readonly notes = h("span", { class: "note clip" });
   private readonly kinds = new Set<EdgeKind>(["RAW", "WAR", "WAW"]);
   private readonly stage: GraphCanvas;
   private readonly details: PickDetails;
@@ -82,7 +82,6 @@ export class DependenciesPanel {
         this.says,
         this.more,
         this.notes,
-        h("span", { class: "gap" }),
         h("span", { class: "kinds" }, Object.entries(KINDS).map(([kind, { name, says }]) => this.kindButton(kind as EdgeKind, name, says))),
         h("span", { class: "choice", role: "radiogroup", "aria-label": "What columns stand for" }, h("span", { class: "note" }, "Order"), this.layerButtons),
         h("button", { type: "button", title: "Show everything (F)", onclick: () => this.stage.act("fit") }, "Fit"),
@@ -189,20 +188,21 @@ export class DependenciesPanel {
     const all = shown === answer.node_count;
     this.nothing.hidden = true;
     fill(this.says, all ? of(shown, "command", "commands") : `Commands ${count(answer.first)} to ${count(last - 1)} of ${count(answer.node_count)}`, `, ${of(answer.edge_count, "dependency", "dependencies")}`);
-    const left = [
+    const remarks = [
       answer.edges_left_out > 0 ? `The ${count(answer.edges_left_out)} smallest of these dependencies are left out.` : "",
       answer.edges_outside > 0 ? `${of(answer.edges_outside, "dependency leads", "dependencies lead")} out of this part.` : "",
       answer.cut_at !== null ? `There are too many dependencies: they are of the first ${count(answer.cut_at)} commands.` : "",
       ...answer.remarks,
     ];
-    fill(this.notes, left.filter(Boolean).join(" "));
+    this.notes.title = remarks.filter(Boolean).join(" ");
+    fill(this.notes, this.notes.title);
     this.showParts(answer);
     // Without barriers, those that were recorded order nothing.
     const judged = answer.barrier_count > 0;
     for (const button of this.layerButtons) button.disabled = !judged;
     this.stage.show(graph, judged ? this.layers : "dependencies");
     this.details.show(null, null);
-    this.findings.show(graph);
+    this.findings.show(graph, this.notes.title);
     this.publish();
   }
 
