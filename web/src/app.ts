@@ -5,6 +5,7 @@ import { type Side, sideName } from "./compare.ts";
 import { isMissing, type Overview, unreadSentences } from "./data/answers.ts";
 import type { DataSource } from "./data/source.ts";
 import { Trace } from "./data/trace.ts";
+import { DependenciesTab } from "./dependencies/tab.ts";
 import { fill, h } from "./dom.ts";
 import type { Theme } from "./draw/palette.ts";
 import { Explainer } from "./explaining.ts";
@@ -56,6 +57,7 @@ export class App {
   private readonly legend: Legend;
   private readonly details: DetailsPanel;
   private readonly graph: GraphPanel;
+  private readonly dependencies: DependenciesTab;
   private readonly compare: ComparePanel;
   private readonly tabs: Tabs;
   private readonly help = helpDialog();
@@ -128,12 +130,18 @@ export class App {
     this.kernels = kernelTable(trace, this.look, (row) => this.search.pick(`^${escaped(row.name)}$`));
     this.labels = labelTable((row) => this.search.pick(escaped(row.path)));
     this.graph = new GraphPanel(this.view, source, this.look, (node) => this.search.pick(`^${escaped(node.name)}$`));
+    this.dependencies = new DependenciesTab(this.view, source, this.look, {
+      isShown: () => this.tabs.shown === "dependencies",
+      show: () => this.tabs.show("dependencies"),
+      go: (table, row) => void this.navigation.goTo(this.view, table, row),
+    });
     this.tabs = new Tabs(
       [
         { name: "gaps", title: "Gaps", element: this.gaps.element },
         { name: "kernels", title: "Kernels", element: h("div", { class: "panel" }, this.kernels.element) },
         { name: "labels", title: "Labels", element: h("div", { class: "panel" }, this.labels.element) },
-        { name: "graph", title: "Dependencies", element: this.graph.element, opened: () => void this.graph.open() },
+        { name: "dependencies", title: "Dependencies", element: this.dependencies.element, opened: () => this.dependencies.open() },
+        { name: "graph", title: "Data flow", element: this.graph.element, opened: () => void this.graph.open() },
         { name: "compare", title: "Compare", element: this.compare.element },
         { name: "about", title: "Recording", element: this.about.element },
       ],
@@ -143,6 +151,9 @@ export class App {
     this.details = new DetailsPanel(this.view, source, {
       go: (view, table, row) => void this.navigation.goTo(view, table, row),
       search: (text) => this.search.pick(escaped(text)),
+      graph: (view, table, row) => {
+        if (view.trace === trace) this.dependencies.show(table, row);
+      },
     });
     for (const view of this.stage.views) if (view !== this.view) this.watch(view);
     for (const one of this.traces) one.replaced = (track, before) => this.stage.views.forEach((view) => view.trace === one && view.replaced(track, before));
@@ -315,6 +326,7 @@ export class App {
     this.stage.renew();
     this.view.changed("data");
     this.graph.forget();
+    this.dependencies.forget();
     if (trace === this.shown.first && !trace.findings) this.showFindings();
     if (trace === this.shown.first || this.explainer.has(trace)) void this.explainer.ask(trace);
   }
@@ -369,6 +381,7 @@ export class App {
     if (this.stage) {
       this.stage.renew();
       this.minimap.draw();
+      this.dependencies.renew();
       this.showFindings();
     }
   }

@@ -3,7 +3,9 @@
 import "./style/page.css";
 import "./style/panels.css";
 import "./style/timeline.css";
+import "./style/dependencies.css";
 import { App } from "./app.ts";
+import { CapturePage } from "./captured.ts";
 import { ELEMENT, FileAnswers } from "./data/file.ts";
 import { DataSource, ServerAnswers } from "./data/source.ts";
 import { fill, h } from "./dom.ts";
@@ -18,6 +20,7 @@ async function begin(): Promise<void> {
     // The data's text is not needed twice.
     inside?.remove();
     const overview = await source.overview();
+    if (overview.capture) return new CapturePage(root, source, overview.capture).begin();
     if (overview.traces.length === 0) throw new Error("There is no trace to show.");
     await new App(root, source, overview).begin();
   } catch (error) {

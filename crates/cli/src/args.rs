@@ -275,15 +275,17 @@ pub struct Width {
     pub columns: Option<u16>,
 }
 
-/// Look at traces in the browser
+/// Look at traces, or at a capture, in the browser
 ///
 /// Serves a timeline on 127.0.0.1 until Ctrl-C, and prints its address: only those who know it can look. No other
-/// machine is contacted. Two traces are shown one below the other, for comparison.
+/// machine is contacted. Two traces are shown one below the other, for comparison. Of a capture, the page shows what depends
+/// on what: commands with the bytes that they read and write, hazards, needless barriers, the longest chain.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   gapscope view run.gapscope
   gapscope view before.gapscope after.gapscope
+  gapscope view step.gapcapture
   gapscope view --no-open --port 8080 run.gapscope")]
 pub struct View {
     /// Do not open the browser
@@ -294,8 +296,8 @@ pub struct View {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
 
-    /// A trace, with those of its ranks if it has any, or two to compare
-    #[arg(value_name = "TRACE", required = true, num_args = 1..=2, value_hint = ValueHint::DirPath)]
+    /// A trace, with those of its ranks if it has any, or two to compare; or a capture
+    #[arg(value_name = "TRACE|CAPTURE", required = true, num_args = 1..=2, value_hint = ValueHint::DirPath)]
     pub traces: Vec<PathBuf>,
 }
 

@@ -10,6 +10,15 @@ pub enum Error {
     /// The trace cannot be opened.
     #[error("{0}")]
     Trace(Arc<gapscope_trace::Error>),
+    /// The capture cannot be opened.
+    #[error("{0}")]
+    Capture(String),
+    /// A capture was named together with something else.
+    #[error("{} is a capture, which is shown by itself: name no other beside it", path.display())]
+    Several {
+        /// The capture.
+        path: PathBuf,
+    },
     /// Its recording goes on, or was killed.
     #[error(
         "{path} is not complete: it is still being recorded, or its recording was killed; wait for its end, or run \

@@ -2,6 +2,7 @@
 
 use crate::analyst::Analysed;
 use crate::lanes::Columns;
+use crate::recorded::{self, Which};
 use crate::snapshot::Snapshot;
 use crate::track::TrackId;
 use crate::{Error, answers, frame, overview, page, rows, source};
@@ -151,6 +152,16 @@ fn answers_of(snapshot: &Snapshot, folder: &Path) -> Answers {
         Answer::json("overview", &overview),
         Answer::new("t/0/findings", answers::findings(&analysed).to_vec()),
         Answer::json("t/0/graph", &answers::graph(&analysed, None)),
+        Answer::json(
+            "t/0/dependencies",
+            &recorded::dependencies(
+                &analysed,
+                &Which::Range {
+                    window: None,
+                    first: 0,
+                },
+            ),
+        ),
     ];
     for track in overview::layout(snapshot).1 {
         let Some(id) = TrackId::parse(&track.id) else {

@@ -5,7 +5,10 @@ mod answer;
 mod question;
 
 use crate::answers::{self, Extent, Side};
+use crate::captured::Captured;
 use crate::lanes::Columns;
+use crate::recorded::{self, Which};
+use crate::store::Store;
 use crate::traces::Traces;
 use crate::track::{Source, TrackId};
 use crate::{page, rows, source};
@@ -22,6 +25,8 @@ use std::sync::Arc;
 /// What is served, to whom.
 pub struct Served {
     pub traces: Traces,
+    /// A capture, instead of traces.
+    pub capture: Option<Arc<Captured>>,
     /// The first part of every path.
     pub token: String,
     pub port: u16,
@@ -36,6 +41,7 @@ pub fn router(served: Arc<Served>) -> Router {
         .route("/counter/{id}", get(counter))
         .route("/findings", get(findings))
         .route("/rows/{table}/{row}", get(row))
+        .route("/dependencies", get(all_dependencies))
         .route("/dependencies/{table}/{row}", get(dependencies))
         .route("/source/{row}", get(kernel_source))
         .route("/range", get(range))
@@ -72,7 +78,11 @@ fn file(name: &str) -> Answer {
 }
 
 async fn overview(State(served): State<Arc<Served>>) -> Answer {
-    blocking(move || Ok(served.traces.overview()?.into())).await
+    blocking(move || match &served.capture {
+        Some(capture) => Ok(capture.overview().into()),
+        None => Ok(served.traces.overview()?.into()),
+    })
+    .await
 }
 
 #[derive(Deserialize)]
@@ -237,6 +247,57 @@ async fn row(question: TraceQuestion, Key(RowKey { table, row }): Key<RowKey>) -
             Ok(details.ok_or_else(Refusal::not_found)?.into())
         })
         .await
+}
+
+/// A part of what depends on what.
+#[derive(Deserialize)]
+struct Part {
+    from: Option<Time>,
+    to: Option<Time>,
+    #[serde(default)]
+    first: usize,
+    /// A row, as `dispatches.17`.
+    around: Option<String>,
+}
+
+async fn all_dependencies(
+    State(served): State<Arc<Served>>,
+    question: Result<TraceQuestion, Refusal>,
+    Parameters(part): Parameters<Part>,
+) -> Answer {
+    if let Some(capture) = served.capture.clone() {
+        return blocking(move || Ok(capture.dependencies(part.first)?.into())).await;
+    }
+    let window = interval(part.from, part.to)?;
+    question?
+        .answer(move |store| {
+            let which = match part.around {
+                Some(row) => around(store, &row)?,
+                None => Which::Range {
+                    window,
+                    first: part.first,
+                },
+            };
+            Ok(store
+                .analyst()
+                .ask(move |all| recorded::dependencies(all, &which))?
+                .into())
+        })
+        .await
+}
+
+/// A dispatch or a transfer, by its name `TABLE.ROW`.
+fn around(store: &Store, name: &str) -> Result<Which, Refusal> {
+    let (table, row) = name.split_once('.').ok_or_else(Refusal::not_found)?;
+    let source = [Source::Dispatch, Source::Transfer]
+        .into_iter()
+        .find(|source| source.table() == table);
+    let source = source.ok_or_else(Refusal::not_found)?;
+    let row: usize = row.parse().map_err(|_| Refusal::not_found())?;
+    match row < source.rows(&store.snapshot()?.trace) {
+        true => Ok(Which::Around { source, row }),
+        false => Err(Refusal::not_found()),
+    }
 }
 
 async fn dependencies(question: TraceQuestion, Key(RowKey { table, row }): Key<RowKey>) -> Answer {

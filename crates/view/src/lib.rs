@@ -1,6 +1,6 @@
-//! A trace as a page in the browser: served on loopback, or written as one file.
+//! A trace or a capture as a page in the browser: served on loopback, or a trace written as one file.
 //!
-//! [`Server::open`] opens one trace, with those of its ranks, or two to compare, and serves the page and what it asks for; `PROTOCOL.md` says what
+//! [`Server::open`] opens one trace, with those of its ranks, or two to compare, or a capture, and serves the page and what it asks for; `PROTOCOL.md` says what
 //! that is. Only who knows the address can ask: its path starts with a token of 128 random bits. [`write_file`] writes
 //! the page and the answers as one HTML file that needs no server.
 #![forbid(unsafe_code)]
@@ -8,7 +8,9 @@
 
 mod analyst;
 mod answers;
+mod captured;
 mod chunks;
+mod dependencies;
 mod error;
 mod file;
 mod frame;
@@ -19,6 +21,7 @@ mod lanes;
 mod origin;
 mod overview;
 mod page;
+mod recorded;
 mod rows;
 mod server;
 mod snapshot;

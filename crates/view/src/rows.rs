@@ -415,7 +415,8 @@ fn kernel_name(snapshot: &Snapshot, id: KernelId) -> String {
     texts.text(texts.kernel(id)).to_owned()
 }
 
-fn buffer_name(snapshot: &Snapshot, row: usize) -> String {
+/// What a buffer is called.
+pub fn buffer_name(snapshot: &Snapshot, row: usize) -> String {
     let buffers = &snapshot.trace.tables.buffers;
     match &buffers.name[row] {
         Some(name) => cut(name),

@@ -1,8 +1,9 @@
 //! Opening the server, running and ending it.
 
 use crate::Error;
+use crate::captured::{Captured, is_capture};
 use crate::http::{self, Served};
-use crate::traces::Traces;
+use crate::traces::{Traces, name};
 use std::fmt::Write;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
@@ -40,10 +41,10 @@ pub struct Running {
 }
 
 impl Server {
-    /// Opens one trace, with those of its ranks, or two to compare, and a port of 127.0.0.1. Reading starts at once and goes on meanwhile.
+    /// Opens one trace, with those of its ranks, or two to compare, or a capture, and a port of 127.0.0.1. Reading starts at once and goes on meanwhile.
     ///
     /// # Errors
-    /// A trace cannot be opened, is not complete (unless the options say that it is live), the ranks have no common clock,
+    /// A trace or a capture cannot be opened, a capture is not alone, a trace is not complete (unless the options say that it is live), the ranks have no common clock,
     /// or the port cannot be had.
     pub fn open(traces: &[PathBuf], options: Options) -> Result<Server, Error> {
         if !options.live {
@@ -62,7 +63,12 @@ impl Server {
     }
 
     fn open_here(traces: &[PathBuf], options: Options) -> Result<Server, Error> {
-        let traces = Traces::open(traces, options.live)?;
+        let capture = traces.iter().find(|path| is_capture(path));
+        let (traces, capture) = match (capture, traces) {
+            (Some(path), [_]) => (Traces::none(), Some(Captured::open(path, name(path))?)),
+            (Some(path), _) => return Err(Error::Several { path: path.clone() }),
+            (None, traces) => (Traces::open(traces, options.live)?, None),
+        };
         let port = options.port.unwrap_or(0);
         let listener =
             TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|error| Error::Port {
@@ -81,6 +87,7 @@ impl Server {
             listener,
             served: Arc::new(Served {
                 traces,
+                capture,
                 token,
                 port,
             }),

@@ -63,6 +63,18 @@ impl Traces {
         })
     }
 
+    /// No trace.
+    pub fn none() -> Traces {
+        Traces {
+            stores: Mutex::new(Stores {
+                all: Vec::new(),
+                ranks: Vec::new(),
+            }),
+            recording: None,
+            live: false,
+        }
+    }
+
     fn stores(&self) -> MutexGuard<'_, Stores> {
         self.stores.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -129,7 +141,8 @@ impl Stores {
     }
 }
 
-fn name(folder: &Path) -> String {
+/// What a folder is called.
+pub fn name(folder: &Path) -> String {
     let full = folder.canonicalize().ok();
     let name = full.as_deref().unwrap_or(folder).file_name();
     name.unwrap_or(folder.as_os_str())

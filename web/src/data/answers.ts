@@ -1,5 +1,7 @@
 // The shapes of the answers, as `crates/view/PROTOCOL.md` describes them.
 
+import type { CaptureOverview } from "./dependencies.ts";
+
 export interface Missing {
   missing: string;
 }
@@ -9,6 +11,8 @@ export function isMissing(answer: unknown): answer is Missing {
 }
 
 export interface Overview {
+  /** Of a capture: there are no traces then. */
+  capture?: CaptureOverview;
   protocol: number;
   gapscope: string;
   file: { folded: string | null; made_unix_ns: string } | null;

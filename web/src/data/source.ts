@@ -14,6 +14,7 @@ import type {
   Source,
   Strings,
 } from "./answers.ts";
+import type { DependenciesAnswer } from "./dependencies.ts";
 import { type Frame, readFrame } from "./frame.ts";
 
 /** Something that gives answers by their key. */
@@ -94,6 +95,16 @@ export class DataSource {
   }
   dependencies(trace: number, table: string, row: number): Promise<Dependencies | Missing> {
     return this.json(...this.of(trace, `dependencies/${table}/${row}`));
+  }
+  /** What depends on what in a part of a trace or of a capture. */
+  allDependencies(trace: number, { from_ns, to_ns, first, around }: { from_ns?: number; to_ns?: number; first?: number; around?: string }): Promise<DependenciesAnswer | Missing> {
+    return this.json(
+      ...this.of(trace, "dependencies", {
+        ...(from_ns === undefined || to_ns === undefined ? {} : { from: Math.floor(from_ns), to: Math.ceil(to_ns) }),
+        ...(first === undefined ? {} : { first }),
+        ...(around === undefined ? {} : { around }),
+      }),
+    );
   }
   source(trace: number, kernel: number): Promise<Source | Missing> {
     return this.json(...this.of(trace, `source/${kernel}`));

@@ -33,6 +33,8 @@ export interface Steps {
   /** Selects a row and shows it. */
   go: (view: View, table: string, row: number) => void;
   search: (text: string) => void;
+  /** Shows a row in the graph of dependencies. */
+  graph: (view: View, table: string, row: number) => void;
 }
 
 export class DetailsPanel {
@@ -130,6 +132,8 @@ export class DetailsPanel {
     this.element.dataset.row = `${row.table}.${row.row}`;
     this.view.setArrows(submissionArrows(row));
     if (row.table !== "dispatches" && row.table !== "transfers") return;
+    const toGraph = h("button", { type: "button", class: "link", onclick: () => this.steps.graph(this.view, row.table, row.row) }, "Show it among its dependencies");
+    fill(dependencies, toGraph);
     if (this.source.file) return;
     const found = await this.source.dependencies(this.view.trace.number, row.table, row.row).catch((error: unknown) => ({ missing: sentence(error) }));
     if (!last()) return;
@@ -172,7 +176,8 @@ export class DetailsPanel {
   }
 
   private dependencies(element: HTMLElement, found: Dependencies | { missing: string }): void {
-    if (isMissing(found)) return fill(element, h("h3", {}, "Depends on"), h("p", { class: "note" }, found.missing));
+    const toGraph = element.firstElementChild as HTMLElement | null;
+    if (isMissing(found)) return fill(element, toGraph, h("h3", {}, "Depends on"), h("p", { class: "note" }, found.missing));
     const list = (title: string, all: Dependency[]): HTMLElement | null =>
       all.length === 0
         ? null
@@ -190,6 +195,7 @@ export class DetailsPanel {
           );
     fill(
       element,
+      toGraph,
       list("Depends on", found.predecessors),
       list("Needed by", found.successors),
       h("p", { class: "note" }, found.predecessors.length + found.successors.length === 0 ? `Shares no buffer with other work. ${found.note}` : found.note),

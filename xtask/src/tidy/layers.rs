@@ -41,7 +41,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("gapscope-import", &["gapscope-trace"]),
     (
         "gapscope-view",
-        &["gapscope-trace", "gapscope-analysis", "gapscope-report"],
+        &[
+            "gapscope-trace",
+            "gapscope-analysis",
+            "gapscope-capture",
+            "gapscope-dependencies",
+            "gapscope-report",
+        ],
     ),
     ("gapscope-command", &[]),
     (

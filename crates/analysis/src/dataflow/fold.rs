@@ -2,6 +2,7 @@
 
 use super::{Dataflow, Item, Reach};
 use crate::intervals::Interval;
+use crate::timeline::WorkKind;
 use gapscope_trace::ids::{BufferId, KernelId, LabelId};
 use gapscope_trace::tables::{Table, TransferKind};
 use serde::Serialize;
@@ -91,6 +92,12 @@ struct Edge {
 }
 
 impl Dataflow<'_> {
+    /// The dispatches and transfers that start in `window`, or all of them, in the order in which they ran; with their rows.
+    pub fn work(&self, window: Option<Interval>) -> impl Iterator<Item = (WorkKind, usize)> + '_ {
+        let inside = move |item: &&Item| Interval::counts(window, self.start_ns(**item));
+        (self.items.iter().filter(inside)).map(|item| (item.kind(), item.row()))
+    }
+
     /// The folded graph of what starts in `window`, with at most `most_nodes` nodes, of the first `most_items` items.
     ///
     /// # Errors

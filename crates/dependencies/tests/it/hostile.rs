@@ -57,7 +57,8 @@ fn mutated() -> impl Strategy<Value = Vec<u8>> {
                 0 => bytes[at..at + 4].copy_from_slice(&(value % 200).to_le_bytes()),
                 1 => bytes[at..at + 4].copy_from_slice(&value.to_le_bytes()),
                 2 => bytes[at..at + 4].copy_from_slice(&(old ^ 1 << (value % 32)).to_le_bytes()),
-                _ => bytes.truncate(at),
+                // The reader of captures refuses what has no header.
+                _ => bytes.truncate(at.max(20)),
             }
         }
         bytes

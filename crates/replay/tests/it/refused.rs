@@ -94,8 +94,7 @@ fn spirv_that_is_none_does_not_reach_the_driver() {
     );
     for change in [
         (|code: &mut Vec<u8>| code[0] = 0) as fn(&mut Vec<u8>),
-        |code| code.truncate(18),
-        |code| code.truncate(17),
+        |code| code.truncate(20),
         |code| code[12..16].fill(0xff),
         |code| code[20..24].fill(0),
     ] {

@@ -11,3 +11,4 @@ mod hostile;
 mod live;
 mod traces;
 mod tracks;
+mod whole_dependencies;

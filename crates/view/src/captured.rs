@@ -1,0 +1,197 @@
+//! A capture that is served: what was captured, and what depends on what in it.
+
+use crate::Error;
+use crate::dependencies::{NODES_AT_MOST, Part};
+use crate::texts::cut;
+use gapscope_capture::model::{Command, EndReason, PipelineId, Submission};
+use gapscope_capture::{Capture, RECORDS};
+use gapscope_dependencies::{Dependencies, Limits};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+/// Kernels that are listed.
+const KERNELS_AT_MOST: usize = 2_000;
+
+/// A capture that is served.
+pub struct Captured {
+    name: String,
+    capture: Capture,
+    remarks: Vec<String>,
+    /// None: looking at it failed.
+    found: OnceLock<Option<Dependencies>>,
+}
+
+/// True when a folder holds a capture.
+pub fn is_capture(folder: &Path) -> bool {
+    folder.join(RECORDS).exists()
+}
+
+impl Captured {
+    /// Opens a capture, and starts to look at its kernels.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open(folder: &Path, name: String) -> Result<Arc<Captured>, Error> {
+        let (capture, problem) =
+            Capture::open(folder).map_err(|error| Error::Capture(error.to_string()))?;
+        let mut remarks: Vec<String> = problem
+            .iter()
+            .map(|problem| sentence(&problem.to_string()))
+            .collect();
+        match capture.end.as_ref().map(|end| &end.reason) {
+            None if problem.is_none() => {
+                remarks.push("The capture was cut off: it is shown as far as it goes.".to_owned());
+            }
+            Some(EndReason::Refused(reason)) => {
+                remarks.push(format!(
+                    "The window ended before what cannot be captured right: {reason}"
+                ));
+            }
+            Some(EndReason::Failed(reason)) => {
+                remarks.push(format!("The window ended early: {reason}"))
+            }
+            _ => {}
+        }
+        let captured = Arc::new(Captured {
+            name,
+            capture,
+            remarks,
+            found: OnceLock::new(),
+        });
+        let looking = captured.clone();
+        std::thread::spawn(move || {
+            let _ = looking.found();
+        });
+        Ok(captured)
+    }
+
+    fn found(&self) -> Option<&Dependencies> {
+        let find = || {
+            catch_unwind(AssertUnwindSafe(|| {
+                Dependencies::of_capture(&self.capture, Limits::default(), &mut |_| {})
+            }))
+        };
+        self.found.get_or_init(|| find().ok()).as_ref()
+    }
+
+    /// The overview.
+    pub fn overview(&self) -> Value {
+        let Captured { capture, .. } = self;
+        let header = &capture.header;
+        let device = &header.device;
+        let (mut dispatches, mut transfers, mut barriers) = (0u64, 0u64, 0u64);
+        let mut runs: HashMap<PipelineId, u64> = HashMap::new();
+        for command in capture.executed() {
+            match command {
+                Command::Dispatch(dispatch) => {
+                    dispatches += 1;
+                    *runs.entry(dispatch.pipeline).or_default() += 1;
+                }
+                Command::Copy(_) | Command::Fill(_) | Command::Update(_) => transfers += 1,
+                Command::Barrier(_) => barriers += 1,
+                Command::Label(_) => {}
+            }
+        }
+        let kernels = capture
+            .pipelines
+            .values()
+            .take(KERNELS_AT_MOST)
+            .map(|pipeline| {
+                let code = capture
+                    .modules
+                    .get(&pipeline.module)
+                    .map(|module| module.code);
+                json!({
+                    "name": cut(&pipeline.name),
+                    "entry": cut(&pipeline.entry),
+                    "dispatch_count": runs.get(&pipeline.id).copied().unwrap_or(0),
+                    "constant_count": pipeline.constants.len(),
+                    "required_subgroup_size": pipeline.required_subgroup_size,
+                    "code_bytes": code.and_then(|code| capture.chunk_bytes(code)),
+                    "code": code.map(|code| code.to_string()),
+                })
+            });
+        let command: Vec<String> = header.command.iter().map(|word| cut(word)).collect();
+        let capture = json!({
+            "name": self.name,
+            "gapscope": cut(&header.gapscope),
+            "command": command.join(" "),
+            "process": header.pid,
+            "window": cut(&header.window),
+            "started_unix_ns": header.started_unix_ns.to_string(),
+            "device": {
+                "name": cut(&device.name),
+                "driver": cut(&device.driver),
+                "subgroup_size": device.subgroup_size,
+            },
+            "end": capture.end.as_ref().map(|end| match &end.reason {
+                EndReason::Complete => "complete",
+                EndReason::ProgramEnded => "the program ended",
+                EndReason::Refused(_) => "refused",
+                EndReason::Failed(_) => "failed",
+            }),
+            "window_ns": capture.end.as_ref().map(|end| end.after_ns.to_string()),
+            "submission_count": capture.submissions().count(),
+            "dispatch_count": dispatches,
+            "transfer_count": transfers,
+            "barrier_count": barriers,
+            "buffer_count": capture.buffers.len(),
+            "buffer_bytes": capture.buffers.values()
+                .map(|buffer| buffer.bytes)
+                .fold(0, u64::saturating_add)
+                .to_string(),
+            "kernel_count": capture.pipelines.len(),
+            "kernels": kernels.collect::<Vec<_>>(),
+            "remarks": self.remarks.iter().map(|remark| cut(remark)).collect::<Vec<_>>(),
+        });
+        json!({
+            "protocol": 1,
+            "gapscope": env!("CARGO_PKG_VERSION"),
+            "file": null,
+            "traces": [],
+            "together": null,
+            "bins": crate::survey::BINS,
+            "capture": capture,
+        })
+    }
+
+    /// What depends on what, from node `first` on.
+    ///
+    /// # Errors
+    /// Looking at it failed.
+    pub fn dependencies(&self, first: usize) -> Result<Value, Error> {
+        let found = self.found().ok_or(Error::Analysis)?;
+        let count = found.graph.nodes.len();
+        let first = first.min(count);
+        let submissions: Vec<&Submission> = self.capture.submissions().collect();
+        let part = Part {
+            found,
+            nodes: first..count.min(first.saturating_add(NODES_AT_MOST)),
+            before: 0,
+            count,
+            place: &|_| None,
+            submission: &|number| {
+                let submission = submissions.get(number);
+                json!({
+                    "number": number,
+                    "queue": submission.map(|submission| format!("queue {}", submission.queue)),
+                    "called_ns": submission.map(|submission| submission.called_ns.to_string()),
+                    "device_ns": submission.and_then(|submission| submission.device_ns).map(|ns| ns.to_string()),
+                })
+            },
+            remarks: Vec::new(),
+        };
+        Ok(part.answer())
+    }
+}
+
+/// A problem as a sentence.
+fn sentence(problem: &str) -> String {
+    match problem.ends_with('.') {
+        true => problem.to_owned(),
+        false => format!("{problem}."),
+    }
+}

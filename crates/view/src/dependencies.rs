@@ -1,0 +1,188 @@
+//! The message of what depends on what: a bounded part of the dependencies of a capture or of a range of a trace.
+
+use crate::texts::cut;
+use gapscope_dependencies::{Access, Dependencies, Edge, Need, Node, NodeKind, Order};
+use serde_json::{Value, json};
+use std::ops::Range;
+
+/// Nodes in one answer: the page lays out so many well.
+pub const NODES_AT_MOST: usize = 2_000;
+/// Edges in one answer.
+const EDGES_AT_MOST: usize = 10_000;
+/// What is listed of one node or edge.
+const ACCESSES_AT_MOST: usize = 64;
+const BUFFERS_AT_MOST: usize = 8;
+/// Barriers in one answer.
+const BARRIERS_AT_MOST: usize = 10_000;
+
+/// What the page is told of dependencies.
+pub struct Part<'a> {
+    pub found: &'a Dependencies,
+    /// Which of its nodes.
+    pub nodes: Range<usize>,
+    /// What a node is called on the page before the first of `found`: how many there are before.
+    pub before: usize,
+    /// How many there are in all.
+    pub count: usize,
+    /// What a node is besides, in the table of a trace.
+    pub place: &'a dyn Fn(usize) -> Option<Value>,
+    /// What a submission is called, and when it was.
+    pub submission: &'a dyn Fn(usize) -> Value,
+    pub remarks: Vec<String>,
+}
+
+impl Part<'_> {
+    pub fn answer(&self) -> Value {
+        let graph = &self.found.graph;
+        let nodes = &graph.nodes[self.nodes.clone()];
+        let path = graph.critical_path();
+        let on_path = path.as_ref().map_or(&[][..], |path| &path.nodes);
+        let (edges, left_out, outside) = self.edges(on_path);
+        let mut submissions: Vec<usize> = nodes.iter().map(|node| node.submission).collect();
+        submissions.sort_unstable();
+        submissions.dedup();
+        let barriers: Vec<_> = (self.found.barriers.iter())
+            .filter(|barrier| (self.nodes.start..=self.nodes.end).contains(&barrier.position))
+            .collect();
+        let needless =
+            |barrier: &&gapscope_dependencies::BarrierUse| barrier.need == Need::Needless;
+        json!({
+            "first": self.before + self.nodes.start,
+            "node_count": self.count,
+            "nodes": (self.nodes.clone().zip(nodes))
+                .map(|(number, node)| self.node(number, node))
+                .collect::<Vec<_>>(),
+            "edge_count": graph.edges.len(),
+            "edges": edges.iter().map(|number| self.edge(*number)).collect::<Vec<_>>(),
+            "edges_left_out": left_out,
+            "edges_outside": outside,
+            "hazard_count": self.found.hazards.len(),
+            "possible_hazard_count": self.found.possible_hazards.len(),
+            "barrier_count": self.found.barriers.len(),
+            "needless_count": self.found.barriers.iter().filter(needless).count(),
+            "barriers": (barriers.iter().take(BARRIERS_AT_MOST))
+                .map(|barrier| json!({
+                    "position": self.before + barrier.position,
+                    "submission": barrier.submission,
+                    "command": barrier.index,
+                    "need": barrier.need.as_str(),
+                }))
+                .collect::<Vec<_>>(),
+            "submissions": submissions.iter()
+                .map(|submission| (self.submission)(*submission))
+                .collect::<Vec<_>>(),
+            "critical_path": path.as_ref().map(|path| json!({
+                "nodes": path.nodes.iter()
+                    .filter(|node| self.nodes.contains(node))
+                    .map(|node| self.before + node)
+                    .collect::<Vec<_>>(),
+                "node_count": path.nodes.len(),
+                "unit": if path.timed { "ns" } else { "commands" },
+                "length": path.length.to_string(),
+                "work": path.work.to_string(),
+                "parallelism": path.parallelism(),
+            })),
+            "cut_at": graph.cut_at.map(|at| self.before + at),
+            "unknown": self.found.unknown.as_deref().map(cut),
+            "remarks": self.remarks.iter().map(|remark| cut(remark)).collect::<Vec<_>>(),
+        })
+    }
+
+    /// The edges between the nodes of this part: those that say most, if there are too many. How many are left out, and how many
+    /// have one end elsewhere.
+    fn edges(&self, path: &[usize]) -> (Vec<usize>, usize, usize) {
+        let mut inside = Vec::new();
+        let mut outside = 0;
+        for (number, edge) in self.found.graph.edges.iter().enumerate() {
+            match (
+                self.nodes.contains(&edge.from),
+                self.nodes.contains(&edge.to),
+            ) {
+                (true, true) => inside.push(number),
+                (false, false) => {}
+                _ => outside += 1,
+            }
+        }
+        let left_out = inside.len().saturating_sub(EDGES_AT_MOST);
+        if left_out > 0 {
+            let rank = |number: &usize| {
+                let edge = &self.found.graph.edges[*number];
+                let is_hazard = self.hazard(*number).is_some();
+                let on_path = path.windows(2).any(|two| two == [edge.from, edge.to]);
+                (!is_hazard, !on_path, std::cmp::Reverse(edge.bytes), *number)
+            };
+            inside.sort_by_cached_key(rank);
+            inside.truncate(EDGES_AT_MOST);
+            inside.sort_unstable();
+        }
+        (inside, left_out, outside)
+    }
+
+    fn hazard(&self, edge: usize) -> Option<&'static str> {
+        match () {
+            () if self.found.hazards.binary_search(&edge).is_ok() => Some("certain"),
+            () if self.found.possible_hazards.binary_search(&edge).is_ok() => Some("possible"),
+            () => None,
+        }
+    }
+
+    fn edge(&self, number: usize) -> Value {
+        let Edge {
+            from,
+            to,
+            kind,
+            bytes,
+            exact,
+            buffers,
+            ..
+        } = &self.found.graph.edges[number];
+        let order = self
+            .found
+            .orders
+            .get(number)
+            .copied()
+            .unwrap_or(Order::Unknown);
+        let names = buffers.iter().take(BUFFERS_AT_MOST).map(|name| cut(name));
+        json!({
+            "from": self.before + from,
+            "to": self.before + to,
+            "kind": kind.as_str(),
+            "bytes": bytes.to_string(),
+            "exact": exact,
+            "ordered_by": order.as_str(),
+            "hazard": self.hazard(number),
+            "buffers": names.collect::<Vec<_>>(),
+            "buffer_count": buffers.len(),
+        })
+    }
+
+    fn node(&self, number: usize, node: &Node) -> Value {
+        let (read, written) = node.bytes();
+        let accesses = node.accesses.iter().take(ACCESSES_AT_MOST).map(access);
+        json!({
+            "id": self.before + number,
+            "kind": node.kind.map_or("unknown", NodeKind::as_str),
+            "name": cut(&node.name),
+            "labels": node.labels.iter().map(|label| cut(label)).collect::<Vec<_>>(),
+            "submission": node.submission,
+            "read_bytes": read.to_string(),
+            "written_bytes": written.to_string(),
+            "exact": node.is_exact(),
+            "beyond": node.beyond.as_deref().map(cut),
+            "duration_ns": node.duration_ns,
+            "accesses": accesses.collect::<Vec<_>>(),
+            "access_count": node.accesses.len(),
+            "place": (self.place)(number),
+        })
+    }
+}
+
+fn access(access: &Access) -> Value {
+    json!({
+        "buffer": cut(&access.buffer),
+        "binding": access.binding.map(|(set, binding, element)| [set, binding, element]),
+        "direction": if access.writes() { "write" } else { "read" },
+        "bytes": access.set.bytes().to_string(),
+        "reason": access.bound.as_deref().map(cut),
+    })
+}

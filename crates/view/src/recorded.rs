@@ -1,0 +1,263 @@
+//! What depends on what in a range of a trace: by what is bound, since a trace does not say what a kernel reaches of it.
+
+use crate::analyst::Analysed;
+use crate::answers::missing;
+use crate::dependencies::{NODES_AT_MOST, Part};
+use crate::rows::{buffer_name, work_link};
+use crate::snapshot::Snapshot;
+use crate::track::Source;
+use gapscope_analysis::intervals::Interval;
+use gapscope_analysis::timeline::WorkKind;
+use gapscope_analysis::unread::{DATAFLOW, unknown_because};
+use gapscope_dependencies::{Access, ByteSet, Dependencies, Node, NodeKind, Scope};
+use gapscope_trace::ids::{BufferId, CommandBufferId, Id, LabelId, SubmissionId};
+use gapscope_trace::tables::{Access as Allowed, Table, TransferKind};
+use serde_json::{Value, json};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Nodes on each side of a row that is asked for.
+const AROUND: usize = 200;
+/// Memory of buffers whose allocation is unknown: one for each.
+const OWN_MEMORY: u64 = 1 << 32;
+/// Keeps sums of places in memory that a damaged trace names inside of 64 bits.
+const PLACE_AT_MOST: u64 = u64::MAX >> 2;
+/// A submission that is not known.
+const NO_SUBMISSION: usize = usize::MAX;
+
+const REASON: &str = "a recording has only the ranges that are bound, and no memory barriers: `gapscope capture` has both";
+const BOUND: &str = "only what is bound is recorded";
+const SOMEWHERE: &str = "where in its buffers a transfer goes is not recorded";
+
+/// What of a trace is asked for.
+pub enum Which {
+    /// What starts in a range, or all, from the `first` on.
+    Range {
+        window: Option<Interval>,
+        first: usize,
+    },
+    /// What is around a row.
+    Around { source: Source, row: usize },
+}
+
+/// What depends on what in a part of a trace.
+pub fn dependencies(analysed: &Analysed, which: &Which) -> Value {
+    let snapshot = analysed.snapshot;
+    if let Some(sentence) = unknown_because(&snapshot.trace, DATAFLOW) {
+        return missing(sentence);
+    }
+    let flow = analysed.flow();
+    let (window, first, most) = match *which {
+        Which::Range { window, first } => (window, first, NODES_AT_MOST),
+        Which::Around { source, row } => {
+            let wanted = (kind(source), row);
+            match flow.work(None).position(|work| work == wanted) {
+                Some(at) => (None, at.saturating_sub(AROUND), 2 * AROUND),
+                None => {
+                    return missing("When it ran is not known, nor what ran before and after it.");
+                }
+            }
+        }
+    };
+    let mut all = flow.work(window);
+    let before = all.by_ref().take(first).count();
+    let work: Vec<(Source, usize)> = (all.by_ref().take(most))
+        .map(|(kind, row)| (source(kind), row))
+        .collect();
+    let count = before + work.len() + all.count();
+    if count == 0 {
+        return missing("No dispatch or transfer with known order starts here.");
+    }
+    if snapshot.trace.tables.bindings.is_empty() {
+        return missing(
+            "The trace has no buffer bindings, so what its dispatches read and wrote is not known. \
+             They are recorded where the API tells them: Vulkan's descriptor sets and push descriptors.",
+        );
+    }
+    let work_of = Work { snapshot };
+    let nodes: Vec<Node> = work
+        .iter()
+        .map(|(source, row)| work_of.node(*source, *row))
+        .collect();
+    let mut remarks = vec!["By the ranges that are bound: a kernel may reach less.".to_owned()];
+    if before > 0 {
+        remarks.push("What these depend on of the work before them is not shown.".to_owned());
+    }
+    let found = Dependencies::without_barriers(nodes, REASON);
+    let part = Part {
+        nodes: 0..work.len(),
+        before,
+        count,
+        place: &|number| {
+            let (source, row) = work[number];
+            let mut link = work_link(snapshot, source, row);
+            if let Value::Object(link) = &mut link {
+                // The node has them.
+                link.remove("name");
+                link.remove("duration_ns");
+            }
+            Some(link)
+        },
+        submission: &|number| work_of.submission(number),
+        remarks,
+        found: &found,
+    };
+    part.answer()
+}
+
+fn source(kind: WorkKind) -> Source {
+    match kind {
+        WorkKind::Transfer => Source::Transfer,
+        _ => Source::Dispatch,
+    }
+}
+
+fn kind(source: Source) -> WorkKind {
+    match source {
+        Source::Transfer => WorkKind::Transfer,
+        _ => WorkKind::Dispatch,
+    }
+}
+
+struct Work<'a> {
+    snapshot: &'a Snapshot,
+}
+
+impl Work<'_> {
+    fn node(&self, source: Source, row: usize) -> Node {
+        let snapshot = self.snapshot;
+        let trace = &snapshot.trace;
+        let name = crate::lanes::name(source, row, trace, &snapshot.texts);
+        let times = source.times(trace, row);
+        let mut node = Node {
+            name: snapshot.texts.text(name).to_owned(),
+            duration_ns: times.and_then(|times| u64::try_from(times.length_ns()).ok()),
+            ..Node::default()
+        };
+        match source {
+            Source::Transfer => self.transfer(row, &mut node),
+            _ => self.dispatch(row, &mut node),
+        }
+        node
+    }
+
+    fn dispatch(&self, row: usize, node: &mut Node) {
+        let tables = &self.snapshot.trace.tables;
+        let table = &tables.dispatches;
+        node.kind = Some(NodeKind::Dispatch);
+        node.queue = table.queue[row].0;
+        node.labels = self.labels(table.label[row]);
+        node.submission = self.submission_of(table.command_buffer[row], table.submission[row]);
+        let Some(set) = table.bindings[row] else {
+            node.beyond = Some("its bindings are not known".to_owned());
+            return;
+        };
+        let rows = &tables.bindings;
+        for row in self.snapshot.index().bindings_of(set) {
+            let begin = rows.offset_bytes[row];
+            let range = begin..begin.saturating_add(rows.bytes[row]);
+            for (scope, is) in [
+                (Scope::StorageRead, rows.access[row] != Allowed::Write),
+                (Scope::StorageWrite, rows.access[row] != Allowed::Read),
+            ] {
+                if is {
+                    let reach = self.reach(rows.buffer[row], Some(range.clone()), scope, BOUND);
+                    node.accesses.push(Access {
+                        binding: Some((rows.set[row], rows.binding[row], rows.element[row])),
+                        ..reach
+                    });
+                }
+            }
+        }
+    }
+
+    fn transfer(&self, row: usize, node: &mut Node) {
+        let table = &self.snapshot.trace.tables.transfers;
+        node.kind = Some(match table.kind[row] {
+            TransferKind::Fill => NodeKind::Fill,
+            TransferKind::Update => NodeKind::Update,
+            _ => NodeKind::Copy,
+        });
+        node.queue = table.queue[row].0;
+        node.labels = self.labels(table.label[row]);
+        node.submission = self.submission_of(table.command_buffer[row], table.submission[row]);
+        for (buffer, scope) in [
+            (table.source[row], Scope::CopyRead),
+            (table.destination[row], Scope::CopyWrite),
+        ] {
+            let reach = buffer.map(|buffer| self.reach(buffer, None, scope, SOMEWHERE));
+            node.accesses.extend(reach);
+        }
+        if node.accesses.is_empty() {
+            node.beyond = Some("its buffers are not known".to_owned());
+        }
+    }
+
+    fn labels(&self, label: Option<LabelId>) -> Vec<String> {
+        let labels = &self.snapshot.trace.tables.labels;
+        let ids = &self.snapshot.index().labels;
+        let row = label.and_then(|label| ids.get(label)).into_iter();
+        let mut texts: Vec<String> = row
+            .flat_map(|row| labels.outwards(ids, row))
+            .map(|row| labels.text[row].to_string())
+            .collect();
+        texts.reverse();
+        texts
+    }
+
+    /// The row of the submission.
+    fn submission_of(&self, of: Option<CommandBufferId>, own: Option<SubmissionId>) -> usize {
+        let index = self.snapshot.index();
+        let tables = &self.snapshot.trace.tables;
+        let row = of.and_then(|of| index.command_buffers.get(of));
+        let id = row
+            .map(|row| tables.command_buffers.submission[row])
+            .or(own);
+        id.and_then(|id| index.submissions.get(id))
+            .unwrap_or(NO_SUBMISSION)
+    }
+
+    fn submission(&self, row: usize) -> Value {
+        let table = &self.snapshot.trace.tables.submissions;
+        let known = (row < table.len()).then_some(row);
+        json!({
+            "number": row,
+            "name": known.map(|row| table.id[row].number().to_string()),
+            "queue": known.map(|row| self.snapshot.vocabulary.queue(table.queue[row])),
+            "called_ns": known.map(|row| table.start_ns[row].to_string()),
+            "device_ns": null,
+        })
+    }
+
+    /// A part of a buffer, or all of it.
+    fn reach(
+        &self,
+        buffer: BufferId,
+        range: Option<Range<u64>>,
+        scope: Scope,
+        reason: &str,
+    ) -> Access {
+        let buffers = &self.snapshot.trace.tables.buffers;
+        let row = self.snapshot.index().buffers.get(buffer);
+        let size = row.map_or(PLACE_AT_MOST, |row| buffers.bytes[row].min(PLACE_AT_MOST));
+        let range = range.unwrap_or(0..size);
+        let range = range.start.min(size)..range.end.min(size);
+        let placed =
+            row.and_then(|row| Some((buffers.allocation[row]?, buffers.offset_bytes[row]?)));
+        let (memory, offset) = match placed {
+            Some((allocation, offset)) => (allocation.number(), offset.min(PLACE_AT_MOST)),
+            None => (OWN_MEMORY | buffer.number(), 0),
+        };
+        let name = row.map(|row| buffer_name(self.snapshot, row));
+        Access {
+            memory,
+            offset,
+            set: Arc::new(ByteSet::of(range)),
+            scope,
+            bound: Some(reason.to_owned()),
+            atomic: false,
+            buffer: name.unwrap_or_else(|| format!("buffer {buffer}")).into(),
+            binding: None,
+        }
+    }
+}

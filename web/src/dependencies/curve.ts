@@ -1,0 +1,62 @@
+// The curve of an edge, from the right of a node to the left of another.
+
+import { NODE, type Placed } from "./layout.ts";
+
+export interface Curve {
+  x1: number;
+  y1: number;
+  cx1: number;
+  cy1: number;
+  cx2: number;
+  cy2: number;
+  x2: number;
+  y2: number;
+}
+
+/** Edges of a kind end at a height of their own, so that two between the same nodes are two. */
+const OFFSETS = { RAW: 0, WAR: 9, WAW: -9 } as const;
+
+export function curveOf(from: Placed, to: Placed, kind: keyof typeof OFFSETS): Curve {
+  const offset = OFFSETS[kind];
+  const x1 = from.x + NODE.width;
+  const y1 = from.y + NODE.height / 2 + offset;
+  const x2 = to.x;
+  const y2 = to.y + NODE.height / 2 + offset;
+  const bend = Math.max(24, (x2 - x1) / 2);
+  const passes = to.column - from.column > 1 && to.lane === from.lane && y1 === y2;
+  if (!passes) return { x1, y1, cx1: x1 + bend, cy1: y1, cx2: x2 - bend, cy2: y2, x2, y2 };
+  // It passes over the nodes between, RAW above and the others below.
+  const away = (kind === "RAW" ? -1 : 1) * (NODE.height * 0.5 + 26 + Math.min(14, 2 * (to.column - from.column)) ) * 1.25;
+  const side = Math.min(90, (x2 - x1) / 3);
+  return { x1, y1, cx1: x1 + side, cy1: y1 + away, cx2: x2 - side, cy2: y2 + away, x2, y2 };
+}
+
+export function pointOn(curve: Curve, t: number): { x: number; y: number } {
+  const s = 1 - t;
+  const [a, b, c, d] = [s * s * s, 3 * s * s * t, 3 * s * t * t, t * t * t];
+  return { x: a * curve.x1 + b * curve.cx1 + c * curve.cx2 + d * curve.x2, y: a * curve.y1 + b * curve.cy1 + c * curve.cy2 + d * curve.y2 };
+}
+
+/** How far a point is from a curve, about, in its own width; `tall` is how much higher than wide it is drawn. */
+export function distance(curve: Curve, x: number, y: number, most: number, tall = 1): number {
+  const left = Math.min(curve.x1, curve.x2) - most;
+  const right = Math.max(curve.x1, curve.x2) + most;
+  const top = Math.min(curve.y1, curve.cy1, curve.cy2, curve.y2) - most / tall;
+  const bottom = Math.max(curve.y1, curve.cy1, curve.cy2, curve.y2) + most / tall;
+  if (x < left || x > right || y < top || y > bottom) return Infinity;
+  let best = Infinity;
+  let before = pointOn(curve, 0);
+  for (let step = 1; step <= 16; step += 1) {
+    const point = pointOn(curve, step / 16);
+    best = Math.min(best, fromLine(x, y, before, point, tall));
+    before = point;
+  }
+  return best;
+}
+
+function fromLine(x: number, y: number, a: { x: number; y: number }, b: { x: number; y: number }, tall: number): number {
+  const [dx, dy] = [b.x - a.x, (b.y - a.y) * tall];
+  const [px, py] = [x - a.x, (y - a.y) * tall];
+  const along = Math.max(0, Math.min(1, (px * dx + py * dy) / (dx * dx + dy * dy || 1)));
+  return Math.hypot(px - along * dx, py - along * dy);
+}

@@ -1,0 +1,152 @@
+// Everything about the node, edge or barrier that is picked.
+
+import type { NodeAnswer } from "../data/dependencies.ts";
+import { fill, h } from "../dom.ts";
+import { bytes, duration, of } from "../time/format.ts";
+import { KINDS, NEEDS } from "./look.ts";
+import type { Barrier, Dependencies, Edge, Pick } from "./model.ts";
+import { accessName, barrierSays, buffersOf, called, edgeSays, orderSays, sized } from "./words.ts";
+
+/** Neighbours that are listed on each side. */
+const LISTED = 30;
+
+export interface DetailsSteps {
+  pick: (pick: Pick | null) => void;
+  /** Shows a row in the timeline; none where there is no timeline. */
+  go: ((table: string, row: number) => void) | null;
+}
+
+export class PickDetails {
+  readonly element = h("section", { class: "dependencies-details", "aria-label": "Selected", "aria-live": "polite", hidden: true });
+
+  constructor(private readonly steps: DetailsSteps) {}
+
+  show(graph: Dependencies | null, pick: Pick | null): void {
+    this.element.hidden = graph === null || pick === null;
+    if (!graph || !pick) return fill(this.element);
+    if (pick.kind === "node") {
+      const node = graph.node(pick.id);
+      if (node) this.node(graph, node);
+    } else if (pick.kind === "edge") {
+      this.edge(graph, graph.edges[pick.index]);
+    } else {
+      this.barrier(graph, graph.barriers[pick.index]);
+    }
+  }
+
+  private head(what: string, name: string, more: HTMLElement | null = null): HTMLElement {
+    return h(
+      "header",
+      {},
+      h("h2", { title: name }, h("span", { class: "note" }, what), h("span", { class: "name" }, name)),
+      more,
+      h("button", { type: "button", onclick: () => this.steps.pick(null), "aria-label": "Close the details" }, "✕"),
+    );
+  }
+
+  private link(graph: Dependencies, id: number): HTMLElement {
+    const node = graph.node(id);
+    if (!node) return h("span", {}, String(id));
+    return h("button", { type: "button", class: "link clip", title: node.name, onclick: () => this.steps.pick({ kind: "node", id }) }, called(node, id));
+  }
+
+  private node(graph: Dependencies, node: NodeAnswer): void {
+    const { go } = this.steps;
+    const { place } = node;
+    const submission = graph.submissions.get(node.submission);
+    const where = submission?.queue ? `submission ${submission.name ?? node.submission} on ${submission.queue}` : "of an unknown submission";
+    const reasons = [...new Set(node.accesses.flatMap(({ reason }) => (reason === null ? [] : [reason])))];
+    fill(
+      this.element,
+      this.head(`${node.kind} ${node.id}`, node.name, go && place ? h("button", { type: "button", class: "to-timeline", title: "Show it in the timeline (Enter)", onclick: () => go(place.table, place.row) }, "Timeline") : null),
+      h("p", {}, h("span", { class: "note" }, [node.duration_ns === null ? "" : duration(node.duration_ns), where, graph.isCritical(node.id) ? "on the critical path" : ""].filter(Boolean).join(", "))),
+      node.labels.length > 0 ? h("p", { class: "note" }, node.labels.join(" / ")) : null,
+      h("p", {}, "Reads ", h("b", {}, sized(node.read_bytes, node.exact)), ", writes ", h("b", {}, sized(node.written_bytes, node.exact)), "."),
+      node.beyond ? h("p", { class: "problem" }, `It may reach other memory: ${node.beyond}.`) : null,
+      reasons.length > 0 ? h("p", { class: "note" }, `At most, since ${reasons.join("; ")}.`) : h("p", { class: "note" }, "Exactly these bytes."),
+      this.accesses(node),
+      this.neighbours(graph, "Waits for", graph.waitsFor(node.id), "from", "Nothing in the window."),
+      this.neighbours(graph, "Needed by", graph.neededBy(node.id), "to", "Nothing in the window."),
+    );
+  }
+
+  private accesses(node: NodeAnswer): HTMLElement {
+    const more = node.access_count - node.accesses.length;
+    return h(
+      "div",
+      {},
+      h("h3", {}, "Buffers"),
+      h(
+        "ul",
+        { class: "causes" },
+        node.accesses.map((access) =>
+          h(
+            "li",
+            { title: access.reason ?? "exactly these bytes" },
+            h("span", { class: "note" }, accessName(access)),
+            h("span", { class: "clip" }, access.buffer),
+            h("span", { class: "note" }, access.direction),
+            h("span", { class: "number" }, `${access.reason === null ? "" : "≤ "}${bytes(Number(access.bytes))}`),
+          ),
+        ),
+      ),
+      more > 0 ? h("p", { class: "note" }, `and ${of(more, "more", "more")}`) : null,
+    );
+  }
+
+  private neighbours(graph: Dependencies, title: string, edges: readonly Edge[], end: "from" | "to", none: string): HTMLElement {
+    const sorted = [...edges].sort((a, b) => Number(b.hazard === "certain") - Number(a.hazard === "certain") || b.size - a.size);
+    return h(
+      "div",
+      { "data-relation": end },
+      h("h3", {}, title, h("span", { class: "note" }, edges.length > 0 ? ` ${edges.length}` : "")),
+      edges.length === 0 ? h("p", { class: "note" }, none) : null,
+      h(
+        "ul",
+        { class: "neighbours" },
+        sorted.slice(0, LISTED).map((edge) =>
+          h(
+            "li",
+            {},
+            this.link(graph, edge[end]),
+            h(
+              "button",
+              { type: "button", class: "link note clip", title: `${edgeSays(edge)}: ${buffersOf(edge)}`, onclick: () => this.steps.pick({ kind: "edge", index: edge.index }) },
+              h("span", { class: `kind kind-${edge.kind}` }, edge.kind),
+              ` ${sized(edge.bytes, edge.exact)}: ${buffersOf(edge)}`,
+            ),
+            edge.hazard ? h("span", { class: "hazard" }, edge.hazard === "certain" ? "hazard" : "maybe a hazard") : null,
+          ),
+        ),
+      ),
+      edges.length > LISTED ? h("p", { class: "note" }, `and ${edges.length - LISTED} more`) : null,
+    );
+  }
+
+  private edge(graph: Dependencies, edge: Edge): void {
+    fill(
+      this.element,
+      this.head(`${edge.kind}: ${KINDS[edge.kind].name}`, `${called(graph.node(edge.from), edge.from)} → ${called(graph.node(edge.to), edge.to)}`),
+      h("p", { class: "big" }, sized(edge.bytes, edge.exact)),
+      h("p", { class: edge.hazard === "certain" ? "problem" : "" }, `${orderSays(edge)[0].toUpperCase()}${orderSays(edge).slice(1)}.`),
+      h("p", { class: "note" }, KINDS[edge.kind].says),
+      h("h3", {}, "Of"),
+      h("p", {}, buffersOf(edge)),
+      h("h3", {}, "Between"),
+      h("ul", { class: "neighbours" }, h("li", {}, this.link(graph, edge.from)), h("li", {}, this.link(graph, edge.to))),
+    );
+  }
+
+  private barrier(graph: Dependencies, barrier: Barrier): void {
+    const { before, after } = graph.around(barrier);
+    fill(
+      this.element,
+      this.head("barrier", barrierSays(graph, barrier)),
+      h("p", { class: barrier.need === "needless" ? "problem" : "" }, NEEDS[barrier.need].says),
+      barrier.need === "unknown" && graph.answer.unknown ? h("p", { class: "note" }, `Since ${graph.answer.unknown}.`) : null,
+      h("p", { class: "note" }, `Submission ${barrier.submission}, command ${barrier.command} of its command buffer.`),
+      before || after ? h("h3", {}, "Between") : null,
+      h("ul", { class: "neighbours" }, [before, after].map((node) => (node ? h("li", {}, this.link(graph, node.id)) : null))),
+    );
+  }
+}

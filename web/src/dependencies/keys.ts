@@ -1,0 +1,28 @@
+// Which key does what in a graph of dependencies.
+
+export type GraphAction = "earlier" | "later" | "previous" | "next" | "zoom-in" | "zoom-out" | "left" | "right" | "up" | "down" | "fit" | "next-finding" | "previous-finding" | "go" | "clear";
+
+export const GRAPH_KEYS: readonly { action: GraphAction; keys: string[]; says: string }[] = [
+  { action: "earlier", keys: ["ArrowLeft"], says: "what it waits for" },
+  { action: "later", keys: ["ArrowRight"], says: "what waits for it" },
+  { action: "previous", keys: ["ArrowUp", ","], says: "command before" },
+  { action: "next", keys: ["ArrowDown", "."], says: "command after" },
+  { action: "next-finding", keys: ["n"], says: "next hazard or needless barrier" },
+  { action: "previous-finding", keys: ["p"], says: "the one before" },
+  { action: "zoom-in", keys: ["w", "+", "="], says: "zoom in" },
+  { action: "zoom-out", keys: ["s", "-"], says: "zoom out" },
+  { action: "left", keys: ["a"], says: "move left" },
+  { action: "right", keys: ["d"], says: "move right" },
+  { action: "up", keys: ["i"], says: "move up" },
+  { action: "down", keys: ["k"], says: "move down" },
+  { action: "fit", keys: ["f", "Home"], says: "show everything" },
+  { action: "go", keys: ["Enter"], says: "show it in the timeline" },
+  { action: "clear", keys: ["Escape"], says: "let go of it" },
+];
+
+const BY_KEY = new Map(GRAPH_KEYS.flatMap(({ action, keys }) => keys.map((key) => [key, action] as const)));
+
+export function graphAction(event: Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "altKey">): GraphAction | undefined {
+  if (event.ctrlKey || event.metaKey || event.altKey) return undefined;
+  return BY_KEY.get(event.key) ?? BY_KEY.get(event.key.toLowerCase());
+}

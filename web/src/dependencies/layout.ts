@@ -1,0 +1,178 @@
+// Where the nodes of a graph stand: columns by depth, submission after submission; lanes by chains; a band for each queue.
+
+import type { Need, NodeAnswer } from "../data/dependencies.ts";
+import { type Barrier, type Dependencies, strongest } from "./model.ts";
+
+export const NODE = { width: 138, height: 48 } as const;
+/** Between columns: room for a barrier and for the frames of two submissions. */
+const COLUMN = NODE.width + 74;
+const LANE = NODE.height + 42;
+const FRAME = { side: 26, top: 28, bottom: 18 } as const;
+/** Above the lanes of a queue: its name. */
+const BAND_TOP = 62;
+
+/** What columns stand for: what must come after what, or what the recorded barriers let run together. */
+export type Layers = "dependencies" | "barriers";
+
+export interface Placed {
+  node: NodeAnswer;
+  column: number;
+  lane: number;
+  x: number;
+  y: number;
+}
+
+/** A submission's frame. */
+export interface Frame {
+  submission: number;
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+/** A barrier's place: a line from `y` on, `height` long. Barriers at one place are one mark. */
+export interface Mark {
+  barriers: Barrier[];
+  need: Need;
+  x: number;
+  y: number;
+  height: number;
+}
+
+export interface Layout {
+  nodes: Map<number, Placed>;
+  frames: Frame[];
+  marks: Mark[];
+  bands: { name: string; y: number }[];
+  width: number;
+  height: number;
+}
+
+/** Needs, those that one wants to see first. */
+const NEEDS: readonly Need[] = ["needless", "needed", "unknown", "host", "outside"];
+
+interface Run {
+  submission: number;
+  queue: string;
+  nodes: Placed[];
+}
+
+export function layoutOf(graph: Dependencies, layers: Layers): Layout {
+  const queueOf = (submission: number): string => graph.submissions.get(submission)?.queue ?? "unknown queue";
+  const placed = new Map<number, Placed>();
+  const runs = columns(graph, layers, placed, queueOf);
+  const queues = [...new Set(runs.map(({ queue }) => queue))];
+  const lanesOf = new Map<string, number>();
+  lanes(graph, placed, queueOf, lanesOf);
+  const bands: Layout["bands"] = [];
+  const tops = new Map<string, number>();
+  let y = 0;
+  for (const queue of queues) {
+    bands.push({ name: queue, y });
+    tops.set(queue, y + BAND_TOP);
+    y += BAND_TOP + (lanesOf.get(queue) ?? 1) * LANE;
+  }
+  let width = 0;
+  for (const one of placed.values()) {
+    one.x = FRAME.side + one.column * COLUMN;
+    one.y = (tops.get(queueOf(one.node.submission)) ?? 0) + one.lane * LANE;
+    width = Math.max(width, one.x + NODE.width + FRAME.side);
+  }
+  const frames = runs.map(frameOf);
+  return { nodes: placed, frames, marks: marks(graph, placed, frames, layers), bands, width, height: y };
+}
+
+/** Gives each node its column; in each queue a submission begins where the one before has ended. */
+function columns(graph: Dependencies, layers: Layers, placed: Map<number, Placed>, queueOf: (submission: number) => string): Run[] {
+  const runs: Run[] = [];
+  const open = new Map<string, { run: Run; first: number; last: number }>();
+  const barriers = new Set(graph.barriers.map(({ position, submission }) => `${submission}.${position}`));
+  for (const node of graph.nodes) {
+    const queue = queueOf(node.submission);
+    let at = open.get(queue);
+    if (!at || at.run.submission !== node.submission) {
+      const first = at ? at.last + 1 : 0;
+      at = { run: { submission: node.submission, queue, nodes: [] }, first, last: first };
+      open.set(queue, at);
+      runs.push(at.run);
+    } else if (layers === "barriers" && barriers.has(`${node.submission}.${node.id}`)) {
+      at.first = at.last + 1;
+    }
+    let column = at.first;
+    for (const { from } of graph.waitsFor(node.id)) column = Math.max(column, (placed.get(from)?.column ?? -1) + 1);
+    at.last = Math.max(at.last, column);
+    const one = { node, column, lane: 0, x: 0, y: 0 };
+    placed.set(node.id, one);
+    at.run.nodes.push(one);
+  }
+  return runs;
+}
+
+/** Gives each node its lane: that of the chain that it goes on, or the nearest that is free. */
+function lanes(graph: Dependencies, placed: Map<number, Placed>, queueOf: (submission: number) => string, counts: Map<string, number>): void {
+  const taken = new Map<string, number[]>();
+  for (const one of placed.values()) {
+    const queue = queueOf(one.node.submission);
+    let last = taken.get(queue);
+    if (!last) taken.set(queue, (last = []));
+    const before = graph.waitsFor(one.node.id).filter(({ from }) => queueOf(placed.get(from)?.node.submission ?? -1) === queue);
+    const chain = strongest(before);
+    const wanted = chain ? (placed.get(chain.from)?.lane ?? 0) : 0;
+    one.lane = nearest(last, wanted, one.column);
+    last[one.lane] = one.column;
+    counts.set(queue, Math.max(counts.get(queue) ?? 0, one.lane + 1));
+  }
+}
+
+function nearest(last: readonly number[], wanted: number, column: number): number {
+  const free = (lane: number): boolean => lane >= 0 && (last[lane] ?? -1) < column;
+  for (let away = 0; away <= last.length; away += 1) {
+    if (free(wanted + away)) return wanted + away;
+    if (free(wanted - away)) return wanted - away;
+  }
+  return last.length;
+}
+
+function frameOf({ submission, nodes }: Run): Frame {
+  const xs = nodes.map(({ x }) => x);
+  const ys = nodes.map(({ y }) => y);
+  const x = smallest(xs) - FRAME.side;
+  const y = smallest(ys) - FRAME.top;
+  return { submission, x, y, width: greatest(xs) + NODE.width + FRAME.side - x, height: greatest(ys) + NODE.height + FRAME.bottom - y };
+}
+
+function smallest(values: readonly number[]): number {
+  return values.reduce((least, value) => Math.min(least, value), Infinity);
+}
+
+function greatest(values: readonly number[]): number {
+  return values.reduce((most, value) => Math.max(most, value), -Infinity);
+}
+
+/** Barriers stand before the node that comes after them; the last of a submission behind its last node. */
+function marks(graph: Dependencies, placed: Map<number, Placed>, frames: readonly Frame[], layers: Layers): Mark[] {
+  const found = new Map<string, Mark>();
+  const frameOf = new Map(frames.map((frame) => [frame.submission, frame]));
+  for (const barrier of graph.barriers) {
+    const { before, after } = graph.around(barrier);
+    const next = after && placed.get(after.id);
+    const last = before && placed.get(before.id);
+    const at = next ?? last;
+    const frame = frameOf.get(barrier.submission);
+    if (!at || !frame) continue;
+    const x = next ? next.x - 14 : at.x + NODE.width + 14;
+    const whole = layers === "barriers";
+    const y = whole ? frame.y + 18 : at.y - 8;
+    const height = whole ? frame.height - 26 : NODE.height + 16;
+    const key = `${x}.${y}`;
+    const mark = found.get(key);
+    if (mark) {
+      mark.barriers.push(barrier);
+      if (NEEDS.indexOf(barrier.need) < NEEDS.indexOf(mark.need)) mark.need = barrier.need;
+    } else {
+      found.set(key, { barriers: [barrier], need: barrier.need, x, y, height });
+    }
+  }
+  return [...found.values()];
+}

@@ -1,0 +1,298 @@
+// The tab: the graph of what depends on what, with its findings beside it.
+
+import { isMissing } from "../data/answers.ts";
+import type { DependenciesAnswer, EdgeKind } from "../data/dependencies.ts";
+import type { Missing } from "../data/answers.ts";
+import { fill, h } from "../dom.ts";
+import { Latest } from "../latest.ts";
+import type { Look } from "../look.ts";
+import { sentence } from "../sentence.ts";
+import { count, of } from "../time/format.ts";
+import { GraphCanvas } from "./canvas.ts";
+import { PickDetails } from "./details.ts";
+import { Findings } from "./findings.ts";
+import { GRAPH_KEYS } from "./keys.ts";
+import type { Layers } from "./layout.ts";
+import { KINDS } from "./look.ts";
+import { Dependencies, type Pick } from "./model.ts";
+import { keyName } from "../input/keys.ts";
+
+/** A part of a trace or a capture. */
+export interface Wanted {
+  from_ns?: number;
+  to_ns?: number;
+  /** The node that it begins with. */
+  first?: number;
+  /** A row, as `dispatches.17`: what is around it. */
+  around?: string;
+}
+
+export interface PanelSteps {
+  ask: (wanted: Wanted) => Promise<DependenciesAnswer | Missing>;
+  /** Shows a row in the timeline, where there is one. */
+  go: ((table: string, row: number) => void) | null;
+  /** There is only one part: a file has no others. */
+  file?: boolean;
+  picked?: (pick: Pick | null) => void;
+}
+
+const LAYERS: readonly { layers: Layers; name: string; says: string }[] = [
+  { layers: "dependencies", name: "needed", says: "Columns: what could run together. A command stands right of all that it depends on." },
+  { layers: "barriers", name: "recorded", says: "Columns: what the recorded barriers let run together." },
+];
+
+export class DependenciesPanel {
+  readonly element: HTMLElement;
+  private readonly says = h("span", { role: "status" });
+  private readonly notes = h("span", { class: "note clip" });
+  private readonly kinds = new Set<EdgeKind>(["RAW", "WAR", "WAW"]);
+  private readonly stage: GraphCanvas;
+  private readonly details: PickDetails;
+  private readonly findings: Findings;
+  private readonly more = h("span", { class: "parts", hidden: true });
+  private readonly layerButtons: HTMLButtonElement[];
+  private readonly nothing = h("p", { class: "dependencies-nothing note", hidden: true });
+  private readonly asked = new Latest();
+  private graph: Dependencies | null = null;
+  private layers: Layers = "dependencies";
+  private loaded: string | null = null;
+  private wanted: Wanted = {};
+  private keeps = false;
+
+  constructor(
+    look: Look,
+    private readonly steps: PanelSteps,
+  ) {
+    this.stage = new GraphCanvas(look, this.kinds, {
+      picked: (pick) => this.picked(pick),
+      go: () => this.go(),
+      finding: (forward) => this.nextFinding(forward),
+    });
+    this.details = new PickDetails({ pick: (pick) => this.pick(pick), go: steps.go });
+    this.findings = new Findings((pick) => this.pick(pick));
+    this.layerButtons = LAYERS.map(({ layers, name, says }) =>
+      h("button", { type: "button", role: "radio", title: says, "data-layers": layers, "aria-checked": String(layers === this.layers), onclick: () => this.layBy(layers) }, name),
+    );
+    this.element = h(
+      "div",
+      { class: "panel dependencies-panel" },
+      h(
+        "div",
+        { class: "panel-head" },
+        this.says,
+        this.more,
+        this.notes,
+        h("span", { class: "kinds" }, Object.entries(KINDS).map(([kind, { name, says }]) => this.kindButton(kind as EdgeKind, name, says))),
+        h("span", { class: "choice", role: "radiogroup", "aria-label": "What columns stand for" }, h("span", { class: "note" }, "Order"), this.layerButtons),
+        h("button", { type: "button", title: "Show everything (F)", onclick: () => this.stage.act("fit") }, "Fit"),
+      ),
+      h("div", { class: "dependencies-body" }, h("div", { class: "dependencies-drawing" }, this.stage.element, this.nothing), h("aside", { class: "dependencies-side", tabindex: "0", "aria-label": "Findings and details" }, this.details.element, this.findings.element, keysHint(steps.go !== null))),
+    );
+  }
+
+  private kindButton(kind: EdgeKind, name: string, says: string): HTMLElement {
+    const button = h(
+      "button",
+      {
+        type: "button",
+        class: `kind kind-${kind}`,
+        title: `${name}: ${says} Click to show or hide them.`,
+        "aria-pressed": "true",
+        "data-kind": kind,
+        onclick: () => {
+          if (!this.kinds.delete(kind)) this.kinds.add(kind);
+          button.setAttribute("aria-pressed", String(this.kinds.has(kind)));
+          this.stage.draw();
+        },
+      },
+      h("span", { class: "line", "aria-hidden": "true" }),
+      kind,
+    );
+    return button;
+  }
+
+  private layBy(layers: Layers): void {
+    this.layers = layers;
+    for (const button of this.layerButtons) button.setAttribute("aria-checked", String(button.dataset.layers === layers));
+    this.stage.layBy(layers);
+  }
+
+  /** Loads a part, unless it is there already; `pick` is then picked. */
+  async open(wanted: Wanted, pick?: (graph: Dependencies) => Pick | null): Promise<void> {
+    const key = JSON.stringify(wanted);
+    if (this.loaded === key || this.keeps) {
+      // The canvas had no size while it was not shown.
+      this.stage.draw();
+      if (this.graph) this.pickFirst(this.graph, pick);
+      return;
+    }
+    this.loaded = key;
+    this.wanted = wanted;
+    this.graph = null;
+    this.say("Looking at what depends on what…");
+    const last = this.asked.begin();
+    let answer: DependenciesAnswer | Missing;
+    try {
+      answer = await this.steps.ask(wanted);
+    } catch (error) {
+      answer = { missing: sentence(error) };
+      if (last()) this.loaded = null;
+    }
+    if (!last()) return;
+    if (isMissing(answer)) return this.say("", answer.missing);
+    this.graph = new Dependencies(answer);
+    this.show(this.graph);
+    this.pickFirst(this.graph, pick);
+  }
+
+  private pickFirst(graph: Dependencies, pick?: (graph: Dependencies) => Pick | null): void {
+    const picked = pick?.(graph);
+    if (picked) this.pick(picked);
+  }
+
+  /** What is shown is of another selection or generation. */
+  forget(): void {
+    this.loaded = null;
+    this.asked.begin();
+  }
+
+  /** Whether a row is here. */
+  has(table: string, row: number): boolean {
+    return this.loaded !== null && this.graph?.at(table, row) !== undefined;
+  }
+
+  /** Does something that would load what is wanted otherwise, and stays as it is. */
+  keep(what: () => void): void {
+    this.keeps = true;
+    what();
+    this.keeps = false;
+  }
+
+  private say(says: string, missing = ""): void {
+    fill(this.says, says);
+    fill(this.notes);
+    this.more.hidden = true;
+    this.nothing.hidden = missing === "";
+    this.nothing.classList.toggle("missing", missing !== "");
+    fill(this.nothing, missing);
+    this.stage.show(null, this.layers);
+    this.details.show(null, null);
+    this.findings.show(null);
+    this.publish();
+  }
+
+  private show(graph: Dependencies): void {
+    const { answer } = graph;
+    const shown = answer.nodes.length;
+    const last = answer.first + shown;
+    const all = shown === answer.node_count;
+    this.nothing.hidden = true;
+    fill(this.says, all ? of(shown, "command", "commands") : `Commands ${count(answer.first)} to ${count(last - 1)} of ${count(answer.node_count)}`, `, ${of(answer.edge_count, "dependency", "dependencies")}`);
+    const remarks = [
+      answer.edges_left_out > 0 ? `The ${count(answer.edges_left_out)} smallest of these dependencies are left out.` : "",
+      answer.edges_outside > 0 ? `${of(answer.edges_outside, "dependency leads", "dependencies lead")} out of this part.` : "",
+      answer.cut_at !== null ? `There are too many dependencies: they are of the first ${count(answer.cut_at)} commands.` : "",
+      ...answer.remarks,
+    ];
+    this.notes.title = remarks.filter(Boolean).join(" ");
+    fill(this.notes, this.notes.title);
+    this.showParts(answer);
+    // Without barriers, those that were recorded order nothing.
+    const judged = answer.barrier_count > 0;
+    for (const button of this.layerButtons) button.disabled = !judged;
+    this.stage.show(graph, judged ? this.layers : "dependencies");
+    this.details.show(null, null);
+    this.findings.show(graph, this.notes.title);
+    this.publish();
+  }
+
+  /** Buttons to the parts before and after this one. */
+  private showParts(answer: DependenciesAnswer): void {
+    const shown = answer.nodes.length;
+    const around = this.wanted.around !== undefined;
+    this.more.hidden = shown === answer.node_count || this.steps.file === true;
+    const to = (first: number): void => {
+      const { from_ns, to_ns } = this.wanted;
+      void this.open({ ...(around || from_ns === undefined ? {} : { from_ns, to_ns }), first: Math.max(0, first) });
+    };
+    fill(
+      this.more,
+      h("button", { type: "button", disabled: answer.first === 0, onclick: () => to(answer.first - shown) }, "‹ before"),
+      h("button", { type: "button", disabled: answer.first + shown >= answer.node_count, onclick: () => to(answer.first + shown) }, "after ›"),
+    );
+  }
+
+  private publish(): void {
+    const { dataset } = this.element;
+    const { graph } = this;
+    dataset.nodes = graph ? String(graph.nodes.length) : "";
+    dataset.hazards = graph ? String(graph.answer.hazard_count) : "";
+    dataset.needless = graph ? String(graph.answer.needless_count) : "";
+    dataset.picked = "";
+  }
+
+  /** Picks something and shows where it is. */
+  pick(pick: Pick | null): void {
+    this.stage.pick(pick, true);
+  }
+
+  /** Picks the node of a row, where it is here. */
+  pickRow(table: string, row: number): boolean {
+    const id = this.graph?.at(table, row);
+    if (id === undefined) return false;
+    const { picked } = this.stage;
+    if (picked?.kind !== "node" || picked.id !== id) this.pick({ kind: "node", id });
+    return true;
+  }
+
+  private picked(pick: Pick | null): void {
+    this.details.show(this.graph, pick);
+    this.element.dataset.picked = pick ? `${pick.kind} ${pick.kind === "node" ? pick.id : pick.index}` : "";
+    // What was picked is at the top of what is beside it.
+    if (pick) this.details.element.parentElement?.scrollTo?.(0, 0);
+    this.steps.picked?.(pick);
+  }
+
+  private go(): void {
+    const { picked } = this.stage;
+    if (picked?.kind !== "node") return;
+    const place = this.graph?.node(picked.id)?.place;
+    if (place) this.steps.go?.(place.table, place.row);
+  }
+
+  /** Goes to the next hazard or needless barrier, in the order of execution. */
+  private nextFinding(forward: boolean): void {
+    const { graph } = this;
+    if (!graph) return;
+    const found: { at: number; pick: Pick }[] = [
+      ...graph.edges.filter(({ hazard }) => hazard !== null).map((edge) => ({ at: edge.to, pick: { kind: "edge", index: edge.index } as const })),
+      ...graph.barriers.filter(({ need }) => need === "needless").map((barrier) => ({ at: barrier.position - 0.5, pick: { kind: "barrier", index: barrier.index } as const })),
+    ].sort((a, b) => a.at - b.at);
+    if (found.length === 0) return;
+    const now = found.findIndex(({ pick }) => JSON.stringify(pick) === JSON.stringify(this.stage.picked));
+    const next = now < 0 ? (forward ? 0 : found.length - 1) : (now + (forward ? 1 : -1) + found.length) % found.length;
+    this.pick(found[next].pick);
+  }
+
+  /** Colours changed. */
+  renew(): void {
+    this.stage.draw();
+  }
+}
+
+function keysHint(timeline: boolean): HTMLElement {
+  return h(
+    "details",
+    { class: "dependencies-keys" },
+    h("summary", {}, "Keys and mouse"),
+    h(
+      "dl",
+      { class: "fields" },
+      GRAPH_KEYS.filter(({ action }) => timeline || action !== "go").flatMap(({ keys, says }) => [h("dt", {}, keys.map(keyName).join(" ")), h("dd", {}, says)]),
+      h("dt", {}, "drag, wheel"),
+      h("dd", {}, "move"),
+      h("dt", {}, "Ctrl + wheel"),
+      h("dd", {}, "zoom"),
+    ),
+  );
+}

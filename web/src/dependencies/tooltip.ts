@@ -1,0 +1,76 @@
+// What the pointer is on in a graph, in a few words beside it.
+
+import type { NodeAnswer } from "../data/dependencies.ts";
+import { fill, h } from "../dom.ts";
+import { bytes, duration } from "../time/format.ts";
+import type { Size } from "./camera.ts";
+import { KINDS, NEEDS } from "./look.ts";
+import type { Dependencies, Edge, Pick } from "./model.ts";
+import { accessName, barrierSays, buffersOf, called, edgeSays, orderSays, sized } from "./words.ts";
+
+const LISTED = 5;
+
+export class Tooltip {
+  readonly element = h("div", { class: "tooltip dependencies-tooltip", hidden: true, "aria-hidden": "true" });
+
+  hide(): void {
+    this.element.hidden = true;
+  }
+
+  at(x: number, y: number, { width, height }: Size): void {
+    const { style } = this.element;
+    style.left = x > width * 0.6 ? "auto" : `${x + 14}px`;
+    style.right = x > width * 0.6 ? `${width - x + 10}px` : "auto";
+    style.top = y > height * 0.55 ? "auto" : `${y + 16}px`;
+    style.bottom = y > height * 0.55 ? `${height - y + 10}px` : "auto";
+  }
+
+  show(graph: Dependencies, pick: Pick): void {
+    this.element.hidden = false;
+    if (pick.kind === "node") {
+      const node = graph.node(pick.id);
+      if (node) fill(this.element, ofNode(graph, node));
+    } else if (pick.kind === "edge") {
+      fill(this.element, ofEdge(graph, graph.edges[pick.index]));
+    } else {
+      const barrier = graph.barriers[pick.index];
+      fill(this.element, h("div", { class: "tooltip-name" }, `Barrier, ${barrierSays(graph, barrier)}`), h("div", { class: "note" }, NEEDS[barrier.need].says));
+    }
+  }
+}
+
+function ofEdge(graph: Dependencies, edge: Edge): HTMLElement[] {
+  return [
+    h("div", { class: "tooltip-name" }, `${called(graph.node(edge.from), edge.from)} → ${called(graph.node(edge.to), edge.to)}`),
+    h("div", {}, h("b", {}, edgeSays(edge)), ` of ${buffersOf(edge)}`),
+    h("div", { class: edge.hazard === "certain" ? "hazard" : "note" }, orderSays(edge)),
+    h("div", { class: "note" }, KINDS[edge.kind].says),
+  ];
+}
+
+function ofNode(graph: Dependencies, node: NodeAnswer): (HTMLElement | null)[] {
+  const neighbours = (title: string, edges: readonly Edge[], end: "from" | "to"): HTMLElement | null => {
+    const ids = [...new Set(edges.map((edge) => edge[end]))];
+    if (ids.length === 0) return null;
+    const names = ids.slice(0, LISTED).map((id) => called(graph.node(id), id)).join(", ");
+    return h("div", {}, h("span", { class: "note" }, `${title} `), names + (ids.length > LISTED ? ` and ${ids.length - LISTED} more` : ""));
+  };
+  const hidden = node.access_count - Math.min(LISTED, node.accesses.length);
+  return [
+    h("div", { class: "tooltip-name" }, called(node, node.id)),
+    node.labels.length > 0 ? h("div", { class: "note" }, node.labels.join(" / ")) : null,
+    node.duration_ns === null ? null : h("div", {}, h("b", {}, duration(node.duration_ns))),
+    h("div", {}, `reads ${sized(node.read_bytes, node.exact)}, writes ${sized(node.written_bytes, node.exact)}`),
+    h(
+      "ul",
+      { class: "accesses" },
+      node.accesses.slice(0, LISTED).map((access) =>
+        h("li", {}, h("span", { class: "note" }, accessName(access)), h("span", { class: "clip" }, access.buffer), h("span", { class: "note" }, access.direction), h("span", { class: "number" }, `${access.reason === null ? "" : "≤ "}${bytes(Number(access.bytes))}`)),
+      ),
+    ),
+    hidden > 0 ? h("div", { class: "note" }, `and ${hidden} more`) : null,
+    node.beyond ? h("div", { class: "hazard" }, `It may reach other memory: ${node.beyond}.`) : null,
+    neighbours("waits for", graph.waitsFor(node.id), "from"),
+    neighbours("needed by", graph.neededBy(node.id), "to"),
+  ];
+}

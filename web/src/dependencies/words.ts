@@ -1,0 +1,53 @@
+// What nodes, edges and barriers are in words.
+
+import type { AccessAnswer, NodeAnswer } from "../data/dependencies.ts";
+import { bytes } from "../time/format.ts";
+import { KINDS, NEEDS } from "./look.ts";
+import type { Barrier, Dependencies, Edge } from "./model.ts";
+
+export function called(node: NodeAnswer | undefined, id: number): string {
+  return node ? `${id} ${node.name}` : `${id}`;
+}
+
+/** `16.0 KiB`, or `at most 16.0 KiB`. */
+export function sized(size: string, exact: boolean): string {
+  const said = bytes(Number(size));
+  return exact || size === "0" ? said : `at most ${said}`;
+}
+
+export function edgeSays(edge: Edge): string {
+  return `${KINDS[edge.kind].name}, ${sized(edge.bytes, edge.exact)}`;
+}
+
+/** What orders the ends of an edge, as the end of a sentence. */
+export function orderSays(edge: Edge): string {
+  if (edge.hazard === "certain") return "nothing orders them: a hazard";
+  if (edge.hazard === "possible") return "nothing orders them: maybe a hazard, since what they reach is only bounded";
+  switch (edge.ordered_by) {
+    case "barrier":
+      return "ordered by barriers";
+    case "semaphore":
+      return "ordered by semaphores";
+    case "nothing":
+      return "ordered by nothing; they are atomic operations";
+    default:
+      return "what orders them is not known";
+  }
+}
+
+export function buffersOf(edge: Edge): string {
+  const more = edge.buffer_count - edge.buffers.length;
+  return edge.buffers.join(", ") + (more > 0 ? ` and ${more} more` : "");
+}
+
+export function accessName(access: AccessAnswer): string {
+  if (!access.binding) return "";
+  const [set, binding, element] = access.binding;
+  return `${set}.${binding}${element > 0 ? `[${element}]` : ""}`;
+}
+
+export function barrierSays(graph: Dependencies, barrier: Barrier): string {
+  const { before, after } = graph.around(barrier);
+  const place = [before ? `after ${called(before, before.id)}` : "", after ? `before ${called(after, after.id)}` : ""].filter(Boolean).join(", ");
+  return `${NEEDS[barrier.need].name}${place ? `: ${place}` : ""}`;
+}
