@@ -1,8 +1,10 @@
 //! The message of what depends on what: a bounded part of the dependencies of a capture or of a range of a trace.
 
 use crate::texts::cut;
-use gapscope_dependencies::{Access, Dependencies, Edge, Need, Node, NodeKind, Order};
+use gapscope_dependencies::{Access, BarrierUse, Dependencies, Edge, Need, Node, NodeKind, Order};
+use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
+use std::cmp::Reverse;
 use std::ops::Range;
 
 /// Nodes in one answer: the page lays out so many well.
@@ -44,8 +46,7 @@ impl Part<'_> {
         let barriers: Vec<_> = (self.found.barriers.iter())
             .filter(|barrier| (self.nodes.start..=self.nodes.end).contains(&barrier.position))
             .collect();
-        let needless =
-            |barrier: &&gapscope_dependencies::BarrierUse| barrier.need == Need::Needless;
+        let needless = |barrier: &&BarrierUse| barrier.need == Need::Needless;
         json!({
             "first": self.before + self.nodes.start,
             "node_count": self.count,
@@ -105,11 +106,13 @@ impl Part<'_> {
         }
         let left_out = inside.len().saturating_sub(EDGES_AT_MOST);
         if left_out > 0 {
+            let next: FxHashMap<usize, usize> =
+                path.windows(2).map(|two| (two[0], two[1])).collect();
             let rank = |number: &usize| {
                 let edge = &self.found.graph.edges[*number];
                 let is_hazard = self.hazard(*number).is_some();
-                let on_path = path.windows(2).any(|two| two == [edge.from, edge.to]);
-                (!is_hazard, !on_path, std::cmp::Reverse(edge.bytes), *number)
+                let is_on_path = next.get(&edge.from) == Some(&edge.to);
+                (!is_hazard, !is_on_path, Reverse(edge.bytes), *number)
             };
             inside.sort_by_cached_key(rank);
             inside.truncate(EDGES_AT_MOST);

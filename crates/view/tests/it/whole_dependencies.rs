@@ -250,3 +250,44 @@ fn a_large_trace_is_shown_in_parts_and_around_a_row() {
         );
     }
 }
+
+#[test]
+fn of_too_many_edges_the_smallest_are_left_out_and_counted() {
+    // Each reads what all before it wrote: 8 bytes of each, and 800 of the first.
+    let mut text = "
+        device id=1 api=vulkan
+        queue id=1 device=1
+        buffer id=1 device=1 bytes=4096 name=x
+        kernel id=1 name=step"
+        .to_owned();
+    for number in 0..200 {
+        let (at, bytes) = match number {
+            0 => (0, 800),
+            number => (792 + number * 8, 8),
+        };
+        let (id, start) = (number + 1, number * 10);
+        text.push_str(&format!(
+            "\n binding id={id} binding=0 buffer=1 bytes={at} access=read
+             binding id={id} binding=1 buffer=1 offset_bytes={at} bytes={bytes} access=write
+             dispatch queue=1 kernel=1 start_ns={start} duration_ns=5 bindings={id}"
+        ));
+    }
+    let folder = Folder::new();
+    let client = Client::of(&[folder.trace("dense", &text)]);
+    let found = client.json("t/0/dependencies");
+    let all = 200 * 199 / 2;
+    assert_eq!(found["edge_count"], all);
+    let edges = list(&found, "edges");
+    assert_eq!(
+        (edges.len(), &found["edges_left_out"]),
+        (10_000, &json!(all - 10_000))
+    );
+    let large = edges.iter().filter(|edge| edge["bytes"] == "800").count();
+    assert_eq!(large, 199);
+    let on_path = |at: u64| {
+        edges
+            .iter()
+            .any(|e| e["from"] == json!(at) && e["to"] == json!(at + 1))
+    };
+    assert!((0..199).all(on_path));
+}
