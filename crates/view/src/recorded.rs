@@ -258,6 +258,7 @@ impl Work<'_> {
             atomic: false,
             buffer: name.unwrap_or_else(|| format!("buffer {buffer}")).into(),
             binding: None,
+            map: None,
         }
     }
 }
