@@ -411,7 +411,8 @@ Examples:
   gapscope replay run.gapcapture
   gapscope replay --json run.gapcapture | jq .outputs_equal
   gapscope replay --device nvidia --repeat 20 --warm-up 3 run.gapcapture
-  gapscope replay --serialised -o replay.gapscope run.gapcapture")]
+  gapscope replay --serialised -o replay.gapscope run.gapcapture
+  gapscope replay --fuse --repeat 10 run.gapcapture")]
 pub struct Replay {
     /// Print JSON; its keys are stable
     #[arg(long)]
@@ -445,6 +446,11 @@ pub struct Replay {
     /// Keep accesses outside of buffers inside (robustBufferAccess), where the device can: for captures of strangers
     #[arg(long)]
     pub robust: bool,
+
+    /// Merge chains of elementwise kernels, and time the window as captured, with intermediates stored, and with values in
+    /// registers, in turn; --repeat says how often
+    #[arg(long, conflicts_with_all = ["output", "until", "serialised", "warm_up"])]
+    pub fuse: bool,
 
     #[command(flatten)]
     pub width: Width,

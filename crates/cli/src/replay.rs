@@ -20,6 +20,9 @@ const MOST_LINES: usize = 10;
 pub fn run(arguments: &args::Replay) -> Result<ExitCode, Failure> {
     let (capture, problem) =
         Capture::open(&arguments.capture).map_err(|error| Failure::new(error.to_string()))?;
+    if arguments.fuse {
+        return crate::fusion::run(arguments, &capture, &remarks(&capture, problem.as_ref()));
+    }
     let result = match gapscope_replay::replay(&capture, &options(arguments)) {
         Ok(result) => result,
         Err(error) => return refused(arguments, error),

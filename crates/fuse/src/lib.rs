@@ -11,17 +11,25 @@
 #![warn(missing_docs)]
 
 mod chain;
+mod difference;
 mod draft;
+mod fusion;
 mod life;
+mod measure;
 mod merge;
 mod module;
+mod predict;
 mod proof;
 mod refusal;
 mod rewrite;
 
 pub use chain::{Chain, Found, Member, Refused, find};
+pub use difference::Difference;
 pub use draft::DraftError;
+pub use fusion::{ChainReport, FormReport, FuseError, FuseOptions, Fusion, fuse};
+pub use measure::Bandwidth;
 pub use merge::ENTRY;
+pub use predict::Costs;
 pub use proof::Region;
 pub use refusal::Refusal;
 pub use rewrite::{Form, Merged, Rewritten, merged, rewrite};
