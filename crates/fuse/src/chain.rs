@@ -105,11 +105,14 @@ pub fn find<'a>(capture: &'a Capture, limits: Limits) -> Found<'a> {
         })
     };
     let mut open: Option<Chain<'a>> = None;
+    let mut proved = Vec::new();
     for (second, refusal) in pairs {
         let (a, b) = (&dispatches[second - 1], &dispatches[second]);
+        let ended = open.take_if(|chain| !ends_with(chain, a));
+        found.chains.extend(ended);
         let joined = match refusal {
             Some(refusal) => Err(refusal),
-            None => join(capture, &mut open, a, b, &member),
+            None => join(capture, &mut open, &mut proved, a, b, &member),
         };
         if let Err(refusal) = joined {
             let name = |of: &Candidate<'_>| capture.pipelines[&of.dispatch.pipeline].name.clone();
@@ -120,28 +123,33 @@ pub fn find<'a>(capture: &'a Capture, limits: Limits) -> Found<'a> {
                 refusal,
             });
         }
-        let ends_here = |chain: &Chain<'_>| {
-            chain.members.last().is_none_or(|last| last.executed != b.executed)
-        };
-        if open.as_ref().is_some_and(ends_here) {
-            found.chains.extend(open.take());
-        }
     }
     found.chains.extend(open);
     found
+}
+
+/// What was found out about dispatches: the same for the same.
+struct Proved<'a> {
+    members: Vec<Member<'a>>,
+    result: Result<Vec<Region>, Refusal>,
+}
+
+fn ends_with(chain: &Chain<'_>, of: &Candidate<'_>) -> bool {
+    chain.members.last().is_some_and(|last| last.executed == of.executed)
 }
 
 /// Adds a dispatch to the chain that ends with the one before it, or begins one.
 fn join<'a>(
     capture: &Capture,
     open: &mut Option<Chain<'a>>,
+    proved: &mut Vec<Proved<'a>>,
     a: &Candidate<'a>,
     b: &Candidate<'a>,
     member: &dyn Fn(&Candidate<'a>) -> Result<Member<'a>, Refusal>,
 ) -> Result<(), Refusal> {
     let continued = open
         .as_ref()
-        .filter(|chain| chain.members.last().is_some_and(|last| last.executed == a.executed));
+        .filter(|chain| ends_with(chain, a));
     let mut members = match continued {
         Some(chain) => chain.members.clone(),
         None => vec![member(a)?],
@@ -152,8 +160,24 @@ fn join<'a>(
         let text = format!("{:?} and {:?}", first.local_size, last.local_size);
         return Err(Refusal::LocalSize(text));
     }
-    let reached: Vec<_> = members.iter().map(|of| (of.dispatch, &*of.trail)).collect();
-    let regions = prove(capture, &reached)?;
+    let same = |of: &Proved<'a>| {
+        of.members.len() == members.len()
+            && (of.members.iter().zip(&members)).all(|(known, member)| {
+                known.dispatch == member.dispatch && Arc::ptr_eq(&known.trail, &member.trail)
+            })
+    };
+    let regions = match proved.iter().find(|of| same(of)) {
+        Some(known) => known.result.clone(),
+        None => {
+            let reached: Vec<_> = members.iter().map(|of| (of.dispatch, &*of.trail)).collect();
+            let result = prove(capture, &reached);
+            proved.push(Proved {
+                members: members.clone(),
+                result: result.clone(),
+            });
+            result
+        }
+    }?;
     let last = members.len() - 1;
     let carries = regions.iter().any(|region| region.carried_into.contains(&last));
     if carries {

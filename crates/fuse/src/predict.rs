@@ -1,8 +1,8 @@
 //! What merging a chain is predicted to save.
 //!
-//! A kernel alone takes its launch and, beside that, the greater of what its arithmetic and its memory take. Which of the two it was is
-//! told by its bytes and the device's bandwidth. Merged, launches but one are gone; memory takes the bytes that are left; arithmetic
-//! takes what it took, and the greater of both counts.
+//! What loads and stores cost is measured by a kernel that does nothing else, of the size and the workgroups of the chain: on a GPU that is
+//! its memory, on a CPU mostly the instructions for it. A kernel that takes little more than its bytes at that speed waits for them, and
+//! what it takes beside them adds to them; one that takes far more hides them behind its arithmetic, and saves nothing but its launch.
 
 use gapscope_dependencies::Node;
 use serde::Serialize;
@@ -25,7 +25,9 @@ pub struct Costs {
     pub members_bytes: Vec<u64>,
     /// Those of the merged kernel.
     pub merged_bytes: u64,
-    /// Of copies of the size of the chain's intermediate.
+    /// A kernel that copies the chain's intermediate, with as many workgroups, and a barrier.
+    pub copy_ns: f64,
+    /// Bytes that it reads and writes, a second, without its launch.
     pub bytes_per_s: f64,
     /// Of each dispatch: its time is that of its memory.
     pub memory_bound: Vec<bool>,
@@ -36,7 +38,7 @@ pub struct Costs {
 }
 
 /// A kernel whose bytes take more than this share of its time is taken to wait for memory.
-const MEMORY_SHARE: f64 = 0.5;
+const MEMORY_SHARE: f64 = 1.0 / 3.0;
 
 /// Measures a chain's parts. None: the queue has no timestamps.
 pub fn predict(
@@ -58,7 +60,10 @@ pub fn predict(
     if known.is_none() {
         bandwidth.extend(measured);
     }
-    let (Some(launch_ns), Some(measured)) = (probe.launch(chain)?, measured) else {
+    let (Some(launch_ns), Some(_)) = (probe.launch(chain)?, measured) else {
+        return Ok(None);
+    };
+    let Some(copy_ns) = probe.copying(chain, size.next_multiple_of(4))? else {
         return Ok(None);
     };
     let mut members_ns = Vec::new();
@@ -80,8 +85,8 @@ pub fn predict(
     let merged_ns = probe.merged(chain, &merged)?;
     let sum: u64 = members_bytes.iter().sum();
     let merged_bytes = sum.saturating_sub(merged.bytes_not_stored + merged.bytes_not_loaded);
-    let bytes_per_s = measured.bytes_per_s;
-    let costs = Costs::of(launch_ns, members_ns, members_bytes, merged_bytes, bytes_per_s);
+    let copy = (copy_ns, 2 * size);
+    let costs = Costs::of(launch_ns, copy, members_ns, members_bytes, merged_bytes);
     Ok(Some(Costs { merged_ns, ..costs }))
 }
 
@@ -89,27 +94,32 @@ impl Costs {
     /// From what was measured.
     fn of(
         launch_ns: f64,
+        (copy_ns, copy_bytes): (f64, u64),
         members_ns: Vec<f64>,
         members_bytes: Vec<u64>,
         merged_bytes: u64,
-        bytes_per_s: f64,
     ) -> Costs {
+        // A copy that takes no longer than nothing at all would be infinitely fast.
+        let bytes_per_s = copy_bytes as f64 / (copy_ns - launch_ns).max(1.0) * 1e9;
         let memory_ns = |bytes: u64| bytes as f64 / bytes_per_s * 1e9;
         let beside = |ns: &f64| (ns - launch_ns).max(0.0);
         let memory_bound: Vec<bool> = (members_ns.iter().zip(&members_bytes))
             .map(|(ns, bytes)| memory_ns(*bytes) > MEMORY_SHARE * beside(ns))
             .collect();
-        // What is left of a kernel's time without its bytes; arithmetic that hid behind memory is not known, and taken to be 0.
-        let arithmetic = members_ns.iter().zip(&members_bytes).zip(&memory_bound);
-        let arithmetic = arithmetic.map(|((ns, bytes), waits)| match waits {
-            true => (beside(ns) - memory_ns(*bytes)).max(0.0),
-            false => beside(ns),
-        });
-        let arithmetic: f64 = arithmetic.sum();
+        // What adds to the bytes of a kernel that waits for them, and the arithmetic of one that hides them. What hides behind bytes is not
+        // known, and taken to be 0.
+        let (mut adding, mut hiding) = (0.0, 0.0);
+        for ((ns, bytes), waits) in members_ns.iter().zip(&members_bytes).zip(&memory_bound) {
+            match waits {
+                true => adding += (beside(ns) - memory_ns(*bytes)).max(0.0),
+                false => hiding += beside(ns),
+            }
+        }
         Costs {
             launch_ns,
+            copy_ns,
             apart_ns: members_ns.iter().sum(),
-            predicted_ns: launch_ns + arithmetic.max(memory_ns(merged_bytes)),
+            predicted_ns: launch_ns + adding + memory_ns(merged_bytes).max(hiding),
             members_ns,
             members_bytes,
             merged_bytes,
@@ -126,12 +136,17 @@ mod tests {
 
     fn predicted(members: &[f64], bytes: &[u64], merged: u64) -> f64 {
         // A launch takes 10 ns, and a byte 1 ns.
-        Costs::of(10.0, members.to_vec(), bytes.to_vec(), merged, 1e9).predicted_ns
+        Costs::of(10.0, (110.0, 100), members.to_vec(), bytes.to_vec(), merged).predicted_ns
     }
 
     #[test]
     fn what_waits_for_memory_saves_its_bytes_and_its_launch() {
         assert_eq!(predicted(&[110.0, 110.0], &[100, 100], 100), 110.0);
+    }
+
+    #[test]
+    fn what_adds_to_bytes_stays() {
+        assert_eq!(predicted(&[130.0, 115.0], &[100, 100], 100), 135.0);
     }
 
     #[test]

@@ -117,7 +117,11 @@ pub fn merged(
     let mut not_written = Vec::new();
     let intermediates = carried.iter().map(|region| {
         let last_writer = region.stores.iter().rposition(|set| !set.is_empty()).unwrap_or(0);
-        let is_dead = forwarded && life::is_dead(nodes, capture, last, region, last_writer);
+        // What the last kernel stores is the chain's result, and the host may read it.
+        let is_result = last_writer + 1 == chain.members.len();
+        let is_dead = forwarded
+            && !is_result
+            && life::is_dead(nodes, capture, last, region, last_writer);
         let stored = (0..chain.members.len()).map(|kernel| {
             let reads_itself = kernel == region.writer && region.loads[kernel];
             let is_needed = match kernel == last_writer {
