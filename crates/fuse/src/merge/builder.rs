@@ -177,7 +177,10 @@ impl<'a> Builder<'a> {
             self.module.types_global_values.push(renumbered);
         }
         self.annotations(number, kernel, &mut ids, &gone)?;
-        for of in &kernel.module.debug_names {
+        let is_gone = |of: &Instruction| {
+            of.operands.first().and_then(Operand::id_ref_any).is_some_and(|id| gone.contains(&id))
+        };
+        for of in kernel.module.debug_names.iter().filter(|of| !is_gone(of)) {
             let mut renumbered = of.clone();
             self.renumber(&mut renumbered, &mut ids, false);
             let is_member = of.class.opcode == Op::MemberName;

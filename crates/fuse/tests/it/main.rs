@@ -1,1 +1,4 @@
-fn main(){}
+mod chains;
+mod made;
+mod random;
+mod refused;
