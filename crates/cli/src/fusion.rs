@@ -31,7 +31,9 @@ pub fn run(
     if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
         bar.set_style(style);
     }
-    let result = fuse(capture, &options, &mut |doing| bar.set_message(format!("{doing} …")));
+    let result = fuse(capture, &options, &mut |doing| {
+        bar.set_message(format!("{doing} …"))
+    });
     bar.finish_and_clear();
     let mut fusion = result.map_err(|error| Failure::new(error.to_string()))?;
     fusion.notes.extend(remarks.iter().cloned());
@@ -65,7 +67,9 @@ fn document(fusion: &Fusion) -> Document {
     if fusion.chains.is_empty() {
         return Document { blocks };
     }
-    blocks.push(Block::Sentence(Text::new().and("Time of the window on the device:")));
+    blocks.push(Block::Sentence(
+        Text::new().and("Time of the window on the device:"),
+    ));
     let forms = [
         ("as captured", Some(&fusion.captured)),
         ("merged, intermediates stored", fusion.stored.as_ref()),
@@ -77,7 +81,7 @@ fn document(fusion: &Fusion) -> Document {
         }
     }
     if let Some(predicted) = fusion.predicted_ns {
-        let text = Text::new().and("Predicted, with values in registers: ");
+        let text = Text::new().and("Predicted for the shortest run with values in registers: ");
         blocks.push(Block::Item(text.strong(shown(predicted as f64)).and(".")));
     }
     for of in &fusion.bandwidth {
@@ -151,11 +155,17 @@ fn timed(form: &FormReport) -> String {
     }
     let (compared, equal) = (form.outputs_compared, form.outputs_equal);
     text.push_str(&match equal == compared {
-        true => format!("; all {} equal the program's", quantity::of(compared, "output", "outputs")),
+        true => format!(
+            "; all {} equal the program's",
+            quantity::of(compared, "output", "outputs")
+        ),
         false => format!("; {equal} of {compared} outputs equal the program's"),
     });
     if form.outputs_left_out > 0 {
-        text.push_str(&format!(", {} not stored and not compared", form.outputs_left_out));
+        text.push_str(&format!(
+            ", {} not stored and not compared",
+            form.outputs_left_out
+        ));
     }
     if let Some(difference) = form.difference.filter(|of| of.different > 0) {
         text.push_str(&format!(", {}", differs(&difference)));

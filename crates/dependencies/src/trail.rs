@@ -65,13 +65,16 @@ pub struct Trail {
     pub beyond: Option<Reason>,
 }
 
+/// Takes the place of a dispatch among [`Capture::executed`], and what its invocations reach, or why that is not known.
+pub type Found<'f> = dyn FnMut(usize, &Dispatch, Result<Arc<Trail>, Reason>) + 'f;
+
 /// Follows each invocation of those dispatches of a capture that `wanted` names by their place among [`Capture::executed`]. A kernel with
 /// the same constants, buffers and workgroups is followed once.
 pub fn trails(
     capture: &Capture,
     limits: Limits,
     wanted: &dyn Fn(usize) -> bool,
-    found: &mut dyn FnMut(usize, &Dispatch, Result<Arc<Trail>, Reason>),
+    found: &mut Found<'_>,
 ) {
     Window::follow(capture, limits, wanted, found);
 }

@@ -11,10 +11,10 @@ use gapscope_capture::{Capture, Step, model};
 
 use crate::bytes::ByteSet;
 use crate::contents::Contents;
-use crate::footprint::{Evaluator, Footprint, Limits, Reason, bound, is_uniform};
+use crate::footprint::{Evaluator, Footprint, Limits, bound, is_uniform};
 use crate::graph::{Access, Node, NodeKind};
 use crate::scope::{Scope, Scopes};
-use crate::trail::Trail;
+use crate::trail::Found;
 
 /// The commands of a capture.
 #[derive(Debug, Default)]
@@ -101,8 +101,6 @@ struct Reader<'a, 'f> {
     trails: Option<Trails<'a, 'f>>,
 }
 
-/// Takes what the invocations of a dispatch reach.
-type Found<'f> = dyn FnMut(usize, &Dispatch, Result<Arc<Trail>, Reason>) + 'f;
 /// Which dispatches are followed, and who takes what is found.
 type Trails<'a, 'f> = (&'a dyn Fn(usize) -> bool, &'a mut Found<'f>);
 

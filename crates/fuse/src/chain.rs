@@ -4,7 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use gapscope_capture::Capture;
-use gapscope_capture::model::{Command, CommandsId, Dispatch, Groups, ModuleId, Pipeline, PipelineId};
+use gapscope_capture::model::{
+    Command, CommandsId, Dispatch, Groups, ModuleId, Pipeline, PipelineId,
+};
 use gapscope_dependencies::{Limits, Trail, trails};
 use serde::Serialize;
 
@@ -87,9 +89,14 @@ pub fn find<'a>(capture: &'a Capture, limits: Limits) -> Found<'a> {
     }
     let mut followed = HashMap::new();
     if !wanted.is_empty() {
-        trails(capture, limits, &|executed| wanted.contains(&executed), &mut |executed, _, trail| {
-            followed.insert(executed, trail);
-        });
+        trails(
+            capture,
+            limits,
+            &|executed| wanted.contains(&executed),
+            &mut |executed, _, trail| {
+                followed.insert(executed, trail);
+            },
+        );
     }
     let member = |of: &Candidate<'a>| -> Result<Member<'a>, Refusal> {
         let trail = match followed.get(&of.executed) {
@@ -135,7 +142,10 @@ struct Proved<'a> {
 }
 
 fn ends_with(chain: &Chain<'_>, of: &Candidate<'_>) -> bool {
-    chain.members.last().is_some_and(|last| last.executed == of.executed)
+    chain
+        .members
+        .last()
+        .is_some_and(|last| last.executed == of.executed)
 }
 
 /// Adds a dispatch to the chain that ends with the one before it, or begins one.
@@ -147,9 +157,7 @@ fn join<'a>(
     b: &Candidate<'a>,
     member: &dyn Fn(&Candidate<'a>) -> Result<Member<'a>, Refusal>,
 ) -> Result<(), Refusal> {
-    let continued = open
-        .as_ref()
-        .filter(|chain| ends_with(chain, a));
+    let continued = open.as_ref().filter(|chain| ends_with(chain, a));
     let mut members = match continued {
         Some(chain) => chain.members.clone(),
         None => vec![member(a)?],
@@ -179,7 +187,9 @@ fn join<'a>(
         }
     }?;
     let last = members.len() - 1;
-    let carries = regions.iter().any(|region| region.carried_into.contains(&last));
+    let carries = regions
+        .iter()
+        .any(|region| region.carried_into.contains(&last));
     if carries {
         *open = Some(Chain { members, regions });
     }
@@ -187,7 +197,10 @@ fn join<'a>(
 }
 
 fn dispatches(capture: &Capture) -> Vec<Candidate<'_>> {
-    let lists = capture.submissions().flat_map(|of| &of.batches).flat_map(|of| &of.commands);
+    let lists = capture
+        .submissions()
+        .flat_map(|of| &of.batches)
+        .flat_map(|of| &of.commands);
     let mut found = Vec::new();
     let mut executed = 0;
     for (list, id) in lists.enumerate() {
@@ -218,7 +231,10 @@ fn dispatches(capture: &Capture) -> Vec<Candidate<'_>> {
 /// The first may write what the second reads, by what is bound.
 fn may_carry(capture: &Capture, a: &Dispatch, b: &Dispatch) -> bool {
     let is_written = |kind: u32, read_only: bool| !read_only && matches!(kind, 7 | 9);
-    let written = a.bindings.iter().filter(|of| is_written(of.descriptor_type, of.read_only));
+    let written = a
+        .bindings
+        .iter()
+        .filter(|of| is_written(of.descriptor_type, of.read_only));
     let mut written = written.filter_map(|of| of.range);
     written.any(|from| {
         let (memory, at) = capture.place(from);
@@ -241,7 +257,11 @@ fn fits(
     for of in [a, b] {
         let id = of.dispatch.pipeline;
         let read = || read(capture, &capture.pipelines[&id]);
-        kernels.entry(id).or_insert_with(read).as_ref().map_err(Refusal::clone)?;
+        kernels
+            .entry(id)
+            .or_insert_with(read)
+            .as_ref()
+            .map_err(Refusal::clone)?;
         let mut bindings = of.dispatch.bindings.iter();
         if bindings.any(|binding| binding.element != 0) {
             return Err(Refusal::DescriptorArray);

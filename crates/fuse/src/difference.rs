@@ -54,7 +54,12 @@ mod tests {
         let of = |one: f32, other: f32| {
             let mut difference = Difference::default();
             difference.add(&one.to_le_bytes(), &other.to_le_bytes());
-            (difference.different, difference.ulp, difference.absolute, difference.not_finite)
+            (
+                difference.different,
+                difference.ulp,
+                difference.absolute,
+                difference.not_finite,
+            )
         };
         assert_eq!(of(1.0, 1.0), (0, 0, 0.0, 0));
         assert_eq!(of(1.0, f32::from_bits(1.0_f32.to_bits() + 1)).1, 1);

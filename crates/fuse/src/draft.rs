@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use gapscope_capture::model::*;
-use gapscope_capture::{Capture, CHUNK_BYTES, Hash, ReadError, Writer};
+use gapscope_capture::{CHUNK_BYTES, Capture, Hash, ReadError, Writer};
 
 use crate::merge::ENTRY;
 
@@ -98,19 +98,25 @@ impl<'a> Draft<'a> {
     /// Adds a kernel.
     pub fn kernel(&mut self, of: &Added<'_>) -> Result<PipelineId, DraftError> {
         let number = self.number();
-        let bytes: Vec<u8> = of.words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let bytes: Vec<u8> = of
+            .words
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect();
         let code = self.writer.chunk(&bytes)?;
         self.writer.record(&Record::Module(Module {
             id: ModuleId(number),
             code,
         }))?;
-        let bindings = (0..).zip(of.descriptors).map(|(binding, kind)| LayoutBinding {
-            binding,
-            descriptor_type: *kind,
-            count: 1,
-            stages: COMPUTE_STAGE,
-            flags: 0,
-        });
+        let bindings = (0..)
+            .zip(of.descriptors)
+            .map(|(binding, kind)| LayoutBinding {
+                binding,
+                descriptor_type: *kind,
+                count: 1,
+                stages: COMPUTE_STAGE,
+                flags: 0,
+            });
         self.writer.record(&Record::SetLayout(SetLayout {
             id: SetLayoutId(number),
             flags: 0,
@@ -125,7 +131,10 @@ impl<'a> Draft<'a> {
             id: PipelineLayoutId(number),
             flags: 0,
             sets: vec![Some(SetLayoutId(number))],
-            push_constants: Some(range).filter(|range| range.bytes > 0).into_iter().collect(),
+            push_constants: Some(range)
+                .filter(|range| range.bytes > 0)
+                .into_iter()
+                .collect(),
         }))?;
         let id = PipelineId(number);
         self.writer.record(&Record::Pipeline(Pipeline {
@@ -177,7 +186,8 @@ impl<'a> Draft<'a> {
     pub fn same_commands(&mut self, id: CommandsId) -> Result<CommandsId, DraftError> {
         if self.written.insert(id, ()).is_none() {
             let commands = self.source.commands[&id].clone();
-            self.writer.record(&Record::Commands(Commands { id, commands }))?;
+            self.writer
+                .record(&Record::Commands(Commands { id, commands }))?;
         }
         Ok(id)
     }
@@ -185,7 +195,8 @@ impl<'a> Draft<'a> {
     /// New commands.
     pub fn commands(&mut self, commands: Vec<Command>) -> Result<CommandsId, DraftError> {
         let id = CommandsId(self.number());
-        self.writer.record(&Record::Commands(Commands { id, commands }))?;
+        self.writer
+            .record(&Record::Commands(Commands { id, commands }))?;
         Ok(id)
     }
 

@@ -1,8 +1,8 @@
 //! Runs a capture as it is and with its chains merged, and says what that saves.
 
 use gapscope_capture::Capture;
-use gapscope_capture::model::{Command, MemoryId};
 use gapscope_capture::Step;
+use gapscope_capture::model::{Command, MemoryId};
 use gapscope_dependencies::{Dependencies, Limits, Node};
 use gapscope_replay::{DeviceChoice, Options, Replay, outputs, replay};
 use serde::Serialize;
@@ -58,13 +58,13 @@ pub struct Fusion {
     pub stored: Option<FormReport>,
     /// With values in registers.
     pub forwarded: Option<FormReport>,
-    /// The medians, and what the forwarded form was predicted to take, in nanoseconds.
+    /// The medians, in nanoseconds.
     pub captured_ns: Option<u64>,
     /// See above.
     pub stored_ns: Option<u64>,
     /// See above.
     pub forwarded_ns: Option<u64>,
-    /// See above.
+    /// From the shortest runs, to compare with the shortest of the forwarded form.
     pub predicted_ns: Option<u64>,
     /// How fast the device copies.
     pub bandwidth: Vec<Bandwidth>,
@@ -127,7 +127,11 @@ pub fn fuse(
     let found = find(capture, Limits::default());
     let nodes = match found.chains.is_empty() {
         true => Vec::new(),
-        false => Dependencies::of_capture(capture, Limits::default(), &mut |_| ()).graph.nodes,
+        false => {
+            Dependencies::of_capture(capture, Limits::default(), &mut |_| ())
+                .graph
+                .nodes
+        }
     };
     let folder = tempfile::tempdir()?;
     let mut forms: Vec<(Form, Rewritten)> = Vec::new();
@@ -143,7 +147,10 @@ pub fn fuse(
     for round in 0..options.repeat.max(1) {
         progress(&format!("round {} of {}", round + 1, options.repeat.max(1)));
         let changed = forms.iter().map(|(_, of)| &of.capture);
-        for (report, capture) in reports.iter_mut().zip(std::iter::once(capture).chain(changed)) {
+        for (report, capture) in reports
+            .iter_mut()
+            .zip(std::iter::once(capture).chain(changed))
+        {
             let run = Options {
                 device: options.device.clone(),
                 robust: options.robust,
@@ -169,8 +176,12 @@ pub fn fuse(
         for (report, (_, changed)) in reports[1..].iter_mut().zip(&forms) {
             report.outputs_left_out = changed.outputs_left_out;
             let kept = ends(&changed.capture);
-            let held =
-                outputs(&changed.capture, options.device.as_ref(), options.robust, &kept)?;
+            let held = outputs(
+                &changed.capture,
+                options.device.as_ref(),
+                options.robust,
+                &kept,
+            )?;
             report.difference = Some(compare(&ranges, &base, &kept, &held));
         }
     }
@@ -183,7 +194,11 @@ pub fn fuse(
     let mut bandwidth = Vec::new();
     let mut chains: Vec<ChainReport> = Vec::new();
     for (number, chain) in found.chains.iter().enumerate() {
-        progress(&format!("measuring chain {} of {}", number + 1, found.chains.len()));
+        progress(&format!(
+            "measuring chain {} of {}",
+            number + 1,
+            found.chains.len()
+        ));
         let mut report = describe(capture, &found, chain, &nodes);
         report.not_stored = forms.first().and_then(|(_, of)| of.refused[number].clone());
         report.not_forwarded = forms.get(1).and_then(|(_, of)| of.refused[number].clone());
@@ -199,15 +214,22 @@ pub fn fuse(
         chains.push(report);
     }
     if !chains.is_empty() {
-        bandwidth.extend(probe.bandwidth(LARGE)?);
+        let mut large: Vec<_> = probe.bandwidth(LARGE)?.into_iter().collect();
+        probe.run(&mut large)?;
+        let times = large.iter().filter_map(|of| of.least_ns);
+        bandwidth.extend(times.map(|ns| Bandwidth::of(LARGE, ns)));
     }
     let captured_ns = reports[0].median_ns;
-    let predicted_ns = captured_ns.filter(|_| !chains.is_empty()).and_then(|captured| {
-        let saved = chains.iter().map(|chain| match (&chain.costs, &chain.not_stored) {
-            (_, Some(_)) => Some(0.0),
-            (Some(costs), None) => Some(costs.apart_ns - costs.predicted_ns),
-            (None, None) => None,
-        });
+    // Parts were timed in their shortest runs; so is the whole.
+    let shortest = reports[0].least_ns.filter(|_| !chains.is_empty());
+    let predicted_ns = shortest.and_then(|captured| {
+        let saved = chains
+            .iter()
+            .map(|chain| match (&chain.costs, &chain.not_stored) {
+                (_, Some(_)) => Some(0.0),
+                (Some(costs), None) => Some(costs.apart_ns - costs.predicted_ns),
+                (None, None) => None,
+            });
         let saved: f64 = saved.sum::<Option<f64>>()?;
         Some((captured as f64 - saved).max(0.0) as u64)
     });
@@ -215,8 +237,14 @@ pub fn fuse(
     let captured = reports.next().unwrap_or_default();
     let (stored, forwarded) = (reports.next(), reports.next());
     Ok(Fusion {
-        device: last.as_ref().map(|of| of.device.clone()).unwrap_or_default(),
-        driver: last.as_ref().map(|of| of.driver.clone()).unwrap_or_default(),
+        device: last
+            .as_ref()
+            .map(|of| of.device.clone())
+            .unwrap_or_default(),
+        driver: last
+            .as_ref()
+            .map(|of| of.driver.clone())
+            .unwrap_or_default(),
         chains,
         refused: found.refused,
         captured_ns,
@@ -240,7 +268,9 @@ impl FormReport {
         let middle = sorted.len() / 2;
         self.median_ns = match sorted.len() % 2 {
             1 => sorted.get(middle).copied(),
-            _ => middle.checked_sub(1).map(|below| sorted[below].midpoint(sorted[middle])),
+            _ => middle
+                .checked_sub(1)
+                .map(|below| sorted[below].midpoint(sorted[middle])),
         };
     }
 }
@@ -259,20 +289,33 @@ impl Fusion {
 /// The number of a command among those that do something.
 pub fn node_of(capture: &Capture, executed: usize) -> usize {
     let before = capture.executed().take(executed);
-    before.filter(|of| !matches!(of, Command::Barrier(_) | Command::Label(_))).count()
+    before
+        .filter(|of| !matches!(of, Command::Barrier(_) | Command::Label(_)))
+        .count()
 }
 
-fn describe(capture: &Capture, found: &Found<'_>, chain: &Chain<'_>, nodes: &[Node]) -> ChainReport {
-    let name = |of: &crate::chain::Member<'_>| {
-        capture.pipelines[&of.dispatch.pipeline].name.clone()
-    };
-    let carried = chain.regions.iter().filter(|region| !region.carried_into.is_empty());
+fn describe(
+    capture: &Capture,
+    found: &Found<'_>,
+    chain: &Chain<'_>,
+    nodes: &[Node],
+) -> ChainReport {
+    let name =
+        |of: &crate::chain::Member<'_>| capture.pipelines[&of.dispatch.pipeline].name.clone();
+    let carried = chain
+        .regions
+        .iter()
+        .filter(|region| !region.carried_into.is_empty());
     let forwarded = merged(capture, found, chain, Form::Forwarded, nodes);
-    let saved = forwarded.as_ref().map_or((0, 0), |of| (of.bytes_not_stored, of.bytes_not_loaded));
+    let saved = forwarded
+        .as_ref()
+        .map_or((0, 0), |of| (of.bytes_not_stored, of.bytes_not_loaded));
     ChainReport {
         dispatches: chain.members.iter().map(|member| member.number).collect(),
         kernels: chain.members.iter().map(name).collect(),
-        intermediate_bytes: carried.map(|region| region.stores[region.writer].bytes()).sum(),
+        intermediate_bytes: carried
+            .map(|region| region.stores[region.writer].bytes())
+            .sum(),
         bytes_not_stored: saved.0,
         bytes_not_loaded: saved.1,
         not_stored: None,

@@ -45,7 +45,9 @@ impl Bytes {
 
     /// True when some are in a range.
     pub fn overlaps(&self, range: &Range<u64>) -> bool {
-        self.0.iter().any(|of| of.start < range.end && range.start < of.end)
+        self.0
+            .iter()
+            .any(|of| of.start < range.end && range.start < of.end)
     }
 }
 
@@ -63,21 +65,28 @@ pub fn is_dead(
         return false;
     }
     let before = capture.executed().take(last + 1);
-    let first = before.filter(|of| !matches!(of, Command::Barrier(_) | Command::Label(_))).count();
+    let first = before
+        .filter(|of| !matches!(of, Command::Barrier(_) | Command::Label(_)))
+        .count();
     let mut left = Bytes::of(region.stores[writer].ranges().to_vec());
     for node in &nodes[first.min(nodes.len())..] {
         if node.beyond.is_some() {
             return false;
         }
-        let here = || node.accesses.iter().filter(|of| of.memory == u64::from(region.memory.0));
+        let here = || {
+            node.accesses
+                .iter()
+                .filter(|of| of.memory == u64::from(region.memory.0))
+        };
         let reads = here().filter(|of| !of.writes());
         for range in reads.flat_map(|of| of.set.shifted(of.offset)) {
             if left.overlaps(&range) {
                 return false;
             }
         }
-        for range in
-            here().filter(|of| of.writes() && of.bound.is_none()).flat_map(|of| of.set.shifted(of.offset))
+        for range in here()
+            .filter(|of| of.writes() && of.bound.is_none())
+            .flat_map(|of| of.set.shifted(of.offset))
         {
             left.remove(&range);
         }
@@ -91,8 +100,14 @@ pub fn is_dead(
 /// What a command writes is known again.
 pub fn written(node: &Node, undefined: &mut HashMap<MemoryId, Bytes>) {
     for (memory, bytes) in undefined.iter_mut() {
-        let here = node.accesses.iter().filter(|of| of.memory == u64::from(memory.0));
-        for range in here.filter(|of| of.writes()).flat_map(|of| of.set.shifted(of.offset)) {
+        let here = node
+            .accesses
+            .iter()
+            .filter(|of| of.memory == u64::from(memory.0));
+        for range in here
+            .filter(|of| of.writes())
+            .flat_map(|of| of.set.shifted(of.offset))
+        {
             bytes.remove(&range);
         }
     }

@@ -2,7 +2,7 @@
 
 mod copy;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gapscope_capture::model::*;
 use gapscope_capture::{Capture, Step};
@@ -37,20 +37,48 @@ pub struct Probe<'a> {
     pub made: u32,
 }
 
+/// A small capture that is timed.
+pub struct Prepared {
+    capture: Capture,
+    folder: PathBuf,
+    count: u32,
+    /// Nanoseconds for one of its commands and the barrier after it, in the shortest run; none: the queue has no timestamps.
+    pub least_ns: Option<f64>,
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        // It may be as large as the capture itself; what is left is removed with the folder that it is in.
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Bandwidth {
+    /// From the time of a copy.
+    pub(crate) fn of(buffer_bytes: u64, ns: f64) -> Bandwidth {
+        Bandwidth {
+            buffer_bytes,
+            bytes_per_s: 2.0 * buffer_bytes as f64 / ns * 1e9,
+        }
+    }
+}
+
 /// The size beside those of chains.
 pub const LARGE: u64 = 256 << 20;
-const RUNS: u32 = 7;
+const RUNS: u32 = 2;
+/// Rounds of that.
+const ROUNDS: u32 = 4;
 /// `VK_DESCRIPTOR_TYPE_STORAGE_BUFFER`
 const STORAGE: u32 = 7;
 
 impl Probe<'_> {
-    /// Nanoseconds for one of `count` equal commands, each with a barrier after it, in the shortest of some runs.
-    fn time(
+    /// So many equal commands, each with a barrier after it.
+    fn prepare(
         &mut self,
         before: Option<usize>,
         count: u32,
         command: impl FnOnce(&mut Draft<'_>) -> Result<Command, FuseError>,
-    ) -> Result<Option<f64>, FuseError> {
+    ) -> Result<Option<Prepared>, FuseError> {
         self.made += 1;
         let folder = self.folder.join(format!("measured-{}", self.made));
         let mut draft = Draft::new(self.capture, &folder)?;
@@ -59,21 +87,35 @@ impl Probe<'_> {
             self.contents(&mut draft, before)?;
         }
         let each = (0..count).flat_map(|_| [command.clone(), barrier()]);
-        let Some(submission) = self.capture.submissions().next() else { return Ok(None) };
+        let Some(submission) = self.capture.submissions().next() else {
+            return Ok(None);
+        };
         draft.submit(submission.queue, each.collect())?;
-        let capture = draft.end(&folder)?;
+        Ok(Some(Prepared {
+            capture: draft.end(&folder)?,
+            folder,
+            count,
+            least_ns: None,
+        }))
+    }
+
+    /// Runs what was prepared, in turn, so that all of it meets the same moments of the machine.
+    pub fn run(&self, all: &mut [Prepared]) -> Result<(), FuseError> {
         let options = Options {
             device: self.device.cloned(),
             repeat: RUNS,
             warm_up: 1,
             ..Options::default()
         };
-        // What else the machine does only makes it longer.
-        let least = replay(&capture, &options)?.least_ns;
-        drop(capture);
-        // It may be as large as the capture itself; what is left is removed with the folder.
-        let _ = std::fs::remove_dir_all(&folder);
-        Ok(least.map(|ns| ns as f64 / f64::from(count)))
+        for _ in 0..ROUNDS {
+            for of in &mut *all {
+                if let Some(least) = replay(&of.capture, &options)?.least_ns {
+                    let least = least as f64 / f64::from(of.count);
+                    of.least_ns = Some(of.least_ns.map_or(least, |known| known.min(least)));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// What memory holds before a command, as far as the capture says.
@@ -84,7 +126,9 @@ impl Probe<'_> {
                 Step::Content(content) => draft.content(content)?,
                 Step::Submission(of) => {
                     let lists = of.batches.iter().flat_map(|of| &of.commands);
-                    at += lists.map(|id| self.capture.commands[id].len()).sum::<usize>();
+                    at += lists
+                        .map(|id| self.capture.commands[id].len())
+                        .sum::<usize>();
                     if at > executed {
                         break;
                     }
@@ -96,8 +140,8 @@ impl Probe<'_> {
     }
 
     /// A copy between two buffers of so many bytes.
-    pub fn bandwidth(&mut self, bytes: u64) -> Result<Option<Bandwidth>, FuseError> {
-        let time = self.time(None, count(bytes), |draft| {
+    pub fn bandwidth(&mut self, bytes: u64) -> Result<Option<Prepared>, FuseError> {
+        self.prepare(None, count(bytes), |draft| {
             let (from, to) = (draft.buffer(bytes)?, draft.buffer(bytes)?);
             let region = CopyRegion {
                 from: 0,
@@ -109,18 +153,14 @@ impl Probe<'_> {
                 to,
                 regions: vec![region],
             }))
-        })?;
-        Ok(time.map(|ns| Bandwidth {
-            buffer_bytes: bytes,
-            bytes_per_s: 2.0 * bytes as f64 / ns * 1e9,
-        }))
+        })
     }
 
     /// A kernel that does nothing, with the workgroups of a chain, and a barrier.
-    pub fn launch(&mut self, chain: &Chain<'_>) -> Result<Option<f64>, FuseError> {
+    pub fn launch(&mut self, chain: &Chain<'_>) -> Result<Option<Prepared>, FuseError> {
         let first = &chain.members[0];
         let words = nothing(first.trail.local_size);
-        self.time(None, 16, |draft| {
+        self.prepare(None, 16, |draft| {
             let pipeline = draft.kernel(&Added {
                 name: "nothing".to_owned(),
                 words: &words,
@@ -138,10 +178,14 @@ impl Probe<'_> {
     }
 
     /// A kernel that copies so many bytes in words with the workgroups of a chain, one word an invocation, and a barrier.
-    pub fn copying(&mut self, chain: &Chain<'_>, bytes: u64) -> Result<Option<f64>, FuseError> {
+    pub fn copying(
+        &mut self,
+        chain: &Chain<'_>,
+        bytes: u64,
+    ) -> Result<Option<Prepared>, FuseError> {
         let first = &chain.members[0];
         let words = copy::kernel(first.trail.local_size, (bytes / 4) as u32);
-        self.time(None, count(2 * bytes), |draft| {
+        self.prepare(None, count(2 * bytes), |draft| {
             let buffers = [draft.buffer(bytes)?, draft.buffer(bytes)?];
             let pipeline = draft.kernel(&Added {
                 name: "copy".to_owned(),
@@ -172,31 +216,43 @@ impl Probe<'_> {
     }
 
     /// A dispatch of a chain, and a barrier.
-    pub fn member(&mut self, chain: &Chain<'_>, number: usize) -> Result<Option<f64>, FuseError> {
+    pub fn member(
+        &mut self,
+        chain: &Chain<'_>,
+        number: usize,
+    ) -> Result<Option<Prepared>, FuseError> {
         let member = &chain.members[number];
         let count = count(bound(member.dispatch));
         let command = Command::Dispatch(member.dispatch.clone());
-        self.time(Some(chain.members[0].executed), count, |_| Ok(command))
+        self.prepare(Some(chain.members[0].executed), count, |_| Ok(command))
     }
 
     /// The merged chain, and a barrier.
-    pub fn merged(&mut self, chain: &Chain<'_>, merged: &Merged) -> Result<Option<f64>, FuseError> {
+    pub fn merged(
+        &mut self,
+        chain: &Chain<'_>,
+        merged: &Merged,
+    ) -> Result<Option<Prepared>, FuseError> {
         let like = &self.capture.pipelines[&chain.members[0].dispatch.pipeline];
         let kinds = merged.dispatch.bindings.iter().map(|of| of.descriptor_type);
         let kinds: Vec<u32> = kinds.collect();
-        self.time(Some(chain.members[0].executed), count(bound(&merged.dispatch)), |draft| {
-            let pipeline = draft.kernel(&Added {
-                name: "merged".to_owned(),
-                words: &merged.words,
-                descriptors: &kinds,
-                push_constants: merged.dispatch.push_constants.len() as u32,
-                like: Some(like),
-            })?;
-            Ok(Command::Dispatch(Dispatch {
-                pipeline,
-                ..merged.dispatch.clone()
-            }))
-        })
+        self.prepare(
+            Some(chain.members[0].executed),
+            count(bound(&merged.dispatch)),
+            |draft| {
+                let pipeline = draft.kernel(&Added {
+                    name: "merged".to_owned(),
+                    words: &merged.words,
+                    descriptors: &kinds,
+                    push_constants: merged.dispatch.push_constants.len() as u32,
+                    like: Some(like),
+                })?;
+                Ok(Command::Dispatch(Dispatch {
+                    pipeline,
+                    ..merged.dispatch.clone()
+                }))
+            },
+        )
     }
 }
 
@@ -210,7 +266,12 @@ fn count(bytes: u64) -> u32 {
 }
 
 fn bound(dispatch: &Dispatch) -> u64 {
-    dispatch.bindings.iter().filter_map(|of| of.range).map(|range| range.bytes).sum()
+    dispatch
+        .bindings
+        .iter()
+        .filter_map(|of| of.range)
+        .map(|range| range.bytes)
+        .sum()
 }
 
 /// What was written is seen by what follows, of compute and transfers.

@@ -29,9 +29,11 @@ impl Kernel {
         rspirv::binary::parse_bytes(code, &mut loader)
             .map_err(|error| Refusal::Spirv(error.to_string()))?;
         let mut module = loader.module();
-        let (function, name_matches) = entry_of(&module, entry)?;
+        let function = entry_of(&module, entry)?;
         let reached = reached(&module, function);
-        module.functions.retain(|of| of.def_id().is_some_and(|id| reached.contains(&id)));
+        module
+            .functions
+            .retain(|of| of.def_id().is_some_and(|id| reached.contains(&id)));
         check(&module)?;
         let used = used(&module);
         let mut modes: Vec<Instruction> = (module.execution_modes.iter())
@@ -42,7 +44,6 @@ impl Kernel {
         modes.sort_by_key(|mode| format!("{:?}", &mode.operands[1..]));
         module.execution_modes.clear();
         module.entry_points.clear();
-        let _ = name_matches;
         module.types_global_values.retain(|of| {
             of.class.opcode != Op::Variable || of.result_id.is_some_and(|id| used.contains(&id))
         });
@@ -55,13 +56,17 @@ impl Kernel {
         module.annotations.retain(is_known);
         module.debug_names.retain(is_known);
         let storage = |id: Word| {
-            let variable = (module.types_global_values.iter()).find(|of| of.result_id == Some(id))?;
+            let variable =
+                (module.types_global_values.iter()).find(|of| of.result_id == Some(id))?;
             storage_class(variable)
         };
         let mut places: HashMap<Word, (Option<u32>, Option<u32>)> = HashMap::new();
         for of in &module.annotations {
-            let [Operand::IdRef(id), Operand::Decoration(decoration), Operand::LiteralBit32(number)] =
-                of.operands[..]
+            let [
+                Operand::IdRef(id),
+                Operand::Decoration(decoration),
+                Operand::LiteralBit32(number),
+            ] = of.operands[..]
             else {
                 continue;
             };
@@ -97,24 +102,28 @@ pub fn storage_class(of: &Instruction) -> Option<StorageClass> {
     }
 }
 
-fn entry_of(module: &Module, name: &str) -> Result<(Word, ()), Refusal> {
-    let found = module.entry_points.iter().find_map(|of| match &of.operands[..] {
-        [Operand::ExecutionModel(ExecutionModel::GLCompute), Operand::IdRef(id), Operand::LiteralString(text), ..]
-            if text == name =>
-        {
-            Some(*id)
-        }
-        _ => None,
-    });
-    found
-        .map(|id| (id, ()))
-        .ok_or_else(|| Refusal::Spirv(format!("it has no compute entry point {name}")))
+fn entry_of(module: &Module, name: &str) -> Result<Word, Refusal> {
+    let found = module
+        .entry_points
+        .iter()
+        .find_map(|of| match &of.operands[..] {
+            [
+                Operand::ExecutionModel(ExecutionModel::GLCompute),
+                Operand::IdRef(id),
+                Operand::LiteralString(text),
+                ..,
+            ] if text == name => Some(*id),
+            _ => None,
+        });
+    found.ok_or_else(|| Refusal::Spirv(format!("it has no compute entry point {name}")))
 }
 
 fn is_local_size(mode: &Instruction) -> bool {
     matches!(
         mode.operands.get(1),
-        Some(Operand::ExecutionMode(ExecutionMode::LocalSize | ExecutionMode::LocalSizeId))
+        Some(Operand::ExecutionMode(
+            ExecutionMode::LocalSize | ExecutionMode::LocalSizeId
+        ))
     )
 }
 
@@ -149,7 +158,10 @@ fn used(module: &Module) -> HashSet<Word> {
 
 /// Ids that are defined.
 fn ids(module: &Module) -> HashSet<Word> {
-    module.all_inst_iter().filter_map(|of| of.result_id).collect()
+    module
+        .all_inst_iter()
+        .filter_map(|of| of.result_id)
+        .collect()
 }
 
 /// What a chain cannot hold.
@@ -197,14 +209,20 @@ fn check(module: &Module) -> Result<(), Refusal> {
 fn freeze(module: &mut Module, constants: &[(u32, u64)]) {
     let mut numbers: HashMap<Word, u32> = HashMap::new();
     module.annotations.retain(|of| match of.operands[..] {
-        [Operand::IdRef(id), Operand::Decoration(Decoration::SpecId), Operand::LiteralBit32(number)] => {
+        [
+            Operand::IdRef(id),
+            Operand::Decoration(Decoration::SpecId),
+            Operand::LiteralBit32(number),
+        ] => {
             numbers.insert(id, number);
             false
         }
         // The local size is said anew for the merged kernel.
-        [Operand::IdRef(_), Operand::Decoration(Decoration::BuiltIn), Operand::BuiltIn(built_in)] => {
-            built_in != rspirv::spirv::BuiltIn::WorkgroupSize
-        }
+        [
+            Operand::IdRef(_),
+            Operand::Decoration(Decoration::BuiltIn),
+            Operand::BuiltIn(built_in),
+        ] => built_in != rspirv::spirv::BuiltIn::WorkgroupSize,
         _ => true,
     });
     let grammar = |op| rspirv::grammar::INSTRUCTION_TABLE.get(op);

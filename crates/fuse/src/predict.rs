@@ -49,45 +49,66 @@ pub fn predict(
     bandwidth: &mut Vec<Bandwidth>,
 ) -> Result<Option<Costs>, FuseError> {
     let capture = probe.capture;
-    let carried = chain.regions.iter().filter(|region| !region.carried_into.is_empty());
-    let size = carried.map(|region| region.stores[region.writer].bytes()).max().unwrap_or(0);
-    let known = bandwidth.iter().find(|of| of.buffer_bytes == size).copied();
-    let measured = match known {
-        Some(known) => Some(known),
-        None if size == 0 => None,
-        None => probe.bandwidth(size)?,
+    let carried = chain
+        .regions
+        .iter()
+        .filter(|region| !region.carried_into.is_empty());
+    let size = carried
+        .map(|region| region.stores[region.writer].bytes())
+        .max()
+        .unwrap_or(0);
+    let form = [Form::Forwarded, Form::Stored];
+    let Some(merged) = form
+        .into_iter()
+        .find_map(|form| merged(capture, found, chain, form, nodes).ok())
+    else {
+        return Ok(None);
     };
-    if known.is_none() {
-        bandwidth.extend(measured);
+    if size == 0 {
+        return Ok(None);
     }
-    let (Some(launch_ns), Some(_)) = (probe.launch(chain)?, measured) else {
-        return Ok(None);
-    };
-    let Some(copy_ns) = probe.copying(chain, size.next_multiple_of(4))? else {
-        return Ok(None);
-    };
-    let mut members_ns = Vec::new();
+    let mut prepared = vec![
+        probe.launch(chain)?,
+        probe.copying(chain, size.next_multiple_of(4))?,
+        probe.bandwidth(size)?,
+        probe.merged(chain, &merged)?,
+    ];
     for number in 0..chain.members.len() {
-        let Some(ns) = probe.member(chain, number)? else { return Ok(None) };
-        members_ns.push(ns);
+        prepared.push(probe.member(chain, number)?);
+    }
+    let Some(mut prepared) = prepared.into_iter().collect::<Option<Vec<_>>>() else {
+        return Ok(None);
+    };
+    probe.run(&mut prepared)?;
+    let times = prepared
+        .iter()
+        .map(|of| of.least_ns)
+        .collect::<Option<Vec<f64>>>();
+    let Some([launch_ns, copy_ns, buffer_ns, merged_ns, members_ns @ ..]) = times.as_deref() else {
+        return Ok(None);
+    };
+    if !bandwidth.iter().any(|of| of.buffer_bytes == size) {
+        bandwidth.push(Bandwidth::of(size, *buffer_ns));
     }
     let bytes = chain.members.iter().map(|member| {
         let (read, written) = nodes[node_of(capture, member.executed)].bytes();
         read + written
     });
     let members_bytes: Vec<u64> = bytes.collect();
-    let form = [Form::Forwarded, Form::Stored];
-    let Some(merged) =
-        form.into_iter().find_map(|form| merged(capture, found, chain, form, nodes).ok())
-    else {
-        return Ok(None);
-    };
-    let merged_ns = probe.merged(chain, &merged)?;
     let sum: u64 = members_bytes.iter().sum();
     let merged_bytes = sum.saturating_sub(merged.bytes_not_stored + merged.bytes_not_loaded);
-    let copy = (copy_ns, 2 * size);
-    let costs = Costs::of(launch_ns, copy, members_ns, members_bytes, merged_bytes);
-    Ok(Some(Costs { merged_ns, ..costs }))
+    let copy = (*copy_ns, 2 * size);
+    let costs = Costs::of(
+        *launch_ns,
+        copy,
+        members_ns.to_vec(),
+        members_bytes,
+        merged_bytes,
+    );
+    Ok(Some(Costs {
+        merged_ns: Some(*merged_ns),
+        ..costs
+    }))
 }
 
 impl Costs {

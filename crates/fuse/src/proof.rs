@@ -72,10 +72,14 @@ pub fn prove(capture: &Capture, members: &[(&Dispatch, &Trail)]) -> Result<Vec<R
     let mut groups: Vec<Vec<Reach<'_>>> = Vec::new();
     let mut end = 0;
     for reach in reaches {
-        let joins = groups.last().is_some_and(|group| {
-            group[0].memory == reach.memory && reach.range.start < end
-        });
-        end = if joins { end.max(reach.range.end) } else { reach.range.end };
+        let joins = groups
+            .last()
+            .is_some_and(|group| group[0].memory == reach.memory && reach.range.start < end);
+        end = if joins {
+            end.max(reach.range.end)
+        } else {
+            reach.range.end
+        };
         match groups.last_mut() {
             Some(group) if joins => group.push(reach),
             _ => groups.push(vec![reach]),
@@ -117,11 +121,16 @@ fn is_read_only(capture: &Capture, dispatch: &Dispatch, reach: &Reach<'_>) -> bo
         })
     });
     let is_uniform = |kind: u32| matches!(kind, 6 | 8);
-    of.into_iter().all(|binding| binding.read_only || is_uniform(binding.descriptor_type))
+    of.into_iter()
+        .all(|binding| binding.read_only || is_uniform(binding.descriptor_type))
 }
 
 fn scan(group: &[Reach<'_>], members: &[(&Dispatch, &Trail)]) -> Result<Region, Refusal> {
-    let start = group.iter().map(|reach| reach.range.start).min().unwrap_or(0);
+    let start = group
+        .iter()
+        .map(|reach| reach.range.start)
+        .min()
+        .unwrap_or(0);
     let end = group.iter().map(|reach| reach.range.end).max().unwrap_or(0);
     let runs = || {
         group.iter().flat_map(|reach| {
@@ -179,7 +188,8 @@ fn scan(group: &[Reach<'_>], members: &[(&Dispatch, &Trail)]) -> Result<Region, 
     let mut writer = None;
     let mut is_stored = true;
     let has = |bits: &Vec<u64>, at: u64| {
-        bits.get((at / 64) as usize).is_some_and(|word| word >> (at % 64) & 1 == 1)
+        bits.get((at / 64) as usize)
+            .is_some_and(|word| word >> (at % 64) & 1 == 1)
     };
     for kernel in 0..count {
         let of = |writes: bool| runs().filter(move |(r, w, _)| r.kernel == kernel && *w == writes);
@@ -212,11 +222,15 @@ fn scan(group: &[Reach<'_>], members: &[(&Dispatch, &Trail)]) -> Result<Region, 
         }
         stores[kernel] = ByteSet::of_unsorted(ranges);
     }
-    let last = stored.iter().rposition(|bits| !bits.is_empty()).unwrap_or(0);
+    let last = stored
+        .iter()
+        .rposition(|bits| !bits.is_empty())
+        .unwrap_or(0);
     let is_overwritten = (0..count).map(|kernel| {
         kernel < last
             && !several
-            && (stored[kernel].iter().zip(&stored[last])).all(|(earlier, later)| earlier & !later == 0)
+            && (stored[kernel].iter().zip(&stored[last]))
+                .all(|(earlier, later)| earlier & !later == 0)
     });
     Ok(Region {
         memory: group[0].memory,

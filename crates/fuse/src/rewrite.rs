@@ -63,10 +63,17 @@ pub fn merged(
     nodes: &[Node],
 ) -> Result<Merged, Refusal> {
     let forwarded = form == Form::Forwarded;
-    let carried: Vec<_> = chain.regions.iter().filter(|of| !of.carried_into.is_empty()).collect();
-    if let (true, Some(refusal)) =
-        (forwarded, carried.iter().find_map(|region| region.not_forwarded.clone()))
-    {
+    let carried: Vec<_> = chain
+        .regions
+        .iter()
+        .filter(|of| !of.carried_into.is_empty())
+        .collect();
+    if let (true, Some(refusal)) = (
+        forwarded,
+        carried
+            .iter()
+            .find_map(|region| region.not_forwarded.clone()),
+    ) {
         return Err(refusal);
     }
     let mut bindings: Vec<(BufferRange, u32)> = Vec::new();
@@ -98,7 +105,9 @@ pub fn merged(
             }
             let intermediate = region.and_then(|region| {
                 let of = &chain.regions[region];
-                carried.iter().position(|known| known.range == of.range && known.memory == of.memory)
+                carried
+                    .iter()
+                    .position(|known| known.range == of.range && known.memory == of.memory)
             });
             of_member.insert(
                 (binding.set, binding.binding),
@@ -116,12 +125,15 @@ pub fn merged(
     let (mut bytes_not_stored, mut bytes_not_loaded) = (0, 0);
     let mut not_written = Vec::new();
     let intermediates = carried.iter().map(|region| {
-        let last_writer = region.stores.iter().rposition(|set| !set.is_empty()).unwrap_or(0);
+        let last_writer = region
+            .stores
+            .iter()
+            .rposition(|set| !set.is_empty())
+            .unwrap_or(0);
         // What the last kernel stores is the chain's result, and the host may read it.
         let is_result = last_writer + 1 == chain.members.len();
-        let is_dead = forwarded
-            && !is_result
-            && life::is_dead(nodes, capture, last, region, last_writer);
+        let is_dead =
+            forwarded && !is_result && life::is_dead(nodes, capture, last, region, last_writer);
         let stored = (0..chain.members.len()).map(|kernel| {
             let reads_itself = kernel == region.writer && region.loads[kernel];
             let is_needed = match kernel == last_writer {
@@ -136,10 +148,14 @@ pub fn merged(
         });
         let stored: Vec<bool> = stored.collect();
         if forwarded {
-            bytes_not_loaded += region.carried_into.len() as u64 * region.stores[region.writer].bytes();
+            bytes_not_loaded +=
+                region.carried_into.len() as u64 * region.stores[region.writer].bytes();
         }
         if !stored.iter().any(|stored| *stored) {
-            let ranges = region.stores.iter().flat_map(|set| set.ranges().iter().cloned());
+            let ranges = region
+                .stores
+                .iter()
+                .flat_map(|set| set.ranges().iter().cloned());
             not_written.push((region.memory, Bytes::of(ranges.collect())));
         }
         Intermediate {
@@ -155,21 +171,27 @@ pub fn merged(
         intermediates,
         forwarded,
     };
-    let kernels = chain.members.iter().map(|member| match &found.kernels[&member.dispatch.pipeline] {
-        Ok(kernel) => Ok(kernel.clone()),
-        Err(refusal) => Err(refusal.clone()),
-    });
+    let kernels =
+        chain
+            .members
+            .iter()
+            .map(|member| match &found.kernels[&member.dispatch.pipeline] {
+                Ok(kernel) => Ok(kernel.clone()),
+                Err(refusal) => Err(refusal.clone()),
+            });
     let kernels = kernels.collect::<Result<Vec<_>, _>>()?;
     let words = merge(&kernels, &plan)?;
     let first = chain.members[0].dispatch;
-    let bindings = (0..).zip(bindings).map(|(binding, (range, descriptor_type))| Binding {
-        set: 0,
-        binding,
-        element: 0,
-        descriptor_type,
-        range: Some(range),
-        read_only: descriptor_type == 6,
-    });
+    let bindings = (0..)
+        .zip(bindings)
+        .map(|(binding, (range, descriptor_type))| Binding {
+            set: 0,
+            binding,
+            element: 0,
+            descriptor_type,
+            range: Some(range),
+            read_only: descriptor_type == 6,
+        });
     Ok(Merged {
         words,
         dispatch: Dispatch {
@@ -204,6 +226,14 @@ fn push_constants(chain: &Chain<'_>) -> Result<(Vec<u8>, Vec<u32>), Refusal> {
     }
 }
 
+/// What stands for a chain.
+struct Replaced {
+    /// The place of its last member.
+    last: usize,
+    dispatch: Dispatch,
+    not_written: Vec<(MemoryId, Bytes)>,
+}
+
 /// Writes a capture in which chains are merged into a folder that does not exist.
 pub fn rewrite(
     capture: &Capture,
@@ -213,10 +243,10 @@ pub fn rewrite(
     folder: &Path,
 ) -> Result<Rewritten, DraftError> {
     let mut draft = Draft::new(capture, folder)?;
-    let mut pipelines: HashMap<(Vec<u32>, Vec<(u32, u32)>), PipelineId> = HashMap::new();
+    let mut pipelines: HashMap<(Vec<u32>, Vec<u32>), PipelineId> = HashMap::new();
     let mut refused = Vec::new();
-    // By the place of the first member: the last one's, and what stands for them.
-    let mut replaced: BTreeMap<usize, (usize, Dispatch, Vec<(MemoryId, Bytes)>)> = BTreeMap::new();
+    // By the place of the first member.
+    let mut replaced: BTreeMap<usize, Replaced> = BTreeMap::new();
     for chain in &found.chains {
         let mut result = merged(capture, found, chain, form, nodes);
         refused.push(result.as_ref().err().cloned());
@@ -224,15 +254,20 @@ pub fn rewrite(
             result = merged(capture, found, chain, Form::Stored, nodes);
         }
         let Ok(merged) = result else { continue };
-        let kinds: Vec<u32> =
-            merged.dispatch.bindings.iter().map(|binding| binding.descriptor_type).collect();
-        let key = (merged.words.clone(), kinds.iter().map(|kind| (*kind, 0)).collect::<Vec<_>>());
+        let kinds: Vec<u32> = merged
+            .dispatch
+            .bindings
+            .iter()
+            .map(|binding| binding.descriptor_type)
+            .collect();
+        let key = (merged.words.clone(), kinds.clone());
         let pipeline = match pipelines.get(&key) {
             Some(id) => *id,
             None => {
-                let names = chain.members.iter().map(|of| {
-                    capture.pipelines[&of.dispatch.pipeline].name.as_str()
-                });
+                let names = chain
+                    .members
+                    .iter()
+                    .map(|of| capture.pipelines[&of.dispatch.pipeline].name.as_str());
                 let id = draft.kernel(&Added {
                     name: names.collect::<Vec<_>>().join("+"),
                     words: &merged.words,
@@ -250,7 +285,12 @@ pub fn rewrite(
         };
         let members = &chain.members;
         let last = members[members.len() - 1].executed;
-        replaced.insert(members[0].executed, (last, dispatch, merged.not_written));
+        let chain = Replaced {
+            last,
+            dispatch,
+            not_written: merged.not_written,
+        };
+        replaced.insert(members[0].executed, chain);
     }
     let mut executed = 0;
     let mut node = 0;
@@ -284,8 +324,8 @@ pub fn rewrite(
                                 life::written(&nodes[node], &mut undefined);
                                 node += 1;
                             }
-                            let ended = replaced.values().filter(|(last, ..)| *last == place);
-                            for (memory, bytes) in ended.flat_map(|(_, _, bytes)| bytes) {
+                            let ended = replaced.values().filter(|chain| chain.last == place);
+                            for (memory, bytes) in ended.flat_map(|chain| &chain.not_written) {
                                 undefined.entry(*memory).or_default().add(bytes);
                             }
                         }
@@ -306,28 +346,37 @@ pub fn rewrite(
 fn replace(
     commands: &[Command],
     range: &Range<usize>,
-    replaced: &BTreeMap<usize, (usize, Dispatch, Vec<(MemoryId, Bytes)>)>,
+    replaced: &BTreeMap<usize, Replaced>,
 ) -> Vec<Command> {
     let mut changed: Vec<Command> = Vec::new();
     let mut at = 0;
     while at < commands.len() {
-        let Some((last, dispatch, _)) = replaced.get(&(range.start + at)) else {
+        let Some(chain) = replaced.get(&(range.start + at)) else {
             changed.push(commands[at].clone());
             at += 1;
             continue;
         };
-        let last = last - range.start;
+        let last = chain.last - range.start;
         let between = &commands[at + 1..last];
-        let barriers = between.iter().filter(|of| matches!(of, Command::Barrier(_)));
+        let barriers = between
+            .iter()
+            .filter(|of| matches!(of, Command::Barrier(_)));
         let barriers: Vec<&Command> = barriers.collect();
         let mut after = Vec::new();
         for barrier in barriers {
-            let Command::Barrier(barrier) = barrier else { continue };
+            let Command::Barrier(barrier) = barrier else {
+                continue;
+            };
             join_barrier(&mut changed, barrier);
             join_barrier(&mut after, barrier);
         }
-        changed.extend(between.iter().filter(|of| matches!(of, Command::Label(_))).cloned());
-        changed.push(Command::Dispatch(dispatch.clone()));
+        changed.extend(
+            between
+                .iter()
+                .filter(|of| matches!(of, Command::Label(_)))
+                .cloned(),
+        );
+        changed.push(Command::Dispatch(chain.dispatch.clone()));
         at = last + 1;
         // With the barrier that follows it is one.
         if let Some(Command::Barrier(next)) = commands.get(at) {

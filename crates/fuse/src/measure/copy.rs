@@ -46,13 +46,18 @@ fn build(local_size: [u32; 3], words: u32) -> Result<Vec<Word>, Error> {
         id
     };
     let (from, to) = (bound(&mut b, 0), bound(&mut b, 1));
-    let [zero, end, x, y] = [0, words, local_size[0], local_size[1]].map(|of| b.constant_bit32(int, of));
+    let [zero, end, x, y] =
+        [0, words, local_size[0], local_size[1]].map(|of| b.constant_bit32(int, of));
     let main = b.begin_function(void, None, FunctionControl::NONE, signature)?;
     b.begin_block(None)?;
     let id = b.load(vector, None, global, None, [])?;
     let groups_of = b.load(vector, None, groups, None, [])?;
     let part = |b: &mut Builder, of: Word, axis: u32| b.composite_extract(int, None, of, [axis]);
-    let [gx, gy, gz] = [part(&mut b, id, 0)?, part(&mut b, id, 1)?, part(&mut b, id, 2)?];
+    let [gx, gy, gz] = [
+        part(&mut b, id, 0)?,
+        part(&mut b, id, 1)?,
+        part(&mut b, id, 2)?,
+    ];
     let [nx, ny] = [part(&mut b, groups_of, 0)?, part(&mut b, groups_of, 1)?];
     let (width, height) = (b.i_mul(int, None, nx, x)?, b.i_mul(int, None, ny, y)?);
     let row = b.i_mul(int, None, gz, height)?;

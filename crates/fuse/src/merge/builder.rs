@@ -56,21 +56,33 @@ impl<'a> Builder<'a> {
             if !same_modes(&kernels[0].modes, &kernel.modes) {
                 return Err(Refusal::Modules("execution modes"));
             }
-            if of.annotations.iter().any(|of| of.class.opcode == Op::DecorationGroup) {
+            if of
+                .annotations
+                .iter()
+                .any(|of| of.class.opcode == Op::DecorationGroup)
+            {
                 return Err(Refusal::Spirv("it has groups of decorations".to_owned()));
             }
         }
-        let logical = (module.memory_model.iter())
-            .all(|of| of.operands.first() == Some(&Operand::AddressingModel(AddressingModel::Logical)));
+        let logical = (module.memory_model.iter()).all(|of| {
+            of.operands.first() == Some(&Operand::AddressingModel(AddressingModel::Logical))
+        });
         if !logical {
             return Err(Refusal::Addresses);
         }
-        let versions = kernels.iter().filter_map(|kernel| kernel.module.header.as_ref());
-        let blocks = kernels.iter().filter(|kernel| kernel.push_constants.is_some());
+        let versions = kernels
+            .iter()
+            .filter_map(|kernel| kernel.module.header.as_ref());
+        let blocks = kernels
+            .iter()
+            .filter(|kernel| kernel.push_constants.is_some());
         let mut builder = Builder {
             plan,
             next: 1,
-            version: versions.map(|header| header.version).max().unwrap_or(0x0001_0300),
+            version: versions
+                .map(|header| header.version)
+                .max()
+                .unwrap_or(0x0001_0300),
             types: HashMap::new(),
             imports: HashMap::new(),
             built_ins: HashMap::new(),
@@ -118,7 +130,9 @@ impl<'a> Builder<'a> {
         let mut ids: HashMap<Word, Word> = HashMap::new();
         let mut gone: HashSet<Word> = HashSet::new();
         for of in &kernel.module.ext_inst_imports {
-            let (Some(old), key) = (of.result_id, of.operands.clone()) else { continue };
+            let (Some(old), key) = (of.result_id, of.operands.clone()) else {
+                continue;
+            };
             let id = match self.imports.get(&key) {
                 Some(id) => *id,
                 None => {
@@ -178,7 +192,10 @@ impl<'a> Builder<'a> {
         }
         self.annotations(number, kernel, &mut ids, &gone)?;
         let is_gone = |of: &Instruction| {
-            of.operands.first().and_then(Operand::id_ref_any).is_some_and(|id| gone.contains(&id))
+            of.operands
+                .first()
+                .and_then(Operand::id_ref_any)
+                .is_some_and(|id| gone.contains(&id))
         };
         for of in kernel.module.debug_names.iter().filter(|of| !is_gone(of)) {
             let mut renumbered = of.clone();
@@ -255,9 +272,10 @@ impl<'a> Builder<'a> {
                 let pointer = of.and_then(|of| of.result_type).unwrap_or_default();
                 shared.extend(self.pointee(ids[&pointer]));
                 let id = ids[variable];
-                let operands =
-                    vec![Operand::IdRef(id), Operand::Decoration(Decoration::Aliased)];
-                self.module.annotations.push(instruction(Op::Decorate, None, None, operands));
+                let operands = vec![Operand::IdRef(id), Operand::Decoration(Decoration::Aliased)];
+                self.module
+                    .annotations
+                    .push(instruction(Op::Decorate, None, None, operands));
             }
         }
         let joined: HashSet<Word> = self.blocks.iter().map(|block| block.structure).collect();
@@ -277,7 +295,8 @@ impl<'a> Builder<'a> {
                 _ => 1,
             };
             if let Some(Operand::Decoration(decoration)) = of.operands.get(at) {
-                let is_aliased = slot.is_some_and(|slot| slot.aliased) || shared.contains(&ids[&target]);
+                let is_aliased =
+                    slot.is_some_and(|slot| slot.aliased) || shared.contains(&ids[&target]);
                 match decoration {
                     Decoration::DescriptorSet if slot.is_some() => {
                         renumbered.operands[2] = Operand::LiteralBit32(0);
@@ -312,13 +331,19 @@ impl<'a> Builder<'a> {
             return;
         }
         let structure = self.id();
-        let members = blocks.iter().map(|block| Operand::IdRef(block.structure)).collect();
+        let members = blocks
+            .iter()
+            .map(|block| Operand::IdRef(block.structure))
+            .collect();
         let of = instruction(Op::TypeStruct, None, Some(structure), members);
         self.module.types_global_values.push(of);
         let decorate = |op, operands| instruction(op, None, None, operands);
         let mut annotations = vec![decorate(
             Op::Decorate,
-            vec![Operand::IdRef(structure), Operand::Decoration(Decoration::Block)],
+            vec![
+                Operand::IdRef(structure),
+                Operand::Decoration(Decoration::Block),
+            ],
         )];
         let variable = self.variable(structure, StorageClass::PushConstant);
         let operands = vec![Operand::LiteralBit32(32), Operand::LiteralBit32(0)];
@@ -351,7 +376,8 @@ impl<'a> Builder<'a> {
                 }
                 if let (true, Some(first)) = (is_used, function.blocks.first_mut()) {
                     let operands = vec![Operand::IdRef(variable), Operand::IdRef(constant)];
-                    let of = instruction(Op::AccessChain, Some(block.pointer), Some(chain), operands);
+                    let of =
+                        instruction(Op::AccessChain, Some(block.pointer), Some(chain), operands);
                     let is_variable = |of: &Instruction| of.class.opcode == Op::Variable;
                     let after = first.instructions.iter().rposition(is_variable);
                     first.instructions.insert(after.map_or(0, |at| at + 1), of);
@@ -370,11 +396,18 @@ impl<'a> Builder<'a> {
         let mut instructions = Vec::new();
         for callee in self.entries.clone() {
             let (id, operands) = (self.id(), vec![Operand::IdRef(callee)]);
-            instructions.push(instruction(Op::FunctionCall, Some(void), Some(id), operands));
+            instructions.push(instruction(
+                Op::FunctionCall,
+                Some(void),
+                Some(id),
+                operands,
+            ));
         }
         instructions.push(instruction(Op::Return, None, None, Vec::new()));
-        let operands =
-            vec![Operand::FunctionControl(FunctionControl::NONE), Operand::IdRef(signature)];
+        let operands = vec![
+            Operand::FunctionControl(FunctionControl::NONE),
+            Operand::IdRef(signature),
+        ];
         self.module.functions.push(Function {
             def: Some(instruction(Op::Function, Some(void), Some(entry), operands)),
             end: Some(instruction(Op::FunctionEnd, None, None, Vec::new())),
@@ -395,14 +428,20 @@ impl<'a> Builder<'a> {
             Operand::LiteralString(ENTRY.to_owned()),
         ];
         operands.extend(interface.filter_map(|of| of.result_id).map(Operand::IdRef));
-        self.module.entry_points.push(instruction(Op::EntryPoint, None, None, operands));
+        self.module
+            .entry_points
+            .push(instruction(Op::EntryPoint, None, None, operands));
         for mode in &mut self.module.execution_modes {
             mode.operands[0] = Operand::IdRef(entry);
         }
-        let mut operands =
-            vec![Operand::IdRef(entry), Operand::ExecutionMode(ExecutionMode::LocalSize)];
+        let mut operands = vec![
+            Operand::IdRef(entry),
+            Operand::ExecutionMode(ExecutionMode::LocalSize),
+        ];
         operands.extend(self.plan.local_size.map(Operand::LiteralBit32));
-        self.module.execution_modes.push(instruction(Op::ExecutionMode, None, None, operands));
+        self.module
+            .execution_modes
+            .push(instruction(Op::ExecutionMode, None, None, operands));
         let mut header = ModuleHeader::new(self.next);
         header.version = self.version;
         self.module.header = Some(header);
@@ -455,11 +494,17 @@ fn is_unique(op: Op) -> bool {
 }
 
 fn built_ins(kernel: &Kernel) -> HashMap<Word, BuiltIn> {
-    let each = kernel.module.annotations.iter().filter_map(|of| match of.operands[..] {
-        [Operand::IdRef(id), Operand::Decoration(Decoration::BuiltIn), Operand::BuiltIn(built_in)] => {
-            Some((id, built_in))
-        }
-        _ => None,
-    });
+    let each = kernel
+        .module
+        .annotations
+        .iter()
+        .filter_map(|of| match of.operands[..] {
+            [
+                Operand::IdRef(id),
+                Operand::Decoration(Decoration::BuiltIn),
+                Operand::BuiltIn(built_in),
+            ] => Some((id, built_in)),
+            _ => None,
+        });
     each.collect()
 }

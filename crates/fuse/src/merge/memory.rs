@@ -37,7 +37,9 @@ pub fn rewrite(
                 let intermediate = pointer.and_then(|id| reached.get(&id)).copied();
                 match (of.class.opcode, intermediate) {
                     (Op::Load, Some(which)) => {
-                        block.instructions.push(load(builder, number, plan, which, of)?);
+                        block
+                            .instructions
+                            .push(load(builder, number, plan, which, of)?);
                     }
                     (Op::Store, Some(which)) => {
                         let value = of.operands[1].id_ref_any().unwrap_or_default();
@@ -64,8 +66,10 @@ fn reached(
         for of in function.all_inst_iter() {
             let from = of.operands.first().and_then(Operand::id_ref_any);
             let root = from.and_then(|from| reached.get(&from)).copied();
-            let makes_pointer =
-                matches!(of.class.opcode, Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject);
+            let makes_pointer = matches!(
+                of.class.opcode,
+                Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject
+            );
             if let (Some(root), true, Some(id)) = (root, makes_pointer, of.result_id) {
                 reached.insert(id, root);
             }
@@ -121,7 +125,10 @@ fn store(
     let (variable, known) = match builder.values.get(&which) {
         Some(known) => *known,
         None => {
-            let made = (builder.variable(value_type, StorageClass::Private), value_type);
+            let made = (
+                builder.variable(value_type, StorageClass::Private),
+                value_type,
+            );
             builder.values.insert(which, made);
             made
         }
@@ -141,7 +148,9 @@ fn store(
 fn make_volatile(of: &mut Instruction, at: usize) {
     match of.operands.get_mut(at) {
         Some(Operand::MemoryAccess(access)) => *access |= MemoryAccess::VOLATILE,
-        _ => of.operands.insert(at, Operand::MemoryAccess(MemoryAccess::VOLATILE)),
+        _ => of
+            .operands
+            .insert(at, Operand::MemoryAccess(MemoryAccess::VOLATILE)),
     }
 }
 
@@ -150,5 +159,6 @@ fn value_types(builder: &Builder<'_>, functions: &[Function]) -> HashMap<Word, W
     let global = builder.module.types_global_values.iter();
     let local = functions.iter().flat_map(Function::all_inst_iter);
     let each = global.chain(local);
-    each.filter_map(|of| Some((of.result_id?, of.result_type?))).collect()
+    each.filter_map(|of| Some((of.result_id?, of.result_type?)))
+        .collect()
 }

@@ -9,8 +9,7 @@ fn a_product_and_a_sum() {
     let mut made = Made::new();
     let mul = made.kernel(&elementwise("a[i] * b[i]"), 3, 0);
     let add = made.kernel(&elementwise("a[i] + b[i]"), 3, 0);
-    let (_folder, capture) =
-        made.run(vec![dispatch(mul, &[0, 1, 2]), dispatch(add, &[2, 3, 4])]);
+    let (_folder, capture) = made.run(vec![dispatch(mul, &[0, 1, 2]), dispatch(add, &[2, 3, 4])]);
     assert_eq!(check_merged(&capture), [2]);
 }
 
@@ -20,7 +19,10 @@ fn four_kernels_that_take_turns_with_two_buffers() {
     let kernels = ["sin(a[i])", "cos(a[i])", "exp(a[i])", "a[i] * a[i] + 1.0"];
     let kernels = kernels.map(|of| made.kernel(&elementwise(of), 2, 0));
     let buffers = [[0, 1], [1, 2], [2, 1], [1, 2]];
-    let commands = kernels.iter().zip(buffers).map(|(kernel, of)| dispatch(*kernel, &of));
+    let commands = kernels
+        .iter()
+        .zip(buffers)
+        .map(|(kernel, of)| dispatch(*kernel, &of));
     let (_folder, capture) = made.run(commands.collect());
     assert_eq!(check_merged(&capture), [4]);
 }
@@ -71,7 +73,10 @@ fn in_place() {
 
 #[test]
 fn bounds_are_checked() {
-    for policy in [BoundsCheckPolicy::Restrict, BoundsCheckPolicy::ReadZeroSkipWrite] {
+    for policy in [
+        BoundsCheckPolicy::Restrict,
+        BoundsCheckPolicy::ReadZeroSkipWrite,
+    ] {
         let mut made = Made::new();
         let kernel = |of: &str| {
             format!(

@@ -106,7 +106,12 @@ impl Made {
 
     /// A kernel, its number of buffers, and its bytes of push constants.
     pub fn kernel(&mut self, wgsl: &str, buffers: u32, push_constants: u32) -> PipelineId {
-        self.checked_kernel(wgsl, buffers, push_constants, naga::proc::BoundsCheckPolicy::Unchecked)
+        self.checked_kernel(
+            wgsl,
+            buffers,
+            push_constants,
+            naga::proc::BoundsCheckPolicy::Unchecked,
+        )
     }
 
     /// The same, with places outside of buffers kept inside, or not.
@@ -145,7 +150,10 @@ impl Made {
             id: PipelineLayoutId(number),
             flags: 0,
             sets: vec![Some(SetLayoutId(number))],
-            push_constants: Some(range).filter(|range| range.bytes > 0).into_iter().collect(),
+            push_constants: Some(range)
+                .filter(|range| range.bytes > 0)
+                .into_iter()
+                .collect(),
         }));
         self.record(Record::Pipeline(Pipeline {
             id: PipelineId(number),
@@ -170,9 +178,14 @@ impl Made {
         };
         for buffer in 0..16 {
             let at = u64::from(buffer) * APART;
-            self.writer.content(MEMORY, at, &numbers(buffer), ContentCause::FirstUse).unwrap();
+            self.writer
+                .content(MEMORY, at, &numbers(buffer), ContentCause::FirstUse)
+                .unwrap();
         }
-        let commands = commands.into_iter().flat_map(|command| [command, barrier()]).collect();
+        let commands = commands
+            .into_iter()
+            .flat_map(|command| [command, barrier()])
+            .collect();
         let id = CommandsId(0);
         self.record(Record::Commands(Commands { id, commands }));
         self.record(Record::Submission(Submission {
@@ -199,7 +212,9 @@ impl Made {
 fn compile(wgsl: &str, policy: naga::proc::BoundsCheckPolicy) -> Vec<u8> {
     let module = naga::front::wgsl::parse_str(wgsl).unwrap();
     let capabilities = Capabilities::IMMEDIATES | Capabilities::SHADER_FLOAT16;
-    let info = Validator::new(ValidationFlags::all(), capabilities).validate(&module).unwrap();
+    let info = Validator::new(ValidationFlags::all(), capabilities)
+        .validate(&module)
+        .unwrap();
     let options = naga::back::spv::Options {
         lang_version: (1, 3),
         use_storage_input_output_16: false,
@@ -259,8 +274,14 @@ fn barrier() -> Command {
 /// SPIR-V that is not valid is told by `spirv-val`, where there is one.
 fn check(words: &[u32]) {
     let mut command = Process::new("spirv-val");
-    command.args(["--target-env", "vulkan1.1", "-"]).stdin(Stdio::piped());
-    let Ok(mut running) = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn() else {
+    command
+        .args(["--target-env", "vulkan1.1", "-"])
+        .stdin(Stdio::piped());
+    let Ok(mut running) = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+    else {
         return;
     };
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -272,8 +293,9 @@ fn check(words: &[u32]) {
 
 /// What a device makes of a capture: all buffers as bits; none where there is no device and none is demanded.
 pub fn memory(capture: &Capture) -> Option<Vec<u32>> {
-    let ranges: Vec<_> =
-        (0..16).map(|buffer| (MEMORY, buffer * APART, u64::from(COUNT) * 4)).collect();
+    let ranges: Vec<_> = (0..16)
+        .map(|buffer| (MEMORY, buffer * APART, u64::from(COUNT) * 4))
+        .collect();
     match outputs(capture, None, false, &ranges) {
         Ok(buffers) => {
             let words = buffers.iter().flat_map(|of| of.as_chunks::<4>().0);
@@ -294,8 +316,14 @@ pub fn memory(capture: &Capture) -> Option<Vec<u32>> {
 pub fn check_merged(capture: &Capture) -> Vec<usize> {
     let found = find(capture, Limits::default());
     assert_eq!(found.refused, []);
-    let lengths = found.chains.iter().map(|chain| chain.members.len()).collect();
-    let nodes = Dependencies::of_capture(capture, Limits::default(), &mut |_| ()).graph.nodes;
+    let lengths = found
+        .chains
+        .iter()
+        .map(|chain| chain.members.len())
+        .collect();
+    let nodes = Dependencies::of_capture(capture, Limits::default(), &mut |_| ())
+        .graph
+        .nodes;
     for (form, chain) in [Form::Stored, Form::Forwarded]
         .into_iter()
         .flat_map(|form| found.chains.iter().map(move |chain| (form, chain)))
@@ -305,7 +333,9 @@ pub fn check_merged(capture: &Capture) -> Vec<usize> {
             Err(refusal) => assert_eq!(form, Form::Forwarded, "{refusal}"),
         }
     }
-    let Some(before) = memory(capture) else { return lengths };
+    let Some(before) = memory(capture) else {
+        return lengths;
+    };
     let folder = tempfile::tempdir().unwrap();
     for (form, name) in [(Form::Stored, "stored"), (Form::Forwarded, "forwarded")] {
         let changed = rewrite(capture, &found, form, &nodes, &folder.path().join(name)).unwrap();
@@ -328,6 +358,8 @@ pub fn check_merged(capture: &Capture) -> Vec<usize> {
 /// Why the only pair of a capture stays apart.
 pub fn refusal(found: &Found<'_>) -> String {
     assert!(found.chains.is_empty(), "{:?}", found.chains);
-    let [refused] = &found.refused[..] else { panic!("{:?}", found.refused) };
+    let [refused] = &found.refused[..] else {
+        panic!("{:?}", found.refused)
+    };
     refused.reason.clone()
 }

@@ -47,8 +47,14 @@ fn another_invocation_reads_what_one_wrote() {
 
 #[test]
 fn where_it_reads_depends_on_data() {
-    let said = why(&elementwise("a[i] * 100.0"), &elementwise("a[u32(a[i]) % 1000u]"));
-    assert!(said.contains("where depends on data that the kernel loads"), "{said}");
+    let said = why(
+        &elementwise("a[i] * 100.0"),
+        &elementwise("a[u32(a[i]) % 1000u]"),
+    );
+    assert!(
+        said.contains("where depends on data that the kernel loads"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -59,9 +65,15 @@ fn a_barrier_or_shared_memory() {
     );
     let said = why(&shared, &elementwise("a[i]"));
     assert!(said.contains("control barrier"), "{said}");
-    let private = kernel("var<workgroup> w: f32;", "if l == 0u { w = 1.0; } c[i] = a[i];");
+    let private = kernel(
+        "var<workgroup> w: f32;",
+        "if l == 0u { w = 1.0; } c[i] = a[i];",
+    );
     let said = why(&elementwise("a[i]"), &private);
-    assert!(said.contains("shared memory") || said.contains("barrier"), "{said}");
+    assert!(
+        said.contains("shared memory") || said.contains("barrier"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -70,22 +82,34 @@ fn atomic_operations() {
         @group(0) @binding(1) var<storage, read_write> c: array<atomic<u32>>;
         @compute @workgroup_size(64)
         fn k(@builtin(global_invocation_id) id: vec3u) { atomicAdd(&c[id.x % 4u], u32(a[id.x % 1000u])); }";
-    assert_eq!(why(counts, &elementwise("a[i]")), "a kernel uses atomic operations");
+    assert_eq!(
+        why(counts, &elementwise("a[i]")),
+        "a kernel uses atomic operations"
+    );
 }
 
 #[test]
 fn other_workgroups() {
     let mut made = Made::new();
     let of = made.kernel(&elementwise("a[i]"), 2, 0);
-    let said = reason(made, vec![dispatch(of, &[0, 1]), dispatch_of(of, &[1, 2], &[], 17)]);
-    assert_eq!(said, "their workgroups are not the same: [16, 1, 1] and [17, 1, 1]");
+    let said = reason(
+        made,
+        vec![dispatch(of, &[0, 1]), dispatch_of(of, &[1, 2], &[], 17)],
+    );
+    assert_eq!(
+        said,
+        "their workgroups are not the same: [16, 1, 1] and [17, 1, 1]"
+    );
 }
 
 #[test]
 fn other_local_sizes() {
     let other = elementwise("a[i]").replace("@workgroup_size(64)", "@workgroup_size(32)");
     let said = why(&elementwise("a[i]"), &other);
-    assert_eq!(said, "their local sizes are not the same: [64, 1, 1] and [32, 1, 1]");
+    assert_eq!(
+        said,
+        "their local sizes are not the same: [64, 1, 1] and [32, 1, 1]"
+    );
 }
 
 #[test]
@@ -93,7 +117,10 @@ fn the_second_writes_what_another_invocation_of_the_first_reads() {
     let mut made = Made::new();
     let turned = made.kernel(&elementwise("a[999u - i] * 2.0"), 2, 0);
     let sum = made.kernel(&elementwise("a[i] + 1.0"), 2, 0);
-    let said = reason(made, vec![dispatch(turned, &[0, 1]), dispatch(sum, &[1, 0])]);
+    let said = reason(
+        made,
+        vec![dispatch(turned, &[0, 1]), dispatch(sum, &[1, 0])],
+    );
     assert!(said.starts_with("another index map"), "{said}");
 }
 
