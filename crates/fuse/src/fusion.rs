@@ -220,19 +220,7 @@ pub fn fuse(
         bandwidth.extend(times.map(|ns| Bandwidth::of(LARGE, ns)));
     }
     let captured_ns = reports[0].median_ns;
-    // Parts were timed in their shortest runs; so is the whole.
-    let shortest = reports[0].least_ns.filter(|_| !chains.is_empty());
-    let predicted_ns = shortest.and_then(|captured| {
-        let saved = chains
-            .iter()
-            .map(|chain| match (&chain.costs, &chain.not_stored) {
-                (_, Some(_)) => Some(0.0),
-                (Some(costs), None) => Some(costs.apart_ns - costs.predicted_ns),
-                (None, None) => None,
-            });
-        let saved: f64 = saved.sum::<Option<f64>>()?;
-        Some((captured as f64 - saved).max(0.0) as u64)
-    });
+    let predicted_ns = predicted(&reports[0], &chains);
     let mut reports = reports.into_iter();
     let captured = reports.next().unwrap_or_default();
     let (stored, forwarded) = (reports.next(), reports.next());
@@ -284,6 +272,20 @@ impl Fusion {
             && equal(&self.captured)
             && self.stored.as_ref().is_none_or(same)
     }
+}
+
+/// What the window takes with values in registers. Parts were timed in their shortest runs; so is the whole.
+fn predicted(captured: &FormReport, chains: &[ChainReport]) -> Option<u64> {
+    let captured = captured.least_ns.filter(|_| !chains.is_empty())? as f64;
+    let merged = chains.iter().filter(|chain| chain.not_stored.is_none());
+    let costs = merged
+        .map(|chain| chain.costs.as_ref())
+        .collect::<Option<Vec<_>>>()?;
+    let apart: f64 = costs.iter().map(|costs| costs.apart_ns).sum();
+    let together: f64 = costs.iter().map(|costs| costs.predicted_ns).sum();
+    // Where the parts took longer alone than the whole, the machine was slower then: its share is what holds.
+    let scale = (captured / apart.max(1.0)).min(1.0);
+    Some((captured - (apart - together) * scale).max(0.0) as u64)
 }
 
 /// The number of a command among those that do something.
