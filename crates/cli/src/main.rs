@@ -9,6 +9,7 @@ mod deps;
 mod exit;
 mod export;
 mod failure;
+mod fusion;
 mod gputrace;
 mod import;
 mod info;

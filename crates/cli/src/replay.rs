@@ -31,6 +31,9 @@ pub fn run(arguments: &args::Replay) -> Result<ExitCode, Failure> {
     if arguments.find_nan {
         return find_nan(arguments, &capture, &remarks);
     }
+    if arguments.fuse {
+        return crate::fusion::run(arguments, &capture, &remarks);
+    }
     let options = options(arguments);
     let result = match progress::while_running("replaying", || {
         gapscope_replay::replay(&capture, &options)

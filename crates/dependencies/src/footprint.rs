@@ -12,9 +12,11 @@ use crate::kernel::fold::fold;
 use crate::kernel::lower::{BoundBuffer, Environment, Lowered, lower};
 pub use crate::kernel::machine::Grid;
 use crate::kernel::machine::{self, Allowance, Marks};
+use crate::kernel::program::Direction;
 pub use crate::kernel::reason::Reason;
 use crate::kernel::slice::{Reach, Slice, slice};
 use crate::spirv::Module;
+use crate::trail::{BindingTrail, Trail};
 
 /// What finding out may take.
 #[derive(Debug, Clone, Copy)]
@@ -109,6 +111,7 @@ pub(crate) struct Evaluator<'c> {
     limits: Limits,
     modules: HashMap<ModuleId, Option<Arc<Module>>>,
     found: HashMap<Key, Arc<Footprint>>,
+    followed: HashMap<Key, Result<Arc<Trail>, Reason>>,
     steps_left: u64,
 }
 
@@ -128,6 +131,7 @@ impl<'c> Evaluator<'c> {
             limits,
             modules: HashMap::new(),
             found: HashMap::new(),
+            followed: HashMap::new(),
             steps_left: limits.steps_of_all,
         }
     }
@@ -144,6 +148,82 @@ impl<'c> Evaluator<'c> {
             let reason = Reason::Kernel("how many workgroups it has is not known");
             return Arc::new(all(&bindings, &reason));
         };
+        let key = self.key(dispatch, groups, &bindings, contents);
+        if let Some(found) = self.found.get(&key) {
+            return found.clone();
+        }
+        let found = self.evaluate(&key, &bindings);
+        let found = Arc::new(found.unwrap_or_else(|reason| all(&bindings, &reason)));
+        self.found.insert(key, found.clone());
+        found
+    }
+
+    /// What each invocation reaches.
+    pub fn trail(
+        &mut self,
+        dispatch: &Dispatch,
+        groups: Option<[u32; 3]>,
+        contents: &mut Contents,
+    ) -> Result<Arc<Trail>, Reason> {
+        let unknown = Reason::Kernel("how many workgroups it has is not known");
+        let groups = groups.ok_or(unknown)?;
+        let bindings = bound(dispatch);
+        let key = self.key(dispatch, groups, &bindings, contents);
+        if let Some(found) = self.followed.get(&key) {
+            return found.clone();
+        }
+        let found = self.follow(&key, &bindings).map(Arc::new);
+        self.followed.insert(key, found.clone());
+        found
+    }
+
+    fn follow(&mut self, key: &Key, bindings: &[Binding]) -> Result<Trail, Reason> {
+        let (sliced, grid) = self.sliced(key)?;
+        let sizes = sizes(&sliced, &key.buffers);
+        let allowance = Allowance {
+            steps: self.limits.steps,
+            mark_bytes: 256 << 20,
+            threads: 1,
+        };
+        let (marks, sites) = machine::follow(&sliced.executable, grid, &sizes, allowance)?;
+        let each = bindings.iter().enumerate().map(|(index, binding)| {
+            let reach = &sliced.buffers[index];
+            let outside = marks[index].outside.0 || marks[index].outside.1;
+            let bound = reach.read_bound.clone().filter(|_| reach.reads);
+            let unknown = bound.or(reach.write_bound.clone().filter(|_| reach.writes));
+            let runs = |of: fn(Direction) -> bool| {
+                let sites = sites.found.values();
+                let sites = sites.filter(|site| site.buffer as usize == index && of(site.direction));
+                sites.flat_map(|site| site.runs.iter().copied()).collect()
+            };
+            BindingTrail {
+                set: binding.set,
+                binding: binding.binding,
+                element: binding.element,
+                reads: runs(Direction::reads),
+                writes: runs(Direction::writes),
+                atomic: (sites.found.values()).any(|site| {
+                    site.buffer as usize == index && site.direction == Direction::Atomic
+                }),
+                unknown: unknown.or(outside.then_some(Reason::Outside)),
+            }
+        });
+        let sizes = grid.groups.into_iter().chain(grid.local);
+        Ok(Trail {
+            local_size: grid.local,
+            invocations: sizes.map(u64::from).product(),
+            bindings: each.collect(),
+            beyond: sliced.beyond.as_ref().map(|(_, _, reason)| reason.clone()),
+        })
+    }
+
+    fn key(
+        &self,
+        dispatch: &Dispatch,
+        groups: [u32; 3],
+        bindings: &[Binding],
+        contents: &mut Contents,
+    ) -> Key {
         let capture = self.capture;
         let buffers = bindings.iter().map(|binding| {
             let content = (binding.range)
@@ -161,47 +241,17 @@ impl<'c> Evaluator<'c> {
                 content: content.map(Arc::from),
             }
         });
-        let key = Key {
+        Key {
             pipeline: dispatch.pipeline,
             base: dispatch.base,
             groups,
             push_constants: dispatch.push_constants.clone(),
             buffers: buffers.collect(),
-        };
-        if let Some(found) = self.found.get(&key) {
-            return found.clone();
         }
-        let found = self.evaluate(&key, &bindings);
-        let found = Arc::new(found.unwrap_or_else(|reason| all(&bindings, &reason)));
-        self.found.insert(key, found.clone());
-        found
     }
 
     fn evaluate(&mut self, key: &Key, bindings: &[Binding]) -> Result<Footprint, Reason> {
-        let capture = self.capture;
-        let pipeline = &capture.pipelines[&key.pipeline];
-        let module = self.module(pipeline.module);
-        let module = module.ok_or(Reason::Kernel("the kernel's SPIR-V cannot be read"))?;
-        let constants: Vec<(u32, u64)> = pipeline.constants.iter().map(constant).collect();
-        let environment = Environment {
-            entry: &pipeline.entry,
-            constants: &constants,
-            push_constants: &key.push_constants,
-            groups: key.groups,
-            buffers: &key.buffers,
-            subgroup_size: subgroup_size(capture, pipeline, &module),
-        };
-        let Lowered {
-            mut program,
-            local_size,
-        } = lower(&module, &environment)?;
-        fold(&mut program);
-        let mut sliced = slice(&program, key.buffers.len())?;
-        let grid = Grid {
-            base: key.base,
-            groups: key.groups,
-            local: local_size,
-        };
+        let (mut sliced, grid) = self.sliced(key)?;
         let marks = self.run(&sliced, grid, &key.buffers);
         let marks = match marks {
             // What is read beyond a buffer whose content is known has any value, and addresses may depend on it.
@@ -230,15 +280,42 @@ impl<'c> Evaluator<'c> {
         })
     }
 
+    /// What addresses depend on.
+    fn sliced(&mut self, key: &Key) -> Result<(Slice, Grid), Reason> {
+        let capture = self.capture;
+        let pipeline = &capture.pipelines[&key.pipeline];
+        let module = self.module(pipeline.module);
+        let module = module.ok_or(Reason::Kernel("the kernel's SPIR-V cannot be read"))?;
+        let constants: Vec<(u32, u64)> = pipeline.constants.iter().map(constant).collect();
+        let environment = Environment {
+            entry: &pipeline.entry,
+            constants: &constants,
+            push_constants: &key.push_constants,
+            groups: key.groups,
+            buffers: &key.buffers,
+            subgroup_size: subgroup_size(capture, pipeline, &module),
+        };
+        let Lowered {
+            mut program,
+            local_size,
+        } = lower(&module, &environment)?;
+        fold(&mut program);
+        let sliced = slice(&program, key.buffers.len())?;
+        let grid = Grid {
+            base: key.base,
+            groups: key.groups,
+            local: local_size,
+        };
+        Ok((sliced, grid))
+    }
+
     fn run(
         &mut self,
         sliced: &Slice,
         grid: Grid,
         buffers: &[BoundBuffer],
     ) -> Result<Vec<Marks>, Reason> {
-        let sizes: Vec<(u64, u32)> = (buffers.iter().zip(&sliced.buffers))
-            .map(|(buffer, reach)| (buffer.bytes, reach.scalar_bytes))
-            .collect();
+        let sizes = sizes(sliced, buffers);
         let allowance = Allowance {
             steps: self.limits.steps.min(self.steps_left),
             mark_bytes: 256 << 20,
@@ -286,6 +363,13 @@ fn is_unchanged(capture: &Capture, binding: &Binding, all: &[Binding]) -> bool {
     };
     binding.read_only && !all.iter().any(is_written)
 }
+
+/// Of each buffer its size and the bytes of a mark.
+fn sizes(sliced: &Slice, buffers: &[BoundBuffer]) -> Vec<(u64, u32)> {
+    let each = buffers.iter().zip(&sliced.buffers);
+    each.map(|(buffer, reach)| (buffer.bytes, reach.scalar_bytes)).collect()
+}
+
 
 /// The descriptors of a dispatch that have a buffer.
 pub(crate) fn bound(dispatch: &Dispatch) -> Vec<Binding> {

@@ -23,6 +23,7 @@ mod order;
 mod path;
 mod scope;
 mod spirv;
+mod trail;
 mod window;
 
 pub use bytes::ByteSet;
@@ -34,3 +35,4 @@ pub use json::Json;
 pub use order::Order;
 pub use path::CriticalPath;
 pub use scope::Scope;
+pub use trail::{BindingTrail, Run, Trail, trails};

@@ -14,6 +14,7 @@ use crate::contents::Contents;
 use crate::footprint::{Evaluator, Footprint, Limits, bound, is_uniform};
 use crate::graph::{Access, Node, NodeKind};
 use crate::scope::{Scope, Scopes};
+use crate::trail::Found;
 
 /// The commands of a capture.
 #[derive(Debug, Default)]
@@ -52,6 +53,25 @@ pub(crate) struct OfBatch {
 impl Window {
     /// Looks at a capture; `progress` is told how many commands are done.
     pub fn of(capture: &Capture, limits: Limits, progress: &mut dyn FnMut(usize)) -> Window {
+        Window::read(capture, limits, progress, None)
+    }
+
+    /// The same, and hands over what the invocations of those dispatches reach that are wanted.
+    pub fn follow(
+        capture: &Capture,
+        limits: Limits,
+        wanted: &dyn Fn(usize) -> bool,
+        found: &mut Found<'_>,
+    ) {
+        Window::read(capture, limits, &mut |_| (), Some((wanted, found)));
+    }
+
+    fn read(
+        capture: &Capture,
+        limits: Limits,
+        progress: &mut dyn FnMut(usize),
+        trails: Option<Trails<'_, '_>>,
+    ) -> Window {
         let mut reader = Reader {
             capture,
             evaluator: Evaluator::new(capture, limits),
@@ -60,6 +80,7 @@ impl Window {
             executed: 0,
             submission: 0,
             progress,
+            trails,
         };
         for step in &capture.steps {
             match step {
@@ -72,7 +93,7 @@ impl Window {
     }
 }
 
-struct Reader<'a> {
+struct Reader<'a, 'f> {
     capture: &'a Capture,
     evaluator: Evaluator<'a>,
     contents: Contents,
@@ -80,9 +101,13 @@ struct Reader<'a> {
     executed: usize,
     submission: usize,
     progress: &'a mut dyn FnMut(usize),
+    trails: Option<Trails<'a, 'f>>,
 }
 
-impl Reader<'_> {
+/// Which dispatches are followed, and who takes what is found.
+type Trails<'a, 'f> = (&'a dyn Fn(usize) -> bool, &'a mut Found<'f>);
+
+impl Reader<'_, '_> {
     fn submission(&mut self, submission: &Submission) {
         for batch in &submission.batches {
             self.batch(submission, batch);
@@ -204,9 +229,13 @@ impl Reader<'_> {
                 self.indirect(range)
             }
         };
-        let footprint = self
-            .evaluator
-            .footprint(dispatch, groups, &mut self.contents);
+        if let Some((wanted, found)) = &mut self.trails
+            && wanted(self.executed)
+        {
+            let trail = self.evaluator.trail(dispatch, groups, &mut self.contents);
+            found(self.executed, dispatch, trail);
+        }
+        let footprint = self.evaluator.footprint(dispatch, groups, &mut self.contents);
         let bindings = bound(dispatch);
         for (binding, of) in bindings.iter().zip(&footprint.bindings) {
             let Some(range) = binding.range else { continue };

@@ -20,6 +20,7 @@ mod driver;
 mod endings;
 mod equal_work;
 mod fake_driver;
+mod fusion;
 mod gfxreconstruct;
 mod losses;
 mod metal;

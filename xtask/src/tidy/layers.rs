@@ -12,6 +12,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "gapscope-replay",
         &["gapscope-capture", "gapscope-model", "gapscope-trace"],
     ),
+    (
+        "gapscope-fuse",
+        &["gapscope-capture", "gapscope-dependencies", "gapscope-replay"],
+    ),
     ("gapscope-spool", &["gapscope-model"]),
     ("gapscope-vulkan-layer", &[]),
     (
@@ -65,6 +69,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "gapscope-analysis",
             "gapscope-capture",
             "gapscope-dependencies",
+            "gapscope-fuse",
             "gapscope-replay",
             "gapscope-report",
             "gapscope-command",

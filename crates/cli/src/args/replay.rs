@@ -24,7 +24,8 @@ Examples:
   gapscope replay --tight --repeat 10 run.gapcapture             what the GPU alone would take
   gapscope replay --dispatch 7 --repeat 100 run.gapcapture       the time of one dispatch
   gapscope replay --dump weights@7 --to weights.npy run.gapcapture
-  gapscope replay --find-nan run.gapcapture")]
+  gapscope replay --find-nan run.gapcapture
+  gapscope replay --fuse --repeat 10 run.gapcapture              what merging kernels would bring")]
 pub struct Replay {
     /// Print JSON; its keys are stable
     #[arg(long)]
@@ -95,6 +96,13 @@ pub struct Replay {
     /// Keep accesses outside of buffers inside (robustBufferAccess), where the device can: for captures of strangers
     #[arg(long)]
     pub robust: bool,
+
+    /// Merge chains of elementwise kernels, and time the window as captured, with intermediates stored, and with values in
+    /// registers, in turn; --repeat says how often
+    #[arg(long, conflicts_with_all = [
+        "output", "until", "serialised", "warm_up", "tight", "dispatch", "dump", "find_nan", "tolerance",
+    ])]
+    pub fuse: bool,
 
     #[command(flatten)]
     pub width: Width,

@@ -4,6 +4,7 @@
 
 mod executable;
 mod marks;
+mod trail;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,6 +13,7 @@ use super::program::Input;
 use super::reason::Reason;
 pub(crate) use executable::{Block, Edge, End, Executable, Instruction};
 pub(crate) use marks::Marks;
+pub(crate) use trail::Sites;
 
 /// Invocations that run together.
 const LANES: usize = 64;
@@ -136,6 +138,43 @@ pub(crate) fn run(
 /// Invocations that a thread takes at once.
 const SHARE: u64 = 64 * LANES as u64;
 
+/// Runs a kernel as [`run`] does, on this thread alone, and gives also what single invocations reach.
+pub(crate) fn follow(
+    executable: &Executable,
+    grid: Grid,
+    buffers: &[(u64, u32)],
+    allowance: Allowance,
+) -> Result<(Vec<Marks>, Sites), Reason> {
+    let invocations = grid.invocations().filter(|count| *count <= allowance.steps);
+    let invocations = invocations.ok_or(Reason::Steps(allowance.steps))?;
+    let marks: Vec<Marks> = buffers.iter().map(|(bytes, mark)| Marks::new(*bytes, *mark)).collect();
+    if invocations == 0 || executable.blocks.is_empty() {
+        return Ok((marks, Sites::default()));
+    }
+    let shared = Shared {
+        executable,
+        grid,
+        invocations,
+        next: AtomicU64::new(0),
+        steps: AtomicU64::new(0),
+        allowance,
+    };
+    let mut machine = Machine::new(&shared, marks);
+    machine.sites = Some(Sites::default());
+    let mut first = 0;
+    while first < invocations {
+        let count = (invocations - first).min(LANES as u64);
+        machine.run(first, count)?;
+        machine.account()?;
+        first += count;
+    }
+    let sites = machine.sites.take().unwrap_or_default();
+    match sites.overflow {
+        true => Err(Reason::Limit(trail::RUNS)),
+        false => Ok((machine.marks, sites)),
+    }
+}
+
 struct Shared<'a> {
     executable: &'a Executable,
     grid: Grid,
@@ -177,6 +216,10 @@ struct Machine<'a> {
     first: u64,
     steps: u64,
     tangle: Vec<Lanes>,
+    /// What single invocations reach, where that is asked for.
+    sites: Option<Sites>,
+    /// The number of the invocation in lane 0.
+    base: u64,
 }
 
 impl<'a> Machine<'a> {
@@ -195,6 +238,8 @@ impl<'a> Machine<'a> {
             first: 0,
             steps: 0,
             tangle: Vec::new(),
+            sites: None,
+            base: 0,
         }
     }
 
@@ -226,13 +271,16 @@ impl<'a> Machine<'a> {
                 *lane = shared.grid.input(*input, number);
             }
         }
+        self.base = first;
         self.enter(0, u64::MAX >> (LANES as u64 - count));
         while let Some(block) = self.first() {
             let active = std::mem::take(&mut self.waiting[block]);
             self.occupied[block / 64] &= !(1 << (block % 64));
             let block = &executable.blocks[block];
-            for instruction in &executable.instructions[block.instructions.clone()] {
+            for site in block.instructions.clone() {
+                let instruction = &executable.instructions[site];
                 self.step(instruction, active);
+                self.observe(site, instruction, active);
             }
             let steps = block.instructions.len() as u64 + 1;
             self.steps += steps * u64::from(active.count_ones());
@@ -312,6 +360,30 @@ impl<'a> Machine<'a> {
             }
         }
         self.enter(edge.to as usize, lanes);
+    }
+
+    fn observe(&mut self, site: usize, instruction: &Instruction, active: u64) {
+        let Some(sites) = &mut self.sites else { return };
+        let Instruction::Access {
+            buffer,
+            offset,
+            bytes,
+            direction,
+            rows,
+        } = instruction
+        else {
+            return;
+        };
+        if rows.is_some() {
+            // All of a subgroup together: of no single invocation.
+            sites.overflow = true;
+            return;
+        }
+        let offsets = &self.registers[*offset as usize];
+        for lane in lanes(active) {
+            let of = (*buffer, *bytes, *direction);
+            sites.add(site, of, self.base + lane as u64, offsets[lane]);
+        }
     }
 
     fn step(&mut self, instruction: &Instruction, active: u64) {

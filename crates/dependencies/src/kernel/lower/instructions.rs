@@ -149,7 +149,11 @@ impl Lowering<'_> {
         if is_image(op) {
             return self.escape(None, true, true, Cause::Image);
         }
-        for id in operands {
+        for (at, id) in operands.iter().enumerate() {
+            // The number of an extended instruction, such as 4 for FAbs, is often that of a pointer, too.
+            if (op, at) == (12, 3) {
+                continue;
+            }
             let known = self.frame.values.get(id).or_else(|| self.globals.get(id));
             let Some(Value::Pointer(pointer)) = known.map(|typed| typed.value.clone()) else {
                 continue;

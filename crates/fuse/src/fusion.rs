@@ -1,0 +1,363 @@
+//! Runs a capture as it is and with its chains merged, and says what that saves.
+
+use gapscope_capture::Capture;
+use gapscope_capture::Step;
+use gapscope_capture::model::{Command, MemoryId};
+use gapscope_dependencies::{Dependencies, Limits, Node};
+use gapscope_replay::{DeviceChoice, Options, Replay, outputs, replay};
+use serde::Serialize;
+
+use crate::chain::{Chain, Found, Refused, find};
+use crate::difference::Difference;
+use crate::draft::DraftError;
+use crate::measure::{Bandwidth, LARGE, Probe};
+use crate::predict::{Costs, predict};
+use crate::refusal::Refusal;
+use crate::rewrite::{Form, Rewritten, merged, rewrite};
+
+/// How a capture is run.
+#[derive(Debug, Clone, Default)]
+pub struct FuseOptions {
+    /// Where; none: the device with the captured one's name, else the first.
+    pub device: Option<DeviceChoice>,
+    /// Accesses outside of buffers are kept inside, where the device can.
+    pub robust: bool,
+    /// Rounds of one run in each form.
+    pub repeat: u32,
+}
+
+/// Why nothing could be said.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FuseError {
+    /// The capture cannot be run.
+    #[error(transparent)]
+    Replay(#[from] gapscope_replay::Error),
+    /// Changed captures cannot be kept.
+    #[error(transparent)]
+    Draft(#[from] DraftError),
+    /// There is no place for them.
+    #[error("cannot make a folder for changed captures: {0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// What merging does.
+#[derive(Debug, Clone, Serialize)]
+pub struct Fusion {
+    /// The device that everything ran on.
+    pub device: String,
+    /// Its driver.
+    pub driver: String,
+    /// Chains that were found.
+    pub chains: Vec<ChainReport>,
+    /// Neighbours that are no chain.
+    pub refused: Vec<Refused>,
+    /// The window as captured.
+    pub captured: FormReport,
+    /// With intermediates stored and loaded; none: there is no chain.
+    pub stored: Option<FormReport>,
+    /// With values in registers.
+    pub forwarded: Option<FormReport>,
+    /// The medians, in nanoseconds.
+    pub captured_ns: Option<u64>,
+    /// See above.
+    pub stored_ns: Option<u64>,
+    /// See above.
+    pub forwarded_ns: Option<u64>,
+    /// From the shortest runs, to compare with the shortest of the forwarded form.
+    pub predicted_ns: Option<u64>,
+    /// How fast the device copies.
+    pub bandwidth: Vec<Bandwidth>,
+    /// What readers must know.
+    pub notes: Vec<String>,
+}
+
+/// A chain.
+#[derive(Debug, Clone, Serialize)]
+pub struct ChainReport {
+    /// Numbers of its dispatches in the window.
+    pub dispatches: Vec<u64>,
+    /// Their kernels.
+    pub kernels: Vec<String>,
+    /// Bytes of its intermediates, each once.
+    pub intermediate_bytes: u64,
+    /// Bytes that are stored no more when it is forwarded.
+    pub bytes_not_stored: u64,
+    /// Bytes that are loaded no more.
+    pub bytes_not_loaded: u64,
+    /// Why it is not merged; none: it is.
+    pub not_stored: Option<Refusal>,
+    /// Why its values are not forwarded; none: they are.
+    pub not_forwarded: Option<Refusal>,
+    /// What its parts take alone, and what they were predicted to take together.
+    pub costs: Option<Costs>,
+}
+
+/// Runs in one form.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct FormReport {
+    /// Device time of each run in nanoseconds.
+    pub runs_ns: Vec<u64>,
+    /// Their median.
+    pub median_ns: Option<u64>,
+    /// The shortest.
+    pub least_ns: Option<u64>,
+    /// The longest.
+    pub most_ns: Option<u64>,
+    /// Pieces of outputs that were compared with the program's.
+    pub outputs_compared: u64,
+    /// Those that are equal.
+    pub outputs_equal: u64,
+    /// Those that are not there to compare: intermediates that are stored no more.
+    pub outputs_left_out: u64,
+    /// How far outputs at the end of the window are off from those of the window as captured, here.
+    pub difference: Option<Difference>,
+}
+
+/// Runs a capture in all forms; `progress` is told what is done now.
+///
+/// # Errors
+/// It cannot be run, or there is no place for changed captures.
+pub fn fuse(
+    capture: &Capture,
+    options: &FuseOptions,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Fusion, FuseError> {
+    progress("following invocations");
+    let found = find(capture, Limits::default());
+    let nodes = match found.chains.is_empty() {
+        true => Vec::new(),
+        false => {
+            Dependencies::of_capture(capture, Limits::default(), &mut |_| ())
+                .graph
+                .nodes
+        }
+    };
+    let folder = tempfile::tempdir()?;
+    let mut forms: Vec<(Form, Rewritten)> = Vec::new();
+    if !found.chains.is_empty() {
+        progress("merging kernels");
+        for (form, name) in [(Form::Stored, "stored"), (Form::Forwarded, "forwarded")] {
+            let changed = rewrite(capture, &found, form, &nodes, &folder.path().join(name))?;
+            forms.push((form, changed));
+        }
+    }
+    let mut reports: Vec<FormReport> = vec![FormReport::default(); forms.len() + 1];
+    let mut last: Option<Replay> = None;
+    for round in 0..options.repeat.max(1) {
+        progress(&format!("round {} of {}", round + 1, options.repeat.max(1)));
+        let changed = forms.iter().map(|(_, of)| &of.capture);
+        for (report, capture) in reports
+            .iter_mut()
+            .zip(std::iter::once(capture).chain(changed))
+        {
+            let run = Options {
+                device: options.device.clone(),
+                robust: options.robust,
+                repeat: 1,
+                // The first one compiles.
+                warm_up: 1,
+                ..Options::default()
+            };
+            let result = replay(capture, &run)?;
+            report.runs_ns.extend(result.median_ns);
+            report.outputs_compared += result.outputs_compared;
+            report.outputs_equal += result.outputs_equal;
+            last = Some(result);
+        }
+    }
+    for report in &mut reports {
+        report.summarise();
+    }
+    if !forms.is_empty() {
+        progress("comparing outputs");
+        let ranges = ends(capture);
+        let base = outputs(capture, options.device.as_ref(), options.robust, &ranges)?;
+        for (report, (_, changed)) in reports[1..].iter_mut().zip(&forms) {
+            report.outputs_left_out = changed.outputs_left_out;
+            let kept = ends(&changed.capture);
+            let held = outputs(
+                &changed.capture,
+                options.device.as_ref(),
+                options.robust,
+                &kept,
+            )?;
+            report.difference = Some(compare(&ranges, &base, &kept, &held));
+        }
+    }
+    let mut probe = Probe {
+        capture,
+        device: options.device.as_ref(),
+        folder: folder.path(),
+        made: 0,
+    };
+    let mut bandwidth = Vec::new();
+    let mut chains: Vec<ChainReport> = Vec::new();
+    for (number, chain) in found.chains.iter().enumerate() {
+        progress(&format!(
+            "measuring chain {} of {}",
+            number + 1,
+            found.chains.len()
+        ));
+        let mut report = describe(capture, &found, chain, &nodes);
+        report.not_stored = forms.first().and_then(|(_, of)| of.refused[number].clone());
+        report.not_forwarded = forms.get(1).and_then(|(_, of)| of.refused[number].clone());
+        let same = chains.iter().find(|known| {
+            known.kernels == report.kernels
+                && known.bytes_not_stored == report.bytes_not_stored
+                && known.intermediate_bytes == report.intermediate_bytes
+        });
+        report.costs = match same {
+            Some(known) => known.costs.clone(),
+            None => predict(&mut probe, &found, chain, &nodes, &mut bandwidth)?,
+        };
+        chains.push(report);
+    }
+    if !chains.is_empty() {
+        let mut large: Vec<_> = probe.bandwidth(LARGE)?.into_iter().collect();
+        probe.run(&mut large)?;
+        let times = large.iter().filter_map(|of| of.least_ns);
+        bandwidth.extend(times.map(|ns| Bandwidth::of(LARGE, ns)));
+    }
+    let captured_ns = reports[0].median_ns;
+    let predicted_ns = predicted(&reports[0], &chains);
+    let mut reports = reports.into_iter();
+    let captured = reports.next().unwrap_or_default();
+    let (stored, forwarded) = (reports.next(), reports.next());
+    Ok(Fusion {
+        device: last
+            .as_ref()
+            .map(|of| of.device.clone())
+            .unwrap_or_default(),
+        driver: last
+            .as_ref()
+            .map(|of| of.driver.clone())
+            .unwrap_or_default(),
+        chains,
+        refused: found.refused,
+        captured_ns,
+        stored_ns: stored.as_ref().and_then(|of| of.median_ns),
+        forwarded_ns: forwarded.as_ref().and_then(|of| of.median_ns),
+        predicted_ns,
+        bandwidth,
+        notes: last.map(|of| of.notes).unwrap_or_default(),
+        captured,
+        stored,
+        forwarded,
+    })
+}
+
+impl FormReport {
+    fn summarise(&mut self) {
+        let mut sorted = self.runs_ns.clone();
+        sorted.sort_unstable();
+        self.least_ns = sorted.first().copied();
+        self.most_ns = sorted.last().copied();
+        let middle = sorted.len() / 2;
+        self.median_ns = match sorted.len() % 2 {
+            1 => sorted.get(middle).copied(),
+            _ => middle
+                .checked_sub(1)
+                .map(|below| sorted[below].midpoint(sorted[middle])),
+        };
+    }
+}
+
+impl Fusion {
+    /// Everything that was compared is equal in the captured and the stored form.
+    pub fn is_exact(&self) -> bool {
+        let equal = |of: &FormReport| of.outputs_compared == of.outputs_equal;
+        let same = |of: &FormReport| equal(of) && of.difference.is_none_or(|of| of.different == 0);
+        self.captured.outputs_compared > 0
+            && equal(&self.captured)
+            && self.stored.as_ref().is_none_or(same)
+    }
+}
+
+/// What the window takes with values in registers. Parts were timed in their shortest runs; so is the whole.
+fn predicted(captured: &FormReport, chains: &[ChainReport]) -> Option<u64> {
+    let captured = captured.least_ns.filter(|_| !chains.is_empty())? as f64;
+    let merged = chains.iter().filter(|chain| chain.not_stored.is_none());
+    let costs = merged
+        .map(|chain| chain.costs.as_ref())
+        .collect::<Option<Vec<_>>>()?;
+    let apart: f64 = costs.iter().map(|costs| costs.apart_ns).sum();
+    let together: f64 = costs.iter().map(|costs| costs.predicted_ns).sum();
+    // Where the parts took longer alone than the whole, the machine was slower then: its share is what holds.
+    let scale = (captured / apart.max(1.0)).min(1.0);
+    Some((captured - (apart - together) * scale).max(0.0) as u64)
+}
+
+/// The number of a command among those that do something.
+pub fn node_of(capture: &Capture, executed: usize) -> usize {
+    let before = capture.executed().take(executed);
+    before
+        .filter(|of| !matches!(of, Command::Barrier(_) | Command::Label(_)))
+        .count()
+}
+
+fn describe(
+    capture: &Capture,
+    found: &Found<'_>,
+    chain: &Chain<'_>,
+    nodes: &[Node],
+) -> ChainReport {
+    let name =
+        |of: &crate::chain::Member<'_>| capture.pipelines[&of.dispatch.pipeline].name.clone();
+    let carried = chain
+        .regions
+        .iter()
+        .filter(|region| !region.carried_into.is_empty());
+    let forwarded = merged(capture, found, chain, Form::Forwarded, nodes);
+    let saved = forwarded
+        .as_ref()
+        .map_or((0, 0), |of| (of.bytes_not_stored, of.bytes_not_loaded));
+    ChainReport {
+        dispatches: chain.members.iter().map(|member| member.number).collect(),
+        kernels: chain.members.iter().map(name).collect(),
+        intermediate_bytes: carried
+            .map(|region| region.stores[region.writer].bytes())
+            .sum(),
+        bytes_not_stored: saved.0,
+        bytes_not_loaded: saved.1,
+        not_stored: None,
+        not_forwarded: None,
+        costs: None,
+    }
+}
+
+/// What outcomes say about the end of the window.
+fn ends(capture: &Capture) -> Vec<(MemoryId, u64, u64)> {
+    let mut after: Vec<(MemoryId, u64, u64)> = Vec::new();
+    for step in &capture.steps {
+        if let Step::Outcome(of) = step {
+            let range = (of.memory, of.offset, of.bytes);
+            if !after.contains(&range) {
+                after.push(range);
+            }
+        }
+    }
+    after
+}
+
+/// Compares what both have.
+fn compare(
+    one: &[(MemoryId, u64, u64)],
+    of_one: &[Vec<u8>],
+    other: &[(MemoryId, u64, u64)],
+    of_other: &[Vec<u8>],
+) -> Difference {
+    let mut difference = Difference::default();
+    for ((memory, offset, bytes), held) in other.iter().zip(of_other) {
+        for ((known, at, size), base) in one.iter().zip(of_one) {
+            let (from, to) = (*offset.max(at), (offset + bytes).min(at + size));
+            if memory == known && from < to {
+                difference.add(
+                    &base[(from - at) as usize..(to - at) as usize],
+                    &held[(from - offset) as usize..(to - offset) as usize],
+                );
+            }
+        }
+    }
+    difference
+}

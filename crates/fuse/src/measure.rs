@@ -1,0 +1,310 @@
+//! What the device takes for the parts of a chain, measured by small captures made of the one that is looked at.
+
+mod copy;
+
+use std::path::{Path, PathBuf};
+
+use gapscope_capture::model::*;
+use gapscope_capture::{Capture, Step};
+use gapscope_replay::{DeviceChoice, Options, replay};
+use rspirv::binary::Assemble;
+use rspirv::dr::Builder;
+use rspirv::spirv::{
+    AddressingModel, Capability, ExecutionMode, ExecutionModel, FunctionControl, MemoryModel,
+};
+use serde::Serialize;
+
+use crate::chain::Chain;
+use crate::draft::{Added, Draft};
+use crate::fusion::FuseError;
+use crate::merge::ENTRY;
+use crate::rewrite::Merged;
+
+/// How fast buffers are copied.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Bandwidth {
+    /// The size of each of the two buffers.
+    pub buffer_bytes: u64,
+    /// Bytes read and written, a second.
+    pub bytes_per_s: f64,
+}
+
+/// Measures on a device.
+pub struct Probe<'a> {
+    pub capture: &'a Capture,
+    pub device: Option<&'a DeviceChoice>,
+    pub folder: &'a Path,
+    pub made: u32,
+}
+
+/// A small capture that is timed.
+pub struct Prepared {
+    capture: Capture,
+    folder: PathBuf,
+    count: u32,
+    /// Nanoseconds for one of its commands and the barrier after it, in the shortest run; none: the queue has no timestamps.
+    pub least_ns: Option<f64>,
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        // It may be as large as the capture itself; what is left is removed with the folder that it is in.
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Bandwidth {
+    /// From the time of a copy.
+    pub(crate) fn of(buffer_bytes: u64, ns: f64) -> Bandwidth {
+        Bandwidth {
+            buffer_bytes,
+            bytes_per_s: 2.0 * buffer_bytes as f64 / ns * 1e9,
+        }
+    }
+}
+
+/// The size beside those of chains.
+pub const LARGE: u64 = 256 << 20;
+const RUNS: u32 = 2;
+/// Rounds of that.
+const ROUNDS: u32 = 4;
+/// `VK_DESCRIPTOR_TYPE_STORAGE_BUFFER`
+const STORAGE: u32 = 7;
+
+impl Probe<'_> {
+    /// So many equal commands, each with a barrier after it.
+    fn prepare(
+        &mut self,
+        before: Option<usize>,
+        count: u32,
+        command: impl FnOnce(&mut Draft<'_>) -> Result<Command, FuseError>,
+    ) -> Result<Option<Prepared>, FuseError> {
+        self.made += 1;
+        let folder = self.folder.join(format!("measured-{}", self.made));
+        let mut draft = Draft::new(self.capture, &folder)?;
+        let command = command(&mut draft)?;
+        if let Some(before) = before {
+            self.contents(&mut draft, before)?;
+        }
+        let each = (0..count).flat_map(|_| [command.clone(), barrier()]);
+        let Some(submission) = self.capture.submissions().next() else {
+            return Ok(None);
+        };
+        draft.submit(submission.queue, each.collect())?;
+        Ok(Some(Prepared {
+            capture: draft.end(&folder)?,
+            folder,
+            count,
+            least_ns: None,
+        }))
+    }
+
+    /// Runs what was prepared, in turn, so that all of it meets the same moments of the machine.
+    pub fn run(&self, all: &mut [Prepared]) -> Result<(), FuseError> {
+        let options = Options {
+            device: self.device.cloned(),
+            repeat: RUNS,
+            warm_up: 1,
+            ..Options::default()
+        };
+        for _ in 0..ROUNDS {
+            for of in &mut *all {
+                if let Some(least) = replay(&of.capture, &options)?.least_ns {
+                    let least = least as f64 / f64::from(of.count);
+                    of.least_ns = Some(of.least_ns.map_or(least, |known| known.min(least)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What memory holds before a command, as far as the capture says.
+    fn contents(&self, draft: &mut Draft<'_>, executed: usize) -> Result<(), FuseError> {
+        let mut at = 0;
+        for step in &self.capture.steps {
+            match step {
+                Step::Content(content) => draft.content(content)?,
+                Step::Submission(of) => {
+                    let lists = of.batches.iter().flat_map(|of| &of.commands);
+                    at += lists
+                        .map(|id| self.capture.commands[id].len())
+                        .sum::<usize>();
+                    if at > executed {
+                        break;
+                    }
+                }
+                Step::Outcome(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A copy between two buffers of so many bytes.
+    pub fn bandwidth(&mut self, bytes: u64) -> Result<Option<Prepared>, FuseError> {
+        self.prepare(None, count(bytes), |draft| {
+            let (from, to) = (draft.buffer(bytes)?, draft.buffer(bytes)?);
+            let region = CopyRegion {
+                from: 0,
+                to: 0,
+                bytes,
+            };
+            Ok(Command::Copy(Copy {
+                from,
+                to,
+                regions: vec![region],
+            }))
+        })
+    }
+
+    /// A kernel that does nothing, with the workgroups of a chain, and a barrier.
+    pub fn launch(&mut self, chain: &Chain<'_>) -> Result<Option<Prepared>, FuseError> {
+        let first = &chain.members[0];
+        let words = nothing(first.trail.local_size);
+        self.prepare(None, 16, |draft| {
+            let pipeline = draft.kernel(&Added {
+                name: "nothing".to_owned(),
+                words: &words,
+                descriptors: &[],
+                push_constants: 0,
+                like: None,
+            })?;
+            Ok(Command::Dispatch(Dispatch {
+                pipeline,
+                bindings: Vec::new(),
+                push_constants: Vec::new(),
+                ..first.dispatch.clone()
+            }))
+        })
+    }
+
+    /// A kernel that copies so many bytes in words with the workgroups of a chain, one word an invocation, and a barrier.
+    pub fn copying(
+        &mut self,
+        chain: &Chain<'_>,
+        bytes: u64,
+    ) -> Result<Option<Prepared>, FuseError> {
+        let first = &chain.members[0];
+        let words = copy::kernel(first.trail.local_size, (bytes / 4) as u32);
+        self.prepare(None, count(2 * bytes), |draft| {
+            let buffers = [draft.buffer(bytes)?, draft.buffer(bytes)?];
+            let pipeline = draft.kernel(&Added {
+                name: "copy".to_owned(),
+                words: &words,
+                descriptors: &[STORAGE, STORAGE],
+                push_constants: 0,
+                like: None,
+            })?;
+            let bindings = (0..).zip(buffers).map(|(binding, buffer)| Binding {
+                set: 0,
+                binding,
+                element: 0,
+                descriptor_type: STORAGE,
+                range: Some(BufferRange {
+                    buffer,
+                    offset: 0,
+                    bytes,
+                }),
+                read_only: binding == 0,
+            });
+            Ok(Command::Dispatch(Dispatch {
+                pipeline,
+                bindings: bindings.collect(),
+                push_constants: Vec::new(),
+                ..first.dispatch.clone()
+            }))
+        })
+    }
+
+    /// A dispatch of a chain, and a barrier.
+    pub fn member(
+        &mut self,
+        chain: &Chain<'_>,
+        number: usize,
+    ) -> Result<Option<Prepared>, FuseError> {
+        let member = &chain.members[number];
+        let count = count(bound(member.dispatch));
+        let command = Command::Dispatch(member.dispatch.clone());
+        self.prepare(Some(chain.members[0].executed), count, |_| Ok(command))
+    }
+
+    /// The merged chain, and a barrier.
+    pub fn merged(
+        &mut self,
+        chain: &Chain<'_>,
+        merged: &Merged,
+    ) -> Result<Option<Prepared>, FuseError> {
+        let like = &self.capture.pipelines[&chain.members[0].dispatch.pipeline];
+        let kinds = merged.dispatch.bindings.iter().map(|of| of.descriptor_type);
+        let kinds: Vec<u32> = kinds.collect();
+        self.prepare(
+            Some(chain.members[0].executed),
+            count(bound(&merged.dispatch)),
+            |draft| {
+                let pipeline = draft.kernel(&Added {
+                    name: "merged".to_owned(),
+                    words: &merged.words,
+                    descriptors: &kinds,
+                    push_constants: merged.dispatch.push_constants.len() as u32,
+                    like: Some(like),
+                })?;
+                Ok(Command::Dispatch(Dispatch {
+                    pipeline,
+                    ..merged.dispatch.clone()
+                }))
+            },
+        )
+    }
+}
+
+/// Commands that are timed together: more where each takes little.
+fn count(bytes: u64) -> u32 {
+    match bytes {
+        0..=4_194_304 => 16,
+        4_194_305..=67_108_864 => 4,
+        _ => 2,
+    }
+}
+
+fn bound(dispatch: &Dispatch) -> u64 {
+    dispatch
+        .bindings
+        .iter()
+        .filter_map(|of| of.range)
+        .map(|range| range.bytes)
+        .sum()
+}
+
+/// What was written is seen by what follows, of compute and transfers.
+fn barrier() -> Command {
+    const COMPUTE_AND_TRANSFER: u64 = 0x800 | 0x1000;
+    const READ_AND_WRITE: u64 = 0x8000 | 0x1_0000;
+    Command::Barrier(Barrier {
+        flags: 0,
+        memory: vec![Dependency {
+            after_stages: COMPUTE_AND_TRANSFER,
+            after_access: READ_AND_WRITE,
+            before_stages: COMPUTE_AND_TRANSFER,
+            before_access: READ_AND_WRITE,
+        }],
+        buffers: Vec::new(),
+    })
+}
+
+/// A kernel that does nothing.
+fn nothing(local_size: [u32; 3]) -> Vec<u32> {
+    let mut builder = Builder::new();
+    builder.set_version(1, 3);
+    builder.capability(Capability::Shader);
+    builder.memory_model(AddressingModel::Logical, MemoryModel::GLSL450);
+    let void = builder.type_void();
+    let signature = builder.type_function(void, []);
+    let began = builder.begin_function(void, None, FunctionControl::NONE, signature);
+    let Ok(main) = began else { return Vec::new() };
+    // These fail only outside of a function.
+    let _ = builder.begin_block(None);
+    let _ = builder.ret();
+    let _ = builder.end_function();
+    builder.entry_point(ExecutionModel::GLCompute, main, ENTRY, []);
+    builder.execution_mode(main, ExecutionMode::LocalSize, local_size);
+    builder.module().assemble()
+}

@@ -1,0 +1,4 @@
+mod chains;
+mod made;
+mod random;
+mod refused;

@@ -1,0 +1,40 @@
+//! What memory holds after a run.
+
+use gapscope_capture::Capture;
+use gapscope_capture::model::MemoryId;
+
+use crate::adapter::DeviceChoice;
+use crate::error::Error;
+use crate::program::Extent;
+use crate::recording::Timed;
+use crate::session::{Manner, Session};
+
+/// Runs a capture once and hands over the bytes of ranges of its memory: allocation, first byte, size. What nothing touches is 0.
+///
+/// # Errors
+/// Why it cannot be run.
+pub fn outputs(
+    capture: &Capture,
+    device: Option<&DeviceChoice>,
+    robust: bool,
+    ranges: &[(MemoryId, u64, u64)],
+) -> Result<Vec<Vec<u8>>, Error> {
+    let mut session = Session::open(capture, Extent::Whole, device, robust)?;
+    let manner = Manner {
+        serialised: false,
+        timed: Timed::Submissions,
+    };
+    let recordings = session.record(manner)?;
+    session.run(0, &recordings, &mut Vec::new(), &mut 0)?;
+    drop(recordings);
+    let mut all = Vec::new();
+    for (memory, offset, bytes) in ranges {
+        let mut held = vec![0; *bytes as usize];
+        for (at, place, size) in session.regions.parts(*memory, *offset, *bytes) {
+            let read = session.memory.read(place, size)?;
+            held[at as usize..][..read.len()].copy_from_slice(&read);
+        }
+        all.push(held);
+    }
+    Ok(all)
+}
