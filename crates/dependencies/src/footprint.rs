@@ -193,7 +193,8 @@ impl<'c> Evaluator<'c> {
             let unknown = bound.or(reach.write_bound.clone().filter(|_| reach.writes));
             let runs = |of: fn(Direction) -> bool| {
                 let sites = sites.found.values();
-                let sites = sites.filter(|site| site.buffer as usize == index && of(site.direction));
+                let sites =
+                    sites.filter(|site| site.buffer as usize == index && of(site.direction));
                 sites.flat_map(|site| site.runs.iter().copied()).collect()
             };
             BindingTrail {
@@ -227,7 +228,7 @@ impl<'c> Evaluator<'c> {
         let capture = self.capture;
         let buffers = bindings.iter().map(|binding| {
             let content = (binding.range)
-                .filter(|_| is_uniform(binding) || is_unchanged(capture, binding, &bindings))
+                .filter(|_| is_uniform(binding) || is_unchanged(capture, binding, bindings))
                 .filter(|range| range.bytes <= CONTENT_BYTES)
                 .and_then(|range| {
                     let (memory, at) = capture.place(range);
@@ -367,9 +368,9 @@ fn is_unchanged(capture: &Capture, binding: &Binding, all: &[Binding]) -> bool {
 /// Of each buffer its size and the bytes of a mark.
 fn sizes(sliced: &Slice, buffers: &[BoundBuffer]) -> Vec<(u64, u32)> {
     let each = buffers.iter().zip(&sliced.buffers);
-    each.map(|(buffer, reach)| (buffer.bytes, reach.scalar_bytes)).collect()
+    each.map(|(buffer, reach)| (buffer.bytes, reach.scalar_bytes))
+        .collect()
 }
-
 
 /// The descriptors of a dispatch that have a buffer.
 pub(crate) fn bound(dispatch: &Dispatch) -> Vec<Binding> {

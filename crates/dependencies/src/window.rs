@@ -235,7 +235,9 @@ impl Reader<'_, '_> {
             let trail = self.evaluator.trail(dispatch, groups, &mut self.contents);
             found(self.executed, dispatch, trail);
         }
-        let footprint = self.evaluator.footprint(dispatch, groups, &mut self.contents);
+        let footprint = self
+            .evaluator
+            .footprint(dispatch, groups, &mut self.contents);
         let bindings = bound(dispatch);
         for (binding, of) in bindings.iter().zip(&footprint.bindings) {
             let Some(range) = binding.range else { continue };

@@ -14,7 +14,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     (
         "gapscope-fuse",
-        &["gapscope-capture", "gapscope-dependencies", "gapscope-replay"],
+        &[
+            "gapscope-capture",
+            "gapscope-dependencies",
+            "gapscope-replay",
+        ],
     ),
     ("gapscope-spool", &["gapscope-model"]),
     ("gapscope-vulkan-layer", &[]),

@@ -147,7 +147,10 @@ pub(crate) fn follow(
 ) -> Result<(Vec<Marks>, Sites), Reason> {
     let invocations = grid.invocations().filter(|count| *count <= allowance.steps);
     let invocations = invocations.ok_or(Reason::Steps(allowance.steps))?;
-    let marks: Vec<Marks> = buffers.iter().map(|(bytes, mark)| Marks::new(*bytes, *mark)).collect();
+    let marks: Vec<Marks> = buffers
+        .iter()
+        .map(|(bytes, mark)| Marks::new(*bytes, *mark))
+        .collect();
     if invocations == 0 || executable.blocks.is_empty() {
         return Ok((marks, Sites::default()));
     }
