@@ -1,5 +1,6 @@
 //! Vulkan devices: which there are, and what they can do.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::ffi::{CStr, c_char};
 use std::rc::Rc;
@@ -85,9 +86,26 @@ impl DeviceChoice {
     }
 }
 
+thread_local! {
+    /// Replays of one thread share it. The loader unloads drivers with the last instance, and NVIDIA's (580.159) was not found again after
+    /// several times.
+    static OF_THREAD: OnceCell<Rc<Instance>> = const { OnceCell::new() };
+}
+
 impl Instance {
+    /// The instance of this thread.
+    pub fn of_thread() -> Result<Rc<Instance>, Error> {
+        OF_THREAD.with(|kept| {
+            if let Some(instance) = kept.get() {
+                return Ok(Rc::clone(instance));
+            }
+            let instance = Instance::new()?;
+            Ok(Rc::clone(kept.get_or_init(|| instance)))
+        })
+    }
+
     /// Loads Vulkan.
-    pub fn new() -> Result<Rc<Instance>, Error> {
+    fn new() -> Result<Rc<Instance>, Error> {
         // SAFETY: the loader is the system's, which the user's programs load as well.
         let entry =
             unsafe { ash::Entry::load() }.map_err(|error| Error::NoLoader(error.to_string()))?;

@@ -78,7 +78,7 @@ impl<'a> Session<'a> {
     ) -> Result<Session<'a>, Error> {
         let program = Program::of(capture, extent);
         let regions = Regions::of(capture);
-        let instance = Instance::new()?;
+        let instance = Instance::of_thread()?;
         let adapter = instance.adapter(choice, &capture.header.device.name)?;
         // Everything is asked for, also what does not run now: the answer is of the capture.
         let whole = Program::of(capture, Extent::Whole);
