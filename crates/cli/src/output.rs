@@ -10,6 +10,7 @@ pub fn for_program(folder: &Path, program: &OsStr) -> PathBuf {
 }
 
 /// The same for a capture: `NAME.gapcapture`.
+#[cfg(target_os = "linux")]
 pub fn capture_of(folder: &Path, program: &OsStr) -> PathBuf {
     named(folder, program, "gapcapture")
 }
