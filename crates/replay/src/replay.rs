@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use gapscope_capture::Capture;
+use gapscope_capture::model::Submission;
 use serde::Serialize;
 
 use crate::adapter::DeviceChoice;
@@ -223,7 +224,7 @@ impl Replay {
             least_ns: None,
             most_ns: None,
             captured_ns: match options.extent {
-                Extent::Whole => submissions.iter().map(|s| s.submission.device_ns).sum(),
+                Extent::Whole => submissions.iter().map(|s| recorded_ns(s.submission)).sum(),
                 // Of a part there is no time.
                 _ => None,
             },
@@ -258,4 +259,13 @@ pub fn median(sorted: &[u64]) -> Option<u64> {
                 .midpoint(*sorted.get(middle)?),
         ),
     }
+}
+
+/// How long the device worked on a submission. One of a fence or semaphores alone gives it nothing to do.
+fn recorded_ns(submission: &Submission) -> Option<u64> {
+    let is_empty = submission
+        .batches
+        .iter()
+        .all(|batch| batch.commands.is_empty());
+    submission.device_ns.or(is_empty.then_some(0))
 }

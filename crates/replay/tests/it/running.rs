@@ -67,6 +67,23 @@ fn a_capture_gives_what_the_program_had() {
 }
 
 #[test]
+fn a_submission_of_a_fence_took_no_time() {
+    let mut made = Made::new();
+    made.submit(Vec::new());
+    made.record(gapscope_capture::Record::Submission(Submission {
+        queue: QueueId(0),
+        called_ns: 0,
+        device_ns: None,
+        batches: Vec::new(),
+    }));
+    let (_folder, _, capture) = made.end();
+    let Some(result) = run(&capture, &Options::default()) else {
+        return;
+    };
+    assert_eq!(result.unwrap().captured_ns, Some(1_000));
+}
+
+#[test]
 fn a_planted_difference_is_found_and_named() {
     let (_folder, _, capture) = two_dispatches(true);
     let Some(result) = run(&capture, &Options::default()) else {
