@@ -9,12 +9,22 @@ use crate::api::device;
 use crate::window::{self, Batches, Call};
 
 /// # Safety
-/// It is the program's own call.
-unsafe fn submit(call: &Call<'_>) -> vk::Result {
+/// It is the program's own call on a live queue.
+unsafe fn submit(queue: vk::Queue, batches: Batches<'_>, fence: vk::Fence) -> vk::Result {
     // SAFETY: as the caller promises.
     unsafe {
+        let Some(device) = device::of(queue) else {
+            return vk::Result::ERROR_DEVICE_LOST;
+        };
+        let call = Call {
+            device,
+            queue,
+            batches,
+            fence,
+            passed: Cell::default(),
+        };
         match window::capture() {
-            Some(capture) => capture.submit(call),
+            Some(capture) => capture.submit(&call),
             None => call.pass_on(),
         }
     }
@@ -27,20 +37,7 @@ pub unsafe extern "system" fn queue_submit(
     fence: vk::Fence,
 ) -> vk::Result {
     // SAFETY: the program's own call on a live queue.
-    unsafe {
-        let Some(device) = device::of(queue) else {
-            return vk::Result::ERROR_DEVICE_LOST;
-        };
-        let batches = Batches::One(slice(infos, count));
-        let passed = Cell::default();
-        submit(&Call {
-            device,
-            queue,
-            batches,
-            fence,
-            passed,
-        })
-    }
+    unsafe { submit(queue, Batches::One(slice(infos, count)), fence) }
 }
 
 pub unsafe extern "system" fn queue_submit2(
@@ -50,20 +47,7 @@ pub unsafe extern "system" fn queue_submit2(
     fence: vk::Fence,
 ) -> vk::Result {
     // SAFETY: the program's own call on a live queue.
-    unsafe {
-        let Some(device) = device::of(queue) else {
-            return vk::Result::ERROR_DEVICE_LOST;
-        };
-        let batches = Batches::Two(slice(infos, count));
-        let passed = Cell::default();
-        submit(&Call {
-            device,
-            queue,
-            batches,
-            fence,
-            passed,
-        })
-    }
+    unsafe { submit(queue, Batches::Two(slice(infos, count)), fence) }
 }
 
 pub unsafe extern "system" fn queue_bind_sparse(
