@@ -2,7 +2,7 @@
 
 use crate::args::Import;
 use crate::failure::{Failure, without_number};
-use crate::{page, record_metal};
+use crate::{page, progress, record_metal};
 use gapscope_analysis::quantity as number;
 use gapscope_import::xctrace::is_bundle;
 use gapscope_import::{Imported, Options, import};
@@ -26,7 +26,9 @@ pub fn run(arguments: &Import) -> Result<ExitCode, Failure> {
                 |stage| line.show(stage),
             )?
         }
-        _ => import(&arguments.inputs, &arguments.output, &options)?,
+        _ => progress::while_reading(|read| {
+            import(&arguments.inputs, &arguments.output, &options, read)
+        })?,
     };
     page::say(&text(&imported));
     Ok(ExitCode::SUCCESS)

@@ -96,6 +96,21 @@ pub fn while_counting<T: Send>(what: &str, all: usize, work: impl FnOnce(&Done) 
     while_saying(said, || work(&done))
 }
 
+/// Does some work that reads files and says how many bytes of how many, and shows that if it takes long.
+pub fn while_reading<T: Send>(work: impl FnOnce(gapscope_import::Progress) -> T + Send) -> T {
+    let (done, all) = (AtomicU64::new(0), AtomicU64::new(0));
+    let said = || {
+        let [done, all] = [&done, &all].map(|bytes| number::bytes(bytes.load(Ordering::Relaxed)));
+        format!("{done} of {all} read")
+    };
+    while_saying(said, || {
+        work(&|read_bytes, all_bytes| {
+            done.store(read_bytes, Ordering::Relaxed);
+            all.store(all_bytes, Ordering::Relaxed);
+        })
+    })
+}
+
 /// Does some work, and says so if it takes long.
 pub fn while_running<T: Send>(what: &str, work: impl FnOnce() -> T + Send) -> T {
     let begin = Instant::now();

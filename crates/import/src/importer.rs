@@ -1,8 +1,7 @@
 //! What an importer is.
 
+use crate::output::{Imported, Output, Progress};
 use crate::{Error, IMPORTERS};
-use gapscope_trace::tables::Tables;
-use gapscope_trace::{Loss, Trace, TraceWriter};
 use std::path::{Path, PathBuf};
 
 /// Makes traces of the files of one tool.
@@ -14,8 +13,8 @@ pub struct Importer {
     pub reads: &'static str,
     /// Whether a file or folder looks like one of the tool's, by its content where it can be read.
     pub recognises: fn(&Path) -> bool,
-    /// Makes one trace of files and folders.
-    pub read: fn(&[PathBuf], &Options) -> Result<Trace, Error>,
+    /// Makes a trace of files and folders, with one for each rank where they are of several.
+    pub read: fn(&[PathBuf], &Options, &mut Output) -> Result<(), Error>,
 }
 
 /// How to import.
@@ -29,32 +28,22 @@ pub struct Options {
     pub notes: Vec<String>,
 }
 
-/// What an import gave.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Imported {
-    /// The folder of the trace.
-    pub output: PathBuf,
-    /// Command buffers in the trace.
-    pub command_buffers: u64,
-    /// Pieces of GPU work with times.
-    pub timed_work: u64,
-    /// What is missing.
-    pub losses: Vec<Loss>,
-    /// Sentences for every report.
-    pub notes: Vec<String>,
-}
-
 /// Imports the files of whichever tool made them, and writes the trace `output`, which must not exist.
 ///
 /// # Errors
 /// No importer recognises an input, or as [`Importer::import`].
-pub fn import(inputs: &[PathBuf], output: &Path, options: &Options) -> Result<Imported, Error> {
+pub fn import(
+    inputs: &[PathBuf],
+    output: &Path,
+    options: &Options,
+    progress: Progress,
+) -> Result<Imported, Error> {
     let importer = IMPORTERS.iter().find(|importer| {
         let mut inputs = inputs.iter();
         inputs.any(|input| (importer.recognises)(input))
     });
     let importer = importer.ok_or_else(|| unrecognised(inputs))?;
-    importer.import(inputs, output, options)
+    importer.import(inputs, output, options, progress)
 }
 
 impl Importer {
@@ -62,35 +51,18 @@ impl Importer {
     ///
     /// # Errors
     /// A file cannot be read or is something else; the process is not clear; there is nothing to import; the trace
-    /// cannot be written. Nothing is left behind unless writing failed halfway.
+    /// cannot be written. Nothing is left behind.
     pub fn import(
         &self,
         inputs: &[PathBuf],
         output: &Path,
         options: &Options,
+        progress: Progress,
     ) -> Result<Imported, Error> {
-        let trace = (self.read)(inputs, options)?;
-        let imported = Imported {
-            output: output.to_owned(),
-            command_buffers: trace.tables.command_buffers.id.len() as u64,
-            timed_work: timed_work(&trace.tables),
-            losses: trace.manifest.losses.clone(),
-            notes: trace.manifest.notes.clone(),
-        };
-        let mut writer = TraceWriter::create(output)?;
-        *writer.tables_mut() = trace.tables;
-        writer.finish(&trace.manifest)?;
-        Ok(imported)
+        let mut output = Output::new(output, progress);
+        let result = (self.read)(inputs, options, &mut output);
+        output.end(result)
     }
-}
-
-fn timed_work(tables: &Tables) -> u64 {
-    let starts = [
-        &tables.dispatches.start_ns,
-        &tables.transfers.start_ns,
-        &tables.opaque_work.start_ns,
-    ];
-    starts.into_iter().flatten().flatten().count() as u64
 }
 
 /// Why no importer takes the inputs: one cannot be read, or all are something else.

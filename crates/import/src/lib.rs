@@ -9,10 +9,12 @@
 
 mod error;
 mod importer;
+mod output;
 pub mod xctrace;
 
 pub use error::Error;
-pub use importer::{Imported, Importer, Options, import};
+pub use importer::{Importer, Options, import};
+pub use output::{Imported, NewTrace, Output, Progress};
 
 /// All importers, in the order in which they are asked whose files these are.
 pub const IMPORTERS: &[Importer] = &[xctrace::IMPORTER];

@@ -67,7 +67,12 @@ pub const IMPORTER: Importer = Importer {
     name: "xctrace",
     reads: "exports of xctrace (XML files, or a folder of them)",
     recognises: files::recognises,
-    read,
+    read: |inputs, options, output| {
+        let trace = read(inputs, options)?;
+        let mut new = output.trace()?;
+        *new.tables_mut() = trace.tables;
+        new.finish(&trace.manifest, output)
+    },
 };
 
 /// Makes a trace of exports: files, or folders whose `.xml` files are taken.

@@ -187,7 +187,12 @@ fn exports_are_told_by_their_content_and_other_files_are_refused() {
     std::fs::rename(folder.join(format!("{GPU}.xml")), &unnamed).unwrap();
     let imported = |input: &str| {
         let output = folder.join(format!("{input}.gapscope"));
-        import(&[folder.join(input)], &output, &Options::default())
+        import(
+            &[folder.join(input)],
+            &output,
+            &Options::default(),
+            &|_, _| {},
+        )
     };
     assert_eq!(imported("gpu work of a program").unwrap().timed_work, 6);
     std::fs::write(folder.join("a.json"), "{}").unwrap();

@@ -254,14 +254,14 @@ fn a_trace_is_written_and_read_back() {
     let exports = Exports::of(&Scene::labelled_chain(5), &Quirks::default());
     let output = exports.folder.path().join("out.gapscope");
     let inputs = [exports.folder.path().to_owned()];
-    let imported = import(&inputs, &output, &Options::default()).unwrap();
+    let imported = import(&inputs, &output, &Options::default(), &|_, _| {}).unwrap();
     assert_eq!((imported.command_buffers, imported.timed_work), (5, 5));
     let (trace, diagnostics) =
         gapscope_trace::read(&output, &gapscope_trace::Selection::all()).unwrap();
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
     assert!(trace.manifest.complete);
     assert_eq!(trace.tables.command_buffers.id.len(), 5);
-    let again = import(&inputs, &output, &Options::default()).unwrap_err();
+    let again = import(&inputs, &output, &Options::default(), &|_, _| {}).unwrap_err();
     assert!(again.to_string().contains("exists already"), "{again}");
 }
 

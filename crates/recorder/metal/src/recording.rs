@@ -242,7 +242,7 @@ impl Recording {
             losses: Vec::new(),
             notes: Vec::new(),
         };
-        match IMPORTER.import(&exported.files, &self.output, &options) {
+        match IMPORTER.import(&exported.files, &self.output, &options, &|_, _| {}) {
             Ok(imported) => {
                 recorded.outcome = Outcome::Recorded {
                     command_buffers: imported.command_buffers,
@@ -299,7 +299,7 @@ pub fn import_bundle(
     show(Stage::Importing);
     let mut options = options.clone();
     options.notes.extend(exported.notes);
-    let imported = IMPORTER.import(&exported.files, output, &options);
+    let imported = IMPORTER.import(&exported.files, output, &options, &|_, _| {});
     imported.map_err(|source| Error::NotImported {
         source,
         kept: bundle.to_owned(),
