@@ -72,11 +72,12 @@ const ROUNDS: u32 = 4;
 const STORAGE: u32 = 7;
 
 impl Probe<'_> {
-    /// So many equal commands, each with a barrier after it.
+    /// So many equal commands, each with the barrier after it.
     fn prepare(
         &mut self,
         before: Option<usize>,
         count: u32,
+        barrier: Dependency,
         command: impl FnOnce(&mut Draft<'_>) -> Result<Command, FuseError>,
     ) -> Result<Option<Prepared>, FuseError> {
         self.made += 1;
@@ -86,7 +87,12 @@ impl Probe<'_> {
         if let Some(before) = before {
             self.contents(&mut draft, before)?;
         }
-        let each = (0..count).flat_map(|_| [command.clone(), barrier()]);
+        let barrier = Command::Barrier(Barrier {
+            flags: 0,
+            memory: vec![barrier],
+            buffers: Vec::new(),
+        });
+        let each = (0..count).flat_map(|_| [command.clone(), barrier.clone()]);
         let Some(submission) = self.capture.submissions().next() else {
             return Ok(None);
         };
@@ -118,6 +124,29 @@ impl Probe<'_> {
         Ok(())
     }
 
+    /// All that the barriers between a chain's first two dispatches say, for all memory: what a barrier costs depends on it.
+    fn between(&self, chain: &Chain<'_>) -> Dependency {
+        let [first, second] = [0, 1].map(|at| chain.members[at].executed);
+        let all = self.capture.executed().skip(first).take(second - first);
+        let barriers = all.filter_map(|of| match of {
+            Command::Barrier(barrier) => Some(barrier),
+            _ => None,
+        });
+        barriers
+            .flat_map(|of| {
+                let buffers = of.buffers.iter().map(|(dependency, _)| dependency);
+                of.memory.iter().chain(buffers)
+            })
+            .copied()
+            .reduce(|a, b| Dependency {
+                after_stages: a.after_stages | b.after_stages,
+                after_access: a.after_access | b.after_access,
+                before_stages: a.before_stages | b.before_stages,
+                before_access: a.before_access | b.before_access,
+            })
+            .unwrap_or(COMPUTE)
+    }
+
     /// What memory holds before a command, as far as the capture says.
     fn contents(&self, draft: &mut Draft<'_>, executed: usize) -> Result<(), FuseError> {
         let mut at = 0;
@@ -141,7 +170,7 @@ impl Probe<'_> {
 
     /// A copy between two buffers of so many bytes.
     pub fn bandwidth(&mut self, bytes: u64) -> Result<Option<Prepared>, FuseError> {
-        self.prepare(None, count(bytes), |draft| {
+        self.prepare(None, count(bytes), AFTER_TRANSFER, |draft| {
             let (from, to) = (draft.buffer(bytes)?, draft.buffer(bytes)?);
             let region = CopyRegion {
                 from: 0,
@@ -160,7 +189,7 @@ impl Probe<'_> {
     pub fn launch(&mut self, chain: &Chain<'_>) -> Result<Option<Prepared>, FuseError> {
         let first = &chain.members[0];
         let words = nothing(first.trail.local_size);
-        self.prepare(None, 16, |draft| {
+        self.prepare(None, 16, self.between(chain), |draft| {
             let pipeline = draft.kernel(&Added {
                 name: "nothing".to_owned(),
                 words: &words,
@@ -185,7 +214,7 @@ impl Probe<'_> {
     ) -> Result<Option<Prepared>, FuseError> {
         let first = &chain.members[0];
         let words = copy::kernel(first.trail.local_size, (bytes / 4) as u32);
-        self.prepare(None, count(2 * bytes), |draft| {
+        self.prepare(None, count(2 * bytes), self.between(chain), |draft| {
             let buffers = [draft.buffer(bytes)?, draft.buffer(bytes)?];
             let pipeline = draft.kernel(&Added {
                 name: "copy".to_owned(),
@@ -224,7 +253,8 @@ impl Probe<'_> {
         let member = &chain.members[number];
         let count = count(bound(member.dispatch));
         let command = Command::Dispatch(member.dispatch.clone());
-        self.prepare(Some(chain.members[0].executed), count, |_| Ok(command))
+        let first = chain.members[0].executed;
+        self.prepare(Some(first), count, self.between(chain), |_| Ok(command))
     }
 
     /// The merged chain, and a barrier.
@@ -239,6 +269,7 @@ impl Probe<'_> {
         self.prepare(
             Some(chain.members[0].executed),
             count(bound(&merged.dispatch)),
+            self.between(chain),
             |draft| {
                 let pipeline = draft.kernel(&Added {
                     name: "merged".to_owned(),
@@ -274,21 +305,28 @@ fn bound(dispatch: &Dispatch) -> u64 {
         .sum()
 }
 
-/// What was written is seen by what follows, of compute and transfers.
-fn barrier() -> Command {
-    const COMPUTE_AND_TRANSFER: u64 = 0x800 | 0x1000;
+/// From one dispatch to the next, for a chain without barriers: `VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT`, `VK_ACCESS_SHADER_WRITE_BIT`
+/// and `VK_ACCESS_SHADER_READ_BIT`.
+const COMPUTE: Dependency = Dependency {
+    after_stages: 0x800,
+    after_access: 0x40,
+    before_stages: 0x800,
+    before_access: 0x20,
+};
+
+/// A copy has ended when the next one begins.
+const AFTER_TRANSFER: Dependency = {
+    /// `VK_PIPELINE_STAGE_TRANSFER_BIT`
+    const TRANSFER: u64 = 0x1000;
+    /// `VK_ACCESS_MEMORY_READ_BIT` and `VK_ACCESS_MEMORY_WRITE_BIT`
     const READ_AND_WRITE: u64 = 0x8000 | 0x1_0000;
-    Command::Barrier(Barrier {
-        flags: 0,
-        memory: vec![Dependency {
-            after_stages: COMPUTE_AND_TRANSFER,
-            after_access: READ_AND_WRITE,
-            before_stages: COMPUTE_AND_TRANSFER,
-            before_access: READ_AND_WRITE,
-        }],
-        buffers: Vec::new(),
-    })
-}
+    Dependency {
+        after_stages: TRANSFER,
+        after_access: READ_AND_WRITE,
+        before_stages: TRANSFER,
+        before_access: READ_AND_WRITE,
+    }
+};
 
 /// A kernel that does nothing.
 fn nothing(local_size: [u32; 3]) -> Vec<u32> {
